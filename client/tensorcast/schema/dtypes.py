@@ -1,0 +1,82 @@
+"""dtypes: names on the wire, NumPy's dtypes, and which bit patterns each has."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+NUMPY_NAMES = (
+    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128".split()
+)
+ML_NAMES = (
+    "bfloat16 float8_e4m3fn float8_e5m2 float8_e4m3fnuz float8_e5m2fnuz float8_e4m3b11fnuz float8_e3m4 float8_e4m3 "
+    "float8_e8m0fnu float6_e2m3fn float6_e3m2fn float4_e2m1fn int2 uint2 int4 uint4"
+).split()
+_LARGEST_BYTE = {"bool": 1, "int2": 3, "uint2": 3, "int4": 15, "uint4": 15, "float4_e2m1fn": 15} | {
+    "float6_e2m3fn": 63,
+    "float6_e3m2fn": 63,
+}
+_SIZED = re.compile(r"(bytes|str)<(\d{1,7})>")
+_TIMED = re.compile(r"(datetime64|timedelta64)\[(\d{0,9})(Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)\]")
+MAX_ITEM_BYTES = 2**20  # a longer string is a document, not an element
+
+EXAMPLES = "float32, int64, bool, bfloat16, complex64, datetime64[ns], str<8>"
+
+
+class UnknownDtype(ValueError):
+    """No dtype has this name."""
+
+
+@lru_cache(256)
+def dtype_named(name: str) -> np.dtype[Any]:
+    """The little-endian NumPy dtype of a name on the wire. Raises UnknownDtype, with what would be right."""
+    if name in NUMPY_NAMES:
+        return np.dtype(name).newbyteorder("<")
+    if name in ML_NAMES:
+        import ml_dtypes  # imported here: it costs 60 ms, and few requests need it
+
+        return np.dtype(getattr(ml_dtypes, name))
+    if match := _SIZED.fullmatch(name):
+        kind, size = match[1], int(match[2])
+        dtype = np.dtype(f"S{size}" if kind == "bytes" else f"<U{size}")
+        if 0 < dtype.itemsize <= MAX_ITEM_BYTES:
+            return dtype
+        raise UnknownDtype(f"the dtype {kind}<N> takes 1 to {MAX_ITEM_BYTES} bytes an element")
+    if _TIMED.fullmatch(name):
+        try:
+            return np.dtype(name).newbyteorder("<")
+        except (TypeError, ValueError, OverflowError):
+            pass
+    raise UnknownDtype(f"there is no such dtype; write one as {EXAMPLES}")
+
+
+def name_of(dtype: np.dtype[Any]) -> str:
+    """The name on the wire of a NumPy dtype, whatever its byte order. Raises UnknownDtype for objects and structs."""
+    if dtype.kind == "S":
+        return f"bytes<{dtype.itemsize}>"
+    if dtype.kind == "U":
+        return f"str<{dtype.itemsize // 4}>"
+    name = dtype.name
+    if name in NUMPY_NAMES or name in ML_NAMES or _TIMED.fullmatch(name):
+        return name
+    raise UnknownDtype(f"a tensor of dtype {dtype} can't be sent; convert it to one of {EXAMPLES}")
+
+
+def storage(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype in which elements move without being looked at: unsigned integers or void of the same width."""
+    return np.dtype(f"<u{dtype.itemsize}" if dtype.itemsize in (1, 2, 4, 8) else f"V{dtype.itemsize}")
+
+
+def impossible_element(name: str, data: np.ndarray[Any, np.dtype[np.uint8]]) -> str | None:
+    """What bit pattern in `data` (bytes) the dtype does not have, in words; None where there is none."""
+    largest = _LARGEST_BYTE.get(name)
+    if largest is not None and data.size and int(data.max()) > largest:
+        return f"an element of {name} is one byte from 0 to {largest}, and data holds {int(data.max())}"
+    if name.startswith("str<") and data.size:
+        points = data.view("<u4")
+        if int(points.max()) > 0x10FFFF:
+            return "data holds a code point above U+10FFFF: str elements are UTF-32-LE"
+    return None

@@ -1,0 +1,83 @@
+"""Shapes: how a list of sizes is typed, read from text and written for people."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from operator import index
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field
+from pydantic_core import PydanticCustomError
+
+MAX_SIZE = 2**63 - 1  # what an int64 shape can say
+
+
+def _as_int(value: Any) -> int:
+    """An integer, NumPy's included; a bool or a float is no integer (law P1)."""
+    if type(value) is int:
+        return value
+    if isinstance(value, bool) or not hasattr(type(value), "__index__"):
+        raise PydanticCustomError(
+            "not_an_integer", "must be an integer, not {found}", {"found": _kind(value)}
+        )
+    return index(value)
+
+
+def _as_list(value: Any) -> Any:
+    """A list of what an ordered or unordered collection holds; a string or a number is none."""
+    if isinstance(value, (list, tuple, set, frozenset, range)):
+        return list(value)
+    if hasattr(type(value), "tolist") and hasattr(value, "ndim"):  # a NumPy array or scalar
+        return value.tolist()
+    if isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray)):
+        return list(value)
+    raise PydanticCustomError(
+        "not_a_list", "must be a list of integers such as [2, 3], not {found}", {"found": _kind(value)}
+    )
+
+
+def _kind(value: Any) -> str:
+    """What JSON would call a value, for messages; never the value itself."""
+    if value is None:
+        return "null"
+    kinds: dict[type, str] = {bool: "a boolean", int: "an integer", float: "a float", str: "a string"}
+    kinds |= {bytes: "binary data", list: "a list", tuple: "a list", dict: "a map"}
+    return kinds.get(type(value), f"a {type(value).__name__}")
+
+
+Integer = Annotated[int, BeforeValidator(_as_int), Field(ge=-(2**63), le=MAX_SIZE)]
+Size = Annotated[int, BeforeValidator(_as_int), Field(ge=0, le=MAX_SIZE)]
+Shape = Annotated[tuple[Size, ...], BeforeValidator(_as_list)]
+"""A shape as a tensor has it: sizes from 0 to 2^63-1; () is a scalar."""
+Integers = Annotated[tuple[Integer, ...], BeforeValidator(_as_list)]
+"""A shape, or a list of axes, as an attribute may say it: negative numbers mean what the op says."""
+AxisSet = Annotated[
+    tuple[Integer, ...], BeforeValidator(lambda value: sorted(set(map(_as_int, _as_list(value)))))
+]
+"""A set of axes: order and repeats are ignored."""
+
+_SEPARATOR = re.compile(r"\s*,\s*|(?<=\d)\s*x\s*(?=-?\d)")
+_INTEGER = re.compile(r"-?\d{1,19}")
+
+
+def parse_shape(text: str) -> list[int]:
+    """The sizes written as ``8,1,6,1``, ``8x1x6x1``, ``(8,1,6,1)`` or ``[8,1,6,1]``.
+
+    The empty string, ``()`` and ``[]`` are a scalar. Raises ValueError, with what would be right.
+    """
+    body = text.strip()
+    if body[:1] + body[-1:] in ("()", "[]"):
+        body = body[1:-1].strip()
+    if not body:
+        return []
+    parts = _SEPARATOR.split(body.removesuffix(",").strip())
+    if not all(_INTEGER.fullmatch(part) for part in parts):
+        raise ValueError("write a shape as 8,1,6,1 or 8x1x6x1, and a scalar as ()")
+    return [int(part) for part in parts]
+
+
+def format_shape(shape: Iterable[object]) -> str:
+    """A shape as Python writes a tuple: ``(8, 1, 6)``, ``(3,)``, ``()``."""
+    sizes = [str(size) for size in shape]
+    return f"({sizes[0]},)" if len(sizes) == 1 else f"({', '.join(sizes)})"

@@ -1,0 +1,216 @@
+"""Alignment: which sizes meet on which output axis, and by which relation. Settled, it becomes a plan.
+
+A framework's rule says how axes find each other, from ranks and attributes alone; whether the sizes
+that meet agree is one of three relations, written once, here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from tensorcast.schema.shapes import format_shape
+
+from .plan import Placement, Plan, Shape
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Why shapes do not broadcast. `code` is one of the contract's; `inputs[i]` (None: the target) has `sizes[i]`."""
+
+    code: str
+    message: str
+    axis: int | None = None
+    inputs: tuple[int | None, ...] = ()
+    sizes: tuple[int, ...] = ()
+
+
+class Incompatible(Exception):
+    """These shapes do not broadcast under this op: an answer, not an error."""
+
+    def __init__(self, code: str, message: str, **where: object) -> None:
+        super().__init__(message)
+        self.conflict = Conflict(code, message, **where)  # type: ignore[arg-type]
+
+
+class Relation(Enum):
+    """What sizes that meet on one output axis must be to each other; each value says it for people."""
+
+    MUTUAL = "sizes that meet must be equal, or 1 to be stretched"
+    INTO = "an input's size must equal the target's, or be 1 to be stretched"
+    EQUAL = "the sizes must be equal: a size 1 is not stretched"
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One size on an output axis: axis `axis` of input `input`, or of the target where `input` is None."""
+
+    input: int | None
+    axis: int | None
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One output axis: the sizes that meet there. Under INTO the last term is the target's."""
+
+    relation: Relation
+    terms: tuple[Term, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One output: the input that it reads, where each input axis lands, and which of the
+    alignment's axes make up its shape."""
+
+    input: int
+    output_axes: tuple[int, ...]
+    axes: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """All that a rule says about a request."""
+
+    input_shapes: tuple[Shape, ...]
+    target: Shape | None
+    axes: tuple[Axis, ...]
+    outputs: tuple[Output, ...]
+
+
+def settle(alignment: Alignment) -> Plan:
+    """The plan of an alignment whose sizes agree; raises Incompatible (size-mismatch, lowest axis)."""
+    sizes = [_meet(alignment, number, axis) for number, axis in enumerate(alignment.axes)]
+    whole = tuple(sizes)
+    return Plan(
+        alignment.input_shapes,
+        tuple(
+            Placement(
+                output.input,
+                alignment.input_shapes[output.input],
+                whole if len(output.axes) == len(sizes) else tuple(sizes[axis] for axis in output.axes),
+                output.output_axes,
+            )
+            for output in alignment.outputs
+        ),
+    )
+
+
+def _meet(alignment: Alignment, number: int, axis: Axis) -> int:
+    """The size of one output axis."""
+    terms = axis.terms
+    if len(terms) < 2:
+        return terms[0].size if terms else 1
+    size = terms[-1].size
+    match axis.relation:
+        case Relation.INTO:
+            clash = [term for term in terms[:-1] if term.size not in (1, size)]
+            clash = [*clash[:1], terms[-1]] if clash else []
+        case Relation.EQUAL:
+            clash = list(_first_of_each_size(terms))
+            clash = clash if len(clash) > 1 else []
+        case Relation.MUTUAL:
+            stretching = [term for term in terms if term.size != 1]
+            clash = list(_first_of_each_size(stretching))
+            size = clash[0].size if clash else 1
+            clash = clash if len(clash) > 1 else []
+    if clash:
+        raise Incompatible(
+            "size-mismatch",
+            _mismatch(alignment, number, axis.relation, clash),
+            axis=number,
+            inputs=tuple(term.input for term in clash),
+            sizes=tuple(term.size for term in clash),
+        )
+    return size
+
+
+def _first_of_each_size(terms: Sequence[Term]) -> Iterator[Term]:
+    seen: set[int] = set()
+    for term in terms:
+        if term.size not in seen:
+            seen.add(term.size)
+            yield term
+
+
+def _mismatch(alignment: Alignment, number: int, relation: Relation, clash: Sequence[Term]) -> str:
+    def owner(term: Term) -> str:
+        if term.input is None:
+            return f"the target {format_shape(alignment.target or ())}"
+        return f"input {term.input} of shape {format_shape(alignment.input_shapes[term.input])}"
+
+    shown = clash[:4]
+    sizes = ", ".join(f"{owner(term)} has size {term.size}" for term in shown[:-1])
+    more = f" (and {len(clash) - len(shown)} more sizes)" if len(clash) > len(shown) else ""
+    last = f"{owner(shown[-1])} has size {shown[-1].size}"
+    return f"On output axis {number}, {sizes} but {last}{more}: {relation.value}."
+
+
+def meet_right(shapes: tuple[Shape, ...], target: Shape | None = None) -> Alignment:
+    """Shapes aligned on their last axes, each stretching to the others; and to a target, if there is one."""
+    everyone: list[tuple[int | None, Shape]] = [*enumerate(shapes)]
+    if target is not None:
+        everyone.append((None, target))
+    rank = max(len(shape) for _, shape in everyone)
+    columns: list[list[Term]] = [[] for _ in range(rank)]
+    for source, shape in everyone:
+        for axis, size in enumerate(shape, rank - len(shape)):
+            columns[axis].append(Term(source, axis - rank + len(shape), size))
+    return Alignment(
+        shapes,
+        target,
+        tuple(Axis(Relation.MUTUAL, tuple(terms)) for terms in columns),
+        tuple(
+            Output(number, tuple(range(rank - len(shape), rank)), range(rank)) for number, shape in enumerate(shapes)
+        ),
+    )
+
+
+def fit_right(shape: Shape, target: Shape) -> Alignment:
+    """One input aligned on its last axes, stretching into a target of no lower rank (see `check_rank`)."""
+    return fit_axes((shape,), target, tuple(range(len(target) - len(shape), len(target))), Relation.INTO)
+
+
+def fit_axes(
+    shapes: tuple[Shape, ...],
+    target: Shape,
+    output_axes: tuple[int, ...],
+    relation: Relation,
+    lender: int | None = None,
+) -> Alignment:
+    """Input 0, whose axis `i` meets the target's axis `output_axes[i]`; the target's other axes are new.
+
+    `lender` is the input whose shape the target is; None where it is an attribute.
+    """
+    source = {axis: number for number, axis in enumerate(output_axes)}
+    axes = []
+    for axis, size in enumerate(target):
+        terms = (Term(lender, axis, size),)
+        if axis in source:
+            terms = (Term(0, source[axis], shapes[0][source[axis]]), *terms)
+        axes.append(Axis(relation, terms))
+    return Alignment(shapes, target, tuple(axes), (Output(0, output_axes, range(len(target))),))
+
+
+def check_rank(shape: Shape, target: Shape, framework: str) -> None:
+    """Raises Incompatible (rank-mismatch) where a target has fewer axes than the input."""
+    if len(shape) > len(target):
+        raise Incompatible(
+            "rank-mismatch",
+            f"input 0 of shape {format_shape(shape)} has {len(shape)} axes, "
+            f"more than the {len(target)} of the target {format_shape(target)}: {framework} adds axes and never drops one.",
+        )
+
+
+def check_sizes(target: Shape, attribute: str, framework: str) -> None:
+    """Raises Incompatible (invalid-dimension) where an attribute holds a negative size."""
+    for axis, size in enumerate(target):
+        if isinstance(size, int) and size < 0:
+            raise Incompatible(
+                "invalid-dimension",
+                f"{attribute} {format_shape(target)} has {size} on axis {axis}: {framework} takes no negative size here.",
+                axis=axis,
+                inputs=(None,),
+                sizes=(size,),
+            )

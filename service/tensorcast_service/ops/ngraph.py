@@ -1,0 +1,78 @@
+"""nGraph: ngraph.Broadcast and ngraph.BroadcastLike."""
+
+from __future__ import annotations
+
+from tensorcast.schema.ops import ngraph
+from tensorcast.schema.shapes import format_shape
+
+from ..alignment import Alignment, Incompatible, Relation, check_sizes, fit_axes
+from ..plan import Plan, Shape
+from .rule import Outcome, Rule
+
+_SOURCE = "https://github.com/NervanaSystems/ngraph/blob/v0.26.0"
+
+
+def broadcast(op: ngraph.Broadcast, shapes: tuple[Shape, ...]) -> Alignment:
+    """`arg` has exactly the axes of `shape` that are not in `broadcast_axes`."""
+    kept = _kept_axes(shapes[0], op.shape, op.broadcast_axes, op.name)
+    check_sizes(op.shape, "shape", op.name)
+    return fit_axes(shapes, op.shape, kept, Relation.EQUAL)
+
+
+def broadcast_like(op: ngraph.BroadcastLike, shapes: tuple[Shape, ...]) -> Alignment:
+    """As Broadcast to the shape of `like_arg`; with no axes given they are inferred from the left."""
+    arg, like = shapes
+    axes = op.initial_broadcast_axes or _inferred_axes(arg, like)
+    return fit_axes(shapes, like, _kept_axes(arg, like, axes, op.name), Relation.EQUAL, lender=1)
+
+
+def _inferred_axes(arg: Shape, like: Shape) -> tuple[int, ...]:
+    """Axes past arg's rank, and axes where arg has 1 under a larger size."""
+    return tuple(axis for axis, size in enumerate(like) if axis >= len(arg) or (arg[axis] == 1 and size > 1))
+
+
+def _kept_axes(arg: Shape, shape: Shape, broadcast_axes: tuple[int, ...], name: str) -> tuple[int, ...]:
+    """The axes of `shape` without `broadcast_axes`: as many as `arg` has."""
+    rank = len(shape)
+    for axis in broadcast_axes:
+        if not 0 <= axis < rank:
+            raise Incompatible(
+                "axis-out-of-range",
+                f"broadcast axis {axis} lies outside the output {format_shape(shape)}: "
+                + (f"its axes are 0 to {rank - 1}." if rank else "a scalar has no axes."),
+            )
+    kept = tuple(axis for axis in range(rank) if axis not in broadcast_axes)
+    if len(kept) != len(arg):
+        raise Incompatible(
+            "rank-mismatch",
+            f"input 0 of shape {format_shape(arg)} has {len(arg)} axes, but the output {format_shape(shape)} without "
+            f"broadcast axes {list(broadcast_axes)} leaves {len(kept)}: {name} names every axis that the input lacks "
+            "and no axis that it has.",
+        )
+    return kept
+
+
+def _like_differs(op: ngraph.BroadcastLike, shapes: tuple[Shape, ...], outcome: Outcome) -> str | None:
+    if isinstance(outcome, Plan) and shapes[0]:
+        return (
+            "nGraph 0.26 accepts only a scalar arg here: its constructor validates with an empty shape first. "
+            "The documented rule is answered."
+        )
+    return None
+
+
+RULES = {
+    ngraph.Broadcast: Rule(
+        broadcast,
+        link=f"{_SOURCE}/doc/sphinx/source/ops/broadcast.rst",
+        reference=("ngraph", "0.26.0"),
+        example=(ngraph.Broadcast(shape=(2, 3), broadcast_axes=(0,)), ((3,),)),
+    ),
+    ngraph.BroadcastLike: Rule(
+        broadcast_like,
+        link=f"{_SOURCE}/src/ngraph/op/broadcast.cpp",
+        reference=("ngraph", "0.26.0"),
+        example=(ngraph.BroadcastLike(initial_broadcast_axes=(1,)), ((2,), (2, 3))),
+        release_differs=_like_differs,
+    ),
+}

@@ -1,0 +1,39 @@
+"""NumPy: numpy.broadcast_arrays and numpy.broadcast_to."""
+
+from __future__ import annotations
+
+from tensorcast.schema.ops import numpy
+
+from ..alignment import Alignment, check_rank, check_sizes, fit_right, meet_right
+from ..plan import Shape
+from .rule import Rule
+
+
+def broadcast_arrays(op: numpy.broadcast_arrays, shapes: tuple[Shape, ...]) -> Alignment:
+    """All inputs aligned right, each stretching to the others."""
+    return meet_right(shapes)
+
+
+def broadcast_to(op: numpy.broadcast_to, shapes: tuple[Shape, ...]) -> Alignment:
+    """The input aligned right, stretching into `shape`."""
+    check_rank(shapes[0], op.shape, op.name)
+    check_sizes(op.shape, "shape", op.name)
+    return fit_right(shapes[0], op.shape)
+
+
+RULES = {
+    numpy.broadcast_arrays: Rule(
+        broadcast_arrays,
+        link="https://numpy.org/doc/stable/reference/generated/numpy.broadcast_arrays.html",
+        reference=("numpy", "2.4.6"),
+        example=(numpy.broadcast_arrays(), ((8, 1, 6, 1), (7, 1, 5))),
+        max_rank=32,  # its iterator stops there, although arrays have up to 64 axes
+    ),
+    numpy.broadcast_to: Rule(
+        broadcast_to,
+        link="https://numpy.org/doc/stable/reference/generated/numpy.broadcast_to.html",
+        reference=("numpy", "2.4.6"),
+        example=(numpy.broadcast_to(shape=(4, 3)), ((3,),)),
+        max_rank=64,
+    ),
+}

@@ -1,0 +1,30 @@
+"""What an op file says of each of its ops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tensorcast.schema.ops import Op
+
+from ..alignment import Alignment, Conflict
+from ..plan import Plan, Shape
+
+Outcome = Plan | Conflict
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One op: its rule, where the rule is written down, and the release that it was held against."""
+
+    align: Callable[[Any, tuple[Shape, ...]], Alignment]
+    """(op, input shapes) -> alignment; raises Incompatible for what the framework raises on."""
+    link: str
+    reference: tuple[str, str]
+    """Package and version."""
+    example: tuple[Op, tuple[Shape, ...]]
+    max_rank: int | None = None
+    """The largest rank that the framework's own rule admits."""
+    release_differs: Callable[[Any, tuple[Shape, ...], Outcome], str | None] = lambda op, shapes, outcome: None
+    """What a released version does otherwise with this request, as a sentence; None where it does the same."""

@@ -1,0 +1,75 @@
+"""The plan: what every framework's broadcast is lowered to. Integers only, no framework in sight.
+
+Laws, checked whenever a Placement is built (P2 to P5 are the constraints C2 to C5 of StableHLO's
+broadcast_in_dim):
+
+    P1  sizes are integers >= 0 (a bool is no integer)
+    P2  one output axis for each input axis
+    P3  each output axis lies inside the output's rank
+    P4  no output axis is named twice by one input
+    P5  each input size is 1 or equals the size of its output axis
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+Shape = tuple[int, ...]
+
+
+class LawBroken(ValueError):
+    """A placement that is no broadcast. `law` is P1 to P5. Never a caller's fault: a rule lowered wrongly."""
+
+    def __init__(self, law: str, placement: Placement) -> None:
+        super().__init__(f"{law} does not hold for {placement}")
+        self.law = law
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """How one output reads one input: input axis `i` lands on output axis `output_axes[i]`."""
+
+    input: int
+    """Which of the request's inputs is read."""
+    input_shape: Shape
+    output_shape: Shape
+    output_axes: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        sizes, rank = self.output_shape, len(self.output_shape)
+        if any(type(size) is not int or size < 0 for size in (*self.input_shape, *sizes)):
+            raise LawBroken("P1", self)
+        if len(self.output_axes) != len(self.input_shape):
+            raise LawBroken("P2", self)
+        if any(type(axis) is not int or not 0 <= axis < rank for axis in self.output_axes):
+            raise LawBroken("P3", self)
+        if len(set(self.output_axes)) != len(self.output_axes):
+            raise LawBroken("P4", self)
+        if any(size not in (1, sizes[axis]) for size, axis in zip(self.input_shape, self.output_axes, strict=True)):
+            raise LawBroken("P5", self)
+
+    @property
+    def broadcast_axes(self) -> tuple[int, ...]:
+        """The output axes along which the input is replicated, ascending: those that it lacks (at any
+        size), and those that it fills from size 1 to another size."""
+        filled = {
+            axis
+            for axis, size in zip(self.output_axes, self.input_shape, strict=True)
+            if size == self.output_shape[axis]
+        }
+        return tuple(axis for axis in range(len(self.output_shape)) if axis not in filled)
+
+    @property
+    def elements(self) -> int:
+        """Virtual elements of the output: the product of its shape."""
+        return prod(self.output_shape)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What an op does to inputs of these shapes: one placement for each output."""
+
+    input_shapes: tuple[Shape, ...]
+    """Every input, those included that only lend their shape."""
+    outputs: tuple[Placement, ...]
