@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Buffer
 from enum import Enum
 from typing import Any, NoReturn
 
@@ -13,8 +12,9 @@ from .problems import Problem
 
 MAX_VALUES = 2_000_000
 """Values in one body: what keeps a parsed body within some 64 bytes a value, 128 MB."""
-MAX_DEPTH = 128
-"""Nesting: a JSON tensor of 64 axes, inside a request, with room."""
+
+
+Buffer = bytes | bytearray | memoryview
 
 
 class Media(Enum):
@@ -36,8 +36,8 @@ MEDIA_NAMES = {
 def encode(value: Any, media: Media) -> bytes:
     """The bytes of a plain value (maps, lists, strings, numbers, bytes in MessagePack)."""
     if media is Media.JSON:
-        return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
-    return bytes(msgpack.packb(value))
+        return json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
+    return bytes(msgpack.packb(value, unicode_errors="replace"))
 
 
 def decode(body: Buffer, media: Media) -> Any:

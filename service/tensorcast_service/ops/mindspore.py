@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tensorcast.schema.ops import mindspore
 from tensorcast.schema.shapes import format_shape
 
@@ -14,7 +16,7 @@ def broadcast_to(op: mindspore.broadcast_to, shapes: tuple[Shape, ...]) -> Align
     """NumPy's one-way rule; -1 keeps the input's size, and may not stand on a new axis."""
     (shape,) = shapes
     check_rank(shape, op.shape, op.name)
-    return fit_right(shape, keep_sizes(shape, op.shape, op.name))
+    return replace(fit_right(shape, keep_sizes(shape, op.shape, op.name)), target=op.shape)
 
 
 def keep_sizes(shape: Shape, target: Shape, name: str) -> Shape:

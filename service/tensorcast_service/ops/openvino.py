@@ -83,7 +83,8 @@ def _pdpd(shape: Shape, target: Shape, axis: int) -> Alignment:
     start = rank - len(shape) if axis == -1 else axis
     placed = fit_axes((shape,), target, tuple(range(max(start, 0), min(start + len(shape), rank))), Relation.MUTUAL)
     if start < 0 or start + len(shape) != rank:
-        settle(replace(placed, outputs=()))  # the release compares the sizes that meet before it runs out of axes
+        if start >= 0:  # the release compares the sizes that meet before it runs out of axes
+            settle(replace(placed, outputs=()))
         raise Incompatible(
             "rank-mismatch",
             f"input 0 of shape {format_shape(shape)}, placed from axis {start}, does not end with the last axis of "

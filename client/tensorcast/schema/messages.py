@@ -1,0 +1,154 @@
+"""Requests and answers of every endpoint, typed: the one schema of both encodings and both sides."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from .ops import OpField, numpy
+from .shapes import Integer, Shape
+from .tensors import Tensor
+
+Bounds = Annotated[tuple[Integer, Integer], BeforeValidator(lambda pair: pair)]
+
+
+class Request(BaseModel):
+    """A request: unknown fields are an error, since a field that is ignored is a question not answered."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Answer(BaseModel):
+    """An answer: fields that this version does not know are ignored."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+class CheckRequest(Request):
+    """Which shapes come out, or why none do."""
+
+    op: OpField = Field(default=numpy.broadcast_arrays(), description="The op, or its name where it needs no attribute.")
+    inputs: list[Shape] = Field(description="The shape of each input.", examples=[[[8, 1, 6, 1], [7, 1, 5]]])
+    dtype: str | None = Field(default=None, description="Adds `nbytes` to each output.", examples=["float32"])
+    explain: bool = Field(default=False, description="Adds `diagram`, a drawing of the aligned axes in plain text.")
+
+
+class OutputShape(Answer):
+    """One output: its shape, and how its input reaches it."""
+
+    shape: list[int]
+    input: int = Field(description="Which input this output reads.")
+    axes: list[int] = Field(description="`axes[d]` is the output axis that input axis `d` feeds.")
+    broadcast_axes: list[int] = Field(description="Output axes along which the input is replicated.")
+    elements: int | str = Field(description="The product of shape; a decimal string beyond 2^63-1.")
+    nbytes: int | str | None = Field(default=None, description="Bytes when dense, where the request has a dtype.")
+
+
+class ConflictAnswer(Answer):
+    """Why shapes do not broadcast. `sizes[i]` belongs to `inputs[i]`; null is the target attribute."""
+
+    code: str
+    message: str
+    axis: int | None = Field(default=None, description="The lowest conflicting output axis.")
+    inputs: list[int | None] = []
+    sizes: list[int] = []
+    hints: list[str] = []
+
+
+class Warned(Answer):
+    """What is legal but often a mistake, or where a release does otherwise."""
+
+    code: str
+    message: str
+
+
+class CheckAnswer(Answer):
+    """The answer of `check`: `outputs` where the shapes broadcast, `conflict` where they do not."""
+
+    compatible: bool
+    outputs: list[OutputShape] = []
+    conflict: ConflictAnswer | None = None
+    warnings: list[Warned] = []
+    diagram: str | None = None
+
+
+class BroadcastRequest(Request):
+    """Tensors in, broadcast tensors out."""
+
+    op: OpField = Field(default=numpy.broadcast_arrays(), description="The op, or its name where it needs no attribute.")
+    inputs: list[Tensor] = Field(description="The input tensors.")
+    layout: Literal["dense", "strided"] = Field(
+        default="dense", description="strided costs the bytes of the input, not those of the output."
+    )
+    window: list[Bounds] | None = Field(
+        default=None, description="[start, stop] on each output axis: only that box of the output."
+    )
+    json_data: Literal["list", "base64"] = Field(default="list", description="How a JSON answer holds data.")
+
+
+class BroadcastAnswer(Answer):
+    """The outputs, in the op's order."""
+
+    outputs: list[Tensor]
+
+
+class BackpropRequest(Request):
+    """Gradients of the outputs in, gradients of the inputs out."""
+
+    op: OpField = Field(default=numpy.broadcast_arrays(), description="The op, or its name where it needs no attribute.")
+    inputs: list[Shape] = Field(description="The shape of each input.", examples=[[[3]]])
+    gradients: list[Tensor] = Field(description="The gradient of each output.")
+    json_data: Literal["list", "base64"] = Field(default="list", description="How a JSON answer holds data.")
+
+
+class BackpropAnswer(Answer):
+    """The gradient of each input, in order."""
+
+    gradients: list[Tensor]
+
+
+class InputCount(Answer):
+    """How many inputs an op takes; `max` null is any number."""
+
+    min: int
+    max: int | None
+
+
+class Reference(Answer):
+    """The release that an op was held against."""
+
+    package: str
+    version: str
+
+
+class OpEntry(Answer):
+    """One op of the catalogue."""
+
+    name: str
+    doc: str
+    attributes: dict[str, Any] = Field(description="JSON Schema of the attributes.")
+    inputs: InputCount
+    outputs: str
+    link: str
+    reference: Reference
+    example: dict[str, Any] = Field(description="A request for check.")
+
+
+class Catalogue(Answer):
+    """Every op."""
+
+    ops: list[OpEntry]
+
+
+class ProblemDetails(Answer):
+    """RFC 9457 problem details. Further members are facts of the code, such as `limit`."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: str = Field(examples=["/problems/invalid-request"])
+    title: str
+    status: int
+    detail: str
+    code: str
+    pointer: str | None = Field(default=None, description="JSON Pointer to what is wrong.")

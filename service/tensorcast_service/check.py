@@ -1,0 +1,129 @@
+"""check: the shapes that come out, or why none do. The one implementation, for HTTP and for the command line."""
+
+from __future__ import annotations
+
+from math import prod
+
+from tensorcast.schema.dtypes import UnknownDtype, dtype_named
+from tensorcast.schema.messages import CheckAnswer, CheckRequest, ConflictAnswer, OutputShape, Warned
+from tensorcast.schema.ops import Op
+from tensorcast.schema.problems import Problem
+from tensorcast.schema.shapes import format_shape
+
+from .alignment import Alignment, Conflict, Incompatible
+from .diagram import draw
+from .hints import hints
+from .limits import exact, judge_ranks
+from .ops import RULES, lower
+from .ops.rule import Outcome
+from .plan import Placement, Plan, Shape
+
+_NAMED_INPUTS = 20
+"""Inputs of a conflict that an answer lists."""
+
+
+def check(request: CheckRequest) -> CheckAnswer:
+    """The answer to a check. Raises Problem for what the op could never accept."""
+    op, shapes = request.op, tuple(request.inputs)
+    itemsize = _itemsize(request.dtype)
+    judge_request(op, shapes)
+    outcome = _outcome(op, shapes)
+    warnings = _warnings(op, shapes, outcome)
+    if isinstance(outcome, Plan):
+        answer = CheckAnswer(
+            compatible=True,
+            outputs=[_output(placement, itemsize) for placement in outcome.outputs],
+            warnings=warnings,
+        )
+    else:
+        answer = CheckAnswer(compatible=False, conflict=conflict_answer(op, shapes, outcome), warnings=warnings)
+    if request.explain:
+        answer.diagram = draw(op, shapes, _alignment(op, shapes), outcome)
+    return answer
+
+
+def judge_request(op: Op, shapes: tuple[Shape, ...]) -> None:
+    """Raises Problem for a number of inputs that the op never takes, or for too many axes."""
+    if wrong := op.input_count_problem(len(shapes)):
+        raise Problem("invalid-request", wrong, pointer="/inputs")
+    judge_ranks(op, shapes)
+
+
+def conflict_answer(op: Op, shapes: tuple[Shape, ...], conflict: Conflict) -> ConflictAnswer:
+    """A conflict as it is sent, with hints."""
+    return ConflictAnswer(
+        code=conflict.code,
+        message=conflict.message[0].upper() + conflict.message[1:],
+        axis=conflict.axis,
+        inputs=list(conflict.inputs[:_NAMED_INPUTS]),
+        sizes=list(conflict.sizes[:_NAMED_INPUTS]),
+        hints=hints(op, shapes),
+    )
+
+
+def _outcome(op: Op, shapes: tuple[Shape, ...]) -> Outcome:
+    try:
+        return lower(op, shapes)
+    except Incompatible as incompatible:
+        return incompatible.conflict
+
+
+def _alignment(op: Op, shapes: tuple[Shape, ...]) -> Alignment | None:
+    try:
+        return RULES[type(op)].align(op, shapes)
+    except Incompatible:
+        return None
+
+
+def _itemsize(dtype: str | None) -> int | None:
+    try:
+        return None if dtype is None else dtype_named(dtype).itemsize
+    except UnknownDtype as error:
+        raise Problem("invalid-request", f"dtype: {error}", pointer="/dtype") from None
+
+
+def _output(placement: Placement, itemsize: int | None) -> OutputShape:
+    elements = prod(placement.output_shape)
+    output = OutputShape(
+        shape=list(placement.output_shape),
+        input=placement.input,
+        axes=list(placement.output_axes),
+        broadcast_axes=list(placement.broadcast_axes),
+        elements=exact(elements),
+    )
+    if itemsize is not None:
+        output.nbytes = exact(elements * itemsize)
+    return output
+
+
+def _warnings(op: Op, shapes: tuple[Shape, ...], outcome: Outcome) -> list[Warned]:
+    warnings = []
+    if isinstance(outcome, Plan) and len(outcome.outputs) > 1:
+        stretching = [
+            placement
+            for placement in outcome.outputs
+            if any(placement.output_shape[axis] != 1 for axis in placement.broadcast_axes)
+        ]
+        if len(stretching) > 1:
+            one, other = stretching[:2]
+            warnings.append(
+                Warned(
+                    code="mutual-stretch",
+                    message=f"Inputs {one.input} and {other.input} stretch each other: {format_shape(one.input_shape)} and "
+                    f"{format_shape(other.input_shape)} become {format_shape(one.output_shape)}. "
+                    "Where only one was meant to stretch, an axis is missing.",
+                )
+            )
+        ranks = [len(placement.input_shape) for placement in outcome.outputs]
+        if min(ranks) != max(ranks):
+            low, high = ranks.index(min(ranks)), ranks.index(max(ranks))
+            warnings.append(
+                Warned(
+                    code="rank-promotion",
+                    message=f"Input {low} of shape {format_shape(shapes[low])} gets new axes on the left to meet input "
+                    f"{high} of shape {format_shape(shapes[high])}. Write them out where that is not meant.",
+                )
+            )
+    if differs := RULES[type(op)].release_differs(op, shapes, outcome):
+        warnings.append(Warned(code="release-differs", message=differs))
+    return warnings

@@ -1,0 +1,160 @@
+"""The engine: a placement and an array become a view, a stream of chunks, or a gradient.
+
+Elements move as unsigned integers of their width, so no dtype costs more than another and no bit
+changes. The only place for speed tricks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import cycle
+from math import prod
+from typing import Any
+
+import numpy as np
+from tensorcast.schema.dtypes import storage
+
+from .plan import Placement, Plan
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+CHUNK_BYTES = 2**20
+"""A chunk fits the cache, and is well above the send buffer's high-water mark (64 KiB)."""
+CHUNK_BUFFERS = 3
+"""A server that waits before each send until its buffer has drained below the high-water mark still
+holds the last chunk, and may hold the end of the one before it; the third is free to be filled."""
+
+
+def place(placement: Placement, array: Array) -> Array:
+    """The output as a read-only view of the input: strides 0 where it is replicated; no element is copied."""
+    strides = [0] * len(placement.output_shape)
+    for axis, size, step in zip(placement.output_axes, array.shape, array.strides, strict=True):
+        if size == placement.output_shape[axis]:
+            strides[axis] = step
+    view = np.lib.stride_tricks.as_strided(array, placement.output_shape, strides, writeable=False)
+    return view
+
+
+def chunk_elements(view: Array) -> int:
+    """Elements in each chunk of `chunks(view)` but the last."""
+    elements = max(CHUNK_BYTES // view.itemsize, 1)
+    period = _period(view)
+    return elements // period * period if period <= elements else elements
+
+
+def _period(view: Array) -> int:
+    """After so many elements, in C order, the view's content repeats to its end."""
+    leading = 0
+    while leading < view.ndim and (view.strides[leading] == 0 or view.shape[leading] == 1):
+        leading += 1
+    return max(prod(view.shape[leading:]), 1)
+
+
+def chunks(view: Array) -> Iterator[memoryview]:
+    """The bytes of a view in C order, chunk by chunk, each of `chunk_elements` but the last.
+
+    The chunks are views of a few buffers that are filled again: use each before CHUNK_BUFFERS - 1
+    more have been taken. Content that repeats is written once and given again and again.
+    """
+    raw = view.view(storage(view.dtype)) if view.dtype != storage(view.dtype) else view
+    total, step = raw.size, chunk_elements(raw)
+    repeats = step % _period(raw) == 0
+    flat: Array = np.empty((1 if repeats else CHUNK_BUFFERS, min(step, total)), raw.dtype)
+    buffers = cycle(flat)
+    filled: Array | None = None
+    for start in range(0, total, step):
+        size = min(step, total - start)
+        if filled is None or not repeats:
+            filled = next(buffers)
+            _copy_range(raw, start, start + size, filled)
+        yield filled[:size].view(np.uint8).data
+
+
+def _copy_range(view: Array, start: int, stop: int, out: Array) -> None:
+    """Copy elements `start` to `stop` of a view, counted in C order, to the head of a flat buffer."""
+    if start == stop:
+        return
+    if view.ndim <= 1:
+        out[: stop - start] = view.reshape(-1)[start:stop] if view.ndim == 0 else view[start:stop]
+        return
+    row = prod(view.shape[1:])
+    first, head = divmod(start, row)
+    last, tail = divmod(stop, row)
+    if first == last:
+        _copy_range(view[first], head, tail, out)
+        return
+    done = 0
+    if head:
+        _copy_range(view[first], head, row, out)
+        first, done = first + 1, row - head
+    rows = (last - first) * row
+    if rows:
+        out[done : done + rows].reshape(last - first, *view.shape[1:])[...] = view[first:last]
+    if tail:
+        _copy_range(view[last], 0, tail, out[done + rows :])
+
+
+def gradient_work(plan: Plan, gradients: Sequence[Array]) -> int:
+    """Elements that `backprop` would read: those of the gradients, replicated (stride 0) axes counted once."""
+    return sum(
+        prod(size for size, step in zip(array.shape, array.strides, strict=True) if step) for array in gradients
+    )
+
+
+def backprop(plan: Plan, gradients: Sequence[Array]) -> list[Array]:
+    """The gradient of each input: each output's gradient summed over its broadcast axes.
+
+    Shapes are the inputs', the dtype is that of the gradients for that input (of the first gradient for an
+    input that only lends its shape: zeros, replicated). Floating sums are taken in 64 bits, complex ones in
+    128; integer sums wrap. Replicated axes of a gradient are multiplied, not summed, or stay replicated.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):  # integers wrap, and floats reach infinity, as they do in NumPy
+        return [_backprop_input(plan, number, gradients) for number in range(len(plan.input_shapes))]
+
+
+def _backprop_input(plan: Plan, number: int, gradients: Sequence[Array]) -> Array:
+    shape = plan.input_shapes[number]
+    own = [pair for pair in zip(plan.outputs, gradients, strict=True) if pair[0].input == number]
+    if not own:
+        return np.broadcast_to(np.zeros((), gradients[0].dtype), shape)
+    total: Array = sum(_sum_to_input(placement, gradient) for placement, gradient in own)  # type: ignore[assignment]
+    narrow = np.asarray(total).astype(own[0][1].dtype, copy=False)
+    return narrow if narrow.shape == shape else np.broadcast_to(narrow, shape)
+
+
+def _sum_to_input(placement: Placement, gradient: Array) -> Array:
+    """One output's gradient, summed over its broadcast axes, in the accumulator's dtype: an array that
+    broadcasts to the input's shape (size 1 where the gradient is replicated along a kept axis)."""
+    wide = _accumulator(gradient.dtype)
+    times = 1
+    index: list[Any] = []
+    for axis, (size, step) in enumerate(zip(gradient.shape, gradient.strides, strict=True)):
+        replicated = size > 1 and step == 0
+        index.append(slice(0, 1) if replicated else slice(None))
+        if replicated and axis in placement.broadcast_axes:
+            times *= size
+    distinct = gradient[tuple(index)]
+    summed = np.add.reduce(_widened(distinct, wide), axis=placement.broadcast_axes, dtype=wide, keepdims=True)
+    if times > 1:
+        summed = summed * (wide.type(times) if wide.kind in "fc" else np.array(times % 2**64, np.uint64).astype(wide))
+    kept = summed.transpose([*placement.output_axes, *_lacking(placement)])
+    return kept.reshape(kept.shape[: len(placement.input_shape)])
+
+
+def _lacking(placement: Placement) -> list[int]:
+    """The output axes that the input does not have: of size 1 once they are summed."""
+    return [axis for axis in range(len(placement.output_shape)) if axis not in placement.output_axes]
+
+
+def _accumulator(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Wide enough that a sum is accurate to `dtype`: 64-bit floats; integers wrap the same at any width."""
+    if dtype.kind == "c":
+        return np.dtype(np.complex128)
+    if dtype.kind in "iu":
+        return dtype
+    return np.dtype(np.int64 if "int" in dtype.name else np.float64)
+
+
+def _widened(array: Array, wide: np.dtype[Any]) -> Array:
+    # The reduction converts NumPy's own dtypes block by block; the ml_dtypes ones it does not know.
+    return array.astype(wide) if array.dtype.kind == "V" or array.dtype.itemsize == 1 else array

@@ -1,0 +1,99 @@
+"""Limits: what is refused before anything is allocated or summed. Settings where an operator would change
+them, constants with their reasons where not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from tensorcast.schema.ops import Op
+from tensorcast.schema.problems import Problem
+from tensorcast.schema.shapes import format_shape
+
+from .ops import RULES, highest_rank
+from .plan import Shape
+
+MAX_RANK = 64
+"""NumPy's own: an array of more axes can't be made."""
+MAX_AXES = 1_000_000
+"""Inputs times output rank, of one request: what an answer lists; some 0.5 s of work."""
+MAX_WORK_ELEMENTS = 2**30
+"""Elements that one backprop may sum: about a second of one core."""
+MAX_JSON_ELEMENTS = 2**20
+"""Elements in a JSON answer, which is built whole: about 100 MB while it is built."""
+MAX_ADDRESS = 2**63 - 1
+"""Bytes that an array's shape may span, replicated ones included."""
+
+
+def judge_ranks(op: Op, shapes: tuple[Shape, ...]) -> None:
+    """Raises Problem (work-too-large) for too many axes, unless the op's own rule already refuses them."""
+    rank, rule = highest_rank(op, shapes), RULES[type(op)]
+    if rank > MAX_RANK and (rule.max_rank is None or rank <= rule.max_rank):
+        raise Problem("work-too-large", f"a shape has {rank} axes; this service takes up to {MAX_RANK}", limit=MAX_RANK)
+    axes = len(shapes) * max(min(rank, MAX_RANK), 1)
+    if axes > MAX_AXES:
+        raise Problem(
+            "work-too-large",
+            f"{len(shapes)} inputs of up to {rank} axes make {axes} axes; this service takes up to {MAX_AXES}: "
+            "send fewer inputs at once",
+            limit=MAX_AXES,
+        )
+
+
+def judge_output(shapes: Sequence[Shape], itemsizes: Sequence[int], limit: int) -> None:
+    """Raises Problem (output-too-large) where dense outputs of these shapes exceed `limit` bytes in all."""
+    elements = sum(map(prod, shapes))
+    nbytes = sum(prod(shape) * itemsize for shape, itemsize in zip(shapes, itemsizes, strict=True))
+    if nbytes > limit:
+        largest = max(shapes, key=prod)
+        raise Problem(
+            "output-too-large",
+            f"the outputs, the largest {format_shape(largest)}, take {nbytes} bytes; this service sends up to {limit}: "
+            'ask for "layout": "strided", which costs only the bytes of the inputs, or for a "window" of the output',
+            elements=exact(elements),
+            nbytes=exact(nbytes),
+            limit=limit,
+        )
+
+
+def judge_address(shape: Shape, itemsize: int) -> None:
+    """Raises Problem (output-too-large) for a shape that no array can have, even when it is only a view."""
+    nbytes = prod(max(size, 1) for size in shape) * itemsize
+    if nbytes > MAX_ADDRESS:
+        raise Problem(
+            "output-too-large",
+            f"the output {format_shape(shape)} spans {nbytes} bytes, more than the 2^63-1 that an array can: "
+            'its shape can be checked with /v1/check, not sent',
+            elements=exact(prod(shape)),
+            nbytes=exact(nbytes),
+            limit=MAX_ADDRESS,
+        )
+
+
+def judge_json(elements: int) -> None:
+    """Raises Problem (output-too-large) for a JSON answer of too many elements."""
+    if elements > MAX_JSON_ELEMENTS:
+        raise Problem(
+            "output-too-large",
+            f"a JSON answer holds up to {MAX_JSON_ELEMENTS} elements, and this one would hold {elements}: "
+            'ask for MessagePack (Accept: application/vnd.msgpack), which streams, or for "layout": "strided"',
+            elements=exact(elements),
+            limit=MAX_JSON_ELEMENTS,
+        )
+
+
+def judge_work(elements: int) -> None:
+    """Raises Problem (work-too-large) for a backprop that would read too many elements."""
+    if elements > MAX_WORK_ELEMENTS:
+        raise Problem(
+            "work-too-large",
+            f"the gradients have {elements} elements to sum, replicated axes counted once; this service sums up to "
+            f"{MAX_WORK_ELEMENTS}: send the gradient in slices and add the results",
+            elements=exact(elements),
+            limit=MAX_WORK_ELEMENTS,
+        )
+
+
+def exact(number: int) -> int | str:
+    """A number that any reader of int64 keeps: a decimal string beyond 2^63-1."""
+    return number if number <= 2**63 - 1 else str(number)
