@@ -42,6 +42,19 @@ def check(request: CheckRequest) -> CheckAnswer:
     return answer
 
 
+def as_text(answer: CheckAnswer) -> str:
+    """An answer for a terminal: the drawing, if it was asked for, and a sentence for each thing to say."""
+    lines = [answer.diagram, ""] if answer.diagram else []
+    if answer.conflict is None:
+        shapes = dict.fromkeys(format_shape(output.shape) for output in answer.outputs)
+        lines.append(f"compatible: {', '.join(shapes)}" if shapes else "compatible")
+    else:
+        lines.append(f"incompatible ({answer.conflict.code}): {answer.conflict.message}")
+        lines += [f"hint: {hint}" for hint in answer.conflict.hints]
+    lines += [f"warning ({warning.code}): {warning.message}" for warning in answer.warnings]
+    return "\n".join(lines)
+
+
 def judge_request(op: Op, shapes: tuple[Shape, ...]) -> None:
     """Raises Problem for a number of inputs that the op never takes, or for too many axes."""
     if wrong := op.input_count_problem(len(shapes)):

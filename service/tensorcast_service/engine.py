@@ -25,14 +25,22 @@ CHUNK_BUFFERS = 3
 holds the last chunk, and may hold the end of the one before it; the third is free to be filled."""
 
 
-def place(placement: Placement, array: Array) -> Array:
-    """The output as a read-only view of the input: strides 0 where it is replicated; no element is copied."""
-    strides = [0] * len(placement.output_shape)
+Window = Sequence[tuple[int, int]]
+"""[start, stop] on each output axis: a box of the output."""
+
+
+def place(placement: Placement, array: Array, window: Window | None = None) -> Array:
+    """The output, or a box of it, as a read-only view of the input: strides 0 where it is replicated.
+
+    No element is copied. Only the box need be a shape that an array can have.
+    """
+    shape = placement.output_shape if window is None else tuple(stop - start for start, stop in window)
+    strides, box = [0] * len(shape), []
     for axis, size, step in zip(placement.output_axes, array.shape, array.strides, strict=True):
-        if size == placement.output_shape[axis]:
-            strides[axis] = step
-    view = np.lib.stride_tricks.as_strided(array, placement.output_shape, strides, writeable=False)
-    return view
+        own = size == placement.output_shape[axis]
+        strides[axis] = step if own else 0
+        box.append(slice(*window[axis]) if window and own else slice(None))
+    return np.lib.stride_tricks.as_strided(array[tuple(box)], shape, strides, writeable=False)
 
 
 def chunk_elements(view: Array) -> int:
@@ -94,7 +102,7 @@ def _copy_range(view: Array, start: int, stop: int, out: Array) -> None:
         _copy_range(view[last], 0, tail, out[done + rows :])
 
 
-def gradient_work(plan: Plan, gradients: Sequence[Array]) -> int:
+def gradient_work(gradients: Sequence[Array]) -> int:
     """Elements that `backprop` would read: those of the gradients, replicated (stride 0) axes counted once."""
     return sum(
         prod(size for size, step in zip(array.shape, array.strides, strict=True) if step) for array in gradients

@@ -21,6 +21,8 @@ MAX_WORK_ELEMENTS = 2**30
 """Elements that one backprop may sum: about a second of one core."""
 MAX_JSON_ELEMENTS = 2**20
 """Elements in a JSON answer, which is built whole: about 100 MB while it is built."""
+MAX_JSON_BYTES = 32 * 2**20
+"""Bytes of those elements: strings may be long."""
 MAX_ADDRESS = 2**63 - 1
 """Bytes that an array's shape may span, replicated ones included."""
 
@@ -70,14 +72,16 @@ def judge_address(shape: Shape, itemsize: int) -> None:
         )
 
 
-def judge_json(elements: int) -> None:
-    """Raises Problem (output-too-large) for a JSON answer of too many elements."""
-    if elements > MAX_JSON_ELEMENTS:
+def judge_json(elements: int, nbytes: int) -> None:
+    """Raises Problem (output-too-large) for a JSON answer of too many elements or bytes."""
+    if elements > MAX_JSON_ELEMENTS or nbytes > MAX_JSON_BYTES:
         raise Problem(
             "output-too-large",
-            f"a JSON answer holds up to {MAX_JSON_ELEMENTS} elements, and this one would hold {elements}: "
-            'ask for MessagePack (Accept: application/vnd.msgpack), which streams, or for "layout": "strided"',
+            f"a JSON answer holds up to {MAX_JSON_ELEMENTS} elements of {MAX_JSON_BYTES} bytes in all, and this one "
+            f"would hold {elements} of {nbytes}: ask for MessagePack (Accept: application/vnd.msgpack), which streams, "
+            'or for "layout": "strided"',
             elements=exact(elements),
+            nbytes=exact(nbytes),
             limit=MAX_JSON_ELEMENTS,
         )
 

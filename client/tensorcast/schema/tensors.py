@@ -127,20 +127,23 @@ def reach_of(shape: tuple[int, ...], strides: Strides) -> int:
     return 1 + sum((size - 1) * step for size, step in zip(shape, strides, strict=True))
 
 
-def compact(array: Array) -> tuple[Array, Strides | None]:
-    """The distinct elements of an array in C order (a copy only where they do not lie so already), and the
-    element strides that read the array from them; None where no axis is replicated, so that it is dense."""
+def compact(array: Array) -> tuple[Array, Strides]:
+    """The distinct elements of an array, flat in C order (a copy only where they do not lie so already),
+    and the element strides that read the array from them: 0 on replicated axes."""
     if not array.size:
-        return np.empty(0, array.dtype), (0,) * array.ndim if 0 in array.strides else None
-    replicated = [step == 0 and size > 1 for size, step in zip(array.shape, array.strides, strict=True)]
-    if not any(replicated):
-        return np.ascontiguousarray(array).reshape(-1), None
+        return np.empty(0, array.dtype), (0,) * array.ndim
+    replicated = is_replicated(array)
     box = array[tuple(slice(1) if gone else slice(None) for gone in replicated)]
     strides, step = [], 1
     for size, gone in zip(reversed(box.shape), reversed(replicated), strict=True):
         strides.append(0 if gone else step)
         step *= size
     return np.ascontiguousarray(box).reshape(-1), tuple(reversed(strides))
+
+
+def is_replicated(array: Array) -> list[bool]:
+    """For each axis, whether its elements are one and the same (stride 0)."""
+    return [step == 0 and size > 1 for size, step in zip(array.shape, array.strides, strict=True)]
 
 
 def to_wire(array: Array) -> Array:
@@ -177,12 +180,13 @@ def msgpack_head(dtype: str, shape: tuple[int, ...], strides: Strides | None, bi
     return b"".join(parts)
 
 
-def msgpack_parts(array: Array) -> Iterator[bytes | memoryview]:
+def msgpack_parts(array: Array, strided: bool) -> Iterator[bytes | memoryview]:
     """A tensor in MessagePack, as pieces to be sent one after another; large ones are views of the array.
 
-    Replicated (stride 0) axes are not sent: such an array goes out strided.
+    `strided`: each distinct element once, with strides; else dense.
     """
-    data, strides = compact(to_wire(array))
+    array = to_wire(array)
+    data, strides = compact(array) if strided else (np.ascontiguousarray(array).reshape(-1), None)
     raw = data.view(np.uint8)
     sizes = bin_sizes(raw.size, 1)
     yield msgpack_head(name_of(array.dtype), array.shape, strides, len(sizes))
@@ -393,14 +397,16 @@ def _map(value: Any, change: Any) -> Any:
     return [_map(item, change) for item in value] if isinstance(value, list) else change(value)
 
 
-def tensor_to_json(array: Array, as_base64: bool) -> dict[str, Any]:
-    """A tensor for a JSON answer: nested lists where dense, flat where strided, or base64."""
-    data, strides = compact(to_wire(array))
+def tensor_to_json(array: Array, strided: bool, as_base64: bool) -> dict[str, Any]:
+    """A tensor for a JSON answer: dense and nested as its shape, or strided and flat; or in base64."""
+    array = to_wire(array)
     tensor: dict[str, Any] = {"dtype": name_of(array.dtype), "shape": list(array.shape)}
-    if strides is not None:
+    if strided:
+        array, strides = compact(array)
         tensor["strides"] = list(strides)
     if as_base64:
-        tensor["base64"] = base64.b64encode(data.view(np.uint8).data).decode()
+        raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        tensor["base64"] = base64.b64encode(raw.data).decode()
     else:
-        tensor["data"] = array_to_json(data if strides is not None else data.reshape(array.shape))
+        tensor["data"] = array_to_json(array)
     return tensor

@@ -1,0 +1,41 @@
+"""Questions as text: how an attribute is written in a URL or on a command line."""
+
+from __future__ import annotations
+
+import json
+from difflib import get_close_matches
+from typing import Any
+
+from .ops import Op
+from .shapes import parse_shape
+
+
+def attribute_from_text(op: type[Op], name: str, text: str) -> Any:
+    """The plain value of an attribute that is written as text: a number, a string, a shape, else JSON.
+
+    Raises ValueError, with what would be right, where the op has no such attribute or the text is none.
+    """
+    known = [field for field in op.model_fields if field != "name"]
+    if name not in known:
+        close = get_close_matches(name, known, n=1)
+        meant = f": did you mean {close[0]}?" if close else ""
+        wire_name = op.model_fields["name"].default
+        raise ValueError(f"{wire_name} has no such attribute{meant} (it has {', '.join(known) or 'none'})")
+    kinds = _json_types(op, name)
+    if "array" in kinds:
+        return parse_shape(text)
+    if "integer" in kinds:
+        if not text.strip().removeprefix("-").isdecimal() or len(text) > 20:
+            raise ValueError("must be an integer")
+        return int(text)
+    if "string" in kinds:
+        return text
+    try:
+        return json.loads(text)
+    except ValueError:
+        raise ValueError("must be JSON") from None
+
+
+def _json_types(op: type[Op], name: str) -> set[str]:
+    schema = op.model_json_schema()["properties"][name]
+    return {variant.get("type", "") for variant in [schema, *schema.get("anyOf", [])]}

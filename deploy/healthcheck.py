@@ -1,0 +1,21 @@
+"""Exits with 0 if the service in this container answers GET /livez with 200; imports little, as it runs every few seconds."""
+
+import os
+import socket
+import sys
+
+host = os.environ.get("TENSORCAST_HOST", "").strip()
+if host in ("", "0.0.0.0"):
+    host = "127.0.0.1"
+elif host == "::":
+    host = "::1"
+port = int(os.environ.get("TENSORCAST_PORT", "").strip() or 8000)
+
+try:
+    with socket.create_connection((host, port), timeout=2) as connection:
+        connection.sendall(b"GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        status = connection.makefile("rb").readline(100).split()[1:2]
+except OSError as error:
+    sys.exit(f"no answer from {host} port {port}: {error}")
+if status != [b"200"]:
+    sys.exit(f"/livez answered {status}")

@@ -1,0 +1,51 @@
+"""Settings: what an operator would sensibly change. Each is a flag of `tensorcast serve` and an environment variable."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Self
+
+PREFIX = "TENSORCAST_"
+
+
+def _setting(default: Any, help: str, least: int = 0) -> Any:
+    return field(default=default, metadata={"help": help, "least": least})
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Every default is safe on a small machine that only its owner reaches."""
+
+    host: str = _setting("127.0.0.1", "Address to listen on; loopback unless it is said otherwise.")
+    port: int = _setting(8000, "Port to listen on; 0 picks a free one.")
+    workers: int = _setting(1, "Worker processes.", 1)
+    max_body_bytes: int = _setting(64 * 2**20, "Bytes of a request body; it is held in memory.", 1)
+    max_output_bytes: int = _setting(16 * 2**30, "Bytes of a dense answer; it is streamed, never held.", 1)
+    max_concurrent_requests: int = _setting(64, "Requests in work at once, for each worker.", 1)
+    drain_seconds: int = _setting(2, "Seconds from SIGTERM, not ready but answering, until no request is accepted.")
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Self:
+        """The settings of TENSORCAST_HOST, TENSORCAST_PORT, ...; raises ValueError naming the variable."""
+        given: dict[str, Any] = {}
+        for setting in fields(cls):
+            variable = variable_of(setting.name)
+            text = environment.get(variable, "").strip()
+            if text:
+                given[setting.name] = _parse(variable, text, type(setting.default), setting.metadata["least"])
+        return cls(**given)
+
+
+def variable_of(name: str) -> str:
+    """The environment variable of a setting."""
+    return PREFIX + name.upper()
+
+
+def _parse(variable: str, text: str, kind: type, least: int) -> Any:
+    if kind is str:
+        return text
+    if not text.isdecimal() or int(text) < least:
+        raise ValueError(f"{variable} must be a whole number of at least {least}, not {text!r}")
+    return int(text)

@@ -1,0 +1,74 @@
+"""The application, put together in one place."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+
+from fastapi import FastAPI, Request, Response
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import ClientDisconnect
+from tensorcast.schema.problems import Problem
+
+from ..settings import Settings
+from . import backprop, broadcast, check, ops, pages
+from .admission import Admission
+from .drain import Drain
+from .envelope import Envelope
+from .openapi import describe
+from .problems import response_of
+
+
+def create_app(settings: Settings | None = None) -> FastAPI:
+    """The service. Without settings, those of the environment."""
+    settings = Settings.from_environment() if settings is None else settings
+    drain = Drain(settings.drain_seconds)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        with drain.on_sigterm():
+            yield
+
+    app = FastAPI(
+        title="tensorcast",
+        version=version("tensorcast"),
+        summary="Tensor broadcasting as a service: every framework's rule, exact.",
+        docs_url=None,
+        redoc_url=None,
+        lifespan=lifespan,
+        middleware=[
+            Middleware(Envelope, drain=drain),
+            Middleware(Admission, limit=settings.max_concurrent_requests),
+        ],
+        exception_handlers={Problem: _problem, HTTPException: _http_exception, ClientDisconnect: _nobody_reads},
+    )
+    app.state.settings = settings
+    app.state.drain = drain
+    for resource in (check, broadcast, backprop, ops, pages):
+        app.include_router(resource.router)
+    describe(app)
+    return app
+
+
+async def _problem(request: Request, problem: Exception) -> Response:
+    assert isinstance(problem, Problem)
+    return response_of(problem, request)
+
+
+async def _http_exception(request: Request, error: Exception) -> Response:
+    """What the router itself refuses."""
+    assert isinstance(error, HTTPException)
+    if error.status_code == 405:
+        allowed = (error.headers or {}).get("Allow", "")
+        problem = Problem("method-not-allowed", f"{request.url.path} takes {allowed or 'other methods'}")
+    else:
+        problem = Problem("not-found", f"nothing is at {request.url.path[:200]}: see /docs")
+    response = response_of(problem, request)
+    response.headers.update(error.headers or {})
+    return response
+
+
+async def _nobody_reads(request: Request, error: Exception) -> Response:
+    return Response(status_code=400)  # the caller has gone: this goes nowhere

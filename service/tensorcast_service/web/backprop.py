@@ -1,0 +1,72 @@
+"""/v1/backprop"""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request, Response
+from tensorcast.schema.codec import Media
+from tensorcast.schema.dtypes import name_of
+from tensorcast.schema.messages import BackpropAnswer, BackpropRequest
+from tensorcast.schema.problems import Problem
+from tensorcast.schema.shapes import format_shape
+from tensorcast.schema.tensors import Array, is_replicated
+
+from ..engine import backprop, gradient_work
+from ..limits import judge_address, judge_work
+from ..plan import Plan
+from .broadcast import plan_of
+from .exchange import offload, receive
+from .openapi import answers, body
+from .stream import Streamed, answer_json, stored
+
+router = APIRouter()
+
+OFFLOAD_ELEMENTS = 10_000
+"""Sums over more elements are taken on a thread."""
+
+
+@router.post("/v1/backprop", openapi_extra=body(BackpropRequest), responses=answers(BackpropAnswer))
+async def post_backprop(request: Request) -> Response:
+    """Gradients of the outputs in, gradients of the inputs out: summed over the broadcast axes."""
+    exchange = await receive(request, BackpropRequest)
+    plan, gradients = await exchange.run(_gradients, exchange.message)
+    large = exchange.large or gradient_work(gradients) > OFFLOAD_ELEMENTS
+    results = await offload(large, backprop, plan, gradients)
+    tensors = [(array, any(is_replicated(array))) for array in results]
+    if exchange.media is Media.JSON:
+        return await answer_json(exchange, "gradients", tensors, exchange.message.json_data == "base64")
+    return Streamed("gradients", [stored(array, strided) for array, strided in tensors], exchange.media_type)
+
+
+def _gradients(message: BackpropRequest) -> tuple[Plan, list[Array]]:
+    """The plan and one gradient for each output of it. Raises Problem before anything is summed."""
+    plan = plan_of(message.op, tuple(message.inputs))
+    if not plan.outputs:
+        raise Problem("invalid-request", f"{message.op.name} has no outputs, so it has no gradients", pointer="/op")
+    if len(message.gradients) != len(plan.outputs):
+        raise Problem(
+            "invalid-request",
+            f"gradients: there are {len(message.gradients)} for {len(plan.outputs)} outputs: give one for each output",
+            pointer="/gradients",
+        )
+    arrays = []
+    for number, (tensor, placement) in enumerate(zip(message.gradients, plan.outputs, strict=True)):
+        pointer = f"/gradients/{number}"
+        if tensor.shape != placement.output_shape:
+            raise Problem(
+                "invalid-tensor",
+                f"gradients/{number}: has the shape {format_shape(tensor.shape)}, and output {number} has "
+                f"{format_shape(placement.output_shape)}: a gradient has its output's shape",
+                pointer=f"{pointer}/shape",
+            )
+        array = tensor.to_array(pointer)
+        if array.dtype.kind in "bSUMm":
+            raise Problem(
+                "invalid-tensor",
+                f"gradients/{number}: the dtype {name_of(array.dtype)} has no sum; send a number dtype such as float32",
+                pointer=f"{pointer}/dtype",
+            )
+        arrays.append(array)
+    judge_work(gradient_work(arrays))
+    for shape in plan.input_shapes:
+        judge_address(shape, arrays[0].itemsize)
+    return plan, arrays

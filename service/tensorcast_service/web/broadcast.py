@@ -1,0 +1,87 @@
+"""/v1/broadcast"""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request, Response
+from tensorcast.schema.codec import Media
+from tensorcast.schema.messages import BroadcastAnswer, BroadcastRequest
+from tensorcast.schema.ops import Op
+from tensorcast.schema.problems import Problem
+from tensorcast.schema.tensors import Array
+
+from ..alignment import Incompatible
+from ..check import conflict_answer, judge_request
+from ..engine import Window, place
+from ..limits import judge_address, judge_output
+from ..ops import lower
+from ..plan import Plan, Shape
+from .exchange import receive
+from .openapi import answers, body
+from .stream import Streamed, answer_json, dense, stored
+
+router = APIRouter()
+
+
+@router.post("/v1/broadcast", openapi_extra=body(BroadcastRequest), responses=answers(BroadcastAnswer))
+async def post_broadcast(request: Request) -> Response:
+    """Tensors in, broadcast tensors out: dense, or strided at the cost of the inputs; whole, or a window.
+
+    Dense MessagePack answers stream in constant memory, with a known Content-Length.
+    """
+    exchange = await receive(request, BroadcastRequest)
+    message, strided = exchange.message, exchange.message.layout == "strided"
+    views = await exchange.run(outputs, message, request.app.state.settings.max_output_bytes)
+    if exchange.media is Media.JSON:
+        return await answer_json(exchange, "outputs", [(view, strided) for view in views], message.json_data == "base64")
+    bodies = [stored(view, strided=True) if strided else dense(view) for view in views]
+    return Streamed("outputs", bodies, exchange.media_type)
+
+
+def outputs(message: BroadcastRequest, max_output_bytes: int) -> list[Array]:
+    """The outputs, or the window of each, as views of the inputs. Raises Problem before anything is allocated."""
+    plan = plan_of(message.op, tuple(tensor.shape for tensor in message.inputs))
+    if not plan.outputs:
+        raise Problem("invalid-request", f"{message.op.name} has no outputs: ask POST /v1/check", pointer="/op")
+    window = _window(message.window, plan) if message.window is not None else None
+    arrays = [tensor.to_array(f"/inputs/{number}") for number, tensor in enumerate(message.inputs)]
+    box = None if window is None else tuple(stop - start for start, stop in window)
+    shapes = [box if box is not None else placement.output_shape for placement in plan.outputs]
+    itemsizes = [arrays[placement.input].itemsize for placement in plan.outputs]
+    for shape, itemsize in zip(shapes, itemsizes, strict=True):
+        if message.layout == "strided":
+            judge_address(shape, itemsize)
+    if message.layout == "dense":
+        judge_output(shapes, itemsizes, max_output_bytes)
+    return [place(placement, arrays[placement.input], window) for placement in plan.outputs]
+
+
+def plan_of(op: Op, shapes: tuple[Shape, ...]) -> Plan:
+    """The plan of a request. Raises Problem (incompatible-shapes, with the conflict) where there is none."""
+    judge_request(op, shapes)
+    try:
+        return lower(op, shapes)
+    except Incompatible as incompatible:
+        conflict = conflict_answer(op, shapes, incompatible.conflict)
+        raise Problem(
+            "incompatible-shapes", conflict.message, conflict=conflict.model_dump(exclude_unset=True)
+        ) from None
+
+
+def _window(window: list[tuple[int, int]], plan: Plan) -> Window:
+    shape = plan.outputs[0].output_shape
+    if any(placement.output_shape != shape for placement in plan.outputs):
+        raise Problem("invalid-request", "window: the outputs have several shapes, so no one window suits all", pointer="/window")
+    if len(window) != len(shape):
+        raise Problem(
+            "invalid-request",
+            f"window: has {len(window)} pairs, and the output {list(shape)} has {len(shape)} axes: give [start, stop] for each",
+            pointer="/window",
+        )
+    for axis, ((start, stop), size) in enumerate(zip(window, shape, strict=True)):
+        if not 0 <= start <= stop <= size:
+            raise Problem(
+                "invalid-request",
+                f"window/{axis}: [{start}, {stop}] must hold 0 <= start <= stop <= {size}, the size of output axis {axis}",
+                pointer=f"/window/{axis}",
+            )
+    return window

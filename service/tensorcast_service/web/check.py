@@ -1,0 +1,99 @@
+"""/v1/check"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+from tensorcast.schema.codec import MEDIA_NAMES, Media, encode
+from tensorcast.schema.messages import CheckAnswer, CheckRequest
+from tensorcast.schema.ops import OPS
+from tensorcast.schema.problems import Problem
+from tensorcast.schema.questions import attribute_from_text
+from tensorcast.schema.shapes import parse_shape
+
+from ..check import as_text, check
+from .exchange import receive, validated
+from .negotiation import TEXT, answer_type
+from .openapi import answers, body, example_queries
+
+router = APIRouter()
+
+_RESERVED = ("op", "input", "dtype", "explain", "format", "assume")
+CACHE = "public, max-age=3600"
+"""An answer depends on the question and the release alone."""
+
+
+@router.post("/v1/check", openapi_extra=body(CheckRequest), responses=answers(CheckAnswer))
+async def post_check(request: Request) -> Response:
+    """Which shapes come out, or why none do. No tensor data."""
+    exchange = await receive(request, CheckRequest)
+    return exchange.answer(await exchange.run(check, exchange.message))
+
+
+@router.get("/v1/check", openapi_extra=example_queries(), responses=answers(CheckAnswer, text=True))
+@router.head("/v1/check", include_in_schema=False)
+async def get_check(request: Request) -> Response:
+    """The same question in a URL: `input` repeats, attributes are query parameters of their own names.
+
+    A shape is written `8,1,6,1`, `8x1x6x1`, `(8,1,6,1)` or `[8,1,6,1]`; a scalar is empty or `()`.
+    With `Accept: text/plain` or `format=text` the answer is a drawing and a sentence.
+    """
+    query = request.query_params.multi_items()
+    wants_text = ("format", "text") in query
+    media_type = TEXT if wants_text else answer_type(request, Media.JSON, offers_text=True)
+    question = _question(query)
+    if media_type == TEXT:
+        question["explain"] = True
+    answer = check(validated(CheckRequest, question))
+    if media_type == TEXT:
+        content = as_text(answer).encode() + b"\n"
+    else:
+        content = encode(answer.model_dump(exclude_unset=True), MEDIA_NAMES[media_type])
+    tag = f'"{blake2b(content, digest_size=12).hexdigest()}"'
+    headers = {"Vary": "Accept", "Cache-Control": CACHE, "ETag": tag}
+    if tag in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=headers)
+    return Response(content, media_type=media_type, headers=headers)
+
+
+def _question(query: list[tuple[str, str]]) -> dict[str, Any]:
+    """A check request, as plain values, from query parameters."""
+    given: dict[str, str] = {}
+    inputs: list[list[int]] = []
+    for name, text in query:
+        if name == "input":
+            inputs.append(_from_text(parse_shape, text, f"input {len(inputs)}", "input"))
+        elif name in given:
+            raise Problem("invalid-request", f"{name[:60]} is given twice; only input may repeat", pointer=f"/{name[:60]}")
+        else:
+            given[name] = text
+    if not inputs:
+        raise Problem("invalid-request", "input is missing: write ?input=8,1,6,1&input=7,1,5", pointer="/inputs")
+    name = given.get("op", "numpy.broadcast_arrays")
+    op: dict[str, Any] = {"name": name}
+    for attribute, text in given.items():
+        if attribute in _RESERVED:
+            continue
+        if name in OPS:  # else validation says that there is no such op
+            op[attribute] = _from_text(
+                lambda text, attribute=attribute: attribute_from_text(OPS[name], attribute, text), text, attribute, attribute
+            )
+    if given.get("format", "text") not in ("text", "json"):
+        raise Problem("invalid-request", "format: must be text or json", pointer="/format")
+    question: dict[str, Any] = {"op": op, "inputs": inputs}
+    if "dtype" in given:
+        question["dtype"] = given["dtype"]
+    if "explain" in given:
+        if given["explain"].lower() not in ("", "1", "true", "0", "false"):
+            raise Problem("invalid-request", "explain: must be true or false", pointer="/explain")
+        question["explain"] = given["explain"].lower() in ("", "1", "true")
+    return question
+
+
+def _from_text(parse: Any, text: str, name: str, pointer: str) -> Any:
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise Problem("invalid-request", f"{name[:60]}: {error}", pointer=f"/{pointer[:60]}") from None

@@ -1,0 +1,41 @@
+"""Shutting down without a failed request: not ready at once, then no new connections, then the end."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+
+class Drain:
+    """Whether a shutdown has begun. Readiness and `Connection: close` follow it."""
+
+    def __init__(self, seconds: float) -> None:
+        self.begun = False
+        self.seconds = seconds
+
+    @contextmanager
+    def on_sigterm(self) -> Iterator[None]:
+        """While inside, SIGTERM begins the drain, and reaches the server's own handler `seconds` later;
+        a second one reaches it at once. Does nothing where signals can't be had (not the main thread)."""
+        previous = signal.getsignal(signal.SIGTERM)
+        if threading.current_thread() is not threading.main_thread() or not callable(previous):
+            yield
+            return
+        loop = asyncio.get_running_loop()
+
+        def begin(number: int, frame: FrameType | None) -> None:
+            if self.begun:
+                previous(number, frame)
+                return
+            self.begun = True
+            loop.call_soon_threadsafe(loop.call_later, self.seconds, previous, number, frame)
+
+        signal.signal(signal.SIGTERM, begin)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGTERM, previous)

@@ -1,0 +1,103 @@
+"""One request and its answer: body read under a limit, decoded, validated; the answer encoded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Generic, TypeVar
+
+import anyio.to_thread
+from pydantic import BaseModel, ValidationError
+from starlette.requests import Request
+from starlette.responses import Response
+from tensorcast.schema.codec import MEDIA_NAMES, Media, decode, encode
+from tensorcast.schema.problems import Problem
+
+from .negotiation import answer_type, request_media
+from .problems import problem_of
+
+M = TypeVar("M", bound=BaseModel)
+T = TypeVar("T")
+
+OFFLOAD_BYTES = 64 * 2**10
+"""A body above this is handled on a thread: it may take longer than other requests should wait."""
+
+
+@dataclass(frozen=True)
+class Exchange(Generic[M]):
+    """A valid request, and how its answer is to be encoded."""
+
+    message: M
+    media_type: str
+    large: bool
+    """Whether the work is better done on a thread."""
+
+    @property
+    def media(self) -> Media:
+        return MEDIA_NAMES[self.media_type]
+
+    async def run(self, work: Callable[..., T], *arguments: Any) -> T:
+        """The result of `work`, done here, or on a thread where the request is large."""
+        return await offload(self.large, work, *arguments)
+
+    def answer(self, answer: BaseModel) -> Response:
+        """The answer's response."""
+        return encoded(answer.model_dump(exclude_unset=True), self.media_type)
+
+
+async def offload(large: bool, work: Callable[..., T], *arguments: Any) -> T:
+    """The result of `work(*arguments)`; on a thread where it is large, so that others need not wait for it."""
+    if large:
+        return await anyio.to_thread.run_sync(partial(work, *arguments))
+    return work(*arguments)
+
+
+def encoded(value: Any, media_type: str) -> Response:
+    """A plain value as a response."""
+    return Response(encode(value, MEDIA_NAMES[media_type]), media_type=media_type, headers={"Vary": "Accept"})
+
+
+async def receive(request: Request, model: type[M]) -> Exchange[M]:
+    """The request's message, typed. Raises Problem for anything that is wrong with it."""
+    media = request_media(request)
+    media_type = answer_type(request, media)
+    body = await read_body(request, request.app.state.settings.max_body_bytes)
+    large = len(body) > OFFLOAD_BYTES
+    message = await offload(large, _parse, body, media, model)
+    return Exchange(message, media_type, large)
+
+
+def _parse(body: bytearray, media: Media, model: type[M]) -> M:
+    return validated(model, decode(body, media))
+
+
+def validated(model: type[M], value: Any) -> M:
+    """A plain value as a message. Raises Problem (invalid-request, unknown-op)."""
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        raise problem_of(error) from None
+
+
+async def read_body(request: Request, limit: int) -> bytearray:
+    """The body's bytes. Raises Problem (body-too-large) as soon as the limit is known to be passed."""
+    announced = request.headers.get("content-length", "")
+    if announced.isdecimal() and int(announced) > limit:
+        raise _too_large(int(announced), limit)
+    body = bytearray()
+    async for chunk in request.stream():
+        if len(body) + len(chunk) > limit:
+            raise _too_large(None, limit)
+        body += chunk
+    return body
+
+
+def _too_large(size: int | None, limit: int) -> Problem:
+    has = f"has {size} bytes" if size is not None else "is longer"
+    return Problem(
+        "body-too-large",
+        f"the body {has}; this service takes up to {limit}: send less at once, send replicated axes with stride 0, "
+        "or raise TENSORCAST_MAX_BODY_BYTES",
+        limit=limit,
+    )

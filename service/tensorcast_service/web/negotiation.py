@@ -1,0 +1,76 @@
+"""Content negotiation: which encoding a request came in, and which its answer goes out in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from starlette.requests import Request
+from tensorcast.schema.codec import MEDIA_NAMES, Media
+from tensorcast.schema.problems import Problem
+
+SUPPORTED = ", ".join(MEDIA_NAMES)
+TEXT = "text/plain"
+_PROBLEM_JSON = "application/problem+json"
+
+
+def request_media(request: Request) -> Media:
+    """The encoding of a request's body. Raises Problem (unsupported-media-type)."""
+    coding = request.headers.get("content-encoding", "identity").strip().lower()
+    if coding not in ("", "identity"):
+        raise Problem(
+            "unsupported-media-type",
+            f"the body has Content-Encoding {coding[:40]}: send it without one (identity)",
+        )
+    given = request.headers.get("content-type", "")
+    name = given.split(";")[0].strip().lower()
+    if name not in MEDIA_NAMES:
+        said = f"Content-Type {name[:60]} is not understood" if name else "Content-Type is missing"
+        raise Problem("unsupported-media-type", f"{said}: send one of {SUPPORTED}", supported=list(MEDIA_NAMES))
+    return MEDIA_NAMES[name]
+
+
+def answer_type(request: Request, otherwise: Media, offers_text: bool = False) -> str:
+    """The media type of the answer, by Accept; `otherwise` where Accept leaves the choice.
+
+    Raises Problem (not-acceptable).
+    """
+    ranges = _ranges(request.headers.getlist("accept"))
+    if not ranges:
+        return otherwise.value
+    offers = [otherwise.value, *MEDIA_NAMES, *([TEXT] if offers_text else [])]
+    # max keeps the first of equals: the request's own encoding, then JSON.
+    quality, offer = max(((_quality(offer, ranges), offer) for offer in offers), key=lambda pair: pair[0])
+    if quality <= 0:
+        supported = list(dict.fromkeys(offers))
+        raise Problem(
+            "not-acceptable", f"Accept allows none of what can be sent: {', '.join(supported)}", supported=supported
+        )
+    return offer
+
+
+def _ranges(headers: Iterable[str]) -> dict[str, float]:
+    """Each media range of Accept with its quality; one that can't be read counts as not given."""
+    ranges: dict[str, float] = {}
+    for part in ",".join(headers).split(","):
+        name, *parameters = (piece.strip().lower() for piece in part.split(";"))
+        if "/" not in name:
+            continue
+        quality = 1.0
+        for parameter in parameters:
+            key, _, value = parameter.partition("=")
+            if key.strip() == "q":
+                try:
+                    quality = min(max(float(value), 0.0), 1.0)
+                except ValueError:
+                    quality = 0.0
+        ranges["application/json" if name == _PROBLEM_JSON else name] = quality
+    return ranges
+
+
+def _quality(offer: str, ranges: dict[str, float]) -> float:
+    """The quality of an offer: the most specific range that covers it decides."""
+    kind = offer.split("/")[0]
+    for covering in (offer, f"{kind}/*", "*/*"):
+        if covering in ranges:
+            return ranges[covering]
+    return 0.0

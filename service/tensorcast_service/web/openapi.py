@@ -1,0 +1,144 @@
+"""The OpenAPI document: both encodings, one schema, examples that are run as tests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+from tensorcast.schema.codec import Media
+from tensorcast.schema.messages import (
+    BackpropAnswer,
+    BackpropRequest,
+    BroadcastAnswer,
+    BroadcastRequest,
+    Catalogue,
+    CheckAnswer,
+    CheckRequest,
+    OpEntry,
+    ProblemDetails,
+)
+from tensorcast.schema.ops import OPS
+from tensorcast.schema.problems import STATUS
+
+_REF = "#/components/schemas/{model}"
+_PARSED = ("malformed-body", "not-acceptable", "body-too-large", "unsupported-media-type", "invalid-request", "overloaded")
+
+EXAMPLES: dict[type[BaseModel], dict[str, Any]] = {
+    CheckRequest: {
+        "two shapes": {"inputs": [[8, 1, 6, 1], [7, 1, 5]], "explain": True},
+        "nGraph": {"op": {"name": "ngraph.Broadcast", "shape": [2, 3], "broadcast_axes": [0]}, "inputs": [[3]]},
+        "MindSpore": {"op": {"name": "mindspore.broadcast_to", "shape": [-1, 2]}, "inputs": [[2, 1]], "dtype": "float32"},
+        "poputil": {"op": "poputil.canBroadcastToMatch", "inputs": [[3, 1], [4]]},
+        "OpenVINO": {
+            "op": {
+                "name": "openvino.Broadcast-1",
+                "mode": "explicit",
+                "target_shape": [1, 16, 50, 50],
+                "axes_mapping": [1],
+            },
+            "inputs": [[16]],
+        },
+    },
+    BroadcastRequest: {
+        "nGraph": {
+            "op": {"name": "ngraph.Broadcast", "shape": [3, 2], "broadcast_axes": [1]},
+            "inputs": [{"dtype": "float32", "shape": [3], "data": [1, 2, 3]}],
+        },
+        "strided": {
+            "op": {"name": "numpy.broadcast_to", "shape": [1000000, 3]},
+            "inputs": [{"dtype": "int64", "shape": [3], "data": [1, 2, 3]}],
+            "layout": "strided",
+        },
+        "window": {
+            "op": {"name": "numpy.broadcast_to", "shape": [1000000, 3]},
+            "inputs": [{"shape": [3], "data": [1, 2, 3]}],
+            "window": [[10, 12], [0, 2]],
+        },
+    },
+    BackpropRequest: {
+        "sum over the new axis": {
+            "op": {"name": "ngraph.Broadcast", "shape": [2, 3], "broadcast_axes": [0]},
+            "inputs": [[3]],
+            "gradients": [{"dtype": "float32", "shape": [2, 3], "data": [[1, 2, 3], [10, 20, 30]]}],
+        }
+    },
+}
+"""What /docs offers to try, by request model and name."""
+
+
+def body(model: type[BaseModel]) -> dict[str, Any]:
+    """The request body of a route, in both encodings."""
+    schema = {"$ref": _REF.format(model=model.__name__)}
+    named = {name: {"value": value} for name, value in EXAMPLES[model].items()}
+    return {
+        "requestBody": {
+            "required": True,
+            "content": {Media.JSON.value: {"schema": schema, "examples": named}, Media.MSGPACK.value: {"schema": schema}},
+        }
+    }
+
+
+def answers(
+    model: type[BaseModel], text: bool = False, problems: tuple[str, ...] | None = None
+) -> dict[int | str, dict[str, Any]]:
+    """The responses of a route: 200 in both encodings, and the problems that it gives."""
+    schema = {"$ref": _REF.format(model=model.__name__)}
+    content: dict[str, Any] = {Media.JSON.value: {"schema": schema}, Media.MSGPACK.value: {"schema": schema}}
+    if text:
+        content["text/plain"] = {"schema": {"type": "string"}}
+    responses: dict[int | str, dict[str, Any]] = {200: {"description": "The answer.", "content": content}}
+    problem = {"schema": {"$ref": _REF.format(model=ProblemDetails.__name__)}}
+    for code in _PARSED if problems is None else (*problems, "not-acceptable", "overloaded"):
+        status, title = STATUS[code]
+        responses[status] = {
+            "description": title,
+            "content": {"application/problem+json": problem, Media.MSGPACK.value: problem},
+        }
+    return responses
+
+
+def example_queries() -> dict[str, Any]:
+    """The query parameters of GET /v1/check: the reserved ones, and every attribute of every op."""
+    shape = {"type": "string"}
+    reserved = [
+        {
+            "name": "input",
+            "in": "query",
+            "required": True,
+            "description": "The shape of an input; repeats.",
+            "schema": {"type": "array", "items": shape},
+            "example": ["8,1,6,1", "7,1,5"],
+        },
+        {"name": "op", "in": "query", "schema": {"type": "string", "enum": list(OPS)}},
+        {"name": "dtype", "in": "query", "schema": shape},
+        {"name": "explain", "in": "query", "schema": {"type": "string", "enum": ["true", "false"]}},
+        {"name": "format", "in": "query", "schema": {"type": "string", "enum": ["json", "text"]}},
+    ]
+    attributes = sorted({field for op in OPS.values() for field in op.model_fields if field != "name"})
+    return {
+        "parameters": [
+            *reserved,
+            *(
+                {"name": name, "in": "query", "schema": shape, "description": "An attribute; a shape is written 2,3."}
+                for name in attributes
+            ),
+        ]
+    }
+
+
+def describe(app: FastAPI) -> None:
+    """Give the application's OpenAPI document the schemas of the wire."""
+    generate = app.openapi
+    requests = (CheckRequest, BroadcastRequest, BackpropRequest)
+    replies = (CheckAnswer, BroadcastAnswer, BackpropAnswer, Catalogue, OpEntry, ProblemDetails)
+    modes: list[Any] = [(model, "validation") for model in (*requests, *replies)]
+
+    def openapi() -> dict[str, Any]:
+        document = generate()
+        _, definitions = models_json_schema(modes, ref_template=_REF)
+        document.setdefault("components", {}).setdefault("schemas", {}).update(definitions["$defs"])
+        return document
+
+    app.openapi = openapi  # type: ignore[method-assign]

@@ -1,0 +1,57 @@
+"""For people: the page at /, the API's documentation, and whether the service is well."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+from fastapi import APIRouter, Request, Response
+from fastapi.openapi.docs import get_swagger_ui_html
+from starlette.responses import HTMLResponse, JSONResponse
+from tensorcast.schema.problems import Problem
+
+router = APIRouter(include_in_schema=False)
+
+_PAGE = files(__package__) / "static" / "index.html"
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; base-uri 'none'"
+_ASSETS = {"swagger-ui-bundle.js": "text/javascript", "swagger-ui.css": "text/css"}
+
+
+@router.get("/")
+async def get_page() -> Response:
+    """The page: type shapes, see the drawing; its link holds the question."""
+    return HTMLResponse(_PAGE.read_bytes(), headers={"Content-Security-Policy": _POLICY, "Cache-Control": "no-cache"})
+
+
+@router.get("/docs")
+async def get_docs() -> Response:
+    """The OpenAPI document for people. Its script and style come from here, not from the internet."""
+    return get_swagger_ui_html(
+        openapi_url="openapi.json",
+        title="tensorcast API",
+        swagger_js_url="docs/swagger-ui-bundle.js",
+        swagger_css_url="docs/swagger-ui.css",
+        swagger_favicon_url="data:,",
+    )
+
+
+@router.get("/docs/{name}")
+async def get_docs_asset(name: str) -> Response:
+    """What the documentation page loads."""
+    if name not in _ASSETS:
+        raise Problem("not-found", "there is no such file here: see /docs")
+    content = (files("fastapi_offline") / "static" / name).read_bytes()
+    return Response(content, media_type=_ASSETS[name], headers={"Cache-Control": "public, max-age=86400"})
+
+
+@router.get("/livez")
+async def get_livez() -> Response:
+    """200 while the process answers."""
+    return JSONResponse({"status": "alive"}, headers={"Cache-Control": "no-store"})
+
+
+@router.get("/readyz")
+async def get_readyz(request: Request) -> Response:
+    """200 while requests are welcome; 503 from the moment that a shutdown begins."""
+    if request.app.state.drain.begun:
+        raise Problem("shutting-down", "this process is shutting down: ask another one")
+    return JSONResponse({"status": "ready"}, headers={"Cache-Control": "no-store"})

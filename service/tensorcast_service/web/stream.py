@@ -1,0 +1,126 @@
+"""Answers of tensors: streamed in MessagePack with a known length, built whole in JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import anyio
+import msgpack
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+from tensorcast.schema.codec import Media
+from tensorcast.schema.dtypes import name_of
+from tensorcast.schema.tensors import (
+    Array,
+    bin_header,
+    bin_sizes,
+    msgpack_head,
+    msgpack_parts,
+    tensor_to_json,
+    to_wire,
+)
+
+from ..engine import chunk_elements, chunks
+from ..limits import judge_json
+from .exchange import Exchange, encoded, offload
+
+JOIN_BYTES = 64 * 2**10
+"""Smaller parts are joined before they are sent; larger ones are sent as they are."""
+OFFLOAD_ELEMENTS = 1000
+"""A JSON answer of more elements is built on a thread."""
+
+
+@dataclass(frozen=True)
+class Body:
+    """One tensor of an answer in MessagePack: its bytes in parts, and how many there are."""
+
+    length: int
+    parts: Iterable[bytes | memoryview]
+
+
+def dense(view: Array) -> Body:
+    """A view, written out while it is sent: no more than a few chunks exist at once."""
+    view = to_wire(view)
+    sizes = bin_sizes(view.nbytes, chunk_elements(view) * view.itemsize)
+    head = msgpack_head(name_of(view.dtype), view.shape, None, len(sizes))
+    header_bytes = sum(len(bin_header(size)) for size in sizes)
+    return Body(len(head) + header_bytes + view.nbytes, _dense_parts(view, head, sizes))
+
+
+def _dense_parts(view: Array, head: bytes, sizes: Sequence[int]) -> Iterator[bytes | memoryview]:
+    yield head
+    stream = chunks(view)
+    for size in sizes:
+        yield bin_header(size)
+        while size:
+            chunk = next(stream)
+            yield chunk
+            size -= len(chunk)
+
+
+def stored(array: Array, strided: bool) -> Body:
+    """An array as it is: dense, or strided with each distinct element once."""
+    parts = list(msgpack_parts(array, strided))
+    return Body(sum(map(len, parts)), parts)
+
+
+class Streamed(Response):
+    """The answer {field: [tensor, ...]} in MessagePack. Stops when the reader has gone."""
+
+    def __init__(self, field: str, tensors: Sequence[Body], media_type: str) -> None:
+        packer = msgpack.Packer()
+        head = packer.pack_map_header(1) + packer.pack(field) + packer.pack_array_header(len(tensors))
+        self.parts = joined([head], *(tensor.parts for tensor in tensors))
+        length = len(head) + sum(tensor.length for tensor in tensors)
+        super().__init__(media_type=media_type, headers={"Vary": "Accept", "Content-Length": str(length)})
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        async with anyio.create_task_group() as tasks:
+
+            async def stop_when_gone() -> None:
+                while (await receive())["type"] != "http.disconnect":
+                    pass
+                tasks.cancel_scope.cancel()
+
+            tasks.start_soon(stop_when_gone)
+            for part in self.parts:
+                await send({"type": "http.response.body", "body": part, "more_body": True})
+                await anyio.lowlevel.checkpoint()  # a reader that is fast enough never makes send wait
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+            tasks.cancel_scope.cancel()
+
+
+def joined(*sequences: Iterable[bytes | memoryview]) -> Iterator[bytes | memoryview]:
+    """The same bytes, parts below JOIN_BYTES gathered into copies of at least that size where they can be."""
+    gathered = bytearray()
+    for sequence in sequences:
+        for part in sequence:
+            if len(part) < JOIN_BYTES:
+                gathered += part
+                if len(gathered) >= JOIN_BYTES:
+                    yield bytes(gathered)
+                    gathered.clear()
+            else:
+                if gathered:
+                    yield bytes(gathered)
+                    gathered.clear()
+                yield part
+    if gathered:
+        yield bytes(gathered)
+
+
+async def answer_json(
+    exchange: Exchange, field: str, tensors: Sequence[tuple[Array, bool]], as_base64: bool
+) -> Response:
+    """The answer {field: [tensor, ...]} in JSON; each tensor comes with whether it goes out strided."""
+    sizes = [(array.size, array.nbytes) for array, strided in tensors if not strided]
+    elements, nbytes = sum(size for size, _ in sizes), sum(nbytes for _, nbytes in sizes)
+    judge_json(elements, nbytes)
+
+    def build() -> Response:
+        value = {field: [tensor_to_json(array, strided, as_base64) for array, strided in tensors]}
+        return encoded(value, Media.JSON.value)
+
+    return await offload(exchange.large or elements > OFFLOAD_ELEMENTS, build)
