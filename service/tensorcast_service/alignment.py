@@ -186,7 +186,7 @@ def fit_axes(
     source = {axis: number for number, axis in enumerate(output_axes)}
     axes = []
     for axis, size in enumerate(target):
-        terms = (Term(lender, axis, size),)
+        terms: tuple[Term, ...] = (Term(lender, axis, size),)
         if axis in source:
             terms = (Term(0, source[axis], shapes[0][source[axis]]), *terms)
         axes.append(Axis(relation, terms))
@@ -199,7 +199,8 @@ def check_rank(shape: Shape, target: Shape, framework: str) -> None:
         raise Incompatible(
             "rank-mismatch",
             f"input 0 of shape {format_shape(shape)} has {len(shape)} axes, "
-            f"more than the {len(target)} of the target {format_shape(target)}: {framework} adds axes and never drops one.",
+            f"more than the {len(target)} of the target {format_shape(target)}: "
+            f"{framework} adds axes and never drops one.",
         )
 
 
@@ -209,7 +210,8 @@ def check_sizes(target: Shape, attribute: str, framework: str) -> None:
         if isinstance(size, int) and size < 0:
             raise Incompatible(
                 "invalid-dimension",
-                f"{attribute} {format_shape(target)} has {size} on axis {axis}: {framework} takes no negative size here.",
+                f"{attribute} {format_shape(target)} has {size} on axis {axis}: "
+                f"{framework} takes no negative size here.",
                 axis=axis,
                 inputs=(None,),
                 sizes=(size,),

@@ -122,9 +122,9 @@ def _warnings(op: Op, shapes: tuple[Shape, ...], outcome: Outcome) -> list[Warne
             warnings.append(
                 Warned(
                     code="mutual-stretch",
-                    message=f"Inputs {one.input} and {other.input} stretch each other: {format_shape(one.input_shape)} and "
-                    f"{format_shape(other.input_shape)} become {format_shape(one.output_shape)}. "
-                    "Where only one was meant to stretch, an axis is missing.",
+                    message=f"Inputs {one.input} and {other.input} stretch each other: "
+                    f"{format_shape(one.input_shape)} and {format_shape(other.input_shape)} become "
+                    f"{format_shape(one.output_shape)}. Where only one was meant to stretch, an axis is missing.",
                 )
             )
         ranks = [len(placement.input_shape) for placement in outcome.outputs]

@@ -59,7 +59,10 @@ def _input_cells(alignment: Alignment, plan: Plan | None, number: int) -> list[s
     own = next((output for output in alignment.outputs if output.input == number), None)
     cells = []
     for column, axis in enumerate(own.axes if own else range(len(alignment.axes))):
-        term = next((term for term in alignment.axes[axis].terms if term.input == number and term.axis is not None), None)
+        term = next(
+            (term for term in alignment.axes[axis].terms if term.input == number and term.axis is not None),
+            None,
+        )
         if term is None:
             cells.append("+ " if own else "")
         else:
@@ -76,9 +79,7 @@ def _lay_out(rows: list[tuple[str, list[str]]], rule_before: int | None) -> list
     padded = [(name, [""] * (rank - len(cells)) + cells) for name, cells in rows]
     widths = [max(len(cells[axis]) for _, cells in padded) for axis in range(rank)]
     label = max(len(name) for name, _ in rows) + 2
-    lines = [
-        (name.ljust(label) + "  ".join(map(str.rjust, cells, widths))).rstrip() for name, cells in padded
-    ]
+    lines = [(name.ljust(label) + "  ".join(map(str.rjust, cells, widths))).rstrip() for name, cells in padded]
     if rule_before is not None:
         lines.insert(rule_before, " " * label + "-" * max(sum(widths) + 2 * (rank - 1), 1))
     return lines

@@ -12,6 +12,7 @@ from math import prod
 from typing import Any
 
 import numpy as np
+
 from tensorcast.schema.dtypes import storage
 
 from .plan import Placement, Plan
@@ -45,9 +46,9 @@ def place(placement: Placement, array: Array, window: Window | None = None) -> A
 
 def chunk_elements(view: Array) -> int:
     """Elements in each chunk of `chunks(view)` but the last."""
-    elements = max(CHUNK_BYTES // view.itemsize, 1)
+    elements: int = max(CHUNK_BYTES // view.itemsize, 1)
     period = _period(view)
-    return elements // period * period if period <= elements else elements
+    return elements if period > elements else elements - elements % period
 
 
 def _period(view: Array) -> int:
@@ -55,7 +56,7 @@ def _period(view: Array) -> int:
     leading = 0
     while leading < view.ndim and (view.strides[leading] == 0 or view.shape[leading] == 1):
         leading += 1
-    return max(prod(view.shape[leading:]), 1)
+    return max(int(prod(view.shape[leading:])), 1)
 
 
 def chunks(view: Array) -> Iterator[memoryview]:
@@ -104,9 +105,7 @@ def _copy_range(view: Array, start: int, stop: int, out: Array) -> None:
 
 def gradient_work(gradients: Sequence[Array]) -> int:
     """Elements that `backprop` would read: those of the gradients, replicated (stride 0) axes counted once."""
-    return sum(
-        prod(size for size, step in zip(array.shape, array.strides, strict=True) if step) for array in gradients
-    )
+    return sum(prod(size for size, step in zip(array.shape, array.strides, strict=True) if step) for array in gradients)
 
 
 def backprop(plan: Plan, gradients: Sequence[Array]) -> list[Array]:

@@ -57,7 +57,9 @@ def _with(shapes: tuple[Shape, ...], number: int, shape: Shape) -> tuple[Shape, 
 def _swapped(op: Op, shapes: tuple[Shape, ...], target: Shape | None) -> Iterator[str]:
     """Two axes of one input that stand the other way round in another input, or in the target."""
     for number, shape in enumerate(shapes):
-        partners = [other for other in (*shapes[:number], *shapes[number + 1 :], target or ()) if len(other) == len(shape)]
+        partners = [
+            other for other in (*shapes[:number], *shapes[number + 1 :], target or ()) if len(other) == len(shape)
+        ]
         for one, other in combinations(range(len(shape)), 2):
             if shape[one] == shape[other] or not any(
                 (partner[one], partner[other]) == (shape[other], shape[one]) for partner in partners
@@ -94,9 +96,7 @@ def _other_target(op: Op, shapes: tuple[Shape, ...], target: Shape) -> Iterator[
     new = len(target) - len(shape)
     if new < 0 or -1 not in target:
         return
-    spelled = tuple(
-        shape[axis - new] if size == -1 and axis >= new else size for axis, size in enumerate(target)
-    )
+    spelled = tuple(shape[axis - new] if size == -1 and axis >= new else size for axis, size in enumerate(target))
     changed = op.model_copy(update={str(op.target): spelled})
     if spelled != target and _fits(changed, shapes):
         yield f"write {op.target}={format_shape(spelled)}: {op.name} reads -1 as no size"

@@ -65,7 +65,7 @@ def judge_address(shape: Shape, itemsize: int) -> None:
         raise Problem(
             "output-too-large",
             f"the output {format_shape(shape)} spans {nbytes} bytes, more than the 2^63-1 that an array can: "
-            'its shape can be checked with /v1/check, not sent',
+            "its shape can be checked with /v1/check, not sent",
             elements=exact(prod(shape)),
             nbytes=exact(nbytes),
             limit=MAX_ADDRESS,

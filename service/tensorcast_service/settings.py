@@ -1,4 +1,4 @@
-"""Settings: what an operator would sensibly change. Each is a flag of `tensorcast serve` and an environment variable."""
+"""Settings: what an operator would sensibly change, each a flag of `tensorcast serve` and an environment variable."""
 
 from __future__ import annotations
 

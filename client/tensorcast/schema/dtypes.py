@@ -8,13 +8,40 @@ from typing import Any
 
 import numpy as np
 
-NUMPY_NAMES = (
-    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128".split()
-)
-ML_NAMES = (
-    "bfloat16 float8_e4m3fn float8_e5m2 float8_e4m3fnuz float8_e5m2fnuz float8_e4m3b11fnuz float8_e3m4 float8_e4m3 "
-    "float8_e8m0fnu float6_e2m3fn float6_e3m2fn float4_e2m1fn int2 uint2 int4 uint4"
-).split()
+NUMPY_NAMES = [
+    "bool",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "float16",
+    "float32",
+    "float64",
+    "complex64",
+    "complex128",
+]
+ML_NAMES = [
+    "bfloat16",
+    "float8_e4m3fn",
+    "float8_e5m2",
+    "float8_e4m3fnuz",
+    "float8_e5m2fnuz",
+    "float8_e4m3b11fnuz",
+    "float8_e3m4",
+    "float8_e4m3",
+    "float8_e8m0fnu",
+    "float6_e2m3fn",
+    "float6_e3m2fn",
+    "float4_e2m1fn",
+    "int2",
+    "uint2",
+    "int4",
+    "uint4",
+]
 _LARGEST_BYTE = {"bool": 1, "int2": 3, "uint2": 3, "int4": 15, "uint4": 15, "float4_e2m1fn": 15} | {
     "float6_e2m3fn": 63,
     "float6_e3m2fn": 63,
@@ -38,7 +65,8 @@ def dtype_named(name: str) -> np.dtype[Any]:
     if name in ML_NAMES:
         import ml_dtypes  # imported here: it costs 60 ms, and few requests need it
 
-        return np.dtype(getattr(ml_dtypes, name))
+        dtype: np.dtype[Any] = np.dtype(getattr(ml_dtypes, name))
+        return dtype
     if match := _SIZED.fullmatch(name):
         kind, size = match[1], int(match[2])
         dtype = np.dtype(f"S{size}" if kind == "bytes" else f"<U{size}")

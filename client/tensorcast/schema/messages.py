@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StrictBool
 
 from .ops import OpField, numpy
 from .shapes import Integer, Shape
 from .tensors import Tensor
 
-Bounds = Annotated[tuple[Integer, Integer], BeforeValidator(lambda pair: pair)]
+Bounds = tuple[Integer, Integer]
+"""[start, stop] on one axis."""
 
 
 class Request(BaseModel):
@@ -28,10 +29,14 @@ class Answer(BaseModel):
 class CheckRequest(Request):
     """Which shapes come out, or why none do."""
 
-    op: OpField = Field(default=numpy.broadcast_arrays(), description="The op, or its name where it needs no attribute.")
+    op: OpField = Field(
+        default=numpy.broadcast_arrays(), description="The op, or its name where it needs no attribute."
+    )
     inputs: list[Shape] = Field(description="The shape of each input.", examples=[[[8, 1, 6, 1], [7, 1, 5]]])
     dtype: str | None = Field(default=None, description="Adds `nbytes` to each output.", examples=["float32"])
-    explain: bool = Field(default=False, description="Adds `diagram`, a drawing of the aligned axes in plain text.")
+    explain: StrictBool = Field(
+        default=False, description="Adds `diagram`, a drawing of the aligned axes in plain text."
+    )
 
 
 class OutputShape(Answer):
@@ -76,8 +81,12 @@ class CheckAnswer(Answer):
 class BroadcastRequest(Request):
     """Tensors in, broadcast tensors out."""
 
-    op: OpField = Field(default=numpy.broadcast_arrays(), description="The op, or its name where it needs no attribute.")
-    inputs: list[Tensor] = Field(description="The input tensors.")
+    op: OpField = Field(
+        default=numpy.broadcast_arrays(), description="The op, or its name where it needs no attribute."
+    )
+    inputs: list[Tensor] = Field(
+        description="The input tensors.", examples=[[{"dtype": "float32", "shape": [3], "data": [1, 2, 3]}]]
+    )
     layout: Literal["dense", "strided"] = Field(
         default="dense", description="strided costs the bytes of the input, not those of the output."
     )
@@ -96,9 +105,14 @@ class BroadcastAnswer(Answer):
 class BackpropRequest(Request):
     """Gradients of the outputs in, gradients of the inputs out."""
 
-    op: OpField = Field(default=numpy.broadcast_arrays(), description="The op, or its name where it needs no attribute.")
+    op: OpField = Field(
+        default=numpy.broadcast_arrays(), description="The op, or its name where it needs no attribute."
+    )
     inputs: list[Shape] = Field(description="The shape of each input.", examples=[[[3]]])
-    gradients: list[Tensor] = Field(description="The gradient of each output.")
+    gradients: list[Tensor] = Field(
+        description="The gradient of each output.",
+        examples=[[{"dtype": "float32", "shape": [3], "data": [1, 2, 3]}]],
+    )
     json_data: Literal["list", "base64"] = Field(default="list", description="How a JSON answer holds data.")
 
 

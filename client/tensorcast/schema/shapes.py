@@ -18,9 +18,7 @@ def _as_int(value: Any) -> int:
     if type(value) is int:
         return value
     if isinstance(value, bool) or not hasattr(type(value), "__index__"):
-        raise PydanticCustomError(
-            "not_an_integer", "must be an integer, not {found}", {"found": _kind(value)}
-        )
+        raise PydanticCustomError("not_an_integer", "must be an integer, not {found}", {"found": _kind(value)})
     return index(value)
 
 
@@ -52,9 +50,7 @@ Shape = Annotated[tuple[Size, ...], BeforeValidator(_as_list)]
 """A shape as a tensor has it: sizes from 0 to 2^63-1; () is a scalar."""
 Integers = Annotated[tuple[Integer, ...], BeforeValidator(_as_list)]
 """A shape, or a list of axes, as an attribute may say it: negative numbers mean what the op says."""
-AxisSet = Annotated[
-    tuple[Integer, ...], BeforeValidator(lambda value: sorted(set(map(_as_int, _as_list(value)))))
-]
+AxisSet = Annotated[tuple[Integer, ...], BeforeValidator(lambda value: sorted(set(map(_as_int, _as_list(value)))))]
 """A set of axes: order and repeats are ignored."""
 
 _SEPARATOR = re.compile(r"\s*,\s*|(?<=\d)\s*x\s*(?=-?\d)")

@@ -71,12 +71,10 @@ class Tensor(BaseModel):
         raw = self._raw()
         if raw is None:
             listed = list_to_array(self.data, self.dtype, self.shape, self.strides)
-            dtype, raw = listed.dtype, listed.reshape(-1).view(np.uint8)
-        elif self.dtype is None:
+            return view_of(listed.view(np.uint8), name_of(listed.dtype), self.shape, self.strides)
+        if self.dtype is None:
             raise _Invalid(f"dtype is missing: say what the bytes are, such as {EXAMPLES}")
-        else:
-            dtype = dtype_named(self.dtype)
-        return view_of(raw, name_of(dtype), self.shape, self.strides)
+        return view_of(raw, self.dtype, self.shape, self.strides)
 
     def _raw(self) -> bytes | None:
         """The bytes that were sent; None where data is a JSON value."""
@@ -260,7 +258,9 @@ def _inferred(data: Any) -> str:
         return "int64"
     if kinds <= {int, float}:
         return "float64"
-    raise _Invalid(f"dtype is missing, and only lists of booleans or of numbers do without; give one, such as {EXAMPLES}")
+    raise _Invalid(
+        f"dtype is missing, and only lists of booleans or of numbers do without; give one, such as {EXAMPLES}"
+    )
 
 
 def _elements(values: list[Any], name: str, dtype: np.dtype[Any]) -> Array:
@@ -368,8 +368,10 @@ def array_to_json(array: Array) -> Any:
     if kind in "iu" or name.startswith(("int", "uint")):
         integers = array.astype(np.int64) if kind == "V" else array
         large = array.size and kind != "V" and bool(((array > 2**53) | (array < -(2**53))).any())
-        return _map(integers.tolist(), lambda value: value if abs(value) <= 2**53 else str(value)) if large else (
-            integers.tolist()
+        return (
+            _map(integers.tolist(), lambda value: value if abs(value) <= 2**53 else str(value))
+            if large
+            else (integers.tolist())
         )
     if kind == "m":
         return array_to_json(array.view(np.int64))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tensorcast.schema.ops import mindspore
+from tensorcast.schema.ops import Op, mindspore
 from tensorcast.schema.shapes import format_shape
 
 from ..alignment import Alignment, Incompatible, check_rank, check_sizes, fit_right
@@ -32,9 +32,7 @@ def keep_sizes(shape: Shape, target: Shape, name: str) -> Shape:
                 inputs=(None,),
                 sizes=(-1,),
             )
-    kept = target[:new] + tuple(
-        have if want == -1 else want for have, want in zip(shape, target[new:], strict=True)
-    )
+    kept = target[:new] + tuple(have if want == -1 else want for have, want in zip(shape, target[new:], strict=True))
     check_sizes(kept, "shape", name)
     return kept
 
@@ -48,7 +46,7 @@ def _differs(op: mindspore.broadcast_to, shapes: tuple[Shape, ...], outcome: Out
     return None
 
 
-RULES = {
+RULES: dict[type[Op], Rule] = {
     mindspore.broadcast_to: Rule(
         broadcast_to,
         link="https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.broadcast_to.html",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tensorcast.schema.ops import ngraph
+from tensorcast.schema.ops import Op, ngraph
 from tensorcast.schema.shapes import format_shape
 
 from ..alignment import Alignment, Incompatible, Relation, check_sizes, fit_axes
@@ -61,7 +61,7 @@ def _like_differs(op: ngraph.BroadcastLike, shapes: tuple[Shape, ...], outcome: 
     return None
 
 
-RULES = {
+RULES: dict[type[Op], Rule] = {
     ngraph.Broadcast: Rule(
         broadcast,
         link=f"{_SOURCE}/doc/sphinx/source/ops/broadcast.rst",

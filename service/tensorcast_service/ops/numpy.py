@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tensorcast.schema.ops import numpy
+from tensorcast.schema.ops import Op, numpy
 
 from ..alignment import Alignment, check_rank, check_sizes, fit_right, meet_right
 from ..plan import Shape
@@ -21,7 +21,7 @@ def broadcast_to(op: numpy.broadcast_to, shapes: tuple[Shape, ...]) -> Alignment
     return fit_right(shapes[0], op.shape)
 
 
-RULES = {
+RULES: dict[type[Op], Rule] = {
     numpy.broadcast_arrays: Rule(
         broadcast_arrays,
         link="https://numpy.org/doc/stable/reference/generated/numpy.broadcast_arrays.html",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tensorcast.schema.ops import openvino
+from tensorcast.schema.ops import Op, openvino
 from tensorcast.schema.shapes import format_shape
 
 from ..alignment import (
@@ -57,9 +57,11 @@ def _explicit(shape: Shape, target: Shape, mapping: tuple[int, ...]) -> Alignmen
                 f"{named} names axis {axis}, outside the target {format_shape(target)}: "
                 + (f"its axes are 0 to {len(target) - 1}." if target else "a scalar has no axes."),
             )
-    for before, after in zip(mapping, mapping[1:], strict=False):
-        if after in mapping[: mapping.index(before) + 1]:
-            raise Incompatible("axis-repeated", f"{named} names axis {after} twice: each output axis takes one input axis.")
+    for position, axis in enumerate(mapping):
+        if axis in mapping[:position]:
+            raise Incompatible(
+                "axis-repeated", f"{named} names axis {axis} twice: each output axis takes one input axis."
+            )
     if list(mapping) != sorted(mapping):
         raise Incompatible(
             "axes-not-sorted",
@@ -95,15 +97,13 @@ def _pdpd(shape: Shape, target: Shape, axis: int) -> Alignment:
     return placed
 
 
-def _differs(
-    op: openvino.Broadcast1 | openvino.Broadcast3, shapes: tuple[Shape, ...], outcome: Outcome
-) -> str | None:
+def _differs(op: openvino.Broadcast1 | openvino.Broadcast3, shapes: tuple[Shape, ...], outcome: Outcome) -> str | None:
     (shape,) = shapes
     code = outcome.code if isinstance(outcome, Conflict) else None
     if code == "axis-repeated":
         return "OpenVINO 2026.4 accepts a repeated axes_mapping in shape inference and then reads outside the input."
     if code == "invalid-dimension" and -1 in op.target_shape:
-        return "OpenVINO 2026.4 reads a -1 in a constant target as a dynamic dimension, and fails or gives size 0 when run."
+        return "OpenVINO 2026.4 reads a -1 in a constant target as a dynamic dimension, and fails or gives 0 when run."
     if code == "rank-mismatch" and op.mode == "pdpd":
         start = op.axis or 0 if isinstance(op, openvino.Broadcast1) else 0
         if start >= 0 and start + len(shape) > len(op.target_shape):
@@ -112,13 +112,15 @@ def _differs(
         if op.mode == "bidirectional" and shape == () and op.target_shape == ():
             return "OpenVINO 2026.4 infers a scalar here, but its CPU plugin crashes or returns undefined values."
         if 0 in shape:
-            return "OpenVINO 2026.4 infers this shape, but its CPU plugin crashes or hangs on a static input with a size 0."
+            return "OpenVINO 2026.4 infers this shape, but its CPU plugin crashes or hangs on an input with a size 0."
         if op.mode == "bidirectional" and 0 in op.target_shape and 0 in outcome.outputs[0].output_shape:
-            return "OpenVINO 2026.4 infers this shape, but its CPU plugin takes 1 over 0 where the target is a constant."
+            return (
+                "OpenVINO 2026.4 infers this shape, but its CPU plugin takes 1 over 0 where the target is a constant."
+            )
     return None
 
 
-RULES = {
+RULES: dict[type[Op], Rule] = {
     openvino.Broadcast1: Rule(
         broadcast,
         link=f"{_LINK}/broadcast-1.html",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tensorcast.schema.ops import poputil
+from tensorcast.schema.ops import Op, poputil
 
 from ..alignment import (
     Alignment,
@@ -70,7 +70,7 @@ def _can_differs(op: poputil.canBroadcastToMatch, shapes: tuple[Shape, ...], out
     return None
 
 
-RULES = {
+RULES: dict[type[Op], Rule] = {
     poputil.expandToMatchRanks: Rule(
         expand_to_match_ranks,
         link=_LINK,

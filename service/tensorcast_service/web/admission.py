@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
+
 from tensorcast.schema.problems import Problem
 
 from .problems import response_of

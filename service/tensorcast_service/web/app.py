@@ -7,9 +7,11 @@ from contextlib import asynccontextmanager
 from importlib.metadata import version
 
 from fastapi import FastAPI, Request, Response
+from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect
+
 from tensorcast.schema.problems import Problem
 
 from ..settings import Settings
@@ -42,7 +44,11 @@ def create_app(settings: Settings | None = None) -> FastAPI:
             Middleware(Envelope, drain=drain),
             Middleware(Admission, limit=settings.max_concurrent_requests),
         ],
-        exception_handlers={Problem: _problem, HTTPException: _http_exception, ClientDisconnect: _nobody_reads},
+        exception_handlers={
+            Problem: _problem,
+            HTTPException: _http_exception,
+            ClientDisconnect: _nobody_reads,
+        },
     )
     app.state.settings = settings
     app.state.drain = drain
@@ -60,14 +66,19 @@ async def _problem(request: Request, problem: Exception) -> Response:
 async def _http_exception(request: Request, error: Exception) -> Response:
     """What the router itself refuses."""
     assert isinstance(error, HTTPException)
-    if error.status_code == 405:
-        allowed = (error.headers or {}).get("Allow", "")
-        problem = Problem("method-not-allowed", f"{request.url.path} takes {allowed or 'other methods'}")
-    else:
-        problem = Problem("not-found", f"nothing is at {request.url.path[:200]}: see /docs")
-    response = response_of(problem, request)
-    response.headers.update(error.headers or {})
+    if error.status_code != 405:
+        return response_of(Problem("not-found", f"nothing is at {request.url.path[:200]}: see /docs"), request)
+    # Starlette's own Allow names the first route of this path only.
+    allowed = ", ".join(sorted(_methods(request)))
+    response = response_of(Problem("method-not-allowed", f"{request.url.path} takes {allowed}"), request)
+    response.headers["Allow"] = allowed
     return response
+
+
+def _methods(request: Request) -> set[str]:
+    """The methods of every route that has the request's path."""
+    routes = [route for route in request.app.routes if isinstance(route, APIRoute)]
+    return {method for route in routes if route.path_regex.match(request.url.path) for method in route.methods or ()}
 
 
 async def _nobody_reads(request: Request, error: Exception) -> Response:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
+
 from tensorcast.schema.codec import Media
 from tensorcast.schema.dtypes import name_of
 from tensorcast.schema.messages import BackpropAnswer, BackpropRequest

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
+
 from tensorcast.schema.codec import Media
 from tensorcast.schema.messages import BroadcastAnswer, BroadcastRequest
 from tensorcast.schema.ops import Op
@@ -32,7 +33,9 @@ async def post_broadcast(request: Request) -> Response:
     message, strided = exchange.message, exchange.message.layout == "strided"
     views = await exchange.run(outputs, message, request.app.state.settings.max_output_bytes)
     if exchange.media is Media.JSON:
-        return await answer_json(exchange, "outputs", [(view, strided) for view in views], message.json_data == "base64")
+        return await answer_json(
+            exchange, "outputs", [(view, strided) for view in views], message.json_data == "base64"
+        )
     bodies = [stored(view, strided=True) if strided else dense(view) for view in views]
     return Streamed("outputs", bodies, exchange.media_type)
 
@@ -70,18 +73,24 @@ def plan_of(op: Op, shapes: tuple[Shape, ...]) -> Plan:
 def _window(window: list[tuple[int, int]], plan: Plan) -> Window:
     shape = plan.outputs[0].output_shape
     if any(placement.output_shape != shape for placement in plan.outputs):
-        raise Problem("invalid-request", "window: the outputs have several shapes, so no one window suits all", pointer="/window")
+        raise Problem(
+            "invalid-request",
+            "window: the outputs have several shapes, so no one window suits all",
+            pointer="/window",
+        )
     if len(window) != len(shape):
         raise Problem(
             "invalid-request",
-            f"window: has {len(window)} pairs, and the output {list(shape)} has {len(shape)} axes: give [start, stop] for each",
+            f"window: has {len(window)} pairs, and the output {list(shape)} has {len(shape)} axes: "
+            "give [start, stop] for each",
             pointer="/window",
         )
     for axis, ((start, stop), size) in enumerate(zip(window, shape, strict=True)):
         if not 0 <= start <= stop <= size:
             raise Problem(
                 "invalid-request",
-                f"window/{axis}: [{start}, {stop}] must hold 0 <= start <= stop <= {size}, the size of output axis {axis}",
+                f"window/{axis}: [{start}, {stop}] must hold 0 <= start <= stop <= {size}, "
+                f"the size of output axis {axis}",
                 pointer=f"/window/{axis}",
             )
     return window

@@ -6,15 +6,17 @@ from hashlib import blake2b
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
+
 from tensorcast.schema.codec import MEDIA_NAMES, Media, encode
 from tensorcast.schema.messages import CheckAnswer, CheckRequest
 from tensorcast.schema.ops import OPS
 from tensorcast.schema.problems import Problem
 from tensorcast.schema.questions import attribute_from_text
 from tensorcast.schema.shapes import parse_shape
+from tensorcast.schema.validation import validated
 
 from ..check import as_text, check
-from .exchange import receive, validated
+from .exchange import receive
 from .negotiation import TEXT, answer_type
 from .openapi import answers, body, example_queries
 
@@ -66,7 +68,11 @@ def _question(query: list[tuple[str, str]]) -> dict[str, Any]:
         if name == "input":
             inputs.append(_from_text(parse_shape, text, f"input {len(inputs)}", "input"))
         elif name in given:
-            raise Problem("invalid-request", f"{name[:60]} is given twice; only input may repeat", pointer=f"/{name[:60]}")
+            raise Problem(
+                "invalid-request",
+                f"{name[:60]} is given twice; only input may repeat",
+                pointer=f"/{name[:60]}",
+            )
         else:
             given[name] = text
     if not inputs:
@@ -78,7 +84,10 @@ def _question(query: list[tuple[str, str]]) -> dict[str, Any]:
             continue
         if name in OPS:  # else validation says that there is no such op
             op[attribute] = _from_text(
-                lambda text, attribute=attribute: attribute_from_text(OPS[name], attribute, text), text, attribute, attribute
+                lambda text, attribute=attribute: attribute_from_text(OPS[name], attribute, text),
+                text,
+                attribute,
+                attribute,
             )
     if given.get("format", "text") not in ("text", "json"):
         raise Problem("invalid-request", "format: must be text or json", pointer="/format")

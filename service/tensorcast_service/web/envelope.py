@@ -10,6 +10,7 @@ import uuid
 from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
 from tensorcast.schema.problems import Problem
 
 from .drain import Drain
@@ -54,6 +55,8 @@ class Envelope:
             if started:
                 raise  # the server closes the connection: a short body is a failure that clients report
             problem = Problem(
-                "internal", f"the service failed; its log has the cause under {request_id}", request_id=request_id
+                "internal",
+                f"the service failed; its log has the cause under {request_id}",
+                request_id=request_id,
             )
             await response_of(problem, request)(scope, receive, send_marked)

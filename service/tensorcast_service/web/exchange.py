@@ -8,14 +8,15 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 import anyio.to_thread
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import Response
+
 from tensorcast.schema.codec import MEDIA_NAMES, Media, decode, encode
 from tensorcast.schema.problems import Problem
+from tensorcast.schema.validation import validated
 
 from .negotiation import answer_type, request_media
-from .problems import problem_of
 
 M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")
@@ -70,14 +71,6 @@ async def receive(request: Request, model: type[M]) -> Exchange[M]:
 
 def _parse(body: bytearray, media: Media, model: type[M]) -> M:
     return validated(model, decode(body, media))
-
-
-def validated(model: type[M], value: Any) -> M:
-    """A plain value as a message. Raises Problem (invalid-request, unknown-op)."""
-    try:
-        return model.model_validate(value)
-    except ValidationError as error:
-        raise problem_of(error) from None
 
 
 async def read_body(request: Request, limit: int) -> bytearray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from starlette.requests import Request
+
 from tensorcast.schema.codec import MEDIA_NAMES, Media
 from tensorcast.schema.problems import Problem
 
@@ -43,7 +44,9 @@ def answer_type(request: Request, otherwise: Media, offers_text: bool = False) -
     if quality <= 0:
         supported = list(dict.fromkeys(offers))
         raise Problem(
-            "not-acceptable", f"Accept allows none of what can be sent: {', '.join(supported)}", supported=supported
+            "not-acceptable",
+            f"Accept allows none of what can be sent: {', '.join(supported)}",
+            supported=supported,
         )
     return offer
 

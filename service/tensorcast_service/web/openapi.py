@@ -7,6 +7,7 @@ from typing import Any
 from fastapi import FastAPI
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
+
 from tensorcast.schema.codec import Media
 from tensorcast.schema.messages import (
     BackpropAnswer,
@@ -23,13 +24,27 @@ from tensorcast.schema.ops import OPS
 from tensorcast.schema.problems import STATUS
 
 _REF = "#/components/schemas/{model}"
-_PARSED = ("malformed-body", "not-acceptable", "body-too-large", "unsupported-media-type", "invalid-request", "overloaded")
+_PARSED = (
+    "malformed-body",
+    "not-acceptable",
+    "body-too-large",
+    "unsupported-media-type",
+    "invalid-request",
+    "overloaded",
+)
 
 EXAMPLES: dict[type[BaseModel], dict[str, Any]] = {
     CheckRequest: {
         "two shapes": {"inputs": [[8, 1, 6, 1], [7, 1, 5]], "explain": True},
-        "nGraph": {"op": {"name": "ngraph.Broadcast", "shape": [2, 3], "broadcast_axes": [0]}, "inputs": [[3]]},
-        "MindSpore": {"op": {"name": "mindspore.broadcast_to", "shape": [-1, 2]}, "inputs": [[2, 1]], "dtype": "float32"},
+        "nGraph": {
+            "op": {"name": "ngraph.Broadcast", "shape": [2, 3], "broadcast_axes": [0]},
+            "inputs": [[3]],
+        },
+        "MindSpore": {
+            "op": {"name": "mindspore.broadcast_to", "shape": [-1, 2]},
+            "inputs": [[2, 1]],
+            "dtype": "float32",
+        },
         "poputil": {"op": "poputil.canBroadcastToMatch", "inputs": [[3, 1], [4]]},
         "OpenVINO": {
             "op": {
@@ -75,7 +90,10 @@ def body(model: type[BaseModel]) -> dict[str, Any]:
     return {
         "requestBody": {
             "required": True,
-            "content": {Media.JSON.value: {"schema": schema, "examples": named}, Media.MSGPACK.value: {"schema": schema}},
+            "content": {
+                Media.JSON.value: {"schema": schema, "examples": named},
+                Media.MSGPACK.value: {"schema": schema},
+            },
         }
     }
 
@@ -121,7 +139,12 @@ def example_queries() -> dict[str, Any]:
         "parameters": [
             *reserved,
             *(
-                {"name": name, "in": "query", "schema": shape, "description": "An attribute; a shape is written 2,3."}
+                {
+                    "name": name,
+                    "in": "query",
+                    "schema": shape,
+                    "description": "An attribute; a shape is written 2,3.",
+                }
                 for name in attributes
             ),
         ]

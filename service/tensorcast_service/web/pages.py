@@ -7,12 +7,15 @@ from importlib.resources import files
 from fastapi import APIRouter, Request, Response
 from fastapi.openapi.docs import get_swagger_ui_html
 from starlette.responses import HTMLResponse, JSONResponse
+
 from tensorcast.schema.problems import Problem
 
 router = APIRouter(include_in_schema=False)
 
 _PAGE = files(__package__) / "static" / "index.html"
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; base-uri 'none'"
+_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; base-uri 'none'"
+)
 _ASSETS = {"swagger-ui-bundle.js": "text/javascript", "swagger-ui.css": "text/css"}
 
 

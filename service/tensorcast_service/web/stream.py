@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import anyio
 import msgpack
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
+
 from tensorcast.schema.codec import Media
 from tensorcast.schema.dtypes import name_of
 from tensorcast.schema.tensors import (
@@ -112,7 +114,7 @@ def joined(*sequences: Iterable[bytes | memoryview]) -> Iterator[bytes | memoryv
 
 
 async def answer_json(
-    exchange: Exchange, field: str, tensors: Sequence[tuple[Array, bool]], as_base64: bool
+    exchange: Exchange[Any], field: str, tensors: Sequence[tuple[Array, bool]], as_base64: bool
 ) -> Response:
     """The answer {field: [tensor, ...]} in JSON; each tensor comes with whether it goes out strided."""
     sizes = [(array.size, array.nbytes) for array, strided in tensors if not strided]

@@ -24,7 +24,8 @@ AnyOp = Annotated[
 ]
 
 OPS: dict[str, type[Op]] = {
-    op.model_fields["name"].default: op for op in AnyOp.__origin__.__args__  # type: ignore[attr-defined]
+    op.model_fields["name"].default: op
+    for op in AnyOp.__origin__.__args__  # type: ignore[attr-defined]
 }
 """Every op class by its name on the wire."""
 

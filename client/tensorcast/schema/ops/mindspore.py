@@ -15,6 +15,4 @@ class broadcast_to(Op):
 
     name: Literal["mindspore.broadcast_to"] = "mindspore.broadcast_to"
     target: ClassVar[str | None] = "shape"
-    shape: Integers = Field(
-        description="The shape of the output; -1 keeps the input's size.", examples=[[-1, 2]]
-    )
+    shape: Integers = Field(description="The shape of the output; -1 keeps the input's size.", examples=[[-1, 2]])

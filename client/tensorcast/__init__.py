@@ -1,0 +1,95 @@
+"""tensorcast: tensor broadcasting as a service, from Python.
+
+    from tensorcast import Client, ngraph
+
+    with Client("http://127.0.0.1:8000") as client:
+        client.check(ngraph.Broadcast(shape=(2, 3), broadcast_axes={0}), (3,)).outputs[0].axes   # [1]
+        client.broadcast_to([1.0, 2.0, 3.0], (2, 3))
+
+The op classes stand under their frameworks' names: tensorcast.numpy, .ngraph, .mindspore, .poputil, .openvino.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .aio import AsyncClient as AsyncClient
+    from .calls import Transfer as Transfer
+    from .client import Client as Client
+    from .errors import BodyTooLarge as BodyTooLarge
+    from .errors import ConnectionFailed as ConnectionFailed
+    from .errors import DeadlineExceeded as DeadlineExceeded
+    from .errors import IncompatibleShapes as IncompatibleShapes
+    from .errors import InternalError as InternalError
+    from .errors import InvalidAnswer as InvalidAnswer
+    from .errors import InvalidRequest as InvalidRequest
+    from .errors import InvalidTensor as InvalidTensor
+    from .errors import MalformedBody as MalformedBody
+    from .errors import MethodNotAllowed as MethodNotAllowed
+    from .errors import NotAcceptable as NotAcceptable
+    from .errors import NotFound as NotFound
+    from .errors import OutputTooLarge as OutputTooLarge
+    from .errors import Overloaded as Overloaded
+    from .errors import ServiceProblem as ServiceProblem
+    from .errors import ShuttingDown as ShuttingDown
+    from .errors import TensorcastError as TensorcastError
+    from .errors import UnknownOp as UnknownOp
+    from .errors import UnsupportedMediaType as UnsupportedMediaType
+    from .errors import WorkTooLarge as WorkTooLarge
+    from .schema.messages import CheckAnswer as CheckAnswer
+    from .schema.messages import ConflictAnswer as ConflictAnswer
+    from .schema.messages import OpEntry as OpEntry
+    from .schema.messages import OutputShape as OutputShape
+    from .schema.ops import mindspore as mindspore
+    from .schema.ops import ngraph as ngraph
+    from .schema.ops import numpy as numpy
+    from .schema.ops import openvino as openvino
+    from .schema.ops import poputil as poputil
+
+_ERRORS = [
+    "BodyTooLarge",
+    "ConnectionFailed",
+    "DeadlineExceeded",
+    "IncompatibleShapes",
+    "InternalError",
+    "InvalidAnswer",
+    "InvalidRequest",
+    "InvalidTensor",
+    "MalformedBody",
+    "MethodNotAllowed",
+    "NotAcceptable",
+    "NotFound",
+    "OutputTooLarge",
+    "Overloaded",
+    "ServiceProblem",
+    "ShuttingDown",
+    "TensorcastError",
+    "UnknownOp",
+    "UnsupportedMediaType",
+    "WorkTooLarge",
+]
+_HOMES = {
+    "AsyncClient": "aio",
+    "Client": "client",
+    "Transfer": "calls",
+    **dict.fromkeys(_ERRORS, "errors"),
+    **dict.fromkeys(["CheckAnswer", "ConflictAnswer", "OpEntry", "OutputShape"], "schema.messages"),
+    **dict.fromkeys(["mindspore", "ngraph", "numpy", "openvino", "poputil"], "schema.ops"),
+}
+
+__all__ = sorted(_HOMES)
+
+
+def __getattr__(name: str) -> Any:
+    # Loaded when it is first used: `import tensorcast` costs a few milliseconds, its parts what they need.
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

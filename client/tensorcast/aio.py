@@ -1,0 +1,150 @@
+"""AsyncClient: the service from asyncio or trio."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import anyio
+import httpx
+
+from . import calls
+from .calls import Attempts, Call, Layout, Progress, Shape, Transfer, Window
+from .client import DEFAULT_URL, translated
+from .errors import DeadlineExceeded, TensorcastError
+from .schema.messages import CheckAnswer, OpEntry
+from .schema.ops import Op, numpy
+from .schema.tensors import Array
+
+T = TypeVar("T")
+
+
+class AsyncClient:
+    """What Client is, for `await`: the same methods, arguments, results and exceptions.
+
+    `timeout` is the exact total of one call in seconds, retries included (None: no end).
+    """
+
+    def __init__(
+        self,
+        url: str = DEFAULT_URL,
+        *,
+        timeout: float | None = 60.0,
+        retries: int = 2,
+        transport: httpx.AsyncBaseTransport | None = None,
+        **options: Any,
+    ) -> None:
+        self._http = httpx.AsyncClient(base_url=url, transport=transport, **options)
+        self._timeout = timeout
+        self._retries = retries
+
+    @classmethod
+    def in_process(cls, **settings: Any) -> Self:
+        """A client of a service inside this process, with no socket; see Client.in_process."""
+        from .in_process import AsyncAppTransport, create_app
+
+        return cls("http://in-process", transport=AsyncAppTransport(create_app(settings)))
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        await self._http.aclose()
+
+    async def check(self, op: Op | str, *shapes: Shape, dtype: str | None = None, explain: bool = False) -> CheckAnswer:
+        """See Client.check."""
+        return await self._send(calls.check(op, shapes, dtype, explain))
+
+    async def can_broadcast(self, *shapes: Shape) -> bool:
+        """See Client.can_broadcast."""
+        return (await self.check(calls.NUMPY, *shapes)).compatible
+
+    async def broadcast_shapes(self, *shapes: Shape) -> tuple[int, ...]:
+        """See Client.broadcast_shapes."""
+        return calls.broadcast_shape(await self.check(calls.NUMPY, *shapes)) if shapes else ()
+
+    async def broadcast(
+        self,
+        op: Op | str,
+        *arrays: Any,
+        layout: Layout = "dense",
+        window: Window | None = None,
+        out: Array | Sequence[Array] | None = None,
+        progress: Progress | None = None,
+        timeout: float | None = None,
+    ) -> list[Array]:
+        """See Client.broadcast."""
+        return await self._send(calls.broadcast(op, arrays, layout, window, out), progress, timeout)
+
+    async def broadcast_to(self, array: Any, shape: Shape, *, layout: Layout = "dense") -> Array:
+        """See Client.broadcast_to."""
+        return (await self.broadcast(numpy.broadcast_to(shape=tuple(shape)), array, layout=layout))[0]
+
+    async def broadcast_arrays(self, *arrays: Any, layout: Layout = "dense") -> tuple[Array, ...]:
+        """See Client.broadcast_arrays."""
+        return tuple(await self.broadcast(calls.NUMPY, *arrays, layout=layout)) if arrays else ()
+
+    async def backprop(
+        self,
+        op: Op | str,
+        shapes: Sequence[Shape],
+        *gradients: Any,
+        progress: Progress | None = None,
+        timeout: float | None = None,
+    ) -> list[Array]:
+        """See Client.backprop."""
+        return await self._send(calls.backprop(op, shapes, gradients), progress, timeout)
+
+    async def ops(self) -> list[OpEntry]:
+        """See Client.ops."""
+        return await self._send(calls.ops())
+
+    async def _send(self, call: Call[T], progress: Progress | None = None, timeout: float | None = None) -> T:
+        attempts = Attempts(self._timeout if timeout is None else timeout, self._retries)
+        try:
+            with anyio.fail_after(attempts.timeout):
+                while True:
+                    retry_after: list[str] = []
+                    try:
+                        return await self._attempt(call, attempts, progress, retry_after)
+                    except TensorcastError as error:
+                        if isinstance(error, DeadlineExceeded):
+                            raise
+                        await anyio.sleep(attempts.delay_after(error, *retry_after))
+        except TimeoutError as error:
+            if isinstance(error, DeadlineExceeded):
+                raise
+            raise DeadlineExceeded(f"no whole answer within {attempts.timeout} s") from None
+
+    async def _attempt(self, call: Call[T], attempts: Attempts, progress: Progress | None, retry_after: list[str]) -> T:
+        try:
+            async with self._http.stream(
+                call.method,
+                call.path,
+                content=_pieces(call, progress) if call.parts else None,
+                headers=call.headers,
+                timeout=attempts.remaining(),
+            ) as response:
+                retry_after += response.headers.get_list("retry-after")[:1]
+                reader = call.read(response.status_code, response.headers)
+                done, total = 0, int(response.headers.get("content-length", 0)) or None
+                async for chunk in response.aiter_raw():
+                    reader.feed(chunk)
+                    done += len(chunk)
+                    if progress is not None:
+                        progress(Transfer("download", done, total))
+                return reader.finish()
+        except httpx.HTTPError as error:
+            raise translated(error, attempts) from error
+
+
+async def _pieces(call: Call[T], progress: Progress | None) -> AsyncIterator[bytes]:
+    for piece in call.body(progress):
+        yield piece  # type: ignore[misc]  # buffers pass as they are

@@ -1,0 +1,158 @@
+"""What can go wrong, as exceptions.
+
+TensorcastError
+  ServiceProblem            the service refused; one class per problem code
+    IncompatibleShapes      also a ValueError, as NumPy raises; has .conflict
+    InvalidRequest  UnknownOp  InvalidTensor  MalformedBody      the request is wrong
+    OutputTooLarge  WorkTooLarge  BodyTooLarge                   a limit; has .facts["limit"]
+    NotFound  MethodNotAllowed  NotAcceptable  UnsupportedMediaType
+    Overloaded  ShuttingDown                                     retried before it is raised
+    InternalError
+  ConnectionFailed          the service can't be reached, or went away in mid-answer
+  DeadlineExceeded          the call took longer than its timeout; also a TimeoutError
+  InvalidAnswer             what came back is no answer of this service
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .schema.messages import ConflictAnswer
+
+
+class TensorcastError(Exception):
+    """Everything that a client raises but for mistakes in its own arguments (ValueError, TypeError)."""
+
+
+class ServiceProblem(TensorcastError):
+    """The service refused: `code`, `status`, `detail`, a JSON `pointer` to what is wrong, and further `facts`."""
+
+    code: str = ""
+
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        self.code = str(document.get("code", self.code))
+        self.status = document.get("status")
+        self.detail = str(document.get("detail", ""))
+        self.pointer: str | None = document.get("pointer")
+        known = ("type", "title", "status", "detail", "code", "pointer")
+        self.facts: dict[str, Any] = {key: value for key, value in document.items() if key not in known}
+        super().__init__(self.detail or self.code)
+
+
+class IncompatibleShapes(ServiceProblem, ValueError):
+    """The shapes do not broadcast under this op. `conflict` says on which axis, with which sizes, and what would fit."""
+
+    code = "incompatible-shapes"
+
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        super().__init__(document)
+        self.conflict = ConflictAnswer.model_validate(document.get("conflict"))
+
+    def __str__(self) -> str:
+        return " ".join([self.detail, *(f"Hint: {hint}." for hint in self.conflict.hints)])
+
+
+class InvalidRequest(ServiceProblem):
+    """The request does not fit the schema."""
+
+    code = "invalid-request"
+
+
+class UnknownOp(ServiceProblem):
+    """There is no such op."""
+
+    code = "unknown-op"
+
+
+class InvalidTensor(ServiceProblem):
+    """A tensor's bytes, shape, strides or dtype do not agree."""
+
+    code = "invalid-tensor"
+
+
+class MalformedBody(ServiceProblem):
+    """The service could not read the body."""
+
+    code = "malformed-body"
+
+
+class OutputTooLarge(ServiceProblem):
+    """The outputs exceed the service's limit: layout="strided" or a window would do."""
+
+    code = "output-too-large"
+
+
+class WorkTooLarge(ServiceProblem):
+    """The request is more work than the service does at once."""
+
+    code = "work-too-large"
+
+
+class BodyTooLarge(ServiceProblem):
+    """The request has more bytes than the service takes."""
+
+    code = "body-too-large"
+
+
+class NotFound(ServiceProblem):
+    """Nothing is at this address."""
+
+    code = "not-found"
+
+
+class MethodNotAllowed(ServiceProblem):
+    """Something is at this address, but not for this method."""
+
+    code = "method-not-allowed"
+
+
+class NotAcceptable(ServiceProblem):
+    """The service can't answer in an encoding that was asked for."""
+
+    code = "not-acceptable"
+
+
+class UnsupportedMediaType(ServiceProblem):
+    """The service does not read the encoding that was sent."""
+
+    code = "unsupported-media-type"
+
+
+class InternalError(ServiceProblem):
+    """The service failed; its log has the cause under facts["request_id"]."""
+
+    code = "internal"
+
+
+class Overloaded(ServiceProblem):
+    """The service had no room, at every attempt."""
+
+    code = "overloaded"
+
+
+class ShuttingDown(ServiceProblem):
+    """The service was shutting down, at every attempt."""
+
+    code = "shutting-down"
+
+
+class ConnectionFailed(TensorcastError):
+    """The service can't be reached, or the connection broke."""
+
+
+class DeadlineExceeded(TensorcastError, TimeoutError):
+    """The call, retries included, took longer than its timeout."""
+
+
+class InvalidAnswer(TensorcastError):
+    """The answer is not what this service sends: cut short, a strange status, a tensor that contradicts itself."""
+
+
+BY_CODE: dict[str, type[ServiceProblem]] = {problem.code: problem for problem in ServiceProblem.__subclasses__()}
+
+
+def problem_from(document: Mapping[str, Any], status: int) -> ServiceProblem:
+    """The exception of a problem document; of an unknown code, a plain ServiceProblem with its status."""
+    whole = {"status": status, **document}
+    return BY_CODE.get(str(document.get("code")), ServiceProblem)(whole)

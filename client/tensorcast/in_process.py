@@ -1,0 +1,156 @@
+"""The service inside the caller's process: httpx transports that call the application and stream its answer."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import httpx
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
+
+def create_app(settings: Mapping[str, Any]) -> ASGIApp:
+    """The service's application with these settings."""
+    try:
+        from tensorcast_service.settings import Settings
+        from tensorcast_service.web.app import create_app
+    except ImportError as error:
+        raise ImportError("the service is not installed: pip install 'tensorcast[service]'") from error
+    return create_app(Settings(**settings))
+
+
+Head = tuple[int, list[tuple[bytes, bytes]]]
+
+
+class _Conversation:
+    """One request to an ASGI application: run it as a task, read its answer piece by piece.
+
+    A piece is handed over before the application goes on, so that it may fill its buffers again.
+    """
+
+    def __init__(self, app: ASGIApp, request: httpx.Request, body: bytes) -> None:
+        self._app = app
+        self._scope = {
+            "type": "http",
+            "asgi": {"version": "3.0"},
+            "http_version": "1.1",
+            "method": request.method,
+            "headers": [(name.lower(), value) for name, value in request.headers.raw],
+            "scheme": request.url.scheme,
+            "path": request.url.path,
+            "raw_path": request.url.raw_path.split(b"?")[0],
+            "query_string": request.url.query,
+            "server": (request.url.host, request.url.port),
+            "client": ("127.0.0.1", 0),
+            "root_path": "",
+        }
+        self._body: bytes | None = body
+        self._send, self._messages = anyio.create_memory_object_stream[Any](0)
+        self._gone = anyio.Event()
+
+    async def run(self) -> None:
+        """Run the application to its end."""
+        async with self._send:
+            try:
+                await self._app(self._scope, self._receive, self._answer)
+            except anyio.BrokenResourceError:
+                pass  # the reader has gone
+
+    async def _receive(self) -> dict[str, Any]:
+        if self._body is not None:
+            body, self._body = self._body, None
+            return {"type": "http.request", "body": body, "more_body": False}
+        await self._gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def _answer(self, message: Any) -> None:
+        if message["type"] == "http.response.start":
+            await self._send.send((message["status"], list(message["headers"])))
+        elif message.get("body"):
+            await self._send.send(message["body"])
+
+    async def next(self) -> Any:
+        """The next piece; None at the end. The first one is the status and the headers."""
+        try:
+            return await self._messages.receive()
+        except anyio.EndOfStream:
+            return None
+
+    async def leave(self) -> None:
+        """Stop reading: the application learns that the caller has gone."""
+        self._gone.set()
+        self._messages.close()
+
+
+class AppTransport(httpx.BaseTransport):
+    """Calls an ASGI application, which runs on a thread of its own."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._exit = ExitStack()
+        self._portal: BlockingPortal = self._exit.enter_context(start_blocking_portal())
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        conversation = self._portal.call(_Conversation, self._app, request, request.read())
+        self._portal.start_task_soon(conversation.run)
+        head = self._portal.call(conversation.next)
+        if head is None:
+            raise httpx.RemoteProtocolError("the application gave no answer")
+        status, headers = head
+        return httpx.Response(status, headers=headers, stream=_Pieces(self._portal, conversation))
+
+    def close(self) -> None:
+        self._exit.close()
+
+
+class _Pieces(httpx.SyncByteStream):
+    def __init__(self, portal: BlockingPortal, conversation: _Conversation) -> None:
+        self._portal = portal
+        self._conversation = conversation
+
+    def __iter__(self) -> Iterator[bytes]:
+        while (piece := self._portal.call(self._conversation.next)) is not None:
+            yield piece
+
+    def close(self) -> None:
+        self._portal.call(self._conversation.leave)
+
+
+class AsyncAppTransport(httpx.AsyncBaseTransport):
+    """Calls an ASGI application in the caller's own event loop."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __aenter__(self) -> AsyncAppTransport:
+        return self
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        import asyncio
+
+        conversation = _Conversation(self._app, request, await request.aread())
+        task = asyncio.create_task(conversation.run())
+        head = await conversation.next()
+        if head is None:
+            raise httpx.RemoteProtocolError("the application gave no answer")
+        status, headers = head
+        return httpx.Response(status, headers=headers, stream=_AsyncPieces(conversation, task))
+
+
+class _AsyncPieces(httpx.AsyncByteStream):
+    def __init__(self, conversation: _Conversation, task: Any) -> None:
+        self._conversation = conversation
+        self._task = task
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        while (piece := await self._conversation.next()) is not None:
+            yield piece
+
+    async def aclose(self) -> None:
+        await self._conversation.leave()
+        await self._task

@@ -1,0 +1,242 @@
+#!/usr/bin/env bash
+# Builds the image, runs it as deploy/kubernetes.yaml would (not root, nothing writable, no capability, 256 MiB),
+# asks it real questions from outside, stops it, and says how large, how fast and how hungry it was.
+#
+#   deploy/image_test.sh              exit status 0: every check passed
+#
+# Environment, each optional:
+#   ENGINE     docker or podman; the first of them that works
+#   BASE       the base image; the Dockerfile's own. Where that can't be had, and debootstrap can, a Debian bookworm
+#              with its Python 3.11 stands in: localhost/tensorcast-base:bookworm, made in a minute and kept for next time
+#   PIP_CONF   a pip.conf, and
+#   CA_BUNDLE  a file of certificates, for the build alone; pip's `cert` and `index-url` on this machine if they are set
+#   KEEP       1 keeps the image, as tensorcast:image-test
+#
+# Needs Bash 5, Python 3 (its standard library) and one of the engines.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+readonly IMAGE=localhost/tensorcast:image-test
+readonly STAND_IN=localhost/tensorcast-base:bookworm
+readonly MEMORY_MIB=256
+readonly READY_SECONDS=30
+readonly STOP_SECONDS=15
+
+step() { printf '\n==> %s\n' "$*"; }
+note() { printf '    %s\n' "$*"; }
+die() {
+  printf 'FAILED: %s\n' "$*" >&2
+  exit 1
+}
+milliseconds() { printf '%s' $((${EPOCHREALTIME/[.,]/} / 1000)); }
+seconds_since() { python3 -c 'import sys; print(f"{(int(sys.argv[2]) - int(sys.argv[1])) / 1000:.1f} s")' "$1" "$(milliseconds)"; }
+
+scratch=$(mktemp -d)
+container=
+engine=
+
+clean_up() {
+  local status=$?
+  if [[ -n $container ]]; then
+    if ((status != 0)); then
+      printf '\nThe last lines of the container:\n' >&2
+      "$engine" logs --tail 40 "$container" >&2 || true
+    fi
+    "$engine" rm --force --volumes "$container" >/dev/null 2>&1 || true
+  fi
+  if [[ -n $engine && ${KEEP:-} != 1 ]]; then
+    "$engine" image rm --force "$IMAGE" >/dev/null 2>&1 || true
+  fi
+  rm -rf "$scratch"
+}
+trap clean_up EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# --- what there is to work with -----------------------------------------------------------------------------------
+
+step 'Looking for an engine'
+for candidate in ${ENGINE:-docker podman}; do
+  if "$candidate" info >/dev/null 2>&1; then
+    engine=$candidate
+    break
+  fi
+  note "$candidate: not usable here"
+done
+[[ -n $engine ]] || die 'neither docker nor podman works on this machine'
+note "$("$engine" --version)"
+
+build_options=()
+run_options=()
+if [[ $engine == podman ]]; then
+  build_options+=(--format docker) # the OCI format has no place for HEALTHCHECK
+  run_options+=(--read-only-tmpfs=false)
+  # Podman asks for more open files than a confined root may grant, and leaves health checks to systemd.
+  limit=$(ulimit -Hn)
+  if [[ $limit != unlimited ]]; then
+    build_options+=(--ulimit "nofile=$limit:$limit")
+    run_options+=(--ulimit "nofile=$limit:$limit")
+  fi
+  limit=$(ulimit -Hu)
+  if [[ $limit != unlimited ]]; then
+    build_options+=(--ulimit "nproc=$limit:$limit")
+    run_options+=(--ulimit "nproc=$limit:$limit")
+  fi
+  [[ -d /run/systemd/system ]] || run_options+=(--no-healthcheck)
+fi
+
+# --- the base image -----------------------------------------------------------------------------------------------
+
+step 'Getting the base image'
+make_stand_in() {
+  [[ $(id -u) == 0 ]] || die 'a stand-in for the base image takes root (debootstrap)'
+  note 'making a stand-in from Debian bookworm: about a minute'
+  debootstrap --variant=minbase --include=python3,python3-venv,ca-certificates bookworm "$scratch/root" \
+    >"$scratch/debootstrap.log" 2>&1 || {
+    tail -n 20 "$scratch/debootstrap.log" >&2
+    die 'debootstrap'
+  }
+  rm -rf "$scratch"/root/var/cache/apt/archives/*.deb "$scratch"/root/var/lib/apt/lists/*
+  tar -C "$scratch/root" -c . | "$engine" import --change 'CMD ["bash"]' - "$STAND_IN" >/dev/null
+  rm -rf "$scratch/root"
+}
+
+base=${BASE:-$(sed -n 's/^ARG BASE=//p' Dockerfile)}
+if "$engine" image inspect "$base" >/dev/null 2>&1; then
+  note "$base: here already"
+elif "$engine" pull --quiet "$base" >"$scratch/pull.log" 2>&1; then
+  note "$base: pulled"
+elif [[ -n ${BASE:-} ]] || ! command -v debootstrap >/dev/null; then
+  tail -n 3 "$scratch/pull.log" >&2
+  die "$base can't be pulled"
+else
+  note "$base can't be pulled"
+  base=$STAND_IN
+  "$engine" image inspect "$base" >/dev/null 2>&1 || make_stand_in
+  note "$base stands in"
+fi
+
+# --- the build ----------------------------------------------------------------------------------------------------
+
+step 'Building'
+ca_bundle=${CA_BUNDLE:-${PIP_CERT:-$(python3 -m pip config get global.cert 2>/dev/null || true)}}
+pip_conf=${PIP_CONF:-}
+if [[ -z $pip_conf ]]; then
+  index_url=${PIP_INDEX_URL:-$(python3 -m pip config get global.index-url 2>/dev/null || true)}
+  if [[ -n $ca_bundle$index_url ]]; then
+    pip_conf=$scratch/pip.conf
+    (
+      umask 077
+      echo '[global]'
+      [[ -z $ca_bundle ]] || echo 'cert = /run/secrets/ca.pem'
+      [[ -z $index_url ]] || echo "index-url = $index_url"
+    ) >"$pip_conf"
+  fi
+fi
+[[ -z $pip_conf ]] || build_options+=(--secret "id=pip.conf,src=$pip_conf")
+[[ -z $ca_bundle ]] || build_options+=(--secret "id=ca.pem,src=$ca_bundle")
+
+version=$(sed -n 's/^version = "\(.*\)"$/\1/p' pyproject.toml)
+revision=$(git rev-parse HEAD 2>/dev/null || echo unknown)
+start=$(milliseconds)
+"$engine" build "${build_options[@]}" \
+  --build-arg "BASE=$base" --build-arg "VERSION=$version" --build-arg "REVISION=$revision" \
+  --tag "$IMAGE" . >"$scratch/build.log" 2>&1 || {
+  tail -n 40 "$scratch/build.log" >&2
+  die 'the build'
+}
+note "built in $(seconds_since "$start")"
+inspect_image() { "$engine" image inspect --format "$1" "$IMAGE"; }
+mebibytes() { echo "$((($1 + 524288) / 1048576)) MiB"; }
+note "image: $(mebibytes "$(inspect_image '{{.Size}}')"), of which the base: $(mebibytes "$("$engine" image inspect --format '{{.Size}}' "$base")")"
+[[ $(inspect_image '{{.Config.User}}') == 10001:10001 ]] || die "the image's user is $(inspect_image '{{.Config.User}}')"
+note "labels: $(inspect_image '{{range $key, $value := .Config.Labels}}{{$key}}={{$value}} {{end}}')"
+
+# --- the run ------------------------------------------------------------------------------------------------------
+
+step "Starting it: $MEMORY_MIB MiB, read-only, no capabilities, no new privileges"
+start=$(milliseconds)
+container=$("$engine" run --detach \
+  --publish 127.0.0.1::8000 \
+  --read-only --cap-drop ALL --security-opt no-new-privileges \
+  --memory "${MEMORY_MIB}m" --memory-swap "${MEMORY_MIB}m" --pids-limit 128 \
+  "${run_options[@]}" "$IMAGE")
+address=$("$engine" port "$container" 8000/tcp | head -n 1)
+url=http://127.0.0.1:${address##*:}
+
+client() { python3 deploy/image_test_client.py "$1" "$url" "${@:2}"; }
+inside() { "$engine" exec "$container" "$@"; }
+
+client wait_until_ready "$READY_SECONDS"
+note "ready in $(seconds_since "$start") at $url"
+
+step 'Looking at its confinement, from inside'
+# shellcheck disable=SC2016 # Python, not Bash
+inside python -IS -c '
+import errno, os, pathlib, sys
+
+def expect(what, got, wanted):
+    if got != wanted:
+        sys.exit(f"FAILED: {what}: {got}, not {wanted}")
+    print(f"    {what}: {got}")
+
+def first_of(*paths):
+    return next(path.read_text().strip() for path in map(pathlib.Path, paths) if path.exists())
+
+status = dict(line.split(":\t", 1) for line in pathlib.Path("/proc/1/status").read_text().splitlines())
+expect("uid of process 1", status["Uid"].split()[0], "10001")
+expect("gid of process 1", status["Gid"].split()[0], "10001")
+expect("CapEff", status["CapEff"].strip(), "0" * 16)
+expect("CapBnd", status["CapBnd"].strip(), "0" * 16)
+expect("NoNewPrivs", status["NoNewPrivs"].strip(), "1")
+expect("Seccomp (2: a filter)", status["Seccomp"].strip(), "2")
+root = [line.split() for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines() if line.split()[4] == "/"]
+expect("root file system", root[-1][5].split(",")[0], "ro")
+for path in "/", "/tmp", "/opt/tensorcast", "/var/tmp":
+    try:
+        os.open(path + "/probe", os.O_CREAT | os.O_WRONLY)
+        error = "none"
+    except OSError as failed:
+        error = errno.errorcode[failed.errno]
+    expect("error on writing to " + path, error, "EROFS")
+expect("memory limit in MiB", int(first_of("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")) >> 20, int(sys.argv[1]))
+' "$MEMORY_MIB" || die 'the confinement'
+
+memory() {
+  inside python -IS -c '
+import pathlib
+status = dict(line.split(":\t", 1) for line in pathlib.Path("/proc/1/status").read_text().splitlines())
+paths = map(pathlib.Path, ["/sys/fs/cgroup/memory.current", "/sys/fs/cgroup/memory/memory.usage_in_bytes"])
+total = next(int(path.read_text()) >> 20 for path in paths if path.exists())
+resident, peak = (int(status[name].split()[0]) >> 10 for name in ("VmRSS", "VmHWM"))
+print(f"process 1: {resident} MiB resident, {peak} MiB at most; the container: {total} MiB")
+'
+}
+note "$(memory)"
+inside python -c 'import pip' 2>/dev/null && die 'pip is in the image'
+
+step "Running the image's health check"
+healthcheck=$(inspect_image '{{range .Config.Healthcheck.Test}}{{println .}}{{end}}')
+[[ $healthcheck == CMD$'\n'* ]] || die "no health check in exec form: $healthcheck"
+mapfile -t healthcheck <<<"${healthcheck#CMD$'\n'}"
+start=$(milliseconds)
+inside "${healthcheck[@]}" || die 'the health check'
+note "${healthcheck[*]}: healthy, in $(seconds_since "$start")"
+inside env TENSORCAST_PORT=1 "${healthcheck[@]}" 2>/dev/null && die 'the health check finds a service where none is'
+
+step 'Asking it'
+client check_answers
+client check_stream $((2 * MEMORY_MIB))
+note "$(memory)"
+
+step 'Stopping it'
+start=$(milliseconds)
+"$engine" stop --time "$STOP_SECONDS" "$container" >/dev/null &
+client check_drain
+wait $!
+note "stopped in $(seconds_since "$start")"
+state=$("$engine" inspect --format '{{.State.ExitCode}} {{.State.OOMKilled}}' "$container")
+[[ $state == '0 false' || $state == '143 false' ]] || die "exit code and out of memory: $state (137: it had to be killed)"
+note "exit code ${state% *}"
+
+printf '\nThe image passes.\n'
