@@ -1,4 +1,7 @@
-"""Exits with 0 if the service in this container answers GET /livez with 200; imports little, as it runs every few seconds."""
+"""Exits with 0 if the service in this container answers GET /livez with 200.
+
+It runs every few seconds, so it imports little.
+"""
 
 import os
 import socket

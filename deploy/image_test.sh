@@ -71,17 +71,10 @@ run_options=()
 if [[ $engine == podman ]]; then
   build_options+=(--format docker) # the OCI format has no place for HEALTHCHECK
   run_options+=(--read-only-tmpfs=false)
-  # Podman asks for more open files than a confined root may grant, and leaves health checks to systemd.
-  limit=$(ulimit -Hn)
-  if [[ $limit != unlimited ]]; then
-    build_options+=(--ulimit "nofile=$limit:$limit")
-    run_options+=(--ulimit "nofile=$limit:$limit")
-  fi
-  limit=$(ulimit -Hu)
-  if [[ $limit != unlimited ]]; then
-    build_options+=(--ulimit "nproc=$limit:$limit")
-    run_options+=(--ulimit "nproc=$limit:$limit")
-  fi
+  # Podman asks for more open files and processes than a confined root may grant, and leaves health checks to systemd.
+  ulimits=(--ulimit nofile=4096:4096 --ulimit nproc=1024:1024)
+  build_options+=("${ulimits[@]}")
+  run_options+=("${ulimits[@]}")
   [[ -d /run/systemd/system ]] || run_options+=(--no-healthcheck)
 fi
 
@@ -137,7 +130,7 @@ fi
 [[ -z $ca_bundle ]] || build_options+=(--secret "id=ca.pem,src=$ca_bundle")
 
 version=$(sed -n 's/^version = "\(.*\)"$/\1/p' pyproject.toml)
-revision=$(git rev-parse HEAD 2>/dev/null || echo unknown)
+revision=$(git describe --always --abbrev=40 --dirty --exclude='*' 2>/dev/null || echo unknown)
 start=$(milliseconds)
 "$engine" build "${build_options[@]}" \
   --build-arg "BASE=$base" --build-arg "VERSION=$version" --build-arg "REVISION=$revision" \
@@ -150,6 +143,7 @@ inspect_image() { "$engine" image inspect --format "$1" "$IMAGE"; }
 mebibytes() { echo "$((($1 + 524288) / 1048576)) MiB"; }
 note "image: $(mebibytes "$(inspect_image '{{.Size}}')"), of which the base: $(mebibytes "$("$engine" image inspect --format '{{.Size}}' "$base")")"
 [[ $(inspect_image '{{.Config.User}}') == 10001:10001 ]] || die "the image's user is $(inspect_image '{{.Config.User}}')"
+# shellcheck disable=SC2016 # a Go template
 note "labels: $(inspect_image '{{range $key, $value := .Config.Labels}}{{$key}}={{$value}} {{end}}')"
 
 # --- the run ------------------------------------------------------------------------------------------------------

@@ -41,7 +41,7 @@ class ServiceProblem(TensorcastError):
 
 
 class IncompatibleShapes(ServiceProblem, ValueError):
-    """The shapes do not broadcast under this op. `conflict` says on which axis, with which sizes, and what would fit."""
+    """The shapes do not broadcast under this op. `conflict` says on which axis, with which sizes, what would fit."""
 
     code = "incompatible-shapes"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -56,10 +56,8 @@ class _Conversation:
     async def run(self) -> None:
         """Run the application to its end."""
         async with self._send:
-            try:
+            with suppress(anyio.BrokenResourceError):  # the reader has gone
                 await self._app(self._scope, self._receive, self._answer)
-            except anyio.BrokenResourceError:
-                pass  # the reader has gone
 
     async def _receive(self) -> dict[str, Any]:
         if self._body is not None:

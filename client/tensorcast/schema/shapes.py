@@ -44,8 +44,8 @@ def _kind(value: Any) -> str:
     return kinds.get(type(value), f"a {type(value).__name__}")
 
 
-Integer = Annotated[int, BeforeValidator(_as_int), Field(ge=-(2**63), le=MAX_SIZE)]
-Size = Annotated[int, BeforeValidator(_as_int), Field(ge=0, le=MAX_SIZE)]
+Integer = Annotated[int, Field(ge=-(2**63), le=MAX_SIZE), BeforeValidator(_as_int)]
+Size = Annotated[int, Field(ge=0, le=MAX_SIZE), BeforeValidator(_as_int)]
 Shape = Annotated[tuple[Size, ...], BeforeValidator(_as_list)]
 """A shape as a tensor has it: sizes from 0 to 2^63-1; () is a scalar."""
 Integers = Annotated[tuple[Integer, ...], BeforeValidator(_as_list)]

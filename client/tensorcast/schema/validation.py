@@ -27,7 +27,8 @@ def validated(model: type[M], value: Any) -> M:
 def problem_of(error: ValidationError, model: type[BaseModel]) -> Problem:
     """The first of a request's faults, where it stands and what would be right."""
     first, *others = error.errors(include_url=False, include_input=False)
-    place = _place(first["loc"])
+    field = first.get("ctx", {}).get("field")
+    place = (*_place(first["loc"]), *([field] if field else []))
     pointer = "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in place)
     if first["type"] == "union_tag_invalid":
         return _unknown_op(str(first["ctx"]["tag"]), pointer)

@@ -29,6 +29,6 @@ class BroadcastLike(Op):
     min_inputs: ClassVar[int] = 2
     max_inputs: ClassVar[int | None] = 2
     initial_broadcast_axes: AxisSet = Field(
-        description="The axes of `like_arg` that `arg` lacks. Empty: inferred, `arg` aligned left.",
+        description="The axes of `like_arg` that `arg` lacks; () infers them, `arg` aligned left.",
         examples=[[1]],
     )

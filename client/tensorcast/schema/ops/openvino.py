@@ -20,10 +20,14 @@ _MAPPING = Field(
 
 def _check_mapping(mode: str, axes_mapping: tuple[int, ...] | None) -> None:
     if mode == "explicit" and axes_mapping is None:
-        raise PydanticCustomError("attribute_needed", "axes_mapping is needed in mode explicit")
+        raise PydanticCustomError(
+            "attribute_needed", "is needed in mode explicit: write for instance [1]", {"field": "axes_mapping"}
+        )
     if mode != "explicit" and axes_mapping is not None:
         raise PydanticCustomError(
-            "attribute_unused", "axes_mapping belongs to mode explicit, not to {mode}", {"mode": mode}
+            "attribute_unused",
+            "belongs to mode explicit, not to {mode}: leave it out",
+            {"field": "axes_mapping", "mode": mode},
         )
 
 
@@ -47,7 +51,9 @@ class Broadcast1(Op):
         _check_mapping(self.mode, self.axes_mapping)
         if self.axis is not None and self.mode != "pdpd":
             raise PydanticCustomError(
-                "attribute_unused", "axis belongs to mode pdpd, not to {mode}", {"mode": self.mode}
+                "attribute_unused",
+                "belongs to mode pdpd, not to {mode}: leave it out",
+                {"field": "axis", "mode": self.mode},
             )
         return self
 

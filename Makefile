@@ -1,0 +1,60 @@
+# The two commands of the README, `make serve` and `make test`, do all their own set-up.
+
+VENV ?= .venv
+PYTHON ?= python3
+SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
+PIP = $(VENV)/bin/python -m pip --disable-pip-version-check --quiet
+
+.PHONY: serve test lint types oldest image-test lock clean
+
+serve: $(VENV)/service.done
+	@exec $(VENV)/bin/tensorcast serve
+
+test: $(VENV)/dev.done
+	$(VENV)/bin/python -m pytest -n auto
+
+lint: $(VENV)/dev.done
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/ruff check .
+
+types: $(VENV)/dev.done
+	$(VENV)/bin/mypy
+
+# The whole suite again, on the oldest versions that pyproject.toml admits.
+oldest: $(VENV)/bin/python
+	@echo "Installing the oldest supported versions ..."
+	@$(PYTHON) -m venv $(VENV)-oldest
+	@$(VENV)-oldest/bin/python -m pip --disable-pip-version-check --quiet install -c tests/oldest.txt -e '.[service,dev]'
+	$(VENV)-oldest/bin/python -m pytest -n auto -W default
+
+image-test:
+	deploy/image_test.sh
+
+# Locks carry versions and hashes, and no registry.
+LOCK = $(VENV)/bin/pip-compile --quiet --generate-hashes --strip-extras --allow-unsafe --no-annotate --no-header \
+	--no-emit-index-url --no-emit-find-links --no-emit-trusted-host --upgrade pyproject.toml
+lock: $(VENV)/dev.done
+	@$(PIP) install pip-tools
+	$(LOCK) --extra service -o deploy/requirements.txt
+	$(LOCK) --extra service --extra dev -o tests/requirements.txt
+
+clean:
+	rm -rf $(VENV) $(VENV)-oldest
+
+$(VENV)/bin/python:
+	@echo "Making $(VENV) ..."
+	@$(PYTHON) -m venv $(VENV) 2>/dev/null || { \
+	  rm -rf $(VENV); echo "Installing Debian's python3-venv, which venv needs ..."; \
+	  $(SUDO) apt-get update -qq && $(SUDO) apt-get install -qq -y python3-venv >/dev/null && $(PYTHON) -m venv $(VENV); }
+
+$(VENV)/service.done: deploy/requirements.txt pyproject.toml | $(VENV)/bin/python
+	@echo "Installing the service ..."
+	@$(PIP) install --require-hashes -r deploy/requirements.txt
+	@$(PIP) install --no-deps -e .
+	@touch $@
+
+$(VENV)/dev.done: tests/requirements.txt pyproject.toml | $(VENV)/bin/python
+	@echo "Installing the service and its tests ..."
+	@$(PIP) install --require-hashes -r tests/requirements.txt
+	@$(PIP) install --no-deps -e .
+	@touch $@ $(VENV)/service.done
