@@ -112,8 +112,11 @@ def view_of(
         )
     if wrong := impossible_element(name, data):
         raise _Invalid(wrong)
-    steps = None if strides is None or not size else tuple(step * dtype.itemsize for step in strides)
-    array: Array = np.ndarray(shape, dtype, data if data.size else b"", 0, steps)
+    if size:
+        steps = None if strides is None else tuple(step * dtype.itemsize for step in strides)
+        array: Array = np.ndarray(shape, dtype, data, 0, steps)
+    else:
+        array = np.empty(shape, dtype)
     array.flags.writeable = False
     return array
 

@@ -14,7 +14,8 @@ router = APIRouter(include_in_schema=False)
 
 _PAGE = files(__package__) / "static" / "index.html"
 _POLICY = (
-    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; base-uri 'none'"
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; connect-src 'self'; "
+    "base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
 )
 _ASSETS = {"swagger-ui-bundle.js": "text/javascript", "swagger-ui.css": "text/css"}
 

@@ -1,0 +1,126 @@
+"""Every conformance vector, against the rules alone and over the wire. See vectors/README.md."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from pydantic import TypeAdapter
+
+from tensorcast import Client, InvalidRequest
+from tensorcast.schema.ops import OPS, AnyOp
+from tensorcast_service import engine
+from tensorcast_service.alignment import Incompatible
+from tensorcast_service.ops import lower
+
+FILES = {
+    "numpy": 459,
+    "numpy-upstream": 100,
+    "ngraph": 198,
+    "ngraph-disputed": 27,
+    "mindspore": 338,
+    "poputil": 377,
+    "openvino": 760,
+    "openvino-upstream": 170,
+    "openvino-disputed": 10,
+}
+FOLDER = Path(__file__).parent / "vectors"
+OP: TypeAdapter[Any] = TypeAdapter(AnyOp)
+
+
+def vectors(name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (FOLDER / f"{name}.jsonl").read_text().splitlines()]
+
+
+CASES = [
+    pytest.param(vector, id=f"{name}:{number}") for name in FILES for number, vector in enumerate(vectors(name))
+]
+parametrize_files = pytest.mark.parametrize("name", FILES)
+
+
+def inputs_of(vector: dict[str, Any]) -> list[np.ndarray]:
+    return [
+        np.arange(np.prod(shape, dtype=int)).reshape(shape) + 1000 * number
+        for number, shape in enumerate(vector["inputs"])
+    ]
+
+
+def gradients_of(vector: dict[str, Any]) -> list[np.ndarray]:
+    step = vector.get("gradient_step", 0)
+    shapes = [output["shape"] for output in vector["outputs"]]
+    return [
+        (np.arange(np.prod(shape, dtype=int), dtype=float) + step * number).reshape(shape)
+        for number, shape in enumerate(shapes)
+    ]
+
+
+@parametrize_files
+def test_the_corpus_is_whole(name: str) -> None:
+    assert len(vectors(name)) == FILES[name]
+
+
+def test_every_vector_file_and_every_op_is_covered() -> None:
+    assert {path.stem for path in FOLDER.glob("*.jsonl")} == set(FILES)
+    assert {vector["op"]["name"] for name in FILES for vector in vectors(name)} == set(OPS)
+
+
+@pytest.mark.parametrize("vector", CASES)
+def test_a_rule_agrees_with_its_framework(vector: dict[str, Any]) -> None:
+    op, shapes = OP.validate_python(vector["op"]), tuple(map(tuple, vector["inputs"]))
+    assert op.input_count_problem(len(shapes)) is None
+    if not vector["compatible"]:
+        with pytest.raises(Incompatible) as caught:
+            lower(op, shapes)
+        conflict = caught.value.conflict
+        assert conflict.code in vector["conflict_codes"]
+        assert conflict.axis == vector.get("conflict_axis", conflict.axis)
+        return
+    plan = lower(op, shapes)
+    assert vector["outputs"] == [
+        {
+            "shape": list(placement.output_shape),
+            "input": placement.input,
+            "axes": list(placement.output_axes),
+            "broadcast_axes": list(placement.broadcast_axes),
+        }
+        for placement in plan.outputs
+    ]
+    if "values" in vector:
+        inputs = inputs_of(vector)
+        views = [engine.place(placement, inputs[placement.input]) for placement in plan.outputs]
+        assert [view.ravel().tolist() for view in views] == vector["values"]
+        dense = [np.frombuffer(b"".join(map(bytes, engine.chunks(view))), int) for view in views]
+        assert [array.tolist() for array in dense] == vector["values"]
+    if "gradients" in vector:
+        assert [array.ravel().tolist() for array in engine.backprop(plan, gradients_of(vector))] == vector["gradients"]
+
+
+@parametrize_files
+def test_the_wire_agrees_with_the_framework(name: str, client: Client) -> None:
+    disagreeing = [vector["id"] for vector in vectors(name) if not _wire_agrees(client, vector)]
+    assert disagreeing == []
+
+
+def _wire_agrees(client: Client, vector: dict[str, Any]) -> bool:
+    op = OP.validate_python(vector["op"])
+    try:
+        answer = client.check(op, *vector["inputs"])
+    except InvalidRequest:
+        return bool(vector.get("request_error_ok"))
+    if answer.compatible != vector["compatible"]:
+        return False
+    if answer.conflict is not None:
+        return answer.conflict.code in vector["conflict_codes"]
+    keys = ("shape", "input", "axes", "broadcast_axes")
+    agree = [output.model_dump(include=set(keys)) for output in answer.outputs] == vector["outputs"]
+    if "values" in vector and agree:
+        for layout in ("dense", "strided"):
+            outputs = client.broadcast(op, *inputs_of(vector), layout=layout)
+            agree &= [output.ravel().tolist() for output in outputs] == vector["values"]
+    if "gradients" in vector and agree:
+        gradients = client.backprop(op, vector["inputs"], *gradients_of(vector))
+        agree &= [gradient.ravel().tolist() for gradient in gradients] == vector["gradients"]
+    return agree
