@@ -129,9 +129,7 @@ def _other_op(op: Op, shape: Shape, target: Shape) -> Iterator[str]:
     )
     for other, words in others:
         if type(other) is type(op):
-            if "axes" not in words:
-                continue
-            words = words[words.rindex(" with ") + 6 :]
+            words = words.removeprefix(f"{op.name} ")
         if _fits(other, (shape,)):
             reached = lower(other, (shape,)).outputs[0].output_shape
             yield f"{words} fits: the output is {format_shape(reached)}"

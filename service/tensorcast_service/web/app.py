@@ -7,10 +7,10 @@ from contextlib import asynccontextmanager
 from importlib.metadata import version
 
 from fastapi import FastAPI, Request, Response
-from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect
+from starlette.routing import Match
 
 from tensorcast.schema.problems import Problem
 
@@ -76,9 +76,13 @@ async def _http_exception(request: Request, error: Exception) -> Response:
 
 
 def _methods(request: Request) -> set[str]:
-    """The methods of every route that has the request's path."""
-    routes = [route for route in request.app.routes if isinstance(route, APIRoute)]
-    return {method for route in routes if route.path_regex.match(request.url.path) for method in route.methods or ()}
+    """The methods that some route takes at the request's path."""
+    return {
+        method
+        for method in ("GET", "HEAD", "POST")
+        for route in request.app.routes
+        if route.matches({**request.scope, "method": method})[0] is Match.FULL
+    }
 
 
 async def _nobody_reads(request: Request, error: Exception) -> Response:

@@ -1,0 +1,182 @@
+"""What check says: drawings, messages, hints and warnings."""
+
+from __future__ import annotations
+
+import pytest
+
+from tensorcast.schema.messages import CheckAnswer, CheckRequest
+from tensorcast.schema.ops import OPS, Op, mindspore, ngraph, numpy, openvino, poputil
+from tensorcast.schema.problems import Problem
+from tensorcast_service.check import as_text, check
+from tensorcast_service.ops import RULES
+
+
+def ask(op: Op, *shapes: tuple[int, ...], **options: object) -> CheckAnswer:
+    return check(CheckRequest(op=op, inputs=shapes, **options))
+
+
+def drawing(op: Op, *shapes: tuple[int, ...]) -> str:
+    return "\n" + str(ask(op, *shapes, explain=True).diagram) + "\n"
+
+
+def test_a_drawing_aligns_the_axes_and_marks_the_stretched_and_the_new() -> None:
+    assert drawing(numpy.broadcast_arrays(), (8, 1, 6, 1), (7, 1, 5)) == """
+axis     0   1   2   3
+input 0  8   1*  6   1*
+input 1  +   7   1*  5
+         --------------
+outputs  8   7   6   5
+* stretched   + new axis
+"""
+
+
+def test_a_drawing_marks_the_conflict() -> None:
+    assert drawing(openvino.Broadcast1(mode="explicit", target_shape=(2, 16, 50), axes_mapping=(2,)), (16,)) == """
+axis     0    1    2
+input 0  +    +   16
+target   2   16   50
+                   ^
++ new axis   ^ conflict
+"""
+
+
+def test_a_drawing_shows_the_target_as_it_was_given() -> None:
+    assert drawing(mindspore.broadcast_to(shape=(4, -1)), (1, 3)) == """
+axis     0    1
+input 0  1*   3
+target   4   -1
+         -------
+output   4    3
+* stretched
+"""
+
+
+def test_a_drawing_shows_outputs_of_several_shapes_and_scalars() -> None:
+    assert drawing(poputil.expandToMatchRanks(), (3,), (2, 1)) == """
+axis      0   1
+input 0   +   3
+input 1   2   1
+          ------
+output 0  1   3
+output 1  2   1
++ new axis
+"""
+    assert drawing(numpy.broadcast_arrays(), ()) == """
+axis
+input 0  ()
+         ---
+output   ()
+"""
+
+
+def test_a_drawing_of_many_inputs_says_how_many_it_leaves_out() -> None:
+    assert "and 92 more inputs" in drawing(numpy.broadcast_arrays(), *[(3,)] * 100)
+
+
+def test_a_conflict_names_the_axis_the_sizes_the_inputs_as_given_and_the_rule() -> None:
+    conflict = ask(numpy.broadcast_arrays(), (2, 3), (1,), (4,)).conflict
+    assert conflict is not None
+    assert (conflict.code, conflict.axis, conflict.inputs, conflict.sizes) == ("size-mismatch", 1, [0, 2], [3, 4])
+    assert conflict.message == (
+        "On output axis 1, input 0 of shape (2, 3) has size 3 but input 2 of shape (4,) has size 4: "
+        "sizes that meet must be equal, or 1 to be stretched."
+    )
+
+
+def test_a_target_stands_as_null_among_the_inputs_of_a_conflict() -> None:
+    conflict = ask(numpy.broadcast_to(shape=(2, 4)), (3,)).conflict
+    assert conflict is not None
+    assert (conflict.axis, conflict.inputs, conflict.sizes) == (1, [0, None], [3, 4])
+
+
+HINTS = [
+    (numpy.broadcast_arrays(), [(1, 40, 23, 256), (1, 23, 40, 256)], "swap axes 1 and 2 of input 0: (1, 23, 40, 256) fits"),
+    (numpy.broadcast_arrays(), [(2, 64, 7, 7), (64,)], "reshape input 1 to (64, 1, 1), x[:, None, None]: it then fits"),
+    (numpy.broadcast_to(shape=(3, 4)), [(3,)], "ngraph.Broadcast with broadcast_axes=[1] fits: the output is (3, 4)"),
+    (numpy.broadcast_to(shape=(3, -1)), [(3, 4)], "write shape=(3, 4): numpy.broadcast_to reads -1 as no size"),
+    (numpy.broadcast_to(shape=(3,)), [(1, 3)], "drop the leading axes of size 1 of input 0: (3,) fits"),
+    (ngraph.Broadcast(shape=(2, 3), broadcast_axes=(1,)), [(3,)], "with broadcast_axes=[0] fits: the output is (2, 3)"),
+    (ngraph.BroadcastLike(initial_broadcast_axes=()), [(3,), (2, 3)], "initial_broadcast_axes=[0] fits"),
+    (
+        openvino.Broadcast3(target_shape=(2, 1)), [(2, 3)],
+        "in mode bidirectional, where the target stretches too, fits: the output is (2, 3)",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("op", "shapes", "hint"), HINTS, ids=[hint for _, _, hint in HINTS])
+def test_a_hint_says_what_would_fit(op: Op, shapes: list[tuple[int, ...]], hint: str) -> None:
+    conflict = ask(op, *shapes).conflict
+    assert conflict is not None
+    assert hint in conflict.hints
+
+
+def test_no_hint_is_given_where_nothing_fits() -> None:
+    conflict = ask(numpy.broadcast_arrays(), (3,), (4,)).conflict
+    assert conflict is not None
+    assert conflict.hints == []
+
+
+def codes(answer: CheckAnswer) -> list[str]:
+    return [warning.code for warning in answer.warnings]
+
+
+def test_two_inputs_that_stretch_each_other_are_warned_of() -> None:
+    assert codes(ask(numpy.broadcast_arrays(), (3,), (3, 1))) == ["mutual-stretch", "rank-promotion"]
+    assert codes(ask(numpy.broadcast_arrays(), (2, 3), (1, 3))) == []
+
+
+RELEASE_DIFFERS = {
+    "canBroadcastToMatch, 0 against 3": (poputil.canBroadcastToMatch(), [(0,), (3,)]),
+    "canBroadcastToMatch, a product that wraps": (poputil.canBroadcastToMatch(), [(2**32,), (2**33,)]),
+    "BroadcastLike, an arg that is no scalar": (ngraph.BroadcastLike(initial_broadcast_axes=(0,)), [(3,), (2, 3)]),
+    "OpenVINO, axes repeated": (openvino.Broadcast1(mode="explicit", target_shape=(2,), axes_mapping=(0, 0)), [(1, 1)]),
+    "OpenVINO, a -1 in the target": (openvino.Broadcast3(target_shape=(-1,)), [(3,)]),
+    "OpenVINO, an input of size 0": (openvino.Broadcast3(target_shape=(2, 0)), [(0,)]),
+    "OpenVINO, pdpd beyond the target": (openvino.Broadcast1(mode="pdpd", target_shape=(2, 3), axis=3), [(3,)]),
+    "MindSpore, -2 beside a 0": (mindspore.broadcast_to(shape=(0, -2)), [(1,)]),
+}
+
+
+@pytest.mark.parametrize(("op", "shapes"), RELEASE_DIFFERS.values(), ids=RELEASE_DIFFERS)
+def test_a_release_that_does_otherwise_is_warned_of(op: Op, shapes: list[tuple[int, ...]]) -> None:
+    assert "release-differs" in codes(ask(op, *shapes))
+
+
+def test_a_release_that_does_the_same_is_not_warned_of() -> None:
+    assert codes(ask(poputil.canBroadcastToMatch(), (2,), (3,))) == []
+    assert codes(ask(ngraph.BroadcastLike(initial_broadcast_axes=(0,)), (), (2,))) == []
+    assert codes(ask(openvino.Broadcast3(target_shape=(2, 3)), (3,))) == []
+
+
+def test_sizes_beyond_int64_are_answered_as_decimal_strings() -> None:
+    (output,) = ask(numpy.broadcast_to(shape=(2**62, 4)), (1,), dtype="float64").outputs
+    assert (output.elements, output.nbytes) == (str(2**64), str(2**67))
+    (output,) = ask(numpy.broadcast_to(shape=(2**60, 4)), (1,), dtype="float64").outputs
+    assert (output.elements, output.nbytes) == (2**62, str(2**65))
+
+
+def test_a_rank_above_the_services_own_limit_is_a_problem_unless_the_rule_has_one() -> None:
+    with pytest.raises(Problem, match="up to 64") as caught:
+        ask(mindspore.broadcast_to(shape=(1,) * 65), (1,))
+    assert caught.value.code == "work-too-large"
+    conflict = ask(numpy.broadcast_to(shape=(1,) * 65), (1,)).conflict
+    assert conflict is not None
+    assert conflict.code == "rank-too-large"
+
+
+def test_an_answer_as_text_says_all_there_is_to_say() -> None:
+    assert as_text(ask(numpy.broadcast_to(shape=(3,)), (1, 3))) == (
+        "incompatible (rank-mismatch): Input 0 of shape (1, 3) has 2 axes, more than the 1 of the target (3,): "
+        "numpy.broadcast_to adds axes and never drops one.\n"
+        "hint: drop the leading axes of size 1 of input 0: (3,) fits\n"
+        "hint: openvino.Broadcast-3 in mode bidirectional, where the target stretches too, fits: the output is (1, 3)"
+    )
+
+
+def test_every_op_has_a_rule_and_an_example_that_fits() -> None:
+    assert set(OPS.values()) == set(RULES)
+    for rule in RULES.values():
+        op, shapes = rule.example
+        assert ask(op, *shapes).compatible
+        assert rule.link.startswith("https://")

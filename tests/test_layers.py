@@ -1,0 +1,44 @@
+"""Imports run downward only, and cost nothing that is not used: each claim in a fresh interpreter."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import tensorcast
+
+WEB = {"fastapi", "starlette", "uvicorn"}
+CASES = {
+    "the package": ("import tensorcast", WEB | {"numpy", "httpx", "pydantic", "tensorcast_service"}),
+    "the clients": ("import tensorcast; tensorcast.Client, tensorcast.AsyncClient", WEB | {"tensorcast_service", "tensorcast.cli"}),
+    "the schema": ("import tensorcast.schema.messages", WEB | {"httpx", "tensorcast_service", "click"}),
+    "an op": ("import tensorcast_service.ops", WEB | {"httpx", "numpy", "click", "tensorcast.client"}),
+    "the engine": ("import tensorcast_service.engine", WEB | {"httpx", "click", "tensorcast.client", "tensorcast.calls"}),
+    "check": ("import tensorcast_service.check", WEB | {"httpx", "click", "tensorcast.client", "tensorcast.calls"}),
+    "the application": ("import tensorcast_service.web.app", {"tensorcast.client", "tensorcast.calls", "tensorcast.cli"}),
+    "the command line": ("import tensorcast.cli", WEB | {"httpx", "rich", "tensorcast.client", "tensorcast_service.web"}),
+}
+
+
+@pytest.mark.parametrize(("statement", "forbidden"), CASES.values(), ids=CASES)
+def test_it_imports_nothing_of_the_layers_above(statement: str, forbidden: set[str]) -> None:
+    report = f"{statement}; import sys; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", report], capture_output=True, text=True, check=True).stdout.split()
+    assert forbidden.isdisjoint(loaded)
+
+
+def test_every_exported_name_is_there_and_documented() -> None:
+    for name in tensorcast.__all__:
+        assert getattr(tensorcast, name).__doc__, name
+
+
+def test_the_exported_names_are_the_ones_that_are_meant() -> None:
+    assert tensorcast.__all__ == sorted(
+        "AsyncClient Client Transfer CheckAnswer ConflictAnswer OpEntry OutputShape "
+        "mindspore ngraph numpy openvino poputil "
+        "TensorcastError ServiceProblem IncompatibleShapes InvalidRequest UnknownOp InvalidTensor MalformedBody "
+        "OutputTooLarge WorkTooLarge BodyTooLarge NotFound MethodNotAllowed NotAcceptable UnsupportedMediaType "
+        "Overloaded ShuttingDown InternalError ConnectionFailed DeadlineExceeded InvalidAnswer".split()
+    )
