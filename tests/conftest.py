@@ -43,7 +43,9 @@ def served(**settings: object) -> Iterator[Served]:
     """`tensorcast serve` in a process of its own, ready, with these settings in its environment."""
     port = free_port()
     environment = {key: value for key, value in os.environ.items() if not key.startswith("TENSORCAST_")}
-    environment |= {f"TENSORCAST_{name.upper()}": str(value) for name, value in {"drain_seconds": 0, **settings}.items()}
+    environment |= {
+        f"TENSORCAST_{name.upper()}": str(value) for name, value in {"drain_seconds": 0, **settings}.items()
+    }
     command = [sys.executable, "-m", "tensorcast", "serve", "--port", str(port)]
     process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
     url = f"http://127.0.0.1:{port}"

@@ -61,7 +61,9 @@ ACCEPTS = [
 
 
 @pytest.mark.parametrize(("accept", "answered"), ACCEPTS, ids=[str(accept) for accept, _ in ACCEPTS])
-def test_accept_decides_and_the_requests_encoding_where_it_does_not(service: Served, accept: str, answered: str) -> None:
+def test_accept_decides_and_the_requests_encoding_where_it_does_not(
+    service: Served, accept: str, answered: str
+) -> None:
     headers = {"Content-Type": "application/msgpack"} | ({"Accept": accept} if accept else {})
     request = httpx.Request("POST", f"{service.url}/v1/check", content=pack(NGRAPH), headers=headers)
     if accept is None:
@@ -151,7 +153,11 @@ BAD_QUERIES = [
     ("input=3,a", "invalid-request", "input 0: write a shape as 8,1,6,1 or 8x1x6x1, and a scalar as ()"),
     ("input=3&op=numpy.brodcast_to", "unknown-op", "did you mean numpy.broadcast_to"),
     ("input=3&op=ngraph.Broadcast&shape=2,3&axes=0", "invalid-request", "it has shape, broadcast_axes"),
-    ("input=3&op=ngraph.Broadcast&shape=2,3", "invalid-request", 'op/broadcast_axes: is missing: write for instance "b'),
+    (
+        "input=3&op=ngraph.Broadcast&shape=2,3",
+        "invalid-request",
+        'op/broadcast_axes: is missing: write for instance "b',
+    ),
     ("input=3&dtype=floaty", "invalid-request", "dtype: there is no such dtype; write one as float32"),
     ("input=3&dtype=int8&dtype=int8", "invalid-request", "dtype is given twice"),
     ("input=3&explain=maybe", "invalid-request", "explain: must be true or false"),
@@ -182,7 +188,10 @@ BAD_BODIES = [
     ({"inputs": [[3]], "explain": 1}, "/explain", "explain: must be true or false"),
     ({"inputs": [[3]], "op": 5}, "/op", "op: must be the name of an op, or a map"),
     ({"inputs": [[3]], "op": {}}, "/op", "op: an op needs its name"),
-    ({"inputs": [[3]], "op": "numpy.broadcast_to"}, "/op/shape", 'op/shape: is missing: write for instance "shape": [4, 3]'),
+    (
+        {"inputs": [[3]], "op": "numpy.broadcast_to"},
+        "/op/shape", 'op/shape: is missing: write for instance "shape": [4, 3]',
+    ),
     (
         {"inputs": [[3]], "op": {"name": "openvino.Broadcast-1", "target_shape": [3], "mode": "explicit"}},
         "/op/axes_mapping", "op/axes_mapping: is needed in mode explicit",
@@ -350,8 +359,13 @@ def test_a_body_above_the_limit_is_refused_and_the_connection_closed() -> None:
 
 
 def test_more_requests_than_the_limit_are_asked_to_come_back() -> None:
-    with served(max_concurrent_requests=1) as small, socket.create_connection(("127.0.0.1", int(small.url[-5:]))) as held:
-        held.sendall(b"POST /v1/check HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{")
+    with (
+        served(max_concurrent_requests=1) as small,
+        socket.create_connection(("127.0.0.1", int(small.url[-5:]))) as held,
+    ):
+        held.sendall(
+            b"POST /v1/check HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{"
+        )
         with httpx.Client(base_url=small.url) as http:
             for _ in range(100):
                 answer = http.get("/v1/check?input=3")
@@ -409,7 +423,9 @@ def test_the_openapi_document_describes_both_encodings_and_its_examples_run(http
     for path, methods in document["paths"].items():
         for operation in methods.values():
             assert {JSON, MSGPACK} <= set(operation["responses"]["200"]["content"])
-            for example in operation.get("requestBody", {}).get("content", {}).get(JSON, {}).get("examples", {}).values():
+            for example in (
+                operation.get("requestBody", {}).get("content", {}).get(JSON, {}).get("examples", {}).values()
+            ):
                 assert http.post(path, json=example["value"]).status_code == 200
                 assert post(http, path, example["value"]).status_code == 200
                 ran += 1

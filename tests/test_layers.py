@@ -12,13 +12,25 @@ import tensorcast
 WEB = {"fastapi", "starlette", "uvicorn"}
 CASES = {
     "the package": ("import tensorcast", WEB | {"numpy", "httpx", "pydantic", "tensorcast_service"}),
-    "the clients": ("import tensorcast; tensorcast.Client, tensorcast.AsyncClient", WEB | {"tensorcast_service", "tensorcast.cli"}),
+    "the clients": (
+        "import tensorcast; tensorcast.Client, tensorcast.AsyncClient",
+        WEB | {"tensorcast_service", "tensorcast.cli"},
+    ),
     "the schema": ("import tensorcast.schema.messages", WEB | {"httpx", "tensorcast_service", "click"}),
     "an op": ("import tensorcast_service.ops", WEB | {"httpx", "numpy", "click", "tensorcast.client"}),
-    "the engine": ("import tensorcast_service.engine", WEB | {"httpx", "click", "tensorcast.client", "tensorcast.calls"}),
+    "the engine": (
+        "import tensorcast_service.engine",
+        WEB | {"httpx", "click", "tensorcast.client", "tensorcast.calls"},
+    ),
     "check": ("import tensorcast_service.check", WEB | {"httpx", "click", "tensorcast.client", "tensorcast.calls"}),
-    "the application": ("import tensorcast_service.web.app", {"tensorcast.client", "tensorcast.calls", "tensorcast.cli"}),
-    "the command line": ("import tensorcast.cli", WEB | {"httpx", "rich", "tensorcast.client", "tensorcast_service.web"}),
+    "the application": (
+        "import tensorcast_service.web.app",
+        {"tensorcast.client", "tensorcast.calls", "tensorcast.cli"},
+    ),
+    "the command line": (
+        "import tensorcast.cli",
+        WEB | {"httpx", "rich", "tensorcast.client", "tensorcast_service.web"},
+    ),
 }
 
 
@@ -35,10 +47,11 @@ def test_every_exported_name_is_there_and_documented() -> None:
 
 
 def test_the_exported_names_are_the_ones_that_are_meant() -> None:
-    assert tensorcast.__all__ == sorted(
-        "AsyncClient Client Transfer CheckAnswer ConflictAnswer OpEntry OutputShape "
-        "mindspore ngraph numpy openvino poputil "
-        "TensorcastError ServiceProblem IncompatibleShapes InvalidRequest UnknownOp InvalidTensor MalformedBody "
-        "OutputTooLarge WorkTooLarge BodyTooLarge NotFound MethodNotAllowed NotAcceptable UnsupportedMediaType "
-        "Overloaded ShuttingDown InternalError ConnectionFailed DeadlineExceeded InvalidAnswer".split()
-    )
+    meant = """
+        AsyncClient Client Transfer CheckAnswer ConflictAnswer OpEntry OutputShape
+        mindspore ngraph numpy openvino poputil
+        TensorcastError ServiceProblem IncompatibleShapes InvalidRequest UnknownOp InvalidTensor MalformedBody
+        OutputTooLarge WorkTooLarge BodyTooLarge NotFound MethodNotAllowed NotAcceptable UnsupportedMediaType
+        Overloaded ShuttingDown InternalError ConnectionFailed DeadlineExceeded InvalidAnswer
+    """
+    assert tensorcast.__all__ == sorted(meant.split())

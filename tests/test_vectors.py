@@ -35,9 +35,7 @@ def vectors(name: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (FOLDER / f"{name}.jsonl").read_text().splitlines()]
 
 
-CASES = [
-    pytest.param(vector, id=f"{name}:{number}") for name in FILES for number, vector in enumerate(vectors(name))
-]
+CASES = [pytest.param(vector, id=f"{name}:{number}") for name in FILES for number, vector in enumerate(vectors(name))]
 parametrize_files = pytest.mark.parametrize("name", FILES)
 
 

@@ -135,7 +135,7 @@ class AsyncClient:
                 retry_after += response.headers.get_list("retry-after")[:1]
                 reader = call.read(response.status_code, response.headers)
                 done, total = 0, int(response.headers.get("content-length", 0)) or None
-                async for chunk in response.aiter_raw():
+                async for chunk in response.aiter_bytes():
                     reader.feed(chunk)
                     done += len(chunk)
                     if progress is not None:

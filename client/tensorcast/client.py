@@ -145,7 +145,7 @@ class Client:
                 retry_after += response.headers.get_list("retry-after")[:1]
                 reader = call.read(response.status_code, response.headers)
                 done, total = 0, int(response.headers.get("content-length", 0)) or None
-                for chunk in response.iter_raw():
+                for chunk in response.iter_bytes():
                     reader.feed(chunk)
                     done += len(chunk)
                     if progress is not None:

@@ -1,0 +1,132 @@
+"""The command line, as a process: what it prints and how it exits."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import Served
+
+
+def run(*arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "tensorcast", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False, timeout=60)
+
+
+@pytest.fixture(params=["here", "from a service"])
+def url(request: pytest.FixtureRequest, service: Served) -> list[str]:
+    return [] if request.param == "here" else ["--url", service.url]
+
+
+def test_check_prints_the_drawing_and_the_answer(url: list[str]) -> None:
+    done = run("check", "8,1,6,1", "7x1x5", *url)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("axis     0   1   2   3\ninput 0  8   1*  6   1*\n")
+    assert "\ncompatible: (8, 7, 6, 5)\n" in done.stdout
+
+
+def test_check_exits_with_1_where_shapes_do_not_broadcast(url: list[str]) -> None:
+    done = run("check", "3", "4", *url)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "incompatible (size-mismatch): On output axis 0, input 0 of shape (3,) has size 3" in done.stdout
+
+
+def test_check_takes_an_op_and_its_attributes_and_prints_json(url: list[str]) -> None:
+    done = run("check", "3", "--op", "ngraph.Broadcast", "--shape", "2,3", "--broadcast-axes", "0", "--json", *url)
+    assert json.loads(done.stdout)["outputs"] == [
+        {"shape": [2, 3], "input": 0, "axes": [1], "broadcast_axes": [0], "elements": 6}
+    ]
+
+
+def test_shape_alone_means_numpys_broadcast_to_and_dtype_adds_bytes() -> None:
+    done = run("check", "()", "--shape", "4,3", "--dtype", "bfloat16", "--json")
+    assert json.loads(done.stdout)["outputs"][0]["nbytes"] == 24
+
+
+MISTAKES = [
+    (["check", "3,a"], "a shape '3,a': write a shape as 8,1,6,1 or 8x1x6x1"),
+    (["check", "3", "--op", "ngraph.broadcast"], "did you mean ngraph.Broadcast?"),
+    (["check", "3", "--op", "ngraph.Broadcast", "--shape", "2,3"], "op/broadcast_axes: is missing"),
+    (["check", "3", "--op", "ngraph.Broadcast", "--shape", "2,3", "--axis", "0"], "it has shape, broadcast_axes"),
+    (["check", "3", "--dtype", "floaty"], "there is no such dtype; write one as float32"),
+    (["check", "3", "--url", "http://127.0.0.1:1"], "is the service up at this address?"),
+    (["ops", "nothing"], "there is no op nothing"),
+    (["broadcast", "README.md", "--shape", "3", "-o", "x.npy"], "README.md can't be used"),
+    (["broadcast", "absent.npy", "--shape", "3", "-o", "x.npy"], "does not exist"),
+    (["serve", "--workers", "0"], "TENSORCAST_WORKERS must be a whole number of at least 1"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "said"), MISTAKES, ids=[said for _, said in MISTAKES])
+def test_a_mistake_exits_with_2_and_says_what_would_be_right(arguments: list[str], said: str) -> None:
+    done = run(*arguments, folder=Path(__file__).parent.parent)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_broadcast_writes_files_that_numpy_reads(url: list[str], tmp_path: Path) -> None:
+    np.save(tmp_path / "in.npy", np.arange(3, dtype=np.int16))
+    done = run("broadcast", "in.npy", "--shape", "2,3", "-o", "out.npy", *url, folder=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "out.npy: int16 (2, 3), 12 bytes\n")
+    written = np.load(tmp_path / "out.npy")
+    assert (written.dtype, written.tolist()) == (np.int16, [[0, 1, 2], [0, 1, 2]])
+    assert {path.name for path in tmp_path.iterdir()} == {"in.npy", "out.npy"}
+
+
+def test_broadcast_takes_several_files_and_may_write_over_them(url: list[str], tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.arange(2).reshape(2, 1))
+    np.save(tmp_path / "b.npy", np.arange(3.0))
+    done = run("broadcast", "a.npy", "b.npy", "-o", "a.npy", "-o", "b.npy", *url, folder=tmp_path)
+    assert done.returncode == 0
+    assert np.load(tmp_path / "a.npy").tolist() == [[0, 0, 0], [1, 1, 1]]
+    assert np.load(tmp_path / "b.npy").tolist() == [[0, 1, 2], [0, 1, 2]]
+
+
+def test_broadcast_of_nothing_and_to_nothing(url: list[str], tmp_path: Path) -> None:
+    np.save(tmp_path / "in.npy", np.ones((1, 3)))
+    done = run("broadcast", "in.npy", "--shape", "0,3", "-o", "out.npy", *url, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert np.load(tmp_path / "out.npy").shape == (0, 3)
+
+
+def test_broadcast_that_does_not_fit_says_why_and_writes_nothing(tmp_path: Path) -> None:
+    np.save(tmp_path / "in.npy", np.arange(3))
+    done = run("broadcast", "in.npy", "--shape", "2,4", "-o", "out.npy", folder=tmp_path)
+    assert done.returncode == 1
+    assert "incompatible (size-mismatch)" in done.stdout
+    assert not (tmp_path / "out.npy").exists()
+
+
+def test_pickles_are_not_read(tmp_path: Path) -> None:
+    np.save(tmp_path / "in.npy", np.array([{}], object), allow_pickle=True)
+    done = run("broadcast", "in.npy", "--shape", "3", "-o", "out.npy", folder=tmp_path)
+    assert done.returncode == 2
+    assert "can't be used" in done.stderr
+
+
+def test_long_work_shows_a_progress_bar_on_a_terminal(tmp_path: Path) -> None:
+    np.save(tmp_path / "in.npy", np.zeros((1, 1024), np.uint8))
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "tensorcast", "broadcast", "in.npy", "--shape", "131072,1024", "-o", "out.npy"]
+    done = subprocess.run(command, stderr=theirs, stdout=subprocess.PIPE, cwd=tmp_path, check=False, timeout=60)
+    os.close(theirs)
+    shown = os.read(ours, 65536).decode()
+    os.close(ours)
+    assert done.returncode == 0
+    assert "128.0" in shown
+    assert "MiB" in shown
+
+
+def test_ops_lists_and_shows(url: list[str]) -> None:
+    assert len(json.loads(run("ops", "--json", *url).stdout)) == 10
+    assert "poputil.expandToMatchRanks" in run("ops", *url).stdout
+    shown = run("ops", "openvino.Broadcast-1", *url).stdout
+    command = next(line.strip() for line in shown.splitlines() if line.strip().startswith("tensorcast check"))
+    assert run(*command.split()[1:], *url).returncode == 0

@@ -1,0 +1,275 @@
+"""The files that deploy the service agree with each other and with the service."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import yaml
+from conftest import Served, free_port
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from tensorcast_service.settings import PREFIX, Settings, variable_of
+from tensorcast_service.web.serve import FINISH_SECONDS
+
+ROOT = Path(__file__).parent.parent
+DEPLOY = ROOT / "deploy"
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+COMPOSE = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]["tensorcast"]
+MANIFEST = {part["kind"]: part for part in yaml.safe_load_all((DEPLOY / "kubernetes.yaml").read_text())}
+POD = MANIFEST["Deployment"]["spec"]["template"]
+(CONTAINER,) = POD["spec"]["containers"]
+
+
+def instructions(text: str) -> list[tuple[str, str]]:
+    """The instructions of a Dockerfile and their arguments, comments and line breaks aside."""
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    joined = "\n".join(lines).replace("\\\n", " ")
+    split = (line.split(maxsplit=1) for line in joined.splitlines() if line.strip())
+    return [(name, " ".join(rest.split())) for name, rest in split]
+
+
+DOCKERFILE = instructions((ROOT / "Dockerfile").read_text())
+LAST_STAGE = DOCKERFILE[max(i for i, (name, _) in enumerate(DOCKERFILE) if name == "FROM") :]
+
+
+def said(name: str) -> str:
+    """What the last stage of the Dockerfile says with the one instruction of this name."""
+    (argument,) = (argument for given, argument in LAST_STAGE if given == name)
+    return argument
+
+
+def image_environment() -> dict[str, str]:
+    pairs = [pair for name, argument in LAST_STAGE if name == "ENV" for pair in argument.split()]
+    return dict(pair.split("=", 1) for pair in pairs)
+
+
+def healthcheck_command() -> list[str]:
+    command: list[str] = json.loads(said("HEALTHCHECK").partition(" CMD ")[2])
+    return command
+
+
+ENVIRONMENTS: dict[str, Mapping[str, str]] = {
+    "Dockerfile": image_environment(),
+    "compose.yaml": COMPOSE["environment"],
+    "kubernetes.yaml": {variable["name"]: variable["value"] for variable in CONTAINER["env"]},
+}
+
+
+@pytest.mark.parametrize("environment", ENVIRONMENTS.values(), ids=ENVIRONMENTS)
+def test_the_service_knows_every_setting_that_a_file_makes(environment: Mapping[str, str]) -> None:
+    given = {name for name in environment if name.startswith(PREFIX)}
+    assert given
+    assert given <= {variable_of(name) for name in Settings.__dataclass_fields__}
+    Settings.from_environment(environment)  # raises for a value that the service would refuse
+
+
+# --- the image ---
+
+
+def test_the_image_runs_as_a_numbered_user_and_stops_on_sigterm() -> None:
+    assert said("USER") == "10001:10001"
+    assert said("STOPSIGNAL") == "SIGTERM"
+    assert json.loads(said("ENTRYPOINT")) == ["tensorcast"]
+    assert json.loads(said("CMD")) == ["serve"]
+
+
+def test_the_image_listens_where_it_says() -> None:
+    settings = Settings.from_environment(image_environment())
+    assert settings.host == "0.0.0.0"
+    assert said("EXPOSE") == str(settings.port)
+
+
+def test_the_base_image_is_a_choice_and_has_a_python_that_the_project_supports() -> None:
+    assert DOCKERFILE[0][0] == "ARG"
+    name, _, base = DOCKERFILE[0][1].partition("=")
+    assert [argument.split()[0] for given, argument in DOCKERFILE if given == "FROM"] == [f"${{{name}}}"] * 2
+    version = re.fullmatch(r"python:(\d+\.\d+)-slim-\w+", base)
+    assert version
+    assert Version(version[1]) in Requirement(f"python{PROJECT['project']['requires-python']}").specifier
+
+
+def test_what_the_build_copies_is_there_and_is_let_through() -> None:
+    ignore = (ROOT / ".dockerignore").read_text().splitlines()
+    allowed = {line.removeprefix("!") for line in ignore if line.startswith("!")}
+    copies = [argument.split()[:-1] for name, argument in DOCKERFILE if name == "COPY" and "--from" not in argument]
+    copied = {source for sources in copies for source in sources}
+    assert "*" in ignore
+    assert copied == allowed
+    assert all((ROOT / source).exists() for source in copied)
+
+
+def test_no_package_index_and_no_certificate_is_named_in_the_dockerfile() -> None:
+    text = (ROOT / "Dockerfile").read_text()
+    assert "://" not in text
+    assert not re.search(r"--(index-url|extra-index-url|trusted-host|find-links|cert)\b|PIP_(INDEX|CERT|TRUSTED)", text)
+
+
+# --- the health check ---
+
+
+def run_healthcheck(**environment: str) -> subprocess.CompletedProcess[str]:
+    program, *options, script = healthcheck_command()
+    assert (program, script) == ("python", "/opt/tensorcast/healthcheck.py")
+    command = [sys.executable, *options, str(DEPLOY / "healthcheck.py")]
+    return subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, timeout=20)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "127.0.0.1", ""])
+def test_the_health_check_finds_the_service(service: Served, host: str) -> None:
+    port = service.url.rpartition(":")[2]
+    ran = run_healthcheck(TENSORCAST_HOST=host, TENSORCAST_PORT=port)
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
+def test_the_health_check_fails_where_nothing_listens() -> None:
+    ran = run_healthcheck(TENSORCAST_HOST="127.0.0.1", TENSORCAST_PORT=str(free_port()))
+    assert ran.returncode == 1
+    assert "no answer from 127.0.0.1" in ran.stderr
+
+
+# --- the locks ---
+
+
+def locked(path: Path) -> Iterator[tuple[Requirement, list[str]]]:
+    """Each requirement of a lock, with its hashes."""
+    text = re.sub(r"(?m)^\s*#.*\n?", "", path.read_text()).replace("\\\n", " ")
+    for line in filter(str.strip, text.splitlines()):
+        requirement, *hashes = line.split("--hash=")
+        yield Requirement(requirement.strip()), [value.strip() for value in hashes]
+
+
+LOCKS = {
+    "requirements.txt": PROJECT["project"]["dependencies"] + PROJECT["project"]["optional-dependencies"]["service"],
+    "requirements-build.txt": PROJECT["build-system"]["requires"],
+}
+
+
+@pytest.mark.parametrize(("name", "wanted"), LOCKS.items(), ids=LOCKS)
+def test_a_lock_has_a_hash_for_everything_that_the_project_wants(name: str, wanted: list[str]) -> None:
+    versions = {}
+    for requirement, hashes in locked(DEPLOY / name):
+        assert hashes, f"{requirement} has no hash"
+        assert all(re.fullmatch("sha256:[0-9a-f]{64}", value) for value in hashes), requirement
+        (pin,) = requirement.specifier
+        assert pin.operator == "==", requirement
+        versions[canonicalize_name(requirement.name)] = pin.version
+    for requirement in map(Requirement, wanted):
+        assert requirement.specifier.contains(versions[canonicalize_name(requirement.name)], prereleases=True)
+
+
+@pytest.mark.parametrize("name", LOCKS)
+def test_a_lock_names_no_place(name: str) -> None:
+    text = (DEPLOY / name).read_text()
+    assert "://" not in text
+    assert not re.search(r"--(index-url|extra-index-url|find-links|trusted-host)(?: |=)\S*/", text)
+    assert not re.search(r"(?m)(^|\s|=)/\w", text), "an absolute path"
+
+
+# --- Kubernetes ---
+
+
+def test_the_selectors_match_the_pods() -> None:
+    labels = POD["metadata"]["labels"].items()
+    selectors = [
+        MANIFEST["Deployment"]["spec"]["selector"]["matchLabels"],
+        MANIFEST["Service"]["spec"]["selector"],
+        MANIFEST["PodDisruptionBudget"]["spec"]["selector"]["matchLabels"],
+        *(spread["labelSelector"]["matchLabels"] for spread in POD["spec"]["topologySpreadConstraints"]),
+    ]
+    for selector in selectors:
+        assert selector
+        assert selector.items() <= labels
+
+
+def test_the_probes_ask_what_the_service_answers(http: httpx.Client) -> None:
+    probes = {name: CONTAINER[name]["httpGet"] for name in ("startupProbe", "livenessProbe", "readinessProbe")}
+    assert {name: probe["path"] for name, probe in probes.items()} == {
+        "startupProbe": "/livez",
+        "livenessProbe": "/livez",
+        "readinessProbe": "/readyz",
+    }
+    assert {http.get(probe["path"]).status_code for probe in probes.values()} == {200}
+    assert {probe["port"] for probe in probes.values()} == {"http"}
+
+
+def test_every_port_is_the_one_that_the_service_listens_on() -> None:
+    (port,) = CONTAINER["ports"]
+    assert port == {"name": "http", "containerPort": int(said("EXPOSE"))}
+    assert {port["targetPort"] for port in MANIFEST["Service"]["spec"]["ports"]} == {"http"}
+    given = Settings.from_environment(ENVIRONMENTS["kubernetes.yaml"])
+    assert given.port == port["containerPort"]
+
+
+def test_kubernetes_does_not_set_the_services_own_variables() -> None:
+    """A Service named tensorcast would put TENSORCAST_PORT=tcp://... into every pod."""
+    assert POD["spec"]["enableServiceLinks"] is False
+
+
+def test_the_pod_is_restricted() -> None:
+    user, group = (int(number) for number in said("USER").split(":"))
+    assert POD["spec"]["automountServiceAccountToken"] is False
+    assert POD["spec"]["securityContext"] == {
+        "runAsNonRoot": True,
+        "runAsUser": user,
+        "runAsGroup": group,
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+    assert CONTAINER["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    assert CONTAINER["resources"]["limits"].keys() == {"memory"}
+    assert CONTAINER["resources"]["requests"].keys() == {"cpu", "memory"}
+    assert not {"hostNetwork", "hostPID", "hostIPC", "volumes"} & POD["spec"].keys()
+
+
+def test_a_rolling_update_never_has_fewer_replicas() -> None:
+    spec = MANIFEST["Deployment"]["spec"]
+    assert spec["replicas"] >= 2
+    assert spec["strategy"]["rollingUpdate"]["maxUnavailable"] == 0
+
+
+# --- time to stop ---
+
+
+def test_there_is_time_to_drain_and_to_finish() -> None:
+    drain = Settings.from_environment(ENVIRONMENTS["kubernetes.yaml"]).drain_seconds
+    readiness: dict[str, Any] = CONTAINER["readinessProbe"]
+    assert readiness["periodSeconds"] * readiness["failureThreshold"] <= drain, "not ready before the drain ends"
+    assert drain + FINISH_SECONDS < POD["spec"]["terminationGracePeriodSeconds"]
+    drain = Settings.from_environment(COMPOSE["environment"]).drain_seconds
+    assert drain + FINISH_SECONDS < int(COMPOSE["stop_grace_period"].removesuffix("s"))
+
+
+# --- Compose ---
+
+
+def test_the_composed_container_is_confined() -> None:
+    assert COMPOSE["user"] == said("USER")
+    assert COMPOSE["read_only"] is True
+    assert COMPOSE["cap_drop"] == ["ALL"]
+    assert "no-new-privileges:true" in COMPOSE["security_opt"]
+    assert COMPOSE["mem_limit"]
+    assert COMPOSE["pids_limit"]
+    assert not {"privileged", "cap_add", "volumes", "network_mode"} & COMPOSE.keys()
+
+
+def test_compose_publishes_the_services_port_on_this_machine_only() -> None:
+    assert COMPOSE["ports"] == [f"127.0.0.1:8000:{said('EXPOSE')}"]
+
+
+def test_compose_checks_health_as_the_image_does() -> None:
+    assert COMPOSE["healthcheck"]["test"] == ["CMD", *healthcheck_command()]
