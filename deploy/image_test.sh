@@ -68,8 +68,9 @@ note "$("$engine" --version)"
 
 build_options=()
 run_options=()
-if [[ $engine == podman ]]; then
-  build_options+=(--format docker) # the OCI format has no place for HEALTHCHECK
+if [[ $("$engine" --version) == *podman* ]]; then # which may also answer to the name of docker
+  # The OCI format has no place for HEALTHCHECK; layers kept for a next build would pile up.
+  build_options+=(--format docker --layers=false)
   run_options+=(--read-only-tmpfs=false)
   # Podman asks for more open files and processes than a confined root may grant, and leaves health checks to systemd.
   ulimits=(--ulimit nofile=4096:4096 --ulimit nproc=1024:1024)

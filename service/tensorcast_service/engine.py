@@ -41,7 +41,8 @@ def place(placement: Placement, array: Array, window: Window | None = None) -> A
         own = size == placement.output_shape[axis]
         strides[axis] = step if own else 0
         box.append(slice(*window[axis]) if window and own else slice(None))
-    return np.lib.stride_tricks.as_strided(array[tuple(box)], shape, strides, writeable=False)
+    # The ellipsis keeps an array of no axes an array: its one element may be bytes that end in zeros.
+    return np.lib.stride_tricks.as_strided(array[(*box, ...)], shape, strides, writeable=False)
 
 
 def chunk_elements(view: Array) -> int:
@@ -140,10 +141,13 @@ def _sum_to_input(placement: Placement, gradient: Array) -> Array:
         index.append(slice(0, 1) if replicated else slice(None))
         if replicated and axis in placement.broadcast_axes:
             times *= size
-    distinct = gradient[tuple(index)]
+    distinct = gradient[(*index, ...)]
     summed = np.add.reduce(_widened(distinct, wide), axis=placement.broadcast_axes, dtype=wide, keepdims=True)
-    if times > 1:
-        summed = summed * (wide.type(times) if wide.kind in "fc" else np.array(times % 2**64, np.uint64).astype(wide))
+    if times > 1 and wide.kind == "c":
+        summed.real *= times  # each part by itself: a product of complex numbers makes NaN of infinity
+        summed.imag *= times
+    elif times > 1:
+        summed *= times if wide.kind == "f" else np.array(times % 2**64, np.uint64).astype(wide)
     kept = summed.transpose([*placement.output_axes, *_lacking(placement)])
     return kept.reshape(kept.shape[: len(placement.input_shape)])
 

@@ -60,10 +60,14 @@ def _decode_msgpack(body: Buffer) -> Any:
 
     def pairs(items: list[tuple[Any, Any]]) -> dict[str, Any]:
         count(1 + 2 * len(items))
+        if any(type(value) is msgpack.Timestamp for _, value in items):
+            _no_extension(-1, b"")  # the one extension type that does not reach ext_hook
         return _unique(items)
 
     def listed(items: list[Any]) -> list[Any]:
         count(1 + len(items))
+        if msgpack.Timestamp in map(type, items):
+            _no_extension(-1, b"")
         return items
 
     try:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from operator import index
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
@@ -13,7 +13,7 @@ from pydantic_core import PydanticCustomError
 MAX_SIZE = 2**63 - 1  # what an int64 shape can say
 
 
-def _as_int(value: Any) -> int:
+def as_int(value: Any) -> int:
     """An integer, NumPy's included; a bool or a float is no integer (law P1)."""
     if type(value) is int:
         return value
@@ -22,7 +22,7 @@ def _as_int(value: Any) -> int:
     return index(value)
 
 
-def _as_list(value: Any) -> Any:
+def as_list(value: Any) -> Any:
     """A list of what an ordered or unordered collection holds; a string or a number is none."""
     if isinstance(value, (list, tuple, set, frozenset, range)):
         return list(value)
@@ -44,14 +44,20 @@ def _kind(value: Any) -> str:
     return kinds.get(type(value), f"a {type(value).__name__}")
 
 
-Integer = Annotated[int, Field(ge=-(2**63), le=MAX_SIZE), BeforeValidator(_as_int)]
-Size = Annotated[int, Field(ge=0, le=MAX_SIZE), BeforeValidator(_as_int)]
-Shape = Annotated[tuple[Size, ...], BeforeValidator(_as_list)]
+Integer = Annotated[int, Field(ge=-(2**63), le=MAX_SIZE), BeforeValidator(as_int)]
+Size = Annotated[int, Field(ge=0, le=MAX_SIZE), BeforeValidator(as_int)]
+Shape = Annotated[tuple[Size, ...], BeforeValidator(as_list)]
 """A shape as a tensor has it: sizes from 0 to 2^63-1; () is a scalar."""
-Integers = Annotated[tuple[Integer, ...], BeforeValidator(_as_list)]
-"""A shape, or a list of axes, as an attribute may say it: negative numbers mean what the op says."""
-AxisSet = Annotated[tuple[Integer, ...], BeforeValidator(lambda value: sorted(set(map(_as_int, _as_list(value)))))]
-"""A set of axes: order and repeats are ignored."""
+
+if TYPE_CHECKING:
+    # What an op's constructor takes. What the op holds is always a tuple.
+    Integers = Sequence[int]
+    AxisSet = Collection[int]
+else:
+    Integers = Annotated[tuple[Integer, ...], BeforeValidator(as_list)]
+    """A shape, or a list of axes, as an attribute may say it: negative numbers mean what the op says."""
+    AxisSet = Annotated[tuple[Integer, ...], BeforeValidator(lambda value: sorted(set(map(as_int, as_list(value)))))]
+    """A set of axes: order and repeats are ignored."""
 
 _SEPARATOR = re.compile(r"\s*,\s*|(?<=\d)\s*x\s*(?=-?\d)")
 _INTEGER = re.compile(r"-?\d{1,19}")

@@ -8,15 +8,15 @@ import math
 import struct
 from collections.abc import Iterator
 from itertools import chain
-from typing import Any
+from typing import Annotated, Any
 
 import msgpack
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from .dtypes import EXAMPLES, UnknownDtype, dtype_named, impossible_element, name_of
 from .problems import Problem
-from .shapes import MAX_SIZE, Integers, Shape, format_shape
+from .shapes import MAX_SIZE, Integer, Shape, as_list, format_shape
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Strides = tuple[int, ...]
@@ -36,7 +36,7 @@ class Tensor(BaseModel):
         examples=["float32"],
     )
     shape: Shape = Field(description="Sizes; [] is a scalar.", examples=[[3]])
-    strides: Integers | None = Field(
+    strides: Annotated[tuple[Integer, ...], BeforeValidator(as_list)] | None = Field(
         default=None, description="Elements to step on each axis, 0 where replicated; absent: dense, C order."
     )
     data: Any = Field(
@@ -134,7 +134,7 @@ def compact(array: Array) -> tuple[Array, Strides]:
     if not array.size:
         return np.empty(0, array.dtype), (0,) * array.ndim
     replicated = is_replicated(array)
-    box = array[tuple(slice(1) if gone else slice(None) for gone in replicated)]
+    box = array[(*(slice(1) if gone else slice(None) for gone in replicated), ...)]
     strides, step = [], 1
     for size, gone in zip(reversed(box.shape), reversed(replicated), strict=True):
         strides.append(0 if gone else step)

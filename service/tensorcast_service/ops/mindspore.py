@@ -15,8 +15,9 @@ from .rule import Outcome, Rule
 def broadcast_to(op: mindspore.broadcast_to, shapes: tuple[Shape, ...]) -> Alignment:
     """NumPy's one-way rule; -1 keeps the input's size, and may not stand on a new axis."""
     (shape,) = shapes
-    check_rank(shape, op.shape, op.name)
-    return replace(fit_right(shape, keep_sizes(shape, op.shape, op.name)), target=op.shape)
+    target = tuple(op.shape)
+    check_rank(shape, target, op.name)
+    return replace(fit_right(shape, keep_sizes(shape, target, op.name)), target=target)
 
 
 def keep_sizes(shape: Shape, target: Shape, name: str) -> Shape:

@@ -14,15 +14,16 @@ _SOURCE = "https://github.com/NervanaSystems/ngraph/blob/v0.26.0"
 
 def broadcast(op: ngraph.Broadcast, shapes: tuple[Shape, ...]) -> Alignment:
     """`arg` has exactly the axes of `shape` that are not in `broadcast_axes`."""
-    kept = _kept_axes(shapes[0], op.shape, op.broadcast_axes, op.name)
-    check_sizes(op.shape, "shape", op.name)
-    return fit_axes(shapes, op.shape, kept, Relation.EQUAL)
+    target = tuple(op.shape)
+    kept = _kept_axes(shapes[0], target, tuple(op.broadcast_axes), op.name)
+    check_sizes(target, "shape", op.name)
+    return fit_axes(shapes, target, kept, Relation.EQUAL)
 
 
 def broadcast_like(op: ngraph.BroadcastLike, shapes: tuple[Shape, ...]) -> Alignment:
     """As Broadcast to the shape of `like_arg`; with no axes given they are inferred from the left."""
     arg, like = shapes
-    axes = op.initial_broadcast_axes or _inferred_axes(arg, like)
+    axes = tuple(op.initial_broadcast_axes) or _inferred_axes(arg, like)
     return fit_axes(shapes, like, _kept_axes(arg, like, axes, op.name), Relation.EQUAL, lender=1)
 
 

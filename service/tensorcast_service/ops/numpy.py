@@ -16,9 +16,10 @@ def broadcast_arrays(op: numpy.broadcast_arrays, shapes: tuple[Shape, ...]) -> A
 
 def broadcast_to(op: numpy.broadcast_to, shapes: tuple[Shape, ...]) -> Alignment:
     """The input aligned right, stretching into `shape`."""
-    check_rank(shapes[0], op.shape, op.name)
-    check_sizes(op.shape, "shape", op.name)
-    return fit_right(shapes[0], op.shape)
+    target = tuple(op.shape)
+    check_rank(shapes[0], target, op.name)
+    check_sizes(target, "shape", op.name)
+    return fit_right(shapes[0], target)
 
 
 RULES: dict[type[Op], Rule] = {

@@ -30,9 +30,9 @@ _LINK = "https://docs.openvino.ai/2025/documentation/openvino-ir-format/operatio
 def broadcast(op: openvino.Broadcast1 | openvino.Broadcast3, shapes: tuple[Shape, ...]) -> Alignment:
     """The input placed in `target_shape` as `mode` says."""
     (shape,) = shapes
-    target = op.target_shape
+    target = tuple(op.target_shape)
     if op.mode == "explicit":
-        return _explicit(shape, target, op.axes_mapping or ())
+        return _explicit(shape, target, tuple(op.axes_mapping or ()))
     if isinstance(op, openvino.Broadcast1) and op.mode == "pdpd":
         return _pdpd(shape, target, 0 if op.axis is None else op.axis)
     if op.mode == "numpy":

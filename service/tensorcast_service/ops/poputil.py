@@ -43,9 +43,10 @@ def broadcast_to_match(op: poputil.broadcastToMatch, shapes: tuple[Shape, ...]) 
     """One input into `shape`, or two or three inputs each stretching to the others."""
     if op.shape is None:
         return meet_right(shapes)
-    check_rank(shapes[0], op.shape, op.name)
-    check_sizes(op.shape, "shape", op.name)
-    return fit_right(shapes[0], op.shape)
+    target = tuple(op.shape)
+    check_rank(shapes[0], target, op.name)
+    check_sizes(target, "shape", op.name)
+    return fit_right(shapes[0], target)
 
 
 def can_broadcast_to_match(op: poputil.canBroadcastToMatch, shapes: tuple[Shape, ...]) -> Alignment:

@@ -53,7 +53,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.settings = settings
     app.state.drain = drain
     for resource in (check, broadcast, backprop, ops, pages):
-        app.include_router(resource.router)
+        app.include_router(resource.router, tags=["broadcasting"])
     describe(app)
     return app
 

@@ -25,7 +25,12 @@ OFFLOAD_ELEMENTS = 10_000
 """Sums over more elements are taken on a thread."""
 
 
-@router.post("/v1/backprop", openapi_extra=body(BackpropRequest), responses=answers(BackpropAnswer))
+@router.post(
+    "/v1/backprop",
+    summary="Gradients of the inputs",
+    openapi_extra=body(BackpropRequest),
+    responses=answers(BackpropAnswer),
+)
 async def post_backprop(request: Request) -> Response:
     """Gradients of the outputs in, gradients of the inputs out: summed over the broadcast axes."""
     exchange = await receive(request, BackpropRequest)

@@ -23,7 +23,12 @@ from .stream import Streamed, answer_json, dense, stored
 router = APIRouter()
 
 
-@router.post("/v1/broadcast", openapi_extra=body(BroadcastRequest), responses=answers(BroadcastAnswer))
+@router.post(
+    "/v1/broadcast",
+    summary="Broadcast tensors",
+    openapi_extra=body(BroadcastRequest),
+    responses=answers(BroadcastAnswer),
+)
 async def post_broadcast(request: Request) -> Response:
     """Tensors in, broadcast tensors out: dense, or strided at the cost of the inputs; whole, or a window.
 

@@ -27,14 +27,19 @@ CACHE = "public, max-age=3600"
 """An answer depends on the question and the release alone."""
 
 
-@router.post("/v1/check", openapi_extra=body(CheckRequest), responses=answers(CheckAnswer))
+@router.post("/v1/check", summary="Check shapes", openapi_extra=body(CheckRequest), responses=answers(CheckAnswer))
 async def post_check(request: Request) -> Response:
     """Which shapes come out, or why none do. No tensor data."""
     exchange = await receive(request, CheckRequest)
     return exchange.answer(await exchange.run(check, exchange.message))
 
 
-@router.get("/v1/check", openapi_extra=example_queries(), responses=answers(CheckAnswer, text=True))
+@router.get(
+    "/v1/check",
+    summary="Check shapes, in a URL",
+    openapi_extra=example_queries(),
+    responses=answers(CheckAnswer, text=True),
+)
 @router.head("/v1/check", include_in_schema=False)
 async def get_check(request: Request) -> Response:
     """The same question in a URL: `input` repeats, attributes are query parameters of their own names.

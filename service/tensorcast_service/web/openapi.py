@@ -161,7 +161,12 @@ def describe(app: FastAPI) -> None:
     def openapi() -> dict[str, Any]:
         document = generate()
         _, definitions = models_json_schema(modes, ref_template=_REF)
-        document.setdefault("components", {}).setdefault("schemas", {}).update(definitions["$defs"])
+        schemas = document.setdefault("components", {}).setdefault("schemas", {})
+        schemas.update(definitions["$defs"])
+        # FastAPI's own idea of a 422, for the name in a path, which never is one.
+        for name in ("HTTPValidationError", "ValidationError"):
+            schemas.pop(name, None)
+        document["paths"]["/v1/ops/{name}"]["get"]["responses"].pop("422", None)
         return document
 
     app.openapi = openapi  # type: ignore[method-assign]

@@ -17,16 +17,17 @@ _POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; connect-src 'self'; "
     "base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
 )
+_METHODS = ["GET", "HEAD"]
 _ASSETS = {"swagger-ui-bundle.js": "text/javascript", "swagger-ui.css": "text/css"}
 
 
-@router.get("/")
+@router.api_route("/", methods=_METHODS)
 async def get_page() -> Response:
     """The page: type shapes, see the drawing; its link holds the question."""
     return HTMLResponse(_PAGE.read_bytes(), headers={"Content-Security-Policy": _POLICY, "Cache-Control": "no-cache"})
 
 
-@router.get("/docs")
+@router.api_route("/docs", methods=_METHODS)
 async def get_docs() -> Response:
     """The OpenAPI document for people. Its script and style come from here, not from the internet."""
     return get_swagger_ui_html(
@@ -47,13 +48,13 @@ async def get_docs_asset(name: str) -> Response:
     return Response(content, media_type=_ASSETS[name], headers={"Cache-Control": "public, max-age=86400"})
 
 
-@router.get("/livez")
+@router.api_route("/livez", methods=_METHODS)
 async def get_livez() -> Response:
     """200 while the process answers."""
     return JSONResponse({"status": "alive"}, headers={"Cache-Control": "no-store"})
 
 
-@router.get("/readyz")
+@router.api_route("/readyz", methods=_METHODS)
 async def get_readyz(request: Request) -> Response:
     """200 while requests are welcome; 503 from the moment that a shutdown begins."""
     if request.app.state.drain.begun:

@@ -18,7 +18,7 @@ _MAPPING = Field(
 )
 
 
-def _check_mapping(mode: str, axes_mapping: tuple[int, ...] | None) -> None:
+def _check_mapping(mode: str, axes_mapping: Integers | None) -> None:
     if mode == "explicit" and axes_mapping is None:
         raise PydanticCustomError(
             "attribute_needed", "is needed in mode explicit: write for instance [1]", {"field": "axes_mapping"}
