@@ -37,6 +37,7 @@ lock: $(VENV)/dev.done
 	@$(PIP) install pip-tools
 	$(LOCK) --extra service -o deploy/requirements.txt
 	$(LOCK) --extra service --extra dev -o tests/requirements.txt
+	$(LOCK) --only-build-deps --build-deps-for wheel -o deploy/requirements-build.txt
 
 clean:
 	rm -rf $(VENV) $(VENV)-oldest

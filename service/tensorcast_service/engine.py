@@ -36,7 +36,8 @@ def place(placement: Placement, array: Array, window: Window | None = None) -> A
     No element is copied. Only the box need be a shape that an array can have.
     """
     shape = placement.output_shape if window is None else tuple(stop - start for start, stop in window)
-    strides, box = [0] * len(shape), []
+    strides = [0] * len(shape)
+    box: list[Any] = []
     for axis, size, step in zip(placement.output_axes, array.shape, array.strides, strict=True):
         own = size == placement.output_shape[axis]
         strides[axis] = step if own else 0

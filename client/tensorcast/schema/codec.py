@@ -10,8 +10,8 @@ import msgpack
 
 from .problems import Problem
 
-MAX_VALUES = 2_000_000
-"""Values in one body: what keeps a parsed body within some 64 bytes a value, 128 MB."""
+MAX_VALUES = 1_000_000
+"""Values in one body: parsed, each takes some 65 bytes."""
 
 
 Buffer = bytes | bytearray | memoryview

@@ -15,7 +15,7 @@ from ..engine import backprop, gradient_work
 from ..limits import judge_address, judge_work
 from ..plan import Plan
 from .broadcast import plan_of
-from .exchange import offload, receive
+from .exchange import receive
 from .openapi import answers, body
 from .stream import Streamed, answer_json, stored
 
@@ -35,8 +35,7 @@ async def post_backprop(request: Request) -> Response:
     """Gradients of the outputs in, gradients of the inputs out: summed over the broadcast axes."""
     exchange = await receive(request, BackpropRequest)
     plan, gradients = await exchange.run(_gradients, exchange.message)
-    large = exchange.large or gradient_work(gradients) > OFFLOAD_ELEMENTS
-    results = await offload(large, backprop, plan, gradients)
+    results = await exchange.run(backprop, plan, gradients, large=gradient_work(gradients) > OFFLOAD_ELEMENTS)
     tensors = [(array, any(is_replicated(array))) for array in results]
     if exchange.media is Media.JSON:
         return await answer_json(exchange, "gradients", tensors, exchange.message.json_data == "base64")

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 import anyio.to_thread
+from anyio import CapacityLimiter
 from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import Response
@@ -23,6 +24,8 @@ T = TypeVar("T")
 
 OFFLOAD_BYTES = 64 * 2**10
 """A body above this is handled on a thread: it may take longer than other requests should wait."""
+THREADS = 2
+"""Large requests in work at once, for each worker: more would share the same cores, and add up in memory."""
 
 
 @dataclass(frozen=True)
@@ -32,26 +35,21 @@ class Exchange(Generic[M]):
     message: M
     media_type: str
     large: bool
-    """Whether the work is better done on a thread."""
+    """Whether the body was."""
+    threads: CapacityLimiter
 
     @property
     def media(self) -> Media:
         return MEDIA_NAMES[self.media_type]
 
-    async def run(self, work: Callable[..., T], *arguments: Any) -> T:
-        """The result of `work`, done here, or on a thread where the request is large."""
-        return await offload(self.large, work, *arguments)
+    async def run(self, work: Callable[..., T], *arguments: Any, large: bool = False) -> T:
+        """The result of `work(*arguments)`; on a thread where the body or the work is large, so that others
+        need not wait for it."""
+        return await _run(self.large or large, self.threads, work, *arguments)
 
     def answer(self, answer: BaseModel) -> Response:
         """The answer's response."""
         return encoded(answer.model_dump(exclude_unset=True), self.media_type)
-
-
-async def offload(large: bool, work: Callable[..., T], *arguments: Any) -> T:
-    """The result of `work(*arguments)`; on a thread where it is large, so that others need not wait for it."""
-    if large:
-        return await anyio.to_thread.run_sync(partial(work, *arguments))
-    return work(*arguments)
 
 
 def encoded(value: Any, media_type: str) -> Response:
@@ -64,9 +62,24 @@ async def receive(request: Request, model: type[M]) -> Exchange[M]:
     media = request_media(request)
     media_type = answer_type(request, media)
     body = await read_body(request, request.app.state.settings.max_body_bytes)
-    large = len(body) > OFFLOAD_BYTES
-    message = await offload(large, _parse, body, media, model)
-    return Exchange(message, media_type, large)
+    large, threads = len(body) > OFFLOAD_BYTES, _threads(request)
+    message = await _run(large, threads, _parse, body, media, model)
+    return Exchange(message, media_type, large, threads)
+
+
+async def _run(large: bool, threads: CapacityLimiter, work: Callable[..., T], *arguments: Any) -> T:
+    if large:
+        return await anyio.to_thread.run_sync(partial(work, *arguments), limiter=threads)
+    return work(*arguments)
+
+
+def _threads(request: Request) -> CapacityLimiter:
+    """The application's limiter, made in its event loop."""
+    state = request.app.state
+    if not hasattr(state, "threads"):
+        state.threads = CapacityLimiter(THREADS)
+    limiter: CapacityLimiter = state.threads
+    return limiter
 
 
 def _parse(body: bytearray, media: Media, model: type[M]) -> M:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 
 import uvicorn
@@ -16,6 +17,8 @@ FINISH_SECONDS = 10
 
 def serve(settings: Settings) -> None:
     """Serve until a signal ends it. Each worker reads its settings from the environment."""
+    # As process 1 of a container a signal without a handler is ignored, and loading the rest takes a moment.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(0))
     address = f"{f'[{settings.host}]' if ':' in settings.host else settings.host}:{settings.port}"
     if settings.port:
         print(_welcome(f"http://{address.replace('0.0.0.0', '127.0.0.1')}"), file=sys.stderr, flush=True)

@@ -25,7 +25,7 @@ from tensorcast.schema.tensors import (
 
 from ..engine import chunk_elements, chunks
 from ..limits import judge_json
-from .exchange import Exchange, encoded, offload
+from .exchange import Exchange, encoded
 
 JOIN_BYTES = 64 * 2**10
 """Smaller parts are joined before they are sent; larger ones are sent as they are."""
@@ -125,4 +125,4 @@ async def answer_json(
         value = {field: [tensor_to_json(array, strided, as_base64) for array, strided in tensors]}
         return encoded(value, Media.JSON.value)
 
-    return await offload(exchange.large or elements > OFFLOAD_ELEMENTS, build)
+    return await exchange.run(build, large=elements > OFFLOAD_ELEMENTS)
