@@ -6,7 +6,7 @@
         client.check(ngraph.Broadcast(shape=(2, 3), broadcast_axes={0}), (3,)).outputs[0].axes   # [1]
         client.broadcast_to([1.0, 2.0, 3.0], (2, 3))
 
-The op classes stand under their frameworks' names: tensorcast.numpy, .ngraph, .mindspore, .poputil, .openvino.
+The op classes stand under their frameworks' names: tensorcast.numpy, .ngraph, .mindspore, .torch, ...
 """
 
 from __future__ import annotations
@@ -42,11 +42,19 @@ if TYPE_CHECKING:
     from .schema.messages import ConflictAnswer as ConflictAnswer
     from .schema.messages import OpEntry as OpEntry
     from .schema.messages import OutputShape as OutputShape
+    from .schema.ops import jax as jax
     from .schema.ops import mindspore as mindspore
+    from .schema.ops import mxnet as mxnet
     from .schema.ops import ngraph as ngraph
     from .schema.ops import numpy as numpy
+    from .schema.ops import onnx as onnx
     from .schema.ops import openvino as openvino
+    from .schema.ops import paddle as paddle
     from .schema.ops import poputil as poputil
+    from .schema.ops import stablehlo as stablehlo
+    from .schema.ops import tensorflow as tensorflow
+    from .schema.ops import torch as torch
+    from .schema.ops import xarray as xarray
 
 _ERRORS = [
     "BodyTooLarge",
@@ -70,13 +78,28 @@ _ERRORS = [
     "UnsupportedMediaType",
     "WorkTooLarge",
 ]
+_FRAMEWORKS = [
+    "jax",
+    "mindspore",
+    "mxnet",
+    "ngraph",
+    "numpy",
+    "onnx",
+    "openvino",
+    "paddle",
+    "poputil",
+    "stablehlo",
+    "tensorflow",
+    "torch",
+    "xarray",
+]
 _HOMES = {
     "AsyncClient": "aio",
     "Client": "client",
     "Transfer": "calls",
     **dict.fromkeys(_ERRORS, "errors"),
     **dict.fromkeys(["CheckAnswer", "ConflictAnswer", "OpEntry", "OutputShape"], "schema.messages"),
-    **dict.fromkeys(["mindspore", "ngraph", "numpy", "openvino", "poputil"], "schema.ops"),
+    **dict.fromkeys(_FRAMEWORKS, "schema.ops"),
 }
 
 __all__ = sorted(_HOMES)

@@ -7,7 +7,7 @@ that meet agree is one of three relations, written once, here.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from tensorcast.schema.shapes import format_shape
@@ -40,6 +40,7 @@ class Relation(Enum):
     MUTUAL = "sizes that meet must be equal, or 1 to be stretched"
     INTO = "an input's size must equal the target's, or be 1 to be stretched"
     EQUAL = "the sizes must be equal: a size 1 is not stretched"
+    FROM_ONE = "an axis that is named must have size 1, and then gets the size given"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One output axis: the sizes that meet there. Under INTO the last term is the target's."""
+    """One output axis: the sizes that meet there. Under INTO and FROM_ONE the last term is the target's."""
 
     relation: Relation
     terms: tuple[Term, ...]
@@ -106,6 +107,9 @@ def _meet(alignment: Alignment, number: int, axis: Axis) -> int:
     match axis.relation:
         case Relation.INTO:
             clash = [term for term in terms[:-1] if term.size not in (1, size)]
+            clash = [*clash[:1], terms[-1]] if clash else []
+        case Relation.FROM_ONE:
+            clash = [term for term in terms[:-1] if term.size != 1]
             clash = [*clash[:1], terms[-1]] if clash else []
         case Relation.EQUAL:
             clash = list(_first_of_each_size(terms))
@@ -172,6 +176,26 @@ def fit_right(shape: Shape, target: Shape) -> Alignment:
     return fit_axes((shape,), target, tuple(range(len(target) - len(shape), len(target))), Relation.INTO)
 
 
+def fit_right_keeping(shape: Shape, target: Shape, attribute: str, framework: str) -> Alignment:
+    """As fit_right, where a -1 in the target keeps the input's size. Raises Incompatible for a target of lower
+    rank, a -1 on an axis that the input lacks, and any other negative size."""
+    check_rank(shape, target, framework)
+    new = len(target) - len(shape)
+    for axis, size in enumerate(target[:new]):
+        if size == -1:
+            raise Incompatible(
+                "invalid-dimension",
+                f"{attribute} {format_shape(target)} has -1 on axis {axis}, which input 0 of shape "
+                f"{format_shape(shape)} lacks: -1 keeps a size that is there; write the size of a new axis.",
+                axis=axis,
+                inputs=(None,),
+                sizes=(-1,),
+            )
+    kept = target[:new] + tuple(have if want == -1 else want for have, want in zip(shape, target[new:], strict=True))
+    check_sizes(kept, attribute, framework)
+    return replace(fit_right(shape, kept), target=target)
+
+
 def fit_axes(
     shapes: tuple[Shape, ...],
     target: Shape,
@@ -215,4 +239,21 @@ def check_sizes(target: Shape, attribute: str, framework: str) -> None:
                 axis=axis,
                 inputs=(None,),
                 sizes=(size,),
+            )
+
+
+def check_mapping(mapping: Sequence[int], target: Shape, attribute: str) -> None:
+    """Raises Incompatible (axis-out-of-range, axis-repeated) where a mapping names no axis, or one twice."""
+    for axis in mapping:
+        if not 0 <= axis < len(target):
+            raise Incompatible(
+                "axis-out-of-range",
+                f"{attribute} {list(mapping)} names axis {axis}, outside the target {format_shape(target)}: "
+                + (f"its axes are 0 to {len(target) - 1}." if target else "a scalar has no axes."),
+            )
+    for position, axis in enumerate(mapping):
+        if axis in mapping[:position]:
+            raise Incompatible(
+                "axis-repeated",
+                f"{attribute} {list(mapping)} names axis {axis} twice: each output axis takes one input axis.",
             )

@@ -37,6 +37,10 @@ def check(request: CheckRequest) -> CheckAnswer:
         )
     else:
         answer = CheckAnswer(compatible=False, conflict=conflict_answer(op, shapes, outcome), warnings=warnings)
+    name_dims = RULES[type(op)].output_dims
+    if name_dims is not None:
+        for output, dims in zip(answer.outputs, name_dims(op), strict=False):
+            output.dims = dims
     if request.explain:
         answer.diagram = draw(op, shapes, _alignment(op, shapes), outcome)
     return answer

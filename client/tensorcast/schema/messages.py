@@ -47,6 +47,7 @@ class OutputShape(Answer):
     axes: list[int] = Field(description="`axes[d]` is the output axis that input axis `d` feeds.")
     broadcast_axes: list[int] = Field(description="Output axes along which the input is replicated.")
     elements: int | str = Field(description="The product of shape; a decimal string beyond 2^63-1.")
+    dims: list[str] | None = Field(default=None, description="The names of the dimensions, where the op names them.")
     nbytes: int | str | None = Field(default=None, description="Bytes when dense, where the request has a dtype.")
 
 

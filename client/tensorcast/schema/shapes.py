@@ -53,11 +53,16 @@ if TYPE_CHECKING:
     # What an op's constructor takes. What the op holds is always a tuple.
     Integers = Sequence[int]
     AxisSet = Collection[int]
+    IntegerOrIntegers = int | Sequence[int]
 else:
     Integers = Annotated[tuple[Integer, ...], BeforeValidator(as_list)]
     """A shape, or a list of axes, as an attribute may say it: negative numbers mean what the op says."""
     AxisSet = Annotated[tuple[Integer, ...], BeforeValidator(lambda value: sorted(set(map(as_int, as_list(value)))))]
     """A set of axes: order and repeats are ignored."""
+    IntegerOrIntegers = Annotated[
+        tuple[Integer, ...], BeforeValidator(lambda value: [value] if isinstance(value, int) else as_list(value))
+    ]
+    """One integer, or a list of them."""
 
 _SEPARATOR = re.compile(r"\s*,\s*|(?<=\d)\s*x\s*(?=-?\d)")
 _INTEGER = re.compile(r"-?\d{1,19}")

@@ -6,7 +6,21 @@ from tensorcast.schema.ops import Op
 
 from ..alignment import Incompatible, settle
 from ..plan import Plan, Shape
-from . import mindspore, ngraph, numpy, openvino, poputil
+from . import (
+    jax,
+    mindspore,
+    mxnet,
+    ngraph,
+    numpy,
+    onnx,
+    openvino,
+    paddle,
+    poputil,
+    stablehlo,
+    tensorflow,
+    torch,
+    xarray,
+)
 from .rule import Rule
 
 RULES: dict[type[Op], Rule] = {
@@ -15,6 +29,14 @@ RULES: dict[type[Op], Rule] = {
     **mindspore.RULES,
     **poputil.RULES,
     **openvino.RULES,
+    **onnx.RULES,
+    **torch.RULES,
+    **tensorflow.RULES,
+    **jax.RULES,
+    **stablehlo.RULES,
+    **paddle.RULES,
+    **mxnet.RULES,
+    **xarray.RULES,
 }
 
 

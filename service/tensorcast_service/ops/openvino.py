@@ -14,6 +14,7 @@ from ..alignment import (
     Incompatible,
     Relation,
     Term,
+    check_mapping,
     check_rank,
     check_sizes,
     fit_axes,
@@ -50,18 +51,7 @@ def _explicit(shape: Shape, target: Shape, mapping: tuple[int, ...]) -> Alignmen
             f"{named} has {len(mapping)} entries for {len(shape)} axes of input 0 of shape {format_shape(shape)}: "
             "explicit mode maps each input axis to one output axis.",
         )
-    for axis in mapping:
-        if not 0 <= axis < len(target):
-            raise Incompatible(
-                "axis-out-of-range",
-                f"{named} names axis {axis}, outside the target {format_shape(target)}: "
-                + (f"its axes are 0 to {len(target) - 1}." if target else "a scalar has no axes."),
-            )
-    for position, axis in enumerate(mapping):
-        if axis in mapping[:position]:
-            raise Incompatible(
-                "axis-repeated", f"{named} names axis {axis} twice: each output axis takes one input axis."
-            )
+    check_mapping(mapping, target, "axes_mapping")
     if list(mapping) != sorted(mapping):
         raise Incompatible(
             "axes-not-sorted",

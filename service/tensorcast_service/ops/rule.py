@@ -28,3 +28,5 @@ class Rule:
     """The largest rank that the framework's own rule admits."""
     release_differs: Callable[[Any, tuple[Shape, ...], Outcome], str | None] = lambda op, shapes, outcome: None
     """What a released version does otherwise with this request, as a sentence; None where it does the same."""
+    output_dims: Callable[[Any], list[list[str]]] | None = None
+    """The names of each output's dimensions, where the framework names them."""

@@ -6,7 +6,21 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from . import mindspore, ngraph, numpy, openvino, poputil
+from . import (
+    jax,
+    mindspore,
+    mxnet,
+    ngraph,
+    numpy,
+    onnx,
+    openvino,
+    paddle,
+    poputil,
+    stablehlo,
+    tensorflow,
+    torch,
+    xarray,
+)
 from .base import Op
 
 AnyOp = Annotated[
@@ -19,7 +33,17 @@ AnyOp = Annotated[
     | poputil.broadcastToMatch
     | poputil.canBroadcastToMatch
     | openvino.Broadcast1
-    | openvino.Broadcast3,
+    | openvino.Broadcast3
+    | onnx.Expand
+    | torch.expand
+    | torch.broadcast_tensors
+    | tensorflow.broadcast_to
+    | jax.broadcast
+    | stablehlo.broadcast_in_dim
+    | paddle.expand
+    | mxnet.broadcast_axis
+    | mxnet.broadcast_like
+    | xarray.broadcast,
     Field(discriminator="name"),
 ]
 
@@ -38,4 +62,22 @@ def _named(value: Any) -> Any:
 OpField = Annotated[AnyOp, BeforeValidator(_named)]
 """An op as a request says it: a map, a bare name, or an op object."""
 
-__all__ = ["OPS", "AnyOp", "Op", "OpField", "mindspore", "ngraph", "numpy", "openvino", "poputil"]
+__all__ = [
+    "OPS",
+    "AnyOp",
+    "Op",
+    "OpField",
+    "jax",
+    "mindspore",
+    "mxnet",
+    "ngraph",
+    "numpy",
+    "onnx",
+    "openvino",
+    "paddle",
+    "poputil",
+    "stablehlo",
+    "tensorflow",
+    "torch",
+    "xarray",
+]

@@ -1,0 +1,17 @@
+"""JAX: jax.lax.broadcast."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from ..shapes import Integers
+from .base import Op
+
+
+class broadcast(Op):
+    """Add new leading axes of these sizes, and replicate the operand along them."""
+
+    name: Literal["jax.lax.broadcast"] = "jax.lax.broadcast"
+    sizes: Integers = Field(description="The sizes of the new leading axes.", examples=[[2, 3]])

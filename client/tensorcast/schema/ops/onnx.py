@@ -1,0 +1,18 @@
+"""ONNX: Expand."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from ..shapes import Integers
+from .base import Op
+
+
+class Expand(Op):
+    """Broadcast a tensor and a shape against each other: either stretches, so the output may exceed `shape`."""
+
+    name: Literal["onnx.Expand"] = "onnx.Expand"
+    target: ClassVar[str | None] = "shape"
+    shape: Integers = Field(description="A shape that the input meets; both stretch.", examples=[[2, 1, 6]])

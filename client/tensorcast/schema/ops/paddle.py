@@ -1,0 +1,18 @@
+"""PaddlePaddle: paddle.expand."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from ..shapes import Integers
+from .base import Op
+
+
+class expand(Op):
+    """Broadcast a tensor to a shape in which -1 keeps the input's size; an empty shape keeps the tensor as it is."""
+
+    name: Literal["paddle.expand"] = "paddle.expand"
+    target: ClassVar[str | None] = "shape"
+    shape: Integers = Field(description="The shape of the output; -1 keeps the input's size.", examples=[[2, -1]])

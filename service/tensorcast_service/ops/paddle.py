@@ -1,0 +1,34 @@
+"""PaddlePaddle: paddle.expand."""
+
+from __future__ import annotations
+
+from tensorcast.schema.ops import Op, paddle
+
+from ..alignment import Alignment, fit_right, fit_right_keeping
+from ..plan import Shape
+from .rule import Outcome, Rule
+
+
+def expand(op: paddle.expand, shapes: tuple[Shape, ...]) -> Alignment:
+    """NumPy's one-way rule; -1 keeps the input's size; an empty shape keeps the input as it is."""
+    (shape,), target = shapes, tuple(op.shape)
+    return fit_right_keeping(shape, target, "shape", op.name) if target else fit_right(shape, shape)
+
+
+def _differs(op: paddle.expand, shapes: tuple[Shape, ...], outcome: Outcome) -> str | None:
+    own = op.shape[len(op.shape) - len(shapes[0]) :] if len(op.shape) >= len(shapes[0]) else ()
+    if any(size < -1 for size in own):
+        return "Paddle 3.3 takes a size below -1, on an axis that the input has, for 0, whatever the input's size."
+    return None
+
+
+RULES: dict[type[Op], Rule] = {
+    paddle.expand: Rule(
+        expand,
+        link="https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/expand_en.html",
+        reference=("paddlepaddle", "3.3.1"),
+        example=(paddle.expand(shape=(2, -1)), ((3,),)),
+        max_rank=8,
+        release_differs=_differs,
+    ),
+}

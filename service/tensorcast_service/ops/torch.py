@@ -1,0 +1,43 @@
+"""PyTorch: Tensor.expand and broadcast_tensors."""
+
+from __future__ import annotations
+
+from tensorcast.schema.ops import Op, torch
+
+from ..alignment import Alignment, fit_right_keeping, meet_right
+from ..plan import Shape
+from .rule import Outcome, Rule
+
+
+def expand(op: torch.expand, shapes: tuple[Shape, ...]) -> Alignment:
+    """NumPy's one-way rule; -1 keeps the input's size, and may not stand on a new axis."""
+    return fit_right_keeping(shapes[0], tuple(op.size), "size", op.name)
+
+
+def broadcast_tensors(op: torch.broadcast_tensors, shapes: tuple[Shape, ...]) -> Alignment:
+    """All inputs aligned right, each stretching to the others."""
+    return meet_right(shapes)
+
+
+def _differs(op: torch.expand, shapes: tuple[Shape, ...], outcome: Outcome) -> str | None:
+    lowest = min(op.size, default=0)
+    if 0 in op.size and (lowest < -1 or (lowest == -1 and shapes[0] == ())):
+        return "PyTorch 2.13 does not check this negative size, and beside a 0 makes a tensor of negative shape."
+    return None
+
+
+RULES: dict[type[Op], Rule] = {
+    torch.expand: Rule(
+        expand,
+        link="https://pytorch.org/docs/stable/generated/torch.Tensor.expand.html",
+        reference=("torch", "2.13.0"),
+        example=(torch.expand(size=(3, -1)), ((4,),)),
+        release_differs=_differs,
+    ),
+    torch.broadcast_tensors: Rule(
+        broadcast_tensors,
+        link="https://pytorch.org/docs/stable/generated/torch.broadcast_tensors.html",
+        reference=("torch", "2.13.0"),
+        example=(torch.broadcast_tensors(), ((1, 3), (2, 1))),
+    ),
+}
