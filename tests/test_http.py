@@ -418,7 +418,14 @@ def test_the_catalogue_lists_every_op_and_each_example_is_a_check_that_fits(http
 def test_the_openapi_document_describes_both_encodings_and_its_examples_run(http: httpx.Client) -> None:
     document = http.get("/openapi.json").json()
     assert document["openapi"].startswith("3.1")
-    assert set(document["paths"]) == {"/v1/check", "/v1/broadcast", "/v1/backprop", "/v1/ops", "/v1/ops/{name}"}
+    assert set(document["paths"]) == {
+        "/v1/check",
+        "/v1/broadcast",
+        "/v1/backprop",
+        "/v1/compare",
+        "/v1/ops",
+        "/v1/ops/{name}",
+    }
     ran = 0
     for path, methods in document["paths"].items():
         for operation in methods.values():

@@ -52,7 +52,8 @@ def test_every_command_prints_what_the_readme_says(service: Served, folder: Path
             ["bash", "-c", command.replace(URL, service.url)],
             cwd=folder, env=environment, capture_output=True, text=True, check=False,
         )  # fmt: skip
-        assert (run.stderr, run.stdout.strip()) == ("", output.strip()), command
+        printed = [line.rstrip() for line in run.stdout.strip().splitlines()]
+        assert (run.stderr, printed) == ("", output.strip().splitlines()), command
 
 
 def test_every_python_example_prints_what_the_readme_says(service: Served) -> None:

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from .errors import UnsupportedMediaType as UnsupportedMediaType
     from .errors import WorkTooLarge as WorkTooLarge
     from .schema.messages import CheckAnswer as CheckAnswer
+    from .schema.messages import Comparison as Comparison
     from .schema.messages import ConflictAnswer as ConflictAnswer
     from .schema.messages import OpEntry as OpEntry
     from .schema.messages import OutputShape as OutputShape
@@ -98,7 +99,7 @@ _HOMES = {
     "Client": "client",
     "Transfer": "calls",
     **dict.fromkeys(_ERRORS, "errors"),
-    **dict.fromkeys(["CheckAnswer", "ConflictAnswer", "OpEntry", "OutputShape"], "schema.messages"),
+    **dict.fromkeys(["CheckAnswer", "Comparison", "ConflictAnswer", "OpEntry", "OutputShape"], "schema.messages"),
     **dict.fromkeys(_FRAMEWORKS, "schema.ops"),
 }
 

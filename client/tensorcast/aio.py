@@ -13,7 +13,7 @@ from . import calls
 from .calls import Attempts, Call, Layout, Progress, Shape, Transfer, Window
 from .client import DEFAULT_URL, translated
 from .errors import DeadlineExceeded, TensorcastError
-from .schema.messages import CheckAnswer, OpEntry
+from .schema.messages import CheckAnswer, Comparison, OpEntry
 from .schema.ops import Op, numpy
 from .schema.tensors import Array
 
@@ -101,6 +101,10 @@ class AsyncClient:
     ) -> list[Array]:
         """See Client.backprop."""
         return await self._send(calls.backprop(op, shapes, gradients), progress, timeout)
+
+    async def compare(self, *shapes: Shape, shape: Shape | None = None) -> list[Comparison]:
+        """See Client.compare."""
+        return await self._send(calls.compare(shapes, shape))
 
     async def ops(self) -> list[OpEntry]:
         """See Client.ops."""

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from .errors import InvalidAnswer, ServiceProblem, TensorcastError, problem_from
 from .schema.codec import Media, decode, encode
 from .schema.dtypes import UnknownDtype, dtype_named
-from .schema.messages import Catalogue, CheckAnswer, OpEntry
+from .schema.messages import Catalogue, CheckAnswer, CompareAnswer, Comparison, OpEntry
 from .schema.ops import OPS, Op, numpy
 from .schema.problems import Problem
 from .schema.tensors import Array, is_replicated, msgpack_parts, reach_of, to_wire, view_of
@@ -142,6 +142,15 @@ def backprop(op: Op | str, shapes: Sequence[Shape], gradients: Sequence[Any]) ->
     fields = {"op": _op(op), "inputs": [list(map(int, shape)) for shape in shapes]}
     parts = _message(fields, "gradients", [np.asarray(array) for array in gradients])
     return Call("POST", "/v1/backprop", parts, lambda length: TensorReader("gradients", length, None))
+
+
+def compare(shapes: Sequence[Shape], target: Shape | None) -> Call[list[Comparison]]:
+    """Shapes in, every framework's verdict out."""
+    message: dict[str, Any] = {"inputs": [list(map(int, shape)) for shape in shapes]}
+    if target is not None:
+        message["shape"] = list(map(int, target))
+    parts = [encode(message, Media.MSGPACK)]
+    return Call("POST", "/v1/compare", parts, lambda length: _Plain(lambda body: _typed(CompareAnswer, body).results))
 
 
 def ops() -> Call[list[OpEntry]]:

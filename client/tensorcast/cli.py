@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from .schema.messages import CheckAnswer, CheckRequest, OpEntry
+from .schema.messages import CheckAnswer, CheckRequest, CompareRequest, Comparison, OpEntry
 from .schema.ops import OPS, Op
 from .schema.problems import Problem
 from .schema.questions import attribute_from_text
@@ -253,6 +253,52 @@ def _progress_bar(total: int) -> Iterator[Callable[[int], None]]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=total)
         yield lambda done: bar.advance(task, done)
+
+
+@main.command()
+@click.argument("shapes", nargs=-1, required=True, metavar="SHAPE...")
+@click.option("--shape", "target", help="The target: of the ops that take one, with one SHAPE.")
+@_url_option
+@_json_option
+def compare(shapes: Sequence[str], target: str | None, url: str | None, as_json: bool) -> None:
+    """What does every framework answer to these shapes?
+
+    \b
+    tensorcast compare 3 2,1
+    tensorcast compare 1,3 --shape 2,-1
+    """
+    with _problems_in_words():
+        question: dict[str, Any] = {"inputs": [_parsed(parse_shape, text, "a shape") for text in shapes]}
+        if target is not None:
+            question["shape"] = _parsed(parse_shape, target, "--shape")
+        request = validated(CompareRequest, question)
+        results = _comparisons(request, url)
+    if as_json:
+        click.echo(json.dumps([result.model_dump(exclude_unset=True) for result in results]))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table("op", "", "output, or why not", box=None, pad_edge=False)
+    for result in results:
+        name = f"{result.op['name']} ({result.op['mode']})" if "mode" in result.op else result.op["name"]
+        if result.conflict is not None:
+            table.add_row(name, "[red]no[/]", result.conflict.message)
+        else:
+            shapes_out = dict.fromkeys(format_shape(output.shape) for output in result.outputs)
+            table.add_row(name, "[green]yes[/]", ", ".join(shapes_out))
+    Console(highlight=False, width=None if sys.stdout.isatty() else 1000).print(table)
+
+
+def _comparisons(request: CompareRequest, url: str | None) -> list[Comparison]:
+    if url is None:
+        from tensorcast_service.compare import compare as compare_here
+
+        return compare_here(request).results
+    from .client import Client
+
+    with Client(url) as client:
+        return client.compare(*request.inputs, shape=request.shape)
 
 
 @main.command()

@@ -12,7 +12,7 @@ import httpx
 from . import calls
 from .calls import Attempts, Call, Layout, Progress, Shape, Transfer, Window
 from .errors import ConnectionFailed, DeadlineExceeded, InvalidAnswer, TensorcastError
-from .schema.messages import CheckAnswer, OpEntry
+from .schema.messages import CheckAnswer, Comparison, OpEntry
 from .schema.ops import Op, numpy
 from .schema.tensors import Array
 
@@ -117,6 +117,10 @@ class Client:
         An array that is replicated (an input that only lends its shape: zeros) is a read-only view.
         """
         return self._send(calls.backprop(op, shapes, gradients), progress, timeout)
+
+    def compare(self, *shapes: Shape, shape: Shape | None = None) -> list[Comparison]:
+        """Every framework's verdict on these shapes; with one of them, on broadcasting it to the target `shape`."""
+        return self._send(calls.compare(shapes, shape))
 
     def ops(self) -> list[OpEntry]:
         """The catalogue: every op with its attributes, its definition and an example."""

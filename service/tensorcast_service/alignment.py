@@ -222,7 +222,7 @@ def check_rank(shape: Shape, target: Shape, framework: str) -> None:
     if len(shape) > len(target):
         raise Incompatible(
             "rank-mismatch",
-            f"input 0 of shape {format_shape(shape)} has {len(shape)} axes, "
+            f"Input 0 of shape {format_shape(shape)} has {len(shape)} axes, "
             f"more than the {len(target)} of the target {format_shape(target)}: "
             f"{framework} adds axes and never drops one.",
         )

@@ -70,7 +70,7 @@ def conflict_answer(op: Op, shapes: tuple[Shape, ...], conflict: Conflict) -> Co
     """A conflict as it is sent, with hints."""
     return ConflictAnswer(
         code=conflict.code,
-        message=conflict.message[0].upper() + conflict.message[1:],
+        message=conflict.message,
         axis=conflict.axis,
         inputs=list(conflict.inputs[:_NAMED_INPUTS]),
         sizes=list(conflict.sizes[:_NAMED_INPUTS]),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool
 
 from .ops import OpField, numpy
-from .shapes import Integer, Shape
+from .shapes import Integer, Shape, as_list
 from .tensors import Tensor
 
 Bounds = tuple[Integer, Integer]
@@ -121,6 +121,30 @@ class BackpropAnswer(Answer):
     """The gradient of each input, in order."""
 
     gradients: list[Tensor]
+
+
+class CompareRequest(Request):
+    """What every framework would answer to these shapes."""
+
+    inputs: list[Shape] = Field(description="The shape of each input.", examples=[[[1, 3]]])
+    shape: Annotated[tuple[Integer, ...], BeforeValidator(as_list)] | None = Field(
+        default=None, description="The target: of the ops that take one, with one input.", examples=[[2, -1]]
+    )
+
+
+class Comparison(Answer):
+    """One op's verdict: `outputs` where the shapes broadcast, `conflict` where they do not."""
+
+    op: dict[str, Any] = Field(description="The full op.")
+    compatible: bool
+    outputs: list[OutputShape] = []
+    conflict: ConflictAnswer | None = None
+
+
+class CompareAnswer(Answer):
+    """A verdict for each op and mode that can be asked with inputs and a target alone."""
+
+    results: list[Comparison]
 
 
 class InputCount(Answer):

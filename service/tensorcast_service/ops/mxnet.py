@@ -32,7 +32,7 @@ def broadcast_like(op: mxnet.broadcast_like, shapes: tuple[Shape, ...]) -> Align
         if len(lhs) != len(rhs):
             raise Incompatible(
                 "rank-mismatch",
-                f"input 0 of shape {format_shape(lhs)} has {len(lhs)} axes and input 1 of shape {format_shape(rhs)} "
+                f"Input 0 of shape {format_shape(lhs)} has {len(lhs)} axes and input 1 of shape {format_shape(rhs)} "
                 f"has {len(rhs)}: {op.name} aligns no ranks; name lhs_axes and rhs_axes, or reshape.",
             )
         return fit_axes(shapes, rhs, tuple(range(len(lhs))), Relation.INTO, lender=1)

@@ -46,7 +46,7 @@ def _kept_axes(arg: Shape, shape: Shape, broadcast_axes: tuple[int, ...], name: 
     if len(kept) != len(arg):
         raise Incompatible(
             "rank-mismatch",
-            f"input 0 of shape {format_shape(arg)} has {len(arg)} axes, but the output {format_shape(shape)} without "
+            f"Input 0 of shape {format_shape(arg)} has {len(arg)} axes, but the output {format_shape(shape)} without "
             f"broadcast axes {list(broadcast_axes)} leaves {len(kept)}: {name} names every axis that the input lacks "
             "and no axis that it has.",
         )

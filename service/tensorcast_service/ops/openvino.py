@@ -79,7 +79,7 @@ def _pdpd(shape: Shape, target: Shape, axis: int) -> Alignment:
             settle(replace(placed, outputs=()))
         raise Incompatible(
             "rank-mismatch",
-            f"input 0 of shape {format_shape(shape)}, placed from axis {start}, does not end with the last axis of "
+            f"Input 0 of shape {format_shape(shape)}, placed from axis {start}, does not end with the last axis of "
             f"the target {format_shape(target)}: pdpd wants {max(rank - max(start, 0), 0)} input axes there; "
             "axis=-1 aligns right.",
         )

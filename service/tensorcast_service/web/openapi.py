@@ -17,6 +17,8 @@ from tensorcast.schema.messages import (
     Catalogue,
     CheckAnswer,
     CheckRequest,
+    CompareAnswer,
+    CompareRequest,
     OpEntry,
     ProblemDetails,
 )
@@ -78,6 +80,10 @@ EXAMPLES: dict[type[BaseModel], dict[str, Any]] = {
             "inputs": [[3]],
             "gradients": [{"dtype": "float32", "shape": [2, 3], "data": [[1, 2, 3], [10, 20, 30]]}],
         }
+    },
+    CompareRequest: {
+        "two shapes": {"inputs": [[3], [2, 1]]},
+        "a target with -1": {"inputs": [[1, 3]], "shape": [2, -1]},
     },
 }
 """What /docs offers to try, by request model and name."""
@@ -154,8 +160,8 @@ def example_queries() -> dict[str, Any]:
 def describe(app: FastAPI) -> None:
     """Give the application's OpenAPI document the schemas of the wire."""
     generate = app.openapi
-    requests = (CheckRequest, BroadcastRequest, BackpropRequest)
-    replies = (CheckAnswer, BroadcastAnswer, BackpropAnswer, Catalogue, OpEntry, ProblemDetails)
+    requests = (CheckRequest, BroadcastRequest, BackpropRequest, CompareRequest)
+    replies = (CheckAnswer, BroadcastAnswer, BackpropAnswer, CompareAnswer, Catalogue, OpEntry, ProblemDetails)
     modes: list[Any] = [(model, "validation") for model in (*requests, *replies)]
 
     def openapi() -> dict[str, Any]:

@@ -1,0 +1,54 @@
+"""compare: what every framework answers to the same shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, get_args
+
+from pydantic import ValidationError
+
+from tensorcast.schema.messages import CheckRequest, CompareAnswer, CompareRequest, Comparison
+from tensorcast.schema.ops import OPS, Op
+from tensorcast.schema.problems import Problem
+
+from .check import check
+
+
+def compare(request: CompareRequest) -> CompareAnswer:
+    """A verdict for each op and mode that these inputs, and the target where there is one, are all it takes to ask.
+
+    Raises Problem where no op can be asked so.
+    """
+    results = []
+    for op in _askable(len(request.inputs), request.shape):
+        answer = check(CheckRequest(op=op, inputs=request.inputs))
+        results.append(
+            Comparison(
+                op=op.model_dump(mode="json", exclude_none=True),
+                **answer.model_dump(exclude_unset=True, include={"compatible", "outputs", "conflict"}),
+            )
+        )
+    if not results:
+        said = "a target shape goes with one input" if request.shape is not None else "give at least one input"
+        raise Problem("invalid-request", f"inputs: no op takes {len(request.inputs)} here; {said}", pointer="/inputs")
+    return CompareAnswer(results=results)
+
+
+def _askable(count: int, shape: tuple[int, ...] | None) -> Iterator[Op]:
+    for kind in OPS.values():
+        if shape is not None and kind.target is None:
+            continue
+        target: dict[str, Any] = {} if shape is None or kind.target is None else {kind.target: shape}
+        for mode in _modes(kind):
+            try:
+                op = kind(**target, **mode)
+            except ValidationError:
+                continue  # it needs more than a target
+            if op.input_count_problem(count) is None:
+                yield op
+
+
+def _modes(kind: type[Op]) -> list[dict[str, str]]:
+    """The values of the op's attribute `mode`, each as an attribute; nothing to say where it has none."""
+    field = kind.model_fields.get("mode")
+    return [{}] if field is None else [{"mode": mode} for mode in get_args(field.annotation)]

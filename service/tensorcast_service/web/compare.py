@@ -1,0 +1,25 @@
+"""/v1/compare"""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request, Response
+
+from tensorcast.schema.messages import CompareAnswer, CompareRequest
+
+from ..compare import compare
+from .exchange import receive
+from .openapi import answers, body
+
+router = APIRouter()
+
+
+@router.post(
+    "/v1/compare",
+    summary="Compare frameworks",
+    openapi_extra=body(CompareRequest),
+    responses=answers(CompareAnswer),
+)
+async def post_compare(request: Request) -> Response:
+    """What every framework answers to these shapes: will it port?"""
+    exchange = await receive(request, CompareRequest)
+    return exchange.answer(await exchange.run(compare, exchange.message))

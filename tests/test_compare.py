@@ -1,0 +1,71 @@
+"""compare: every op and mode that inputs and a target are all it takes to ask, each with its own answer."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+
+from tensorcast import Client, InvalidRequest
+from tensorcast.schema.messages import CompareRequest
+from tensorcast_service.compare import compare
+
+
+def verdicts(*shapes: tuple[int, ...], shape: tuple[int, ...] | None = None) -> dict[str, object]:
+    """The first output's shape, or the conflict's code, by op and mode."""
+    results = compare(CompareRequest(inputs=shapes, shape=shape)).results
+    return {
+        " ".join([result.op["name"], *([result.op["mode"]] if "mode" in result.op else [])]): (
+            result.conflict.code if result.conflict else result.outputs[0].shape if result.outputs else True
+        )
+        for result in results
+    }
+
+
+def test_a_target_is_asked_of_every_op_that_takes_one() -> None:
+    assert verdicts((2, 3), shape=(2, 1)) == {
+        "numpy.broadcast_to": "size-mismatch",
+        "mindspore.broadcast_to": "size-mismatch",
+        "poputil.broadcastToMatch": "size-mismatch",
+        "openvino.Broadcast-1 numpy": "size-mismatch",
+        "openvino.Broadcast-1 pdpd": [2, 3],
+        "openvino.Broadcast-3 numpy": "size-mismatch",
+        "openvino.Broadcast-3 bidirectional": [2, 3],
+        "onnx.Expand": [2, 3],
+        "torch.expand": "size-mismatch",
+        "tensorflow.broadcast_to": "size-mismatch",
+        "paddle.expand": "size-mismatch",
+    }
+
+
+def test_several_shapes_are_asked_of_the_ops_that_take_as_many() -> None:
+    assert verdicts((3,), (2, 1)) == {
+        "numpy.broadcast_arrays": [2, 3],
+        "poputil.expandToMatchRanks": [1, 3],
+        "poputil.broadcastToMatch": [2, 3],
+        "poputil.canBroadcastToMatch": True,
+        "torch.broadcast_tensors": [2, 3],
+        "mxnet.broadcast_like": "rank-mismatch",
+    }
+    assert set(verdicts((3,), (2, 1), (1,))) == {
+        "numpy.broadcast_arrays", "poputil.broadcastToMatch", "torch.broadcast_tensors",
+    }  # fmt: skip
+
+
+def test_the_wire_says_the_same(client: Client, http: httpx.Client) -> None:
+    ours = [
+        result.model_dump(exclude_unset=True)
+        for result in compare(CompareRequest(inputs=[(1, 3)], shape=(2, -1))).results
+    ]
+    assert [result.model_dump(exclude_unset=True) for result in client.compare((1, 3), shape=(2, -1))] == ours
+    assert http.post("/v1/compare", json={"inputs": [[1, 3]], "shape": [2, -1]}).json() == {"results": ours}
+    assert [result["op"]["name"] for result in ours if result["compatible"]] == [
+        "mindspore.broadcast_to", "torch.expand", "paddle.expand",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("inputs", "shape"), [([(3,), (3,)], (3,)), ([], None)])
+def test_what_no_op_takes_is_an_invalid_request(
+    client: Client, inputs: list[tuple[int, ...]], shape: tuple[int, ...]
+) -> None:
+    with pytest.raises(InvalidRequest, match="no op takes"):
+        client.compare(*inputs, shape=shape)
