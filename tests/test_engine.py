@@ -200,6 +200,18 @@ def test_every_chunk_but_the_last_has_the_announced_size(view, sizes, monkeypatc
 
 
 @pytest.mark.parametrize(
+    ("view", "buffers"),
+    [
+        pytest.param(np.broadcast_to(np.arange(5), (1000, 5)), 1, id="repeating rows"),
+        pytest.param(np.broadcast_to(np.arange(2000)[:, None], (2000, 5)), engine.CHUNK_BUFFERS, id="distinct rows"),
+    ],
+)
+def test_content_that_repeats_is_written_once(view, buffers, monkeypatch):
+    monkeypatch.setattr(engine, "CHUNK_BYTES", 64)
+    assert len({np.frombuffer(chunk, np.uint8).ctypes.data for chunk in engine.chunks(view)}) == buffers
+
+
+@pytest.mark.parametrize(
     "view",
     [
         pytest.param(np.broadcast_to(np.zeros((2**22, 1), np.uint8), (2**22, 16)), id="64 MiB, distinct"),

@@ -250,22 +250,28 @@ class TensorReader:
         self._unpacker = msgpack.Unpacker(max_buffer_size=2**31 - 1)
         self._arrays: list[Array] = []
         self._done = False
+        self._failed = ""
         self._steps = self._read()
         next(self._steps)
 
     def feed(self, chunk: bytes) -> None:
         if self._done:
             raise InvalidAnswer("bytes follow the answer")
+        if self._failed:
+            raise InvalidAnswer(self._failed)
         try:
             self._steps.send(chunk)
         except StopIteration:
             self._done = True
-        except (msgpack.UnpackException, ValueError, UnknownDtype) as error:
+        except (msgpack.UnpackException, ValueError, TypeError) as error:
             if isinstance(error, _CallersFault):
                 raise ValueError(str(error)) from None
-            raise InvalidAnswer(f"the answer can't be read: {_first_line(error)}") from None
+            self._failed = f"the answer can't be read: {_first_line(error)}"
+            raise InvalidAnswer(self._failed) from None
 
     def finish(self) -> list[Array]:
+        if self._failed:
+            raise InvalidAnswer(self._failed)
         if not self._done:
             raise InvalidAnswer("the answer ends before its last tensor does")
         return self._arrays
@@ -304,6 +310,8 @@ class TensorReader:
         fields: dict[str, Any] = {}
         for _ in range((yield from self._take(self._unpacker.read_map_header))):
             key = yield from self._value()
+            if not isinstance(key, str):
+                raise ValueError("a key of a tensor is not a string")
             if key == "data":
                 return (yield from self._data(fields, out))
             fields[key] = yield from self._value()
@@ -320,7 +328,7 @@ class TensorReader:
         nbytes = (math.prod(shape) if strides is None else reach_of(shape, strides)) * dtype.itemsize
         if self._length is not None and nbytes > self._length:
             raise ValueError(f"a tensor claims {nbytes} bytes of an answer of {self._length}")
-        target = np.empty(nbytes, np.uint8) if out is None else _raw_of(out, dtype, shape)
+        target = _empty(nbytes) if out is None else _raw_of(out, dtype, shape)
         yield from self._fill(memoryview(target))  # type: ignore[arg-type]
         if out is not None:
             return out
@@ -366,6 +374,13 @@ class TensorReader:
 
 class _CallersFault(ValueError):
     """`out` does not fit: not the answer's fault."""
+
+
+def _empty(nbytes: int) -> Array:
+    try:
+        return np.empty(nbytes, np.uint8)
+    except (MemoryError, ValueError):
+        raise ValueError(f"a tensor claims {nbytes} bytes, more than there is memory") from None
 
 
 def _is_sizes(value: Any) -> bool:

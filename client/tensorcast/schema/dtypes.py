@@ -46,8 +46,8 @@ _LARGEST_BYTE = {"bool": 1, "int2": 3, "uint2": 3, "int4": 15, "uint4": 15, "flo
     "float6_e2m3fn": 63,
     "float6_e3m2fn": 63,
 }
-_SIZED = re.compile(r"(bytes|str)<(\d{1,7})>")
-_TIMED = re.compile(r"(datetime64|timedelta64)\[(\d{0,9})(Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)\]")
+_SIZED = re.compile(r"(bytes|str)<([0-9]{1,7})>")
+_TIMED = re.compile(r"(datetime64|timedelta64)\[(|[1-9][0-9]{0,8})(Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)\]")
 MAX_ITEM_BYTES = 2**20  # a longer string is a document, not an element
 
 EXAMPLES = "float32, int64, bool, bfloat16, complex64, datetime64[ns], str<8>"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from difflib import get_close_matches
 from typing import Any
 
@@ -25,7 +26,7 @@ def attribute_from_text(op: type[Op], name: str, text: str) -> Any:
     if "array" in kinds:
         return parse_shape(text)
     if "integer" in kinds:
-        if not text.strip().removeprefix("-").isdecimal() or len(text) > 20:
+        if not re.fullmatch(r"\s*-?[0-9]{1,19}\s*", text):
             raise ValueError("must be an integer")
         return int(text)
     if "string" in kinds:

@@ -64,8 +64,8 @@ else:
     ]
     """One integer, or a list of them."""
 
-_SEPARATOR = re.compile(r"\s*,\s*|(?<=\d)\s*x\s*(?=-?\d)")
-_INTEGER = re.compile(r"-?\d{1,19}")
+_SEPARATOR = re.compile(r"\s*,\s*|(?<=[0-9])\s*x\s*(?=-?[0-9])")
+_INTEGER = re.compile(r"-?[0-9]{1,19}")
 
 
 def parse_shape(text: str) -> list[int]:

@@ -1,0 +1,280 @@
+"""JSON lists: nested or flat lists of plain values to arrays and back.
+
+Complex numbers are pairs, NaN and infinities strings, integers beyond 2^53 decimal strings, bytes base64,
+datetimes ISO 8601 strings or integers, timedeltas integers. An element that its dtype does not hold is an
+error: nothing is rounded to infinity, clipped or wrapped.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .dtypes import EXAMPLES, dtype_named
+from .shapes import MAX_SIZE, format_shape
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+EXACT = 2**53
+"""Beyond this a reader that holds numbers as doubles would change an integer."""
+_SPECIAL_FLOATS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+_DECIMAL = re.compile(r"-?[0-9]{1,20}")
+_ISO_DATE = re.compile(r"[+-]?[0-9]{4,}(-[0-9]{2}(-[0-9]{2}([T ][0-9:.]+)?)?)?")
+
+
+class InvalidData(ValueError):
+    """What is wrong with a tensor, in words that follow its place."""
+
+
+def list_to_array(data: Any, name: str | None, shape: tuple[int, ...], flat_size: int | None = None) -> Array:
+    """The flat array of a JSON value that is nested as `shape` says, or flat in C order.
+
+    `flat_size`: only a flat list of so many elements (strided tensors). `name` None: the dtype that NumPy
+    infers. Raises InvalidData, and UnknownDtype.
+    """
+    name = name or _inferred(data)
+    dtype = dtype_named(name)
+    if flat_size is not None and not isinstance(data, list):
+        raise InvalidData("the data of a strided tensor is a flat list, or base64")
+    values = data if flat_size is not None or _is_flat(data, shape, dtype.kind == "c") else _flatten(data, shape)
+    wanted = math.prod(shape) if flat_size is None else flat_size
+    if len(values) != wanted:
+        raise InvalidData(f"data holds {len(values)} elements, and the shape {format_shape(shape)} needs {wanted}")
+    return _elements(values, name, dtype)
+
+
+def _is_flat(data: Any, shape: tuple[int, ...], pairs: bool) -> bool:
+    """Whether a list holds elements, and not lists of them. A list of one axis is both."""
+    if not isinstance(data, list) or len(shape) == 1 or (pairs and shape == () and _is_pair(data)):
+        return False
+    first = data[0] if data else None
+    return not isinstance(first, list) or (pairs and _is_pair(first))
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, list) and len(value) == 2 and not any(isinstance(part, list) for part in value)
+
+
+def _flatten(data: Any, shape: tuple[int, ...]) -> list[Any]:
+    level = [data]
+    for axis, size in enumerate(shape):
+        inner: list[Any] = []
+        for item in level:
+            if not isinstance(item, list) or len(item) != size:
+                found = f"a list of {len(item)}" if isinstance(item, list) else "no list"
+                raise InvalidData(
+                    f"data does not agree with the shape {format_shape(shape)}: on axis {axis} it has {found}, "
+                    f"not a list of {size}; a flat list in C order would do too"
+                )
+            inner.extend(item)
+        level = inner
+    return level
+
+
+def _inferred(data: Any) -> str:
+    """The dtype that NumPy infers for JSON booleans and numbers, however they are nested."""
+    kinds: set[type] = set()
+    stack = [data]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, list):
+            stack.extend(item)
+        else:
+            kinds.add(float if isinstance(item, str) and item in _SPECIAL_FLOATS else type(item))
+    if kinds == {bool}:
+        return "bool"
+    if kinds == {int}:
+        return "int64"
+    if kinds <= {int, float}:
+        return "float64"
+    raise InvalidData(
+        f"dtype is missing, and only lists of booleans or of numbers do without; give one, such as {EXAMPLES}"
+    )
+
+
+def _elements(values: list[Any], name: str, dtype: np.dtype[Any]) -> Array:
+    """The flat array of JSON elements. Raises InvalidData where the dtype does not hold one."""
+    kind = _kind(dtype)
+    convert, wanted = _READERS[kind]
+    elements = []
+    for number, value in enumerate(values):
+        element = convert(value, dtype)
+        if element is None:
+            raise InvalidData(f"element {number} of data is not {wanted} that {name} holds")
+        elements.append(element)
+    if kind in "fc":
+        wide = np.array(elements, np.complex128 if kind == "c" else np.float64)
+        with np.errstate(over="ignore", invalid="ignore"):
+            array = wide.astype(dtype)
+        wrong = _lost(wide.view(np.float64), array)
+    elif kind == "i":
+        low, high = _bounds(name)
+        wrong = np.array([not low <= element <= high for element in elements], bool)
+        array = np.array([] if wrong.any() else elements, np.uint64 if low == 0 else np.int64).astype(dtype)
+    else:
+        return np.array(elements, dtype)
+    if wrong.any():
+        raise InvalidData(f"element {int(wrong.argmax())} of data lies outside the range of {name}")
+    return array
+
+
+def _kind(dtype: np.dtype[Any]) -> str:
+    """NumPy's kinds, where every integer is i and the ml_dtypes types are what they hold."""
+    if dtype.kind in "iu" or "int" in dtype.name:
+        return "i"
+    return "f" if dtype.kind == "V" else dtype.kind
+
+
+def _bounds(name: str) -> tuple[int, int]:
+    bits = int(name.lstrip("uint"))
+    return (0, 2**bits - 1) if name.startswith("u") else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+
+
+def _lost(wide: Array, array: Array) -> Array:
+    """For each element, whether it has become another kind of number: infinity, NaN, or a clipped one."""
+    parts = 2 if array.dtype.kind == "c" else 1
+    narrow = array.view(array.real.dtype) if parts == 2 else array
+    back = narrow.astype(np.float64)
+    lost = (np.isnan(wide) != np.isnan(back)) | (np.isinf(wide) != np.isinf(back))
+    if array.dtype.itemsize == 1:
+        import ml_dtypes
+
+        finite = np.isfinite(wide)
+        lost |= finite & (np.abs(np.where(finite, wide, 0)) > float(ml_dtypes.finfo(array.dtype).max))  # type: ignore[no-untyped-call]
+    anywhere: Array = lost.reshape(-1, parts).any(axis=1)
+    return anywhere
+
+
+def _boolean(value: Any, dtype: np.dtype[Any]) -> bool | None:
+    return value if isinstance(value, bool) else None
+
+
+def _integer(value: Any, dtype: np.dtype[Any]) -> int | None:
+    if isinstance(value, str) and _DECIMAL.fullmatch(value):
+        return int(value)
+    return value if type(value) is int else None
+
+
+def _real(value: Any, dtype: np.dtype[Any]) -> float | None:
+    if isinstance(value, str):
+        return _SPECIAL_FLOATS.get(value)
+    if type(value) is int:
+        return float(value) if abs(value) < 2**1023 else None
+    return value if type(value) is float and math.isfinite(value) else None
+
+
+def _complex(value: Any, dtype: np.dtype[Any]) -> complex | None:
+    parts = value if isinstance(value, list) and len(value) == 2 else [value, 0]
+    real, imaginary = (_real(part, dtype) for part in parts)
+    return None if real is None or imaginary is None else complex(real, imaginary)
+
+
+def _text(value: Any, dtype: np.dtype[Any]) -> str | None:
+    return value if isinstance(value, str) and len(value) * 4 <= dtype.itemsize else None
+
+
+def _bytes(value: Any, dtype: np.dtype[Any]) -> bytes | None:
+    try:
+        raw = base64.b64decode(value, validate=True) if isinstance(value, str) else None
+    except ValueError:
+        return None
+    return raw if raw is not None and len(raw) <= dtype.itemsize else None
+
+
+def _count(value: Any, dtype: np.dtype[Any]) -> Any:
+    """A timedelta or datetime given as a count of its unit."""
+    count = _integer(value, dtype)
+    if count is not None and -MAX_SIZE <= count <= MAX_SIZE:
+        return np.array(count, np.int64).view(dtype)
+    return np.array("NaT", dtype) if value == "NaT" else None
+
+
+def _date(value: Any, dtype: np.dtype[Any]) -> Any:
+    counted = _count(value, dtype)
+    if counted is not None or not isinstance(value, str):
+        return counted
+    text = value.removesuffix("Z")
+    if not _ISO_DATE.fullmatch(text):
+        return None
+    try:
+        said = np.array(text, np.datetime64)
+        date = said.astype(dtype)
+    except ValueError:
+        return None
+    # Neither finer than the unit nor beyond its range: then it says the same as before.
+    return date if date.astype(said.dtype) == said else None
+
+
+_READERS: dict[str, tuple[Callable[[Any, np.dtype[Any]], Any], str]] = {
+    "b": (_boolean, "a boolean"),
+    "i": (_integer, "an integer"),
+    "f": (_real, "a number"),
+    "c": (_complex, "a pair [re, im]"),
+    "U": (_text, "a string"),
+    "S": (_bytes, "a base64 string"),
+    "M": (_date, "an ISO 8601 string or an integer"),
+    "m": (_count, "an integer"),
+}
+
+
+def array_to_list(array: Array) -> Any:
+    """The nested list of an array (a bare value where it has no axes)."""
+    kind = _kind(array.dtype)
+    if kind == "c":
+        return array_to_list(np.stack([array.real, array.imag], -1))
+    if kind in "iu":
+        integers = array.astype(np.int64) if array.dtype.kind == "V" else array
+        large = bool(integers.size) and bool(((integers > EXACT) | (integers < -EXACT)).any())
+        return _map(integers.tolist(), _exact) if large else integers.tolist()
+    if kind == "m":
+        return _map(array.view(np.int64).tolist(), lambda count: "NaT" if count == -(2**63) else _exact(count))
+    if kind == "M":
+        return _dates(array)
+    if kind == "S":
+        return _map(array.tolist(), lambda value: base64.b64encode(value).decode())
+    if kind == "f":
+        return _reals(array)
+    return array.tolist()
+
+
+def _reals(array: Array) -> Any:
+    if array.dtype.itemsize < 8 and array.size:
+        # The shortest decimals that give the same element back, as NumPy prints them.
+        narrow = array.astype(np.float32) if array.dtype.kind == "V" or array.dtype.itemsize == 1 else array
+        array = narrow.astype("U32").astype(np.float64)
+    return array.tolist() if np.isfinite(array).all() else _map(array.tolist(), _real_to_json)
+
+
+def _real_to_json(value: float) -> float | str:
+    if math.isfinite(value):
+        return value
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+
+
+def _dates(array: Array) -> Any:
+    """ISO 8601 strings; counts where a date is too far for one that reads back."""
+    flat = array.reshape(-1)
+    texts = np.datetime_as_string(flat).tolist()
+    counts = flat.view(np.int64).tolist()
+    listed: Any = []
+    for text, count, date in zip(texts, counts, flat, strict=True):
+        read = None if text == "NaT" else _date(text, array.dtype)
+        listed.append(text if text == "NaT" or (read is not None and read == date) else _exact(count))
+    for size in reversed(array.shape[1:]):
+        listed = [listed[start : start + size] for start in range(0, len(listed), size)] if size else []
+    if array.size == 0:
+        return array.tolist()
+    return listed if array.ndim else listed[0]
+
+
+def _exact(value: int) -> int | str:
+    return value if abs(value) <= EXACT else str(value)
+
+
+def _map(value: Any, change: Callable[[Any], Any]) -> Any:
+    return [_map(item, change) for item in value] if isinstance(value, list) else change(value)
