@@ -125,7 +125,7 @@ def test_long_work_shows_a_progress_bar_on_a_terminal(tmp_path: Path) -> None:
 
 
 def test_ops_lists_and_shows(url: list[str]) -> None:
-    assert len(json.loads(run("ops", "--json", *url).stdout)) == 20
+    assert len(json.loads(run("ops", "--json", *url).stdout)) == 21
     assert "poputil.expandToMatchRanks" in run("ops", *url).stdout
     shown = run("ops", "openvino.Broadcast-1", *url).stdout
     command = next(line.strip() for line in shown.splitlines() if line.strip().startswith("tensorcast check"))

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from .errors import MethodNotAllowed as MethodNotAllowed
     from .errors import NotAcceptable as NotAcceptable
     from .errors import NotFound as NotFound
+    from .errors import NotStrided as NotStrided
     from .errors import OutputTooLarge as OutputTooLarge
     from .errors import Overloaded as Overloaded
     from .errors import ServiceProblem as ServiceProblem
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from .schema.messages import ConflictAnswer as ConflictAnswer
     from .schema.messages import OpEntry as OpEntry
     from .schema.messages import OutputShape as OutputShape
+    from .schema.ops import einops as einops
     from .schema.ops import jax as jax
     from .schema.ops import mindspore as mindspore
     from .schema.ops import mxnet as mxnet
@@ -70,6 +72,7 @@ _ERRORS = [
     "MethodNotAllowed",
     "NotAcceptable",
     "NotFound",
+    "NotStrided",
     "OutputTooLarge",
     "Overloaded",
     "ServiceProblem",
@@ -80,6 +83,7 @@ _ERRORS = [
     "WorkTooLarge",
 ]
 _FRAMEWORKS = [
+    "einops",
     "jax",
     "mindspore",
     "mxnet",

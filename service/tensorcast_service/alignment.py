@@ -68,6 +68,9 @@ class Output:
     input: int
     output_axes: tuple[int, ...]
     axes: Sequence[int]
+    placed_shape: Shape | None = None
+    """The input's shape, where the op splits its axes."""
+    merges: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +92,10 @@ def settle(alignment: Alignment) -> Plan:
         tuple(
             Placement(
                 output.input,
-                alignment.input_shapes[output.input],
+                alignment.input_shapes[output.input] if output.placed_shape is None else output.placed_shape,
                 whole if len(output.axes) == len(sizes) else tuple(sizes[axis] for axis in output.axes),
                 output.output_axes,
+                output.merges,
             )
             for output in alignment.outputs
         ),

@@ -13,7 +13,7 @@ from tensorcast.schema.shapes import format_shape
 from .alignment import Alignment, Conflict, Incompatible
 from .diagram import draw
 from .hints import hints
-from .limits import exact, judge_ranks
+from .limits import exact, judge_plan, judge_ranks
 from .ops import RULES, lower
 from .ops.rule import Outcome
 from .plan import Placement, Plan, Shape
@@ -28,11 +28,13 @@ def check(request: CheckRequest) -> CheckAnswer:
     itemsize = _itemsize(request.dtype)
     judge_request(op, shapes)
     outcome = _outcome(op, shapes)
+    if isinstance(outcome, Plan):
+        judge_plan(outcome)
     warnings = _warnings(op, shapes, outcome)
     if isinstance(outcome, Plan):
         answer = CheckAnswer(
             compatible=True,
-            outputs=[_output(placement, itemsize) for placement in outcome.outputs],
+            outputs=[_output(placement, itemsize, shapes) for placement in outcome.outputs],
             warnings=warnings,
         )
     else:
@@ -99,15 +101,17 @@ def _itemsize(dtype: str | None) -> int | None:
         raise Problem("invalid-request", f"dtype: {error}", pointer="/dtype") from None
 
 
-def _output(placement: Placement, itemsize: int | None) -> OutputShape:
+def _output(placement: Placement, itemsize: int | None, shapes: tuple[Shape, ...]) -> OutputShape:
     elements = prod(placement.output_shape)
     output = OutputShape(
-        shape=list(placement.output_shape),
+        shape=list(placement.shape),
         input=placement.input,
         axes=list(placement.output_axes),
         broadcast_axes=list(placement.broadcast_axes),
         elements=exact(elements),
     )
+    if placement.merges is not None or placement.input_shape != shapes[placement.input]:
+        output.factors = list(placement.output_shape)
     if itemsize is not None:
         output.nbytes = exact(elements * itemsize)
     return output
@@ -128,7 +132,7 @@ def _warnings(op: Op, shapes: tuple[Shape, ...], outcome: Outcome) -> list[Warne
                     code="mutual-stretch",
                     message=f"Inputs {one.input} and {other.input} stretch each other: "
                     f"{format_shape(one.input_shape)} and {format_shape(other.input_shape)} become "
-                    f"{format_shape(one.output_shape)}. Where only one was meant to stretch, an axis is missing.",
+                    f"{format_shape(one.shape)}. Where only one was meant to stretch, an axis is missing.",
                 )
             )
         ranks = [len(placement.input_shape) for placement in outcome.outputs]

@@ -7,7 +7,7 @@ changes. The only place for speed tricks.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import cycle
+from itertools import cycle, pairwise
 from math import prod
 from typing import Any
 
@@ -38,12 +38,32 @@ def place(placement: Placement, array: Array, window: Window | None = None) -> A
     shape = placement.output_shape if window is None else tuple(stop - start for start, stop in window)
     strides = [0] * len(shape)
     box: list[Any] = []
+    array = array.reshape(placement.input_shape)  # a view: axes are at most split
     for axis, size, step in zip(placement.output_axes, array.shape, array.strides, strict=True):
         own = size == placement.output_shape[axis]
         strides[axis] = step if own else 0
         box.append(slice(*window[axis]) if window and own else slice(None))
     # The ellipsis keeps an array of no axes an array: its one element may be bytes that end in zeros.
     return np.lib.stride_tricks.as_strided(array[(*box, ...)], shape, strides, writeable=False)
+
+
+def merge(placement: Placement, view: Array) -> Array | None:
+    """The whole output, as a view with its merged axes; None where their strides do not allow one."""
+    if placement.merges is None:
+        return view
+    shape, strides, start = [], [], 0
+    for count in placement.merges:
+        axes = [
+            (size, step)
+            for size, step in zip(view.shape[start : start + count], view.strides[start : start + count], strict=True)
+            if size != 1
+        ]
+        start += count
+        if view.size and any(step != after * size for (_, step), (size, after) in pairwise(axes)):
+            return None
+        shape.append(prod(size for size, _ in axes))
+        strides.append(axes[-1][1] if axes else 0)
+    return np.lib.stride_tricks.as_strided(view, shape, strides, writeable=False)
 
 
 def chunk_elements(view: Array) -> int:
@@ -128,12 +148,15 @@ def _backprop_input(plan: Plan, number: int, gradients: Sequence[Array]) -> Arra
         return np.broadcast_to(np.zeros((), gradients[0].dtype), shape)
     total: Array = sum(_sum_to_input(placement, gradient) for placement, gradient in own)  # type: ignore[assignment]
     narrow = np.asarray(total).astype(own[0][1].dtype, copy=False)
-    return narrow if narrow.shape == shape else np.broadcast_to(narrow, shape)
+    placed = own[0][0].input_shape
+    whole = narrow if narrow.shape == placed else np.broadcast_to(narrow, placed)
+    return whole if placed == shape else whole.reshape(shape)
 
 
 def _sum_to_input(placement: Placement, gradient: Array) -> Array:
     """One output's gradient, summed over its broadcast axes, in the accumulator's dtype: an array that
     broadcasts to the input's shape (size 1 where the gradient is replicated along a kept axis)."""
+    gradient = gradient.reshape(placement.output_shape)  # a view: axes are at most split
     wide = _accumulator(gradient.dtype)
     times = 1
     index: list[Any] = []

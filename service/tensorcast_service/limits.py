@@ -11,7 +11,7 @@ from tensorcast.schema.problems import Problem
 from tensorcast.schema.shapes import format_shape
 
 from .ops import RULES, highest_rank
-from .plan import Shape
+from .plan import Plan, Shape
 
 MAX_RANK = 64
 """NumPy's own: an array of more axes can't be made."""
@@ -40,6 +40,16 @@ def judge_ranks(op: Op, shapes: tuple[Shape, ...]) -> None:
             "send fewer inputs at once",
             limit=MAX_AXES,
         )
+
+
+def judge_plan(plan: Plan) -> None:
+    """Raises Problem (work-too-large) where an op makes more axes than its request names."""
+    for placement in plan.outputs[:1]:
+        rank = len(placement.output_shape)
+        if rank > MAX_RANK:
+            raise Problem(
+                "work-too-large", f"the output has {rank} axes; this service takes up to {MAX_RANK}", limit=MAX_RANK
+            )
 
 
 def judge_output(shapes: Sequence[Shape], itemsizes: Sequence[int], limit: int) -> None:

@@ -44,6 +44,9 @@ class OutputShape(Answer):
 
     shape: list[int]
     input: int = Field(description="Which input this output reads.")
+    factors: list[int] | None = Field(
+        default=None, description="Where the op splits or merges axes: the shape that axes and broadcast_axes refer to."
+    )
     axes: list[int] = Field(description="`axes[d]` is the output axis that input axis `d` feeds.")
     broadcast_axes: list[int] = Field(description="Output axes along which the input is replicated.")
     elements: int | str = Field(description="The product of shape; a decimal string beyond 2^63-1.")

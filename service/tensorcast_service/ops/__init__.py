@@ -7,6 +7,7 @@ from tensorcast.schema.ops import Op
 from ..alignment import Incompatible, settle
 from ..plan import Plan, Shape
 from . import (
+    einops,
     jax,
     mindspore,
     mxnet,
@@ -37,6 +38,7 @@ RULES: dict[type[Op], Rule] = {
     **paddle.RULES,
     **mxnet.RULES,
     **xarray.RULES,
+    **einops.RULES,
 }
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 
 from . import (
+    einops,
     jax,
     mindspore,
     mxnet,
@@ -43,7 +44,8 @@ AnyOp = Annotated[
     | paddle.expand
     | mxnet.broadcast_axis
     | mxnet.broadcast_like
-    | xarray.broadcast,
+    | xarray.broadcast
+    | einops.repeat,
     Field(discriminator="name"),
 ]
 
@@ -67,6 +69,7 @@ __all__ = [
     "AnyOp",
     "Op",
     "OpField",
+    "einops",
     "jax",
     "mindspore",
     "mxnet",
