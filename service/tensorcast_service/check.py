@@ -13,7 +13,7 @@ from tensorcast.schema.shapes import format_shape
 from .alignment import Alignment, Conflict, Incompatible
 from .diagram import draw
 from .hints import hints
-from .limits import exact, judge_plan, judge_ranks
+from .limits import MAX_RANK, exact, judge_ranks
 from .ops import RULES, lower
 from .ops.rule import Outcome
 from .plan import Placement, Plan, Shape
@@ -28,8 +28,6 @@ def check(request: CheckRequest) -> CheckAnswer:
     itemsize = _itemsize(request.dtype)
     judge_request(op, shapes)
     outcome = _outcome(op, shapes)
-    if isinstance(outcome, Plan):
-        judge_plan(outcome)
     warnings = _warnings(op, shapes, outcome)
     if isinstance(outcome, Plan):
         answer = CheckAnswer(
@@ -43,7 +41,7 @@ def check(request: CheckRequest) -> CheckAnswer:
     if name_dims is not None:
         for output, dims in zip(answer.outputs, name_dims(op), strict=False):
             output.dims = dims
-    if request.explain:
+    if request.explain and op.highest_rank(shapes) <= MAX_RANK:
         answer.diagram = draw(op, shapes, _alignment(op, shapes), outcome)
     return answer
 
@@ -119,7 +117,7 @@ def _output(placement: Placement, itemsize: int | None, shapes: tuple[Shape, ...
 
 def _warnings(op: Op, shapes: tuple[Shape, ...], outcome: Outcome) -> list[Warned]:
     warnings = []
-    if isinstance(outcome, Plan) and len(outcome.outputs) > 1:
+    if isinstance(outcome, Plan) and len(outcome.outputs) > 1 and RULES[type(op)].output_dims is None:
         stretching = [
             placement
             for placement in outcome.outputs
