@@ -25,6 +25,7 @@ from .schema.tensors import Array, is_replicated, msgpack_parts, reach_of, to_wi
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 Shape = Sequence[int]
+SymbolicShape = Sequence[int | str]
 Layout = Literal["dense", "strided"]
 Window = Sequence[tuple[int, int]]
 
@@ -105,9 +106,18 @@ class Call(Generic[T]):
 # --- the calls ------------------------------------------------------------------------------------
 
 
-def check(op: Op | str, shapes: Sequence[Shape], dtype: str | None, explain: bool) -> Call[CheckAnswer]:
+def check(
+    op: Op | str,
+    shapes: Sequence[SymbolicShape],
+    dtype: str | None,
+    explain: bool,
+    assume: Mapping[str, int | str] | None,
+) -> Call[CheckAnswer]:
     """Shapes in, shapes or a conflict out."""
-    message: dict[str, Any] = {"op": _op(op), "inputs": [list(map(int, shape)) for shape in shapes]}
+    inputs = [[size if isinstance(size, str) else int(size) for size in shape] for shape in shapes]
+    message: dict[str, Any] = {"op": _op(op), "inputs": inputs}
+    if assume:
+        message["assume"] = dict(assume)
     if dtype is not None:
         message["dtype"] = dtype
     if explain:
@@ -166,7 +176,7 @@ def broadcast_shape(answer: CheckAnswer) -> tuple[int, ...]:
             {"code": "incompatible-shapes", "detail": answer.conflict.message, "conflict": conflict},
             status=422,
         )
-    return tuple(answer.outputs[0].shape)
+    return tuple(map(int, answer.outputs[0].shape))
 
 
 NUMPY = numpy.broadcast_arrays()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from typing import TYPE_CHECKING
 
 from tensorcast.schema.ops import Op
 from tensorcast.schema.problems import Problem
@@ -13,10 +14,15 @@ from tensorcast.schema.shapes import format_shape
 from .ops import RULES, highest_rank
 from .plan import Plan, Shape
 
+if TYPE_CHECKING:
+    from .symbolic import SymbolicPlan
+
 MAX_RANK = 64
 """NumPy's own: an array of more axes can't be made."""
 MAX_AXES = 1_000_000
 """Inputs times output rank, of one request: what an answer lists; some 0.5 s of work."""
+MAX_CONDITIONS = 1000
+"""Conditions that symbolic sizes are weighed by: about a second of work."""
 MAX_WORK_ELEMENTS = 2**30
 """Elements that one backprop may sum: about a second of one core."""
 MAX_JSON_ELEMENTS = 2**20
@@ -42,7 +48,7 @@ def judge_ranks(op: Op, shapes: tuple[Shape, ...]) -> None:
         )
 
 
-def judge_plan(plan: Plan) -> None:
+def judge_plan(plan: Plan | SymbolicPlan) -> None:
     """Raises Problem (work-too-large) where an op makes more axes than its request names."""
     for placement in plan.outputs[:1]:
         rank = len(placement.output_shape)
@@ -50,6 +56,17 @@ def judge_plan(plan: Plan) -> None:
             raise Problem(
                 "work-too-large", f"the output has {rank} axes; this service takes up to {MAX_RANK}", limit=MAX_RANK
             )
+
+
+def judge_conditions(count: int) -> None:
+    """Raises Problem (work-too-large) for too many conditions on symbolic sizes."""
+    if count > MAX_CONDITIONS:
+        raise Problem(
+            "work-too-large",
+            f"the sizes that are not known and meet put {count} conditions or more on each other; this service weighs "
+            f"up to {MAX_CONDITIONS}: give one name to sizes that are equal",
+            limit=MAX_CONDITIONS,
+        )
 
 
 def judge_output(shapes: Sequence[Shape], itemsizes: Sequence[int], limit: int) -> None:

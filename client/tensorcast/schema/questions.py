@@ -37,6 +37,15 @@ def attribute_from_text(op: type[Op], name: str, text: str) -> Any:
         raise ValueError("must be JSON") from None
 
 
+def assumption_from_text(text: str) -> tuple[str, int | str]:
+    """A name and what is known of it, written as ``N=2..``. Raises ValueError, with what would be right."""
+    name, _, known = (part.strip() for part in text.partition("="))
+    sizes = parse_shape(known)
+    if not name or len(sizes) != 1:
+        raise ValueError("write a name and its sizes, such as N=2.., N=1..8 or N=3")
+    return name, sizes[0]
+
+
 def _json_types(op: type[Op], name: str) -> set[str]:
     schema = op.model_json_schema()["properties"][name]
     return {variant.get("type", "") for variant in [schema, *schema.get("anyOf", [])]}

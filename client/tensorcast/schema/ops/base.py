@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict
+
+from ..dimensions import Symbol
 
 
 class Op(BaseModel):
@@ -24,6 +27,12 @@ class Op(BaseModel):
     target: ClassVar[str | None] = None
     """The attribute that holds the shape to reach, if the op has one."""
     name: str
+
+    def symbols(self) -> Iterator[tuple[str, int, Symbol]]:
+        """Every symbolic size in the attributes: (attribute, axis, symbol)."""
+        for attribute, value in self.__dict__.items():
+            if type(value) is tuple:
+                yield from ((attribute, axis, size) for axis, size in enumerate(value) if type(size) is Symbol)
 
     def input_count_problem(self, count: int) -> str | None:
         """What is wrong with so many inputs, in words; None where nothing is."""
