@@ -21,6 +21,8 @@ MAX_RANK = 64
 """NumPy's own: an array of more axes can't be made."""
 MAX_AXES = 1_000_000
 """Inputs times output rank, of one request: what an answer lists; some 0.5 s of work."""
+MAX_SYMBOLIC_AXES = 50_000
+"""Axes of all inputs together, where sizes are symbolic: about a second of work."""
 MAX_CONDITIONS = 1000
 """Conditions that symbolic sizes are weighed by: about a second of work."""
 MAX_WORK_ELEMENTS = 2**30
@@ -56,6 +58,17 @@ def judge_plan(plan: Plan | SymbolicPlan) -> None:
             raise Problem(
                 "work-too-large", f"the output has {rank} axes; this service takes up to {MAX_RANK}", limit=MAX_RANK
             )
+
+
+def judge_symbolic_axes(count: int) -> None:
+    """Raises Problem (work-too-large) for too many axes of inputs in a request with symbols."""
+    if count > MAX_SYMBOLIC_AXES:
+        raise Problem(
+            "work-too-large",
+            f"the inputs have {count} axes; where sizes are not known this service takes up to {MAX_SYMBOLIC_AXES}: "
+            "send inputs of equal shape once",
+            limit=MAX_SYMBOLIC_AXES,
+        )
 
 
 def judge_conditions(count: int) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache
 from math import prod
 from typing import Any
 
@@ -23,7 +23,7 @@ from tensorcast.schema.problems import Problem
 from tensorcast.schema.shapes import MAX_SIZE
 
 from .alignment import Alignment, Axis, Relation, is_known, meet, mismatch
-from .limits import judge_conditions
+from .limits import judge_conditions, judge_symbolic_axes
 from .ops import align
 from .plan import Shape
 
@@ -62,8 +62,9 @@ def is_symbolic(op: Op, shapes: Sequence[Shape]) -> bool:
 def lower(op: Op, shapes: tuple[Shape, ...], assume: Mapping[str, Size]) -> SymbolicPlan:
     """The plan of an op on inputs of these shapes, some of whose sizes are symbols; `assume` bounds the names.
 
-    Raises Incompatible where no sizes broadcast, Problem (work-too-large) for too many that meet.
+    Raises Incompatible where no sizes broadcast, Problem (work-too-large) for too many of them.
     """
+    judge_symbolic_axes(sum(map(len, shapes)))
     places: dict[int, Known] = {
         id(size): DimensionPlace(input=number, axis=axis)
         for number, shape in enumerate(shapes)
@@ -316,6 +317,46 @@ def _settle(alignment: Alignment, variables: _Variables) -> SymbolicPlan:
         for output in alignment.outputs
     ]
     own = [[variables.of(size) for size in shape] for shape in placed]
+    sizes, clauses = _weighed(alignment, met, variables)
+    reached = [_reached(axis.relation, numbers, sizes) for axis, numbers in zip(alignment.axes, met, strict=True)]
+    sizes_out = [_notation(sizes, variables, numbers) for numbers in reached]
+
+    @cache
+    def stretches(axis: int, number: int) -> tuple[bool, bool]:
+        return _stretches(sizes, number, reached[axis])
+
+    outputs = []
+    for output, input_shape, numbers in zip(alignment.outputs, placed, own, strict=True):
+        certain = set(range(len(output.axes))).difference(output.output_axes)
+        maybe: set[int] = set()
+        for place, number in zip(output.output_axes, numbers, strict=True):
+            sometimes, always = stretches(output.axes[place], number)
+            if sometimes:
+                (certain if always else maybe).add(place)
+        output_shape = shape = tuple(sizes_out[axis] for axis in output.axes)
+        if output.merges is not None:
+            shape = tuple(
+                _product(sizes, [reached[axis] for axis in group], [sizes_out[axis] for axis in group])
+                for group in _merged(output.axes, output.merges)
+            )
+        outputs.append(
+            SymbolicPlacement(
+                output.input,
+                input_shape,
+                output_shape,
+                output.output_axes,
+                tuple(sorted(certain)),
+                tuple(sorted(maybe)),
+                shape,
+                output.merges,
+            )
+        )
+    conditions = [_condition(clause, variables) for clause in _needed(clauses, sizes, variables)]
+    return SymbolicPlan(alignment.input_shapes, tuple(outputs), tuple(conditions))
+
+
+def _weighed(alignment: Alignment, met: Sequence[Sequence[int]], variables: _Variables) -> tuple[_Sizes, list[Clause]]:
+    """All that follows from the sizes that meet, and the clauses that say so; raises Incompatible, see _settle."""
     blank, sizes = _Sizes(variables.bounds), _Sizes(variables.bounds)
     clauses: dict[object, Clause] = {}
     for number, (axis, numbers) in enumerate(zip(alignment.axes, met, strict=True)):
@@ -330,34 +371,7 @@ def _settle(alignment: Alignment, variables: _Variables) -> SymbolicPlan:
             sizes.add(clause)
             clauses[clause.key] = clause
             judge_conditions(len(clauses))
-    reached = [_reached(axis.relation, numbers, sizes) for axis, numbers in zip(alignment.axes, met, strict=True)]
-    shape = [_notation(sizes, variables, numbers) for numbers in reached]
-    stretches = lru_cache(None)(lambda axis, number: _stretches(sizes, number, reached[axis]))
-    outputs = []
-    for output, input_shape, numbers in zip(alignment.outputs, placed, own, strict=True):
-        certain = set(range(len(output.axes))).difference(output.output_axes)
-        maybe: set[int] = set()
-        for place, number in zip(output.output_axes, numbers, strict=True):
-            sometimes, always = stretches(output.axes[place], number)
-            if sometimes:
-                (certain if always else maybe).add(place)
-        outputs.append(
-            SymbolicPlacement(
-                output.input,
-                input_shape,
-                tuple(shape[axis] for axis in output.axes),
-                output.output_axes,
-                tuple(sorted(certain)),
-                tuple(sorted(maybe)),
-                tuple(
-                    _product(sizes, [reached[axis] for axis in group], [shape[axis] for axis in group])
-                    for group in _groups(output.axes, output.merges)
-                ),
-                output.merges,
-            )
-        )
-    conditions = [_condition(clause, variables) for clause in _needed(list(clauses.values()), sizes, variables)]
-    return SymbolicPlan(alignment.input_shapes, tuple(outputs), tuple(conditions))
+    return sizes, list(clauses.values())
 
 
 def _meet_integers(alignment: Alignment, number: int, axis: Axis) -> None:
@@ -411,10 +425,10 @@ def _range(low: int, high: int) -> Dimension:
     return f"{low}..{high}"
 
 
-def _groups(axes: Sequence[int], merges: Sequence[int] | None) -> Iterator[Sequence[int]]:
+def _merged(axes: Sequence[int], merges: Sequence[int]) -> Iterator[Sequence[int]]:
     """The axes that each axis of an output is made of."""
     start = 0
-    for count in merges or [1] * len(axes):
+    for count in merges:
         yield axes[start : start + count]
         start += count
 
