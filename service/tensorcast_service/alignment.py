@@ -253,7 +253,7 @@ def check_rank(shape: Shape, target: Shape, framework: str) -> None:
 def check_sizes(target: Shape, attribute: str, framework: str) -> None:
     """Raises Incompatible (invalid-dimension) where an attribute holds a negative size."""
     for axis, size in enumerate(target):
-        if is_known(size) and size < 0:
+        if type(size) is int and size < 0:
             raise Incompatible(
                 "invalid-dimension",
                 f"{attribute} {format_shape(target)} has {size} on axis {axis}: "

@@ -32,14 +32,17 @@ def check(request: CheckRequest) -> CheckAnswer:
     op, shapes = request.op, tuple(request.inputs)
     itemsize = _itemsize(request.dtype)
     judge_request(op, shapes)
-    lower_here: Lower = lower
-    if request.assume or is_symbolic(op, shapes):
+    if request.assume:
         judge_assumed(op, shapes, request.assume)
-        lower_here = partial(lower_symbolic, assume=request.assume)
+    symbolic = is_symbolic(op, shapes)
+    lower_here: Lower = partial(lower_symbolic, assume=request.assume or {}) if symbolic else lower
     outcome = _outcome(lower_here, op, shapes)
     if not isinstance(outcome, Conflict):
         judge_plan(outcome)
-    warnings = _warnings(op, shapes, outcome)
+    warnings = _warnings(shapes, outcome)
+    if not isinstance(outcome, SymbolicPlan) and not symbolic:  # what releases do is known of integers alone
+        differs = RULES[type(op)].release_differs(op, shapes, outcome)
+        warnings += [Warned(code="release-differs", message=differs)] if differs else []
     if isinstance(outcome, Conflict):
         conflict = conflict_answer(op, shapes, outcome, lower_here)
         answer = CheckAnswer(compatible=False, conflict=conflict, warnings=warnings)
@@ -126,7 +129,10 @@ def _itemsize(dtype: str | None) -> int | None:
 
 
 def _output(placement: Placement | SymbolicPlacement, itemsize: int | None, shapes: tuple[Shape, ...]) -> OutputShape:
-    elements = _product(placement.shape)
+    if isinstance(placement, Placement):
+        elements: int | None = prod(placement.output_shape)
+    else:
+        elements = _product(placement.shape)
     output = OutputShape(
         shape=list(placement.shape),
         input=placement.input,
@@ -149,7 +155,7 @@ def _product(shape: Sequence[int | str]) -> int | None:
     return prod(known) if len(known) == len(shape) or 0 in known else None
 
 
-def _warnings(op: Op, shapes: tuple[Shape, ...], outcome: Plan | SymbolicPlan | Conflict) -> list[Warned]:
+def _warnings(shapes: tuple[Shape, ...], outcome: Plan | SymbolicPlan | Conflict) -> list[Warned]:
     warnings = []
     if not isinstance(outcome, Conflict) and len(outcome.outputs) > 1:
         stretching = [
@@ -177,9 +183,4 @@ def _warnings(op: Op, shapes: tuple[Shape, ...], outcome: Plan | SymbolicPlan | 
                     f"{high} of shape {format_shape(shapes[high])}. Write them out where that is not meant.",
                 )
             )
-    # What a release does otherwise is known of integers alone.
-    if isinstance(outcome, SymbolicPlan) or is_symbolic(op, shapes):
-        return warnings
-    if differs := RULES[type(op)].release_differs(op, shapes, outcome):
-        warnings.append(Warned(code="release-differs", message=differs))
     return warnings

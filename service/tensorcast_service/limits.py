@@ -21,8 +21,8 @@ MAX_RANK = 64
 """NumPy's own: an array of more axes can't be made."""
 MAX_AXES = 1_000_000
 """Inputs times output rank, of one request: what an answer lists; some 0.5 s of work."""
-MAX_SYMBOLIC_AXES = 50_000
-"""Axes of all inputs together, where sizes are symbolic: about a second of work."""
+MAX_SYMBOLIC_AXES = 100_000
+"""Axes of all inputs together, where sizes are symbolic: some two seconds of work."""
 MAX_CONDITIONS = 1000
 """Conditions that symbolic sizes are weighed by: about a second of work."""
 MAX_WORK_ELEMENTS = 2**30

@@ -56,7 +56,12 @@ class SymbolicPlan:
 
 def is_symbolic(op: Op, shapes: Sequence[Shape]) -> bool:
     """Whether a request holds a size that is not known."""
-    return not all(is_known(*shape) for shape in shapes) or any(op.symbols())
+    for sizes in (*shapes, *op.__dict__.values()):  # a loop, since every check of integers passes here
+        if type(sizes) is tuple:
+            for size in sizes:
+                if type(size) is Symbol:
+                    return True
+    return False
 
 
 def lower(op: Op, shapes: tuple[Shape, ...], assume: Mapping[str, Size]) -> SymbolicPlan:

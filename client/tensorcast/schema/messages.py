@@ -38,8 +38,8 @@ class CheckRequest(Request):
         'a range ("1..8", "2..") or "?"; so also in an attribute that is a shape.',
         examples=[[[8, 1, 6, 1], [7, 1, 5]]],
     )
-    assume: dict[str, Dimension] = Field(
-        default={}, description="What is known of a name: a range, or a size.", examples=[{"N": "2.."}]
+    assume: dict[str, Dimension] | None = Field(
+        default=None, description="What is known of a name: a range, or a size.", examples=[{"N": "2.."}]
     )
     dtype: str | None = Field(default=None, description="Adds `nbytes` to each output.", examples=["float32"])
     explain: StrictBool = Field(
@@ -57,7 +57,9 @@ class OutputShape(Answer):
     )
     axes: list[int] = Field(description="`axes[d]` is the output axis that input axis `d` feeds.")
     broadcast_axes: list[int] = Field(description="Output axes along which the input is replicated.")
-    maybe_broadcast_axes: list[int] = Field(default=[], description="Those along which it is for some sizes only.")
+    maybe_broadcast_axes: list[int] = Field(
+        default_factory=list, description="Those along which it is for some sizes only."
+    )
     elements: int | str | None = Field(
         description="The product of shape; a decimal string beyond 2^63-1, null where it is not known."
     )
@@ -116,7 +118,8 @@ class CheckAnswer(Answer):
     )
     outputs: list[OutputShape] = []
     conditions: list[Condition] = Field(
-        default=[], description="Where shapes are symbolic: the sizes broadcast exactly where all of these hold."
+        default_factory=list,
+        description="Where shapes are symbolic: the sizes broadcast exactly where all of these hold.",
     )
     conflict: ConflictAnswer | None = None
     warnings: list[Warned] = []

@@ -16,7 +16,7 @@ from ..alignment import (
     check_rank,
     check_sizes,
     fit_right,
-    known_axes,
+    is_known,
     meet_right,
     settle,
 )
@@ -53,15 +53,16 @@ def broadcast_to_match(op: poputil.broadcastToMatch, shapes: tuple[Shape, ...]) 
 def can_broadcast_to_match(op: poputil.canBroadcastToMatch, shapes: tuple[Shape, ...]) -> Alignment:
     """The rule of broadcastToMatch, asked only. An axis that the release refuses too is blamed first."""
     asked = replace(meet_right(shapes), outputs=())
-    known = known_axes(asked)
-    settle(replace(known, axes=tuple(Axis(Relation.MUTUAL, ()) if _passes(axis) else axis for axis in known.axes)))
+    settle(replace(asked, axes=tuple(Axis(Relation.MUTUAL, ()) if _passes(axis) else axis for axis in asked.axes)))
     return asked
 
 
 def _passes(axis: Axis) -> bool:
     """The release's own test of two sizes: a * b < a + b in 64 bits, which a 0, or a product that wraps, passes."""
     sizes = [term.size for term in axis.terms]
-    return len(sizes) < 2 or sizes[0] == sizes[1] or sizes[0] * sizes[1] % 2**64 < sum(sizes) % 2**64
+    if len(sizes) == 1 or sizes[0] == sizes[1] or not is_known(*sizes):
+        return True
+    return sizes[0] * sizes[1] % 2**64 < sum(sizes) % 2**64
 
 
 def _can_differs(op: poputil.canBroadcastToMatch, shapes: tuple[Shape, ...], outcome: Outcome) -> str | None:
