@@ -57,7 +57,7 @@ MISTAKES = [
     (["check", "3", "--dtype", "floaty"], "there is no such dtype; write one as float32"),
     (["check", "3", "--url", "http://127.0.0.1:1"], "is the service up at this address?"),
     (["ops", "nothing"], "there is no op nothing"),
-    (["broadcast", "README.md", "--shape", "3", "-o", "x.npy"], "README.md can't be used"),
+    (["broadcast", "README.md", "--shape", "3", "-o", "x.npy"], "README.md is no .npy file that can be used"),
     (["broadcast", "absent.npy", "--shape", "3", "-o", "x.npy"], "does not exist"),
     (["serve", "--workers", "0"], "TENSORCAST_WORKERS must be a whole number of at least 1"),
 ]
@@ -108,7 +108,7 @@ def test_pickles_are_not_read(tmp_path: Path) -> None:
     np.save(tmp_path / "in.npy", np.array([{}], object), allow_pickle=True)
     done = run("broadcast", "in.npy", "--shape", "3", "-o", "out.npy", folder=tmp_path)
     assert done.returncode == 2
-    assert "can't be used" in done.stderr
+    assert "is no .npy file" in done.stderr
 
 
 def test_long_work_shows_a_progress_bar_on_a_terminal(tmp_path: Path) -> None:

@@ -112,6 +112,8 @@ __all__ = sorted(_HOMES)
 
 def __getattr__(name: str) -> Any:
     # Loaded when it is first used: `import tensorcast` costs a few milliseconds, its parts what they need.
+    if name == "errors":
+        return import_module(".errors", __name__)
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f".{_HOMES[name]}", __name__), name)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from tensorcast.schema.shapes import format_shape
+from tensorcast.schema.shapes import brief, format_shape
 
 from .plan import Placement, Plan, Shape
 
@@ -270,12 +270,12 @@ def check_mapping(mapping: Sequence[int], target: Shape, attribute: str) -> None
         if not 0 <= axis < len(target):
             raise Incompatible(
                 "axis-out-of-range",
-                f"{attribute} {list(mapping)} names axis {axis}, outside the target {format_shape(target)}: "
+                f"{attribute} {brief(mapping)} names axis {axis}, outside the target {format_shape(target)}: "
                 + (f"its axes are 0 to {len(target) - 1}." if target else "a scalar has no axes."),
             )
     for position, axis in enumerate(mapping):
         if axis in mapping[:position]:
             raise Incompatible(
                 "axis-repeated",
-                f"{attribute} {list(mapping)} names axis {axis} twice: each output axis takes one input axis.",
+                f"{attribute} {brief(mapping)} names axis {axis} twice: each output axis takes one input axis.",
             )

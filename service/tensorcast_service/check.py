@@ -15,7 +15,7 @@ from tensorcast.schema.shapes import format_shape
 from .alignment import Alignment, Conflict, Incompatible
 from .diagram import draw
 from .hints import Lower, hints
-from .limits import exact, judge_plan, judge_ranks
+from .limits import MAX_RANK, exact, judge_ranks
 from .ops import RULES, lower
 from .plan import Placement, Plan, Shape
 from .symbolic import SymbolicPlacement, SymbolicPlan, is_symbolic, judge_assumed
@@ -37,9 +37,7 @@ def check(request: CheckRequest) -> CheckAnswer:
     symbolic = is_symbolic(op, shapes)
     lower_here: Lower = partial(lower_symbolic, assume=request.assume or {}) if symbolic else lower
     outcome = _outcome(lower_here, op, shapes)
-    if not isinstance(outcome, Conflict):
-        judge_plan(outcome)
-    warnings = _warnings(shapes, outcome)
+    warnings = _warnings(op, shapes, outcome)
     if not isinstance(outcome, SymbolicPlan) and not symbolic:  # what releases do is known of integers alone
         differs = RULES[type(op)].release_differs(op, shapes, outcome)
         warnings += [Warned(code="release-differs", message=differs)] if differs else []
@@ -59,7 +57,7 @@ def check(request: CheckRequest) -> CheckAnswer:
     if name_dims is not None:
         for output, dims in zip(answer.outputs, name_dims(op), strict=False):
             output.dims = dims
-    if request.explain:
+    if request.explain and op.highest_rank(shapes) <= MAX_RANK:
         answer.diagram = draw(op, shapes, _alignment(op, shapes), outcome)
     return answer
 
@@ -155,9 +153,9 @@ def _product(shape: Sequence[int | str]) -> int | None:
     return prod(known) if len(known) == len(shape) or 0 in known else None
 
 
-def _warnings(shapes: tuple[Shape, ...], outcome: Plan | SymbolicPlan | Conflict) -> list[Warned]:
+def _warnings(op: Op, shapes: tuple[Shape, ...], outcome: Plan | SymbolicPlan | Conflict) -> list[Warned]:
     warnings = []
-    if not isinstance(outcome, Conflict) and len(outcome.outputs) > 1:
+    if not isinstance(outcome, Conflict) and len(outcome.outputs) > 1 and RULES[type(op)].output_dims is None:
         stretching = [
             placement
             for placement in outcome.outputs

@@ -7,6 +7,7 @@ changes. The only place for speed tricks.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import reduce
 from itertools import cycle, pairwise
 from math import prod
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from tensorcast.schema.dtypes import storage
+from tensorcast.schema.tensors import strided_view
 
 from .plan import Placement, Plan
 
@@ -44,7 +46,7 @@ def place(placement: Placement, array: Array, window: Window | None = None) -> A
         strides[axis] = step if own else 0
         box.append(slice(*window[axis]) if window and own else slice(None))
     # The ellipsis keeps an array of no axes an array: its one element may be bytes that end in zeros.
-    return np.lib.stride_tricks.as_strided(array[(*box, ...)], shape, strides, writeable=False)
+    return strided_view(array[(*box, ...)], shape, strides)
 
 
 def merge(placement: Placement, view: Array) -> Array | None:
@@ -63,7 +65,7 @@ def merge(placement: Placement, view: Array) -> Array | None:
             return None
         shape.append(prod(size for size, _ in axes))
         strides.append(axes[-1][1] if axes else 0)
-    return np.lib.stride_tricks.as_strided(view, shape, strides, writeable=False)
+    return strided_view(view, shape, strides)
 
 
 def chunk_elements(view: Array) -> int:
@@ -130,6 +132,16 @@ def gradient_work(gradients: Sequence[Array]) -> int:
     return sum(prod(size for size, step in zip(array.shape, array.strides, strict=True) if step) for array in gradients)
 
 
+def result_elements(placement: Placement, gradient: Array) -> int:
+    """Elements that `backprop` makes of one output's gradient: those of its input, replicated ones once."""
+    steps = gradient.reshape(placement.output_shape).strides
+    return prod(
+        size
+        for size, axis in zip(placement.input_shape, placement.output_axes, strict=True)
+        if steps[axis] or size == 1
+    )
+
+
 def backprop(plan: Plan, gradients: Sequence[Array]) -> list[Array]:
     """The gradient of each input: each output's gradient summed over its broadcast axes.
 
@@ -146,7 +158,8 @@ def _backprop_input(plan: Plan, number: int, gradients: Sequence[Array]) -> Arra
     own = [pair for pair in zip(plan.outputs, gradients, strict=True) if pair[0].input == number]
     if not own:
         return np.broadcast_to(np.zeros((), gradients[0].dtype), shape)
-    total: Array = sum(_sum_to_input(placement, gradient) for placement, gradient in own)  # type: ignore[assignment]
+    # From the first on: a sum that starts with 0 would make +0 of -0.
+    total = reduce(np.add, [_sum_to_input(placement, gradient) for placement, gradient in own])
     narrow = np.asarray(total).astype(own[0][1].dtype, copy=False)
     placed = own[0][0].input_shape
     whole = narrow if narrow.shape == placed else np.broadcast_to(narrow, placed)
@@ -166,7 +179,9 @@ def _sum_to_input(placement: Placement, gradient: Array) -> Array:
         if replicated and axis in placement.broadcast_axes:
             times *= size
     distinct = gradient[(*index, ...)]
-    summed = np.add.reduce(_widened(distinct, wide), axis=placement.broadcast_axes, dtype=wide, keepdims=True)
+    axes = placement.broadcast_axes
+    # The reduction converts to the accumulator's dtype block by block.
+    summed = np.add.reduce(distinct, axis=axes, dtype=wide, keepdims=True) if axes else distinct
     if times > 1 and wide.kind == "c":
         summed.real *= times  # each part by itself: a product of complex numbers makes NaN of infinity
         summed.imag *= times
@@ -188,8 +203,3 @@ def _accumulator(dtype: np.dtype[Any]) -> np.dtype[Any]:
     if dtype.kind in "iu":
         return dtype
     return np.dtype(np.int64 if "int" in dtype.name else np.float64)
-
-
-def _widened(array: Array, wide: np.dtype[Any]) -> Array:
-    # The reduction converts NumPy's own dtypes block by block; the ml_dtypes ones it does not know.
-    return array.astype(wide) if array.dtype.kind == "V" or array.dtype.itemsize == 1 else array

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BeforeValidator, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError, PydanticKnownError
 
-from .shapes import MAX_SIZE, as_int, as_list
+from .shapes import MAX_SIZE, AtFirstFault, as_int, as_list
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _RANGE = re.compile(r"([0-9]{1,19})\.\.([0-9]{1,19})?")
@@ -71,7 +71,7 @@ def _schema(lowest: int) -> WithJsonSchema:
 
 
 Dimension = Annotated[Any, PlainValidator(as_dimension), _schema(0)]
-DimensionShape = Annotated[tuple[Dimension, ...], BeforeValidator(as_list)]
+DimensionShape = Annotated[tuple[Dimension, ...], AtFirstFault(), BeforeValidator(as_list)]
 """The shape of an input, in check."""
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ if TYPE_CHECKING:
     DimensionOrDimensions = int | str | Sequence[Any]
 else:
     _Attribute = Annotated[Any, PlainValidator(lambda value: _bounded(value, -(2**63))), _schema(-(2**63))]
-    Dimensions = Annotated[tuple[_Attribute, ...], BeforeValidator(as_list)]
+    Dimensions = Annotated[tuple[_Attribute, ...], AtFirstFault(), BeforeValidator(as_list)]
     """A shape as an attribute may say it: negative numbers mean what the op says, symbols are for check alone."""
     DimensionOrDimensions = Annotated[
         tuple[_Attribute, ...],

@@ -8,7 +8,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool
 
 from .dimensions import Dimension, DimensionShape
 from .ops import IntegerOpField, OpField, numpy
-from .shapes import Integer, Shape, as_list
+from .shapes import AtFirstFault, Integer, Shape, as_list
 from .tensors import Tensor
 
 Bounds = tuple[Integer, Integer]
@@ -33,7 +33,7 @@ class CheckRequest(Request):
     op: OpField = Field(
         default=numpy.broadcast_arrays(), description="The op, or its name where it needs no attribute."
     )
-    inputs: list[DimensionShape] = Field(
+    inputs: Annotated[list[DimensionShape], AtFirstFault()] = Field(
         description='The shape of each input. A size that is not known is a name ("N": everywhere the same size), '
         'a range ("1..8", "2..") or "?"; so also in an attribute that is a shape.',
         examples=[[[8, 1, 6, 1], [7, 1, 5]]],
@@ -132,7 +132,7 @@ class BroadcastRequest(Request):
     op: IntegerOpField = Field(
         default=numpy.broadcast_arrays(), description="The op, or its name where it needs no attribute."
     )
-    inputs: list[Tensor] = Field(
+    inputs: Annotated[list[Tensor], AtFirstFault()] = Field(
         description="The input tensors.", examples=[[{"dtype": "float32", "shape": [3], "data": [1, 2, 3]}]]
     )
     layout: Literal["dense", "strided"] = Field(
@@ -156,8 +156,8 @@ class BackpropRequest(Request):
     op: IntegerOpField = Field(
         default=numpy.broadcast_arrays(), description="The op, or its name where it needs no attribute."
     )
-    inputs: list[Shape] = Field(description="The shape of each input.", examples=[[[3]]])
-    gradients: list[Tensor] = Field(
+    inputs: Annotated[list[Shape], AtFirstFault()] = Field(description="The shape of each input.", examples=[[[3]]])
+    gradients: Annotated[list[Tensor], AtFirstFault()] = Field(
         description="The gradient of each output.",
         examples=[[{"dtype": "float32", "shape": [3], "data": [1, 2, 3]}]],
     )
@@ -173,7 +173,7 @@ class BackpropAnswer(Answer):
 class CompareRequest(Request):
     """What every framework would answer to these shapes."""
 
-    inputs: list[Shape] = Field(description="The shape of each input.", examples=[[[1, 3]]])
+    inputs: Annotated[list[Shape], AtFirstFault()] = Field(description="The shape of each input.", examples=[[[1, 3]]])
     shape: Annotated[tuple[Integer, ...], BeforeValidator(as_list)] | None = Field(
         default=None, description="The target: of the ops that take one, with one input.", examples=[[2, -1]]
     )

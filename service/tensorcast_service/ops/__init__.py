@@ -53,7 +53,7 @@ def lower(op: Op, shapes: tuple[Shape, ...]) -> Plan:
 def align(op: Op, shapes: tuple[Shape, ...]) -> Alignment:
     """Which sizes of a request meet, where they agree or not. Raises Incompatible for what no sizes mend."""
     rule = RULES[type(op)]
-    rank = highest_rank(op, shapes)
+    rank = op.highest_rank(shapes)
     if rule.max_rank is not None and rank > rule.max_rank:
         raise Incompatible(
             "rank-too-large", f"{op.name} takes at most {rule.max_rank} axes, and this request has {rank}."
@@ -61,10 +61,4 @@ def align(op: Op, shapes: tuple[Shape, ...]) -> Alignment:
     return rule.align(op, shapes)
 
 
-def highest_rank(op: Op, shapes: tuple[Shape, ...]) -> int:
-    """The largest rank that the request names, in an input or in the target attribute."""
-    target = getattr(op, op.target) if op.target else None
-    return max(map(len, shapes + ((target,) if target is not None else ())))
-
-
-__all__ = ["RULES", "Rule", "align", "highest_rank", "lower"]
+__all__ = ["RULES", "Rule", "align", "lower"]

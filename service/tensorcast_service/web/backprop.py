@@ -13,8 +13,8 @@ from tensorcast.schema.problems import Problem
 from tensorcast.schema.shapes import format_shape
 from tensorcast.schema.tensors import Array, is_replicated
 
-from ..engine import backprop, gradient_work
-from ..limits import judge_address, judge_work
+from ..engine import backprop, gradient_work, result_elements
+from ..limits import judge_address, judge_result, judge_work
 from ..plan import Plan
 from .broadcast import plan_of
 from .exchange import receive
@@ -41,7 +41,8 @@ async def post_backprop(request: Request) -> Response:
     tensors = [Outgoing(array, array.shape, strided=any(is_replicated(array))) for array in results]
     if exchange.media is Media.JSON:
         return await answer_json(exchange, "gradients", tensors, exchange.message.json_data == "base64")
-    return Streamed("gradients", [stored(tensor) for tensor in tensors], exchange.media_type)
+    bodies = await exchange.run(lambda: [stored(tensor) for tensor in tensors])
+    return Streamed("gradients", bodies, exchange.media_type)
 
 
 def _gradients(message: BackpropRequest) -> tuple[Plan, list[Array]]:
@@ -74,9 +75,10 @@ def _gradients(message: BackpropRequest) -> tuple[Plan, list[Array]]:
             )
         arrays.append(array)
     judge_work(gradient_work(arrays))
+    judge_result(sum(result_elements(placement, array) for placement, array in zip(plan.outputs, arrays, strict=True)))
     for shape in plan.input_shapes:
         judge_address(shape, arrays[0].itemsize)
     for placement in plan.outputs:
         if placement.input_shape != plan.input_shapes[placement.input]:
-            judge_work(prod(placement.input_shape))  # split axes are put together again in memory
+            judge_result(prod(placement.input_shape))  # split axes are put together again in memory
     return plan, arrays

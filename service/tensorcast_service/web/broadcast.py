@@ -14,7 +14,7 @@ from tensorcast.schema.tensors import Array
 from ..alignment import Incompatible
 from ..check import conflict_answer, judge_request
 from ..engine import Window, merge, place
-from ..limits import judge_address, judge_output, judge_plan
+from ..limits import judge_address, judge_output
 from ..ops import lower
 from ..plan import Placement, Plan, Shape
 from .exchange import receive
@@ -40,7 +40,7 @@ async def post_broadcast(request: Request) -> Response:
     tensors = await exchange.run(outputs, message, request.app.state.settings.max_output_bytes)
     if exchange.media is Media.JSON:
         return await answer_json(exchange, "outputs", tensors, message.json_data == "base64")
-    bodies = [stored(tensor) if strided else dense(tensor) for tensor in tensors]
+    bodies = await exchange.run(lambda: [stored(tensor) if strided else dense(tensor) for tensor in tensors])
     return Streamed("outputs", bodies, exchange.media_type)
 
 
@@ -82,14 +82,12 @@ def plan_of(op: Op, shapes: tuple[Shape, ...]) -> Plan:
     """The plan of a request. Raises Problem (incompatible-shapes, with the conflict) where there is none."""
     judge_request(op, shapes)
     try:
-        plan = lower(op, shapes)
+        return lower(op, shapes)
     except Incompatible as incompatible:
         conflict = conflict_answer(op, shapes, incompatible.conflict)
         raise Problem(
             "incompatible-shapes", conflict.message, conflict=conflict.model_dump(exclude_unset=True)
         ) from None
-    judge_plan(plan)
-    return plan
 
 
 def _window(window: list[tuple[int, int]], plan: Plan) -> Window:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import msgpack
 import numpy as np
 from starlette.responses import Response
@@ -18,6 +20,7 @@ from tensorcast.schema.tensors import (
     Array,
     bin_header,
     bin_sizes,
+    compact,
     msgpack_head,
     msgpack_parts,
     tensor_to_json,
@@ -31,6 +34,8 @@ from .exchange import Exchange, encoded
 
 JOIN_BYTES = 64 * 2**10
 """Smaller parts are joined before they are sent; larger ones are sent as they are."""
+SLOW_SECONDS = 0.002
+"""Other requests wait while a part is made on the event loop: for no more than about so long."""
 OFFLOAD_ELEMENTS = 1000
 """A JSON answer of more elements is built on a thread."""
 
@@ -98,11 +103,23 @@ class Streamed(Response):
                 tasks.cancel_scope.cancel()
 
             tasks.start_soon(stop_when_gone)
-            for part in self.parts:
+            async for part in self._made():
                 await send({"type": "http.response.body", "body": part, "more_body": True})
-                await anyio.lowlevel.checkpoint()  # a reader that is fast enough never makes send wait
             await send({"type": "http.response.body", "body": b"", "more_body": False})
             tasks.cancel_scope.cancel()
+
+    async def _made(self) -> AsyncIterator[bytes | memoryview]:
+        """The parts; once one has taken long to make, the next are made on a thread, so that others need not wait."""
+        parts = iter(self.parts)
+        slow = False
+        while True:
+            start = perf_counter()
+            part = await anyio.to_thread.run_sync(next, parts, None) if slow else next(parts, None)
+            if part is None:
+                return
+            slow = perf_counter() - start > SLOW_SECONDS
+            await anyio.lowlevel.checkpoint()  # a reader that is fast enough never makes send wait
+            yield part
 
 
 def joined(*sequences: Iterable[bytes | memoryview]) -> Iterator[bytes | memoryview]:
@@ -126,7 +143,7 @@ def joined(*sequences: Iterable[bytes | memoryview]) -> Iterator[bytes | memoryv
 
 async def answer_json(exchange: Exchange[Any], field: str, tensors: Sequence[Outgoing], as_base64: bool) -> Response:
     """The answer {field: [tensor, ...]} in JSON."""
-    arrays = [tensor.array for tensor in tensors if not tensor.strided]
+    arrays = [compact(tensor.array)[0] if tensor.strided else tensor.array for tensor in tensors]
     elements = sum(array.size for array in arrays)
     judge_json(elements, sum(array.nbytes for array in arrays))
 

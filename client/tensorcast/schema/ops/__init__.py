@@ -62,7 +62,7 @@ def _named(value: Any) -> Any:
     return {"name": value} if isinstance(value, str) else value
 
 
-OpField = Annotated[AnyOp, BeforeValidator(_named)]
+OpField = Annotated[AnyOp, BeforeValidator(_named, json_schema_input_type=AnyOp | str)]
 """An op as a request says it: a map, a bare name, or an op object."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict
@@ -33,6 +33,11 @@ class Op(BaseModel):
         for attribute, value in self.__dict__.items():
             if type(value) is tuple:
                 yield from ((attribute, axis, size) for axis, size in enumerate(value) if type(size) is Symbol)
+
+    def highest_rank(self, shapes: Sequence[Sequence[object]]) -> int:
+        """The largest rank that a request names or makes: of an input, the target attribute, or an output."""
+        target = getattr(self, self.target) if self.target else None
+        return max(map(len, [*shapes, *([target] if target is not None else [])]))
 
     def input_count_problem(self, count: int) -> str | None:
         """What is wrong with so many inputs, in words; None where nothing is."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Literal, Self
 
 from pydantic import Field, model_validator
@@ -50,6 +51,9 @@ class repeat(Op):
                 said = f"of ({' '.join(group)}) all lengths but one must be in axes_lengths"
                 raise _unreadable(said, "axes_lengths")
         return self
+
+    def highest_rank(self, shapes: Sequence[Sequence[object]]) -> int:
+        return super().highest_rank(shapes) + sum(map(len, (group for side in self.sides() for group in side)))
 
     def sides(self) -> tuple[Groups, Groups]:
         """The left and the right side. A new axis of fixed length on the right has that number, primed to be
