@@ -50,7 +50,7 @@ def test_shape_alone_means_numpys_broadcast_to_and_dtype_adds_bytes() -> None:
 
 
 MISTAKES = [
-    (["check", "3,a"], "a shape '3,a': write a shape as 8,1,6,1 or 8x1x6x1"),
+    (["check", "3,a!"], "a shape '3,a!': write a shape as 8,1,6,1 or 8x1x6x1"),
     (["check", "3", "--op", "ngraph.broadcast"], "did you mean ngraph.Broadcast?"),
     (["check", "3", "--op", "ngraph.Broadcast", "--shape", "2,3"], "op/broadcast_axes: is missing"),
     (["check", "3", "--op", "ngraph.Broadcast", "--shape", "2,3", "--axis", "0"], "it has shape, broadcast_axes"),

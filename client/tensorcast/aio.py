@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -10,7 +10,7 @@ import anyio
 import httpx
 
 from . import calls
-from .calls import Attempts, Call, Layout, Progress, Shape, Transfer, Window
+from .calls import Attempts, Call, Layout, Progress, Shape, SymbolicShape, Transfer, Window
 from .client import DEFAULT_URL, translated
 from .errors import DeadlineExceeded, TensorcastError
 from .schema.messages import CheckAnswer, Comparison, OpEntry
@@ -61,13 +61,20 @@ class AsyncClient:
         """Close all connections."""
         await self._http.aclose()
 
-    async def check(self, op: Op | str, *shapes: Shape, dtype: str | None = None, explain: bool = False) -> CheckAnswer:
+    async def check(
+        self,
+        op: Op | str,
+        *shapes: SymbolicShape,
+        dtype: str | None = None,
+        explain: bool = False,
+        assume: Mapping[str, int | str] | None = None,
+    ) -> CheckAnswer:
         """See Client.check."""
-        return await self._send(calls.check(op, shapes, dtype, explain))
+        return await self._send(calls.check(op, shapes, dtype, explain, assume))
 
     async def can_broadcast(self, *shapes: Shape) -> bool:
         """See Client.can_broadcast."""
-        return (await self.check(calls.NUMPY, *shapes)).compatible
+        return (await self.check(calls.NUMPY, *shapes)).compatible is True
 
     async def broadcast_shapes(self, *shapes: Shape) -> tuple[int, ...]:
         """See Client.broadcast_shapes."""

@@ -26,6 +26,7 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 Shape = Sequence[int] | int
 """Sizes; one integer stands for one axis, as in NumPy."""
+SymbolicShape = Sequence[int | str] | int
 Layout = Literal["dense", "strided"]
 Window = Sequence[tuple[int, int]]
 
@@ -110,9 +111,17 @@ class Call(Generic[T]):
 # --- the calls ------------------------------------------------------------------------------------
 
 
-def check(op: Op | str, shapes: Sequence[Shape], dtype: str | None, explain: bool) -> Call[CheckAnswer]:
+def check(
+    op: Op | str,
+    shapes: Sequence[SymbolicShape],
+    dtype: str | None,
+    explain: bool,
+    assume: Mapping[str, int | str] | None,
+) -> Call[CheckAnswer]:
     """Shapes in, shapes or a conflict out."""
-    message: dict[str, Any] = {"op": _op(op), "inputs": [_sizes(shape) for shape in shapes]}
+    message: dict[str, Any] = {"op": _op(op), "inputs": [_dimensions(shape) for shape in shapes]}
+    if assume:
+        message["assume"] = {name: _dimension(known) for name, known in assume.items()}
     if dtype is not None:
         message["dtype"] = dtype
     if explain:
@@ -173,7 +182,7 @@ def broadcast_shape(answer: CheckAnswer) -> tuple[int, ...]:
         )
     if not answer.outputs:
         raise InvalidAnswer("the answer has no output")
-    return tuple(answer.outputs[0].shape)
+    return tuple(map(int, answer.outputs[0].shape))
 
 
 def single(arrays: list[Array]) -> Array:
@@ -193,12 +202,29 @@ def to_shape(shape: Shape) -> Op:
 
 def _sizes(shape: Shape) -> list[int]:
     """Sizes as integers that the wire holds. Raises ValueError for what is none: 2.5, True, "34"."""
+    return list(map(_size, _listed(shape)))
+
+
+def _dimensions(shape: SymbolicShape) -> list[int | str]:
+    """Sizes as integers that the wire holds, and symbols as they are. Raises ValueError for what is neither."""
+    return list(map(_dimension, _listed(shape)))
+
+
+def _dimension(size: int | str) -> int | str:
+    return size if isinstance(size, str) else _size(size)
+
+
+def _listed(shape: SymbolicShape) -> list[Any]:
     if hasattr(shape, "dtype") and getattr(shape, "ndim", 1) != 1:
         raise ValueError("an array stands where a shape belongs: pass its .shape")
-    sizes = [as_int(size) for size in ([shape] if isinstance(shape, int) else as_list(shape))]
-    if any(not -MAX_SIZE <= size <= MAX_SIZE for size in sizes):
+    return [shape] if isinstance(shape, int) else list(as_list(shape))
+
+
+def _size(value: Any) -> int:
+    size = as_int(value)
+    if not -MAX_SIZE <= size <= MAX_SIZE:
         raise ValueError("a size has at most 63 bits")
-    return sizes
+    return size
 
 
 def _op(op: Op | str) -> Any:

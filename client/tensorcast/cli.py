@@ -23,7 +23,7 @@ import click
 from .schema.messages import CheckAnswer, CheckRequest, CompareRequest, Comparison, OpEntry
 from .schema.ops import OPS, Op
 from .schema.problems import Problem
-from .schema.questions import attribute_from_text
+from .schema.questions import assumption_from_text, attribute_from_text
 from .schema.shapes import format_shape, parse_shape
 from .schema.validation import validated
 
@@ -66,23 +66,28 @@ _json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON,
 @click.argument("shapes", nargs=-1, required=True, metavar="SHAPE...")
 @_op_options
 @click.option("--dtype", help="Adds the bytes of each output, such as float32.")
+@click.option("--assume", multiple=True, metavar="NAME=SIZES", help="What is known of a name, such as N=2..; repeats.")
 @_url_option
 @_json_option
 def check(
     shapes: Sequence[str],
     op_name: str | None,
     dtype: str | None,
+    assume: Sequence[str],
     url: str | None,
     as_json: bool,
     **given: Any,
 ) -> None:
     """Do these shapes broadcast, and to what? Write a shape as 8,1,6,1 or 8x1x6x1, a scalar as ().
 
+    A size that is not known is a name (everywhere the same size), a range such as 2.. or 1..8, or ?.
+
     \b
     tensorcast check 8,1,6,1 7,1,5
     tensorcast check 3 --op ngraph.Broadcast --shape 2,3 --broadcast-axes 0
+    tensorcast check N,1 1,M --assume N=2..
 
-    Exits with 1 where they do not broadcast.
+    Exits with 1 where they do not broadcast, whatever the sizes.
     """
     with _problems_in_words():
         question: dict[str, Any] = {
@@ -92,12 +97,14 @@ def check(
         }
         if dtype is not None:
             question["dtype"] = dtype
+        if assume:
+            question["assume"] = dict(_parsed(assumption_from_text, text, "--assume") for text in assume)
         answer = _ask(validated(CheckRequest, question), url)
     if as_json:
         click.echo(json.dumps(answer.model_dump(exclude_unset=True)))
     else:
         click.echo(_colored(answer))
-    sys.exit(0 if answer.compatible else 1)
+    sys.exit(1 if answer.conflict else 0)
 
 
 def _ask(request: CheckRequest, url: str | None) -> CheckAnswer:
@@ -108,13 +115,20 @@ def _ask(request: CheckRequest, url: str | None) -> CheckAnswer:
     from .client import Client
 
     with Client(url) as client:
-        return client.check(request.op, *request.inputs, dtype=request.dtype, explain=request.explain)
+        return client.check(
+            request.op, *request.inputs, dtype=request.dtype, explain=request.explain, assume=request.assume
+        )
 
 
 def _colored(answer: CheckAnswer) -> str:
     from tensorcast_service.check import as_text
 
-    colors = {"compatible": "green", "incompatible": "red", "hint": "cyan", "warning": "yellow"}
+    colors = {
+        "compatible": "green" if answer.compatible else "yellow",
+        "incompatible": "red",
+        "hint": "cyan",
+        "warning": "yellow",
+    }
     lines = []
     for line in as_text(answer).splitlines():
         color = colors.get(line.replace(":", " ").split(" ")[0])
@@ -158,6 +172,8 @@ def broadcast(
         request = validated(
             CheckRequest, {"op": _op_values(op_name, given), "inputs": [array.shape for array in arrays]}
         )
+        for attribute, _, symbol in request.op.symbols():
+            raise click.UsageError(f"--{attribute.replace('_', '-')} holds {symbol}: only check takes such sizes")
         answer = _ask(request, url)
         if answer.conflict is not None:
             click.echo(_colored(answer))
@@ -194,7 +210,7 @@ def _written(
     try:
         filled: list[Array] = []
         for path, output in zip(outputs, answer.outputs, strict=True):
-            dtype, shape = arrays[output.input].dtype, tuple(output.shape)
+            dtype, shape = arrays[output.input].dtype, tuple(map(int, output.shape))
             handle, name = tempfile.mkstemp(suffix=".npy", prefix=f".{path.name}.", dir=path.parent)
             parts.append(Path(name))
             # All of it is claimed now: a disk that fills up later would end a write to mapped memory with a signal.

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 import httpx
 
 from . import calls
-from .calls import Attempts, Call, Layout, Progress, Shape, Transfer, Window
+from .calls import Attempts, Call, Layout, Progress, Shape, SymbolicShape, Transfer, Window
 from .errors import ConnectionFailed, DeadlineExceeded, InvalidAnswer, TensorcastError
 from .schema.messages import CheckAnswer, Comparison, OpEntry
 from .schema.ops import Op
@@ -66,16 +66,24 @@ class Client:
         """Close all connections."""
         self._http.close()
 
-    def check(self, op: Op | str, *shapes: Shape, dtype: str | None = None, explain: bool = False) -> CheckAnswer:
+    def check(
+        self,
+        op: Op | str,
+        *shapes: SymbolicShape,
+        dtype: str | None = None,
+        explain: bool = False,
+        assume: Mapping[str, int | str] | None = None,
+    ) -> CheckAnswer:
         """The shapes that come out, or why none do: never raises on shapes that do not broadcast.
 
-        `dtype` adds `nbytes` to each output, `explain` a `diagram`.
+        `dtype` adds `nbytes` to each output, `explain` a `diagram`. A size may be a name, a range such as "2.."
+        or "?"; `assume` says what is known of a name. `compatible` is then None where the `conditions` decide.
         """
-        return self._send(calls.check(op, shapes, dtype, explain))
+        return self._send(calls.check(op, shapes, dtype, explain, assume))
 
     def can_broadcast(self, *shapes: Shape) -> bool:
         """Whether NumPy broadcasts these shapes against each other."""
-        return self.check(calls.NUMPY, *shapes).compatible
+        return self.check(calls.NUMPY, *shapes).compatible is True
 
     def broadcast_shapes(self, *shapes: Shape) -> tuple[int, ...]:
         """The shape that NumPy broadcasts these shapes to. Raises IncompatibleShapes."""

@@ -1,7 +1,8 @@
 """Alignment: which sizes meet on which output axis, and by which relation. Settled, it becomes a plan.
 
 A framework's rule says how axes find each other, from ranks and attributes alone; whether the sizes
-that meet agree is one of three relations, written once, here.
+that meet agree is one of four relations, written once: here of integers, in symbolic.py of symbols,
+which stand in a shape where an integer would. A rule compares sizes only where `is_known` says it can.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ class Conflict:
     message: str
     axis: int | None = None
     inputs: tuple[int | None, ...] = ()
-    sizes: tuple[int, ...] = ()
+    sizes: tuple[int | str, ...] = ()
 
 
 class Incompatible(Exception):
@@ -85,7 +86,7 @@ class Alignment:
 
 def settle(alignment: Alignment) -> Plan:
     """The plan of an alignment whose sizes agree; raises Incompatible (size-mismatch, lowest axis)."""
-    sizes = [_meet(alignment, number, axis) for number, axis in enumerate(alignment.axes)]
+    sizes = [meet(alignment, number, axis) for number, axis in enumerate(alignment.axes)]
     whole = tuple(sizes)
     return Plan(
         alignment.input_shapes,
@@ -102,8 +103,8 @@ def settle(alignment: Alignment) -> Plan:
     )
 
 
-def _meet(alignment: Alignment, number: int, axis: Axis) -> int:
-    """The size of one output axis."""
+def meet(alignment: Alignment, number: int, axis: Axis) -> int:
+    """The size of output axis `number`, at which integers meet; raises Incompatible (size-mismatch)."""
     terms = axis.terms
     if len(terms) < 2:
         return terms[0].size if terms else 1
@@ -124,14 +125,21 @@ def _meet(alignment: Alignment, number: int, axis: Axis) -> int:
             size = clash[0].size if clash else 1
             clash = clash if len(clash) > 1 else []
     if clash:
-        raise Incompatible(
-            "size-mismatch",
-            _mismatch(alignment, number, axis.relation, clash),
-            axis=number,
-            inputs=tuple(term.input for term in clash),
-            sizes=tuple(term.size for term in clash),
-        )
+        raise mismatch(alignment, number, axis.relation, clash)
     return size
+
+
+def is_known(*sizes: int) -> bool:
+    """Whether all these are integers, and none is a symbol."""
+    return all(type(size) is int for size in sizes)
+
+
+def known_axes(alignment: Alignment) -> Alignment:
+    """The same, with nothing on the axes where a symbol meets: what can be settled at once."""
+    axes = (
+        axis if is_known(*(term.size for term in axis.terms)) else replace(axis, terms=()) for axis in alignment.axes
+    )
+    return replace(alignment, axes=tuple(axes))
 
 
 def _first_of_each_size(terms: Sequence[Term]) -> Iterator[Term]:
@@ -142,7 +150,11 @@ def _first_of_each_size(terms: Sequence[Term]) -> Iterator[Term]:
             yield term
 
 
-def _mismatch(alignment: Alignment, number: int, relation: Relation, clash: Sequence[Term]) -> str:
+def mismatch(
+    alignment: Alignment, number: int, relation: Relation, clash: Sequence[Term], because: str = ""
+) -> Incompatible:
+    """The conflict of these terms on output axis `number`; `because` is what else must be known to see it."""
+
     def owner(term: Term) -> str:
         if term.input is None:
             return f"the target {format_shape(alignment.target or ())}"
@@ -152,7 +164,13 @@ def _mismatch(alignment: Alignment, number: int, relation: Relation, clash: Sequ
     sizes = ", ".join(f"{owner(term)} has size {term.size}" for term in shown[:-1])
     more = f" (and {len(clash) - len(shown)} more sizes)" if len(clash) > len(shown) else ""
     last = f"{owner(shown[-1])} has size {shown[-1].size}"
-    return f"On output axis {number}, {sizes} but {last}{more}: {relation.value}."
+    return Incompatible(
+        "size-mismatch",
+        f"On output axis {number}, {sizes} but {last}{more}{because}: {relation.value}.",
+        axis=number,
+        inputs=tuple(term.input for term in clash),
+        sizes=tuple(term.size for term in clash),
+    )
 
 
 def meet_right(shapes: tuple[Shape, ...], target: Shape | None = None) -> Alignment:
@@ -235,7 +253,7 @@ def check_rank(shape: Shape, target: Shape, framework: str) -> None:
 def check_sizes(target: Shape, attribute: str, framework: str) -> None:
     """Raises Incompatible (invalid-dimension) where an attribute holds a negative size."""
     for axis, size in enumerate(target):
-        if isinstance(size, int) and size < 0:
+        if type(size) is int and size < 0:
             raise Incompatible(
                 "invalid-dimension",
                 f"{attribute} {format_shape(target)} has {size} on axis {axis}: "

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from math import prod
 
 from tensorcast.schema.dtypes import UnknownDtype, dtype_named
-from tensorcast.schema.messages import CheckAnswer, CheckRequest, ConflictAnswer, OutputShape, Warned
+from tensorcast.schema.messages import CheckAnswer, CheckRequest, Condition, ConflictAnswer, OutputShape, Warned
 from tensorcast.schema.ops import Op
 from tensorcast.schema.problems import Problem
 from tensorcast.schema.shapes import format_shape
 
 from .alignment import Alignment, Conflict, Incompatible
 from .diagram import draw
-from .hints import hints
+from .hints import Lower, hints
 from .limits import MAX_RANK, exact, judge_ranks
 from .ops import RULES, lower
-from .ops.rule import Outcome
 from .plan import Placement, Plan, Shape
+from .symbolic import SymbolicPlacement, SymbolicPlan, is_symbolic, judge_assumed
+from .symbolic import lower as lower_symbolic
 
 _NAMED_INPUTS = 20
 """Inputs of a conflict that an answer lists."""
+_JOINED_CONDITIONS = 20
+"""Conditions that an answer in text lists."""
 
 
 def check(request: CheckRequest) -> CheckAnswer:
@@ -27,16 +32,27 @@ def check(request: CheckRequest) -> CheckAnswer:
     op, shapes = request.op, tuple(request.inputs)
     itemsize = _itemsize(request.dtype)
     judge_request(op, shapes)
-    outcome = _outcome(op, shapes)
+    if request.assume:
+        judge_assumed(op, shapes, request.assume)
+    symbolic = is_symbolic(op, shapes)
+    lower_here: Lower = partial(lower_symbolic, assume=request.assume or {}) if symbolic else lower
+    outcome = _outcome(lower_here, op, shapes)
     warnings = _warnings(op, shapes, outcome)
-    if isinstance(outcome, Plan):
+    if not isinstance(outcome, SymbolicPlan) and not symbolic:  # what releases do is known of integers alone
+        differs = RULES[type(op)].release_differs(op, shapes, outcome)
+        warnings += [Warned(code="release-differs", message=differs)] if differs else []
+    if isinstance(outcome, Conflict):
+        conflict = conflict_answer(op, shapes, outcome, lower_here)
+        answer = CheckAnswer(compatible=False, conflict=conflict, warnings=warnings)
+    else:
         answer = CheckAnswer(
             compatible=True,
             outputs=[_output(placement, itemsize, shapes) for placement in outcome.outputs],
             warnings=warnings,
         )
-    else:
-        answer = CheckAnswer(compatible=False, conflict=conflict_answer(op, shapes, outcome), warnings=warnings)
+    if isinstance(outcome, SymbolicPlan):
+        answer.conditions = list(outcome.conditions)
+        answer.compatible = None if outcome.conditions else True
     name_dims = RULES[type(op)].output_dims
     if name_dims is not None:
         for output, dims in zip(answer.outputs, name_dims(op), strict=False):
@@ -51,12 +67,23 @@ def as_text(answer: CheckAnswer) -> str:
     lines = [answer.diagram, ""] if answer.diagram else []
     if answer.conflict is None:
         shapes = dict.fromkeys(format_shape(output.shape) for output in answer.outputs)
-        lines.append(f"compatible: {', '.join(shapes)}" if shapes else "compatible")
+        said = "compatible" if answer.compatible else f"compatible if {_joined(answer.conditions)}"
+        lines.append(f"{said}: {', '.join(shapes)}" if shapes else said)
     else:
         lines.append(f"incompatible ({answer.conflict.code}): {answer.conflict.message}")
         lines += [f"hint: {hint}" for hint in answer.conflict.hints]
     lines += [f"warning ({warning.code}): {warning.message}" for warning in answer.warnings]
     return "\n".join(lines)
+
+
+def _joined(conditions: Sequence[Condition]) -> str:
+    """All of them in one sentence, the alternatives in parentheses where several are joined."""
+    texts = [condition.text for condition in conditions[:_JOINED_CONDITIONS]]
+    if len(conditions) > 1:
+        texts = [f"({text})" if " or " in text else text for text in texts]
+    if len(conditions) > len(texts):
+        texts.append(f"{len(conditions) - len(texts)} more conditions")
+    return " and ".join(texts)
 
 
 def judge_request(op: Op, shapes: tuple[Shape, ...]) -> None:
@@ -66,7 +93,7 @@ def judge_request(op: Op, shapes: tuple[Shape, ...]) -> None:
     judge_ranks(op, shapes)
 
 
-def conflict_answer(op: Op, shapes: tuple[Shape, ...], conflict: Conflict) -> ConflictAnswer:
+def conflict_answer(op: Op, shapes: tuple[Shape, ...], conflict: Conflict, lower: Lower = lower) -> ConflictAnswer:
     """A conflict as it is sent, with hints."""
     return ConflictAnswer(
         code=conflict.code,
@@ -74,11 +101,11 @@ def conflict_answer(op: Op, shapes: tuple[Shape, ...], conflict: Conflict) -> Co
         axis=conflict.axis,
         inputs=list(conflict.inputs[:_NAMED_INPUTS]),
         sizes=list(conflict.sizes[:_NAMED_INPUTS]),
-        hints=hints(op, shapes),
+        hints=hints(op, shapes, lower),
     )
 
 
-def _outcome(op: Op, shapes: tuple[Shape, ...]) -> Outcome:
+def _outcome(lower: Lower, op: Op, shapes: tuple[Shape, ...]) -> Plan | SymbolicPlan | Conflict:
     try:
         return lower(op, shapes)
     except Incompatible as incompatible:
@@ -99,25 +126,36 @@ def _itemsize(dtype: str | None) -> int | None:
         raise Problem("invalid-request", f"dtype: {error}", pointer="/dtype") from None
 
 
-def _output(placement: Placement, itemsize: int | None, shapes: tuple[Shape, ...]) -> OutputShape:
-    elements = prod(placement.output_shape)
+def _output(placement: Placement | SymbolicPlacement, itemsize: int | None, shapes: tuple[Shape, ...]) -> OutputShape:
+    if isinstance(placement, Placement):
+        elements: int | None = prod(placement.output_shape)
+    else:
+        elements = _product(placement.shape)
     output = OutputShape(
         shape=list(placement.shape),
         input=placement.input,
         axes=list(placement.output_axes),
         broadcast_axes=list(placement.broadcast_axes),
-        elements=exact(elements),
+        elements=None if elements is None else exact(elements),
     )
     if placement.merges is not None or placement.input_shape != shapes[placement.input]:
         output.factors = list(placement.output_shape)
+    if isinstance(placement, SymbolicPlacement):
+        output.maybe_broadcast_axes = list(placement.maybe_broadcast_axes)
     if itemsize is not None:
-        output.nbytes = exact(elements * itemsize)
+        output.nbytes = None if elements is None else exact(elements * itemsize)
     return output
 
 
-def _warnings(op: Op, shapes: tuple[Shape, ...], outcome: Outcome) -> list[Warned]:
+def _product(shape: Sequence[int | str]) -> int | None:
+    """Virtual elements; None where the sizes leave it open."""
+    known = [size for size in shape if isinstance(size, int)]
+    return prod(known) if len(known) == len(shape) or 0 in known else None
+
+
+def _warnings(op: Op, shapes: tuple[Shape, ...], outcome: Plan | SymbolicPlan | Conflict) -> list[Warned]:
     warnings = []
-    if isinstance(outcome, Plan) and len(outcome.outputs) > 1 and RULES[type(op)].output_dims is None:
+    if not isinstance(outcome, Conflict) and len(outcome.outputs) > 1 and RULES[type(op)].output_dims is None:
         stretching = [
             placement
             for placement in outcome.outputs
@@ -143,6 +181,4 @@ def _warnings(op: Op, shapes: tuple[Shape, ...], outcome: Outcome) -> list[Warne
                     f"{high} of shape {format_shape(shapes[high])}. Write them out where that is not meant.",
                 )
             )
-    if differs := RULES[type(op)].release_differs(op, shapes, outcome):
-        warnings.append(Warned(code="release-differs", message=differs))
     return warnings

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from tensorcast.schema.ops import Op
 
-from .alignment import Alignment
-from .ops.rule import Outcome
+from .alignment import Alignment, Conflict
 from .plan import Plan, Shape
+from .symbolic import SymbolicPlacement, SymbolicPlan
 
 MAX_INPUTS = 8
 """Inputs that are drawn; a drawing of more says how many are left out."""
 
-_LEGEND = {"*": "* stretched", "+": "+ new axis", "^": "^ conflict"}
+_LEGEND = {"*": "* stretched", "~": "~ stretched for some sizes", "+": "+ new axis", "^": "^ conflict"}
 
 
-def draw(op: Op, shapes: tuple[Shape, ...], alignment: Alignment | None, outcome: Outcome) -> str:
+def draw(
+    op: Op, shapes: tuple[Shape, ...], alignment: Alignment | None, outcome: Plan | SymbolicPlan | Conflict
+) -> str:
     """Plain text: a line for each input, the target and each output, a column for each axis.
 
     `alignment` is None where the rule found none; then the shapes stand as they are, aligned right.
     """
     target = getattr(op, op.target) if op.target else None
-    plan = outcome if isinstance(outcome, Plan) else None
+    plan = None if isinstance(outcome, Conflict) else outcome
     rows = [
         (f"input {number}", _input_cells(alignment, plan, number) if alignment else _plain(shape))
         for number, shape in enumerate(shapes[:MAX_INPUTS])
@@ -29,7 +31,7 @@ def draw(op: Op, shapes: tuple[Shape, ...], alignment: Alignment | None, outcome
         rows.append(("target", _plain(target)))
     ruled = len(rows)
     if plan is not None:
-        outputs = [placement.shape for placement in plan.outputs[:MAX_INPUTS]]
+        outputs: list[tuple[object, ...]] = [placement.shape for placement in plan.outputs[:MAX_INPUTS]]
         alike = len(set(outputs)) == 1
         name = "output" if len(outputs) == 1 else "outputs"
         rows += [
@@ -39,8 +41,8 @@ def draw(op: Op, shapes: tuple[Shape, ...], alignment: Alignment | None, outcome
     rank = max(len(cells) for _, cells in rows)
     if rank == 0:
         rows = [(name, ["() "]) for name, _ in rows]
-    if plan is None and outcome.axis is not None:  # type: ignore[union-attr]
-        rows.append(("", ["^ " if axis == outcome.axis else "" for axis in range(rank)]))  # type: ignore[union-attr]
+    if isinstance(outcome, Conflict) and outcome.axis is not None:
+        rows.append(("", ["^ " if axis == outcome.axis else "" for axis in range(rank)]))
     axes = [f"{axis} " for axis in range(rank)] or ["  "]
     lines = _lay_out([("axis", axes), *rows], ruled + 1 if plan and plan.outputs else None)
     if len(shapes) > MAX_INPUTS:
@@ -50,11 +52,11 @@ def draw(op: Op, shapes: tuple[Shape, ...], alignment: Alignment | None, outcome
     return "\n".join([*lines, legend] if legend else lines)
 
 
-def _plain(shape: Shape) -> list[str]:
+def _plain(shape: tuple[object, ...]) -> list[str]:
     return [f"{size} " for size in shape]
 
 
-def _input_cells(alignment: Alignment, plan: Plan | None, number: int) -> list[str]:
+def _input_cells(alignment: Alignment, plan: Plan | SymbolicPlan | None, number: int) -> list[str]:
     """An input's sizes, each in the column of its output axis, with a mark."""
     own = next((output for output in alignment.outputs if output.input == number), None)
     cells = []
@@ -66,11 +68,17 @@ def _input_cells(alignment: Alignment, plan: Plan | None, number: int) -> list[s
         if term is None:
             cells.append("+ " if own else "")
         else:
-            reached = term.size
-            if plan and own:
-                reached = next(placed for placed in plan.outputs if placed.input == number).output_shape[column]
-            cells.append(f"{term.size}{' ' if reached == term.size else '*'}")
+            cells.append(f"{term.size}{_mark(plan, number, column) if own else ' '}")
     return cells
+
+
+def _mark(plan: Plan | SymbolicPlan | None, number: int, column: int) -> str:
+    for placed in plan.outputs if plan else ():
+        if placed.input == number and column in placed.broadcast_axes:
+            return "*"
+        if isinstance(placed, SymbolicPlacement) and placed.input == number and column in placed.maybe_broadcast_axes:
+            return "~"
+    return " "
 
 
 def _lay_out(rows: list[tuple[str, list[str]]], rule_before: int | None) -> list[str]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import combinations
 
+from tensorcast.schema.dimensions import Symbol
 from tensorcast.schema.ops import Op, mindspore, ngraph, numpy, openvino
 from tensorcast.schema.shapes import format_shape
 
 from .alignment import Incompatible
 from .ops import lower
-from .plan import Shape
+from .plan import Plan, Shape
+from .symbolic import SymbolicPlan
 
 MAX_HINTS = 3
 MAX_RANK = 8
@@ -18,13 +20,17 @@ MAX_INPUTS = 8
 """Beyond these no hint is searched for: what would be found is not what was meant."""
 
 
-def hints(op: Op, shapes: tuple[Shape, ...]) -> list[str]:
+Lower = Callable[[Op, tuple[Shape, ...]], Plan | SymbolicPlan]
+"""From a request to its plan; raises Incompatible."""
+
+
+def hints(op: Op, shapes: tuple[Shape, ...], lower: Lower = lower) -> list[str]:
     """Up to MAX_HINTS changes of the request under which it broadcasts, the likeliest first."""
     target = getattr(op, op.target) if op.target else None
     if len(shapes) > MAX_INPUTS or max(map(len, (*shapes, target or ()))) > MAX_RANK:
         return []
     found: list[str] = []
-    for hint in _candidates(op, shapes, target):
+    for hint in _candidates(op, shapes, target, lower):
         if hint not in found:
             found.append(hint)
         if len(found) == MAX_HINTS:
@@ -32,29 +38,29 @@ def hints(op: Op, shapes: tuple[Shape, ...]) -> list[str]:
     return found
 
 
-def _candidates(op: Op, shapes: tuple[Shape, ...], target: Shape | None) -> Iterator[str]:
-    yield from _swapped(op, shapes, target)
-    yield from _reshaped(op, shapes)
+def _candidates(op: Op, shapes: tuple[Shape, ...], target: Shape | None, lower: Lower) -> Iterator[str]:
+    yield from _swapped(op, shapes, target, lower)
+    yield from _reshaped(op, shapes, lower)
     if target is not None and len(shapes) == 1:
-        yield from _other_target(op, shapes, target)
-        yield from _other_op(op, shapes[0], target)
+        yield from _other_target(op, shapes, target, lower)
+        yield from _other_op(op, shapes[0], target, lower)
     elif len(shapes) == 2 and isinstance(op, ngraph.BroadcastLike):
-        yield from _other_axes(op, shapes)
+        yield from _other_axes(op, shapes, lower)
 
 
-def _fits(op: Op, shapes: tuple[Shape, ...]) -> bool:
+def _fits(op: Op, shapes: tuple[Shape, ...], lower: Lower) -> bool:
     try:
-        lower(op, shapes)
+        plan = lower(op, shapes)
     except Incompatible:
         return False
-    return True
+    return isinstance(plan, Plan) or not plan.conditions
 
 
 def _with(shapes: tuple[Shape, ...], number: int, shape: Shape) -> tuple[Shape, ...]:
     return (*shapes[:number], shape, *shapes[number + 1 :])
 
 
-def _swapped(op: Op, shapes: tuple[Shape, ...], target: Shape | None) -> Iterator[str]:
+def _swapped(op: Op, shapes: tuple[Shape, ...], target: Shape | None, lower: Lower) -> Iterator[str]:
     """Two axes of one input that stand the other way round in another input, or in the target."""
     for number, shape in enumerate(shapes):
         partners = [
@@ -67,30 +73,30 @@ def _swapped(op: Op, shapes: tuple[Shape, ...], target: Shape | None) -> Iterato
                 continue
             swapped = list(shape)
             swapped[one], swapped[other] = shape[other], shape[one]
-            if _fits(op, _with(shapes, number, tuple(swapped))):
+            if _fits(op, _with(shapes, number, tuple(swapped)), lower):
                 yield f"swap axes {one} and {other} of input {number}: {format_shape(swapped)} fits"
                 return
 
 
-def _reshaped(op: Op, shapes: tuple[Shape, ...]) -> Iterator[str]:
+def _reshaped(op: Op, shapes: tuple[Shape, ...], lower: Lower) -> Iterator[str]:
     """One input with size-1 axes after its own, or without its leading ones."""
     ranks = [len(shape) for shape in shapes]
     room = max([*ranks, len(getattr(op, op.target) or ()) if op.target else 0])
     for number, shape in sorted(enumerate(shapes), key=lambda pair: len(pair[1])):
         for extra in range(1, room - len(shape) + 1):
             wider = shape + (1,) * extra
-            if shape and _fits(op, _with(shapes, number, wider)):
+            if shape and _fits(op, _with(shapes, number, wider), lower):
                 index = ", ".join([":"] * len(shape) + ["None"] * extra)
                 yield f"reshape input {number} to {format_shape(wider)}, x[{index}]: it then fits"
         narrower = shape
         while narrower[:1] == (1,):
             narrower = narrower[1:]
-            if _fits(op, _with(shapes, number, narrower)):
+            if _fits(op, _with(shapes, number, narrower), lower):
                 yield f"drop the leading axes of size 1 of input {number}: {format_shape(narrower)} fits"
                 break
 
 
-def _other_target(op: Op, shapes: tuple[Shape, ...], target: Shape) -> Iterator[str]:
+def _other_target(op: Op, shapes: tuple[Shape, ...], target: Shape, lower: Lower) -> Iterator[str]:
     """A -1 that this framework refuses, written out."""
     (shape,) = shapes
     new = len(target) - len(shape)
@@ -98,13 +104,15 @@ def _other_target(op: Op, shapes: tuple[Shape, ...], target: Shape) -> Iterator[
         return
     spelled = tuple(shape[axis - new] if size == -1 and axis >= new else size for axis, size in enumerate(target))
     changed = op.model_copy(update={str(op.target): spelled})
-    if spelled != target and _fits(changed, shapes):
+    if any(isinstance(size, Symbol) and size.name is None for size in spelled):
+        return  # what is not known can't be written out
+    if spelled != target and _fits(changed, shapes, lower):
         yield f"write {op.target}={format_shape(spelled)}: {op.name} reads -1 as no size"
-    if not isinstance(op, mindspore.broadcast_to) and _fits(mindspore.broadcast_to(shape=target), shapes):
+    if not isinstance(op, mindspore.broadcast_to) and _fits(mindspore.broadcast_to(shape=target), shapes, lower):
         yield f"mindspore.broadcast_to takes this target: there -1 keeps the input's size, {format_shape(spelled)}"
 
 
-def _other_op(op: Op, shape: Shape, target: Shape) -> Iterator[str]:
+def _other_op(op: Op, shape: Shape, target: Shape, lower: Lower) -> Iterator[str]:
     """Another framework's op that takes the same input to the same target."""
     others: list[tuple[Op, str]] = [
         (numpy.broadcast_to(shape=target), f"numpy.broadcast_to with shape={format_shape(target)}"),
@@ -130,13 +138,13 @@ def _other_op(op: Op, shape: Shape, target: Shape) -> Iterator[str]:
     for other, words in others:
         if type(other) is type(op):
             words = words.removeprefix(f"{op.name} ")
-        if _fits(other, (shape,)):
+        if _fits(other, (shape,), lower):
             reached = lower(other, (shape,)).outputs[0].shape
             yield f"{words} fits: the output is {format_shape(reached)}"
 
 
-def _other_axes(op: ngraph.BroadcastLike, shapes: tuple[Shape, ...]) -> Iterator[str]:
+def _other_axes(op: ngraph.BroadcastLike, shapes: tuple[Shape, ...], lower: Lower) -> Iterator[str]:
     arg, like = shapes
     for lacking in combinations(range(len(like)), max(len(like) - len(arg), 0)):
-        if lacking and _fits(ngraph.BroadcastLike(initial_broadcast_axes=lacking), shapes):
+        if lacking and _fits(ngraph.BroadcastLike(initial_broadcast_axes=lacking), shapes, lower):
             yield f"initial_broadcast_axes={list(lacking)} fits"

@@ -17,6 +17,10 @@ MAX_RANK = 64
 """NumPy's own: an array of more axes can't be made."""
 MAX_AXES = 100_000
 """Inputs times output rank (4 at the least) of one request: what an answer lists; some 0.5 s of work."""
+MAX_SYMBOLIC_AXES = 100_000
+"""Axes of all inputs together, where sizes are symbolic: some two seconds of work."""
+MAX_CONDITIONS = 1000
+"""Conditions that symbolic sizes are weighed by: about a second of work."""
 MAX_WORK_ELEMENTS = 2**28
 """Elements that one backprop may sum: about a second of one core."""
 MAX_RESULT_ELEMENTS = 2**26
@@ -42,6 +46,28 @@ def judge_ranks(op: Op, shapes: tuple[Shape, ...]) -> None:
             f"{len(shapes)} inputs of up to {rank} axes make {axes} axes; this service takes up to {MAX_AXES}: "
             "send fewer inputs at once",
             limit=MAX_AXES,
+        )
+
+
+def judge_symbolic_axes(count: int) -> None:
+    """Raises Problem (work-too-large) for too many axes of inputs in a request with symbols."""
+    if count > MAX_SYMBOLIC_AXES:
+        raise Problem(
+            "work-too-large",
+            f"the inputs have {count} axes; where sizes are not known this service takes up to {MAX_SYMBOLIC_AXES}: "
+            "send inputs of equal shape once",
+            limit=MAX_SYMBOLIC_AXES,
+        )
+
+
+def judge_conditions(count: int) -> None:
+    """Raises Problem (work-too-large) for too many conditions on symbolic sizes."""
+    if count > MAX_CONDITIONS:
+        raise Problem(
+            "work-too-large",
+            f"the sizes that are not known and meet put {count} conditions or more on each other; this service weighs "
+            f"up to {MAX_CONDITIONS}: give one name to sizes that are equal",
+            limit=MAX_CONDITIONS,
         )
 
 

@@ -6,7 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool
 
-from .ops import OpField, numpy
+from .dimensions import Dimension, DimensionShape
+from .ops import IntegerOpField, OpField, numpy
 from .shapes import AtFirstFault, Integer, Shape, as_list
 from .tensors import Tensor
 
@@ -32,8 +33,13 @@ class CheckRequest(Request):
     op: OpField = Field(
         default=numpy.broadcast_arrays(), description="The op, or its name where it needs no attribute."
     )
-    inputs: Annotated[list[Shape], AtFirstFault()] = Field(
-        description="The shape of each input.", examples=[[[8, 1, 6, 1], [7, 1, 5]]]
+    inputs: Annotated[list[DimensionShape], AtFirstFault()] = Field(
+        description='The shape of each input. A size that is not known is a name ("N": everywhere the same size), '
+        'a range ("1..8", "2..") or "?"; so also in an attribute that is a shape.',
+        examples=[[[8, 1, 6, 1], [7, 1, 5]]],
+    )
+    assume: dict[str, Dimension] | None = Field(
+        default=None, description="What is known of a name: a range, or a size.", examples=[{"N": "2.."}]
     )
     dtype: str | None = Field(default=None, description="Adds `nbytes` to each output.", examples=["float32"])
     explain: StrictBool = Field(
@@ -44,14 +50,19 @@ class CheckRequest(Request):
 class OutputShape(Answer):
     """One output: its shape, and how its input reaches it."""
 
-    shape: list[int]
+    shape: list[int | str] = Field(description="Sizes; a name, a range or ? where that is all there is to say.")
     input: int = Field(description="Which input this output reads.")
-    factors: list[int] | None = Field(
+    factors: list[int | str] | None = Field(
         default=None, description="Where the op splits or merges axes: the shape that axes and broadcast_axes refer to."
     )
     axes: list[int] = Field(description="`axes[d]` is the output axis that input axis `d` feeds.")
     broadcast_axes: list[int] = Field(description="Output axes along which the input is replicated.")
-    elements: int | str = Field(description="The product of shape; a decimal string beyond 2^63-1.")
+    maybe_broadcast_axes: list[int] = Field(
+        default_factory=list, description="Those along which it is for some sizes only."
+    )
+    elements: int | str | None = Field(
+        description="The product of shape; a decimal string beyond 2^63-1, null where it is not known."
+    )
     dims: list[str] | None = Field(default=None, description="The names of the dimensions, where the op names them.")
     nbytes: int | str | None = Field(default=None, description="Bytes when dense, where the request has a dtype.")
 
@@ -63,7 +74,7 @@ class ConflictAnswer(Answer):
     message: str
     axis: int | None = Field(default=None, description="The lowest conflicting output axis.")
     inputs: list[int | None] = []
-    sizes: list[int] = []
+    sizes: list[int | str] = []
     hints: list[str] = []
 
 
@@ -74,11 +85,42 @@ class Warned(Answer):
     message: str
 
 
+class DimensionPlace(Answer):
+    """Where a size without a name stands: on an axis of an input or of an attribute."""
+
+    input: int | None = None
+    attribute: str | None = None
+    axis: int
+
+
+Known = int | str | DimensionPlace
+"""A side of an equation: a size, a name, or the place of a size that has neither."""
+
+
+class Equation(Answer):
+    """Two sizes that are equal."""
+
+    equal: tuple[Known, Known] | None = None
+
+
+class Condition(Answer):
+    """What must hold: any one of these."""
+
+    any: list[Equation]
+    text: str
+
+
 class CheckAnswer(Answer):
     """The answer of `check`: `outputs` where the shapes broadcast, `conflict` where they do not."""
 
-    compatible: bool
+    compatible: bool | None = Field(
+        description="true: for all sizes that the symbols may have; false: for none; null: for some."
+    )
     outputs: list[OutputShape] = []
+    conditions: list[Condition] = Field(
+        default_factory=list,
+        description="Where shapes are symbolic: the sizes broadcast exactly where all of these hold.",
+    )
     conflict: ConflictAnswer | None = None
     warnings: list[Warned] = []
     diagram: str | None = None
@@ -87,7 +129,7 @@ class CheckAnswer(Answer):
 class BroadcastRequest(Request):
     """Tensors in, broadcast tensors out."""
 
-    op: OpField = Field(
+    op: IntegerOpField = Field(
         default=numpy.broadcast_arrays(), description="The op, or its name where it needs no attribute."
     )
     inputs: Annotated[list[Tensor], AtFirstFault()] = Field(
@@ -111,7 +153,7 @@ class BroadcastAnswer(Answer):
 class BackpropRequest(Request):
     """Gradients of the outputs in, gradients of the inputs out."""
 
-    op: OpField = Field(
+    op: IntegerOpField = Field(
         default=numpy.broadcast_arrays(), description="The op, or its name where it needs no attribute."
     )
     inputs: Annotated[list[Shape], AtFirstFault()] = Field(description="The shape of each input.", examples=[[[3]]])

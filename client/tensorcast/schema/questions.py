@@ -38,6 +38,15 @@ def attribute_from_text(op: type[Op], name: str, text: str) -> Any:
         raise ValueError('must be JSON, such as [["x", "y"], ["y"]] or {"c": 3}') from None
 
 
+def assumption_from_text(text: str) -> tuple[str, int | str]:
+    """A name and what is known of it, written as ``N=2..``. Raises ValueError, with what would be right."""
+    name, _, known = (part.strip() for part in text.partition("="))
+    sizes = parse_shape(known)
+    if not name or len(sizes) != 1:
+        raise ValueError("write a name and its sizes, such as N=2.., N=1..8 or N=3")
+    return name, sizes[0]
+
+
 def _schemas(op: type[Op], name: str) -> list[dict[str, Any]]:
     """The JSON Schema of an attribute, and its variants."""
     schema = op.model_json_schema()["properties"][name]
@@ -45,4 +54,6 @@ def _schemas(op: type[Op], name: str) -> list[dict[str, Any]]:
 
 
 def _holds_integers(schema: dict[str, Any]) -> bool:
-    return bool(schema.get("items", {}).get("type") == "integer")
+    """Whether a list's items are integers, or integers and symbols."""
+    items = schema.get("items", {})
+    return any(variant.get("type") == "integer" for variant in [items, *items.get("anyOf", [])])

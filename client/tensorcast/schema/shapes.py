@@ -74,10 +74,11 @@ MAX_TEXT = 2000
 """Characters of a shape as text: 64 sizes of 20 digits, with room."""
 _SEPARATOR = re.compile(r"\s*,\s*|(?<=[0-9])\s*x\s*(?=-?[0-9])")
 _INTEGER = re.compile(r"-?[0-9]{1,19}")
+_SYMBOL = re.compile(r"\?|[A-Za-z_][A-Za-z0-9_]*|[0-9]+\.\.[0-9]*")
 
 
-def parse_shape(text: str) -> list[int]:
-    """The sizes written as ``8,1,6,1``, ``8x1x6x1``, ``(8,1,6,1)`` or ``[8,1,6,1]``.
+def parse_shape(text: str) -> list[int | str]:
+    """The sizes written as ``8,1,6,1``, ``8x1x6x1``, ``(8,1,6,1)`` or ``[8,1,6,1]``; symbols, as in ``8,N,?,2..4``.
 
     The empty string, ``()`` and ``[]`` are a scalar. Raises ValueError, with what would be right.
     """
@@ -89,9 +90,9 @@ def parse_shape(text: str) -> list[int]:
     if not body:
         return []
     parts = _SEPARATOR.split(body.removesuffix(",").strip())
-    if not all(_INTEGER.fullmatch(part) for part in parts):
-        raise ValueError("write a shape as 8,1,6,1 or 8x1x6x1, and a scalar as ()")
-    return [int(part) for part in parts]
+    if not all(_INTEGER.fullmatch(part) or _SYMBOL.fullmatch(part) for part in parts):
+        raise ValueError("write a shape as 8,1,6,1 or 8x1x6x1, a scalar as (), and sizes not known as N,?,2..8")
+    return [int(part) if _INTEGER.fullmatch(part) else part for part in parts]
 
 
 def brief(values: Sequence[object]) -> str:

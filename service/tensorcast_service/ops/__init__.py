@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tensorcast.schema.ops import Op
 
-from ..alignment import Incompatible, settle
+from ..alignment import Alignment, Incompatible, settle
 from ..plan import Plan, Shape
 from . import (
     einops,
@@ -47,13 +47,18 @@ def lower(op: Op, shapes: tuple[Shape, ...]) -> Plan:
 
     Raises Incompatible, with the contract's code, for what the framework raises on.
     """
+    return settle(align(op, shapes))
+
+
+def align(op: Op, shapes: tuple[Shape, ...]) -> Alignment:
+    """Which sizes of a request meet, where they agree or not. Raises Incompatible for what no sizes mend."""
     rule = RULES[type(op)]
     rank = op.highest_rank(shapes)
     if rule.max_rank is not None and rank > rule.max_rank:
         raise Incompatible(
             "rank-too-large", f"{op.name} takes at most {rule.max_rank} axes, and this request has {rank}."
         )
-    return settle(rule.align(op, shapes))
+    return rule.align(op, shapes)
 
 
-__all__ = ["RULES", "Rule", "lower"]
+__all__ = ["RULES", "Rule", "align", "lower"]

@@ -6,9 +6,10 @@ from math import prod
 
 from tensorcast.schema.ops import Op, einops
 from tensorcast.schema.ops.einops import ELLIPSIS, MERGED_ELLIPSIS, Groups, is_fixed, length_of
+from tensorcast.schema.problems import Problem
 from tensorcast.schema.shapes import format_shape
 
-from ..alignment import Alignment, Axis, Incompatible, Output, Relation, Term
+from ..alignment import Alignment, Axis, Incompatible, Output, Relation, Term, is_known
 from ..plan import Shape
 from .rule import Outcome, Rule
 
@@ -21,8 +22,12 @@ def repeat(op: einops.repeat, shapes: tuple[Shape, ...]) -> Alignment:
             raise Incompatible("invalid-dimension", f"axes_lengths gives {name!r} the length {length}: 0 is the least.")
     left, right = _expanded(op, shape)
     sizes: dict[str, int] = {}
+    given: list[Axis] = []  # the symbols that the pattern gives a length: on no output axis
     for axis, (group, size) in enumerate(zip(left, shape, strict=True)):
-        sizes |= _split(op, group, axis, size, shape)
+        split = _split(op, group, axis, size, shape)
+        sizes |= split
+        if not is_known(size) and is_known(*split.values()):
+            given.append(Axis(Relation.EQUAL, (Term(0, axis, size), Term(None, None, prod(split.values())))))
     placed = tuple(name for group in left for name in group)
     names = [name for group in right for name in group]
     new = {name: length_of(name) if is_fixed(name) else op.axes_lengths.get(name, 0) for name in names}
@@ -40,7 +45,7 @@ def repeat(op: einops.repeat, shapes: tuple[Shape, ...]) -> Alignment:
         placed_shape=tuple(sizes[name] for name in placed),
         merges=None if set(merges) <= {1} else merges,
     )
-    return Alignment(shapes, None, axes, (output,))
+    return Alignment(shapes, None, (*axes, *given), (output,))
 
 
 def _expanded(op: einops.repeat, shape: Shape) -> tuple[Groups, Groups]:
@@ -73,12 +78,18 @@ def _split(op: einops.repeat, group: tuple[str, ...], axis: int, size: int, shap
     known = {name: op.axes_lengths[name] for name in group if name in op.axes_lengths}
     product, rest = prod(known.values()), [name for name in group if name not in known]
     if not rest:
-        if product != size:
+        if is_known(size) and product != size:
             told = " * ".join(f"{name}={length}" for name, length in known.items()) or "1"
             raise Incompatible("size-mismatch", f"The pattern wants {told} where {where}.", inputs=(0,), sizes=(size,))
         return known
     if len(group) == 1:
         return {rest[0]: size}
+    if not is_known(size):
+        raise Problem(
+            "invalid-request",
+            f"inputs/0/{axis}: a size that is not known can't be split: write an integer, or name the axis alone",
+            pointer=f"/inputs/0/{axis}",
+        )
     if product == 0 or size % product:
         raise Incompatible(
             "size-mismatch",

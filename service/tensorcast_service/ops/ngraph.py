@@ -5,7 +5,7 @@ from __future__ import annotations
 from tensorcast.schema.ops import Op, ngraph
 from tensorcast.schema.shapes import brief, format_shape
 
-from ..alignment import Alignment, Incompatible, Relation, check_sizes, fit_axes
+from ..alignment import Alignment, Incompatible, Relation, check_sizes, fit_axes, is_known
 from ..plan import Plan, Shape
 from .rule import Outcome, Rule
 
@@ -28,8 +28,11 @@ def broadcast_like(op: ngraph.BroadcastLike, shapes: tuple[Shape, ...]) -> Align
 
 
 def _inferred_axes(arg: Shape, like: Shape) -> tuple[int, ...]:
-    """Axes past arg's rank, and axes where arg has 1 under a larger size."""
-    return tuple(axis for axis, size in enumerate(like) if axis >= len(arg) or (arg[axis] == 1 and size > 1))
+    """Axes past arg's rank, and axes where arg has 1 under a larger size: there the ranks then differ, so that a
+    symbol fits only where it is equal."""
+    return tuple(
+        axis for axis, size in enumerate(like) if axis >= len(arg) or (arg[axis] == 1 and is_known(size) and size > 1)
+    )
 
 
 def _kept_axes(arg: Shape, shape: Shape, broadcast_axes: tuple[int, ...], name: str) -> tuple[int, ...]:

@@ -19,6 +19,7 @@ from ..alignment import (
     check_sizes,
     fit_axes,
     fit_right,
+    known_axes,
     meet_right,
     settle,
 )
@@ -76,7 +77,7 @@ def _pdpd(shape: Shape, target: Shape, axis: int) -> Alignment:
     placed = fit_axes((shape,), target, tuple(range(max(start, 0), min(start + len(shape), rank))), Relation.MUTUAL)
     if start < 0 or start + len(shape) != rank:
         if start >= 0:  # the release compares the sizes that meet before it runs out of axes
-            settle(replace(placed, outputs=()))
+            settle(replace(known_axes(placed), outputs=()))
         raise Incompatible(
             "rank-mismatch",
             f"Input 0 of shape {format_shape(shape)}, placed from axis {start}, does not end with the last axis of "

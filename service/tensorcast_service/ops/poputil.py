@@ -16,6 +16,7 @@ from ..alignment import (
     check_rank,
     check_sizes,
     fit_right,
+    is_known,
     meet_right,
     settle,
 )
@@ -59,7 +60,9 @@ def can_broadcast_to_match(op: poputil.canBroadcastToMatch, shapes: tuple[Shape,
 def _passes(axis: Axis) -> bool:
     """The release's own test of two sizes: a * b < a + b in 64 bits, which a 0, or a product that wraps, passes."""
     sizes = [term.size for term in axis.terms]
-    return len(sizes) == 1 or sizes[0] == sizes[1] or sizes[0] * sizes[1] % 2**64 < sum(sizes) % 2**64
+    if len(sizes) == 1 or sizes[0] == sizes[1] or not is_known(*sizes):
+        return True
+    return sizes[0] * sizes[1] % 2**64 < sum(sizes) % 2**64
 
 
 def _can_differs(op: poputil.canBroadcastToMatch, shapes: tuple[Shape, ...], outcome: Outcome) -> str | None:

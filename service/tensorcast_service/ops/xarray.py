@@ -5,7 +5,7 @@ from __future__ import annotations
 from tensorcast.schema.ops import Op, xarray
 from tensorcast.schema.shapes import format_shape
 
-from ..alignment import Alignment, Axis, Incompatible, Output, Relation, Term
+from ..alignment import Alignment, Axis, Incompatible, Output, Relation, Term, is_known
 from ..plan import Shape
 from .rule import Rule
 
@@ -39,14 +39,18 @@ def broadcast(op: xarray.broadcast, shapes: tuple[Shape, ...]) -> Alignment:
 
 def _repeated(op: xarray.broadcast, shapes: tuple[Shape, ...]) -> Alignment:
     """A name that stands twice in an input passes only where there is nothing to insert, to move or to compare."""
-    if op.exclude or len(set(zip(op.dims, shapes, strict=True))) > 1:
+    known = {shape for shape in shapes if is_known(*shape)}
+    if op.exclude or len(set(op.dims)) > 1 or len(known) > 1:
         number, names = next((number, names) for number, names in enumerate(op.dims) if len(set(names)) < len(names))
         raise Incompatible(
             "axis-repeated",
             f"dims names an axis of input {number} twice, {list(names)}: rename one: names say which axes meet.",
         )
     every = tuple(range(len(shapes[0])))
-    axes = tuple(Axis(Relation.EQUAL, (Term(0, axis, size),)) for axis, size in enumerate(shapes[0]))
+    axes = tuple(
+        Axis(Relation.EQUAL, tuple(Term(number, axis, shape[axis]) for number, shape in enumerate(shapes)))
+        for axis in every
+    )
     return Alignment(shapes, None, axes, tuple(Output(number, every, every) for number in range(len(shapes))))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from hashlib import blake2b
 from typing import Any
 
@@ -44,7 +45,8 @@ async def post_check(request: Request) -> Response:
 async def get_check(request: Request) -> Response:
     """The same question in a URL: `input` repeats, attributes are query parameters of their own names.
 
-    A shape is written `8,1,6,1`, `8x1x6x1`, `(8,1,6,1)` or `[8,1,6,1]`; a scalar is empty or `()`.
+    A shape is written `8,1,6,1`, `8x1x6x1`, `(8,1,6,1)` or `[8,1,6,1]`; a scalar is empty or `()`; sizes that are
+    not known are written `N,?,2..4`, and `assume` is JSON: `{"N":"2.."}`.
     With `Accept: text/plain` or `format=text` the answer is a drawing and a sentence.
     """
     query = request.query_params.multi_items()
@@ -69,7 +71,7 @@ async def get_check(request: Request) -> Response:
 def _question(query: list[tuple[str, str]]) -> dict[str, Any]:
     """A check request, as plain values, from query parameters."""
     given: dict[str, str] = {}
-    inputs: list[list[int]] = []
+    inputs: list[list[int | str]] = []
     for name, text in query:
         if name == "input":
             inputs.append(_from_text(parse_shape, text, f"input {len(inputs)}", "input"))
@@ -98,6 +100,8 @@ def _question(query: list[tuple[str, str]]) -> dict[str, Any]:
     if given.get("format", "text") not in ("text", "json"):
         raise Problem("invalid-request", "format: must be text or json", pointer="/format")
     question: dict[str, Any] = {"op": op, "inputs": inputs}
+    if "assume" in given:
+        question["assume"] = _from_text(_json, given["assume"], "assume", "assume")
     if "dtype" in given:
         question["dtype"] = given["dtype"]
     if "explain" in given:
@@ -105,6 +109,13 @@ def _question(query: list[tuple[str, str]]) -> dict[str, Any]:
             raise Problem("invalid-request", "explain: must be true or false", pointer="/explain")
         question["explain"] = given["explain"].lower() in ("", "1", "true")
     return question
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise ValueError('must be JSON, such as {"N":"2.."}') from None
 
 
 def _from_text(parse: Any, text: str, name: str, pointer: str) -> Any:

@@ -48,6 +48,7 @@ EXAMPLES: dict[type[BaseModel], dict[str, Any]] = {
             "dtype": "float32",
         },
         "poputil": {"op": "poputil.canBroadcastToMatch", "inputs": [[3, 1], [4]]},
+        "sizes that are not known": {"inputs": [["N", 3, "?"], ["M", "2..", 5]], "assume": {"N": "2.."}},
         "OpenVINO": {
             "op": {
                 "name": "openvino.Broadcast-1",
@@ -137,6 +138,13 @@ def example_queries() -> dict[str, Any]:
         },
         {"name": "op", "in": "query", "schema": {"type": "string", "enum": list(OPS)}},
         {"name": "dtype", "in": "query", "schema": shape},
+        {
+            "name": "assume",
+            "in": "query",
+            "description": "What is known of the names in shapes, as JSON.",
+            "schema": shape,
+            "example": '{"N":"2.."}',
+        },
         {"name": "explain", "in": "query", "schema": {"type": "string", "enum": ["true", "false"]}},
         {"name": "format", "in": "query", "schema": {"type": "string", "enum": ["json", "text"]}},
     ]

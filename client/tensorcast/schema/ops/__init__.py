@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic_core import PydanticCustomError
 
 from . import (
     einops,
@@ -64,9 +65,24 @@ def _named(value: Any) -> Any:
 OpField = Annotated[AnyOp, BeforeValidator(_named, json_schema_input_type=AnyOp | str)]
 """An op as a request says it: a map, a bare name, or an op object."""
 
+
+def _in_integers(op: Op) -> Op:
+    for attribute, axis, symbol in op.symbols():
+        raise PydanticCustomError(
+            "symbolic",
+            "must hold integers here: {symbol} on axis {axis} is for check alone",
+            {"field": attribute, "axis": axis, "symbol": str(symbol)},
+        )
+    return op
+
+
+IntegerOpField = Annotated[OpField, AfterValidator(_in_integers)]
+"""An op of integers alone: what tensors can be broadcast by."""
+
 __all__ = [
     "OPS",
     "AnyOp",
+    "IntegerOpField",
     "Op",
     "OpField",
     "einops",

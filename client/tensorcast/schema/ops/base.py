@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict
+
+from ..dimensions import Symbol
 
 
 class Op(BaseModel):
@@ -25,6 +27,12 @@ class Op(BaseModel):
     target: ClassVar[str | None] = None
     """The attribute that holds the shape to reach, if the op has one."""
     name: str
+
+    def symbols(self) -> Iterator[tuple[str, int, Symbol]]:
+        """Every symbolic size in the attributes: (attribute, axis, symbol)."""
+        for attribute, value in self.__dict__.items():
+            if type(value) is tuple:
+                yield from ((attribute, axis, size) for axis, size in enumerate(value) if type(size) is Symbol)
 
     def highest_rank(self, shapes: Sequence[Sequence[object]]) -> int:
         """The largest rank that a request names or makes: of an input, the target attribute, or an output."""

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from ..shapes import Integers
+from ..dimensions import Dimensions
 from .base import Op
 
 
@@ -15,7 +15,7 @@ class broadcast(Op):
     """Add new leading axes of these sizes, and replicate the operand along them."""
 
     name: Literal["jax.lax.broadcast"] = "jax.lax.broadcast"
-    sizes: Integers = Field(description="The sizes of the new leading axes.", examples=[[2, 3]])
+    sizes: Dimensions = Field(description="The sizes of the new leading axes.", examples=[[2, 3]])
 
     def highest_rank(self, shapes: Sequence[Sequence[object]]) -> int:
         return len(self.sizes) + super().highest_rank(shapes)

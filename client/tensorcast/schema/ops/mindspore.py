@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from ..shapes import Integers
+from ..dimensions import Dimensions
 from .base import Op
 
 
@@ -15,4 +15,4 @@ class broadcast_to(Op):
 
     name: Literal["mindspore.broadcast_to"] = "mindspore.broadcast_to"
     target: ClassVar[str | None] = "shape"
-    shape: Integers = Field(description="The shape of the output; -1 keeps the input's size.", examples=[[-1, 2]])
+    shape: Dimensions = Field(description="The shape of the output; -1 keeps the input's size.", examples=[[-1, 2]])

@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from ..dimensions import DimensionOrDimensions
 from ..shapes import IntegerOrIntegers, Integers
 from .base import Op
 
@@ -15,7 +16,7 @@ class broadcast_axis(Op):
 
     name: Literal["mxnet.broadcast_axis"] = "mxnet.broadcast_axis"
     axis: IntegerOrIntegers = Field(description="The axis, or the axes, to stretch; not negative.", examples=[[0, 2]])
-    size: IntegerOrIntegers = Field(description="The size of each, in the same order.", examples=[[2, 4]])
+    size: DimensionOrDimensions = Field(description="The size of each, in the same order.", examples=[[2, 4]])
 
 
 class broadcast_like(Op):

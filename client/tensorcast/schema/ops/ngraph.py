@@ -6,7 +6,8 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from ..shapes import AxisSet, Integers
+from ..dimensions import Dimensions
+from ..shapes import AxisSet
 from .base import Op
 
 
@@ -15,7 +16,7 @@ class Broadcast(Op):
 
     name: Literal["ngraph.Broadcast"] = "ngraph.Broadcast"
     target: ClassVar[str | None] = "shape"
-    shape: Integers = Field(description="The shape of the output.", examples=[[2, 3]])
+    shape: Dimensions = Field(description="The shape of the output.", examples=[[2, 3]])
     broadcast_axes: AxisSet = Field(
         description="The axes of `shape` that `arg` lacks: a set, order and repeats are ignored.",
         examples=[[0]],

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from ..shapes import Integers
+from ..dimensions import Dimensions
 from .base import Op
 
 
@@ -23,4 +23,4 @@ class broadcast_to(Op):
 
     name: Literal["numpy.broadcast_to"] = "numpy.broadcast_to"
     target: ClassVar[str | None] = "shape"
-    shape: Integers = Field(description="The shape of the output.", examples=[[4, 3]])
+    shape: Dimensions = Field(description="The shape of the output.", examples=[[4, 3]])

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from ..shapes import Integers
+from ..dimensions import Dimensions
 from .base import Op
 
 
@@ -15,4 +15,4 @@ class Expand(Op):
 
     name: Literal["onnx.Expand"] = "onnx.Expand"
     target: ClassVar[str | None] = "shape"
-    shape: Integers = Field(description="A shape that the input meets; both stretch.", examples=[[2, 1, 6]])
+    shape: Dimensions = Field(description="A shape that the input meets; both stretch.", examples=[[2, 1, 6]])

@@ -7,6 +7,7 @@ from typing import ClassVar, Literal, Self
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from ..dimensions import Dimensions
 from ..shapes import Integer, Integers
 from .base import Op
 
@@ -39,7 +40,7 @@ class Broadcast1(Op):
     mode: Literal["numpy", "explicit", "pdpd"] = Field(
         default="numpy", description="How input axes find their output axes.", examples=["explicit"]
     )
-    target_shape: Integers = _TARGET
+    target_shape: Dimensions = _TARGET
     axes_mapping: Integers | None = _MAPPING
     axis: Integer | None = Field(
         default=None,
@@ -66,7 +67,7 @@ class Broadcast3(Op):
     mode: Literal["numpy", "explicit", "bidirectional"] = Field(
         default="numpy", description="How input axes find their output axes.", examples=["explicit"]
     )
-    target_shape: Integers = _TARGET
+    target_shape: Dimensions = _TARGET
     axes_mapping: Integers | None = _MAPPING
 
     @model_validator(mode="after")

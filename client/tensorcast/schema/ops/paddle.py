@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from ..shapes import Integers
+from ..dimensions import Dimensions
 from .base import Op
 
 
@@ -15,4 +15,4 @@ class expand(Op):
 
     name: Literal["paddle.expand"] = "paddle.expand"
     target: ClassVar[str | None] = "shape"
-    shape: Integers = Field(description="The shape of the output; -1 keeps the input's size.", examples=[[2, -1]])
+    shape: Dimensions = Field(description="The shape of the output; -1 keeps the input's size.", examples=[[2, -1]])

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from ..shapes import Integers
+from ..dimensions import Dimensions
 from .base import Op
 
 
@@ -26,7 +26,7 @@ class broadcastToMatch(Op):
     max_inputs: ClassVar[int | None] = 3
     outputs: ClassVar[str] = "as many as inputs"
     target: ClassVar[str | None] = "shape"
-    shape: Integers | None = Field(
+    shape: Dimensions | None = Field(
         default=None, description="The shape to match: with one input only.", examples=[[2, 3]]
     )
 

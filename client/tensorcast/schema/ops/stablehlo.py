@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from ..dimensions import Dimensions
 from ..shapes import Integers
 from .base import Op
 
@@ -15,7 +16,7 @@ class broadcast_in_dim(Op):
 
     name: Literal["stablehlo.broadcast_in_dim"] = "stablehlo.broadcast_in_dim"
     target: ClassVar[str | None] = "shape"
-    shape: Integers = Field(description="The shape of the output.", examples=[[2, 3]])
+    shape: Dimensions = Field(description="The shape of the output.", examples=[[2, 3]])
     broadcast_dimensions: Integers = Field(
         description="The output axis of each operand axis; no axis twice.", examples=[[1]]
     )

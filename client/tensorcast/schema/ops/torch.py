@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from ..shapes import Integers
+from ..dimensions import Dimensions
 from .base import Op
 
 
@@ -15,7 +15,7 @@ class expand(Op):
 
     name: Literal["torch.expand"] = "torch.expand"
     target: ClassVar[str | None] = "size"
-    size: Integers = Field(description="The size of the output; -1 keeps the input's.", examples=[[3, -1]])
+    size: Dimensions = Field(description="The size of the output; -1 keeps the input's.", examples=[[3, -1]])
 
 
 class broadcast_tensors(Op):

@@ -1,0 +1,89 @@
+"""Dimensions of a check: a size, or a symbol where the size is not known."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import BeforeValidator, PlainValidator, WithJsonSchema
+from pydantic_core import PydanticCustomError, PydanticKnownError
+
+from .shapes import MAX_SIZE, AtFirstFault, as_int, as_list
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_RANGE = re.compile(r"([0-9]{1,19})\.\.([0-9]{1,19})?")
+_PATTERN = rf"^(\?|{_NAME.pattern}|[0-9]+\.\.[0-9]*)$"
+
+
+class Symbol(str):
+    """A size that is not known, as it is written: ``?``, a range ``1..8`` or ``2..``, or a name.
+
+    Two symbols of one name are one size; any other symbol is a size of its own, and stands for itself by identity.
+    Raises ValueError, with what would be right.
+    """
+
+    __slots__ = ("high", "low", "name")
+    low: int
+    high: int
+    """MAX_SIZE where the range is open."""
+    name: str | None
+
+    def __new__(cls, text: str) -> Symbol:
+        symbol = super().__new__(cls, text)
+        symbol.low, symbol.high, symbol.name = 0, MAX_SIZE, None
+        if span := _RANGE.fullmatch(text):
+            symbol.low, symbol.high = int(span[1]), int(span[2] or MAX_SIZE)
+            if not symbol.low <= symbol.high <= MAX_SIZE:
+                raise ValueError(f"a range runs upwards, and to 2^63-1 at most: {text} holds no size")
+        elif _NAME.fullmatch(text) and len(text) <= 100:
+            symbol.name = text
+        elif text != "?":
+            raise ValueError('must be an integer, a name such as "N", a range such as "1..8" or "2..", or "?"')
+        return symbol
+
+
+def as_dimension(value: Any) -> int | Symbol:
+    """A size that is not negative, or a symbol."""
+    if type(value) is int and 0 <= value <= MAX_SIZE:
+        return value
+    return _bounded(value, 0)
+
+
+def _bounded(value: Any, lowest: int) -> int | Symbol:
+    if isinstance(value, str):
+        try:
+            return Symbol(value)
+        except ValueError as error:
+            raise PydanticCustomError("not_a_size", "{reason}", {"reason": str(error)}) from None
+    size = as_int(value)
+    if size < lowest:
+        raise PydanticKnownError("greater_than_equal", {"ge": lowest})
+    if size > MAX_SIZE:
+        raise PydanticKnownError("less_than_equal", {"le": MAX_SIZE})
+    return size
+
+
+def _schema(lowest: int) -> WithJsonSchema:
+    integer = {"type": "integer", "minimum": lowest, "maximum": MAX_SIZE}
+    symbol = {"type": "string", "pattern": _PATTERN, "description": "In check only: a name, a range such as 2.. or ?"}
+    return WithJsonSchema({"anyOf": [integer, symbol]})
+
+
+Dimension = Annotated[Any, PlainValidator(as_dimension), _schema(0)]
+DimensionShape = Annotated[tuple[Dimension, ...], AtFirstFault(), BeforeValidator(as_list)]
+"""The shape of an input, in check."""
+
+if TYPE_CHECKING:
+    # What an op's constructor takes: integers and strings. What the op holds is always a tuple.
+    Dimensions = Sequence[Any]
+    DimensionOrDimensions = int | str | Sequence[Any]
+else:
+    _Attribute = Annotated[Any, PlainValidator(lambda value: _bounded(value, -(2**63))), _schema(-(2**63))]
+    Dimensions = Annotated[tuple[_Attribute, ...], AtFirstFault(), BeforeValidator(as_list)]
+    """A shape as an attribute may say it: negative numbers mean what the op says, symbols are for check alone."""
+    DimensionOrDimensions = Annotated[
+        tuple[_Attribute, ...],
+        BeforeValidator(lambda value: [value] if isinstance(value, (int, str)) else as_list(value)),
+    ]
+    """One size, or a list of them."""

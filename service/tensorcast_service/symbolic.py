@@ -1,0 +1,510 @@
+"""Symbolic sizes settled: for which of them the shapes broadcast, and what then comes out.
+
+Each of the four relations says of some sizes: they are equal, unless certain of them are 1. Such a clause asks
+nothing while one of those may be 1; so where sizes are left at all, the one way in which every size is 1 that can be
+is among them, and whatever follows from a set of clauses is found by running forward: nothing is searched, and a
+request costs a polynomial of its clauses, of which limits.py bounds the number. Within that bound every answer
+is exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cache
+from math import prod
+from typing import Any
+
+from tensorcast.schema.dimensions import Symbol
+from tensorcast.schema.messages import Condition, DimensionPlace, Equation, Known
+from tensorcast.schema.ops import Op
+from tensorcast.schema.problems import Problem
+from tensorcast.schema.shapes import MAX_SIZE
+
+from .alignment import Alignment, Axis, Relation, is_known, meet, mismatch
+from .limits import judge_conditions, judge_symbolic_axes
+from .ops import align
+from .plan import Shape
+
+Size = int | Symbol
+Dimension = int | str
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolicPlacement:
+    """How one output reads one input; see Placement. An axis that only some sizes replicate is a maybe."""
+
+    input: int
+    input_shape: tuple[Size, ...]
+    output_shape: tuple[Dimension, ...]
+    output_axes: tuple[int, ...]
+    broadcast_axes: tuple[int, ...]
+    maybe_broadcast_axes: tuple[int, ...]
+    shape: tuple[Dimension, ...]
+    merges: tuple[int, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolicPlan:
+    """What an op does to inputs of these shapes, where all conditions hold; nowhere else do they broadcast."""
+
+    input_shapes: tuple[tuple[Size, ...], ...]
+    outputs: tuple[SymbolicPlacement, ...]
+    conditions: tuple[Condition, ...]
+
+
+def is_symbolic(op: Op, shapes: Sequence[Shape]) -> bool:
+    """Whether a request holds a size that is not known."""
+    for sizes in (*shapes, *op.__dict__.values()):  # a loop, since every check of integers passes here
+        if type(sizes) is tuple:
+            for size in sizes:
+                if type(size) is Symbol:
+                    return True
+    return False
+
+
+def lower(op: Op, shapes: tuple[Shape, ...], assume: Mapping[str, Size]) -> SymbolicPlan:
+    """The plan of an op on inputs of these shapes, some of whose sizes are symbols; `assume` bounds the names.
+
+    Raises Incompatible where no sizes broadcast, Problem (work-too-large) for too many of them.
+    """
+    judge_symbolic_axes(sum(map(len, shapes)))
+    places: dict[int, Known] = {
+        id(size): DimensionPlace(input=number, axis=axis)
+        for number, shape in enumerate(shapes)
+        for axis, size in enumerate(shape)
+        if isinstance(size, Symbol) and size.name is None
+    }
+    places |= {id(size): DimensionPlace(attribute=name, axis=axis) for name, axis, size in op.symbols()}
+    return _settle(align(op, shapes), _Variables(assume, places))
+
+
+def judge_assumed(op: Op, shapes: Sequence[Shape], assume: Mapping[str, Size]) -> None:
+    """Raises Problem (invalid-request) where a name is assumed that does not occur, or to be more than a range."""
+    sizes: list[Size] = [size for shape in shapes for size in shape]
+    sizes += [size for _, _, size in op.symbols()]
+    names = {size.name for size in sizes if isinstance(size, Symbol) and size.name}
+    for name, known in assume.items():
+        said = None
+        if name not in names:
+            said = f"no size here has this name: the names are {', '.join(sorted(names)[:20])}" if names else None
+            said = said or "no size here has a name"
+        elif isinstance(known, Symbol) and known.name:
+            said = 'must be a range, such as "2..", or a size: for two equal sizes write one name twice'
+        if said:
+            raise Problem("invalid-request", f"assume/{name[:60]}: {said}", pointer=f"/assume/{name[:60]}")
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """The two sizes of `equation` are equal unless one of `unless` is 1; with no equation, one of `unless` is 1."""
+
+    equation: tuple[int, int] | None
+    unless: tuple[int, ...] = ()
+
+    @property
+    def key(self) -> tuple[frozenset[int], frozenset[int]]:
+        """Equal for two clauses that say the same in another order."""
+        return frozenset(self.equation or ()), frozenset(self.unless)
+
+
+_ONE = 0
+"""The variable that is the size 1."""
+
+
+class _Variables:
+    """The sizes of a request by number: a number for each integer, each name and each other symbol."""
+
+    def __init__(self, assume: Mapping[str, Size], places: Mapping[int, Known]) -> None:
+        self._assume = assume
+        self._places = places
+        self._numbers: dict[tuple[str, Any], int] = {}
+        self.bounds: list[tuple[int, int]] = []
+        self.names: list[str | None] = []
+        self.sides: list[Known] = []
+        """How a condition says each."""
+        self.of(1)
+
+    def of(self, size: Size) -> int:
+        """The number of a size: the same for the same."""
+        low, high, side = (size, size, size) if isinstance(size, int) else self._bounded(size)
+        if low == high:
+            key: tuple[str, Any] = ("integer", low)
+            side = low
+        else:
+            key = ("name", side) if isinstance(side, str) else ("place", id(size))
+        if key not in self._numbers:
+            self._numbers[key] = len(self.bounds)
+            self.bounds.append((low, high))
+            self.names.append(side if isinstance(side, str) else None)
+            self.sides.append(side)
+        return self._numbers[key]
+
+    def _bounded(self, symbol: Symbol) -> tuple[int, int, Known]:
+        if symbol.name is None:
+            return symbol.low, symbol.high, self._places[id(symbol)]
+        known = self._assume.get(symbol.name, symbol)
+        return (known, known, known) if isinstance(known, int) else (known.low, known.high, symbol.name)
+
+    def is_integer(self, number: int) -> bool:
+        return isinstance(self.sides[number], int)
+
+
+class _Sizes:
+    """What is known of each variable: its bounds, whether it is 1, and which others it equals; and what follows."""
+
+    def __init__(self, bounds: Sequence[tuple[int, int]]) -> None:
+        count = len(bounds)
+        self._root = list(range(count))
+        self._members: list[tuple[int, ...]] = [(number,) for number in range(count)]
+        self._low = [low for low, _ in bounds]
+        self._high = [high for _, high in bounds]
+        self._apart = [False] * count
+        """Not 1, although the bounds hold 1."""
+        self._clauses: dict[int, list[Clause]] = {}
+        """By each variable that can undo them."""
+        self.left_out: set[Clause] = set()
+        self._trail: list[tuple[list[Any], int, Any]] = []
+
+    @contextmanager
+    def trial(self) -> Iterator[None]:
+        """What is learnt inside is forgotten after."""
+        mark = len(self._trail)
+        try:
+            yield
+        finally:
+            while len(self._trail) > mark:
+                column, number, before = self._trail.pop()
+                column[number] = before
+
+    def add(self, clause: Clause) -> bool:
+        """Whether sizes are left under this clause too."""
+        for number in clause.unless:
+            self._clauses.setdefault(number, []).append(clause)
+        return self._follow([clause])
+
+    def allows(self, clause: Clause) -> bool:
+        """Whether sizes would be left."""
+        with self.trial():
+            return self._follow([clause])
+
+    def equate(self, one: int, other: int) -> bool:
+        """Whether sizes are left where these two are equal."""
+        return self._follow([Clause((one, other))])
+
+    def exclude_one(self, number: int) -> bool:
+        """Whether sizes are left where this one is not 1."""
+        if self.excludes_one(number):
+            return True
+        root = self._root[number]
+        return self._narrow(root, 0, MAX_SIZE, True) and self._follow(self._woken(self._members[root]))
+
+    def excludes_one(self, number: int) -> bool:
+        root = self._root[number]
+        return self._apart[root] or self._low[root] > 1 or self._high[root] < 1
+
+    def bounds(self, number: int) -> tuple[int, int]:
+        root = self._root[number]
+        return self._low[root], self._high[root]
+
+    def members(self, number: int) -> tuple[int, ...]:
+        """The variables known to be equal to this one, itself included."""
+        return self._members[self._root[number]]
+
+    def same(self, one: int, other: int) -> bool:
+        """Whether these are known to be equal."""
+        low, high = self.bounds(one)
+        return self._root[one] == self._root[other] or (low == high and self.bounds(other) == (low, high))
+
+    def admits(self, ones: Iterable[int] = (), others: Iterable[int] = ()) -> bool:
+        """Whether sizes are left where `ones` are 1 and `others` are not."""
+        with self.trial():
+            return all(self.equate(number, _ONE) for number in ones) and all(map(self.exclude_one, others))
+
+    def entails(self, clause: Clause) -> bool:
+        """Whether a clause holds for all sizes that are left."""
+        with self.trial():
+            if not all(map(self.exclude_one, clause.unless)):
+                return True
+            return clause.equation is not None and not self._may_differ(*clause.equation)
+
+    def _may_differ(self, one: int, other: int) -> bool:
+        # Two sizes that differ are not both 1. Then the second is 1, or free, or bound to another size.
+        for first, second in ((one, other), (other, one)):
+            with self.trial():
+                if self.exclude_one(first) and not (self.excludes_one(second) and self.same(first, second)):
+                    return True
+        return False
+
+    def _follow(self, clauses: Iterable[Clause]) -> bool:
+        """Whether sizes are left when all has been drawn from these clauses."""
+        stack = list(clauses)
+        while stack:
+            clause = stack.pop()
+            if (self.left_out and clause in self.left_out) or not all(map(self.excludes_one, clause.unless)):
+                continue
+            if clause.equation is None:
+                return False
+            one, other = (self._root[number] for number in clause.equation)
+            if one == other:
+                continue
+            if len(self._members[one]) < len(self._members[other]):
+                one, other = other, one
+            undecided = [root for root in (one, other) if not self.excludes_one(root)]
+            stretched = [number for root in undecided for number in self._members[root]]
+            self._set(self._members, one, self._members[one] + self._members[other])
+            for number in self._members[other]:
+                self._set(self._root, number, one)
+            if not self._narrow(one, self._low[other], self._high[other], self._apart[other]):
+                return False
+            if self.excludes_one(one):
+                stack += self._woken(stretched)
+        return True
+
+    def _woken(self, numbers: Iterable[int]) -> Iterator[Clause]:
+        for number in numbers:
+            yield from self._clauses.get(number, ())
+
+    def _narrow(self, root: int, low: int, high: int, apart: bool) -> bool:
+        low, high, apart = max(low, self._low[root]), min(high, self._high[root]), apart or self._apart[root]
+        if apart and low == 1:
+            low = 2
+        if apart and high == 1:
+            high = 0
+        self._set(self._low, root, low)
+        self._set(self._high, root, high)
+        self._set(self._apart, root, apart)
+        return low <= high
+
+    def _set(self, column: list[Any], number: int, value: Any) -> None:
+        self._trail.append((column, number, column[number]))
+        column[number] = value
+
+
+def _clauses(relation: Relation, numbers: Sequence[int], sizes: _Sizes) -> Iterator[tuple[Clause, int, int]]:
+    """What a relation says of the variables that meet, each clause with the positions of the two that it is about."""
+    first = {number: position for position, number in reversed(list(enumerate(numbers)))}
+    last = len(numbers) - 1
+    match relation:
+        case Relation.EQUAL:
+            for number, position in first.items():
+                yield Clause((numbers[0], number)), 0, position
+        case Relation.FROM_ONE:
+            for position, number in enumerate(numbers[:-1]):
+                yield Clause((number, _ONE)), position, last
+        case Relation.INTO:
+            for position, number in enumerate(numbers[:-1]):
+                yield Clause((number, numbers[-1]), (number,)), position, last
+        case Relation.MUTUAL:
+            stretching = sorted((number for number in first if number != _ONE), key=first.__getitem__)
+            leader = _leader(stretching, sizes)
+            if leader is None:
+                judge_conditions(len(stretching) * (len(stretching) - 1) // 2)
+            for end, other in enumerate(stretching):
+                for one in stretching[:end] if leader is None else (leader,):
+                    start, stop = sorted((first[one], first[other]))
+                    unless = tuple(number for number in (numbers[start], numbers[stop]) if number != leader)
+                    yield Clause((numbers[start], numbers[stop]), unless), start, stop
+
+
+def _leader(stretching: Sequence[int], sizes: _Sizes) -> int | None:
+    """A size that is not 1, an integer if there is one: all others are 1, or equal to it."""
+    apart = [number for number in stretching if sizes.excludes_one(number)]
+    return min(apart, key=lambda number: sizes.bounds(number)[0] != sizes.bounds(number)[1], default=None)
+
+
+def _settle(alignment: Alignment, variables: _Variables) -> SymbolicPlan:
+    """The plan of an alignment with symbols. Raises Incompatible (size-mismatch, lowest axis) where no sizes agree."""
+    met = [[variables.of(term.size) for term in axis.terms] for axis in alignment.axes]
+    placed = [
+        alignment.input_shapes[output.input] if output.placed_shape is None else output.placed_shape
+        for output in alignment.outputs
+    ]
+    own = [[variables.of(size) for size in shape] for shape in placed]
+    sizes, clauses = _weighed(alignment, met, variables)
+    reached = [_reached(axis.relation, numbers, sizes) for axis, numbers in zip(alignment.axes, met, strict=True)]
+    sizes_out = [_notation(sizes, variables, numbers) for numbers in reached]
+
+    @cache
+    def stretches(axis: int, number: int) -> tuple[bool, bool]:
+        return _stretches(sizes, number, reached[axis])
+
+    outputs = []
+    for output, input_shape, numbers in zip(alignment.outputs, placed, own, strict=True):
+        certain = set(range(len(output.axes))).difference(output.output_axes)
+        maybe: set[int] = set()
+        for place, number in zip(output.output_axes, numbers, strict=True):
+            sometimes, always = stretches(output.axes[place], number)
+            if sometimes:
+                (certain if always else maybe).add(place)
+        output_shape = shape = tuple(sizes_out[axis] for axis in output.axes)
+        if output.merges is not None:
+            shape = tuple(
+                _product(sizes, [reached[axis] for axis in group], [sizes_out[axis] for axis in group])
+                for group in _merged(output.axes, output.merges)
+            )
+        outputs.append(
+            SymbolicPlacement(
+                output.input,
+                input_shape,
+                output_shape,
+                output.output_axes,
+                tuple(sorted(certain)),
+                tuple(sorted(maybe)),
+                shape,
+                output.merges,
+            )
+        )
+    conditions = [_condition(clause, variables) for clause in _needed(clauses, sizes, variables)]
+    return SymbolicPlan(alignment.input_shapes, tuple(outputs), tuple(conditions))
+
+
+def _weighed(alignment: Alignment, met: Sequence[Sequence[int]], variables: _Variables) -> tuple[_Sizes, list[Clause]]:
+    """All that follows from the sizes that meet, and the clauses that say so; raises Incompatible, see _settle."""
+    blank, sizes = _Sizes(variables.bounds), _Sizes(variables.bounds)
+    clauses: dict[object, Clause] = {}
+    for number, (axis, numbers) in enumerate(zip(alignment.axes, met, strict=True)):
+        _meet_integers(alignment, number, axis)
+        for clause, start, stop in _clauses(axis.relation, numbers, blank):
+            if clause.key in clauses or blank.entails(clause):
+                continue
+            if not sizes.allows(clause):
+                clash = (axis.terms[start], axis.terms[stop])
+                because = _because(sizes, variables, [term.size for term in clash])
+                raise mismatch(alignment, number, axis.relation, clash, because)
+            sizes.add(clause)
+            clauses[clause.key] = clause
+            judge_conditions(len(clauses))
+    return sizes, list(clauses.values())
+
+
+def _meet_integers(alignment: Alignment, number: int, axis: Axis) -> None:
+    """Raises Incompatible, as it is raised where all sizes are known, for the integers of an axis."""
+    known = tuple(term for term in axis.terms if is_known(term.size))
+    if known and (axis.relation in (Relation.EQUAL, Relation.MUTUAL) or known[-1] is axis.terms[-1]):
+        meet(alignment, number, replace(axis, terms=known))
+
+
+def _because(sizes: _Sizes, variables: _Variables, clash: Iterable[Size]) -> str:
+    """What else is known of the symbols that clash."""
+    facts = []
+    for size in clash:
+        known = _notation(sizes, variables, [variables.of(size)], but=str(size))
+        if str(known) not in (str(size), "?"):
+            facts.append(f"{size} is {known}")
+    return f", where {' and '.join(facts)}" if facts else ""
+
+
+def _reached(relation: Relation, numbers: Sequence[int], sizes: _Sizes) -> list[int]:
+    """The variables of which the one that is not 1 is the size of an output axis."""
+    if relation is not Relation.MUTUAL:
+        return list(numbers[-1:])
+    stretching = [number for number in dict.fromkeys(numbers) if number != _ONE]
+    leader = _leader(stretching, sizes)
+    return stretching if leader is None else [leader]
+
+
+def _notation(sizes: _Sizes, variables: _Variables, reached: Sequence[int], but: str | None = None) -> Dimension:
+    """The size of an output axis: the narrowest integer, name (`but` this one), range or ? that covers its values."""
+    spans = []
+    equal = dict.fromkeys(number for start in reached for number in (start, *sizes.members(start)))
+    named = [number for number in equal if variables.names[number] not in (None, but)]
+    if sizes.admits(ones=reached):
+        spans.append((1, 1))
+        named = [number for number in named if not sizes.admits(ones=reached, others=[number])]
+    for start in reached:
+        with sizes.trial():
+            if sizes.exclude_one(start):
+                spans.append(sizes.bounds(start))
+                named = [number for number in named if sizes.same(number, start)]
+    low, high = min(low for low, _ in spans), max(high for _, high in spans)
+    return str(variables.names[named[0]]) if named and low < high else _range(low, high)
+
+
+def _range(low: int, high: int) -> Dimension:
+    if low == high:
+        return low
+    if high >= MAX_SIZE:
+        return f"{low}.." if low else "?"
+    return f"{low}..{high}"
+
+
+def _merged(axes: Sequence[int], merges: Sequence[int]) -> Iterator[Sequence[int]]:
+    """The axes that each axis of an output is made of."""
+    start = 0
+    for count in merges:
+        yield axes[start : start + count]
+        start += count
+
+
+def _product(sizes: _Sizes, reached: Sequence[Sequence[int]], shape: Sequence[Dimension]) -> Dimension:
+    """The size of an axis that is merged of axes of these sizes, each without a condition on it but its own."""
+    others = [size for size in shape if size != 1]
+    if len(others) < 2 or 0 in others:
+        return 0 if 0 in others else others[0] if others else 1
+    spans = [sizes.bounds(number) for (number,) in reached]
+    high = MAX_SIZE if any(high == MAX_SIZE for _, high in spans) else prod(high for _, high in spans)
+    return _range(prod(low for low, _ in spans), high)
+
+
+def _stretches(sizes: _Sizes, number: int, reached: Sequence[int]) -> tuple[bool, bool]:
+    """Whether a size is stretched for some sizes, and whether it is for all."""
+    sometimes = any(sizes.admits([number], [other]) for other in reached if other != number)
+    return sometimes, sometimes and not sizes.admits(others=[number]) and not sizes.admits(ones=reached)
+
+
+def _needed(clauses: Sequence[Clause], sizes: _Sizes, variables: _Variables) -> list[Clause]:
+    """The same said in the shortest clauses, none of which follows from the others and the bounds."""
+    shortest = [_shortest(clause, sizes) for clause in clauses]
+    base = _Sizes(variables.bounds)
+    needed: list[Clause] = []
+    # Of two names that are 5, that they are equal may say it already: equations with integers come second.
+    for clause in sorted(shortest, key=lambda clause: any(map(variables.is_integer, clause.equation or ()))):
+        if not clause.unless and not base.entails(clause):
+            base.add(clause)
+            needed.append(clause)
+    longer = {clause.key: clause for clause in shortest if clause.unless}
+    for clause in longer.values():
+        base.add(clause)
+    for clause in sorted(longer.values(), key=lambda clause: len(clause.unless))[::-1]:
+        base.left_out.add(clause)
+        if not base.entails(clause):
+            base.left_out.remove(clause)
+    needed += [clause for clause in longer.values() if clause not in base.left_out]
+    order = {clause: number for number, clause in reversed(list(enumerate(shortest)))}
+    return sorted(needed, key=order.__getitem__)
+
+
+def _shortest(clause: Clause, sizes: _Sizes) -> Clause:
+    """A clause without what never saves it."""
+    for number in clause.unless:
+        shorter = Clause(clause.equation, tuple(other for other in clause.unless if other != number))
+        if sizes.entails(shorter):
+            clause = shorter
+    if clause.unless and sizes.entails(Clause(None, clause.unless)):
+        clause = Clause(None, clause.unless)
+    if clause.equation is None and len(clause.unless) == 1:
+        return Clause((clause.unless[0], _ONE))
+    return clause
+
+
+def _condition(clause: Clause, variables: _Variables) -> Condition:
+    """A clause as it is sent."""
+    equations = [clause.equation] if clause.equation else []
+    equations += [(number, _ONE) for number in clause.unless]
+    pairs = []
+    for one, other in equations:
+        if variables.is_integer(one):
+            one, other = other, one
+        pairs.append((variables.sides[one], variables.sides[other]))
+    return Condition(
+        any=[Equation(equal=pair) for pair in pairs],
+        text=" or ".join(f"{_in_words(one)} == {_in_words(other)}" for one, other in pairs),
+    )
+
+
+def _in_words(side: Known) -> str:
+    if not isinstance(side, DimensionPlace):
+        return str(side)
+    return f"{side.attribute or f'inputs[{side.input}]'}[{side.axis}]"

@@ -1,0 +1,228 @@
+"""The truth of a symbolic request, by trying sizes: shares nothing with symbolic.py but the integer rules.
+
+A symbol runs over small sizes and the two beyond every constant that stand for all larger ones.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from tensorcast.schema.ops import AnyOp
+from tensorcast_service.alignment import Incompatible
+from tensorcast_service.ops import lower
+from tensorcast_service.plan import Plan
+
+OP: TypeAdapter[Any] = TypeAdapter(AnyOp)
+SIZES = {"shape", "size", "sizes", "target_shape"}
+Request = dict[str, Any]
+
+
+@dataclass
+class Truth:
+    """Every way to put sizes for the symbols: the request so filled, the sizes of the names, the plan or None."""
+
+    cases: list[tuple[Request, dict[str, int], Plan | None]]
+    unbounded: list[bool]
+    """In which of the cases a size is the one that stands for all larger ones."""
+
+    @property
+    def compatible(self) -> bool | None:
+        found = {plan is not None for _, _, plan in self.cases}
+        return found.pop() if len(found) == 1 else None
+
+    @property
+    def plans(self) -> list[tuple[dict[str, int], Plan]]:
+        return [(names, plan) for _, names, plan in self.cases if plan is not None]
+
+    def tightest(self, values: list[int]) -> set[int | str]:
+        """What covers the values of a dimension, one for each plan: the integer, or each name, or the range or ?."""
+        if len(set(values)) == 1:
+            return {values[0]}
+        equal = {
+            name
+            for name in self.cases[0][1]
+            if all(value == names[name] for value, (names, _) in zip(values, self.plans, strict=True))
+        }
+        if equal:
+            return set(equal)
+        open_ended = [wide for wide, (_, _, plan) in zip(self.unbounded, self.cases, strict=True) if plan is not None]
+        low, high = min(values), max(values)
+        within = max((value for value, wide in zip(values, open_ended, strict=True) if not wide), default=-1)
+        return {f"{low}..{high}" if high == within else f"{low}.." if low else "?"}
+
+
+def bounds(text: str, largest: int) -> tuple[int, int]:
+    if ".." not in text:
+        return 0, largest
+    low, high = text.split("..")
+    return int(low), int(high or largest)
+
+
+def truth(request: Request) -> Truth:
+    """Raises no error: a request is filled with integers that its op takes or that it finds incompatible."""
+    places = [*_places(request)]
+    assume = request.get("assume", {})
+    ends = [
+        int(end) for text in [*map(_at, places), *assume.values()] for end in str(text).split("..") if end.isdigit()
+    ]
+    largest = max([5, *ends]) + 2
+    spans: dict[Any, tuple[int, int]] = {}
+    keys = []
+    for number, (holder, axis) in enumerate(places):
+        text = holder[axis]
+        key = None
+        if isinstance(text, str):
+            key = text if text.isidentifier() else number
+            known = assume.get(text, "?") if key == text else text
+            spans[key] = (known, known) if isinstance(known, int) else bounds(known, largest)
+        keys.append(key)
+    cases, unbounded = [], []
+    interesting = {*range(6), *ends, largest - 1, largest}
+    values = [[size for size in range(low, high + 1) if size in interesting] for low, high in spans.values()]
+    for sizes in product(*values):
+        chosen = dict(zip(spans, sizes, strict=True))
+        filled = {"op": dict(request["op"]), "inputs": [list(shape) for shape in request["inputs"]]}
+        for attribute in SIZES.intersection(filled["op"]):
+            filled["op"][attribute] = list(filled["op"][attribute])
+        for (holder, axis), key in zip(_places(filled), keys, strict=True):
+            if key is not None:
+                holder[axis] = chosen[key]
+        try:
+            plan = lower(OP.validate_python(filled["op"]), tuple(map(tuple, filled["inputs"])))
+        except Incompatible:
+            plan = None
+        cases.append((filled, {key: size for key, size in chosen.items() if isinstance(key, str)}, plan))
+        unbounded.append(largest in sizes)
+    return Truth(cases, unbounded)
+
+
+def _places(request: Request) -> Iterator[tuple[list[Any], int]]:
+    holders = [request["op"][name] for name in sorted(SIZES.intersection(request["op"]))]
+    for holder in [*holders, *request["inputs"]]:
+        yield from ((holder, axis) for axis in range(len(holder)))
+
+
+def _at(place: tuple[list[Any], int]) -> Any:
+    return place[0][place[1]]
+
+
+def count_of_symbols(request: Request) -> int:
+    texts = [text for text in map(_at, _places(request)) if isinstance(text, str)]
+    return len({text for text in texts if text.isidentifier()}) + sum(not text.isidentifier() for text in texts)
+
+
+def holds(condition: dict[str, Any], filled: Request, names: dict[str, int]) -> bool:
+    """Whether a condition holds for these sizes."""
+
+    def size(side: Any) -> int:
+        if isinstance(side, dict):
+            holder = filled["op"][side["attribute"]] if "attribute" in side else filled["inputs"][side["input"]]
+            return int(holder[side["axis"]])
+        return names[side] if isinstance(side, str) else side
+
+    return any(size(one) == size(other) for one, other in (equation["equal"] for equation in condition["any"]))
+
+
+def requests(name: str, seed: str, count: int, symbols: int = 3) -> Iterator[Request]:
+    """Requests of an op with up to so many symbols, likely and unlikely to fit, the same for the same seed."""
+    draw = random.Random(f"{name} {seed}")
+    while count:
+        request = _request(name, draw)
+        if 0 < count_of_symbols(request) <= symbols:
+            count -= 1
+            yield request
+
+
+def _size(draw: random.Random) -> int | str:
+    return draw.choice(
+        [0, 1, 1, 2, 3, 5, "?", "?", "?", "N", "N", "N", "M", "M", "K", "0..1", "1..3", "2..", "3..5", "0..3"]
+    )
+
+
+def _shape(draw: random.Random, rank: int) -> list[Any]:
+    return [_size(draw) for _ in range(rank)]
+
+
+def _axes(draw: random.Random, rank: int, count: int) -> list[int]:
+    return sorted(draw.sample(range(rank), min(count, rank)))
+
+
+def _request(name: str, draw: random.Random) -> Request:
+    rank = draw.choice([1, 1, 2, 2, 3])
+    one, other = _shape(draw, rank), _shape(draw, draw.choice([rank, rank, max(rank - 1, 0)]))
+    wide = _shape(draw, draw.choice([0, 0, 1])) + [draw.choice([size, size, _size(draw)]) for size in one]
+    op: dict[str, Any] = {"name": name}
+    inputs = [one]
+    lacked = _axes(draw, len(wide), len(wide) - len(one))
+    mapped = [axis for axis in range(len(wide)) if axis not in lacked]
+    match name:
+        case "numpy.broadcast_arrays" | "torch.broadcast_tensors":
+            inputs = [one, other, _shape(draw, 1)][: draw.choice([1, 2, 2, 3])]
+        case "numpy.broadcast_to" | "tensorflow.broadcast_to" | "onnx.Expand":
+            op["shape"] = wide
+        case "ngraph.Broadcast":
+            op |= {"shape": wide, "broadcast_axes": lacked}
+        case "ngraph.BroadcastLike":
+            op["initial_broadcast_axes"] = draw.choice([lacked, []])
+            inputs = [one, wide]
+        case "mindspore.broadcast_to" | "paddle.expand" | "torch.expand":
+            kept = [draw.choice([size, size, -1]) for size in wide]
+            op["size" if name == "torch.expand" else "shape"] = draw.choice([wide, kept, kept])
+        case "poputil.expandToMatchRanks" | "poputil.canBroadcastToMatch":
+            inputs = [one, other]
+        case "poputil.broadcastToMatch":
+            inputs = [one, other, _shape(draw, 1)][: draw.choice([1, 2, 3])]
+            if len(inputs) == 1:
+                op["shape"] = wide
+        case "openvino.Broadcast-1" | "openvino.Broadcast-3":
+            modes = ["numpy", "explicit", "pdpd" if name.endswith("1") else "bidirectional"]
+            op |= {"mode": draw.choice(modes), "target_shape": wide}
+            if op["mode"] == "explicit":
+                op["axes_mapping"] = mapped
+                if draw.random() < 0.2:
+                    inputs, op["axes_mapping"] = [[]], [draw.randrange(len(wide))]
+            if op["mode"] == "pdpd":
+                op["axis"] = draw.choice([0, 1, -1, len(wide) - len(one)])
+        case "jax.lax.broadcast":
+            op["sizes"] = _shape(draw, draw.choice([0, 1, 2]))
+        case "stablehlo.broadcast_in_dim":
+            op |= {"shape": wide, "broadcast_dimensions": draw.sample(mapped, len(mapped))}
+        case "mxnet.broadcast_axis":
+            axes = [draw.randrange(rank) for _ in range(draw.choice([1, 1, 2]))]
+            op |= {"axis": axes, "size": _shape(draw, len(axes))}
+        case "mxnet.broadcast_like":
+            inputs = [one, other]
+            if other and draw.random() < 0.6:
+                pairs = [(draw.randrange(rank), draw.randrange(len(other))) for _ in range(draw.choice([1, 2]))]
+                op |= {"lhs_axes": [pair[0] for pair in pairs], "rhs_axes": [pair[1] for pair in pairs]}
+        case "xarray.broadcast":
+            inputs = [one, other, _shape(draw, 1)][: draw.choice([1, 2, 3])]
+            op["dims"] = [draw.sample("xyz", len(shape)) for shape in inputs]
+            if draw.random() < 0.15:
+                op["dims"] = [["x"] * len(shape) for shape in inputs]
+            if draw.random() < 0.2:
+                op["exclude"] = ["y"]
+        case "einops.repeat":
+            inputs = [one]
+            left = [
+                draw.choice(["1", letter]) if size == 1 else letter for size, letter in zip(one, "abc", strict=False)
+            ]
+            right = [*draw.sample(left, len(left)), "new"]
+            if len(right) > 2 and draw.random() < 0.4:
+                right = [right[0], f"({' '.join(right[1:])})"]
+            op |= {"pattern": f"{' '.join(left)} -> {' '.join(right)}", "axes_lengths": {"new": draw.choice([0, 1, 2])}}
+            if "a" in left and draw.random() < 0.3:
+                op["axes_lengths"]["a"] = draw.choice([1, 2, 3])
+        case _:
+            raise ValueError(f"no requests are made for {name}: add its attributes here")
+    request: Request = {"op": op, "inputs": inputs}
+    names = {text for text in map(_at, _places(request)) if isinstance(text, str) and text.isidentifier()}
+    if names and draw.random() < 0.3:
+        request["assume"] = {draw.choice(sorted(names)): draw.choice(["2..", "0..1", "1..", "2..4", "3..5", 1, 3, "?"])}
+    return request

@@ -1,0 +1,323 @@
+"""Symbolic sizes: never wrong, never looser than need be."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any
+
+import httpx
+import pytest
+from symbolic_truth import Request, Truth, holds, requests, truth
+from test_cli import run
+from test_vectors import FOLDER, SYMBOLIC_FILES
+
+from tensorcast import Client, InvalidRequest
+from tensorcast.schema.messages import BackpropRequest, BroadcastRequest, CheckAnswer, CheckRequest
+from tensorcast.schema.ops import OPS, numpy
+from tensorcast.schema.problems import Problem
+from tensorcast.schema.validation import validated
+from tensorcast_service.check import as_text, check
+from tensorcast_service.limits import MAX_CONDITIONS
+
+REQUESTS_PER_OP = 60
+
+
+def ask(request: Request) -> CheckAnswer:
+    return check(validated(CheckRequest, request))
+
+
+def faults(request: Request, answer: CheckAnswer, real: Truth) -> list[str]:
+    """What an answer says that is not so, or not as precisely as it could."""
+    if answer.compatible is not real.compatible:
+        return [f"compatible is {answer.compatible}, not {real.compatible}"]
+    if answer.compatible is False:
+        return [] if answer.conflict else ["no conflict"]
+    found = []
+    conditions = [condition.model_dump(exclude_unset=True) for condition in answer.conditions]
+    meant = [plan is not None for _, _, plan in real.cases]
+
+    def said(conditions: list[dict[str, Any]]) -> list[bool]:
+        return [all(holds(one, filled, names) for one in conditions) for filled, names, _ in real.cases]
+
+    if said(conditions) != meant:
+        found.append("the conditions are not those under which it fits")
+    for number, condition in enumerate(conditions):
+        rest = [*conditions[:number], *conditions[number + 1 :]]
+        if said(rest) == meant:
+            found.append(f"not needed: {condition['text']}")
+        for part in condition["any"] if len(condition["any"]) > 1 else []:
+            shorter = {"any": [other for other in condition["any"] if other is not part]}
+            if said([*rest, shorter]) == meant:
+                found.append(f"not needed: {part} of {condition['text']}")
+    plans = real.plans
+    for number, output in enumerate(answer.outputs):
+        placements = [plan.outputs[number] for _, plan in plans]
+        for axis, said_size in enumerate(output.shape):
+            best = real.tightest([placed.shape[axis] for placed in placements])
+            if said_size not in best:
+                found.append(f"output {number} axis {axis} is {said_size}, not {best}")
+        every = set(placements[0].broadcast_axes).intersection(*(placed.broadcast_axes for placed in placements))
+        some = {axis for placed in placements for axis in placed.broadcast_axes}
+        if (output.broadcast_axes, output.maybe_broadcast_axes) != (sorted(every), sorted(some - every)):
+            found.append(f"output {number} broadcast axes")
+        if output.axes != list(placements[0].output_axes) or output.input != placements[0].input:
+            found.append(f"output {number} axes")
+    return found
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_an_answer_is_the_truth_and_as_tight_as_the_notation_can_say(name: str) -> None:
+    wrong = {}
+    verdicts: Counter[bool | None] = Counter()
+    for request in requests(name, "suite", REQUESTS_PER_OP):
+        answer = ask(request)
+        verdicts[answer.compatible] += 1
+        if found := faults(request, answer, truth(request)):
+            wrong[str(request)] = found
+    assert wrong == {}
+    assert len(verdicts) == 3 or name in ("poputil.expandToMatchRanks", "jax.lax.broadcast", "xarray.broadcast"), (
+        verdicts
+    )
+
+
+def vectors(name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (FOLDER / f"{name}.jsonl").read_text().splitlines()]
+
+
+def span(size: int | str) -> tuple[float, float]:
+    """The least and the largest value of a size without a name."""
+    if isinstance(size, int):
+        return size, size
+    low, _, high = size.replace("?", "0..").partition("..")
+    return int(low), float(high or "inf")
+
+
+def covers(theirs: int | str, ours: int | str) -> bool:
+    if theirs == ours or theirs == "?" or str(theirs).startswith("unk__"):
+        return True
+    if str(theirs).isidentifier() or str(ours).isidentifier():
+        return str(theirs).isidentifier() and isinstance(ours, int)
+    (low, high), (own_low, own_high) = span(theirs), span(ours)
+    return low <= own_low and own_high <= high
+
+
+@pytest.mark.parametrize("name", SYMBOLIC_FILES)
+def test_the_corpus_is_whole(name: str) -> None:
+    assert len(vectors(name)) == SYMBOLIC_FILES[name]
+
+
+@pytest.mark.parametrize("vector", vectors("symbolic"), ids=lambda vector: vector["id"])
+def test_an_answer_is_the_truth_and_no_looser_than_the_framework_s(vector: dict[str, Any]) -> None:
+    answer = ask({"op": vector["op"], "inputs": vector["inputs"]})
+    assert answer.compatible is {True: True, False: False, "some": None}[vector["possible"]]
+    for output in answer.outputs:
+        for ours, values, equal in zip(output.shape, vector["axis_values"], vector["axis_equals"], strict=True):
+            if len(values) == 1:
+                assert ours == values[0]
+            elif equal:
+                assert ours in equal
+            else:
+                low, high = span(ours)
+                assert (low, high if high != float("inf") else max(values)) == (min(values), max(values))
+    if answer.outputs and vector["reported_sound"]:
+        for theirs in vector["outputs_reported"]:
+            assert all(map(covers, theirs, answer.outputs[0].shape))
+
+
+@pytest.mark.parametrize("vector", vectors("openvino-dynamic"), ids=lambda vector: vector["id"])
+def test_an_answer_is_that_of_openvino_s_tests(vector: dict[str, Any]) -> None:
+    answer = ask({"op": vector["op"], "inputs": vector["inputs"]})
+    assert answer.compatible is vector["compatible"]
+    if answer.conflict is not None:
+        assert answer.conflict.code in vector["conflict_codes"]
+        assert answer.conflict.axis == vector["conflict_axis"]
+    for output, expected in zip(answer.outputs, vector.get("outputs", []), strict=True):
+        assert output.model_dump(include=set(expected)) == expected
+
+
+def test_an_unknown_size_against_5_is_5_in_the_output_and_a_name_against_1_is_the_name() -> None:
+    answer = ask({"inputs": [["?", "N"], [5, 1]]})
+    (one, other) = answer.outputs
+    assert answer.compatible is None
+    assert one.shape == other.shape == [5, "N"]
+    assert (one.broadcast_axes, one.maybe_broadcast_axes) == ([], [0])
+    assert (other.broadcast_axes, other.maybe_broadcast_axes) == ([], [1])
+    assert [condition.model_dump(exclude_unset=True) for condition in answer.conditions] == [
+        {
+            "any": [{"equal": ({"input": 0, "axis": 0}, 5)}, {"equal": ({"input": 0, "axis": 0}, 1)}],
+            "text": "inputs[0][0] == 5 or inputs[0][0] == 1",
+        }
+    ]
+
+
+TEXTS: list[tuple[Request, bool | None, list[str], list[int | str]]] = [
+    ({"inputs": [["N"], ["M"]]}, None, ["N == M or N == 1 or M == 1"], ["?"]),
+    ({"inputs": [["N"], ["M"]], "assume": {"N": "2.."}}, None, ["N == M or M == 1"], ["N"]),
+    ({"inputs": [["N"], ["M"]], "assume": {"N": "2..", "M": "2.."}}, None, ["N == M"], ["N"]),
+    ({"inputs": [["N"], ["M"]], "assume": {"N": 1}}, True, [], ["M"]),
+    ({"inputs": [["N", "N"], ["N", 1]]}, True, [], ["N", "N"]),
+    ({"inputs": [["N"], [3], ["M"]]}, None, ["N == 3 or N == 1", "M == 3 or M == 1"], [3]),
+    ({"inputs": [["N"]], "op": {"name": "ngraph.Broadcast", "shape": ["?", "M"], "broadcast_axes": [0]}},
+     None, ["N == M"], ["?", "M"]),
+    ({"inputs": [["2..4"]], "op": {"name": "numpy.broadcast_to", "shape": ["?"]}},
+     None, ["inputs[0][0] == shape[0]"], ["2..4"]),
+    ({"inputs": [["N"]], "op": {"name": "torch.expand", "size": [2, -1]}}, True, [], [2, "N"]),
+    ({"inputs": [["N", "M"]], "op": {"name": "numpy.broadcast_to", "shape": ["M", "N"]}}, None, ["N == M"], ["M", "N"]),
+    ({"inputs": [["N", "N", "M"], ["M", 3, 3]]}, None, ["N == 3 or N == 1", "M == 3 or M == 1"], ["1..3", 3, 3]),
+    ({"inputs": [[1], ["N"]], "op": {"name": "ngraph.BroadcastLike", "initial_broadcast_axes": []}},
+     None, ["N == 1"], [1]),
+    ({"inputs": [["N", 3]], "op": {"name": "mxnet.broadcast_axis", "axis": 0, "size": "K"}},
+     None, ["N == 1"], ["K", 3]),
+    ({"inputs": [["N", "M"]], "op": {"name": "einops.repeat", "pattern": "a b -> b (a c)", "axes_lengths": {"c": 2}},
+      "assume": {"N": "2..3"}}, True, [], ["M", "4..6"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("request_", "compatible", "texts", "shape"), TEXTS, ids=[str(case[0]) for case in TEXTS])
+def test_conditions_say_in_words_what_must_hold(
+    request_: Request, compatible: bool | None, texts: list[str], shape: list[int | str]
+) -> None:
+    answer = ask(request_)
+    assert answer.compatible is compatible
+    assert [condition.text for condition in answer.conditions] == texts
+    assert answer.outputs[0].shape == shape
+
+
+def test_elements_and_bytes_are_null_where_they_are_not_known() -> None:
+    known, none, open_ended = ask({"op": "xarray.broadcast", "inputs": []} | {
+        "op": {"name": "xarray.broadcast", "dims": [["a"], ["b"], ["c"]], "exclude": ["a", "b", "c"]},
+        "inputs": [["3..3"], [0], ["N"]], "dtype": "float32",
+    }).outputs  # fmt: skip
+    assert (known.elements, known.nbytes, none.elements, none.nbytes) == (3, 12, 0, 0)
+    assert (open_ended.elements, open_ended.nbytes) == (None, None)
+
+
+def test_names_link_axes_in_a_conflict_too() -> None:
+    conflict = ask({"inputs": [["N", "N"], [3, 4]], "assume": {"N": "2.."}}).conflict
+    assert conflict is not None
+    assert (conflict.code, conflict.axis, conflict.inputs, conflict.sizes) == ("size-mismatch", 1, [0, 1], ["N", 4])
+    assert conflict.message == (
+        "On output axis 1, input 0 of shape (N, N) has size N but input 1 of shape (3, 4) has size 4, where N is 3: "
+        "sizes that meet must be equal, or 1 to be stretched."
+    )
+
+
+def test_a_conflict_of_integers_is_said_as_ever_and_hints_are_tried_with_the_symbols() -> None:
+    conflict = ask({"inputs": [["N", 64, 7, 7], [64]]}).conflict
+    assert conflict is not None
+    assert (conflict.axis, conflict.sizes) == (3, [7, 64])
+    assert conflict.hints == ["reshape input 1 to (64, 1, 1), x[:, None, None]: it then fits"]
+    conflict = ask({"op": {"name": "numpy.broadcast_to", "shape": ["N", 4]}, "inputs": [["N"]], "assume": {"N": "5.."}})
+    assert "ngraph.Broadcast with broadcast_axes=[1] fits: the output is (N, 4)" in conflict.conflict.hints  # type: ignore[union-attr]
+
+
+BAD: list[tuple[Request, str, str]] = [
+    ({"inputs": [["3..1"]]}, "/inputs/0/0", "a range runs upwards, and to 2^63-1 at most: 3..1 holds no size"),
+    ({"inputs": [[1, "N M"]]}, "/inputs/0/1", 'must be an integer, a name such as "N", a range such as "1..8"'),
+    ({"inputs": [["-1..2"]]}, "/inputs/0/0", "must be an integer, a name"),
+    ({"inputs": [["0..9223372036854775808"]]}, "/inputs/0/0", "2^63-1 at most"),
+    ({"inputs": [["é"]]}, "/inputs/0/0", "must be an integer, a name"),
+    ({"inputs": [["N"]], "assume": {"K": 3}}, "/assume/K", "no size here has this name: the names are N"),
+    ({"inputs": [[3]], "assume": {"K": 3}}, "/assume/K", "no size here has a name"),
+    ({"inputs": [["N"]], "assume": {"N": "M"}}, "/assume/N", "for two equal sizes write one name twice"),
+    ({"inputs": [["N"]], "assume": {"N": "x y"}}, "/assume/N", "must be an integer, a name"),
+    ({"inputs": [["N"]], "assume": ["N"]}, "/assume", 'must be a map, such as {"N": "2.."}'),
+    ({"inputs": [["N"]], "op": {"name": "numpy.broadcast_to", "shape": [".."]}}, "/op/shape/0", "must be an integer"),
+    ({"inputs": [["N"]], "op": {"name": "ngraph.Broadcast", "shape": [3], "broadcast_axes": ["N"]}},
+     "/op/broadcast_axes", "must be an integer"),
+    ({"inputs": [["N"]], "op": {"name": "einops.repeat", "pattern": "(a b) -> a b", "axes_lengths": {"a": 2}}},
+     "/inputs/0/0", "a size that is not known can't be split"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("request_", "pointer", "said"), BAD, ids=[str(case[0]) for case in BAD])
+def test_a_symbol_that_can_t_be_read_is_an_invalid_request(request_: Request, pointer: str, said: str) -> None:
+    with pytest.raises(Problem) as caught:
+        ask(request_)
+    assert (caught.value.code, caught.value.pointer) == ("invalid-request", pointer)
+    assert said in caught.value.detail
+
+
+@pytest.mark.parametrize("model", [BroadcastRequest, BackpropRequest])
+def test_tensors_have_no_symbols(model: type[BroadcastRequest] | type[BackpropRequest]) -> None:
+    op = {"name": "numpy.broadcast_to", "shape": ["N", 3]}
+    gradients = {"gradients": []} if model is BackpropRequest else {}
+    with pytest.raises(Problem, match="op/shape: must hold integers here: N on axis 0 is for check alone"):
+        validated(model, {"op": op, "inputs": [], **gradients})
+    if model is BackpropRequest:
+        with pytest.raises(Problem, match="inputs/0/0: must be an integer, not a string"):
+            validated(model, {"inputs": [["N"]], **gradients})
+
+
+def test_too_many_conditions_are_refused_and_as_many_as_are_taken_are_answered() -> None:
+    assert len(ask({"inputs": [["?"]] * 1000 + [[5]]}).conditions) == MAX_CONDITIONS
+    for inputs in ([["?"]] * 1001 + [[5]], [["?"]] * 46, [["N"] * 32] * 4000):
+        with pytest.raises(Problem) as caught:
+            ask({"inputs": inputs})
+        assert caught.value.code == "work-too-large"
+    same = {"op": "torch.broadcast_tensors", "inputs": [["N", "M", 1, 3] * 16] * 1000}
+    assert ask(same).compatible is True
+
+
+def test_a_drawing_and_a_sentence_show_the_symbols() -> None:
+    assert as_text(ask({"inputs": [["N", "?", 1], ["M", 5, 4]], "explain": True})) == (
+        "axis     0   1   2\n"
+        "input 0  N~  ?~  1*\n"
+        "input 1  M~  5   4\n"
+        "         ----------\n"
+        "outputs  ?   5   4\n"
+        "* stretched   ~ stretched for some sizes\n\n"
+        "compatible if (N == M or N == 1 or M == 1) and (inputs[0][1] == 5 or inputs[0][1] == 1): (?, 5, 4)"
+    )
+    many = as_text(ask({"inputs": [["?"]] * 30 + [[5]]}))
+    assert many.endswith(" and 10 more conditions: (5,)")
+
+
+def test_a_url_takes_symbols(http: httpx.Client) -> None:
+    answer = http.get("/v1/check", params={"input": ["8,N,?,2..4", "(1,M,5,1)"], "assume": '{"N": "2.."}'}).json()
+    assert answer["compatible"] is None
+    assert [condition["text"] for condition in answer["conditions"]] == [
+        "N == M or M == 1",
+        "inputs[0][2] == 5 or inputs[0][2] == 1",
+    ]
+    assert answer["outputs"][0]["shape"] == [8, "N", 5, "2..4"]
+    assert answer["outputs"][0]["maybe_broadcast_axes"] == [2]
+    target = http.get("/v1/check?input=N&op=numpy.broadcast_to&shape=2xN").json()
+    assert target["detail"].startswith("shape: write a shape as")
+    target = http.get("/v1/check?input=N&op=numpy.broadcast_to&shape=2,N").json()
+    assert (target["compatible"], target["conditions"]) == (True, [])
+    for wrong in ("N:2..", "3"):
+        problem = http.get("/v1/check", params={"input": "N", "assume": wrong})
+        assert (problem.status_code, problem.json()["pointer"]) == (422, "/assume")
+
+
+def test_a_client_sends_symbols_and_reads_null(client: Client) -> None:
+    answer = client.check("numpy.broadcast_arrays", ("N", 1), (1, "M"), assume={"N": "2.."})
+    assert (answer.compatible, answer.outputs[0].shape) == (True, ["N", "M"])
+    answer = client.check(numpy.broadcast_to(shape=("N", 3)), ("?",))
+    assert answer.compatible is None
+    assert answer.conditions[0].text == "inputs[0][0] == 3 or inputs[0][0] == 1"
+    assert client.can_broadcast((2, 3), (3,)) is True
+    with pytest.raises(InvalidRequest, match="is for check alone"):
+        client.broadcast(numpy.broadcast_to(shape=("N", 3)), [1, 2, 3])
+
+
+def test_the_command_line_takes_symbols() -> None:
+    done = run("check", "N,1", "1,M", "--assume", "N=2..", "--assume", "M=3")
+    assert done.returncode == 0
+    assert "\ncompatible: (N, 3)\n" in done.stdout + "\n"
+    assert run("check", "N", "M").returncode == 0
+    assert "compatible if N == M or N == 1 or M == 1: (?,)" in run("check", "N", "M").stdout
+    assert run("check", "2..4", "5..").returncode == 1
+    for wrong in ("N", "=3", "N=2,3", "N=a b"):
+        done = run("check", "N", "--assume", wrong)
+        assert (done.returncode, "--assume" in done.stderr) == (2, True)
+    done = run("broadcast", "pyproject.toml", "--shape", "N,3", "-o", "x.npy")
+    assert done.returncode == 2
+
+
+def test_a_check_of_integers_says_nothing_of_symbols() -> None:
+    answer = ask({"inputs": [[3, 1], [4]]}).model_dump(exclude_unset=True)
+    assert set(answer) == {"compatible", "outputs", "warnings"}
+    assert set(answer["outputs"][0]) == {"shape", "input", "axes", "broadcast_axes", "elements"}
