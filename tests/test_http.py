@@ -506,6 +506,16 @@ LARGE: dict[str, tuple[str, Any, str]] = {
         {"op": {"name": "xarray.broadcast", "dims": [["x" * 2**20]]}, "inputs": [[1]]},
         "invalid-request",
     ),
+    "many names": (
+        "/v1/check",
+        {"inputs": [["N"]], "assume": {f"N{number}": "x" for number in range(100_000)}},
+        "malformed-body",
+    ),
+    "more names than are validated": (
+        "/v1/check",
+        {"inputs": [["N"]], "assume": {f"N{number}": "x" for number in range(2000)}},
+        "invalid-request",
+    ),
     "a million faults": ("/v1/check", {"inputs": [[None] * 900_000]}, "invalid-request"),
     "an unknown field of a megabyte": ("/v1/check", {"inputs": [[1]], "x" * 2**20: 1}, "malformed-body"),
     "an empty output beside an endless axis": (

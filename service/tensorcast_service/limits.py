@@ -17,7 +17,7 @@ MAX_RANK = 64
 """NumPy's own: an array of more axes can't be made."""
 MAX_AXES = 100_000
 """Inputs times output rank (4 at the least) of one request: what an answer lists; some 0.5 s of work."""
-MAX_SYMBOLIC_AXES = 100_000
+MAX_SYMBOLIC_AXES = 64_000
 """Axes of all inputs together, where sizes are symbolic: some two seconds of work."""
 MAX_CONDITIONS = 1000
 """Conditions that symbolic sizes are weighed by: about a second of work."""

@@ -8,7 +8,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool
 
 from .dimensions import Dimension, DimensionShape
 from .ops import IntegerOpField, OpField, numpy
-from .shapes import AtFirstFault, Integer, Shape, as_list
+from .shapes import AtFirstFault, Integer, Shape, as_list, few
 from .tensors import Tensor
 
 Bounds = tuple[Integer, Integer]
@@ -38,7 +38,7 @@ class CheckRequest(Request):
         'a range ("1..8", "2..") or "?"; so also in an attribute that is a shape.',
         examples=[[[8, 1, 6, 1], [7, 1, 5]]],
     )
-    assume: dict[str, Dimension] | None = Field(
+    assume: Annotated[dict[str, Dimension], BeforeValidator(few)] | None = Field(
         default=None, description="What is known of a name: a range, or a size.", examples=[{"N": "2.."}]
     )
     dtype: str | None = Field(default=None, description="Adds `nbytes` to each output.", examples=["float32"])

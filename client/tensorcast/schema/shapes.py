@@ -44,6 +44,17 @@ def _kind(value: Any) -> str:
     return kinds.get(type(value), f"a {type(value).__name__}")
 
 
+def few(value: Any) -> Any:
+    """A map that is not too large to be validated: every fault in it would be held."""
+    if isinstance(value, dict) and len(value) > MAX_NAMES:
+        facts = {"count": len(value), "most": MAX_NAMES}
+        raise PydanticCustomError("too_many_names", "names {count} sizes; {most} are the most", facts)
+    return value
+
+
+MAX_NAMES = 1000
+
+
 class AtFirstFault(FailFast):
     """Validation of a list ends with its first fault: a million faults would each be held to report one."""
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from ..shapes import Integer
+from ..shapes import Integer, few
 from .base import Op
 
 ELLIPSIS = "..."
@@ -27,7 +27,7 @@ class repeat(Op):
 
     name: Literal["einops.repeat"] = "einops.repeat"
     pattern: str = Field(max_length=1000, description="Left -> right, names between spaces.", examples=["h w -> h w c"])
-    axes_lengths: dict[str, Integer] = Field(
+    axes_lengths: Annotated[dict[str, Integer], BeforeValidator(few)] = Field(
         default={}, description="The length of each new name, and of others to be checked.", examples=[{"c": 3}]
     )
 
@@ -53,7 +53,9 @@ class repeat(Op):
         return self
 
     def highest_rank(self, shapes: Sequence[Sequence[object]]) -> int:
-        return super().highest_rank(shapes) + sum(map(len, (group for side in self.sides() for group in side)))
+        left, right = self.sides()
+        unnamed = max(len(shapes[0]) - len(left) + 1, 0) if (ELLIPSIS,) in left else 0
+        return max(super().highest_rank(shapes), *(unnamed + sum(map(len, side)) for side in (left, right)))
 
     def sides(self) -> tuple[Groups, Groups]:
         """The left and the right side. A new axis of fixed length on the right has that number, primed to be
