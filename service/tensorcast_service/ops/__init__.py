@@ -54,10 +54,22 @@ def lower(op: Op, shapes: tuple[Shape, ...]) -> Plan:
     return settle(rule.align(op, shapes))
 
 
+def raise_(kind: type[Op], plan: Plan) -> Op | None:
+    """The op of this kind that lowers to `plan`; None where its words can't say it."""
+    count = len(plan.input_shapes)
+    if not plan.outputs or count < kind.min_inputs or (kind.max_inputs is not None and count > kind.max_inputs):
+        return None
+    op = RULES[kind].raise_(plan)
+    try:
+        return op if op is not None and lower(op, plan.input_shapes) == plan else None
+    except Incompatible:
+        return None
+
+
 def highest_rank(op: Op, shapes: tuple[Shape, ...]) -> int:
     """The largest rank that the request names, in an input or in the target attribute."""
     target = getattr(op, op.target) if op.target else None
     return max(map(len, shapes + ((target,) if target is not None else ())))
 
 
-__all__ = ["RULES", "Rule", "highest_rank", "lower"]
+__all__ = ["RULES", "Rule", "highest_rank", "lower", "raise_"]
