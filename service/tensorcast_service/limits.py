@@ -17,6 +17,8 @@ MAX_RANK = 64
 """NumPy's own: an array of more axes can't be made."""
 MAX_AXES = 1_000_000
 """Inputs times output rank, of one request: what an answer lists; some 0.5 s of work."""
+MAX_TRANSLATED_INPUTS = 256
+"""Inputs of one translation, which has steps for each of them: code for people."""
 MAX_WORK_ELEMENTS = 2**30
 """Elements that one backprop may sum: about a second of one core."""
 MAX_JSON_ELEMENTS = 2**20
@@ -39,6 +41,18 @@ def judge_ranks(op: Op, shapes: tuple[Shape, ...]) -> None:
             f"{len(shapes)} inputs of up to {rank} axes make {axes} axes; this service takes up to {MAX_AXES}: "
             "send fewer inputs at once",
             limit=MAX_AXES,
+        )
+
+
+def judge_translation(inputs: int) -> None:
+    """Raises Problem (work-too-large) for a translation of too many inputs."""
+    if inputs > MAX_TRANSLATED_INPUTS:
+        raise Problem(
+            "work-too-large",
+            f"a translation has steps for each of its {inputs} inputs; this service writes them for up to "
+            f"{MAX_TRANSLATED_INPUTS}: send fewer",
+            pointer="/inputs",
+            limit=MAX_TRANSLATED_INPUTS,
         )
 
 

@@ -37,9 +37,11 @@ def broadcast(op: xarray.broadcast, shapes: tuple[Shape, ...]) -> Alignment:
     return Alignment(shapes, None, tuple(Axis(Relation.EQUAL, tuple(meeting)) for meeting in terms), tuple(outputs))
 
 
-def raise_broadcast(plan: Plan) -> xarray.broadcast:
+def raise_broadcast(plan: Plan) -> xarray.broadcast | None:
     """A name for each output axis, d0, d1, ... Where that does not say it, the axes are excluded that follow the last
     one that some input lacks: sizes are not compared there, and their order is free."""
+    if [output.input for output in plan.outputs] != list(range(len(plan.input_shapes))):
+        return None
     dims = tuple(tuple(f"d{axis}" for axis in output.output_axes) for output in plan.outputs)
     plain = xarray.broadcast(dims=dims)
     if _says(plain, plan):

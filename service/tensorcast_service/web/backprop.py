@@ -11,10 +11,10 @@ from tensorcast.schema.problems import Problem
 from tensorcast.schema.shapes import format_shape
 from tensorcast.schema.tensors import Array, is_replicated
 
+from ..check import plan_of
 from ..engine import backprop, gradient_work
 from ..limits import judge_address, judge_work
 from ..plan import Plan
-from .broadcast import plan_of
 from .exchange import receive
 from .openapi import answers, body
 from .stream import Streamed, answer_json, stored
