@@ -122,6 +122,13 @@ def run_paddle(text: str, inputs: dict[str, Array], outputs: list[str]) -> list[
     return [tensor.numpy() for tensor in executed(text, tensors, outputs)]
 
 
+def run_mindspore(text: str, inputs: dict[str, Array], outputs: list[str]) -> list[Array]:
+    import mindspore
+
+    tensors = {name: mindspore.Tensor(array) for name, array in inputs.items()}
+    return [tensor.asnumpy() for tensor in executed(text, tensors, outputs)]
+
+
 def run_onnx(text: str, inputs: dict[str, Array], outputs: list[str]) -> list[Array]:
     import onnxruntime
     from onnx import TensorProto, helper
@@ -189,6 +196,7 @@ RUNNERS: dict[str, tuple[str, Callable[[str, dict[str, Array], list[str]], list[
     "torch": ("torch", run_torch),
     "jax": ("jax", run_jax),
     "tensorflow": ("tensorflow", run_tensorflow),
+    "mindspore": ("mindspore", run_mindspore),
     "paddle": ("paddle", run_paddle),
     "onnx": ("onnxruntime", run_onnx),
     "openvino": ("openvino", run_openvino),

@@ -111,6 +111,7 @@ WORDS: dict[str, Words] = {
         "{y} = ops.transpose({x}, {permutation})",
         "{y} = ops.reshape({x}, {shape})",
         {"mindspore.broadcast_to": ("{y} = ops.broadcast_to({x}, {shape})",)},
+        executed="MindSpore 2.10.0",
     ),
     "paddle": Words(
         "python",
