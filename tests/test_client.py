@@ -475,3 +475,22 @@ def test_json_answers_are_not_asked_for_but_problems_in_json_are_read() -> None:
     with Client(transport=transport) as client, pytest.raises(tensorcast.InternalError):
         client.ops()
     assert seen[0].headers["accept"] == "application/vnd.msgpack"
+
+
+def test_a_client_in_process_that_is_never_closed_does_not_keep_the_process() -> None:
+    script = "from tensorcast import Client; client = Client.in_process(); print(client.broadcast_shapes((3,), 3))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=30)
+    assert done.stdout == "(3,)\n"
+
+
+@pytest.mark.parametrize("shape", [(2.7,), "34", (True,), np.ones((2, 2)), (2**64,)], ids=str)
+def test_what_is_no_shape_is_the_callers_value_error(client: Client, shape: Any) -> None:
+    with pytest.raises(ValueError) as caught:  # noqa: PT011  # pydantic's words, or ours
+        client.check("numpy.broadcast_arrays", shape)
+    assert not isinstance(caught.value, tensorcast.TensorcastError)
+
+
+def test_a_compressed_answer_is_refused_before_it_is_expanded() -> None:
+    transport, _ = answers(httpx.Response(200, content=b"", headers={"content-encoding": "gzip"}))
+    with Client(transport=transport, retries=0) as client, pytest.raises(tensorcast.InvalidAnswer, match="compressed"):
+        client.ops()

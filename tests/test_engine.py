@@ -179,6 +179,8 @@ def test_chunks_straddle_rows_and_outlive_two_more(dtype, monkeypatch):
     view = array_of(elements, dtype, (50, 7, 3))
     assert len(list(engine.chunks(view))) > 10
     assert consumed_late(engine.chunks(view), engine.CHUNK_BUFFERS - 1) == b"".join(elements)
+    backwards = np.flip(view)
+    assert consumed_late(engine.chunks(backwards), engine.CHUNK_BUFFERS - 1) == b"".join(reversed(elements))
 
 
 @pytest.mark.parametrize(

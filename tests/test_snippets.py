@@ -17,6 +17,7 @@ from tensorcast.schema.messages import TranslateRequest
 from tensorcast.schema.ops import (
     OPS,
     Op,
+    einops,
     mxnet,
     ngraph,
     numpy,
@@ -69,8 +70,12 @@ REQUESTS: list[tuple[Op, list[Shape]]] = [
     (xarray.broadcast(dims=(("x", "y"), ("y", "x")), exclude=("y",)), [(2, 3), (4, 2)]),
     (ngraph.BroadcastLike(initial_broadcast_axes={1}), [(2,), (2, 3)]),
     (mxnet.broadcast_like(lhs_axes=(0,), rhs_axes=(1,)), [(1, 3), (5, 4)]),
+    (einops.repeat(pattern="h w -> (h 2) w c", axes_lengths={"c": 3}), [(2, 3)]),
+    (einops.repeat(pattern="(a b) 1 -> b 2 (a c)", axes_lengths={"a": 2, "c": 3}), [(6, 1)]),
+    (einops.repeat(pattern="h w -> (h w) 2"), [(2, 3)]),
+    (einops.repeat(pattern="(a b) -> b (n a)", axes_lengths={"b": 2, "n": 3}), [(0,)]),
 ]
-"""Transpositions, new axes at every place, sizes 1 and 0, scalars, one to four inputs."""
+"""Splits, merges, transpositions, new axes at every place, sizes 1 and 0, scalars, one to four inputs."""
 
 
 def distinct(shapes: list[Shape]) -> list[Array]:
@@ -161,6 +166,10 @@ def crashes_openvino(shapes: list[Shape]) -> bool:
     return any(0 in shape for shape in shapes) or not any(shapes)
 
 
+def run_einops(text: str, inputs: dict[str, Array], outputs: list[str]) -> list[Array]:
+    return executed(text, inputs, outputs)
+
+
 def run_xarray(text: str, inputs: dict[str, Array], outputs: list[str]) -> list[Array]:
     return [np.asarray(array) for array in executed(text, inputs, outputs)]
 
@@ -175,7 +184,8 @@ def run_stablehlo(text: str, inputs: dict[str, Array], outputs: list[str]) -> li
     def kind(shape: Shape) -> str:
         return f"tensor<{''.join(f'{size}x' for size in shape)}f32>"
 
-    kinds = [line.rsplit(" -> ", 1)[1] for line in text.splitlines() if " -> " in line]
+    made = dict(line.split(" = ", 1) for line in text.splitlines() if " -> " in line)
+    kinds = [made[f"%{name}"].rsplit(" -> ", 1)[1] for name in outputs]
     module = (
         f"func.func public @main({', '.join(f'%{name}: {kind(array.shape)}' for name, array in inputs.items())})"
         f" -> ({', '.join(kinds)}) {{\n{text}\n"
@@ -201,6 +211,7 @@ RUNNERS: dict[str, tuple[str, Callable[[str, dict[str, Array], list[str]], list[
     "onnx": ("onnxruntime", run_onnx),
     "openvino": ("openvino", run_openvino),
     "xarray": ("xarray", run_xarray),
+    "einops": ("einops", run_einops),
     "stablehlo": ("jaxlib", run_stablehlo),
 }
 """By framework: the module that it takes, and what runs a snippet of it."""
@@ -224,7 +235,7 @@ def test_a_snippet_runs_and_gives_the_same_bytes(framework: str) -> None:
             continue
         inputs = dict(zip(names("x", len(shapes)), arrays, strict=True))
         given = execute(text, inputs, names("y", len(plan.outputs)))
-        wanted = [place(output, arrays[output.input]) for output in plan.outputs]
+        wanted = [place(output, arrays[output.input]).reshape(output.shape) for output in plan.outputs]
         for ours, theirs in zip(wanted, given, strict=True):
             assert (ours.shape, ours.tobytes()) == (theirs.shape, np.asarray(theirs).tobytes()), text
         ran += 1

@@ -44,7 +44,7 @@ def dtype_of(name):
 
 
 def random_array(name, shape):
-    """Random bit patterns, NaNs with payloads among them; NaN and NaT where numbers are few."""
+    """Random bit patterns that the dtype has, NaNs with payloads among them."""
     dtype = dtype_of(name)
     raw = np.random.default_rng(1).bytes(int(np.prod(shape)) * dtype.itemsize)
     data = np.frombuffer(raw, np.uint8) & np.uint8(2 ** BITS.get(name, 8) - 1)
@@ -239,6 +239,7 @@ def test_a_date_passes_through_json_however_far_it_is(unit, count):
         (np.array([1 + 2j, complex(np.inf, 0.1)], np.complex64), [[1.0, 2.0], ["Infinity", 0.1]]),
         (np.array(1 + 2j), [1.0, 2.0]),
         (np.array(["2020-02-29", "NaT"], "M8[D]"), ["2020-02-29", "NaT"]),
+        (np.array(["2020"], "M8[Y]"), ["2020"]),
         (np.array(["1970-01-01T00:00:01.5"], "M8[ms]"), ["1970-01-01T00:00:01.500"]),
         (np.array([90, -1], "m8[s]"), [90, -1]),
         (np.array([b"ab", b"\xff\x00c"]), ["YWI=", "/wBj"]),
@@ -273,6 +274,8 @@ def test_a_json_list_is_written_so(array, data):
         ('{"dtype": "complex64", "shape": [1, 2], "data": [[[1, 2], [3, 4]]]}', np.complex64([[1 + 2j, 3 + 4j]])),
         ('{"dtype": "complex64", "shape": [], "data": [1, 2]}', np.array(1 + 2j, np.complex64)),
         ('{"dtype": "datetime64[D]", "shape": [2], "data": ["1970-01-03", 1]}', np.array([2, 1]).view("M8[D]")),
+        ('{"dtype": "datetime64[Y]", "shape": [2], "data": ["2020", 2020]}', np.array(["2020", "3990"], "M8[Y]")),
+        ('{"dtype": "datetime64[D]", "shape": [1], "data": ["2020"]}', np.array(["2020-01-01"], "M8[D]")),
         ('{"dtype": "datetime64[D]", "shape": [1], "data": ["NaT"]}', np.array(["NaT"], "M8[D]")),
         ('{"dtype": "datetime64[s]", "shape": [1], "data": ["1970-01-01T01:00:00Z"]}', np.array([3600]).view("M8[s]")),
         ('{"dtype": "timedelta64[s]", "shape": [2], "data": [90, "NaT"]}', np.array([90, "NaT"], "m8[s]")),
@@ -384,6 +387,7 @@ INVALID = {
     "a date in words": (listed("datetime64[s]", "yesterday"), "not an ISO 8601 string or an integer"),
     "a date that depends on the day": (listed("datetime64[s]", "now"), "not an ISO 8601 string or an integer"),
     "a date that wraps around": (listed("datetime64[ns]", "9999-01-01"), "datetime64[ns]"),
+    "a date whose seconds wrap around": (listed("datetime64[s]", "300000000000-01-01T00:00:00"), "datetime64[s]"),
     "a date finer than its unit": (listed("datetime64[D]", "2020-01-01T05"), "datetime64[D]"),
     "a timedelta in words": (listed("timedelta64[s]", "1 s"), "not an integer that timedelta64[s] holds"),
     "a date count beyond 2^63-1": (listed("datetime64[s]", 2**63), "not an ISO 8601 string or an integer"),

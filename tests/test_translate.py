@@ -21,7 +21,20 @@ from test_vectors import FILES, OP, vectors
 import tensorcast
 from tensorcast import Client
 from tensorcast.schema.messages import Step, TranslateAnswer, TranslateRequest
-from tensorcast.schema.ops import OPS, Op, jax, mxnet, ngraph, numpy, openvino, poputil, stablehlo, torch, xarray
+from tensorcast.schema.ops import (
+    OPS,
+    Op,
+    einops,
+    jax,
+    mxnet,
+    ngraph,
+    numpy,
+    openvino,
+    poputil,
+    stablehlo,
+    torch,
+    xarray,
+)
 from tensorcast.schema.problems import Problem
 from tensorcast_service.alignment import Incompatible
 from tensorcast_service.engine import place
@@ -47,16 +60,17 @@ def said(op: Op, *shapes: Shape, to: str) -> list[str]:
 
 def requests() -> list[Request]:
     """Each compatible request of the vectors once."""
-    found: dict[Request, None] = {}
+    found: dict[str, Request] = {}
     for name in FILES:
         for vector in vectors(name):
             if vector["compatible"] and max(map(prod, vector["inputs"])) < 10**5:
-                found[OP.validate_python(vector["op"]), tuple(map(tuple, vector["inputs"]))] = None
-    return [(op, shapes) for op, shapes in found if sum(map(_elements, lower(op, shapes).outputs)) < 10**6]
+                op, shapes = OP.validate_python(vector["op"]), tuple(map(tuple, vector["inputs"]))
+                found[f"{op!r}{shapes}"] = op, shapes
+    return [(op, shapes) for op, shapes in found.values() if sum(map(_elements, lower(op, shapes).outputs)) < 10**6]
 
 
 def _elements(output: Any) -> int:
-    return prod(output.output_shape)
+    return prod(output.shape)
 
 
 def distinct(shapes: Sequence[Shape]) -> list[Array]:
@@ -67,7 +81,7 @@ def distinct(shapes: Sequence[Shape]) -> list[Array]:
 
 def run(op: Op, arrays: Sequence[Array]) -> list[Array]:
     plan = lower(op, tuple(array.shape for array in arrays))
-    return [place(output, arrays[output.input]) for output in plan.outputs]
+    return [place(output, arrays[output.input]).reshape(output.shape) for output in plan.outputs]
 
 
 def follow(steps: Sequence[Step], arrays: Sequence[Array]) -> list[Array]:
@@ -152,6 +166,12 @@ def every_op(kind: type[Op], shapes: Sequence[Shape], reached: Shape) -> Iterato
             yield kind(target_shape=reached, mode=mode)  # type: ignore[call-arg]
         for axes in permutations(outward, len(shape)):
             yield kind(target_shape=reached, mode="explicit", axes_mapping=axes)  # type: ignore[call-arg]
+    elif kind is einops.repeat:
+        for axes in permutations(outward, len(shape)):
+            names = {axis: f"x{axis}" for axis, size in zip(axes, shape, strict=True) if size == reached[axis]}
+            left = " ".join(names.get(axis, "1") for axis in axes)
+            right = " ".join(names.get(axis, str(reached[axis])) for axis in outward)
+            yield einops.repeat(pattern=f"{left} -> {right}")
     elif kind is mxnet.broadcast_axis:
         for axes in subsets:
             yield mxnet.broadcast_axis(axis=axes, size=[reached[axis] for axis in axes])
@@ -208,7 +228,7 @@ def search(op: Op, shapes: tuple[Shape, ...], kind: type[Op]) -> bool:
     """Whether some op of a kind, between any moves, does what `op` does: all at once, or output by output."""
     arrays, outputs = distinct(shapes), lower(op, shapes).outputs
     wanted = run(op, arrays)
-    rank = max(len(output.output_shape) for output in outputs)
+    rank = max(len(output.shape) for output in outputs)
     reachable = {tuple(order) for array in wanted for order in permutations(array.shape)}
 
     def found(inputs: Sequence[Array], goals: Sequence[Array]) -> bool:
@@ -228,7 +248,7 @@ def small(op: Op, shapes: tuple[Shape, ...]) -> bool:
     return (
         len(outputs) > 0
         and len(shapes) <= 2
-        and all(1 <= prod(output.output_shape) <= 40 and len(output.output_shape) <= 2 for output in outputs)
+        and all(1 <= prod(output.shape) <= 40 and len(output.shape) <= 2 for output in outputs)
         and all(len(shape) <= 2 and prod(shape) <= 12 for shape in shapes)
     )
 
@@ -261,11 +281,7 @@ def test_where_moves_are_added_no_op_alone_does_it(to: str) -> None:
             (wanted,) = run(op, arrays)
             assert not any(same(given, [wanted]) for given in attempts(OPS[to], arrays, wanted.shape)), (op, shapes)
             moved += 1
-    assert (
-        moved
-        or to in ("stablehlo.broadcast_in_dim", "openvino.Broadcast-1", "openvino.Broadcast-3")
-        or OPS[to].min_inputs > 1
-    )
+    assert moved or to == "einops.repeat" or OPS[to].min_inputs > 1
 
 
 # --- the words ------------------------------------------------------------------------------------
@@ -367,6 +383,57 @@ STEPS: list[tuple[Op, list[Shape], str, list[str]]] = [
             f"4. input 1: reshape(shape={(1,) * 32 + (3, 2)})",
         ],
     ),
+    (
+        stablehlo.broadcast_in_dim(shape=(3, 5, 4), broadcast_dimensions=(2, 0)),
+        [(4, 1)],
+        "einops.repeat",
+        ["1. einops.repeat(pattern=a0 1 -> 3 5 a0)"],
+    ),
+    (
+        numpy.broadcast_arrays(),
+        [(2, 1), (3,)],
+        "einops.repeat",
+        [
+            "1. input 0: einops.repeat(pattern=a0 1 -> a0 3)",
+            "2. input 1: einops.repeat(pattern=a0 -> 2 a0)",
+        ],
+    ),
+    (
+        einops.repeat(pattern="h w -> (h c) w", axes_lengths={"c": 2}),
+        [(2, 3)],
+        "einops.repeat",
+        ["1. einops.repeat(pattern=a0 a1 -> (a0 2) a1)"],
+    ),
+    (
+        einops.repeat(pattern="h w -> (h c) w", axes_lengths={"c": 2}),
+        [(2, 3)],
+        "torch.expand",
+        ["1. reshape(shape=(2, 1, 3))", "2. torch.expand(size=(2, 2, 3))", "3. reshape(shape=(4, 3))"],
+    ),
+    (
+        einops.repeat(pattern="(a b) -> b a", axes_lengths={"a": 2}),
+        [(6,)],
+        "numpy.broadcast_to",
+        ["1. reshape(shape=(2, 3))", "2. transpose(permutation=(1, 0))", "3. numpy.broadcast_to(shape=(3, 2))"],
+    ),
+    (
+        einops.repeat(pattern="(a b) c -> (a b) 4 (c d)", axes_lengths={"a": 2, "d": 1}),
+        [(6, 3)],  # what is split is merged again
+        "ngraph.Broadcast",
+        ["1. ngraph.Broadcast(shape=(6, 4, 3), broadcast_axes=(1,))"],
+    ),
+    (
+        einops.repeat(pattern="1 w -> 3 w"),
+        [(1, 4)],
+        "onnx.Expand",
+        ["1. onnx.Expand(shape=(3, 4))"],
+    ),
+    (
+        einops.repeat(pattern="h w c -> (h w) 2 c"),
+        [(2, 3, 5)],  # merged by the reshape that is needed anyway
+        "tensorflow.broadcast_to",
+        ["1. reshape(shape=(6, 1, 5))", "2. tensorflow.broadcast_to(shape=(6, 2, 5))"],
+    ),
 ]
 
 
@@ -400,6 +467,13 @@ WHY_NOT: list[tuple[Op, list[Shape], str, str]] = [
         [(3,), (3,)],
         "poputil.canBroadcastToMatch",
         "poputil.canBroadcastToMatch has no outputs: there is nothing to translate",
+    ),
+    (
+        einops.repeat(pattern="h w -> (h 2) w"),
+        [(4, 3)],
+        "xarray.broadcast",
+        "xarray.broadcast has no attribute that says the size 2 of output axis 1 of (4, 2, 3) (then merged to (8, 3)), "
+        "along which input 0 of shape (4, 3) is replicated, and no other input brings it there",
     ),
     (
         numpy.broadcast_to(shape=(2,) * 9),
@@ -449,7 +523,7 @@ MISTAKES: list[tuple[dict[str, Any], str, str, str]] = [
     (NGRAPH | {"to": "numpy.broadcast"}, "unknown-op", "/to", "did you mean numpy.broadcast_to"),
     (NGRAPH, "invalid-request", "/to", 'write for instance "to": "stablehlo.broadcast_in_dim"'),
     (NGRAPH | {"to": 3}, "invalid-request", "/to", "must be a string"),
-    (NGRAPH | {"to": "onnx.Expand", "shape": [3]}, "invalid-request", "/shape", "is no field here"),
+    (NGRAPH | {"to": "onnx.Expand", "shape": [3]}, "invalid-request", "/shape", "belongs inside op"),
     (NGRAPH | {"to": "onnx.Expand", "inputs": [[3], [3]]}, "invalid-request", "/inputs", "takes 1 input, not 2"),
     (NGRAPH | {"to": "onnx.Expand", "op": "numpy.nothing"}, "unknown-op", "/op", "there is no op"),
     (NGRAPH | {"to": "xarray.broadcast"}, "untranslatable", "/to", "xarray.broadcast has no attribute that says"),

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from .errors import MethodNotAllowed as MethodNotAllowed
     from .errors import NotAcceptable as NotAcceptable
     from .errors import NotFound as NotFound
+    from .errors import NotStrided as NotStrided
     from .errors import OutputTooLarge as OutputTooLarge
     from .errors import Overloaded as Overloaded
     from .errors import ServiceProblem as ServiceProblem
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from .schema.messages import OpEntry as OpEntry
     from .schema.messages import OutputShape as OutputShape
     from .schema.messages import TranslateAnswer as TranslateAnswer
+    from .schema.ops import einops as einops
     from .schema.ops import jax as jax
     from .schema.ops import mindspore as mindspore
     from .schema.ops import mxnet as mxnet
@@ -72,6 +74,7 @@ _ERRORS = [
     "MethodNotAllowed",
     "NotAcceptable",
     "NotFound",
+    "NotStrided",
     "OutputTooLarge",
     "Overloaded",
     "ServiceProblem",
@@ -84,6 +87,7 @@ _ERRORS = [
 ]
 _ANSWERS = ["CheckAnswer", "Comparison", "ConflictAnswer", "OpEntry", "OutputShape", "TranslateAnswer"]
 _FRAMEWORKS = [
+    "einops",
     "jax",
     "mindspore",
     "mxnet",
@@ -112,6 +116,8 @@ __all__ = sorted(_HOMES)
 
 def __getattr__(name: str) -> Any:
     # Loaded when it is first used: `import tensorcast` costs a few milliseconds, its parts what they need.
+    if name == "errors":
+        return import_module(".errors", __name__)
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f".{_HOMES[name]}", __name__), name)

@@ -14,7 +14,7 @@ from .calls import Attempts, Call, Layout, Progress, Shape, Transfer, Window
 from .client import DEFAULT_URL, translated
 from .errors import DeadlineExceeded, TensorcastError
 from .schema.messages import CheckAnswer, Comparison, OpEntry, TranslateAnswer
-from .schema.ops import Op, numpy
+from .schema.ops import Op
 from .schema.tensors import Array
 
 T = TypeVar("T")
@@ -35,7 +35,10 @@ class AsyncClient:
         transport: httpx.AsyncBaseTransport | None = None,
         **options: Any,
     ) -> None:
-        self._http = httpx.AsyncClient(base_url=url, transport=transport, **options)
+        try:
+            self._http = httpx.AsyncClient(base_url=url, transport=transport, **options)
+        except httpx.InvalidURL as error:
+            raise ValueError(f"{url!r} is no URL: {error}") from None
         self._timeout = timeout
         self._retries = retries
 
@@ -85,7 +88,7 @@ class AsyncClient:
 
     async def broadcast_to(self, array: Any, shape: Shape, *, layout: Layout = "dense") -> Array:
         """See Client.broadcast_to."""
-        return (await self.broadcast(numpy.broadcast_to(shape=tuple(shape)), array, layout=layout))[0]
+        return calls.single(await self.broadcast(calls.to_shape(shape), array, layout=layout))
 
     async def broadcast_arrays(self, *arrays: Any, layout: Layout = "dense") -> tuple[Array, ...]:
         """See Client.broadcast_arrays."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import random
 import time
@@ -16,20 +15,24 @@ from pydantic import ValidationError
 
 from .errors import InvalidAnswer, ServiceProblem, TensorcastError, problem_from
 from .schema.codec import Media, decode, encode
-from .schema.dtypes import UnknownDtype, dtype_named
+from .schema.dtypes import UnknownDtype, dtype_named, impossible_element
 from .schema.messages import Catalogue, CheckAnswer, CompareAnswer, Comparison, OpEntry, TranslateAnswer
 from .schema.ops import OPS, Op, numpy
 from .schema.problems import Problem
+from .schema.shapes import MAX_SIZE, as_int, as_list
 from .schema.tensors import Array, is_replicated, msgpack_parts, reach_of, to_wire, view_of
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
-Shape = Sequence[int]
+Shape = Sequence[int] | int
+"""Sizes; one integer stands for one axis, as in NumPy."""
 Layout = Literal["dense", "strided"]
 Window = Sequence[tuple[int, int]]
 
 SEND_BYTES = 2**20
 """Pieces in which a large body is sent."""
+HELD_BYTES = 16 * 2**20
+"""What a reader of tensors holds besides them: the chunk in hand."""
 MAX_PLAIN_BYTES = 64 * 2**20
 """The longest answer without tensors that is read."""
 
@@ -90,6 +93,8 @@ class Call(Generic[T]):
 
     def read(self, status: int, headers: Mapping[str, str]) -> Reader[T]:
         """The reader of an answer with this status and these headers."""
+        if headers.get("content-encoding", "identity").lower() != "identity":
+            raise InvalidAnswer("the answer is compressed, which was not asked for: a proxy must leave it as it is")
         announced = headers.get("content-length", "")
         length = int(announced) if announced.isdecimal() else None
         media = headers.get("content-type", "").split(";")[0].strip().lower()
@@ -107,7 +112,7 @@ class Call(Generic[T]):
 
 def check(op: Op | str, shapes: Sequence[Shape], dtype: str | None, explain: bool) -> Call[CheckAnswer]:
     """Shapes in, shapes or a conflict out."""
-    message: dict[str, Any] = {"op": _op(op), "inputs": [list(map(int, shape)) for shape in shapes]}
+    message: dict[str, Any] = {"op": _op(op), "inputs": [_sizes(shape) for shape in shapes]}
     if dtype is not None:
         message["dtype"] = dtype
     if explain:
@@ -128,7 +133,7 @@ def broadcast(
         raise ValueError('out needs layout="dense": a strided answer holds each distinct element once')
     fields: dict[str, Any] = {"op": _op(op), "layout": layout}
     if window is not None:
-        fields["window"] = [[int(start), int(stop)] for start, stop in window]
+        fields["window"] = [_sizes(pair) for pair in window]
     given = None if out is None else [out] if isinstance(out, np.ndarray) else list(out)
     for array in given or ():
         if not (array.flags.c_contiguous and array.flags.writeable):
@@ -139,23 +144,23 @@ def broadcast(
 
 def backprop(op: Op | str, shapes: Sequence[Shape], gradients: Sequence[Any]) -> Call[list[Array]]:
     """Gradients of the outputs in, gradients of the inputs out."""
-    fields = {"op": _op(op), "inputs": [list(map(int, shape)) for shape in shapes]}
+    fields = {"op": _op(op), "inputs": [_sizes(shape) for shape in shapes]}
     parts = _message(fields, "gradients", [np.asarray(array) for array in gradients])
     return Call("POST", "/v1/backprop", parts, lambda length: TensorReader("gradients", length, None))
 
 
 def compare(shapes: Sequence[Shape], target: Shape | None) -> Call[list[Comparison]]:
     """Shapes in, every framework's verdict out."""
-    message: dict[str, Any] = {"inputs": [list(map(int, shape)) for shape in shapes]}
+    message: dict[str, Any] = {"inputs": [_sizes(shape) for shape in shapes]}
     if target is not None:
-        message["shape"] = list(map(int, target))
+        message["shape"] = _sizes(target)
     parts = [encode(message, Media.MSGPACK)]
     return Call("POST", "/v1/compare", parts, lambda length: _Plain(lambda body: _typed(CompareAnswer, body).results))
 
 
 def translate(op: Op | str, shapes: Sequence[Shape], to: str) -> Call[TranslateAnswer]:
     """Shapes in, the same operation in another framework's words out."""
-    message = {"op": _op(op), "inputs": [list(map(int, shape)) for shape in shapes], "to": to}
+    message = {"op": _op(op), "inputs": [_sizes(shape) for shape in shapes], "to": to}
     parts = [encode(message, Media.MSGPACK)]
     return Call("POST", "/v1/translate", parts, lambda length: _Plain(lambda body: _typed(TranslateAnswer, body)))
 
@@ -173,10 +178,34 @@ def broadcast_shape(answer: CheckAnswer) -> tuple[int, ...]:
             {"code": "incompatible-shapes", "detail": answer.conflict.message, "conflict": conflict},
             status=422,
         )
+    if not answer.outputs:
+        raise InvalidAnswer("the answer has no output")
     return tuple(answer.outputs[0].shape)
 
 
+def single(arrays: list[Array]) -> Array:
+    """The one output of an op that has one."""
+    if len(arrays) != 1:
+        raise InvalidAnswer(f"the answer has {len(arrays)} outputs, not one")
+    return arrays[0]
+
+
 NUMPY = numpy.broadcast_arrays()
+
+
+def to_shape(shape: Shape) -> Op:
+    """NumPy's op for this target."""
+    return numpy.broadcast_to(shape=_sizes(shape))
+
+
+def _sizes(shape: Shape) -> list[int]:
+    """Sizes as integers that the wire holds. Raises ValueError for what is none: 2.5, True, "34"."""
+    if hasattr(shape, "dtype") and getattr(shape, "ndim", 1) != 1:
+        raise ValueError("an array stands where a shape belongs: pass its .shape")
+    sizes = [as_int(size) for size in ([shape] if isinstance(shape, int) else as_list(shape))]
+    if any(not -MAX_SIZE <= size <= MAX_SIZE for size in sizes):
+        raise ValueError("a size has at most 63 bits")
+    return sizes
 
 
 def _op(op: Op | str) -> Any:
@@ -240,7 +269,7 @@ def _first_line(error: Exception) -> str:
 def _raise_problem(body: bytes, media: str, status: int) -> Any:
     """Raise the problem that an answer holds."""
     try:
-        document = json.loads(body) if media.endswith("json") else decode(body, Media.MSGPACK)
+        document = decode(body, Media.JSON if media.endswith("json") else Media.MSGPACK)
         problem = problem_from(document, status) if isinstance(document, dict) and "code" in document else None
     except (ValueError, ValidationError, Problem):
         problem = None
@@ -254,7 +283,15 @@ class TensorReader:
         self._field = field
         self._length = length
         self._out = out
-        self._unpacker = msgpack.Unpacker(max_buffer_size=2**31 - 1)
+        # All but data is small. Older releases allocate what an array's header announces.
+        self._unpacker = msgpack.Unpacker(
+            max_buffer_size=HELD_BYTES,
+            max_str_len=1000,
+            max_bin_len=0,
+            max_ext_len=0,
+            max_array_len=1000,
+            max_map_len=100,
+        )
         self._arrays: list[Array] = []
         self._done = False
         self._failed = ""
@@ -331,6 +368,8 @@ class TensorReader:
         shape, strides = tuple(shape or ()), None if strides is None else tuple(strides)
         if strides is not None and len(strides) != len(shape):
             raise ValueError("a tensor's strides do not fit its shape")
+        if out is not None and strides is not None:
+            raise ValueError("a tensor is strided where a dense one was asked for")
         dtype = dtype_named(name)
         nbytes = (math.prod(shape) if strides is None else reach_of(shape, strides)) * dtype.itemsize
         if self._length is not None and nbytes > self._length:
@@ -338,6 +377,8 @@ class TensorReader:
         target = _empty(nbytes) if out is None else _raw_of(out, dtype, shape)
         yield from self._fill(memoryview(target))  # type: ignore[arg-type]
         if out is not None:
+            if wrong := impossible_element(name, target):
+                raise ValueError(wrong)
             return out
         array = view_of(target, name, shape, strides)
         array.flags.writeable = strides is None
@@ -404,6 +445,9 @@ def _raw_of(out: Array, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
 # --- attempts -------------------------------------------------------------------------------------
 
 
+LONGEST_RETRY_AFTER = 3600.0
+
+
 class Attempts:
     """One call's deadline, and whether and when it is tried again. All requests are free of side effects."""
 
@@ -443,9 +487,9 @@ def _seconds(retry_after: str | None) -> float:
     """What Retry-After asks for, in seconds from now; 0 where it says nothing that can be read."""
     if not retry_after:
         return 0.0
-    if retry_after.strip().isdecimal():
-        return float(retry_after)
     try:
-        return max(parsedate_to_datetime(retry_after).timestamp() - time.time(), 0.0)
-    except ValueError:
+        if retry_after.strip().isdecimal():
+            return min(float(retry_after), LONGEST_RETRY_AFTER)
+        return min(max(parsedate_to_datetime(retry_after).timestamp() - time.time(), 0.0), LONGEST_RETRY_AFTER)
+    except (ValueError, OverflowError):
         return 0.0

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -156,7 +159,7 @@ def broadcast(
     tensorcast broadcast in.npy --shape 4,3 -o out.npy
     tensorcast broadcast a.npy b.npy -o a_out.npy -o b_out.npy
     """
-    import numpy as np
+    from .schema.tensors import to_wire
 
     with _problems_in_words():
         arrays = [_loaded(path) for path in inputs]
@@ -171,24 +174,8 @@ def broadcast(
             raise click.UsageError(
                 f"{request.op.name} gives {len(answer.outputs)} outputs here: write -o once for each"
             )
-        parts = [path.with_name(path.name + ".part") for path in outputs]
-        try:
-            # Filled beside its place and then moved there: an output is whole or absent, and may replace an input.
-            filled = [
-                np.lib.format.open_memmap(part, "w+", arrays[output.input].dtype, tuple(output.shape))
-                for part, output in zip(parts, answer.outputs, strict=True)
-            ]
-            with _progress_bar(sum(array.nbytes for array in filled)) as progress:
-                if url:
-                    _fill_remotely(request.op, arrays, filled, url, progress)
-                else:
-                    _fill_here(request.op, arrays, filled, progress)
-            for array, part, path in zip(filled, parts, outputs, strict=True):
-                array.flush()
-                os.replace(part, path)
-        finally:
-            for part in parts:
-                part.unlink(missing_ok=True)
+        arrays = [array if url is None else to_wire(array) for array in arrays]
+        filled = _written(request.op, arrays, answer, outputs, url)
     for path, array in zip(outputs, filled, strict=True):
         facts = {
             "path": str(path),
@@ -201,16 +188,60 @@ def broadcast(
         )
 
 
+def _written(
+    op: Op, arrays: Sequence[Array], answer: CheckAnswer, outputs: Sequence[Path], url: str | None
+) -> list[Array]:
+    """The outputs, each filled in a file beside its place and then moved there: an output is whole or absent,
+    and may replace an input."""
+    import numpy as np
+
+    for path in outputs:
+        if outputs.count(path) > 1 or (path.exists() and not path.is_file()):
+            raise click.UsageError(f"{path} is given twice, or is no ordinary file")
+    parts: list[Path] = []
+    try:
+        filled: list[Array] = []
+        for path, output in zip(outputs, answer.outputs, strict=True):
+            dtype, shape = arrays[output.input].dtype, tuple(output.shape)
+            handle, name = tempfile.mkstemp(suffix=".npy", prefix=f".{path.name}.", dir=path.parent)
+            parts.append(Path(name))
+            # All of it is claimed now: a disk that fills up later would end a write to mapped memory with a signal.
+            os.posix_fallocate(handle, 0, prod(shape) * dtype.itemsize + 4096)
+            os.close(handle)
+            filled.append(np.lib.format.open_memmap(parts[-1], "w+", dtype, shape))
+        with _progress_bar(sum(array.nbytes for array in filled)) as progress:
+            if url:
+                _fill_remotely(op, arrays, filled, url, progress)
+            else:
+                _fill_here(op, arrays, filled, progress)
+        for array, part, path in zip(filled, parts, outputs, strict=True):
+            array.flush()  # type: ignore[attr-defined]  # it is a memmap
+            part.chmod(0o666 & ~_umask())
+            os.replace(part, path)
+    except (OSError, ValueError, OverflowError) as error:
+        raise click.UsageError(f"the output can't be written: {error}") from None
+    finally:
+        for part in parts:
+            part.unlink(missing_ok=True)
+    return filled
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
 def _loaded(path: Path) -> Array:
     import numpy as np
 
-    from .schema.dtypes import UnknownDtype, name_of
+    from .schema.dtypes import name_of
 
     try:
         array: Array = np.load(path, mmap_mode="r", allow_pickle=False)
         name_of(array.dtype)
-    except (ValueError, EOFError, UnknownDtype) as error:
-        raise click.UsageError(f"{path} can't be used: {error}") from None
+    except Exception as error:  # NumPy raises whatever its parsers do: what matters is that the file is none
+        raise click.UsageError(f"{path} is no .npy file that can be used: {error}") from None
     return array
 
 
@@ -430,7 +461,9 @@ def _command_of(entry: OpEntry) -> str:
 
 
 def _as_text(value: Any) -> str:
-    return (",".join(map(str, value)) or '""') if isinstance(value, (list, tuple)) else str(value)
+    if isinstance(value, dict) or (isinstance(value, list) and any(not isinstance(item, int) for item in value)):
+        return shlex.quote(json.dumps(value))
+    return (",".join(map(str, value)) or "()") if isinstance(value, list) else shlex.quote(str(value))
 
 
 def _serve_options(command: F) -> F:

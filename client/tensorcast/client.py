@@ -13,7 +13,7 @@ from . import calls
 from .calls import Attempts, Call, Layout, Progress, Shape, Transfer, Window
 from .errors import ConnectionFailed, DeadlineExceeded, InvalidAnswer, TensorcastError
 from .schema.messages import CheckAnswer, Comparison, OpEntry, TranslateAnswer
-from .schema.ops import Op, numpy
+from .schema.ops import Op
 from .schema.tensors import Array
 
 T = TypeVar("T")
@@ -39,7 +39,10 @@ class Client:
         transport: httpx.BaseTransport | None = None,
         **options: Any,
     ) -> None:
-        self._http = httpx.Client(base_url=url, transport=transport, **options)
+        try:
+            self._http = httpx.Client(base_url=url, transport=transport, **options)
+        except httpx.InvalidURL as error:
+            raise ValueError(f"{url!r} is no URL: {error}") from None
         self._timeout = timeout
         self._retries = retries
 
@@ -98,7 +101,7 @@ class Client:
 
     def broadcast_to(self, array: Any, shape: Shape, *, layout: Layout = "dense") -> Array:
         """`array` broadcast to `shape` by NumPy's rule. Raises IncompatibleShapes, a ValueError."""
-        return self.broadcast(numpy.broadcast_to(shape=tuple(shape)), array, layout=layout)[0]
+        return calls.single(self.broadcast(calls.to_shape(shape), array, layout=layout))
 
     def broadcast_arrays(self, *arrays: Any, layout: Layout = "dense") -> tuple[Array, ...]:
         """The arrays broadcast against each other by NumPy's rule. Raises IncompatibleShapes, a ValueError."""

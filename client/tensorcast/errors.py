@@ -4,6 +4,7 @@ TensorcastError
   ServiceProblem            the service refused; one class per problem code
     IncompatibleShapes      also a ValueError, as NumPy raises; has .conflict
     InvalidRequest  UnknownOp  InvalidTensor  MalformedBody      the request is wrong
+    NotStrided                                                   layout="dense" would do
     OutputTooLarge  WorkTooLarge  BodyTooLarge                   a limit; has .facts["limit"]
     Untranslatable          the other framework's op can never say it; the detail says why
     NotFound  MethodNotAllowed  NotAcceptable  UnsupportedMediaType
@@ -88,6 +89,12 @@ class WorkTooLarge(ServiceProblem):
     """The request is more work than the service does at once."""
 
     code = "work-too-large"
+
+
+class NotStrided(ServiceProblem):
+    """The output has no strides that read it from the input: layout="dense" would do."""
+
+    code = "not-strided"
 
 
 class BodyTooLarge(ServiceProblem):

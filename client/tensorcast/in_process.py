@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import ExitStack, suppress
-from typing import TYPE_CHECKING, Any
+import asyncio
+from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
+from contextlib import suppress
+from threading import Thread
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 import httpx
-from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
+
+T = TypeVar("T")
 
 
 def create_app(settings: Mapping[str, Any]) -> ASGIApp:
@@ -24,7 +27,7 @@ def create_app(settings: Mapping[str, Any]) -> ASGIApp:
     return create_app(Settings(**settings))
 
 
-Head = tuple[int, list[tuple[bytes, bytes]]]
+Headers = list[tuple[bytes, bytes]]
 
 
 class _Conversation:
@@ -49,6 +52,7 @@ class _Conversation:
             "client": ("127.0.0.1", 0),
             "root_path": "",
         }
+        self.task: asyncio.Task[None] | None = None
         self._body: bytes | None = body
         self._send, self._messages = anyio.create_memory_object_stream[Any](0)
         self._gone = anyio.Event()
@@ -56,8 +60,7 @@ class _Conversation:
     async def run(self) -> None:
         """Run the application to its end."""
         async with self._send:
-            with suppress(anyio.BrokenResourceError):  # the reader has gone
-                await self._app(self._scope, self._receive, self._answer)
+            await self._app(self._scope, self._receive, self._answer)
 
     async def _receive(self) -> dict[str, Any]:
         if self._body is not None:
@@ -67,10 +70,11 @@ class _Conversation:
         return {"type": "http.disconnect"}
 
     async def _answer(self, message: Any) -> None:
-        if message["type"] == "http.response.start":
-            await self._send.send((message["status"], list(message["headers"])))
-        elif message.get("body"):
-            await self._send.send(message["body"])
+        with suppress(anyio.BrokenResourceError):  # the reader has gone: a server drops what is sent then
+            if message["type"] == "http.response.start":
+                await self._send.send((message["status"], list(message["headers"])))
+            elif message.get("body"):
+                await self._send.send(message["body"])
 
     async def next(self) -> Any:
         """The next piece; None at the end. The first one is the status and the headers."""
@@ -80,9 +84,41 @@ class _Conversation:
             return None
 
     async def leave(self) -> None:
-        """Stop reading: the application learns that the caller has gone."""
+        """Stop reading: the application learns that the caller has gone. Returns when it has ended."""
         self._gone.set()
         self._messages.close()
+        if self.task is not None:
+            await self.task
+
+
+async def _begin(app: ASGIApp, request: httpx.Request, body: bytes) -> tuple[int, Headers, _Conversation]:
+    """The status and the headers of the application's answer, and the conversation that gives the rest."""
+    conversation = _Conversation(app, request, body)
+    conversation.task = asyncio.create_task(conversation.run())
+    head = await conversation.next()
+    if head is None:
+        await conversation.task  # raises what the application raised
+        raise httpx.RemoteProtocolError("the application gave no answer")
+    status, headers = head
+    return status, headers, conversation
+
+
+class _Loop:
+    """An event loop on a daemon thread: a client that nobody closes must not keep the process from its end."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = Thread(target=self._loop.run_forever, name="tensorcast in process", daemon=True)
+        self._thread.start()
+
+    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """The coroutine's result, from any other thread."""
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+
+    def close(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
 
 
 class AppTransport(httpx.BaseTransport):
@@ -90,60 +126,43 @@ class AppTransport(httpx.BaseTransport):
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._exit = ExitStack()
-        self._portal: BlockingPortal = self._exit.enter_context(start_blocking_portal())
+        self._loop = _Loop()
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        conversation = self._portal.call(_Conversation, self._app, request, request.read())
-        self._portal.start_task_soon(conversation.run)
-        head = self._portal.call(conversation.next)
-        if head is None:
-            raise httpx.RemoteProtocolError("the application gave no answer")
-        status, headers = head
-        return httpx.Response(status, headers=headers, stream=_Pieces(self._portal, conversation))
+        status, headers, conversation = self._loop.run(_begin(self._app, request, request.read()))
+        return httpx.Response(status, headers=headers, stream=_Pieces(self._loop, conversation))
 
     def close(self) -> None:
-        self._exit.close()
+        self._loop.close()
 
 
 class _Pieces(httpx.SyncByteStream):
-    def __init__(self, portal: BlockingPortal, conversation: _Conversation) -> None:
-        self._portal = portal
+    def __init__(self, loop: _Loop, conversation: _Conversation) -> None:
+        self._loop = loop
         self._conversation = conversation
 
     def __iter__(self) -> Iterator[bytes]:
-        while (piece := self._portal.call(self._conversation.next)) is not None:
+        while (piece := self._loop.run(self._conversation.next())) is not None:
             yield piece
 
     def close(self) -> None:
-        self._portal.call(self._conversation.leave)
+        self._loop.run(self._conversation.leave())
 
 
 class AsyncAppTransport(httpx.AsyncBaseTransport):
-    """Calls an ASGI application in the caller's own event loop."""
+    """Calls an ASGI application in the caller's own event loop, asyncio's."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
-    async def __aenter__(self) -> AsyncAppTransport:
-        return self
-
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        import asyncio
-
-        conversation = _Conversation(self._app, request, await request.aread())
-        task = asyncio.create_task(conversation.run())
-        head = await conversation.next()
-        if head is None:
-            raise httpx.RemoteProtocolError("the application gave no answer")
-        status, headers = head
-        return httpx.Response(status, headers=headers, stream=_AsyncPieces(conversation, task))
+        status, headers, conversation = await _begin(self._app, request, await request.aread())
+        return httpx.Response(status, headers=headers, stream=_AsyncPieces(conversation))
 
 
 class _AsyncPieces(httpx.AsyncByteStream):
-    def __init__(self, conversation: _Conversation, task: Any) -> None:
+    def __init__(self, conversation: _Conversation) -> None:
         self._conversation = conversation
-        self._task = task
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         while (piece := await self._conversation.next()) is not None:
@@ -151,4 +170,3 @@ class _AsyncPieces(httpx.AsyncByteStream):
 
     async def aclose(self) -> None:
         await self._conversation.leave()
-        await self._task

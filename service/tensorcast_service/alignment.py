@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from tensorcast.schema.shapes import format_shape
+from tensorcast.schema.shapes import brief, format_shape
 
 from .plan import Placement, Plan, Shape
 
@@ -68,6 +68,9 @@ class Output:
     input: int
     output_axes: tuple[int, ...]
     axes: Sequence[int]
+    placed_shape: Shape | None = None
+    """The input's shape, where the op splits its axes."""
+    merges: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +92,10 @@ def settle(alignment: Alignment) -> Plan:
         tuple(
             Placement(
                 output.input,
-                alignment.input_shapes[output.input],
+                alignment.input_shapes[output.input] if output.placed_shape is None else output.placed_shape,
                 whole if len(output.axes) == len(sizes) else tuple(sizes[axis] for axis in output.axes),
                 output.output_axes,
+                output.merges,
             )
             for output in alignment.outputs
         ),
@@ -248,12 +252,12 @@ def check_mapping(mapping: Sequence[int], target: Shape, attribute: str) -> None
         if not 0 <= axis < len(target):
             raise Incompatible(
                 "axis-out-of-range",
-                f"{attribute} {list(mapping)} names axis {axis}, outside the target {format_shape(target)}: "
+                f"{attribute} {brief(mapping)} names axis {axis}, outside the target {format_shape(target)}: "
                 + (f"its axes are 0 to {len(target) - 1}." if target else "a scalar has no axes."),
             )
     for position, axis in enumerate(mapping):
         if axis in mapping[:position]:
             raise Incompatible(
                 "axis-repeated",
-                f"{attribute} {list(mapping)} names axis {axis} twice: each output axis takes one input axis.",
+                f"{attribute} {brief(mapping)} names axis {axis} twice: each output axis takes one input axis.",
             )

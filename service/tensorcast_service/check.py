@@ -13,7 +13,7 @@ from tensorcast.schema.shapes import format_shape
 from .alignment import Alignment, Conflict, Incompatible
 from .diagram import draw
 from .hints import hints
-from .limits import exact, judge_ranks
+from .limits import MAX_RANK, exact, judge_ranks
 from .ops import RULES, lower
 from .ops.rule import Outcome
 from .plan import Placement, Plan, Shape
@@ -32,7 +32,7 @@ def check(request: CheckRequest) -> CheckAnswer:
     if isinstance(outcome, Plan):
         answer = CheckAnswer(
             compatible=True,
-            outputs=[_output(placement, itemsize) for placement in outcome.outputs],
+            outputs=[_output(placement, itemsize, shapes) for placement in outcome.outputs],
             warnings=warnings,
         )
     else:
@@ -41,7 +41,7 @@ def check(request: CheckRequest) -> CheckAnswer:
     if name_dims is not None:
         for output, dims in zip(answer.outputs, name_dims(op), strict=False):
             output.dims = dims
-    if request.explain:
+    if request.explain and op.highest_rank(shapes) <= MAX_RANK:
         answer.diagram = draw(op, shapes, _alignment(op, shapes), outcome)
     return answer
 
@@ -111,15 +111,17 @@ def _itemsize(dtype: str | None) -> int | None:
         raise Problem("invalid-request", f"dtype: {error}", pointer="/dtype") from None
 
 
-def _output(placement: Placement, itemsize: int | None) -> OutputShape:
+def _output(placement: Placement, itemsize: int | None, shapes: tuple[Shape, ...]) -> OutputShape:
     elements = prod(placement.output_shape)
     output = OutputShape(
-        shape=list(placement.output_shape),
+        shape=list(placement.shape),
         input=placement.input,
         axes=list(placement.output_axes),
         broadcast_axes=list(placement.broadcast_axes),
         elements=exact(elements),
     )
+    if placement.merges is not None or placement.input_shape != shapes[placement.input]:
+        output.factors = list(placement.output_shape)
     if itemsize is not None:
         output.nbytes = exact(elements * itemsize)
     return output
@@ -127,7 +129,7 @@ def _output(placement: Placement, itemsize: int | None) -> OutputShape:
 
 def _warnings(op: Op, shapes: tuple[Shape, ...], outcome: Outcome) -> list[Warned]:
     warnings = []
-    if isinstance(outcome, Plan) and len(outcome.outputs) > 1:
+    if isinstance(outcome, Plan) and len(outcome.outputs) > 1 and RULES[type(op)].output_dims is None:
         stretching = [
             placement
             for placement in outcome.outputs
@@ -140,7 +142,7 @@ def _warnings(op: Op, shapes: tuple[Shape, ...], outcome: Outcome) -> list[Warne
                     code="mutual-stretch",
                     message=f"Inputs {one.input} and {other.input} stretch each other: "
                     f"{format_shape(one.input_shape)} and {format_shape(other.input_shape)} become "
-                    f"{format_shape(one.output_shape)}. Where only one was meant to stretch, an axis is missing.",
+                    f"{format_shape(one.shape)}. Where only one was meant to stretch, an axis is missing.",
                 )
             )
         ranks = [len(placement.input_shape) for placement in outcome.outputs]

@@ -29,7 +29,7 @@ def draw(op: Op, shapes: tuple[Shape, ...], alignment: Alignment | None, outcome
         rows.append(("target", _plain(target)))
     ruled = len(rows)
     if plan is not None:
-        outputs = [placement.output_shape for placement in plan.outputs[:MAX_INPUTS]]
+        outputs = [placement.shape for placement in plan.outputs[:MAX_INPUTS]]
         alike = len(set(outputs)) == 1
         name = "output" if len(outputs) == 1 else "outputs"
         rows += [

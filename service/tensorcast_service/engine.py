@@ -7,13 +7,15 @@ changes. The only place for speed tricks.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import cycle
+from functools import reduce
+from itertools import cycle, pairwise
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from tensorcast.schema.dtypes import storage
+from tensorcast.schema.tensors import strided_view
 
 from .plan import Placement, Plan
 
@@ -38,12 +40,32 @@ def place(placement: Placement, array: Array, window: Window | None = None) -> A
     shape = placement.output_shape if window is None else tuple(stop - start for start, stop in window)
     strides = [0] * len(shape)
     box: list[Any] = []
+    array = array.reshape(placement.input_shape)  # a view: axes are at most split
     for axis, size, step in zip(placement.output_axes, array.shape, array.strides, strict=True):
         own = size == placement.output_shape[axis]
         strides[axis] = step if own else 0
         box.append(slice(*window[axis]) if window and own else slice(None))
     # The ellipsis keeps an array of no axes an array: its one element may be bytes that end in zeros.
-    return np.lib.stride_tricks.as_strided(array[(*box, ...)], shape, strides, writeable=False)
+    return strided_view(array[(*box, ...)], shape, strides)
+
+
+def merge(placement: Placement, view: Array) -> Array | None:
+    """The whole output, as a view with its merged axes; None where their strides do not allow one."""
+    if placement.merges is None:
+        return view
+    shape, strides, start = [], [], 0
+    for count in placement.merges:
+        axes = [
+            (size, step)
+            for size, step in zip(view.shape[start : start + count], view.strides[start : start + count], strict=True)
+            if size != 1
+        ]
+        start += count
+        if view.size and any(step != after * size for (_, step), (size, after) in pairwise(axes)):
+            return None
+        shape.append(prod(size for size, _ in axes))
+        strides.append(axes[-1][1] if axes else 0)
+    return strided_view(view, shape, strides)
 
 
 def chunk_elements(view: Array) -> int:
@@ -110,6 +132,16 @@ def gradient_work(gradients: Sequence[Array]) -> int:
     return sum(prod(size for size, step in zip(array.shape, array.strides, strict=True) if step) for array in gradients)
 
 
+def result_elements(placement: Placement, gradient: Array) -> int:
+    """Elements that `backprop` makes of one output's gradient: those of its input, replicated ones once."""
+    steps = gradient.reshape(placement.output_shape).strides
+    return prod(
+        size
+        for size, axis in zip(placement.input_shape, placement.output_axes, strict=True)
+        if steps[axis] or size == 1
+    )
+
+
 def backprop(plan: Plan, gradients: Sequence[Array]) -> list[Array]:
     """The gradient of each input: each output's gradient summed over its broadcast axes.
 
@@ -126,14 +158,18 @@ def _backprop_input(plan: Plan, number: int, gradients: Sequence[Array]) -> Arra
     own = [pair for pair in zip(plan.outputs, gradients, strict=True) if pair[0].input == number]
     if not own:
         return np.broadcast_to(np.zeros((), gradients[0].dtype), shape)
-    total: Array = sum(_sum_to_input(placement, gradient) for placement, gradient in own)  # type: ignore[assignment]
+    # From the first on: a sum that starts with 0 would make +0 of -0.
+    total = reduce(np.add, [_sum_to_input(placement, gradient) for placement, gradient in own])
     narrow = np.asarray(total).astype(own[0][1].dtype, copy=False)
-    return narrow if narrow.shape == shape else np.broadcast_to(narrow, shape)
+    placed = own[0][0].input_shape
+    whole = narrow if narrow.shape == placed else np.broadcast_to(narrow, placed)
+    return whole if placed == shape else whole.reshape(shape)
 
 
 def _sum_to_input(placement: Placement, gradient: Array) -> Array:
     """One output's gradient, summed over its broadcast axes, in the accumulator's dtype: an array that
     broadcasts to the input's shape (size 1 where the gradient is replicated along a kept axis)."""
+    gradient = gradient.reshape(placement.output_shape)  # a view: axes are at most split
     wide = _accumulator(gradient.dtype)
     times = 1
     index: list[Any] = []
@@ -143,7 +179,9 @@ def _sum_to_input(placement: Placement, gradient: Array) -> Array:
         if replicated and axis in placement.broadcast_axes:
             times *= size
     distinct = gradient[(*index, ...)]
-    summed = np.add.reduce(_widened(distinct, wide), axis=placement.broadcast_axes, dtype=wide, keepdims=True)
+    axes = placement.broadcast_axes
+    # The reduction converts to the accumulator's dtype block by block.
+    summed = np.add.reduce(distinct, axis=axes, dtype=wide, keepdims=True) if axes else distinct
     if times > 1 and wide.kind == "c":
         summed.real *= times  # each part by itself: a product of complex numbers makes NaN of infinity
         summed.imag *= times
@@ -161,8 +199,3 @@ def _accumulator(dtype: np.dtype[Any]) -> np.dtype[Any]:
     if dtype.kind in "iu":
         return dtype
     return np.dtype(np.int64 if "int" in dtype.name else np.float64)
-
-
-def _widened(array: Array, wide: np.dtype[Any]) -> Array:
-    # The reduction converts NumPy's own dtypes block by block; the ml_dtypes ones it does not know.
-    return array.astype(wide) if array.dtype.kind == "V" or array.dtype.itemsize == 1 else array

@@ -131,7 +131,7 @@ def _other_op(op: Op, shape: Shape, target: Shape) -> Iterator[str]:
         if type(other) is type(op):
             words = words.removeprefix(f"{op.name} ")
         if _fits(other, (shape,)):
-            reached = lower(other, (shape,)).outputs[0].output_shape
+            reached = lower(other, (shape,)).outputs[0].shape
             yield f"{words} fits: the output is {format_shape(reached)}"
 
 

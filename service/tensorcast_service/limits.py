@@ -10,20 +10,23 @@ from tensorcast.schema.ops import Op
 from tensorcast.schema.problems import Problem
 from tensorcast.schema.shapes import format_shape
 
-from .ops import RULES, highest_rank
+from .ops import RULES
 from .plan import Shape
 
 MAX_RANK = 64
 """NumPy's own: an array of more axes can't be made."""
-MAX_AXES = 1_000_000
-"""Inputs times output rank, of one request: what an answer lists; some 0.5 s of work."""
+MAX_AXES = 100_000
+"""Inputs times output rank (4 at the least) of one request: what an answer lists; some 0.5 s of work."""
 MAX_TRANSLATED_INPUTS = 256
 """Inputs of one translation, which has steps for each of them: code for people."""
-MAX_WORK_ELEMENTS = 2**30
+MAX_WORK_ELEMENTS = 2**28
 """Elements that one backprop may sum: about a second of one core."""
-MAX_JSON_ELEMENTS = 2**20
-"""Elements in a JSON answer, which is built whole: about 100 MB while it is built."""
-MAX_JSON_BYTES = 32 * 2**20
+MAX_RESULT_ELEMENTS = 2**26
+"""Elements of the gradients that one backprop makes: each is held in up to 16 bytes. A gradient whose strides
+overlap may ask for more than its own bytes."""
+MAX_JSON_ELEMENTS = 2**17
+"""Elements in a JSON answer, which is built whole: some 30 MB and 0.3 s while it is built."""
+MAX_JSON_BYTES = 4 * 2**20
 """Bytes of those elements: strings may be long."""
 MAX_ADDRESS = 2**63 - 1
 """Bytes that an array's shape may span, replicated ones included."""
@@ -31,10 +34,10 @@ MAX_ADDRESS = 2**63 - 1
 
 def judge_ranks(op: Op, shapes: tuple[Shape, ...]) -> None:
     """Raises Problem (work-too-large) for too many axes, unless the op's own rule already refuses them."""
-    rank, rule = highest_rank(op, shapes), RULES[type(op)]
+    rank, rule = op.highest_rank(shapes), RULES[type(op)]
     if rank > MAX_RANK and (rule.max_rank is None or rank <= rule.max_rank):
         raise Problem("work-too-large", f"a shape has {rank} axes; this service takes up to {MAX_RANK}", limit=MAX_RANK)
-    axes = len(shapes) * max(min(rank, MAX_RANK), 1)
+    axes = len(shapes) * max(min(rank, MAX_RANK), 4)
     if axes > MAX_AXES:
         raise Problem(
             "work-too-large",
@@ -83,6 +86,18 @@ def judge_address(shape: Shape, itemsize: int) -> None:
             elements=exact(prod(shape)),
             nbytes=exact(nbytes),
             limit=MAX_ADDRESS,
+        )
+
+
+def judge_result(elements: int) -> None:
+    """Raises Problem (work-too-large) for gradients of more elements than are held at once."""
+    if elements > MAX_RESULT_ELEMENTS:
+        raise Problem(
+            "work-too-large",
+            f"the gradients of the inputs have {elements} elements; this service makes up to {MAX_RESULT_ELEMENTS} at "
+            "once: send the gradient in slices and join the results",
+            elements=exact(elements),
+            limit=MAX_RESULT_ELEMENTS,
         )
 
 

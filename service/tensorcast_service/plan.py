@@ -13,6 +13,7 @@ broadcast_in_dim):
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import accumulate
 from math import prod
 
 Shape = tuple[int, ...]
@@ -33,8 +34,12 @@ class Placement:
     input: int
     """Which of the request's inputs is read."""
     input_shape: Shape
+    """The input's shape; split, where the op splits axes."""
     output_shape: Shape
+    """The shape to which axes refer; `shape` is the output's."""
     output_axes: tuple[int, ...]
+    merges: tuple[int, ...] | None = None
+    """Where the op merges axes: how many axes of `output_shape` each axis of the output is made of."""
 
     def __post_init__(self) -> None:
         sizes, rank = self.output_shape, len(self.output_shape)
@@ -64,6 +69,14 @@ class Placement:
             if size == self.output_shape[axis]
         }
         return tuple(axis for axis in range(len(self.output_shape)) if axis not in filled)
+
+    @property
+    def shape(self) -> Shape:
+        """The output's shape: `output_shape`, with the axes merged that are to be."""
+        if self.merges is None:
+            return self.output_shape
+        ends = list(accumulate(self.merges))
+        return tuple(prod(self.output_shape[end - count : end]) for end, count in zip(ends, self.merges, strict=True))
 
     @property
     def elements(self) -> int:

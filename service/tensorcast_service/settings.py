@@ -46,6 +46,8 @@ def variable_of(name: str) -> str:
 def _parse(variable: str, text: str, kind: type, least: int) -> Any:
     if kind is str:
         return text
-    if not text.isdecimal() or int(text) < least:
+    if not (text.isascii() and text.isdecimal()) or int(text) < least:
         raise ValueError(f"{variable} must be a whole number of at least {least}, not {text!r}")
+    if variable == variable_of("port") and int(text) > 65535:
+        raise ValueError(f"{variable} must be at most 65535, not {text}")
     return int(text)

@@ -148,11 +148,19 @@ WORDS: dict[str, Words] = {
         },
         executed="xarray 2026.9.0",
     ),
+    "einops": Words(
+        "python",
+        "import einops\n",
+        "",  # its op places any axis anywhere: no move comes before or after it
+        "",
+        {"einops.repeat": ("{y} = einops.repeat({x}, {pattern}{axes_lengths})",)},
+        executed="einops 0.8.2",
+    ),
     "stablehlo": Words(
         "mlir",
         "// f32 stands for the type of your elements\n",
-        "",  # its op places any axis anywhere: no move comes before or after it
-        "",
+        "",  # its op places any axis anywhere: nothing is transposed before or after it
+        "%{y} = stablehlo.reshape %{x} : ({x_shape}) -> {y_shape}",
         {
             "stablehlo.broadcast_in_dim": (
                 "%{y} = stablehlo.broadcast_in_dim %{x}, dims = {broadcast_dimensions} : ({x_shape}) -> {y_shape}",
@@ -241,7 +249,7 @@ def _shapes_after(op: Op | Transpose | Reshape, shapes: Sequence[Shape]) -> list
         return [op.shape]
     if isinstance(op, Transpose):
         return [tuple(shapes[0][axis] for axis in op.permutation)]
-    return [output.output_shape for output in lower(op, tuple(shapes)).outputs]
+    return [output.shape for output in lower(op, tuple(shapes)).outputs]
 
 
 def _filled_in(
@@ -268,7 +276,9 @@ def _fields(template: str) -> set[str]:
 
 
 def _said(value: Any, language: str) -> str:
-    """An attribute as source text."""
+    """An attribute as source text; a map as keyword arguments that follow others."""
+    if isinstance(value, dict):
+        return "".join(f", {name}={length}" for name, length in value.items())
     match language:
         case "python":
             return repr(value)

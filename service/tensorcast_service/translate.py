@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import islice, pairwise
 from math import prod
 
 from tensorcast.schema.messages import Reshape, Step, TranslateAnswer, TranslateRequest, Transpose
@@ -42,8 +42,9 @@ def as_text(answer: TranslateAnswer) -> str:
     lines = []
     for number, step in enumerate(answer.steps, 1):
         attributes = step.op.model_dump(exclude={"name"}, exclude_none=True).items()
+        told = ", ".join(f"{name}={value}" for name, value in attributes if value != {})
         of = f"input {step.input}: " if step.input is not None else ""
-        lines.append(f"{number}. {of}{step.op.name}({', '.join(f'{name}={value}' for name, value in attributes)})")
+        lines.append(f"{number}. {of}{step.op.name}({told})")
     return "\n".join([*lines, "", answer.code.text])
 
 
@@ -60,7 +61,7 @@ def steps_of(plan: Plan, kind: type[Op]) -> list[Step] | None:
         return steps
     steps = []
     for placement in plan.outputs:
-        own = _by_one_op(Plan((placement.input_shape,), (replace(placement, input=0),)), kind)
+        own = _by_one_op(Plan((plan.input_shapes[placement.input],), (replace(placement, input=0),)), kind)
         if own is None:
             return None
         steps += [Step(op=step.op, input=placement.input) for step in own]
@@ -69,6 +70,11 @@ def steps_of(plan: Plan, kind: type[Op]) -> list[Step] | None:
 
 def _by_one_op(plan: Plan, kind: type[Op]) -> list[Step] | None:
     """The steps with one op that takes every input."""
+    if _regroups(plan):
+        op = raise_(kind, plan)
+        if op is not None:
+            return [Step(op=op)]
+        plan = _coarse(plan)
     for arrangements in _arrangements(plan):
         for lent in _lent(plan, arrangements[0].after):
             shapes = list(plan.input_shapes)
@@ -94,14 +100,19 @@ def _steps(plan: Plan, op: Op, arrangements: Sequence[_Arrangement], lent: dict[
     """The moves before the op, the op, the moves after it."""
     several = len(plan.input_shapes) > 1
     for arrangement in arrangements:
-        for move in _moves(arrangement.placement.input_shape, arrangement.taken):
-            yield Step(op=move, input=arrangement.placement.input if several else None)
+        placement = arrangement.placement
+        shape = plan.input_shapes[placement.input]
+        moves = [*_reshaped(shape, placement.input_shape), *_moves(placement.input_shape, arrangement.taken)]
+        for move in _joined(shape, moves):
+            yield Step(op=move, input=placement.input if several else None)
     for lender, shape in lent.items():
         yield Step(op=Reshape(shape=shape), input=lender)
     yield Step(op=op)
     for arrangement in arrangements:
-        for move in _moves(arrangement.after, arrangement.put_back):
-            yield Step(op=move, input=arrangement.placement.input if several else None)
+        placement = arrangement.placement
+        moves = [*_moves(arrangement.after, arrangement.put_back), *_reshaped(placement.output_shape, placement.shape)]
+        for move in _joined(arrangement.after, moves):
+            yield Step(op=move, input=placement.input if several else None)
 
 
 def _moves(shape: Shape, axes: Sequence[int | None]) -> list[Transpose | Reshape]:
@@ -117,9 +128,65 @@ def _moves(shape: Shape, axes: Sequence[int | None]) -> list[Transpose | Reshape
         permutation = (*named, *(axis for axis in range(len(shape)) if axis not in named))
         moves.append(Transpose(permutation=permutation))
         shape = _shape(shape, permutation)
-    if shape != wanted:
-        moves.append(Reshape(shape=wanted))
+    return [*moves, *_reshaped(shape, wanted)]
+
+
+def _reshaped(shape: Shape, wanted: Shape) -> list[Transpose | Reshape]:
+    return [] if shape == wanted else [Reshape(shape=wanted)]
+
+
+def _joined(shape: Shape, moves: Sequence[Transpose | Reshape]) -> Sequence[Transpose | Reshape]:
+    """The moves from `shape` on, two reshapes in a row as one."""
+    match moves:
+        case [Reshape(), Reshape(shape=wanted)]:
+            return _reshaped(shape, wanted)
+        case [Transpose() as move, Reshape(), Reshape() as last]:
+            return [move, last]
     return moves
+
+
+def _regroups(plan: Plan) -> bool:
+    """Whether axes are split or merged."""
+    return any(
+        output.merges is not None or output.input_shape != plan.input_shapes[output.input] for output in plan.outputs
+    )
+
+
+def _coarse(plan: Plan) -> Plan:
+    """A plan that splits or merges axes, with as few of them as give the same bytes; the input's own, where they do."""
+    shape = plan.input_shapes[0]
+    if not _regroups(plan) or len(plan.outputs) > 1 or 0 in shape:
+        return plan
+    (output,) = plan.outputs
+    source = {axis: prod(output.input_shape[number + 1 :]) for number, axis in enumerate(output.output_axes)}
+    axes = iter(range(len(output.output_shape)))
+    groups: list[list[tuple[int, int]]] = []  # (size, elements of the input from one to the next; 0: replicated)
+    for count in output.merges or (1,) * len(output.output_shape):
+        group: list[tuple[int, int]] = []
+        for axis in islice(axes, count):
+            size, step = output.output_shape[axis], 0 if axis in output.broadcast_axes else source[axis]
+            if group and size != 1 and group[-1][1] == size * step:
+                group[-1] = (group[-1][0] * size, step)
+            elif size != 1:
+                group.append((size, step))
+        groups.append(group or [(1, 0)])
+    flat = [factor for group in groups for factor in group]
+    read = sorted((axis for axis, (_, step) in enumerate(flat) if step), key=lambda axis: -flat[axis][1])
+    placed = {axis: flat[axis][0] for axis in read}
+    free = sorted((axis for axis, (_, step) in enumerate(flat) if not step), key=lambda axis: flat[axis][0] != 1)
+    ones = shape.count(1)
+    if [size for size in shape if size != 1] == list(placed.values()) and ones <= len(free):
+        large, small = iter(read), iter(sorted(free[:ones]))
+        placed = {next(small if size == 1 else large): size for size in shape}
+    merges = tuple(map(len, groups))
+    coarse = Placement(
+        output.input,
+        tuple(placed.values()),
+        tuple(size for size, _ in flat),
+        tuple(placed),
+        None if set(merges) <= {1} else merges,
+    )
+    return Plan(plan.input_shapes, (coarse,))
 
 
 Pair = tuple[int | None, int]
@@ -258,6 +325,7 @@ def _large(output: Placement) -> list[int]:
 def _why_not(op: Op, plan: Plan, kind: type[Op]) -> str:
     """The reason why no op of this kind does it, as a sentence."""
     to = kind.model_fields["name"].default
+    plan = _coarse(plan)
     if not plan.outputs or kind.outputs == "none":
         without = op.name if not plan.outputs else to
         return f"{without} has no outputs: there is nothing to translate"
@@ -275,8 +343,10 @@ def _why_not(op: Op, plan: Plan, kind: type[Op]) -> str:
         ((output, axis) for output in plan.outputs for axis in output.broadcast_axes if output.output_shape[axis] != 1),
         (plan.outputs[0], None),
     )
-    what = f"input {output.input} of shape {format_shape(output.input_shape)}"
+    what = f"input {output.input} of shape {format_shape(plan.input_shapes[output.input])}"
     reached = format_shape(output.output_shape)
+    if output.merges is not None:
+        reached += f" (then merged to {format_shape(output.shape)})"
     if axis is None:
         return f"{to} takes no inputs such as these: it would have to give {what} the shape {reached}"
     return (

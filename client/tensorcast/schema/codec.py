@@ -14,6 +14,9 @@ MAX_VALUES = 1_000_000
 """Values in one body: parsed, each takes some 65 bytes."""
 
 
+MAX_KEY = 1000
+"""Characters of a map's key: every field's name is shorter."""
+
 Buffer = bytes | bytearray | memoryview
 
 
@@ -51,6 +54,8 @@ def _malformed(detail: str) -> Problem:
 
 def _decode_msgpack(body: Buffer) -> Any:
     left = MAX_VALUES
+    if bytes(body[:1]) in (b"{", b"["):  # a lone number, to MessagePack
+        raise _malformed("the body looks like JSON: send Content-Type: application/json, or MessagePack")
 
     def count(size: int) -> None:
         nonlocal left
@@ -77,7 +82,8 @@ def _decode_msgpack(body: Buffer) -> Any:
             list_hook=listed,
             ext_hook=_no_extension,
             strict_map_key=False,  # _unique refuses other keys than strings, in words
-            max_array_len=MAX_VALUES,
+            # An element takes a byte at least. Older releases allocate what a header announces.
+            max_array_len=min(MAX_VALUES, len(body)),
             max_map_len=10_000,
         )
     except Problem:
@@ -111,6 +117,8 @@ def _unique(items: list[tuple[Any, Any]]) -> dict[str, Any]:
     for key, value in items:
         if not isinstance(key, str):
             raise _malformed("a key of a map is not a string")
+        if len(key) > MAX_KEY:
+            raise _malformed(f"a key of a map has more than {MAX_KEY} characters")
         if key in result:
             raise _malformed(f"the key {key[:60]!r} comes twice in one map")
         result[key] = value
@@ -120,6 +128,8 @@ def _unique(items: list[tuple[Any, Any]]) -> dict[str, Any]:
 def _decode_json(body: Buffer) -> Any:
     raw = bytes(body)
     # Each value but the first follows one of these bytes, so this bounds the parsed size before parsing.
+    if b"\x80" <= raw[:1] <= b"\x8f" or raw[:1] in (b"\xde", b"\xdf"):  # a map, to MessagePack
+        raise _malformed("the body looks like MessagePack: send Content-Type: application/vnd.msgpack, or JSON")
     if raw.count(b",") + raw.count(b"[") + raw.count(b"{") > MAX_VALUES:
         raise _malformed(f"the body may hold more than {MAX_VALUES} values; send tensors as base64 or as MessagePack")
     try:

@@ -23,8 +23,9 @@ Array = np.ndarray[Any, np.dtype[Any]]
 EXACT = 2**53
 """Beyond this a reader that holds numbers as doubles would change an integer."""
 _SPECIAL_FLOATS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+_FLOAT_END = 2**1024 - 2**970  # what rounds to a float64 lies below
 _DECIMAL = re.compile(r"-?[0-9]{1,20}")
-_ISO_DATE = re.compile(r"[+-]?[0-9]{4,}(-[0-9]{2}(-[0-9]{2}([T ][0-9:.]+)?)?)?")
+_ISO_DATE = re.compile(r"[+-]?[0-9]{4,18}(-[0-9]{2}(-[0-9]{2}([T ][0-9:.]+)?)?)?")
 
 
 class InvalidData(ValueError):
@@ -66,6 +67,8 @@ def _flatten(data: Any, shape: tuple[int, ...]) -> list[Any]:
         inner: list[Any] = []
         for item in level:
             if not isinstance(item, list) or len(item) != size:
+                if isinstance(item, str) and axis == 0:
+                    raise InvalidData('data is a string: base64 belongs in the field "base64"')
                 found = f"a list of {len(item)}" if isinstance(item, list) else "no list"
                 raise InvalidData(
                     f"data does not agree with the shape {format_shape(shape)}: on axis {axis} it has {found}, "
@@ -105,7 +108,8 @@ def _elements(values: list[Any], name: str, dtype: np.dtype[Any]) -> Array:
     for number, value in enumerate(values):
         element = convert(value, dtype)
         if element is None:
-            raise InvalidData(f"element {number} of data is not {wanted} that {name} holds")
+            special = ': write "NaN", "Infinity" or "-Infinity" for those' if kind in "fc" else ""
+            raise InvalidData(f"element {number} of data is not {wanted} that {name} holds{special}")
         elements.append(element)
     if kind in "fc":
         wide = np.array(elements, np.complex128 if kind == "c" else np.float64)
@@ -164,7 +168,7 @@ def _real(value: Any, dtype: np.dtype[Any]) -> float | None:
     if isinstance(value, str):
         return _SPECIAL_FLOATS.get(value)
     if type(value) is int:
-        return float(value) if abs(value) < 2**1023 else None
+        return float(value) if abs(value) < _FLOAT_END else None
     return value if type(value) is float and math.isfinite(value) else None
 
 
@@ -187,7 +191,7 @@ def _bytes(value: Any, dtype: np.dtype[Any]) -> bytes | None:
 
 
 def _count(value: Any, dtype: np.dtype[Any]) -> Any:
-    """A timedelta or datetime given as a count of its unit."""
+    """A timedelta given as a count of its unit."""
     count = _integer(value, dtype)
     if count is not None and -MAX_SIZE <= count <= MAX_SIZE:
         return np.array(count, np.int64).view(dtype)
@@ -195,19 +199,20 @@ def _count(value: Any, dtype: np.dtype[Any]) -> Any:
 
 
 def _date(value: Any, dtype: np.dtype[Any]) -> Any:
-    counted = _count(value, dtype)
-    if counted is not None or not isinstance(value, str):
-        return counted
-    text = value.removesuffix("Z")
-    if not _ISO_DATE.fullmatch(text):
+    """A datetime: an integer counts its unit, a string is ISO 8601 (2020 is a year)."""
+    if type(value) is int or value == "NaT":
+        return _count(value, dtype)
+    match = _ISO_DATE.fullmatch(value.removesuffix("Z")) if isinstance(value, str) else None
+    if match is None:
         return None
     try:
-        said = np.array(text, np.datetime64)
+        said = np.array(match[0], np.datetime64)
         date = said.astype(dtype)
     except ValueError:
         return None
-    # Neither finer than the unit nor beyond its range: then it says the same as before.
-    return date if date.astype(said.dtype) == said else None
+    # As written (else the parser wrapped), and neither finer than the unit nor beyond its range.
+    whole = match[0].split(".")[0].replace(" ", "T").removeprefix("+")
+    return date if str(said).startswith(whole) and date.astype(said.dtype) == said else None
 
 
 _READERS: dict[str, tuple[Callable[[Any, np.dtype[Any]], Any], str]] = {
@@ -257,14 +262,14 @@ def _real_to_json(value: float) -> float | str:
 
 
 def _dates(array: Array) -> Any:
-    """ISO 8601 strings; counts where a date is too far for one that reads back."""
+    """ISO 8601 strings; integers, counts of the unit, where a date is too far for one that reads back."""
     flat = array.reshape(-1)
     texts = np.datetime_as_string(flat).tolist()
     counts = flat.view(np.int64).tolist()
     listed: Any = []
     for text, count, date in zip(texts, counts, flat, strict=True):
         read = None if text == "NaT" else _date(text, array.dtype)
-        listed.append(text if text == "NaT" or (read is not None and read == date) else _exact(count))
+        listed.append(text if text == "NaT" or (read is not None and read == date) else count)
     for size in reversed(array.shape[1:]):
         listed = [listed[start : start + size] for start in range(0, len(listed), size)] if size else []
     if array.size == 0:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool
 
 from .ops import OPS, AnyOp, OpField, numpy
-from .shapes import Integer, Shape, as_list
+from .shapes import AtFirstFault, Integer, Shape, as_list
 from .tensors import Tensor
 
 Bounds = tuple[Integer, Integer]
@@ -32,7 +32,9 @@ class CheckRequest(Request):
     op: OpField = Field(
         default=numpy.broadcast_arrays(), description="The op, or its name where it needs no attribute."
     )
-    inputs: list[Shape] = Field(description="The shape of each input.", examples=[[[8, 1, 6, 1], [7, 1, 5]]])
+    inputs: Annotated[list[Shape], AtFirstFault()] = Field(
+        description="The shape of each input.", examples=[[[8, 1, 6, 1], [7, 1, 5]]]
+    )
     dtype: str | None = Field(default=None, description="Adds `nbytes` to each output.", examples=["float32"])
     explain: StrictBool = Field(
         default=False, description="Adds `diagram`, a drawing of the aligned axes in plain text."
@@ -44,6 +46,9 @@ class OutputShape(Answer):
 
     shape: list[int]
     input: int = Field(description="Which input this output reads.")
+    factors: list[int] | None = Field(
+        default=None, description="Where the op splits or merges axes: the shape that axes and broadcast_axes refer to."
+    )
     axes: list[int] = Field(description="`axes[d]` is the output axis that input axis `d` feeds.")
     broadcast_axes: list[int] = Field(description="Output axes along which the input is replicated.")
     elements: int | str = Field(description="The product of shape; a decimal string beyond 2^63-1.")
@@ -85,7 +90,7 @@ class BroadcastRequest(Request):
     op: OpField = Field(
         default=numpy.broadcast_arrays(), description="The op, or its name where it needs no attribute."
     )
-    inputs: list[Tensor] = Field(
+    inputs: Annotated[list[Tensor], AtFirstFault()] = Field(
         description="The input tensors.", examples=[[{"dtype": "float32", "shape": [3], "data": [1, 2, 3]}]]
     )
     layout: Literal["dense", "strided"] = Field(
@@ -109,8 +114,8 @@ class BackpropRequest(Request):
     op: OpField = Field(
         default=numpy.broadcast_arrays(), description="The op, or its name where it needs no attribute."
     )
-    inputs: list[Shape] = Field(description="The shape of each input.", examples=[[[3]]])
-    gradients: list[Tensor] = Field(
+    inputs: Annotated[list[Shape], AtFirstFault()] = Field(description="The shape of each input.", examples=[[[3]]])
+    gradients: Annotated[list[Tensor], AtFirstFault()] = Field(
         description="The gradient of each output.",
         examples=[[{"dtype": "float32", "shape": [3], "data": [1, 2, 3]}]],
     )
@@ -126,7 +131,7 @@ class BackpropAnswer(Answer):
 class CompareRequest(Request):
     """What every framework would answer to these shapes."""
 
-    inputs: list[Shape] = Field(description="The shape of each input.", examples=[[[1, 3]]])
+    inputs: Annotated[list[Shape], AtFirstFault()] = Field(description="The shape of each input.", examples=[[[1, 3]]])
     shape: Annotated[tuple[Integer, ...], BeforeValidator(as_list)] | None = Field(
         default=None, description="The target: of the ops that take one, with one input.", examples=[[2, -1]]
     )
@@ -171,7 +176,7 @@ class TranslateRequest(Request):
     op: OpField = Field(
         default=numpy.broadcast_arrays(), description="The op, or its name where it needs no attribute."
     )
-    inputs: list[Shape] = Field(description="The shape of each input.", examples=[[[3]]])
+    inputs: Annotated[list[Shape], AtFirstFault()] = Field(description="The shape of each input.", examples=[[[3]]])
     to: str = Field(
         description="The op to say it with.",
         examples=["stablehlo.broadcast_in_dim"],

@@ -17,6 +17,7 @@ STATUS: dict[str, tuple[int, str]] = {
     "invalid-tensor": (422, "A tensor is not valid"),
     "output-too-large": (422, "The output is too large"),
     "work-too-large": (422, "The request is too much work"),
+    "not-strided": (422, "The output can't be strided"),
     "untranslatable": (422, "The other op can't say this"),
     "internal": (500, "The service failed"),
     "overloaded": (503, "The service is busy"),

@@ -22,9 +22,10 @@ def attribute_from_text(op: type[Op], name: str, text: str) -> Any:
         meant = f": did you mean {close[0]}?" if close else ""
         wire_name = op.model_fields["name"].default
         raise ValueError(f"{wire_name} has no such attribute{meant} (it has {', '.join(known) or 'none'})")
-    kinds = _json_types(op, name)
-    if "array" in kinds:
+    schemas = _schemas(op, name)
+    if any(schema.get("type") == "array" and _holds_integers(schema) for schema in schemas):
         return parse_shape(text)
+    kinds = {schema.get("type") for schema in schemas}
     if "integer" in kinds:
         if not re.fullmatch(r"\s*-?[0-9]{1,19}\s*", text):
             raise ValueError("must be an integer")
@@ -33,10 +34,15 @@ def attribute_from_text(op: type[Op], name: str, text: str) -> Any:
         return text
     try:
         return json.loads(text)
-    except ValueError:
-        raise ValueError("must be JSON") from None
+    except (ValueError, RecursionError):
+        raise ValueError('must be JSON, such as [["x", "y"], ["y"]] or {"c": 3}') from None
 
 
-def _json_types(op: type[Op], name: str) -> set[str]:
+def _schemas(op: type[Op], name: str) -> list[dict[str, Any]]:
+    """The JSON Schema of an attribute, and its variants."""
     schema = op.model_json_schema()["properties"][name]
-    return {variant.get("type", "") for variant in [schema, *schema.get("anyOf", [])]}
+    return [schema, *schema.get("anyOf", [])]
+
+
+def _holds_integers(schema: dict[str, Any]) -> bool:
+    return bool(schema.get("items", {}).get("type") == "integer")

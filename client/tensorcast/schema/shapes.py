@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from operator import index
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, FailFast, Field
 from pydantic_core import PydanticCustomError
 
 MAX_SIZE = 2**63 - 1  # what an int64 shape can say
@@ -44,9 +44,15 @@ def _kind(value: Any) -> str:
     return kinds.get(type(value), f"a {type(value).__name__}")
 
 
+class AtFirstFault(FailFast):
+    """Validation of a list ends with its first fault: a million faults would each be held to report one."""
+
+    __hash__ = object.__hash__  # unlike its base, it may stand in a union
+
+
 Integer = Annotated[int, Field(ge=-(2**63), le=MAX_SIZE), BeforeValidator(as_int)]
 Size = Annotated[int, Field(ge=0, le=MAX_SIZE), BeforeValidator(as_int)]
-Shape = Annotated[tuple[Size, ...], BeforeValidator(as_list)]
+Shape = Annotated[tuple[Size, ...], AtFirstFault(), BeforeValidator(as_list)]
 """A shape as a tensor has it: sizes from 0 to 2^63-1; () is a scalar."""
 
 if TYPE_CHECKING:
@@ -55,7 +61,7 @@ if TYPE_CHECKING:
     AxisSet = Collection[int]
     IntegerOrIntegers = int | Sequence[int]
 else:
-    Integers = Annotated[tuple[Integer, ...], BeforeValidator(as_list)]
+    Integers = Annotated[tuple[Integer, ...], AtFirstFault(), BeforeValidator(as_list)]
     """A shape, or a list of axes, as an attribute may say it: negative numbers mean what the op says."""
     AxisSet = Annotated[tuple[Integer, ...], BeforeValidator(lambda value: sorted(set(map(as_int, as_list(value)))))]
     """A set of axes: order and repeats are ignored."""
@@ -64,6 +70,8 @@ else:
     ]
     """One integer, or a list of them."""
 
+MAX_TEXT = 2000
+"""Characters of a shape as text: 64 sizes of 20 digits, with room."""
 _SEPARATOR = re.compile(r"\s*,\s*|(?<=[0-9])\s*x\s*(?=-?[0-9])")
 _INTEGER = re.compile(r"-?[0-9]{1,19}")
 
@@ -73,6 +81,8 @@ def parse_shape(text: str) -> list[int]:
 
     The empty string, ``()`` and ``[]`` are a scalar. Raises ValueError, with what would be right.
     """
+    if len(text) > MAX_TEXT:
+        raise ValueError(f"a shape has at most {MAX_TEXT} characters")
     body = text.strip()
     if body[:1] + body[-1:] in ("()", "[]"):
         body = body[1:-1].strip()
@@ -84,7 +94,21 @@ def parse_shape(text: str) -> list[int]:
     return [int(part) for part in parts]
 
 
+def brief(values: Sequence[object]) -> str:
+    """A list for a message, its middle left out where it is long."""
+    listed = list(values)
+    if len(listed) <= _BRIEF:
+        return str(listed)
+    return f"[{', '.join(map(str, listed[: _BRIEF - 1]))}, ..., {listed[-1]}]"
+
+
 def format_shape(shape: Iterable[object]) -> str:
-    """A shape as Python writes a tuple: ``(8, 1, 6)``, ``(3,)``, ``()``."""
+    """A shape as Python writes a tuple: ``(8, 1, 6)``, ``(3,)``, ``()``; its middle left out where it is long."""
     sizes = [str(size) for size in shape]
+    if len(sizes) > _BRIEF:
+        sizes = [*sizes[: _BRIEF - 1], "...", sizes[-1]]
     return f"({sizes[0]},)" if len(sizes) == 1 else f"({', '.join(sizes)})"
+
+
+_BRIEF = 70
+"""Entries that a message lists: every shape that is answered has fewer axes."""

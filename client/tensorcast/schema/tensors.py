@@ -6,7 +6,7 @@ import base64
 import binascii
 import math
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Annotated, Any
 
@@ -14,7 +14,7 @@ import msgpack
 import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from .dtypes import EXAMPLES, UnknownDtype, dtype_named, impossible_element, name_of
+from .dtypes import EXAMPLES, UnknownDtype, dtype_named, impossible_element, name_of, storage
 from .lists import InvalidData, array_to_list, list_to_array
 from .problems import Problem
 from .shapes import MAX_SIZE, Integer, Shape, as_list, format_shape
@@ -137,12 +137,34 @@ def compact(array: Array) -> tuple[Array, Strides]:
     if not array.size:
         return np.empty(0, array.dtype), (0,) * array.ndim
     replicated = is_replicated(array)
+    span = _span(array)
+    if (
+        span is not None
+        and math.prod(size for size, gone in zip(array.shape, replicated, strict=True) if not gone) > span.size
+    ):
+        return span, tuple(step // array.itemsize for step in array.strides)
     box = array[(*(slice(1) if gone else slice(None) for gone in replicated), ...)]
     strides, step = [], 1
     for size, gone in zip(reversed(box.shape), reversed(replicated), strict=True):
         strides.append(0 if gone else step)
         step *= size
     return np.ascontiguousarray(box).reshape(-1), tuple(reversed(strides))
+
+
+def strided_view(array: Array, shape: Sequence[int], strides: Sequence[int]) -> Array:
+    """A read-only view of an array's memory with another shape and other strides (in bytes)."""
+    # Seen as integers meanwhile: NumPy's own function does not know every dtype of ml_dtypes.
+    raw = array.view(storage(array.dtype))
+    return np.lib.stride_tricks.as_strided(raw, shape, strides, writeable=False).view(array.dtype)
+
+
+def _span(array: Array) -> Array | None:
+    """The elements from an array's first to its farthest, as they lie in memory, flat; None where strides step
+    back, or between elements. Fewer than the array's own where its strides overlap."""
+    if any(step < 0 or step % array.itemsize for step in array.strides):
+        return None
+    steps = [step // array.itemsize for step in array.strides]
+    return strided_view(array, (reach_of(array.shape, tuple(steps)),), (array.itemsize,))
 
 
 def is_replicated(array: Array) -> list[bool]:

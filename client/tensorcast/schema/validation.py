@@ -29,7 +29,7 @@ def problem_of(error: ValidationError, model: type[BaseModel]) -> Problem:
     first, *others = error.errors(include_url=False, include_input=False)
     field = first.get("ctx", {}).get("field")
     place = (*_place(first["loc"]), *([field] if field else []))
-    pointer = "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in place)
+    pointer = "".join(f"/{str(step)[:100].replace('~', '~0').replace('/', '~1')}" for step in place)
     if first["type"] == "union_tag_invalid":
         return unknown_op(str(first["ctx"]["tag"]), pointer)
     said = _say(first["type"], first.get("ctx", {}), first["msg"], _model_at(model, first["loc"]), place)
@@ -85,11 +85,15 @@ def _say(
         return f'is missing: write for instance "{place[-1]}": {json.dumps(examples[0])}' if examples else "is missing"
     if kind == "extra_forbidden":
         known = list(model.model_fields) if model else []
-        close = get_close_matches(str(place[-1]), known, n=1)
+        if len(place) == 1 and any(place[0] in op.model_fields for op in OPS.values()):
+            return f'belongs inside op: {{"name": ..., "{place[0]}": ...}}'
+        close = get_close_matches(str(place[-1])[:100], known, n=1)
         meant = f": did you mean {close[0]}?" if close else ""
         return f"is no field here{meant}" + (f" (there are {', '.join(known)})" if known else "")
     if kind == "model_type" and not place:
         return 'must be a map of fields, such as {"inputs": ...}'
+    if kind in ("model_type", "model_attributes_type") and len(place) == 2 and place[0] in ("inputs", "gradients"):
+        return 'must be a tensor such as {"dtype": "float32", "shape": [3], "data": [1, 2, 3]}'
     if kind == "literal_error":
         return f"must be {context.get('expected', 'another value')}"
     return _SAYINGS.get(kind, message)

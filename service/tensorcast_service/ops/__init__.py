@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tensorcast.schema.ops import Op
 
 from ..alignment import Incompatible, settle
-from ..plan import Plan, Shape
+from ..plan import Placement, Plan, Shape
 from . import (
+    einops,
     jax,
     mindspore,
     mxnet,
@@ -37,6 +40,7 @@ RULES: dict[type[Op], Rule] = {
     **paddle.RULES,
     **mxnet.RULES,
     **xarray.RULES,
+    **einops.RULES,
 }
 
 
@@ -46,7 +50,7 @@ def lower(op: Op, shapes: tuple[Shape, ...]) -> Plan:
     Raises Incompatible, with the contract's code, for what the framework raises on.
     """
     rule = RULES[type(op)]
-    rank = highest_rank(op, shapes)
+    rank = op.highest_rank(shapes)
     if rule.max_rank is not None and rank > rule.max_rank:
         raise Incompatible(
             "rank-too-large", f"{op.name} takes at most {rule.max_rank} axes, and this request has {rank}."
@@ -55,21 +59,30 @@ def lower(op: Op, shapes: tuple[Shape, ...]) -> Plan:
 
 
 def raise_(kind: type[Op], plan: Plan) -> Op | None:
-    """The op of this kind that lowers to `plan`; None where its words can't say it."""
+    """The op of this kind that lowers to `plan`; None where its words can't say it. An axis of size 1 that is stretched
+    may be one that the op drops and makes anew, as einops does."""
     count = len(plan.input_shapes)
     if not plan.outputs or count < kind.min_inputs or (kind.max_inputs is not None and count > kind.max_inputs):
         return None
     op = RULES[kind].raise_(plan)
     try:
-        return op if op is not None and lower(op, plan.input_shapes) == plan else None
+        return op if op is not None and lower(op, plan.input_shapes) in (plan, _unstretched(plan)) else None
     except Incompatible:
         return None
 
 
-def highest_rank(op: Op, shapes: tuple[Shape, ...]) -> int:
-    """The largest rank that the request names, in an input or in the target attribute."""
-    target = getattr(op, op.target) if op.target else None
-    return max(map(len, shapes + ((target,) if target is not None else ())))
+def _unstretched(plan: Plan) -> Plan:
+    """The plan as if each input lacked the axes that it fills from size 1."""
+    return replace(plan, outputs=tuple(map(_without_stretched, plan.outputs)))
 
 
-__all__ = ["RULES", "Rule", "highest_rank", "lower", "raise_"]
+def _without_stretched(output: Placement) -> Placement:
+    kept = [pair for pair in zip(output.input_shape, output.output_axes, strict=True) if _fills(output, *pair)]
+    return replace(output, input_shape=tuple(size for size, _ in kept), output_axes=tuple(axis for _, axis in kept))
+
+
+def _fills(output: Placement, size: int, axis: int) -> bool:
+    return size == output.output_shape[axis]
+
+
+__all__ = ["RULES", "Rule", "lower", "raise_"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tensorcast.schema.ops import Op, mxnet
-from tensorcast.schema.shapes import as_list, format_shape
+from tensorcast.schema.shapes import as_list, brief, format_shape
 
 from ..alignment import Alignment, Axis, Incompatible, Output, Relation, Term, check_sizes, fit_axes
 from ..plan import Plan, Shape
@@ -82,7 +82,8 @@ def _check_counts(one: object, other: object, name: str, other_name: str) -> Non
     if len(first) != len(second):
         raise Incompatible(
             "axes-count",
-            f"{name} {first} has {len(first)} entries and {other_name} {second} has {len(second)}: give as many.",
+            f"{name} {brief(first)} has {len(first)} entries and {other_name} {brief(second)} has {len(second)}: "
+            "give as many.",
         )
 
 

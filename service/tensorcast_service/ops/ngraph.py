@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tensorcast.schema.ops import Op, ngraph
-from tensorcast.schema.shapes import format_shape
+from tensorcast.schema.shapes import brief, format_shape
 
 from ..alignment import Alignment, Incompatible, Relation, check_sizes, fit_axes
 from ..plan import Plan, Shape
@@ -58,7 +58,7 @@ def _kept_axes(arg: Shape, shape: Shape, broadcast_axes: tuple[int, ...], name: 
         raise Incompatible(
             "rank-mismatch",
             f"Input 0 of shape {format_shape(arg)} has {len(arg)} axes, but the output {format_shape(shape)} without "
-            f"broadcast axes {list(broadcast_axes)} leaves {len(kept)}: {name} names every axis that the input lacks "
+            f"broadcast axes {brief(broadcast_axes)} leaves {len(kept)}: {name} names every axis that the input lacks "
             "and no axis that it has.",
         )
     return kept

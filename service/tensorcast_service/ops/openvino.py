@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from tensorcast.schema.ops import Op, openvino
-from tensorcast.schema.shapes import format_shape
+from tensorcast.schema.shapes import brief, format_shape
 
 from ..alignment import (
     Alignment,
@@ -45,7 +45,7 @@ def broadcast(op: openvino.Broadcast1 | openvino.Broadcast3, shapes: tuple[Shape
 
 def _explicit(shape: Shape, target: Shape, mapping: tuple[int, ...]) -> Alignment:
     """Input axis `i` on output axis `mapping[i]`, ascending; a scalar may name one axis, of size 1."""
-    named = f"axes_mapping {list(mapping)}"
+    named = f"axes_mapping {brief(mapping)}"
     if len(mapping) != len(shape) and not (shape == () and len(mapping) == 1):
         raise Incompatible(
             "axes-count",

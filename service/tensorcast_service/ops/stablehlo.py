@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tensorcast.schema.ops import Op, stablehlo
-from tensorcast.schema.shapes import format_shape
+from tensorcast.schema.shapes import brief, format_shape
 
 from ..alignment import Alignment, Incompatible, Relation, check_mapping, check_sizes, fit_axes
 from ..plan import Plan, Shape
@@ -16,7 +16,7 @@ def broadcast_in_dim(op: stablehlo.broadcast_in_dim, shapes: tuple[Shape, ...]) 
     if len(mapping) != len(shape):
         raise Incompatible(
             "axes-count",
-            f"broadcast_dimensions {list(mapping)} has {len(mapping)} entries for the {len(shape)} axes of input 0 "
+            f"broadcast_dimensions {brief(mapping)} has {len(mapping)} entries for the {len(shape)} axes of input 0 "
             f"of shape {format_shape(shape)}: each operand axis needs its output axis.",
         )
     check_mapping(mapping, target, "broadcast_dimensions")

@@ -27,7 +27,7 @@ def broadcast(op: xarray.broadcast, shapes: tuple[Shape, ...]) -> Alignment:
     for number, (names, shape) in enumerate(zip(op.dims, shapes, strict=True)):
         order = list(range(len(shared)))
         place = {name: axis for axis, name in enumerate(shared)}
-        for name in (name for name in op.exclude if name in names):
+        for name in dict.fromkeys(name for name in op.exclude if name in names):
             place[name] = len(order)
             order.append(len(terms))
             terms.append([])
@@ -80,7 +80,8 @@ def output_dims(op: xarray.broadcast) -> list[list[str]]:
 
 
 def _shared(op: xarray.broadcast) -> list[str]:
-    return [name for name in dict.fromkeys(name for names in op.dims for name in names) if name not in op.exclude]
+    excluded = set(op.exclude)
+    return [name for name in dict.fromkeys(name for names in op.dims for name in names) if name not in excluded]
 
 
 RULES: dict[type[Op], Rule] = {

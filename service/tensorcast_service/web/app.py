@@ -40,6 +40,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         lifespan=lifespan,
+        redirect_slashes=False,
         middleware=[
             Middleware(Envelope, drain=drain),
             Middleware(Admission, limit=settings.max_concurrent_requests),
@@ -70,7 +71,7 @@ async def _http_exception(request: Request, error: Exception) -> Response:
         return response_of(Problem("not-found", f"nothing is at {request.url.path[:200]}: see /docs"), request)
     # Starlette's own Allow names the first route of this path only.
     allowed = ", ".join(sorted(_methods(request)))
-    response = response_of(Problem("method-not-allowed", f"{request.url.path} takes {allowed}"), request)
+    response = response_of(Problem("method-not-allowed", f"{request.url.path[:200]} takes {allowed}"), request)
     response.headers["Allow"] = allowed
     return response
 

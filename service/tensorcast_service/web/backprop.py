@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from fastapi import APIRouter, Request, Response
 
 from tensorcast.schema.codec import Media
@@ -12,12 +14,12 @@ from tensorcast.schema.shapes import format_shape
 from tensorcast.schema.tensors import Array, is_replicated
 
 from ..check import plan_of
-from ..engine import backprop, gradient_work
-from ..limits import judge_address, judge_work
+from ..engine import backprop, gradient_work, result_elements
+from ..limits import judge_address, judge_result, judge_work
 from ..plan import Plan
 from .exchange import receive
 from .openapi import answers, body
-from .stream import Streamed, answer_json, stored
+from .stream import Outgoing, Streamed, answer_json, stored
 
 router = APIRouter()
 
@@ -36,10 +38,11 @@ async def post_backprop(request: Request) -> Response:
     exchange = await receive(request, BackpropRequest)
     plan, gradients = await exchange.run(_gradients, exchange.message)
     results = await exchange.run(backprop, plan, gradients, large=gradient_work(gradients) > OFFLOAD_ELEMENTS)
-    tensors = [(array, any(is_replicated(array))) for array in results]
+    tensors = [Outgoing(array, array.shape, strided=any(is_replicated(array))) for array in results]
     if exchange.media is Media.JSON:
         return await answer_json(exchange, "gradients", tensors, exchange.message.json_data == "base64")
-    return Streamed("gradients", [stored(array, strided) for array, strided in tensors], exchange.media_type)
+    bodies = await exchange.run(lambda: [stored(tensor) for tensor in tensors])
+    return Streamed("gradients", bodies, exchange.media_type)
 
 
 def _gradients(message: BackpropRequest) -> tuple[Plan, list[Array]]:
@@ -56,11 +59,11 @@ def _gradients(message: BackpropRequest) -> tuple[Plan, list[Array]]:
     arrays = []
     for number, (tensor, placement) in enumerate(zip(message.gradients, plan.outputs, strict=True)):
         pointer = f"/gradients/{number}"
-        if tensor.shape != placement.output_shape:
+        if tensor.shape != placement.shape:
             raise Problem(
                 "invalid-tensor",
                 f"gradients/{number}: has the shape {format_shape(tensor.shape)}, and output {number} has "
-                f"{format_shape(placement.output_shape)}: a gradient has its output's shape",
+                f"{format_shape(placement.shape)}: a gradient has its output's shape",
                 pointer=f"{pointer}/shape",
             )
         array = tensor.to_array(pointer)
@@ -72,6 +75,10 @@ def _gradients(message: BackpropRequest) -> tuple[Plan, list[Array]]:
             )
         arrays.append(array)
     judge_work(gradient_work(arrays))
+    judge_result(sum(result_elements(placement, array) for placement, array in zip(plan.outputs, arrays, strict=True)))
     for shape in plan.input_shapes:
         judge_address(shape, arrays[0].itemsize)
+    for placement in plan.outputs:
+        if placement.input_shape != plan.input_shapes[placement.input]:
+            judge_result(prod(placement.input_shape))  # split axes are put together again in memory
     return plan, arrays

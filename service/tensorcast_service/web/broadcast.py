@@ -7,15 +7,16 @@ from fastapi import APIRouter, Request, Response
 from tensorcast.schema.codec import Media
 from tensorcast.schema.messages import BroadcastAnswer, BroadcastRequest
 from tensorcast.schema.problems import Problem
+from tensorcast.schema.shapes import format_shape
 from tensorcast.schema.tensors import Array
 
 from ..check import plan_of
-from ..engine import Window, place
+from ..engine import Window, merge, place
 from ..limits import judge_address, judge_output
-from ..plan import Plan
+from ..plan import Placement, Plan
 from .exchange import receive
 from .openapi import answers, body
-from .stream import Streamed, answer_json, dense, stored
+from .stream import Outgoing, Streamed, answer_json, dense, stored
 
 router = APIRouter()
 
@@ -33,16 +34,14 @@ async def post_broadcast(request: Request) -> Response:
     """
     exchange = await receive(request, BroadcastRequest)
     message, strided = exchange.message, exchange.message.layout == "strided"
-    views = await exchange.run(outputs, message, request.app.state.settings.max_output_bytes)
+    tensors = await exchange.run(outputs, message, request.app.state.settings.max_output_bytes)
     if exchange.media is Media.JSON:
-        return await answer_json(
-            exchange, "outputs", [(view, strided) for view in views], message.json_data == "base64"
-        )
-    bodies = [stored(view, strided=True) if strided else dense(view) for view in views]
+        return await answer_json(exchange, "outputs", tensors, message.json_data == "base64")
+    bodies = await exchange.run(lambda: [stored(tensor) if strided else dense(tensor) for tensor in tensors])
     return Streamed("outputs", bodies, exchange.media_type)
 
 
-def outputs(message: BroadcastRequest, max_output_bytes: int) -> list[Array]:
+def outputs(message: BroadcastRequest, max_output_bytes: int) -> list[Outgoing]:
     """The outputs, or the window of each, as views of the inputs. Raises Problem before anything is allocated."""
     plan = plan_of(message.op, tuple(tensor.shape for tensor in message.inputs))
     if not plan.outputs:
@@ -50,18 +49,36 @@ def outputs(message: BroadcastRequest, max_output_bytes: int) -> list[Array]:
     window = _window(message.window, plan) if message.window is not None else None
     arrays = [tensor.to_array(f"/inputs/{number}") for number, tensor in enumerate(message.inputs)]
     box = None if window is None else tuple(stop - start for start, stop in window)
-    shapes = [box if box is not None else placement.output_shape for placement in plan.outputs]
+    shapes = [box if box is not None else placement.shape for placement in plan.outputs]
     itemsizes = [arrays[placement.input].itemsize for placement in plan.outputs]
-    for shape, itemsize in zip(shapes, itemsizes, strict=True):
-        if message.layout == "strided":
-            judge_address(shape, itemsize)
     if message.layout == "dense":
         judge_output(shapes, itemsizes, max_output_bytes)
-    return [place(placement, arrays[placement.input], window) for placement in plan.outputs]
+    for shape, itemsize in zip(shapes, itemsizes, strict=True):
+        judge_address(shape, itemsize)
+    tensors = []
+    for placement, shape in zip(plan.outputs, shapes, strict=True):
+        view = place(placement, arrays[placement.input], window)
+        if message.layout == "strided":
+            view = _merged(placement, view)
+        tensors.append(Outgoing(view, shape, strided=message.layout == "strided"))
+    return tensors
+
+
+def _merged(placement: Placement, view: Array) -> Array:
+    merged = merge(placement, view)
+    if merged is None:
+        raise Problem(
+            "not-strided",
+            f"merging {format_shape(placement.output_shape)} to {format_shape(placement.shape)} leaves no strides that "
+            'read it from the input: ask for "layout": "dense"',
+        )
+    return merged
 
 
 def _window(window: list[tuple[int, int]], plan: Plan) -> Window:
-    shape = plan.outputs[0].output_shape
+    shape = plan.outputs[0].shape
+    if plan.outputs[0].merges is not None:
+        raise Problem("invalid-request", "window: this op merges axes; ask without parentheses", pointer="/window")
     if any(placement.output_shape != shape for placement in plan.outputs):
         raise Problem(
             "invalid-request",

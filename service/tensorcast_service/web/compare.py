@@ -22,4 +22,4 @@ router = APIRouter()
 async def post_compare(request: Request) -> Response:
     """What every framework answers to these shapes: will it port?"""
     exchange = await receive(request, CompareRequest)
-    return exchange.answer(await exchange.run(compare, exchange.message))
+    return await exchange.answer(compare)

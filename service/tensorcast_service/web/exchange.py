@@ -22,7 +22,7 @@ from .negotiation import answer_type, request_media
 M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")
 
-OFFLOAD_BYTES = 64 * 2**10
+OFFLOAD_BYTES = 4 * 2**10
 """A body above this is handled on a thread: it may take longer than other requests should wait."""
 THREADS = 2
 """Large requests in work at once, for each worker: more would share the same cores, and add up in memory."""
@@ -47,9 +47,9 @@ class Exchange(Generic[M]):
         need not wait for it."""
         return await _run(self.large or large, self.threads, work, *arguments)
 
-    def answer(self, answer: BaseModel) -> Response:
-        """The answer's response."""
-        return encoded(answer.model_dump(exclude_unset=True), self.media_type)
+    async def answer(self, work: Callable[[M], BaseModel]) -> Response:
+        """The response of an answer that is worked out, and encoded, in one go."""
+        return await self.run(lambda: encoded(work(self.message).model_dump(exclude_unset=True), self.media_type))
 
 
 def encoded(value: Any, media_type: str) -> Response:

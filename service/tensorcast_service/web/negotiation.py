@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from starlette.requests import Request
@@ -11,13 +12,14 @@ from tensorcast.schema.problems import Problem
 
 SUPPORTED = ", ".join(MEDIA_NAMES)
 TEXT = "text/plain"
+_QUALITY = re.compile(r"0(\.[0-9]{0,3})?|1(\.0{0,3})?")
 _PROBLEM_JSON = "application/problem+json"
 
 
 def request_media(request: Request) -> Media:
     """The encoding of a request's body. Raises Problem (unsupported-media-type)."""
-    coding = request.headers.get("content-encoding", "identity").strip().lower()
-    if coding not in ("", "identity"):
+    coding = ",".join(request.headers.getlist("content-encoding")).strip().lower()
+    if coding.strip(", ") not in ("", "identity"):
         raise Problem(
             "unsupported-media-type",
             f"the body has Content-Encoding {coding[:40]}: send it without one (identity)",
@@ -62,10 +64,7 @@ def _ranges(headers: Iterable[str]) -> dict[str, float]:
         for parameter in parameters:
             key, _, value = parameter.partition("=")
             if key.strip() == "q":
-                try:
-                    quality = min(max(float(value), 0.0), 1.0)
-                except ValueError:
-                    quality = 0.0
+                quality = float(value) if _QUALITY.fullmatch(value.strip()) else 0.0
         ranges["application/json" if name == _PROBLEM_JSON else name] = quality
     return ranges
 

@@ -188,10 +188,16 @@ def describe(app: FastAPI) -> None:
         _, definitions = models_json_schema(modes, ref_template=_REF)
         schemas = document.setdefault("components", {}).setdefault("schemas", {})
         schemas.update(definitions["$defs"])
+        for op in OPS.values():
+            for schema in schemas.values():
+                name = schema.get("properties", {}).get("name", {})
+                if name.get("const") == op.model_fields["name"].default:  # a default in Python, a must on the wire
+                    schema["required"] = ["name", *schema.get("required", [])]
         # FastAPI's own idea of a 422, for the name in a path, which never is one.
         for name in ("HTTPValidationError", "ValidationError"):
             schemas.pop(name, None)
-        document["paths"]["/v1/ops/{name}"]["get"]["responses"].pop("422", None)
+        for operation in document["paths"]["/v1/ops/{name}"].values():
+            operation["responses"].pop("422", None)
         return document
 
     app.openapi = openapi  # type: ignore[method-assign]

@@ -39,7 +39,7 @@ async def get_docs() -> Response:
     )
 
 
-@router.get("/docs/{name}")
+@router.api_route("/docs/{name}", methods=_METHODS)
 async def get_docs_asset(name: str) -> Response:
     """What the documentation page loads."""
     if name not in _ASSETS:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import msgpack
+import numpy as np
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
@@ -17,6 +20,7 @@ from tensorcast.schema.tensors import (
     Array,
     bin_header,
     bin_sizes,
+    compact,
     msgpack_head,
     msgpack_parts,
     tensor_to_json,
@@ -25,10 +29,13 @@ from tensorcast.schema.tensors import (
 
 from ..engine import chunk_elements, chunks
 from ..limits import judge_json
+from ..plan import Shape
 from .exchange import Exchange, encoded
 
 JOIN_BYTES = 64 * 2**10
 """Smaller parts are joined before they are sent; larger ones are sent as they are."""
+SLOW_SECONDS = 0.002
+"""Other requests wait while a part is made on the event loop: for no more than about so long."""
 OFFLOAD_ELEMENTS = 1000
 """A JSON answer of more elements is built on a thread."""
 
@@ -41,11 +48,20 @@ class Body:
     parts: Iterable[bytes | memoryview]
 
 
-def dense(view: Array) -> Body:
+@dataclass(frozen=True)
+class Outgoing:
+    """One tensor of an answer: an array, and the shape that it goes out with (its axes merged, where that differs)."""
+
+    array: Array
+    shape: Shape
+    strided: bool
+
+
+def dense(tensor: Outgoing) -> Body:
     """A view, written out while it is sent: no more than a few chunks exist at once."""
-    view = to_wire(view)
+    view = to_wire(tensor.array)
     sizes = bin_sizes(view.nbytes, chunk_elements(view) * view.itemsize)
-    head = msgpack_head(name_of(view.dtype), view.shape, None, len(sizes))
+    head = msgpack_head(name_of(view.dtype), tensor.shape, None, len(sizes))
     header_bytes = sum(len(bin_header(size)) for size in sizes)
     return Body(len(head) + header_bytes + view.nbytes, _dense_parts(view, head, sizes))
 
@@ -61,9 +77,9 @@ def _dense_parts(view: Array, head: bytes, sizes: Sequence[int]) -> Iterator[byt
             size -= len(chunk)
 
 
-def stored(array: Array, strided: bool) -> Body:
+def stored(tensor: Outgoing) -> Body:
     """An array as it is: dense, or strided with each distinct element once."""
-    parts = list(msgpack_parts(array, strided))
+    parts = list(msgpack_parts(tensor.array, tensor.strided))
     return Body(sum(map(len, parts)), parts)
 
 
@@ -87,11 +103,23 @@ class Streamed(Response):
                 tasks.cancel_scope.cancel()
 
             tasks.start_soon(stop_when_gone)
-            for part in self.parts:
+            async for part in self._made():
                 await send({"type": "http.response.body", "body": part, "more_body": True})
-                await anyio.lowlevel.checkpoint()  # a reader that is fast enough never makes send wait
             await send({"type": "http.response.body", "body": b"", "more_body": False})
             tasks.cancel_scope.cancel()
+
+    async def _made(self) -> AsyncIterator[bytes | memoryview]:
+        """The parts; once one has taken long to make, the next are made on a thread, so that others need not wait."""
+        parts = iter(self.parts)
+        slow = False
+        while True:
+            start = perf_counter()
+            part = await anyio.to_thread.run_sync(next, parts, None) if slow else next(parts, None)
+            if part is None:
+                return
+            slow = perf_counter() - start > SLOW_SECONDS
+            await anyio.lowlevel.checkpoint()  # a reader that is fast enough never makes send wait
+            yield part
 
 
 def joined(*sequences: Iterable[bytes | memoryview]) -> Iterator[bytes | memoryview]:
@@ -113,16 +141,20 @@ def joined(*sequences: Iterable[bytes | memoryview]) -> Iterator[bytes | memoryv
         yield bytes(gathered)
 
 
-async def answer_json(
-    exchange: Exchange[Any], field: str, tensors: Sequence[tuple[Array, bool]], as_base64: bool
-) -> Response:
-    """The answer {field: [tensor, ...]} in JSON; each tensor comes with whether it goes out strided."""
-    sizes = [(array.size, array.nbytes) for array, strided in tensors if not strided]
-    elements, nbytes = sum(size for size, _ in sizes), sum(nbytes for _, nbytes in sizes)
-    judge_json(elements, nbytes)
+async def answer_json(exchange: Exchange[Any], field: str, tensors: Sequence[Outgoing], as_base64: bool) -> Response:
+    """The answer {field: [tensor, ...]} in JSON."""
+    arrays = [compact(tensor.array)[0] if tensor.strided else tensor.array for tensor in tensors]
+    elements = sum(array.size for array in arrays)
+    judge_json(elements, sum(array.nbytes for array in arrays))
 
     def build() -> Response:
-        value = {field: [tensor_to_json(array, strided, as_base64) for array, strided in tensors]}
-        return encoded(value, Media.JSON.value)
+        wholes = [
+            tensor.array if tensor.strided else np.ascontiguousarray(tensor.array).reshape(tensor.shape)
+            for tensor in tensors
+        ]
+        listed = [
+            tensor_to_json(whole, tensor.strided, as_base64) for whole, tensor in zip(wholes, tensors, strict=True)
+        ]
+        return encoded({field: listed}, Media.JSON.value)
 
     return await exchange.run(build, large=elements > OFFLOAD_ELEMENTS)

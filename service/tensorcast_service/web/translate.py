@@ -26,6 +26,9 @@ async def post_translate(request: Request) -> Response:
     """The same operation in another framework's words: steps, and source text to paste."""
     exchange = await receive(request, TranslateRequest)
     axes = sum(map(len, exchange.message.inputs))
-    answer = await exchange.run(translate, exchange.message, large=axes > OFFLOAD_AXES)
-    # Not exclude_unset: an op's name is its class's own, and is never set.
-    return encoded(answer.model_dump(exclude_none=True), exchange.media_type)
+
+    def work() -> Response:
+        # Not exclude_unset: an op's name is its class's own, and is never set.
+        return encoded(translate(exchange.message).model_dump(exclude_none=True), exchange.media_type)
+
+    return await exchange.run(work, large=axes > OFFLOAD_AXES)

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 
 from . import (
+    einops,
     jax,
     mindspore,
     mxnet,
@@ -43,7 +44,8 @@ AnyOp = Annotated[
     | paddle.expand
     | mxnet.broadcast_axis
     | mxnet.broadcast_like
-    | xarray.broadcast,
+    | xarray.broadcast
+    | einops.repeat,
     Field(discriminator="name"),
 ]
 
@@ -59,7 +61,7 @@ def _named(value: Any) -> Any:
     return {"name": value} if isinstance(value, str) else value
 
 
-OpField = Annotated[AnyOp, BeforeValidator(_named)]
+OpField = Annotated[AnyOp, BeforeValidator(_named, json_schema_input_type=AnyOp | str)]
 """An op as a request says it: a map, a bare name, or an op object."""
 
 __all__ = [
@@ -67,6 +69,7 @@ __all__ = [
     "AnyOp",
     "Op",
     "OpField",
+    "einops",
     "jax",
     "mindspore",
     "mxnet",

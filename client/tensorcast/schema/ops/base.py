@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict
@@ -24,6 +25,11 @@ class Op(BaseModel):
     target: ClassVar[str | None] = None
     """The attribute that holds the shape to reach, if the op has one."""
     name: str
+
+    def highest_rank(self, shapes: Sequence[Sequence[object]]) -> int:
+        """The largest rank that a request names or makes: of an input, the target attribute, or an output."""
+        target = getattr(self, self.target) if self.target else None
+        return max(map(len, [*shapes, *([target] if target is not None else [])]))
 
     def input_count_problem(self, count: int) -> str | None:
         """What is wrong with so many inputs, in words; None where nothing is."""

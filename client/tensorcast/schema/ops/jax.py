@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import Field
@@ -15,3 +16,6 @@ class broadcast(Op):
 
     name: Literal["jax.lax.broadcast"] = "jax.lax.broadcast"
     sizes: Integers = Field(description="The sizes of the new leading axes.", examples=[[2, 3]])
+
+    def highest_rank(self, shapes: Sequence[Sequence[object]]) -> int:
+        return len(self.sizes) + super().highest_rank(shapes)

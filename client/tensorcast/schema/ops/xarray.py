@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from collections.abc import Sequence
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
 from .base import Op
+
+Name = Annotated[str, Field(max_length=100)]
 
 
 class broadcast(Op):
@@ -15,10 +18,15 @@ class broadcast(Op):
     name: Literal["xarray.broadcast"] = "xarray.broadcast"
     max_inputs: ClassVar[int | None] = None
     outputs: ClassVar[str] = "as many as inputs"
-    dims: tuple[tuple[str, ...], ...] = Field(
+    dims: tuple[tuple[Name, ...], ...] = Field(
         description="The names of each input's dimensions.", examples=[[["x", "y"], ["y"]]]
     )
-    exclude: tuple[str, ...] = Field(default=(), description="Names that are not broadcast.", examples=[["x"]])
+    exclude: tuple[Name, ...] = Field(
+        default=(), max_length=1000, description="Names that are not broadcast.", examples=[["x"]]
+    )
+
+    def highest_rank(self, shapes: Sequence[Sequence[object]]) -> int:
+        return max(super().highest_rank(shapes), len({name for names in self.dims for name in names}))
 
     def input_count_problem(self, count: int) -> str | None:
         if count != len(self.dims):

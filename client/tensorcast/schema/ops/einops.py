@@ -1,0 +1,132 @@
+"""einops: repeat, whose pattern names axes, replicates new ones, splits and merges."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from ..shapes import Integer
+from .base import Op
+
+ELLIPSIS = "..."
+"""The axes that a pattern leaves unnamed, each one standing for itself."""
+MERGED_ELLIPSIS = "(...)"
+"""The same inside parentheses: merged with what stands beside it."""
+Groups = tuple[tuple[str, ...], ...]
+"""One side of a pattern: for each axis the names that it is made of; a 1, or (), on the left is made of none."""
+
+_TOKEN = re.compile(r"\(|\)|\.\.\.|…|[^\s()…]+?(?=\.\.\.|[\s()…]|$)")
+
+
+class repeat(Op):
+    """Say where an input's named axes go: new names are replicated, parentheses split (left) and merge (right)."""
+
+    name: Literal["einops.repeat"] = "einops.repeat"
+    pattern: str = Field(max_length=1000, description="Left -> right, names between spaces.", examples=["h w -> h w c"])
+    axes_lengths: dict[str, Integer] = Field(
+        default={}, description="The length of each new name, and of others to be checked.", examples=[{"c": 3}]
+    )
+
+    @model_validator(mode="after")
+    def _pattern_can_be_read(self) -> Self:
+        left, right = self.sides()
+        known = {name for group in left for name in group}
+        wanted = {ELLIPSIS if name == MERGED_ELLIPSIS else name for group in right for name in group}
+        for name in sorted(known - wanted):
+            raise _unreadable(f"{name!r} stands on the left only: repeat drops no axis")
+        new = [name for name in wanted - known if not is_fixed(name)]
+        for name in sorted(set(new) - set(self.axes_lengths)):
+            if name == ELLIPSIS:
+                raise _unreadable("... stands on the right only: write it on the left too")
+            raise _unreadable(f"{name!r} is new, and axes_lengths does not say how long it is", "axes_lengths")
+        for name in sorted(set(self.axes_lengths) - known - wanted):
+            raise _unreadable(f"{name!r} is not in the pattern", "axes_lengths")
+        for group in left:
+            unknown = [name for name in group if name not in self.axes_lengths]
+            if len(unknown) > 1:
+                said = f"of ({' '.join(group)}) all lengths but one must be in axes_lengths"
+                raise _unreadable(said, "axes_lengths")
+        return self
+
+    def highest_rank(self, shapes: Sequence[Sequence[object]]) -> int:
+        return super().highest_rank(shapes) + sum(map(len, (group for side in self.sides() for group in side)))
+
+    def sides(self) -> tuple[Groups, Groups]:
+        """The left and the right side. A new axis of fixed length on the right has that number, primed to be
+        one of a kind, for its name."""
+        parts = self.pattern.split("->")
+        if len(parts) != 2:
+            raise _unreadable("has one ->, with names on both sides, such as 'h w -> h w c'")
+        return _groups(parts[0], is_left=True), _groups(parts[1], is_left=False)
+
+
+def length_of(name: str) -> int:
+    """The fixed length that a name of `sides` stands for: 3 for the second 3 of a pattern, which is called 3'."""
+    return int(name.rstrip("'"))
+
+
+def is_fixed(name: str) -> bool:
+    """Whether a name of `sides` stands for a fixed length."""
+    return name.rstrip("'").isdecimal()
+
+
+def _groups(text: str, is_left: bool) -> Groups:
+    groups: list[tuple[str, ...]] = []
+    inside: list[str] | None = None
+    seen: set[str] = set()
+    for token in _TOKEN.findall(text):
+        if token == "(":
+            if inside is not None:
+                raise _unreadable("has parentheses inside parentheses")
+            inside = []
+        elif token == ")":
+            if inside is None:
+                raise _unreadable("has a ) without its (")
+            groups.append(tuple(inside) if inside or is_left else (_unique("1", seen),))
+            inside = None
+        elif token == "1":
+            if inside is None:
+                groups.append(() if is_left else (_unique("1", seen),))
+        else:
+            name = _named(token, is_left, inside is not None, seen)
+            seen.add(name)
+            if inside is None:
+                groups.append((name,))
+            else:
+                inside.append(name)
+    if inside is not None:
+        raise _unreadable("has a ( without its )")
+    return tuple(groups)
+
+
+def _named(token: str, is_left: bool, is_inside: bool, seen: set[str]) -> str:
+    if token in (ELLIPSIS, "…"):
+        if is_left and is_inside:
+            raise _unreadable("has ... inside parentheses on the left, where it can't be told apart")
+        token = MERGED_ELLIPSIS if is_inside else ELLIPSIS
+        if {ELLIPSIS, MERGED_ELLIPSIS} & seen:
+            raise _unreadable("has ... twice on one side")
+    elif token.isascii() and token.isdecimal():
+        if is_left or int(token) == 0 or len(token) > 19:
+            raise _unreadable(f"has {token[:20]} as an axis: numbers above 0 stand on the right only; name it")
+        return _unique(token, seen)
+    elif not token.isidentifier() or token.startswith("_") or token.endswith("_"):
+        raise _unreadable(f"has {token[:40]!r}, which is no name: letters, digits and inner underscores")
+    if token in seen:
+        raise _unreadable(f"names {token[:40]!r} twice on one side")
+    return token
+
+
+def _unique(number: str, seen: set[str]) -> str:
+    while number in seen:
+        number += "'"
+    seen.add(number)
+    return number
+
+
+def _unreadable(said: str, field: str = "pattern") -> PydanticCustomError:
+    return PydanticCustomError("pattern", "{said}", {"said": said, "field": field})

@@ -1,0 +1,117 @@
+"""einops.repeat: patterns, splits and merges, over the wire."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+
+from tensorcast import Client, NotStrided, einops
+
+
+def repeat(pattern: str, **lengths: int) -> einops.repeat:
+    return einops.repeat(pattern=pattern, axes_lengths=lengths)
+
+
+def test_a_merge_reports_the_shape_before_it_as_factors(client: Client) -> None:
+    (output,) = client.check(repeat("(h k) w -> w (h c)  k", k=2, c=3), (8, 5)).outputs
+    assert (output.shape, output.factors) == ([5, 12, 2], [5, 4, 3, 2])
+    assert (output.axes, output.broadcast_axes) == ([1, 3, 0], [2])
+
+
+def test_without_parentheses_there_are_no_factors(client: Client) -> None:
+    (output,) = client.check(repeat("h w -> h w c", c=3), (2, 5)).outputs
+    assert (output.shape, output.factors, output.axes) == ([2, 5, 3], None, [0, 1])
+
+
+def test_a_merge_that_strides_can_say_is_strided_and_another_is_not(client: Client) -> None:
+    x = np.arange(6).reshape(2, 3)
+    (joined,) = client.broadcast(repeat("h w -> c (h w)", c=10**9), x, layout="strided")
+    assert (joined.shape, joined.strides, joined[-1].tolist()) == ((10**9, 6), (0, 8), [0, 1, 2, 3, 4, 5])
+    with pytest.raises(NotStrided, match='"layout": "dense"'):
+        client.broadcast(repeat("h w -> (h c) w", c=2), x, layout="strided")
+    (dense,) = client.broadcast(repeat("h w -> (h c) w", c=2), x)
+    assert dense.tolist() == [[0, 1, 2], [0, 1, 2], [3, 4, 5], [3, 4, 5]]
+
+
+def test_the_gradient_of_a_split_input_has_its_shape(client: Client) -> None:
+    (gradient,) = client.backprop(repeat("(a b) -> b a c", a=2, c=3), [(6,)], np.arange(18.0).reshape(3, 2, 3))
+    assert gradient.tolist() == [3, 21, 39, 12, 30, 48]
+    replicated = np.broadcast_to(np.float64(1), (3, 2, 10**12))
+    (gradient,) = client.backprop(repeat("(a b) -> b a c", a=2, c=10**12), [(6,)], replicated)
+    assert gradient.tolist() == [1e12] * 6
+
+
+def test_json_answers_are_merged_too(http: httpx.Client) -> None:
+    request = {
+        "op": {"name": "einops.repeat", "pattern": "h w -> (w c h)", "axes_lengths": {"c": 2}},
+        "inputs": [{"shape": [2, 2], "data": [[1, 2], [3, 4]]}],
+    }
+    (output,) = http.post("/v1/broadcast", json=request).json()["outputs"]
+    assert (output["shape"], output["data"]) == ([8], [1, 3, 1, 3, 2, 4, 2, 4])
+    refused = http.post("/v1/broadcast", json=request | {"window": [[0, 2]]}).json()
+    assert (refused["code"], refused["pointer"]) == ("invalid-request", "/window")
+
+
+CONFLICTS: list[tuple[str, dict[str, int], tuple[int, ...], str, str]] = [
+    ("(a b) -> a b", {"a": 4}, (6,), "size-mismatch", "splits (a b) by 4, which does not divide"),
+    ("(a b) -> a b", {"a": 0}, (6,), "size-mismatch", "by 0"),
+    ("(a b) -> a b", {"a": 2, "b": 2}, (6,), "size-mismatch", "wants a=2 * b=2 where axis 0"),
+    ("1 w -> w", {}, (2, 3), "size-mismatch", "wants 1 where axis 0"),
+    ("h w -> h w", {}, (2,), "rank-mismatch", "names 2"),
+    ("h ... -> h ...", {}, (), "rank-mismatch", "names 1 or more"),
+    ("w -> w c", {"c": -1}, (2,), "invalid-dimension", "'c' the length -1"),
+]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "lengths", "shape", "code", "said"), CONFLICTS, ids=[said for *_, said in CONFLICTS]
+)
+def test_shapes_that_do_not_suit_the_pattern_are_a_conflict(
+    client: Client, pattern: str, lengths: dict[str, int], shape: tuple[int, ...], code: str, said: str
+) -> None:
+    conflict = client.check(repeat(pattern, **lengths), shape).conflict
+    assert conflict is not None
+    assert conflict.code == code
+    assert said in conflict.message
+
+
+BAD_PATTERNS: list[tuple[str, dict[str, Any], str, str]] = [
+    ("h w", {}, "/op/pattern", "has one ->"),
+    ("h -> w -> h", {}, "/op/pattern", "has one ->"),
+    ("h w -> h", {}, "/op/pattern", "'w' stands on the left only"),
+    ("h -> h c", {}, "/op/axes_lengths", "'c' is new"),
+    ("h -> h", {"c": 2}, "/op/axes_lengths", "'c' is not in the pattern"),
+    ("h h -> h", {}, "/op/pattern", "names 'h' twice"),
+    ("((h)) -> h", {}, "/op/pattern", "parentheses inside parentheses"),
+    ("h -> h)", {}, "/op/pattern", "a ) without its ("),
+    ("h -> (h", {}, "/op/pattern", "a ( without its )"),
+    ("(... h) -> h ...", {}, "/op/pattern", "... inside parentheses on the left"),
+    ("h -> h ...", {}, "/op/pattern", "... stands on the right only"),
+    ("... ... -> ...", {}, "/op/pattern", "... twice"),
+    ("2 h -> h", {}, "/op/pattern", "has 2 as an axis"),
+    ("h -> h 0", {}, "/op/pattern", "has 0 as an axis"),
+    ("h _w -> h _w", {}, "/op/pattern", "'_w', which is no name"),
+    ("(a b) -> a b", {}, "/op/axes_lengths", "all lengths but one"),
+    ("h -> h c", {"c": "3"}, "/op/axes_lengths/c", "must be an integer, not a string"),
+    ("h" * 1001, {}, "/op/pattern", "at most 1000"),
+]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "lengths", "pointer", "said"), BAD_PATTERNS, ids=[said for *_, said in BAD_PATTERNS]
+)
+def test_a_pattern_that_can_not_be_read_says_why(
+    http: httpx.Client, pattern: str, lengths: dict[str, Any], pointer: str, said: str
+) -> None:
+    op = {"name": "einops.repeat", "pattern": pattern, "axes_lengths": lengths}
+    answer = http.post("/v1/check", json={"op": op, "inputs": [[2]]})
+    assert (answer.status_code, answer.json()["code"], answer.json()["pointer"]) == (422, "invalid-request", pointer)
+    assert said in answer.json()["detail"]
+
+
+def test_a_pattern_in_a_url(http: httpx.Client) -> None:
+    params = {"op": "einops.repeat", "pattern": "h w -> (2 h) w c", "axes_lengths": '{"c": 3}', "input": "4,5"}
+    assert http.get("/v1/check", params=params).json()["outputs"][0]["shape"] == [8, 5, 3]
