@@ -49,6 +49,7 @@ def test_shape_alone_means_numpys_broadcast_to_and_dtype_adds_bytes() -> None:
     assert json.loads(done.stdout)["outputs"][0]["nbytes"] == 24
 
 
+TRANSLATE = ["translate", "3", "--op", "ngraph.Broadcast", "--shape", "2,3", "--broadcast-axes", "0", "--to"]
 MISTAKES = [
     (["check", "3,a!"], "a shape '3,a!': write a shape as 8,1,6,1 or 8x1x6x1"),
     (["check", "3", "--op", "ngraph.broadcast"], "did you mean ngraph.Broadcast?"),
@@ -56,6 +57,7 @@ MISTAKES = [
     (["check", "3", "--op", "ngraph.Broadcast", "--shape", "2,3", "--axis", "0"], "it has shape, broadcast_axes"),
     (["check", "3", "--dtype", "floaty"], "there is no such dtype; write one as float32"),
     (["check", "3", "--url", "http://127.0.0.1:1"], "is the service up at this address?"),
+    ([*TRANSLATE, "torch.expnd"], "there is no op 'torch.expnd': did you mean torch.expand"),
     (["ops", "nothing"], "there is no op nothing"),
     (["broadcast", "README.md", "--shape", "3", "-o", "x.npy"], "README.md is no .npy file that can be used"),
     (["broadcast", "absent.npy", "--shape", "3", "-o", "x.npy"], "does not exist"),
@@ -122,6 +124,27 @@ def test_long_work_shows_a_progress_bar_on_a_terminal(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert "128.0" in shown
     assert "MiB" in shown
+
+
+def test_translate_prints_the_steps_and_the_code(url: list[str]) -> None:
+    done = run(*TRANSLATE, "numpy.broadcast_to", *url)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == (
+        "1. numpy.broadcast_to(shape=(2, 3))\n\n"
+        "# x has shape (3,)\nimport numpy as np\n\ny = np.broadcast_to(x, (2, 3))\n"
+    )
+    answer = json.loads(run(*TRANSLATE, "stablehlo.broadcast_in_dim", "--json", *url).stdout)
+    assert answer["steps"] == [
+        {"op": {"name": "stablehlo.broadcast_in_dim", "shape": [2, 3], "broadcast_dimensions": [1]}}
+    ]
+
+
+def test_translate_exits_with_1_where_there_is_nothing_to_say(url: list[str]) -> None:
+    done = run(*TRANSLATE, "numpy.broadcast_arrays", *url)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.startswith("untranslatable: numpy.broadcast_arrays has no attribute that says the size 2 of")
+    done = run("translate", "3", "4", "--to", "torch.broadcast_tensors", *url)
+    assert (done.returncode, done.stdout[:19]) == (1, "incompatible-shapes")
 
 
 def test_ops_lists_and_shows(url: list[str]) -> None:

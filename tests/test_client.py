@@ -21,7 +21,7 @@ import pytest
 from conftest import Served, free_port, served
 
 import tensorcast
-from tensorcast import AsyncClient, Client, errors, ngraph, poputil
+from tensorcast import AsyncClient, Client, errors, ngraph, poputil, torch
 from tensorcast.schema.problems import STATUS
 
 ROW = np.array([1, 2, 3], np.float32)
@@ -163,6 +163,14 @@ def test_arrays_are_sent_as_they_are(anyone: Any) -> None:
         anyone.broadcast_to(np.array([object()]), (2,))
 
 
+def test_translate_answers_with_op_objects_and_code(anyone: Any) -> None:
+    answer = anyone.translate(BROADCAST, (3,), to="torch.expand")
+    assert (answer.exact, [step.op for step in answer.steps]) == (True, [torch.expand(size=(2, 3))])
+    assert (answer.code.language, answer.code.text.splitlines()[-1]) == ("python", "y = x.expand((2, 3))")
+    with pytest.raises(tensorcast.UnknownOp, match=r"did you mean torch\.expand"):
+        anyone.translate(BROADCAST, (3,), to="torch.expnd")
+
+
 def test_the_catalogue_lists_the_ops(anyone: Any) -> None:
     assert "openvino.Broadcast-3" in [entry.name for entry in anyone.ops()]
 
@@ -176,6 +184,10 @@ PROBLEMS: dict[str, tuple[type[errors.ServiceProblem], Callable[[Any], Any]]] = 
     "unknown-op": (tensorcast.UnknownOp, lambda client: client.check("numpy.nothing", (3,))),
     "invalid-request": (tensorcast.InvalidRequest, lambda client: client.check(poputil.expandToMatchRanks(), (3,))),
     "output-too-large": (tensorcast.OutputTooLarge, lambda client: client.broadcast_to(ROW, (10**15, 3))),
+    "untranslatable": (
+        tensorcast.Untranslatable,
+        lambda client: client.translate(BROADCAST, (3,), to="torch.broadcast_tensors"),
+    ),
     "invalid-tensor": (tensorcast.InvalidTensor, lambda client: client.backprop(BROADCAST, [(3,)], ROW)),
 }
 

@@ -423,6 +423,7 @@ def test_the_openapi_document_describes_both_encodings_and_its_examples_run(http
         "/v1/broadcast",
         "/v1/backprop",
         "/v1/compare",
+        "/v1/translate",
         "/v1/ops",
         "/v1/ops/{name}",
     }

@@ -38,12 +38,14 @@ if TYPE_CHECKING:
     from .errors import TensorcastError as TensorcastError
     from .errors import UnknownOp as UnknownOp
     from .errors import UnsupportedMediaType as UnsupportedMediaType
+    from .errors import Untranslatable as Untranslatable
     from .errors import WorkTooLarge as WorkTooLarge
     from .schema.messages import CheckAnswer as CheckAnswer
     from .schema.messages import Comparison as Comparison
     from .schema.messages import ConflictAnswer as ConflictAnswer
     from .schema.messages import OpEntry as OpEntry
     from .schema.messages import OutputShape as OutputShape
+    from .schema.messages import TranslateAnswer as TranslateAnswer
     from .schema.ops import einops as einops
     from .schema.ops import jax as jax
     from .schema.ops import mindspore as mindspore
@@ -80,8 +82,10 @@ _ERRORS = [
     "TensorcastError",
     "UnknownOp",
     "UnsupportedMediaType",
+    "Untranslatable",
     "WorkTooLarge",
 ]
+_ANSWERS = ["CheckAnswer", "Comparison", "ConflictAnswer", "OpEntry", "OutputShape", "TranslateAnswer"]
 _FRAMEWORKS = [
     "einops",
     "jax",
@@ -103,7 +107,7 @@ _HOMES = {
     "Client": "client",
     "Transfer": "calls",
     **dict.fromkeys(_ERRORS, "errors"),
-    **dict.fromkeys(["CheckAnswer", "Comparison", "ConflictAnswer", "OpEntry", "OutputShape"], "schema.messages"),
+    **dict.fromkeys(_ANSWERS, "schema.messages"),
     **dict.fromkeys(_FRAMEWORKS, "schema.ops"),
 }
 

@@ -13,7 +13,7 @@ from . import calls
 from .calls import Attempts, Call, Layout, Progress, Shape, SymbolicShape, Transfer, Window
 from .client import DEFAULT_URL, translated
 from .errors import DeadlineExceeded, TensorcastError
-from .schema.messages import CheckAnswer, Comparison, OpEntry
+from .schema.messages import CheckAnswer, Comparison, OpEntry, TranslateAnswer
 from .schema.ops import Op
 from .schema.tensors import Array
 
@@ -115,6 +115,10 @@ class AsyncClient:
     async def compare(self, *shapes: Shape, shape: Shape | None = None) -> list[Comparison]:
         """See Client.compare."""
         return await self._send(calls.compare(shapes, shape))
+
+    async def translate(self, op: Op | str, *shapes: Shape, to: str) -> TranslateAnswer:
+        """See Client.translate."""
+        return await self._send(calls.translate(op, shapes, to))
 
     async def ops(self) -> list[OpEntry]:
         """See Client.ops."""

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from .errors import InvalidAnswer, ServiceProblem, TensorcastError, problem_from
 from .schema.codec import Media, decode, encode
 from .schema.dtypes import UnknownDtype, dtype_named, impossible_element
-from .schema.messages import Catalogue, CheckAnswer, CompareAnswer, Comparison, OpEntry
+from .schema.messages import Catalogue, CheckAnswer, CompareAnswer, Comparison, OpEntry, TranslateAnswer
 from .schema.ops import OPS, Op, numpy
 from .schema.problems import Problem
 from .schema.shapes import MAX_SIZE, as_int, as_list
@@ -165,6 +165,13 @@ def compare(shapes: Sequence[Shape], target: Shape | None) -> Call[list[Comparis
         message["shape"] = _sizes(target)
     parts = [encode(message, Media.MSGPACK)]
     return Call("POST", "/v1/compare", parts, lambda length: _Plain(lambda body: _typed(CompareAnswer, body).results))
+
+
+def translate(op: Op | str, shapes: Sequence[Shape], to: str) -> Call[TranslateAnswer]:
+    """Shapes in, the same operation in another framework's words out."""
+    message = {"op": _op(op), "inputs": [_sizes(shape) for shape in shapes], "to": to}
+    parts = [encode(message, Media.MSGPACK)]
+    return Call("POST", "/v1/translate", parts, lambda length: _Plain(lambda body: _typed(TranslateAnswer, body)))
 
 
 def ops() -> Call[list[OpEntry]]:

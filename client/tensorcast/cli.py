@@ -20,7 +20,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from .schema.messages import CheckAnswer, CheckRequest, CompareRequest, Comparison, OpEntry
+from .schema.messages import (
+    CheckAnswer,
+    CheckRequest,
+    CompareRequest,
+    Comparison,
+    OpEntry,
+    TranslateAnswer,
+    TranslateRequest,
+)
 from .schema.ops import OPS, Op
 from .schema.problems import Problem
 from .schema.questions import assumption_from_text, attribute_from_text
@@ -335,6 +343,61 @@ def compare(shapes: Sequence[str], target: str | None, url: str | None, as_json:
             shapes_out = dict.fromkeys(format_shape(output.shape) for output in result.outputs)
             table.add_row(name, "[green]yes[/]", ", ".join(shapes_out))
     Console(highlight=False, width=None if sys.stdout.isatty() else 1000).print(table)
+
+
+@main.command()
+@click.argument("shapes", nargs=-1, required=True, metavar="SHAPE...")
+@_op_options
+@click.option("--to", required=True, metavar="NAME", help="The op to say it with; `tensorcast ops` lists them.")
+@_url_option
+@_json_option
+def translate(
+    shapes: Sequence[str],
+    op_name: str | None,
+    to: str,
+    url: str | None,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Say the same in another framework's words: steps, and source text to paste.
+
+    \b
+    tensorcast translate 3 --op ngraph.Broadcast --shape 2,3 --broadcast-axes 0 --to stablehlo.broadcast_in_dim
+
+    Exits with 1 where the shapes do not broadcast, or the other op can't say it.
+    """
+    with _problems_in_words():
+        question = {
+            "op": _op_values(op_name, given),
+            "inputs": [_parsed(parse_shape, text, "a shape") for text in shapes],
+            "to": to,
+        }
+        answer = _translated(validated(TranslateRequest, question), url)
+    if as_json:
+        click.echo(json.dumps(answer.model_dump(exclude_none=True)))
+        return
+    from tensorcast_service.translate import as_text
+
+    click.echo(as_text(answer))
+
+
+def _translated(request: TranslateRequest, url: str | None) -> TranslateAnswer:
+    from .errors import ServiceProblem
+
+    try:
+        if url is None:
+            from tensorcast_service.translate import translate as translate_here
+
+            return translate_here(request)
+        from .client import Client
+
+        with Client(url) as client:
+            return client.translate(request.op, *request.inputs, to=request.to)
+    except (Problem, ServiceProblem) as problem:
+        if problem.code not in ("incompatible-shapes", "untranslatable"):
+            raise
+        click.echo(f"{problem.code}: {problem.detail}")
+        sys.exit(1)
 
 
 def _comparisons(request: CompareRequest, url: str | None) -> list[Comparison]:

@@ -12,7 +12,7 @@ import httpx
 from . import calls
 from .calls import Attempts, Call, Layout, Progress, Shape, SymbolicShape, Transfer, Window
 from .errors import ConnectionFailed, DeadlineExceeded, InvalidAnswer, TensorcastError
-from .schema.messages import CheckAnswer, Comparison, OpEntry
+from .schema.messages import CheckAnswer, Comparison, OpEntry, TranslateAnswer
 from .schema.ops import Op
 from .schema.tensors import Array
 
@@ -132,6 +132,13 @@ class Client:
     def compare(self, *shapes: Shape, shape: Shape | None = None) -> list[Comparison]:
         """Every framework's verdict on these shapes; with one of them, on broadcasting it to the target `shape`."""
         return self._send(calls.compare(shapes, shape))
+
+    def translate(self, op: Op | str, *shapes: Shape, to: str) -> TranslateAnswer:
+        """The steps that do the same by the op named `to`, and their source text.
+
+        Raises Untranslatable, and IncompatibleShapes where there is nothing to translate.
+        """
+        return self._send(calls.translate(op, shapes, to))
 
     def ops(self) -> list[OpEntry]:
         """The catalogue: every op with its attributes, its definition and an example."""

@@ -6,6 +6,7 @@ TensorcastError
     InvalidRequest  UnknownOp  InvalidTensor  MalformedBody      the request is wrong
     NotStrided                                                   layout="dense" would do
     OutputTooLarge  WorkTooLarge  BodyTooLarge                   a limit; has .facts["limit"]
+    Untranslatable          the other framework's op can never say it; the detail says why
     NotFound  MethodNotAllowed  NotAcceptable  UnsupportedMediaType
     Overloaded  ShuttingDown                                     retried before it is raised
     InternalError
@@ -100,6 +101,12 @@ class BodyTooLarge(ServiceProblem):
     """The request has more bytes than the service takes."""
 
     code = "body-too-large"
+
+
+class Untranslatable(ServiceProblem):
+    """The other framework's op can't say this operation, whatever comes before or after it."""
+
+    code = "untranslatable"
 
 
 class NotFound(ServiceProblem):

@@ -93,6 +93,18 @@ def judge_request(op: Op, shapes: tuple[Shape, ...]) -> None:
     judge_ranks(op, shapes)
 
 
+def plan_of(op: Op, shapes: tuple[Shape, ...]) -> Plan:
+    """The plan of a request. Raises Problem (incompatible-shapes, with the conflict) where there is none."""
+    judge_request(op, shapes)
+    try:
+        return lower(op, shapes)
+    except Incompatible as incompatible:
+        conflict = conflict_answer(op, shapes, incompatible.conflict)
+        raise Problem(
+            "incompatible-shapes", conflict.message, conflict=conflict.model_dump(exclude_unset=True)
+        ) from None
+
+
 def conflict_answer(op: Op, shapes: tuple[Shape, ...], conflict: Conflict, lower: Lower = lower) -> ConflictAnswer:
     """A conflict as it is sent, with hints."""
     return ConflictAnswer(

@@ -187,13 +187,9 @@ def _sum_to_input(placement: Placement, gradient: Array) -> Array:
         summed.imag *= times
     elif times > 1:
         summed *= times if wide.kind == "f" else np.array(times % 2**64, np.uint64).astype(wide)
-    kept = summed.transpose([*placement.output_axes, *_lacking(placement)])
+    # The axes that the input lacks have size 1 once they are summed.
+    kept = summed.transpose([*placement.output_axes, *placement.new_axes])
     return kept.reshape(kept.shape[: len(placement.input_shape)])
-
-
-def _lacking(placement: Placement) -> list[int]:
-    """The output axes that the input does not have: of size 1 once they are summed."""
-    return [axis for axis in range(len(placement.output_shape)) if axis not in placement.output_axes]
 
 
 def _accumulator(dtype: np.dtype[Any]) -> np.dtype[Any]:

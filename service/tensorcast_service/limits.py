@@ -21,6 +21,8 @@ MAX_SYMBOLIC_AXES = 64_000
 """Axes of all inputs together, where sizes are symbolic: some two seconds of work."""
 MAX_CONDITIONS = 1000
 """Conditions that symbolic sizes are weighed by: about a second of work."""
+MAX_TRANSLATED_INPUTS = 256
+"""Inputs of one translation, which has steps for each of them: code for people."""
 MAX_WORK_ELEMENTS = 2**28
 """Elements that one backprop may sum: about a second of one core."""
 MAX_RESULT_ELEMENTS = 2**26
@@ -68,6 +70,18 @@ def judge_conditions(count: int) -> None:
             f"the sizes that are not known and meet put {count} conditions or more on each other; this service weighs "
             f"up to {MAX_CONDITIONS}: give one name to sizes that are equal",
             limit=MAX_CONDITIONS,
+        )
+
+
+def judge_translation(inputs: int) -> None:
+    """Raises Problem (work-too-large) for a translation of too many inputs."""
+    if inputs > MAX_TRANSLATED_INPUTS:
+        raise Problem(
+            "work-too-large",
+            f"a translation has steps for each of its {inputs} inputs; this service writes them for up to "
+            f"{MAX_TRANSLATED_INPUTS}: send fewer",
+            pointer="/inputs",
+            limit=MAX_TRANSLATED_INPUTS,
         )
 
 

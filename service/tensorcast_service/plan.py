@@ -55,6 +55,11 @@ class Placement:
             raise LawBroken("P5", self)
 
     @property
+    def new_axes(self) -> tuple[int, ...]:
+        """The output axes that the input lacks, ascending."""
+        return tuple(axis for axis in range(len(self.output_shape)) if axis not in self.output_axes)
+
+    @property
     def broadcast_axes(self) -> tuple[int, ...]:
         """The output axes along which the input is replicated, ascending: those that it lacks (at any
         size), and those that it fills from size 1 to another size."""

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool
 
 from .dimensions import Dimension, DimensionShape
-from .ops import IntegerOpField, OpField, numpy
+from .ops import OPS, AnyOp, IntegerOpField, OpField, numpy
 from .shapes import AtFirstFault, Integer, Shape, as_list, few
 from .tensors import Tensor
 
@@ -192,6 +192,60 @@ class CompareAnswer(Answer):
     """A verdict for each op and mode that can be asked with inputs and a target alone."""
 
     results: list[Comparison]
+
+
+class Transpose(Answer):
+    """A step: axis `i` of the result is axis `permutation[i]`."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: Literal["transpose"] = "transpose"
+    permutation: tuple[int, ...] = Field(examples=[[1, 0]])
+
+
+class Reshape(Answer):
+    """A step: the same elements, in C order, in this shape."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: Literal["reshape"] = "reshape"
+    shape: tuple[int, ...] = Field(examples=[[3, 1]])
+
+
+class TranslateRequest(Request):
+    """The same operation in another framework's words."""
+
+    op: IntegerOpField = Field(
+        default=numpy.broadcast_arrays(), description="The op, or its name where it needs no attribute."
+    )
+    inputs: Annotated[list[Shape], AtFirstFault()] = Field(description="The shape of each input.", examples=[[[3]]])
+    to: str = Field(
+        description="The op to say it with.",
+        examples=["stablehlo.broadcast_in_dim"],
+        json_schema_extra={"enum": list(OPS)},
+    )
+
+
+class Step(Answer):
+    """One step of a translation. Tensors are the inputs at first; each step replaces what it takes by what it gives."""
+
+    op: Annotated[AnyOp | Transpose | Reshape, Field(discriminator="name")]
+    input: int | None = Field(default=None, description="The tensor that it takes; all of them where there is none.")
+
+
+class Code(Answer):
+    """Source text."""
+
+    language: str = Field(examples=["python"])
+    text: str
+
+
+class TranslateAnswer(Answer):
+    """The same operation in another framework's words: the same bytes, step after step."""
+
+    exact: bool = Field(description="Whether the op alone does it, without a reshape or a transposition.")
+    steps: list[Step]
+    code: Code = Field(description="The steps as source text.")
 
 
 class InputCount(Answer):

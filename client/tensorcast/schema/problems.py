@@ -18,6 +18,7 @@ STATUS: dict[str, tuple[int, str]] = {
     "output-too-large": (422, "The output is too large"),
     "work-too-large": (422, "The request is too much work"),
     "not-strided": (422, "The output can't be strided"),
+    "untranslatable": (422, "The other op can't say this"),
     "internal": (500, "The service failed"),
     "overloaded": (503, "The service is busy"),
     "shutting-down": (503, "The service is shutting down"),

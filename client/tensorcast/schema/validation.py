@@ -31,7 +31,7 @@ def problem_of(error: ValidationError, model: type[BaseModel]) -> Problem:
     place = (*_place(first["loc"]), *([field] if field else []))
     pointer = "".join(f"/{str(step)[:100].replace('~', '~0').replace('/', '~1')}" for step in place)
     if first["type"] == "union_tag_invalid":
-        return _unknown_op(str(first["ctx"]["tag"]), pointer)
+        return unknown_op(str(first["ctx"]["tag"]), pointer)
     said = _say(first["type"], first.get("ctx", {}), first["msg"], _model_at(model, first["loc"]), place)
     more = f" ({len(others)} more fault{'s' if len(others) > 1 else ''} in this request)" if others else ""
     where = "/".join(map(str, place)) or "the body"
@@ -45,7 +45,8 @@ def _place(location: Sequence[int | str]) -> tuple[int | str, ...]:
     )
 
 
-def _unknown_op(name: str, pointer: str) -> Problem:
+def unknown_op(name: str, pointer: str) -> Problem:
+    """The problem of a name that no op has, with those that are close to it."""
     shown = name[:60]
     close = get_close_matches(shown, OPS, n=3, cutoff=0.4)
     lowered = {known.lower(): known for known in OPS}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tensorcast.schema.ops import Op
 
 from ..alignment import Alignment, Incompatible, settle
-from ..plan import Plan, Shape
+from ..plan import Placement, Plan, Shape
 from . import (
     einops,
     jax,
@@ -61,4 +63,31 @@ def align(op: Op, shapes: tuple[Shape, ...]) -> Alignment:
     return rule.align(op, shapes)
 
 
-__all__ = ["RULES", "Rule", "align", "lower"]
+def raise_(kind: type[Op], plan: Plan) -> Op | None:
+    """The op of this kind that lowers to `plan`; None where its words can't say it. An axis of size 1 that is stretched
+    may be one that the op drops and makes anew, as einops does."""
+    count = len(plan.input_shapes)
+    if not plan.outputs or count < kind.min_inputs or (kind.max_inputs is not None and count > kind.max_inputs):
+        return None
+    op = RULES[kind].raise_(plan)
+    try:
+        return op if op is not None and lower(op, plan.input_shapes) in (plan, _unstretched(plan)) else None
+    except Incompatible:
+        return None
+
+
+def _unstretched(plan: Plan) -> Plan:
+    """The plan as if each input lacked the axes that it fills from size 1."""
+    return replace(plan, outputs=tuple(map(_without_stretched, plan.outputs)))
+
+
+def _without_stretched(output: Placement) -> Placement:
+    kept = [pair for pair in zip(output.input_shape, output.output_axes, strict=True) if _fills(output, *pair)]
+    return replace(output, input_shape=tuple(size for size, _ in kept), output_axes=tuple(axis for _, axis in kept))
+
+
+def _fills(output: Placement, size: int, axis: int) -> bool:
+    return size == output.output_shape[axis]
+
+
+__all__ = ["RULES", "Rule", "align", "lower", "raise_"]

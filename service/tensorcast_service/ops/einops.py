@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
 from math import prod
 
 from tensorcast.schema.ops import Op, einops
@@ -10,7 +11,7 @@ from tensorcast.schema.problems import Problem
 from tensorcast.schema.shapes import format_shape
 
 from ..alignment import Alignment, Axis, Incompatible, Output, Relation, Term, is_known
-from ..plan import Shape
+from ..plan import Plan, Shape
 from .rule import Outcome, Rule
 
 
@@ -106,12 +107,73 @@ def _differs(op: einops.repeat, shapes: tuple[Shape, ...], outcome: Outcome) -> 
     return None
 
 
+_WRITTEN = 10**6
+"""Lengths below this stand in the pattern itself, whose length is bounded; others in axes_lengths."""
+
+
+def raise_repeat(plan: Plan) -> einops.repeat | None:
+    """a0, a1, ... for the axes of the input, 1 for those to be stretched, and lengths for the new ones."""
+    output = plan.outputs[0]
+    groups = _grouped(output.input_shape, plan.input_shapes[output.input])
+    if groups is None:
+        return None
+    lengths: dict[str, int] = {}
+    left = []
+    for group in groups:
+        filling = [axis for axis in group if output.input_shape[axis] == output.output_shape[output.output_axes[axis]]]
+        left.append(_together([f"a{axis}" for axis in filling]))
+        # The length of one need not be said: of that of size 0, which divides nothing.
+        told = sorted(filling, key=lambda axis: output.input_shape[axis] != 0)[1:]
+        lengths |= {f"a{axis}": output.input_shape[axis] for axis in sorted(told)}
+    names = {axis: f"a{number}" for number, axis in enumerate(output.output_axes) if axis not in output.broadcast_axes}
+    right = []
+    merges = (1,) * len(output.output_shape) if output.merges is None else output.merges
+    for end, count in zip(accumulate(merges), merges, strict=True):
+        for axis in range(end - count, end):
+            size = output.output_shape[axis]
+            if axis not in names and (1 if count == 1 else 2) <= size < _WRITTEN:
+                names[axis] = str(size)
+            elif axis not in names:
+                names[axis] = f"n{axis}"
+                lengths[names[axis]] = size
+        right.append(_together([names[axis] for axis in range(end - count, end)]))
+    return einops.repeat(pattern=f"{' '.join(left)} -> {' '.join(right)}".strip(), axes_lengths=lengths)
+
+
+def _together(names: list[str]) -> str:
+    """One axis of a pattern."""
+    return " ".join(names or ["1"]) if len(names) < 2 else f"({' '.join(names)})"
+
+
+def _grouped(factors: Shape, shape: Shape) -> list[range] | None:
+    """For each axis of `shape` those of `factors`, in order, whose product it is; None where there is no such way."""
+    if factors == shape:
+        return [range(axis, axis + 1) for axis in range(len(shape))]
+    # By the number of factors used: how many of them the axes so far may have, each with the place before.
+    ways: list[dict[int, int]] = [{0: 0}]
+    for size in shape:
+        reached: dict[int, int] = {}
+        for start in ways[-1]:
+            for end in range(start, len(factors) + 1):
+                if prod(factors[start:end]) == size:
+                    reached.setdefault(end, start)
+        ways.append(reached)
+    groups, end = [], len(factors)
+    for way in reversed(ways[1:]):
+        if end not in way:
+            return None
+        groups.append(range(way[end], end))
+        end = way[end]
+    return groups[::-1] if end == 0 else None
+
+
 RULES: dict[type[Op], Rule] = {
     einops.repeat: Rule(
         repeat,
         link="https://einops.rocks/api/repeat/",
         reference=("einops", "0.8.2"),
         example=(einops.repeat(pattern="h w -> (h 2) w c", axes_lengths={"c": 3}), ((2, 3),)),
+        raise_=raise_repeat,
         release_differs=_differs,
     ),
 }

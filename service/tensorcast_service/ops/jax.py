@@ -5,7 +5,7 @@ from __future__ import annotations
 from tensorcast.schema.ops import Op, jax
 
 from ..alignment import Alignment, Relation, check_sizes, fit_axes
-from ..plan import Shape
+from ..plan import Plan, Shape
 from .rule import Rule
 
 
@@ -17,11 +17,18 @@ def broadcast(op: jax.broadcast, shapes: tuple[Shape, ...]) -> Alignment:
     return fit_axes(shapes, sizes + shapes[0], own, Relation.EQUAL)
 
 
+def raise_broadcast(plan: Plan) -> jax.broadcast:
+    """The leading axes that the operand lacks, as sizes."""
+    output = plan.outputs[0]
+    return jax.broadcast(sizes=output.output_shape[: len(output.new_axes)])
+
+
 RULES: dict[type[Op], Rule] = {
     jax.broadcast: Rule(
         broadcast,
         link="https://docs.jax.dev/en/latest/_autosummary/jax.lax.broadcast.html",
         reference=("jax", "0.10.2"),
         example=(jax.broadcast(sizes=(2, 3)), ((4,),)),
+        raise_=raise_broadcast,
     ),
 }

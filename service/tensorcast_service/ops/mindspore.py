@@ -29,6 +29,7 @@ RULES: dict[type[Op], Rule] = {
         link="https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.broadcast_to.html",
         reference=("mindspore", "2.10.0"),
         example=(mindspore.broadcast_to(shape=(-1, 2)), ((2, 1),)),
+        raise_=lambda plan: mindspore.broadcast_to(shape=plan.outputs[0].output_shape),
         release_differs=_differs,
     ),
 }

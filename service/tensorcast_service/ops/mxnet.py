@@ -6,7 +6,7 @@ from tensorcast.schema.ops import Op, mxnet
 from tensorcast.schema.shapes import as_list, brief, format_shape
 
 from ..alignment import Alignment, Axis, Incompatible, Output, Relation, Term, check_sizes, fit_axes
-from ..plan import Shape
+from ..plan import Plan, Shape
 from .rule import Rule
 
 
@@ -50,6 +50,26 @@ def broadcast_like(op: mxnet.broadcast_like, shapes: tuple[Shape, ...]) -> Align
     return _stretched(shapes, terms)
 
 
+def raise_broadcast_axis(plan: Plan) -> mxnet.broadcast_axis:
+    """The axes that are stretched, and their sizes."""
+    output = plan.outputs[0]
+    axes = output.broadcast_axes
+    return mxnet.broadcast_axis(axis=axes, size=[output.output_shape[axis] for axis in axes])
+
+
+def raise_broadcast_like(plan: Plan) -> mxnet.broadcast_like:
+    """No axes where `lhs` fills the shape of `rhs`; else its axes of size 1, each with an axis of the size it gets."""
+    output, (lhs, rhs) = plan.outputs[0], plan.input_shapes
+    if output.output_shape == rhs:
+        return mxnet.broadcast_like()
+    pairs = [
+        (axis, rhs.index(size))
+        for axis, (own, size) in enumerate(zip(lhs, output.output_shape, strict=False))
+        if own == 1 and size in rhs
+    ]
+    return mxnet.broadcast_like(lhs_axes=[one for one, _ in pairs], rhs_axes=[other for _, other in pairs])
+
+
 def _stretched(shapes: tuple[Shape, ...], terms: list[list[Term]]) -> Alignment:
     """Input 0, axis by axis, each stretching from size 1 to what it meets."""
     axes = tuple(Axis(Relation.FROM_ONE, tuple(meeting)) for meeting in terms)
@@ -81,11 +101,13 @@ RULES: dict[type[Op], Rule] = {
         link=f"{_LINK}.broadcast_axis",
         reference=("mxnet", "1.9.1"),
         example=(mxnet.broadcast_axis(axis=(0, 2), size=(2, 4)), ((1, 3, 1),)),
+        raise_=raise_broadcast_axis,
     ),
     mxnet.broadcast_like: Rule(
         broadcast_like,
         link=f"{_LINK}.broadcast_like",
         reference=("mxnet", "1.9.1"),
         example=(mxnet.broadcast_like(lhs_axes=(0,), rhs_axes=(-1,)), ((1, 2, 3), (5, 6, 7))),
+        raise_=raise_broadcast_like,
     ),
 }

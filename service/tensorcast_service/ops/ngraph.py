@@ -27,6 +27,17 @@ def broadcast_like(op: ngraph.BroadcastLike, shapes: tuple[Shape, ...]) -> Align
     return fit_axes(shapes, like, _kept_axes(arg, like, axes, op.name), Relation.EQUAL, lender=1)
 
 
+def raise_broadcast(plan: Plan) -> ngraph.Broadcast:
+    """The axes that `arg` lacks, by number."""
+    output = plan.outputs[0]
+    return ngraph.Broadcast(shape=output.output_shape, broadcast_axes=output.new_axes)
+
+
+def raise_broadcast_like(plan: Plan) -> ngraph.BroadcastLike:
+    """As for Broadcast; the shape is `like_arg`'s to say."""
+    return ngraph.BroadcastLike(initial_broadcast_axes=plan.outputs[0].new_axes)
+
+
 def _inferred_axes(arg: Shape, like: Shape) -> tuple[int, ...]:
     """Axes past arg's rank, and axes where arg has 1 under a larger size: there the ranks then differ, so that a
     symbol fits only where it is equal."""
@@ -71,12 +82,14 @@ RULES: dict[type[Op], Rule] = {
         link=f"{_SOURCE}/doc/sphinx/source/ops/broadcast.rst",
         reference=("ngraph", "0.26.0"),
         example=(ngraph.Broadcast(shape=(2, 3), broadcast_axes=(0,)), ((3,),)),
+        raise_=raise_broadcast,
     ),
     ngraph.BroadcastLike: Rule(
         broadcast_like,
         link=f"{_SOURCE}/src/ngraph/op/broadcast.cpp",
         reference=("ngraph", "0.26.0"),
         example=(ngraph.BroadcastLike(initial_broadcast_axes=(1,)), ((2,), (2, 3))),
+        raise_=raise_broadcast_like,
         release_differs=_like_differs,
     ),
 }

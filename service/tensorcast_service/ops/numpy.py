@@ -28,6 +28,7 @@ RULES: dict[type[Op], Rule] = {
         link="https://numpy.org/doc/stable/reference/generated/numpy.broadcast_arrays.html",
         reference=("numpy", "2.4.6"),
         example=(numpy.broadcast_arrays(), ((8, 1, 6, 1), (7, 1, 5))),
+        raise_=lambda plan: numpy.broadcast_arrays(),
         max_rank=32,  # its iterator stops there, although arrays have up to 64 axes
     ),
     numpy.broadcast_to: Rule(
@@ -35,6 +36,7 @@ RULES: dict[type[Op], Rule] = {
         link="https://numpy.org/doc/stable/reference/generated/numpy.broadcast_to.html",
         reference=("numpy", "2.4.6"),
         example=(numpy.broadcast_to(shape=(4, 3)), ((3,),)),
+        raise_=lambda plan: numpy.broadcast_to(shape=plan.outputs[0].output_shape),
         max_rank=64,
     ),
 }

@@ -22,5 +22,6 @@ RULES: dict[type[Op], Rule] = {
         link="https://onnx.ai/onnx/operators/onnx__Expand.html",
         reference=("onnx", "1.23.2"),
         example=(onnx.Expand(shape=(2, 1, 6)), ((3, 1),)),
+        raise_=lambda plan: onnx.Expand(shape=plan.outputs[0].output_shape),
     ),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from tensorcast.schema.ops import Op, openvino
@@ -88,6 +89,19 @@ def _pdpd(shape: Shape, target: Shape, axis: int) -> Alignment:
     return placed
 
 
+def _raise_as(kind: type[openvino.Broadcast1 | openvino.Broadcast3]) -> Callable[[Plan], Op]:
+    """Mode numpy where the input is aligned right, explicit elsewhere; the other modes say nothing more."""
+
+    def raise_(plan: Plan) -> Op:
+        output = plan.outputs[0]
+        rank = len(output.output_shape)
+        if output.output_axes == tuple(range(rank - len(output.output_axes), rank)):
+            return kind(mode="numpy", target_shape=output.output_shape)
+        return kind(mode="explicit", target_shape=output.output_shape, axes_mapping=output.output_axes)
+
+    return raise_
+
+
 def _differs(op: openvino.Broadcast1 | openvino.Broadcast3, shapes: tuple[Shape, ...], outcome: Outcome) -> str | None:
     (shape,) = shapes
     code = outcome.code if isinstance(outcome, Conflict) else None
@@ -120,6 +134,7 @@ RULES: dict[type[Op], Rule] = {
             openvino.Broadcast1(mode="explicit", target_shape=(1, 16, 50, 50), axes_mapping=(1,)),
             ((16,),),
         ),
+        raise_=_raise_as(openvino.Broadcast1),
         release_differs=_differs,
     ),
     openvino.Broadcast3: Rule(
@@ -127,6 +142,7 @@ RULES: dict[type[Op], Rule] = {
         link=f"{_LINK}/broadcast-3.html",
         reference=("openvino", "2026.4.1"),
         example=(openvino.Broadcast3(mode="bidirectional", target_shape=(2, 1)), ((1, 3),)),
+        raise_=_raise_as(openvino.Broadcast3),
         release_differs=_differs,
     ),
 }

@@ -28,6 +28,7 @@ RULES: dict[type[Op], Rule] = {
         link="https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/expand_en.html",
         reference=("paddlepaddle", "3.3.1"),
         example=(paddle.expand(shape=(2, -1)), ((3,),)),
+        raise_=lambda plan: paddle.expand(shape=plan.outputs[0].output_shape),
         max_rank=8,
         release_differs=_differs,
     ),

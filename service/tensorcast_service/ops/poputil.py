@@ -20,7 +20,7 @@ from ..alignment import (
     meet_right,
     settle,
 )
-from ..plan import Shape
+from ..plan import Plan, Shape
 from .rule import Outcome, Rule
 
 _LINK = "https://docs.graphcore.ai/projects/poplar-api/en/latest/poplibs/poputil/Broadcast.html"
@@ -48,6 +48,11 @@ def broadcast_to_match(op: poputil.broadcastToMatch, shapes: tuple[Shape, ...]) 
     check_rank(shapes[0], target, op.name)
     check_sizes(target, "shape", op.name)
     return fit_right(shapes[0], target)
+
+
+def raise_broadcast_to_match(plan: Plan) -> poputil.broadcastToMatch:
+    """With `shape` for one input, without for two or three."""
+    return poputil.broadcastToMatch(shape=plan.outputs[0].output_shape if len(plan.input_shapes) == 1 else None)
 
 
 def can_broadcast_to_match(op: poputil.canBroadcastToMatch, shapes: tuple[Shape, ...]) -> Alignment:
@@ -80,12 +85,14 @@ RULES: dict[type[Op], Rule] = {
         link=_LINK,
         reference=_REFERENCE,
         example=(poputil.expandToMatchRanks(), ((2, 3), (4, 2, 3))),
+        raise_=lambda plan: poputil.expandToMatchRanks(),
     ),
     poputil.broadcastToMatch: Rule(
         broadcast_to_match,
         link=_LINK,
         reference=_REFERENCE,
         example=(poputil.broadcastToMatch(), ((3, 1), (4,))),
+        raise_=raise_broadcast_to_match,
     ),
     poputil.canBroadcastToMatch: Rule(
         can_broadcast_to_match,

@@ -24,6 +24,9 @@ class Rule:
     reference: tuple[str, str]
     """Package and version."""
     example: tuple[Op, tuple[Shape, ...]]
+    raise_: Callable[[Plan], Op | None] = lambda plan: None
+    """(plan of one output or more, from as many inputs as the op takes) -> the one op that could lower to it, or None;
+    ops.raise_ holds it against the rule."""
     max_rank: int | None = None
     """The largest rank that the framework's own rule admits."""
     release_differs: Callable[[Any, tuple[Shape, ...], Outcome], str | None] = lambda op, shapes, outcome: None

@@ -6,7 +6,7 @@ from tensorcast.schema.ops import Op, stablehlo
 from tensorcast.schema.shapes import brief, format_shape
 
 from ..alignment import Alignment, Incompatible, Relation, check_mapping, check_sizes, fit_axes
-from ..plan import Shape
+from ..plan import Plan, Shape
 from .rule import Rule
 
 
@@ -24,11 +24,18 @@ def broadcast_in_dim(op: stablehlo.broadcast_in_dim, shapes: tuple[Shape, ...]) 
     return fit_axes(shapes, target, mapping, Relation.INTO)
 
 
+def raise_broadcast_in_dim(plan: Plan) -> stablehlo.broadcast_in_dim:
+    """The placement as it stands: every one can be said."""
+    output = plan.outputs[0]
+    return stablehlo.broadcast_in_dim(shape=output.output_shape, broadcast_dimensions=output.output_axes)
+
+
 RULES: dict[type[Op], Rule] = {
     stablehlo.broadcast_in_dim: Rule(
         broadcast_in_dim,
         link="https://openxla.org/stablehlo/spec#broadcast_in_dim",
         reference=("jaxlib", "0.10.2"),
         example=(stablehlo.broadcast_in_dim(shape=(2, 3, 2), broadcast_dimensions=(2, 1)), ((1, 3),)),
+        raise_=raise_broadcast_in_dim,
     ),
 }

@@ -23,5 +23,6 @@ RULES: dict[type[Op], Rule] = {
         link="https://www.tensorflow.org/api_docs/python/tf/broadcast_to",
         reference=("tensorflow", "2.21.0"),
         example=(tensorflow.broadcast_to(shape=(2, 3)), ((3,),)),
+        raise_=lambda plan: tensorflow.broadcast_to(shape=plan.outputs[0].output_shape),
     ),
 }

@@ -32,6 +32,7 @@ RULES: dict[type[Op], Rule] = {
         link="https://pytorch.org/docs/stable/generated/torch.Tensor.expand.html",
         reference=("torch", "2.13.0"),
         example=(torch.expand(size=(3, -1)), ((4,),)),
+        raise_=lambda plan: torch.expand(size=plan.outputs[0].output_shape),
         release_differs=_differs,
     ),
     torch.broadcast_tensors: Rule(
@@ -39,5 +40,6 @@ RULES: dict[type[Op], Rule] = {
         link="https://pytorch.org/docs/stable/generated/torch.broadcast_tensors.html",
         reference=("torch", "2.13.0"),
         example=(torch.broadcast_tensors(), ((1, 3), (2, 1))),
+        raise_=lambda plan: torch.broadcast_tensors(),
     ),
 }

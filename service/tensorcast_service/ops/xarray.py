@@ -5,8 +5,8 @@ from __future__ import annotations
 from tensorcast.schema.ops import Op, xarray
 from tensorcast.schema.shapes import format_shape
 
-from ..alignment import Alignment, Axis, Incompatible, Output, Relation, Term, is_known
-from ..plan import Shape
+from ..alignment import Alignment, Axis, Incompatible, Output, Relation, Term, is_known, settle
+from ..plan import Plan, Shape
 from .rule import Rule
 
 
@@ -35,6 +35,27 @@ def broadcast(op: xarray.broadcast, shapes: tuple[Shape, ...]) -> Alignment:
             terms[order[place[name]]].append(Term(number, axis, size))
         outputs.append(Output(number, tuple(place[name] for name in names), order))
     return Alignment(shapes, None, tuple(Axis(Relation.EQUAL, tuple(meeting)) for meeting in terms), tuple(outputs))
+
+
+def raise_broadcast(plan: Plan) -> xarray.broadcast | None:
+    """A name for each output axis, d0, d1, ... Where that does not say it, the axes are excluded that follow the last
+    one that some input lacks: sizes are not compared there, and their order is free."""
+    if [output.input for output in plan.outputs] != list(range(len(plan.input_shapes))):
+        return None
+    dims = tuple(tuple(f"d{axis}" for axis in output.output_axes) for output in plan.outputs)
+    plain = xarray.broadcast(dims=dims)
+    if _says(plain, plan):
+        return plain
+    shared = 1 + max((axis for output in plan.outputs for axis in output.new_axes), default=-1)
+    rank = max(len(output.output_shape) for output in plan.outputs)
+    return xarray.broadcast(dims=dims, exclude=tuple(f"d{axis}" for axis in range(shared, rank)))
+
+
+def _says(op: xarray.broadcast, plan: Plan) -> bool:
+    try:
+        return settle(broadcast(op, plan.input_shapes)) == plan
+    except Incompatible:
+        return False
 
 
 def _repeated(op: xarray.broadcast, shapes: tuple[Shape, ...]) -> Alignment:
@@ -73,6 +94,7 @@ RULES: dict[type[Op], Rule] = {
         link="https://docs.xarray.dev/en/stable/generated/xarray.broadcast.html",
         reference=("xarray", "2026.9.0"),
         example=(xarray.broadcast(dims=(("x",), ("y",))), ((2,), (3,))),
+        raise_=raise_broadcast,
         output_dims=output_dims,
     ),
 }

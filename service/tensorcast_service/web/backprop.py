@@ -13,10 +13,10 @@ from tensorcast.schema.problems import Problem
 from tensorcast.schema.shapes import format_shape
 from tensorcast.schema.tensors import Array, is_replicated
 
+from ..check import plan_of
 from ..engine import backprop, gradient_work, result_elements
 from ..limits import judge_address, judge_result, judge_work
 from ..plan import Plan
-from .broadcast import plan_of
 from .exchange import receive
 from .openapi import answers, body
 from .stream import Outgoing, Streamed, answer_json, stored

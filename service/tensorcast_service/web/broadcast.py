@@ -6,17 +6,14 @@ from fastapi import APIRouter, Request, Response
 
 from tensorcast.schema.codec import Media
 from tensorcast.schema.messages import BroadcastAnswer, BroadcastRequest
-from tensorcast.schema.ops import Op
 from tensorcast.schema.problems import Problem
 from tensorcast.schema.shapes import format_shape
 from tensorcast.schema.tensors import Array
 
-from ..alignment import Incompatible
-from ..check import conflict_answer, judge_request
+from ..check import plan_of
 from ..engine import Window, merge, place
 from ..limits import judge_address, judge_output
-from ..ops import lower
-from ..plan import Placement, Plan, Shape
+from ..plan import Placement, Plan
 from .exchange import receive
 from .openapi import answers, body
 from .stream import Outgoing, Streamed, answer_json, dense, stored
@@ -76,18 +73,6 @@ def _merged(placement: Placement, view: Array) -> Array:
             'read it from the input: ask for "layout": "dense"',
         )
     return merged
-
-
-def plan_of(op: Op, shapes: tuple[Shape, ...]) -> Plan:
-    """The plan of a request. Raises Problem (incompatible-shapes, with the conflict) where there is none."""
-    judge_request(op, shapes)
-    try:
-        return lower(op, shapes)
-    except Incompatible as incompatible:
-        conflict = conflict_answer(op, shapes, incompatible.conflict)
-        raise Problem(
-            "incompatible-shapes", conflict.message, conflict=conflict.model_dump(exclude_unset=True)
-        ) from None
 
 
 def _window(window: list[tuple[int, int]], plan: Plan) -> Window:

@@ -21,6 +21,8 @@ from tensorcast.schema.messages import (
     CompareRequest,
     OpEntry,
     ProblemDetails,
+    TranslateAnswer,
+    TranslateRequest,
 )
 from tensorcast.schema.ops import OPS
 from tensorcast.schema.problems import STATUS
@@ -85,6 +87,23 @@ EXAMPLES: dict[type[BaseModel], dict[str, Any]] = {
     CompareRequest: {
         "two shapes": {"inputs": [[3], [2, 1]]},
         "a target with -1": {"inputs": [[1, 3]], "shape": [2, -1]},
+    },
+    TranslateRequest: {
+        "nGraph to StableHLO": {
+            "op": {"name": "ngraph.Broadcast", "shape": [2, 3], "broadcast_axes": [0]},
+            "inputs": [[3]],
+            "to": "stablehlo.broadcast_in_dim",
+        },
+        "OpenVINO to PyTorch, with a reshape": {
+            "op": {
+                "name": "openvino.Broadcast-1",
+                "mode": "explicit",
+                "target_shape": [1, 16, 50, 50],
+                "axes_mapping": [1],
+            },
+            "inputs": [[16]],
+            "to": "torch.expand",
+        },
     },
 }
 """What /docs offers to try, by request model and name."""
@@ -168,9 +187,9 @@ def example_queries() -> dict[str, Any]:
 def describe(app: FastAPI) -> None:
     """Give the application's OpenAPI document the schemas of the wire."""
     generate = app.openapi
-    requests = (CheckRequest, BroadcastRequest, BackpropRequest, CompareRequest)
-    replies = (CheckAnswer, BroadcastAnswer, BackpropAnswer, CompareAnswer, Catalogue, OpEntry, ProblemDetails)
-    modes: list[Any] = [(model, "validation") for model in (*requests, *replies)]
+    requests = (CheckRequest, BroadcastRequest, BackpropRequest, CompareRequest, TranslateRequest)
+    replies = (CheckAnswer, BroadcastAnswer, BackpropAnswer, CompareAnswer, TranslateAnswer, Catalogue, OpEntry)
+    modes: list[Any] = [(model, "validation") for model in (*requests, *replies, ProblemDetails)]
 
     def openapi() -> dict[str, Any]:
         document = generate()

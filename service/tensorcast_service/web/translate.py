@@ -1,0 +1,34 @@
+"""/v1/translate"""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request, Response
+
+from tensorcast.schema.messages import TranslateAnswer, TranslateRequest
+
+from ..translate import translate
+from .exchange import encoded, receive
+from .openapi import answers, body
+
+router = APIRouter()
+
+OFFLOAD_AXES = 1000
+"""Inputs of more axes in all are translated on a thread: some 50 ms."""
+
+
+@router.post(
+    "/v1/translate",
+    summary="Translate an op",
+    openapi_extra=body(TranslateRequest),
+    responses=answers(TranslateAnswer),
+)
+async def post_translate(request: Request) -> Response:
+    """The same operation in another framework's words: steps, and source text to paste."""
+    exchange = await receive(request, TranslateRequest)
+    axes = sum(map(len, exchange.message.inputs))
+
+    def work() -> Response:
+        # Not exclude_unset: an op's name is its class's own, and is never set.
+        return encoded(translate(exchange.message).model_dump(exclude_none=True), exchange.media_type)
+
+    return await exchange.run(work, large=axes > OFFLOAD_AXES)

@@ -1,0 +1,560 @@
+"""translate: every op into every other, run step by step with NumPy; a search where it says that none does it.
+
+TENSORCAST_FULL=1 runs every pair over every plan of the vectors, and prints the counts.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import combinations, permutations, product
+from math import prod
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+from test_vectors import FILES, OP, vectors
+
+import tensorcast
+from tensorcast import Client
+from tensorcast.schema.messages import Step, TranslateAnswer, TranslateRequest
+from tensorcast.schema.ops import (
+    OPS,
+    Op,
+    einops,
+    jax,
+    mxnet,
+    ngraph,
+    numpy,
+    openvino,
+    poputil,
+    stablehlo,
+    torch,
+    xarray,
+)
+from tensorcast.schema.problems import Problem
+from tensorcast_service.alignment import Incompatible
+from tensorcast_service.engine import place
+from tensorcast_service.ops import lower
+from tensorcast_service.translate import as_text, translate
+
+FULL = bool(os.environ.get("TENSORCAST_FULL"))
+SAMPLE = 8
+"""One request in so many is translated in the ordinary run."""
+Shape = tuple[int, ...]
+Request = tuple[Op, tuple[Shape, ...]]
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def ask(op: Op, *shapes: Shape, to: str) -> TranslateAnswer:
+    return translate(TranslateRequest(op=op, inputs=shapes, to=to))
+
+
+def said(op: Op, *shapes: Shape, to: str) -> list[str]:
+    """The steps, a line for each."""
+    return as_text(ask(op, *shapes, to=to)).split("\n\n")[0].splitlines()
+
+
+def requests() -> list[Request]:
+    """Each compatible request of the vectors once."""
+    found: dict[str, Request] = {}
+    for name in FILES:
+        for vector in vectors(name):
+            if vector["compatible"] and max(map(prod, vector["inputs"])) < 10**5:
+                op, shapes = OP.validate_python(vector["op"]), tuple(map(tuple, vector["inputs"]))
+                found[f"{op!r}{shapes}"] = op, shapes
+    return [(op, shapes) for op, shapes in found.values() if sum(map(_elements, lower(op, shapes).outputs)) < 10**6]
+
+
+def _elements(output: Any) -> int:
+    return prod(output.shape)
+
+
+def distinct(shapes: Sequence[Shape]) -> list[Array]:
+    """Arrays no two elements of which are the same."""
+    starts = np.cumsum([0, *map(prod, shapes)])
+    return [np.arange(start, start + prod(shape)).reshape(shape) for start, shape in zip(starts, shapes, strict=False)]
+
+
+def run(op: Op, arrays: Sequence[Array]) -> list[Array]:
+    plan = lower(op, tuple(array.shape for array in arrays))
+    return [place(output, arrays[output.input]).reshape(output.shape) for output in plan.outputs]
+
+
+def follow(steps: Sequence[Step], arrays: Sequence[Array]) -> list[Array]:
+    """The tensors after the steps, each of which takes one of them, or all."""
+    tensors = list(arrays)
+    for step in steps:
+        taken = tensors if step.input is None else [tensors[step.input]]
+        if step.op.name == "transpose":
+            (array,) = taken
+            given = [array.transpose(step.op.permutation)]
+        elif step.op.name == "reshape":
+            (array,) = taken
+            given = [array.reshape(step.op.shape)]
+        else:
+            given = run(step.op, taken)
+        if step.input is None:
+            tensors = given
+        else:
+            (tensors[step.input],) = given
+    return tensors
+
+
+def same(ours: Sequence[Array], theirs: Sequence[Array]) -> bool:
+    return len(ours) == len(theirs) and all(
+        (one.shape, one.tobytes()) == (other.shape, other.tobytes()) for one, other in zip(ours, theirs, strict=True)
+    )
+
+
+@pytest.mark.parametrize("to", OPS)
+def test_a_translation_gives_the_same_bytes_step_by_step(to: str) -> None:
+    counts: Counter[str] = Counter()
+    everything = requests()
+    for op, shapes in everything if FULL else everything[list(OPS).index(to) % SAMPLE :: SAMPLE]:
+        arrays = distinct(shapes)
+        outputs = lower(op, shapes).outputs
+        try:
+            answer = ask(op, *shapes, to=to)
+        except Problem as problem:
+            if problem.code != "untranslatable":
+                raise
+            counts["untranslatable"] += 1
+            counts["untranslatable: no outputs"] += "no outputs" in problem.detail
+            continue
+        tensors = follow(answer.steps, arrays)
+        assert same([tensors[output.input] for output in outputs], run(op, arrays)), (op, shapes, answer)
+        target_steps = [step for step in answer.steps if step.op.name not in ("transpose", "reshape")]
+        assert {step.op.name for step in target_steps} == {to}
+        assert answer.exact == (target_steps == answer.steps)
+        counts["exact" if answer.exact else "with moves"] += 1
+        counts[f"{op.name} translates"] = 1
+    if FULL:
+        pairs = sum(key.endswith(" translates") for key in counts)
+        print(f"\n{to}: from {pairs} ops;", {key: counts[key] for key in counts if "translates" not in key})
+    assert counts["exact"] or to == "poputil.canBroadcastToMatch"
+
+
+# --- the search: shares no code with translate, and knows the ops by their attributes alone --------
+
+
+def every_op(kind: type[Op], shapes: Sequence[Shape], reached: Shape) -> Iterator[Op]:
+    """Every op of a kind that might give the shape `reached`, whatever it does."""
+    if len(shapes) < kind.min_inputs:
+        return
+    shape, ranks = shapes[0], [len(shape) for shape in shapes]
+    outward = range(len(reached))
+    subsets = [axes for count in range(len(reached) + 1) for axes in combinations(outward, count)]
+    if kind in (numpy.broadcast_arrays, torch.broadcast_tensors, poputil.expandToMatchRanks):
+        yield kind()  # type: ignore[call-arg]
+    elif kind is poputil.broadcastToMatch:
+        yield poputil.broadcastToMatch(shape=reached if len(shapes) == 1 else None)
+    elif kind is ngraph.Broadcast:
+        yield from (ngraph.Broadcast(shape=reached, broadcast_axes=axes) for axes in subsets)
+    elif kind is ngraph.BroadcastLike:
+        yield from (ngraph.BroadcastLike(initial_broadcast_axes=axes) for axes in subsets)
+    elif kind is jax.broadcast:
+        yield jax.broadcast(sizes=reached[: max(len(reached) - len(shape), 0)])
+    elif kind is stablehlo.broadcast_in_dim:
+        for axes in permutations(outward, len(shape)):
+            yield stablehlo.broadcast_in_dim(shape=reached, broadcast_dimensions=axes)
+    elif kind in (openvino.Broadcast1, openvino.Broadcast3):
+        for mode in ("numpy", "pdpd" if kind is openvino.Broadcast1 else "bidirectional"):
+            yield kind(target_shape=reached, mode=mode)  # type: ignore[call-arg]
+        for axes in permutations(outward, len(shape)):
+            yield kind(target_shape=reached, mode="explicit", axes_mapping=axes)  # type: ignore[call-arg]
+    elif kind is einops.repeat:
+        for axes in permutations(outward, len(shape)):
+            names = {axis: f"x{axis}" for axis, size in zip(axes, shape, strict=True) if size == reached[axis]}
+            left = " ".join(names.get(axis, "1") for axis in axes)
+            right = " ".join(names.get(axis, str(reached[axis])) for axis in outward)
+            yield einops.repeat(pattern=f"{left} -> {right}")
+    elif kind is mxnet.broadcast_axis:
+        for axes in subsets:
+            yield mxnet.broadcast_axis(axis=axes, size=[reached[axis] for axis in axes])
+    elif kind is mxnet.broadcast_like:
+        yield mxnet.broadcast_like()
+        for axes in subsets[1:]:
+            for others in product(range(ranks[1]), repeat=len(axes)):
+                yield mxnet.broadcast_like(lhs_axes=axes, rhs_axes=others)
+    elif kind is xarray.broadcast:
+        for dims in product(*(permutations("abcd"[: max(len(reached), *ranks, 1)], rank) for rank in ranks)):
+            names = sorted({name for own in dims for name in own})
+            for count in range(len(names) + 1):
+                for exclude in permutations(names, count):
+                    yield xarray.broadcast(dims=dims, exclude=exclude)
+    elif kind is not poputil.canBroadcastToMatch:
+        yield kind(**{str(kind.target): reached})
+
+
+def attempts(kind: type[Op], arrays: Sequence[Array], reached: Shape) -> Iterator[list[Array]]:
+    """What each of them gives."""
+    for op in every_op(kind, [array.shape for array in arrays], reached):
+        if op.input_count_problem(len(arrays)) is None:
+            try:
+                yield run(op, arrays)
+            except Incompatible:
+                continue
+
+
+def arranged(array: Array, rank: int) -> list[Array]:
+    """Every transposition of an array, with axes of size 1 dropped and put in, to at most `rank` axes."""
+    found: dict[tuple[Shape, bytes], Array] = {}
+    core = array.reshape([size for size in array.shape if size != 1])
+    for axes in permutations(range(core.ndim)):
+        for ones in range(rank - core.ndim + 1):
+            for places in combinations(range(core.ndim + ones), ones):
+                one = np.expand_dims(core.transpose(axes), places)
+                found[one.shape, one.tobytes()] = one
+    return list(found.values())
+
+
+def squeezed(array: Array) -> Array:
+    return array.reshape([size for size in array.shape if size != 1])
+
+
+def rearranges(array: Array, wanted: Array) -> bool:
+    """Whether some transposition of an array and axes of size 1 make it another."""
+    one, other = squeezed(array), squeezed(wanted)
+    return one.ndim == other.ndim and any(
+        np.array_equal(one.transpose(axes), other) for axes in permutations(range(one.ndim))
+    )
+
+
+def search(op: Op, shapes: tuple[Shape, ...], kind: type[Op]) -> bool:
+    """Whether some op of a kind, between any moves, does what `op` does: all at once, or output by output."""
+    arrays, outputs = distinct(shapes), lower(op, shapes).outputs
+    wanted = run(op, arrays)
+    rank = max(len(output.shape) for output in outputs)
+    reachable = {tuple(order) for array in wanted for order in permutations(array.shape)}
+
+    def found(inputs: Sequence[Array], goals: Sequence[Array]) -> bool:
+        return any(
+            len(given) == len(goals) and all(map(rearranges, given, goals))
+            for chosen in product(*(arranged(array, max(rank, array.ndim)) for array in inputs))
+            for reached in reachable
+            for given in attempts(kind, chosen, reached)
+        )
+
+    one_by_one = all(found([arrays[output.input]], [goal]) for output, goal in zip(outputs, wanted, strict=True))
+    return one_by_one or (len(arrays) > 1 and found(arrays, wanted))
+
+
+def small(op: Op, shapes: tuple[Shape, ...]) -> bool:
+    outputs = lower(op, shapes).outputs
+    return (
+        len(outputs) > 0
+        and len(shapes) <= 2
+        and all(1 <= prod(output.shape) <= 40 and len(output.shape) <= 2 for output in outputs)
+        and all(len(shape) <= 2 and prod(shape) <= 12 for shape in shapes)
+    )
+
+
+SMALL = [request for request in requests() if small(*request)]
+
+
+@pytest.mark.parametrize("to", OPS)
+def test_what_is_untranslatable_no_search_finds_either(to: str) -> None:
+    refused = [request for request in SMALL if _code(*request, to=to) == "untranslatable"]
+    for op, shapes in refused if FULL else random.Random(to).sample(refused, min(len(refused), 25)):
+        assert not search(op, shapes, OPS[to]), (op, shapes, to)
+    assert refused or to not in ("numpy.broadcast_arrays", "xarray.broadcast", "mxnet.broadcast_like")
+
+
+def _code(op: Op, shapes: tuple[Shape, ...], to: str) -> str | None:
+    try:
+        ask(op, *shapes, to=to)
+    except Problem as problem:
+        return problem.code
+    return None
+
+
+@pytest.mark.parametrize("to", OPS)
+def test_where_moves_are_added_no_op_alone_does_it(to: str) -> None:
+    moved = 0
+    for op, shapes in SMALL if FULL else SMALL[:: SAMPLE // 2]:
+        if len(shapes) == 1 and _code(op, shapes, to) is None and not ask(op, *shapes, to=to).exact:
+            arrays = distinct(shapes)
+            (wanted,) = run(op, arrays)
+            assert not any(same(given, [wanted]) for given in attempts(OPS[to], arrays, wanted.shape)), (op, shapes)
+            moved += 1
+    assert moved or to == "einops.repeat" or OPS[to].min_inputs > 1
+
+
+# --- the words ------------------------------------------------------------------------------------
+
+PLACED = stablehlo.broadcast_in_dim(shape=(3, 5, 4), broadcast_dimensions=(2, 0))
+STEPS: list[tuple[Op, list[Shape], str, list[str]]] = [
+    (
+        ngraph.Broadcast(shape=(2, 3), broadcast_axes={0}),
+        [(3,)],
+        "stablehlo.broadcast_in_dim",
+        ["1. stablehlo.broadcast_in_dim(shape=(2, 3), broadcast_dimensions=(1,))"],
+    ),
+    (
+        openvino.Broadcast1(mode="explicit", target_shape=(1, 16, 50, 50), axes_mapping=(1,)),
+        [(16,)],
+        "torch.expand",
+        ["1. reshape(shape=(16, 1, 1))", "2. torch.expand(size=(1, 16, 50, 50))"],
+    ),
+    (
+        PLACED,
+        [(4, 3)],
+        "numpy.broadcast_to",
+        [
+            "1. transpose(permutation=(1, 0))",
+            "2. reshape(shape=(3, 1, 4))",
+            "3. numpy.broadcast_to(shape=(3, 5, 4))",
+        ],
+    ),
+    (
+        PLACED,
+        [(1, 3)],  # only an axis of size 1 changes its place: a reshape does it
+        "openvino.Broadcast-1",
+        [
+            "1. reshape(shape=(3, 1))",
+            "2. openvino.Broadcast-1(mode=explicit, target_shape=(3, 5, 4), axes_mapping=(0, 2))",
+        ],
+    ),
+    (
+        PLACED,
+        [(1, 3)],
+        "jax.lax.broadcast",
+        ["1. reshape(shape=(3,))", "2. jax.lax.broadcast(sizes=(5, 4))", "3. transpose(permutation=(2, 0, 1))"],
+    ),
+    (
+        torch.expand(size=(2, -1)),
+        [(1, 3)],
+        "ngraph.Broadcast",
+        ["1. reshape(shape=(3,))", "2. ngraph.Broadcast(shape=(2, 3), broadcast_axes=(0,))"],
+    ),
+    (numpy.broadcast_arrays(), [(2, 1), (3,)], "torch.broadcast_tensors", ["1. torch.broadcast_tensors()"]),
+    (
+        numpy.broadcast_arrays(),
+        [(2, 1), (3,)],
+        "onnx.Expand",
+        ["1. input 0: onnx.Expand(shape=(2, 3))", "2. input 1: onnx.Expand(shape=(2, 3))"],
+    ),
+    (
+        numpy.broadcast_arrays(),
+        [(1, 3), (2, 1)],
+        "xarray.broadcast",
+        [
+            "1. input 0: reshape(shape=(3,))",
+            "2. input 1: reshape(shape=(2,))",
+            "3. xarray.broadcast(dims=(('d0',), ('d1',)), exclude=())",
+            "4. input 0: transpose(permutation=(1, 0))",
+            "5. input 1: transpose(permutation=(1, 0))",
+        ],
+    ),
+    (
+        xarray.broadcast(dims=(("x", "y"), ("y", "x"))),
+        [(2, 3), (3, 2)],
+        "numpy.broadcast_arrays",
+        ["1. input 1: transpose(permutation=(1, 0))", "2. numpy.broadcast_arrays()"],
+    ),
+    (
+        ngraph.BroadcastLike(initial_broadcast_axes={1}),
+        [(2,), (2, 3)],
+        "mxnet.broadcast_like",
+        ["1. input 0: reshape(shape=(2, 1))", "2. mxnet.broadcast_like()"],
+    ),
+    (
+        mxnet.broadcast_like(lhs_axes=(0,), rhs_axes=(1,)),
+        [(1,), (1, 5)],
+        "ngraph.BroadcastLike",
+        [
+            "1. input 0: reshape(shape=())",
+            "2. input 1: reshape(shape=(5,))",
+            "3. ngraph.BroadcastLike(initial_broadcast_axes=(0,))",
+        ],
+    ),
+    (
+        torch.broadcast_tensors(),
+        [(1,) * 33 + (2,), (3, 1)],  # NumPy's takes 32 axes
+        "numpy.broadcast_arrays",
+        [
+            "1. input 0: reshape(shape=(1, 2))",
+            "2. numpy.broadcast_arrays()",
+            f"3. input 0: reshape(shape={(1,) * 32 + (3, 2)})",
+            f"4. input 1: reshape(shape={(1,) * 32 + (3, 2)})",
+        ],
+    ),
+    (
+        stablehlo.broadcast_in_dim(shape=(3, 5, 4), broadcast_dimensions=(2, 0)),
+        [(4, 1)],
+        "einops.repeat",
+        ["1. einops.repeat(pattern=a0 1 -> 3 5 a0)"],
+    ),
+    (
+        numpy.broadcast_arrays(),
+        [(2, 1), (3,)],
+        "einops.repeat",
+        [
+            "1. input 0: einops.repeat(pattern=a0 1 -> a0 3)",
+            "2. input 1: einops.repeat(pattern=a0 -> 2 a0)",
+        ],
+    ),
+    (
+        einops.repeat(pattern="h w -> (h c) w", axes_lengths={"c": 2}),
+        [(2, 3)],
+        "einops.repeat",
+        ["1. einops.repeat(pattern=a0 a1 -> (a0 2) a1)"],
+    ),
+    (
+        einops.repeat(pattern="h w -> (h c) w", axes_lengths={"c": 2}),
+        [(2, 3)],
+        "torch.expand",
+        ["1. reshape(shape=(2, 1, 3))", "2. torch.expand(size=(2, 2, 3))", "3. reshape(shape=(4, 3))"],
+    ),
+    (
+        einops.repeat(pattern="(a b) -> b a", axes_lengths={"a": 2}),
+        [(6,)],
+        "numpy.broadcast_to",
+        ["1. reshape(shape=(2, 3))", "2. transpose(permutation=(1, 0))", "3. numpy.broadcast_to(shape=(3, 2))"],
+    ),
+    (
+        einops.repeat(pattern="(a b) c -> (a b) 4 (c d)", axes_lengths={"a": 2, "d": 1}),
+        [(6, 3)],  # what is split is merged again
+        "ngraph.Broadcast",
+        ["1. ngraph.Broadcast(shape=(6, 4, 3), broadcast_axes=(1,))"],
+    ),
+    (
+        einops.repeat(pattern="1 w -> 3 w"),
+        [(1, 4)],
+        "onnx.Expand",
+        ["1. onnx.Expand(shape=(3, 4))"],
+    ),
+    (
+        einops.repeat(pattern="h w c -> (h w) 2 c"),
+        [(2, 3, 5)],  # merged by the reshape that is needed anyway
+        "tensorflow.broadcast_to",
+        ["1. reshape(shape=(6, 1, 5))", "2. tensorflow.broadcast_to(shape=(6, 2, 5))"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("op", "shapes", "to", "steps"), STEPS)
+def test_the_steps_are_what_a_user_would_write(op: Op, shapes: list[Shape], to: str, steps: list[str]) -> None:
+    assert said(op, *shapes, to=to) == steps
+
+
+WHY_NOT: list[tuple[Op, list[Shape], str, str]] = [
+    (
+        ngraph.Broadcast(shape=(2, 3), broadcast_axes={0}),
+        [(3,)],
+        "numpy.broadcast_arrays",
+        "numpy.broadcast_arrays has no attribute that says the size 2 of output axis 0 of (2, 3), along which input 0 "
+        "of shape (3,) is replicated, and no other input brings it there",
+    ),
+    (
+        numpy.broadcast_to(shape=(2, 3)),
+        [(3,)],
+        "ngraph.BroadcastLike",
+        "ngraph.BroadcastLike takes 2 inputs, and this request has 1: no other input is there to match",
+    ),
+    (
+        poputil.canBroadcastToMatch(),
+        [(3,), (3,)],
+        "numpy.broadcast_arrays",
+        "poputil.canBroadcastToMatch has no outputs: there is nothing to translate",
+    ),
+    (
+        numpy.broadcast_arrays(),
+        [(3,), (3,)],
+        "poputil.canBroadcastToMatch",
+        "poputil.canBroadcastToMatch has no outputs: there is nothing to translate",
+    ),
+    (
+        einops.repeat(pattern="h w -> (h 2) w"),
+        [(4, 3)],
+        "xarray.broadcast",
+        "xarray.broadcast has no attribute that says the size 2 of output axis 1 of (4, 2, 3) (then merged to (8, 3)), "
+        "along which input 0 of shape (4, 3) is replicated, and no other input brings it there",
+    ),
+    (
+        numpy.broadcast_to(shape=(2,) * 9),
+        [()],
+        "paddle.expand",
+        "paddle.expand takes at most 8 axes, and the output (2, 2, 2, 2, 2, 2, 2, 2, 2) has 9 of another size than 1",
+    ),
+]
+
+
+@pytest.mark.parametrize(("op", "shapes", "to", "why"), WHY_NOT)
+def test_what_can_never_be_said_is_a_problem_with_the_reason(op: Op, shapes: list[Shape], to: str, why: str) -> None:
+    with pytest.raises(Problem) as caught:
+        ask(op, *shapes, to=to)
+    assert (caught.value.code, caught.value.pointer, caught.value.detail) == ("untranslatable", "/to", why)
+
+
+# --- over the wire --------------------------------------------------------------------------------
+
+NGRAPH = {"op": {"name": "ngraph.Broadcast", "shape": [2, 3], "broadcast_axes": [0]}, "inputs": [[3]]}
+
+
+def test_the_contracts_example(http: httpx.Client) -> None:
+    answer = http.post("/v1/translate", json=NGRAPH | {"to": "stablehlo.broadcast_in_dim"}).json()
+    assert answer["exact"] is True
+    assert answer["steps"] == [
+        {"op": {"name": "stablehlo.broadcast_in_dim", "shape": [2, 3], "broadcast_dimensions": [1]}}
+    ]
+    language, text = answer["code"].values()
+    assert language == "mlir"
+    assert "%y = stablehlo.broadcast_in_dim %x, dims = [1] : (tensor<3xf32>) -> tensor<2x3xf32>" in text
+
+
+def test_a_step_of_several_inputs_names_its_input(http: httpx.Client) -> None:
+    answer = http.post("/v1/translate", json={"inputs": [[2, 1], [3]], "to": "ngraph.Broadcast"}).json()
+    assert (answer["exact"], answer["steps"]) == (
+        False,
+        [
+            {"op": {"name": "reshape", "shape": [2]}, "input": 0},
+            {"op": {"name": "ngraph.Broadcast", "shape": [2, 3], "broadcast_axes": [1]}, "input": 0},
+            {"op": {"name": "ngraph.Broadcast", "shape": [2, 3], "broadcast_axes": [0]}, "input": 1},
+        ],
+    )
+
+
+MISTAKES: list[tuple[dict[str, Any], str, str, str]] = [
+    (NGRAPH | {"to": "numpy.broadcast"}, "unknown-op", "/to", "did you mean numpy.broadcast_to"),
+    (NGRAPH, "invalid-request", "/to", 'write for instance "to": "stablehlo.broadcast_in_dim"'),
+    (NGRAPH | {"to": 3}, "invalid-request", "/to", "must be a string"),
+    (NGRAPH | {"to": "onnx.Expand", "shape": [3]}, "invalid-request", "/shape", "belongs inside op"),
+    (NGRAPH | {"to": "onnx.Expand", "inputs": [[3], [3]]}, "invalid-request", "/inputs", "takes 1 input, not 2"),
+    (NGRAPH | {"to": "onnx.Expand", "op": "numpy.nothing"}, "unknown-op", "/op", "there is no op"),
+    (NGRAPH | {"to": "xarray.broadcast"}, "untranslatable", "/to", "xarray.broadcast has no attribute that says"),
+    ({"inputs": [[1]] * 1000, "to": "onnx.Expand"}, "work-too-large", "/inputs", "up to"),
+]
+
+
+@pytest.mark.parametrize(("request_body", "code", "pointer", "detail"), MISTAKES)
+def test_a_mistake_is_a_problem_that_says_where_and_what_would_be_right(
+    http: httpx.Client, request_body: dict[str, Any], code: str, pointer: str, detail: str
+) -> None:
+    answer = http.post("/v1/translate", json=request_body)
+    problem = answer.json()
+    assert (answer.status_code, problem["code"], problem["pointer"]) == (422, code, pointer)
+    assert detail in problem["detail"]
+
+
+def test_shapes_that_do_not_broadcast_have_nothing_to_translate(http: httpx.Client) -> None:
+    question = {"op": {"name": "numpy.broadcast_to", "shape": [3, 4]}, "inputs": [[3]]}
+    answer = http.post("/v1/translate", json=question | {"to": "onnx.Expand"})
+    assert (answer.status_code, answer.json()["code"]) == (422, "incompatible-shapes")
+    assert answer.json()["conflict"] == http.post("/v1/check", json=question).json()["conflict"]
+
+
+def test_the_client_gives_steps_whose_ops_go_back_to_it(client: Client) -> None:
+    answer = client.translate(PLACED, (1, 3), to="numpy.broadcast_to")
+    assert answer == ask(PLACED, (1, 3), to="numpy.broadcast_to")
+    reshape, broadcast = (step.op for step in answer.steps)
+    assert reshape.shape == (3, 1, 1)
+    row = np.arange(3.0).reshape(1, 3)
+    (theirs,), (ours,) = client.broadcast(broadcast, row.reshape(3, 1, 1)), client.broadcast(PLACED, row)
+    np.testing.assert_array_equal(ours, theirs)
+    with pytest.raises(tensorcast.Untranslatable, match="no outputs"):
+        client.translate(numpy.broadcast_arrays(), (3,), to="poputil.canBroadcastToMatch")
