@@ -302,6 +302,17 @@ def test_a_json_answer_has_a_limit_of_its_own(http: httpx.Client) -> None:
     assert "MessagePack" in answer.json()["detail"]
 
 
+def test_a_json_answer_nests_no_more_empty_lists_than_elements(http: httpx.Client) -> None:
+    request = {
+        "op": {"name": "numpy.broadcast_to", "shape": [2**40, 0]},
+        "inputs": [{"dtype": "int8", "shape": [0], "data": []}],
+    }
+    answer = http.post("/v1/broadcast", json=request)
+    assert (answer.status_code, answer.json()["code"]) == (422, "output-too-large")
+    empty = request | {"op": {"name": "numpy.broadcast_to", "shape": [3, 0]}}
+    assert http.post("/v1/broadcast", json=empty).json()["outputs"][0]["data"] == [[], [], []]
+
+
 def test_an_op_without_outputs_is_for_check_only(http: httpx.Client) -> None:
     request = {"op": "poputil.canBroadcastToMatch", "inputs": [ROW, ROW]}
     assert post(http, "/v1/broadcast", request, Accept=JSON).json()["code"] == "invalid-request"

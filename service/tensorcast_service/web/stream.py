@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
+from operator import mul
 from time import perf_counter
 from typing import Any
 
@@ -144,7 +146,9 @@ def joined(*sequences: Iterable[bytes | memoryview]) -> Iterator[bytes | memoryv
 async def answer_json(exchange: Exchange[Any], field: str, tensors: Sequence[Outgoing], as_base64: bool) -> Response:
     """The answer {field: [tensor, ...]} in JSON."""
     arrays = [compact(tensor.array)[0] if tensor.strided else tensor.array for tensor in tensors]
-    elements = sum(array.size for array in arrays)
+    # The lists that hold no element count too: (2^40, 0) nests a trillion of them.
+    nested = sum(sum(accumulate(tensor.shape[:-1], mul)) for tensor in tensors if not (tensor.strided or as_base64))
+    elements = sum(array.size for array in arrays) + nested
     judge_json(elements, sum(array.nbytes for array in arrays))
 
     def build() -> Response:
