@@ -16,15 +16,15 @@ from .openapi import answers
 router = APIRouter()
 
 
-@router.api_route("/v1/ops", summary="Every op", methods=["GET", "HEAD"], responses=answers(Catalogue, problems=()))
+@router.get("/v1/ops", summary="Every op", responses=answers(Catalogue, problems=()))
+@router.head("/v1/ops", include_in_schema=False)
 async def get_ops(request: Request) -> Response:
     """The catalogue: each op, its attributes, its definition, the release it was held against, an example."""
     return encoded(catalogue().model_dump(), answer_type(request, Media.JSON))
 
 
-@router.api_route(
-    "/v1/ops/{name}", summary="One op", methods=["GET", "HEAD"], responses=answers(OpEntry, problems=("not-found",))
-)
+@router.get("/v1/ops/{name}", summary="One op", responses=answers(OpEntry, problems=("not-found",)))
+@router.head("/v1/ops/{name}", include_in_schema=False)
 async def get_op(request: Request, name: str) -> Response:
     """One op of the catalogue."""
     entry = next((entry for entry in catalogue().ops if entry.name == name), None)
