@@ -104,9 +104,13 @@ def follow(steps: Sequence[Step], arrays: Sequence[Array]) -> list[Array]:
     return tensors
 
 
+def raw(array: np.ndarray) -> bytes:
+    return np.ascontiguousarray(array).tobytes()  # NumPy 2.0 reads out no view of more than 32 axes
+
+
 def same(ours: Sequence[Array], theirs: Sequence[Array]) -> bool:
     return len(ours) == len(theirs) and all(
-        (one.shape, one.tobytes()) == (other.shape, other.tobytes()) for one, other in zip(ours, theirs, strict=True)
+        (one.shape, raw(one)) == (other.shape, raw(other)) for one, other in zip(ours, theirs, strict=True)
     )
 
 
