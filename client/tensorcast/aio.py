@@ -10,7 +10,8 @@ import anyio
 import httpx
 
 from . import calls
-from .calls import Attempts, Call, Layout, Progress, Shape, SymbolicShape, Transfer, Window
+from .attempts import Attempts
+from .calls import Call, Layout, Progress, Shape, SymbolicShape, Transfer, Window
 from .client import DEFAULT_URL, translated
 from .errors import DeadlineExceeded, TensorcastError
 from .schema.messages import CheckAnswer, Comparison, OpEntry, TranslateAnswer

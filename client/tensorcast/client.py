@@ -10,7 +10,8 @@ from typing import Any, Self, TypeVar
 import httpx
 
 from . import calls
-from .calls import Attempts, Call, Layout, Progress, Shape, SymbolicShape, Transfer, Window
+from .attempts import Attempts
+from .calls import Call, Layout, Progress, Shape, SymbolicShape, Transfer, Window
 from .errors import ConnectionFailed, DeadlineExceeded, InvalidAnswer, TensorcastError
 from .schema.messages import CheckAnswer, Comparison, OpEntry, TranslateAnswer
 from .schema.ops import Op
