@@ -85,14 +85,14 @@ step 'Getting the base image'
 make_stand_in() {
   [[ $(id -u) == 0 ]] || die 'a stand-in for the base image takes root (debootstrap)'
   note 'making a stand-in from Debian bookworm: about a minute'
-  debootstrap --variant=minbase --include=python3,python3-venv,ca-certificates bookworm "$scratch/root" \
+  debootstrap --variant=minbase --include=python3,python3-venv,ca-certificates bookworm "$scratch/base" \
     >"$scratch/debootstrap.log" 2>&1 || {
     tail -n 20 "$scratch/debootstrap.log" >&2
     die 'debootstrap'
   }
-  rm -rf "$scratch"/root/var/cache/apt/archives/*.deb "$scratch"/root/var/lib/apt/lists/*
-  tar -C "$scratch/root" -c . | "$engine" import --change 'CMD ["bash"]' - "$STAND_IN" >/dev/null
-  rm -rf "$scratch/root"
+  rm -rf "$scratch"/base/var/cache/apt/archives/*.deb "$scratch"/base/var/lib/apt/lists/*
+  tar -C "$scratch/base" -c . | "$engine" import --change 'CMD ["bash"]' - "$STAND_IN" >/dev/null
+  rm -rf "$scratch/base"
 }
 
 base=${BASE:-$(sed -n 's/^ARG BASE=//p' Dockerfile)}

@@ -61,6 +61,7 @@ MISTAKES = [
     (["ops", "nothing"], "there is no op nothing"),
     (["broadcast", "README.md", "--shape", "3", "-o", "x.npy"], "README.md is no .npy file that can be used"),
     (["broadcast", "absent.npy", "--shape", "3", "-o", "x.npy"], "does not exist"),
+    (["serve", "--port", "99999"], "TENSORCAST_PORT must be at most 65535"),
     (["serve", "--workers", "0"], "TENSORCAST_WORKERS must be a whole number of at least 1"),
 ]
 
@@ -153,3 +154,46 @@ def test_ops_lists_and_shows(url: list[str]) -> None:
     shown = run("ops", "openvino.Broadcast-1", *url).stdout
     command = next(line.strip() for line in shown.splitlines() if line.strip().startswith("tensorcast check"))
     assert run(*command.split()[1:], *url).returncode == 0
+
+
+def test_an_output_that_is_no_ordinary_file_is_left_alone(tmp_path: Path) -> None:
+    np.save(tmp_path / "in.npy", np.arange(3))
+    os.mkfifo(tmp_path / "pipe")
+    done = run("broadcast", "in.npy", "--shape", "2,3", "-o", "pipe", folder=tmp_path)
+    assert (done.returncode, "no ordinary file" in done.stderr) == (2, True)
+    assert (tmp_path / "pipe").is_fifo()
+
+
+def test_no_other_file_is_touched(tmp_path: Path) -> None:
+    np.save(tmp_path / "out.npy.part.npy", np.arange(3))
+    (tmp_path / "out.npy.part.npy").rename(tmp_path / "out.npy.part")
+    assert run("broadcast", "out.npy.part", "--shape", "2,3", "-o", "out.npy", folder=tmp_path).returncode == 0
+    assert np.load(tmp_path / "out.npy").tolist() == [[0, 1, 2], [0, 1, 2]]
+    assert np.load(tmp_path / "out.npy.part").tolist() == [0, 1, 2]
+    assert {path.name for path in tmp_path.iterdir()} == {"out.npy", "out.npy.part"}
+
+
+WRONG_FILES = [
+    (["in.npy", "--shape", "2,3", "-o", "nowhere/out.npy"], "can't be written"),
+    (["in.npy", "--shape", "9223372036854775807,3", "-o", "out.npy"], "can't be written"),
+    (["in.npy", "in.npy", "-o", "out.npy", "-o", "out.npy"], "is given twice"),
+    (["in.npz", "--shape", "2,3", "-o", "out.npy"], "is no .npy file"),
+    (["short.npy", "--shape", "2,3", "-o", "out.npy"], "is no .npy file"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "said"), WRONG_FILES, ids=[" ".join(arguments) for arguments, _ in WRONG_FILES])
+def test_files_that_can_not_be_read_or_written_are_a_mistake(tmp_path: Path, arguments: list[str], said: str) -> None:
+    np.save(tmp_path / "in.npy", np.arange(3))
+    np.savez(tmp_path / "in.npz", np.arange(3))
+    (tmp_path / "short.npy").write_bytes((tmp_path / "in.npy").read_bytes()[:100])
+    done = run("broadcast", *arguments, folder=tmp_path)
+    assert (done.returncode, "Traceback" in done.stderr) == (2, False)
+    assert said in done.stderr
+    assert {path.name for path in tmp_path.iterdir()} == {"in.npy", "in.npz", "short.npy"}
+
+
+def test_a_big_endian_file_goes_to_a_service_too(url: list[str], tmp_path: Path) -> None:
+    np.save(tmp_path / "in.npy", np.array([1, 256], ">i4"))
+    assert run("broadcast", "in.npy", "--shape", "2,2", "-o", "out.npy", *url, folder=tmp_path).returncode == 0
+    assert np.load(tmp_path / "out.npy").tolist() == [[1, 256], [1, 256]]

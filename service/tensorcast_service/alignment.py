@@ -198,6 +198,13 @@ def fit_right(shape: Shape, target: Shape) -> Alignment:
     return fit_axes((shape,), target, tuple(range(len(target) - len(shape), len(target))), Relation.INTO)
 
 
+def fit_right_plainly(shape: Shape, target: Shape, attribute: str, framework: str) -> Alignment:
+    """NumPy's one-way rule, as fit_right. Raises Incompatible for a target of lower rank, or of a negative size."""
+    check_rank(shape, target, framework)
+    check_sizes(target, attribute, framework)
+    return fit_right(shape, target)
+
+
 def fit_right_keeping(shape: Shape, target: Shape, attribute: str, framework: str) -> Alignment:
     """As fit_right, where a -1 in the target keeps the input's size. Raises Incompatible for a target of lower
     rank, a -1 on an axis that the input lacks, and any other negative size."""

@@ -13,9 +13,7 @@ from ..alignment import (
     Output,
     Relation,
     Term,
-    check_rank,
-    check_sizes,
-    fit_right,
+    fit_right_plainly,
     is_known,
     meet_right,
     settle,
@@ -44,10 +42,7 @@ def broadcast_to_match(op: poputil.broadcastToMatch, shapes: tuple[Shape, ...]) 
     """One input into `shape`, or two or three inputs each stretching to the others."""
     if op.shape is None:
         return meet_right(shapes)
-    target = tuple(op.shape)
-    check_rank(shapes[0], target, op.name)
-    check_sizes(target, "shape", op.name)
-    return fit_right(shapes[0], target)
+    return fit_right_plainly(shapes[0], tuple(op.shape), "shape", op.name)
 
 
 def raise_broadcast_to_match(plan: Plan) -> poputil.broadcastToMatch:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from tensorcast.schema.ops import Op, tensorflow
 
-from ..alignment import Alignment, check_rank, check_sizes, fit_right
+from ..alignment import Alignment, fit_right_plainly
 from ..plan import Shape
 from .rule import Rule
 
 
 def broadcast_to(op: tensorflow.broadcast_to, shapes: tuple[Shape, ...]) -> Alignment:
     """The input aligned right, stretching into `shape`."""
-    target = tuple(op.shape)
-    check_rank(shapes[0], target, op.name)
-    check_sizes(target, "shape", op.name)
-    return fit_right(shapes[0], target)
+    return fit_right_plainly(shapes[0], tuple(op.shape), "shape", op.name)
 
 
 RULES: dict[type[Op], Rule] = {
