@@ -431,6 +431,7 @@ def test_the_openapi_document_describes_both_encodings_and_its_examples_run(http
     assert document["openapi"].startswith("3.1")
     assert set(document["paths"]) == {
         "/v1/check",
+        "/v1/check/batch",
         "/v1/broadcast",
         "/v1/backprop",
         "/v1/compare",

@@ -2,6 +2,7 @@
 
 import json
 import tracemalloc
+from operator import itemgetter
 
 import ml_dtypes
 import msgpack
@@ -444,7 +445,7 @@ def answer(arrays, strided=False, bin_bytes=2**30):
 
 def read(body, sizes=(2**30,), out=None, length=None):
     """What the client reads from a body that comes in pieces of these sizes, over and over."""
-    reader = TensorReader("outputs", len(body) if length is None else length, out)
+    reader = TensorReader("outputs", len(body) if length is None else length, itemgetter("outputs"), out)
     start, turn = 0, 0
     while start < len(body):
         size = sizes[turn % len(sizes)]
@@ -600,13 +601,13 @@ def test_a_lie_is_an_invalid_answer_and_takes_no_memory(fault, size):
 
 
 def test_a_claim_that_no_memory_holds_is_an_invalid_answer_even_where_no_length_was_announced():
-    reader = TensorReader("outputs", None, None)
+    reader = TensorReader("outputs", None, itemgetter("outputs"))
     with pytest.raises(tensorcast.InvalidAnswer):
         reader.feed(lie(shape=[2**50]))
 
 
 def test_an_answer_that_was_invalid_stays_invalid():
-    reader = TensorReader("outputs", 100, None)
+    reader = TensorReader("outputs", 100, itemgetter("outputs"))
     for _ in range(2):
         with pytest.raises(tensorcast.InvalidAnswer):
             reader.feed(b"\xc1")

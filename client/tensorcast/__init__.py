@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .aio import AsyncClient as AsyncClient
+    from .calls import CheckedColumns as CheckedColumns
     from .calls import Transfer as Transfer
     from .client import Client as Client
     from .errors import BodyTooLarge as BodyTooLarge
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from .errors import Untranslatable as Untranslatable
     from .errors import WorkTooLarge as WorkTooLarge
     from .schema.messages import CheckAnswer as CheckAnswer
+    from .schema.messages import CheckRequest as CheckRequest
     from .schema.messages import Comparison as Comparison
     from .schema.messages import ConflictAnswer as ConflictAnswer
     from .schema.messages import OpEntry as OpEntry
@@ -85,7 +87,7 @@ _ERRORS = [
     "Untranslatable",
     "WorkTooLarge",
 ]
-_ANSWERS = ["CheckAnswer", "Comparison", "ConflictAnswer", "OpEntry", "OutputShape", "TranslateAnswer"]
+_ANSWERS = ["CheckAnswer", "CheckRequest", "Comparison", "ConflictAnswer", "OpEntry", "OutputShape", "TranslateAnswer"]
 _FRAMEWORKS = [
     "einops",
     "jax",
@@ -105,7 +107,7 @@ _FRAMEWORKS = [
 _HOMES = {
     "AsyncClient": "aio",
     "Client": "client",
-    "Transfer": "calls",
+    **dict.fromkeys(["CheckedColumns", "Transfer"], "calls"),
     **dict.fromkeys(_ERRORS, "errors"),
     **dict.fromkeys(_ANSWERS, "schema.messages"),
     **dict.fromkeys(_FRAMEWORKS, "schema.ops"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -11,10 +11,10 @@ import httpx
 
 from . import calls
 from .attempts import Attempts
-from .calls import Call, Layout, Progress, Shape, SymbolicShape, Transfer, Window
+from .calls import Call, CheckedColumns, Layout, Progress, Shape, SymbolicShape, Transfer, Window
 from .client import DEFAULT_URL, translated
-from .errors import DeadlineExceeded, TensorcastError
-from .schema.messages import CheckAnswer, Comparison, OpEntry, TranslateAnswer
+from .errors import DeadlineExceeded, ServiceProblem, TensorcastError
+from .schema.messages import CheckAnswer, CheckRequest, Comparison, OpEntry, TranslateAnswer
 from .schema.ops import Op
 from .schema.tensors import Array
 
@@ -72,6 +72,18 @@ class AsyncClient:
     ) -> CheckAnswer:
         """See Client.check."""
         return await self._send(calls.check(op, shapes, dtype, explain, assume))
+
+    async def check_batch(
+        self, requests: Iterable[CheckRequest | Mapping[str, Any]]
+    ) -> list[CheckAnswer | ServiceProblem]:
+        """The answers to many checks at once, in order: each a request of check, such as
+        {"op": op, "inputs": [shape, ...]}. One that is not valid gets the problem, and spoils no other."""
+        return await self._send(calls.check_batch(requests))
+
+    async def check_columns(self, op: Op | str, *columns: Any, **targets: Any) -> CheckedColumns:
+        """The answers to n checks of one op, each input (and, by name, each attribute that is a shape, where it
+        differs) an integer array (n, rank): row r of all of them is a check. Millions in a second."""
+        return await self._send(calls.check_columns(op, columns, targets))
 
     async def can_broadcast(self, *shapes: Shape) -> bool:
         """See Client.can_broadcast."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
 import msgpack
@@ -69,11 +69,27 @@ def raise_problem(body: bytes, media: str, status: int) -> Any:
     raise problem or InvalidAnswer(f"status {status} without a problem document: is this URL a tensorcast service?")
 
 
-class TensorReader:
-    """Reads {field: [tensor, ...]} in MessagePack: each tensor's bytes go straight to their array."""
+Arrays = dict[str, list[Array]]
+"""The tensors of an answer, by field."""
 
-    def __init__(self, field: str, length: int | None, out: Sequence[Array] | None) -> None:
-        self._field = field
+
+class TensorReader(Generic[T]):
+    """Reads {field: [tensor, ...], ...} in MessagePack: each tensor's bytes go straight to their array.
+
+    `singles` are fields that hold one tensor and no list.
+    """
+
+    def __init__(
+        self,
+        field: str,
+        length: int | None,
+        finish: Callable[[Arrays], T],
+        out: Sequence[Array] | None = None,
+        singles: Collection[str] = (),
+    ) -> None:
+        self._fields = {field, *singles}
+        self._singles = singles
+        self._finish = finish
         self._length = length
         self._out = out
         # All but data is small. Older releases allocate what an array's header announces.
@@ -85,7 +101,7 @@ class TensorReader:
             max_array_len=1000,
             max_map_len=100,
         )
-        self._arrays: list[Array] = []
+        self._arrays: Arrays = {}
         self._done = False
         self._failed = ""
         self._steps = self._read()
@@ -106,23 +122,35 @@ class TensorReader:
             self._failed = f"the answer can't be read: {_first_line(error)}"
             raise InvalidAnswer(self._failed) from None
 
-    def finish(self) -> list[Array]:
+    def finish(self) -> T:
         if self._failed:
             raise InvalidAnswer(self._failed)
         if not self._done:
             raise InvalidAnswer("the answer ends before its last tensor does")
-        return self._arrays
+        return self._finish(self._arrays)
 
     def _read(self) -> Generator[None, bytes, None]:
-        if (yield from self._take(self._unpacker.read_map_header)) != 1 or (yield from self._value()) != self._field:
-            raise ValueError(f"it is not a map of {self._field}")
+        count = yield from self._take(self._unpacker.read_map_header)
+        for _ in range(count):
+            field = yield from self._value()
+            if count != len(self._fields) or field not in self._fields or field in self._arrays:
+                raise ValueError(f"it is not a map of {', '.join(sorted(self._fields))}")
+            self._arrays[field] = yield from self._tensors(field)
+        if len(self._arrays) != len(self._fields):
+            raise ValueError(f"it is not a map of {', '.join(sorted(self._fields))}")
+        if self._unpacker.read_bytes(1):
+            raise ValueError("bytes follow it")
+
+    def _tensors(self, field: str) -> Generator[None, bytes, list[Array]]:
+        if field in self._singles:
+            return [(yield from self._tensor(None))]
         count = yield from self._take(self._unpacker.read_array_header)
         if self._out is not None and count != len(self._out):
             raise _CallersFault(f"out has {len(self._out)} arrays for {count} outputs")
+        arrays = []
         for number in range(count):
-            self._arrays.append((yield from self._tensor(None if self._out is None else self._out[number])))
-        if self._unpacker.read_bytes(1):
-            raise ValueError("bytes follow it")
+            arrays.append((yield from self._tensor(None if self._out is None else self._out[number])))
+        return arrays
 
     def _take(self, read: Callable[[], Any]) -> Generator[None, bytes, Any]:
         while True:

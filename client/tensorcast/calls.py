@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 import msgpack
 import numpy as np
 
-from .answers import Plain, Reader, TensorReader, raise_problem, typed
-from .errors import InvalidAnswer, problem_from
+from .answers import Arrays, Plain, Reader, TensorReader, raise_problem, typed
+from .errors import InvalidAnswer, ServiceProblem, problem_from
 from .schema.codec import Media, encode
 from .schema.dtypes import UnknownDtype
-from .schema.messages import Catalogue, CheckAnswer, CompareAnswer, Comparison, OpEntry, TranslateAnswer
+from .schema.messages import (
+    Catalogue,
+    CheckAnswer,
+    CheckBatchAnswer,
+    CheckRequest,
+    CompareAnswer,
+    Comparison,
+    OpEntry,
+    TranslateAnswer,
+)
 from .schema.ops import OPS, Op, numpy
 from .schema.shapes import MAX_SIZE, as_int, as_list
 from .schema.tensors import Array, is_replicated, msgpack_parts
@@ -110,6 +120,70 @@ def check(
     return Call("POST", "/v1/check", parts, lambda length: Plain(lambda body: typed(CheckAnswer, body)))
 
 
+class CheckedColumns(NamedTuple):
+    """The answers to a batch of columns of n rows."""
+
+    compatible: Array
+    """bool (n,)"""
+    outputs: list[Array]
+    """For each output int64 (n, rank): its shape, all -1 where not compatible."""
+    conflict_axis: Array
+    """int64 (n,): the lowest conflicting output axis; -1 where there is none."""
+
+
+def check_batch(
+    requests: Iterable[CheckRequest | Mapping[str, Any]],
+) -> Call[list[CheckAnswer | ServiceProblem]]:
+    """Requests of check in, an answer or a problem for each out."""
+    message = {"requests": [_check_request(request) for request in requests]}
+    return Call("POST", "/v1/check/batch", [encode(message, Media.MSGPACK)], lambda length: Plain(_results))
+
+
+def _check_request(request: CheckRequest | Mapping[str, Any]) -> dict[str, Any]:
+    if isinstance(request, CheckRequest):
+        return request.model_dump(exclude_unset=True, exclude_none=True) | {"op": _op(request.op)}
+    plain = dict(request)
+    if "op" in plain and not isinstance(plain["op"], Mapping):
+        plain["op"] = _op(plain["op"])
+    if "inputs" in plain:
+        plain["inputs"] = [_dimensions(shape) for shape in plain["inputs"]]
+    return plain
+
+
+def _results(body: bytes) -> list[CheckAnswer | ServiceProblem]:
+    answer = typed(CheckBatchAnswer, body)
+    return [
+        result if isinstance(result, CheckAnswer) else problem_from(result.error.model_dump(), result.error.status)
+        for result in answer.results or ()
+    ]
+
+
+def check_columns(op: Op | str, columns: Sequence[Any], targets: Mapping[str, Any]) -> Call[CheckedColumns]:
+    """Arrays of shapes in, arrays of verdicts and shapes out."""
+    plain = _op(op)
+    named = {"name": plain} if isinstance(plain, str) else plain
+    for name, column in targets.items():
+        array = _column(column)
+        named[name] = {"dtype": "int64", "shape": list(array.shape), "data": array.tobytes()}
+    parts = _message({"op": named}, "inputs", [_column(column) for column in columns])
+    singles = ("compatible", "conflict_axis")
+    return Call(
+        "POST", "/v1/check/batch", parts, lambda length: TensorReader("outputs", length, _checked, singles=singles)
+    )
+
+
+def _column(values: Any) -> Array:
+    array = np.asarray(values)
+    if array.ndim != 2 or array.dtype.kind not in "iu":
+        raise ValueError("a column of shapes is an integer array (n, rank), a shape in each row")
+    return array.astype(np.int64, casting="same_kind", copy=False)
+
+
+def _checked(arrays: Arrays) -> CheckedColumns:
+    (compatible,), (conflict_axis,) = arrays["compatible"], arrays["conflict_axis"]
+    return CheckedColumns(compatible, arrays["outputs"], conflict_axis)
+
+
 def broadcast(
     op: Op | str,
     arrays: Sequence[Any],
@@ -128,14 +202,18 @@ def broadcast(
         if not (array.flags.c_contiguous and array.flags.writeable):
             raise ValueError("out must be writable and C-contiguous, such as np.empty makes it")
     parts = _message(fields, "inputs", [np.asarray(array) for array in arrays])
-    return Call("POST", "/v1/broadcast", parts, lambda length: TensorReader("outputs", length, given))
+    return Call(
+        "POST", "/v1/broadcast", parts, lambda length: TensorReader("outputs", length, itemgetter("outputs"), given)
+    )
 
 
 def backprop(op: Op | str, shapes: Sequence[Shape], gradients: Sequence[Any]) -> Call[list[Array]]:
     """Gradients of the outputs in, gradients of the inputs out."""
     fields = {"op": _op(op), "inputs": [_sizes(shape) for shape in shapes]}
     parts = _message(fields, "gradients", [np.asarray(array) for array in gradients])
-    return Call("POST", "/v1/backprop", parts, lambda length: TensorReader("gradients", length, None))
+    return Call(
+        "POST", "/v1/backprop", parts, lambda length: TensorReader("gradients", length, itemgetter("gradients"))
+    )
 
 
 def compare(shapes: Sequence[Shape], target: Shape | None) -> Call[list[Comparison]]:

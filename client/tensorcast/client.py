@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -11,9 +11,9 @@ import httpx
 
 from . import calls
 from .attempts import Attempts
-from .calls import Call, Layout, Progress, Shape, SymbolicShape, Transfer, Window
-from .errors import ConnectionFailed, DeadlineExceeded, InvalidAnswer, TensorcastError
-from .schema.messages import CheckAnswer, Comparison, OpEntry, TranslateAnswer
+from .calls import Call, CheckedColumns, Layout, Progress, Shape, SymbolicShape, Transfer, Window
+from .errors import ConnectionFailed, DeadlineExceeded, InvalidAnswer, ServiceProblem, TensorcastError
+from .schema.messages import CheckAnswer, CheckRequest, Comparison, OpEntry, TranslateAnswer
 from .schema.ops import Op
 from .schema.tensors import Array
 
@@ -81,6 +81,16 @@ class Client:
         or "?"; `assume` says what is known of a name. `compatible` is then None where the `conditions` decide.
         """
         return self._send(calls.check(op, shapes, dtype, explain, assume))
+
+    def check_batch(self, requests: Iterable[CheckRequest | Mapping[str, Any]]) -> list[CheckAnswer | ServiceProblem]:
+        """The answers to many checks at once, in order: each a request of check, such as
+        {"op": op, "inputs": [shape, ...]}. One that is not valid gets the problem, and spoils no other."""
+        return self._send(calls.check_batch(requests))
+
+    def check_columns(self, op: Op | str, *columns: Any, **targets: Any) -> CheckedColumns:
+        """The answers to n checks of one op, each input (and, by name, each attribute that is a shape, where it
+        differs) an integer array (n, rank): row r of all of them is a check. Millions in a second."""
+        return self._send(calls.check_columns(op, columns, targets))
 
     def can_broadcast(self, *shapes: Shape) -> bool:
         """Whether NumPy broadcasts these shapes against each other."""

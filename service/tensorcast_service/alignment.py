@@ -1,8 +1,8 @@
 """Alignment: which sizes meet on which output axis, and by which relation. Settled, it becomes a plan.
 
 A framework's rule says how axes find each other, from ranks and attributes alone; whether the sizes
-that meet agree is one of four relations, written once: here of integers, in symbolic.py of symbols,
-which stand in a shape where an integer would. A rule compares sizes only where `is_known` says it can.
+that meet agree is one of four relations, written once: here of integers, in symbolic.py of symbols, in batch.py
+of columns, which stand in a shape where an integer would. A rule compares sizes only where `is_known` says it can.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from itertools import accumulate
 
 from tensorcast.schema.shapes import brief, format_shape
 
+from .column import Column
 from .plan import Placement, Plan, Shape
 
 
@@ -73,6 +75,12 @@ class Output:
     """The input's shape, where the op splits its axes."""
     merges: tuple[int, ...] | None = None
 
+    @property
+    def groups(self) -> tuple[tuple[int, ...], ...]:
+        """The axes that each axis of the output is made of."""
+        counts = (1,) * len(self.axes) if self.merges is None else self.merges
+        return tuple(tuple(self.axes[end - count : end]) for end, count in zip(accumulate(counts), counts, strict=True))
+
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
@@ -82,11 +90,15 @@ class Alignment:
     target: Shape | None
     axes: tuple[Axis, ...]
     outputs: tuple[Output, ...]
+    refusal: Incompatible | None = None
+    """What is wrong even where all sizes agree."""
 
 
 def settle(alignment: Alignment) -> Plan:
-    """The plan of an alignment whose sizes agree; raises Incompatible (size-mismatch, lowest axis)."""
+    """The plan of an alignment whose sizes agree; raises Incompatible (size-mismatch, lowest axis; or its refusal)."""
     sizes = [meet(alignment, number, axis) for number, axis in enumerate(alignment.axes)]
+    if alignment.refusal is not None:
+        raise alignment.refusal
     whole = tuple(sizes)
     return Plan(
         alignment.input_shapes,
@@ -220,9 +232,15 @@ def fit_right_keeping(shape: Shape, target: Shape, attribute: str, framework: st
                 inputs=(None,),
                 sizes=(-1,),
             )
-    kept = target[:new] + tuple(have if want == -1 else want for have, want in zip(shape, target[new:], strict=True))
+    kept = target[:new] + tuple(map(_kept, shape, target[new:]))
     check_sizes(kept, attribute, framework)
     return replace(fit_right(shape, kept), target=target)
+
+
+def _kept(have: int, want: int) -> int:
+    if isinstance(want, Column):
+        return want.keeping(have)
+    return have if want == -1 else want
 
 
 def fit_axes(

@@ -126,9 +126,10 @@ def _outcome(lower: Lower, op: Op, shapes: tuple[Shape, ...]) -> Plan | Symbolic
 
 def _alignment(op: Op, shapes: tuple[Shape, ...]) -> Alignment | None:
     try:
-        return RULES[type(op)].align(op, shapes)
+        alignment = RULES[type(op)].align(op, shapes)
     except Incompatible:
         return None
+    return alignment if alignment.refusal is None else None
 
 
 def _itemsize(dtype: str | None) -> int | None:

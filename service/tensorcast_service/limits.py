@@ -23,6 +23,14 @@ MAX_CONDITIONS = 1000
 """Conditions that symbolic sizes are weighed by: about a second of work."""
 MAX_TRANSLATED_INPUTS = 256
 """Inputs of one translation, which has steps for each of them: code for people."""
+MAX_BATCH_ROWS = 10_000
+"""Requests in one batch of rows: some 0.5 s of work as a rule."""
+MAX_BATCH_SECONDS = 2.0
+"""Time after which a batch begins no further row: a row of many inputs or symbols may take a second."""
+MAX_COLUMN_SIZES = 2**25
+"""Sizes in the columns of a batch and of its answer, where 10^6 rows have some ten million: 256 MiB, 0.5 s."""
+MAX_ROWS_ALONE = 100_000
+"""Rows of columns that are looked at one by one, where the op's rule needs that: some 0.5 s."""
 MAX_WORK_ELEMENTS = 2**28
 """Elements that one backprop may sum: about a second of one core."""
 MAX_RESULT_ELEMENTS = 2**26
@@ -82,6 +90,42 @@ def judge_translation(inputs: int) -> None:
             f"{MAX_TRANSLATED_INPUTS}: send fewer",
             pointer="/inputs",
             limit=MAX_TRANSLATED_INPUTS,
+        )
+
+
+def judge_rows(count: int) -> None:
+    """Raises Problem (work-too-large) for too many requests in one batch."""
+    if count > MAX_BATCH_ROWS:
+        raise Problem(
+            "work-too-large",
+            f"requests: there are {count}; one batch takes up to {MAX_BATCH_ROWS}: send several, "
+            "or columns, where all have one op and inputs of the same rank",
+            pointer="/requests",
+            limit=MAX_BATCH_ROWS,
+        )
+
+
+def judge_columns(sizes: int) -> None:
+    """Raises Problem (work-too-large) for columns that hold, or are answered by, too many sizes."""
+    if sizes > MAX_COLUMN_SIZES:
+        raise Problem(
+            "work-too-large",
+            f"the rows have {sizes} sizes, those of the answer counted; one batch takes up to {MAX_COLUMN_SIZES}: "
+            "send fewer rows at once",
+            pointer="/inputs",
+            limit=MAX_COLUMN_SIZES,
+        )
+
+
+def judge_rows_alone(count: int) -> None:
+    """Raises Problem (work-too-large) for too many rows that must be looked at one by one."""
+    if count > MAX_ROWS_ALONE:
+        raise Problem(
+            "work-too-large",
+            f"{count} rows do not broadcast, and which axis is to blame must be found row by row for this op: one "
+            f"batch takes up to {MAX_ROWS_ALONE} such rows",
+            pointer="/inputs",
+            limit=MAX_ROWS_ALONE,
         )
 
 

@@ -22,7 +22,7 @@ from tensorcast.schema.ops import Op
 from tensorcast.schema.problems import Problem
 from tensorcast.schema.shapes import MAX_SIZE
 
-from .alignment import Alignment, Axis, Relation, is_known, meet, mismatch
+from .alignment import Alignment, Axis, Relation, is_known, known_axes, meet, mismatch, settle
 from .limits import judge_conditions, judge_symbolic_axes
 from .ops import align
 from .plan import Shape
@@ -77,7 +77,10 @@ def lower(op: Op, shapes: tuple[Shape, ...], assume: Mapping[str, Size]) -> Symb
         if isinstance(size, Symbol) and size.name is None
     }
     places |= {id(size): DimensionPlace(attribute=name, axis=axis) for name, axis, size in op.symbols()}
-    return _settle(align(op, shapes), _Variables(assume, places))
+    alignment = align(op, shapes)
+    if alignment.refusal is not None:
+        settle(known_axes(alignment))
+    return _settle(alignment, _Variables(assume, places))
 
 
 def judge_assumed(op: Op, shapes: Sequence[Shape], assume: Mapping[str, Size]) -> None:
@@ -342,7 +345,7 @@ def _settle(alignment: Alignment, variables: _Variables) -> SymbolicPlan:
         if output.merges is not None:
             shape = tuple(
                 _product(sizes, [reached[axis] for axis in group], [sizes_out[axis] for axis in group])
-                for group in _merged(output.axes, output.merges)
+                for group in output.groups
             )
         outputs.append(
             SymbolicPlacement(
@@ -428,14 +431,6 @@ def _range(low: int, high: int) -> Dimension:
     if high >= MAX_SIZE:
         return f"{low}.." if low else "?"
     return f"{low}..{high}"
-
-
-def _merged(axes: Sequence[int], merges: Sequence[int]) -> Iterator[Sequence[int]]:
-    """The axes that each axis of an output is made of."""
-    start = 0
-    for count in merges:
-        yield axes[start : start + count]
-        start += count
 
 
 def _product(sizes: _Sizes, reached: Sequence[Sequence[int]], shape: Sequence[Dimension]) -> Dimension:

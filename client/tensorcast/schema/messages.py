@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SkipValidation, StrictBool, WithJsonSchema
 
 from .dimensions import Dimension, DimensionShape
 from .ops import OPS, AnyOp, IntegerOpField, OpField, numpy
@@ -124,6 +124,59 @@ class CheckAnswer(Answer):
     conflict: ConflictAnswer | None = None
     warnings: list[Warned] = []
     diagram: str | None = None
+
+
+class ProblemDetails(Answer):
+    """RFC 9457 problem details. Further members are facts of the code, such as `limit`."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: str = Field(examples=["/problems/invalid-request"])
+    title: str
+    status: int
+    detail: str
+    code: str
+    pointer: str | None = Field(default=None, description="JSON Pointer to what is wrong.")
+
+
+class CheckBatchRequest(Request):
+    """Many shape checks at once: rows (`requests`), or columns (`op` and `inputs`)."""
+
+    requests: list[SkipValidation[CheckRequest]] | None = Field(
+        default=None,
+        description="Rows: a request of check each, whatever its op.",
+        examples=[[{"inputs": [[8, 1, 6, 1], [7, 1, 5]]}]],
+    )
+    op: Annotated[Any, WithJsonSchema({"type": ["object", "string"]})] = Field(
+        default=None,
+        description="Columns: the op of every row. An attribute that is a shape may be an int64 tensor (n, rank).",
+        examples=["numpy.broadcast_arrays"],
+    )
+    inputs: Annotated[list[Tensor], AtFirstFault()] | None = Field(
+        default=None,
+        description="Columns: for each input an int64 tensor (n, rank), in whose row r is its shape in query r.",
+        examples=[[{"shape": [2, 2], "data": [[3, 1], [1, 4]]}]],
+    )
+    json_data: Literal["list", "base64"] = Field(default="list", description="How a JSON answer holds columns.")
+
+
+class Failed(Answer):
+    """A row that is no valid request."""
+
+    error: ProblemDetails
+
+
+class CheckBatchAnswer(Answer):
+    """Of rows: `results`, in order. Of columns: `compatible`, `outputs` and `conflict_axis`."""
+
+    results: list[CheckAnswer | Failed] | None = None
+    compatible: Tensor | None = Field(default=None, description="bool (n,)")
+    outputs: list[Tensor] | None = Field(
+        default=None, description="For each output int64 (n, rank): its shape, all -1 where not compatible."
+    )
+    conflict_axis: Tensor | None = Field(
+        default=None, description="int64 (n,): the lowest conflicting output axis, -1 where there is none."
+    )
 
 
 class BroadcastRequest(Request):
@@ -279,16 +332,3 @@ class Catalogue(Answer):
     """Every op."""
 
     ops: list[OpEntry]
-
-
-class ProblemDetails(Answer):
-    """RFC 9457 problem details. Further members are facts of the code, such as `limit`."""
-
-    model_config = ConfigDict(extra="allow")
-
-    type: str = Field(examples=["/problems/invalid-request"])
-    title: str
-    status: int
-    detail: str
-    code: str
-    pointer: str | None = Field(default=None, description="JSON Pointer to what is wrong.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import accumulate
 from math import prod
 
+from tensorcast.schema.dimensions import Symbol
 from tensorcast.schema.ops import Op, einops
 from tensorcast.schema.ops.einops import ELLIPSIS, MERGED_ELLIPSIS, Groups, is_fixed, length_of
 from tensorcast.schema.problems import Problem
@@ -23,11 +24,11 @@ def repeat(op: einops.repeat, shapes: tuple[Shape, ...]) -> Alignment:
             raise Incompatible("invalid-dimension", f"axes_lengths gives {name!r} the length {length}: 0 is the least.")
     left, right = _expanded(op, shape)
     sizes: dict[str, int] = {}
-    given: list[Axis] = []  # the symbols that the pattern gives a length: on no output axis
+    given: list[Axis] = []  # the sizes not known here that the pattern gives a length: on no output axis
     for axis, (group, size) in enumerate(zip(left, shape, strict=True)):
         split = _split(op, group, axis, size, shape)
         sizes |= split
-        if not is_known(size) and is_known(*split.values()):
+        if not is_known(size) and tuple(split.values()) != (size,):
             given.append(Axis(Relation.EQUAL, (Term(0, axis, size), Term(None, None, prod(split.values())))))
     placed = tuple(name for group in left for name in group)
     names = [name for group in right for name in group]
@@ -85,13 +86,13 @@ def _split(op: einops.repeat, group: tuple[str, ...], axis: int, size: int, shap
         return known
     if len(group) == 1:
         return {rest[0]: size}
-    if not is_known(size):
+    if isinstance(size, Symbol):
         raise Problem(
             "invalid-request",
             f"inputs/0/{axis}: a size that is not known can't be split: write an integer, or name the axis alone",
             pointer=f"/inputs/0/{axis}",
         )
-    if product == 0 or size % product:
+    if product == 0 or (is_known(size) and size % product):
         raise Incompatible(
             "size-mismatch",
             f"The pattern splits ({' '.join(group)}) by {product}, which does not divide: {where}.",

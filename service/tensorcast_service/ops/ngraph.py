@@ -91,5 +91,6 @@ RULES: dict[type[Op], Rule] = {
         example=(ngraph.BroadcastLike(initial_broadcast_axes=(1,)), ((2,), (2, 3))),
         raise_=raise_broadcast_like,
         release_differs=_like_differs,
+        weighs_sizes=lambda op: not op.initial_broadcast_axes,
     ),
 }

@@ -20,9 +20,7 @@ from ..alignment import (
     check_sizes,
     fit_axes,
     fit_right,
-    known_axes,
     meet_right,
-    settle,
 )
 from ..plan import Plan, Shape
 from .rule import Outcome, Rule
@@ -77,14 +75,14 @@ def _pdpd(shape: Shape, target: Shape, axis: int) -> Alignment:
     start = rank - len(shape) if axis == -1 else axis
     placed = fit_axes((shape,), target, tuple(range(max(start, 0), min(start + len(shape), rank))), Relation.MUTUAL)
     if start < 0 or start + len(shape) != rank:
-        if start >= 0:  # the release compares the sizes that meet before it runs out of axes
-            settle(replace(known_axes(placed), outputs=()))
-        raise Incompatible(
+        refusal = Incompatible(
             "rank-mismatch",
             f"Input 0 of shape {format_shape(shape)}, placed from axis {start}, does not end with the last axis of "
             f"the target {format_shape(target)}: pdpd wants {max(rank - max(start, 0), 0)} input axes there; "
             "axis=-1 aligns right.",
         )
+        # The release compares the sizes that meet before it runs out of axes.
+        return replace(placed, axes=placed.axes if start >= 0 else (), outputs=(), refusal=refusal)
     check_sizes(target, "target_shape", "OpenVINO")
     return placed
 

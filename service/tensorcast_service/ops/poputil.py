@@ -95,5 +95,6 @@ RULES: dict[type[Op], Rule] = {
         reference=_REFERENCE,
         example=(poputil.canBroadcastToMatch(), ((3, 1), (4,))),
         release_differs=_can_differs,
+        weighs_sizes=lambda op: True,
     ),
 }

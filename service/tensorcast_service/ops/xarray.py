@@ -19,7 +19,7 @@ def broadcast(op: xarray.broadcast, shapes: tuple[Shape, ...]) -> Alignment:
                 f"dims gives input {number} of shape {format_shape(shape)} {len(names)} names for {len(shape)} axes: "
                 "name each axis.",
             )
-    if any(len(set(names)) < len(names) for names in op.dims):
+    if _repeats(op):
         return _repeated(op, shapes)
     shared = _shared(op)
     terms: list[list[Term]] = [[] for _ in shared]
@@ -77,10 +77,15 @@ def _repeated(op: xarray.broadcast, shapes: tuple[Shape, ...]) -> Alignment:
 
 def output_dims(op: xarray.broadcast) -> list[list[str]]:
     """The names of each output's dimensions."""
-    if any(len(set(names)) < len(names) for names in op.dims):
+    if _repeats(op):
         return [list(names) for names in op.dims]
     shared = _shared(op)
     return [[*shared, *(name for name in op.exclude if name in names)] for names in op.dims]
+
+
+def _repeats(op: xarray.broadcast) -> bool:
+    """Whether a name stands twice in an input."""
+    return any(len(set(names)) < len(names) for names in op.dims)
 
 
 def _shared(op: xarray.broadcast) -> list[str]:
@@ -95,6 +100,7 @@ RULES: dict[type[Op], Rule] = {
         reference=("xarray", "2026.9.0"),
         example=(xarray.broadcast(dims=(("x",), ("y",))), ((2,), (3,))),
         raise_=raise_broadcast,
+        weighs_sizes=_repeats,
         output_dims=output_dims,
     ),
 }

@@ -15,7 +15,7 @@ from starlette.routing import Match
 from tensorcast.schema.problems import Problem
 
 from ..settings import Settings
-from . import backprop, broadcast, check, compare, ops, pages, translate
+from . import backprop, batch, broadcast, check, compare, ops, pages, translate
 from .admission import Admission
 from .drain import Drain
 from .envelope import Envelope
@@ -53,7 +53,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     )
     app.state.settings = settings
     app.state.drain = drain
-    for resource in (check, broadcast, backprop, compare, translate, ops, pages):
+    for resource in (check, batch, broadcast, backprop, compare, translate, ops, pages):
         app.include_router(resource.router, tags=["broadcasting"])
     describe(app)
     return app

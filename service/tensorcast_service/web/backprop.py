@@ -40,9 +40,9 @@ async def post_backprop(request: Request) -> Response:
     results = await exchange.run(backprop, plan, gradients, large=gradient_work(gradients) > OFFLOAD_ELEMENTS)
     tensors = [Outgoing(array, array.shape, strided=any(is_replicated(array))) for array in results]
     if exchange.media is Media.JSON:
-        return await answer_json(exchange, "gradients", tensors, exchange.message.json_data == "base64")
+        return await answer_json(exchange, {"gradients": tensors}, exchange.message.json_data == "base64")
     bodies = await exchange.run(lambda: [stored(tensor) for tensor in tensors])
-    return Streamed("gradients", bodies, exchange.media_type)
+    return Streamed({"gradients": bodies}, exchange.media_type)
 
 
 def _gradients(message: BackpropRequest) -> tuple[Plan, list[Array]]:

@@ -36,9 +36,9 @@ async def post_broadcast(request: Request) -> Response:
     message, strided = exchange.message, exchange.message.layout == "strided"
     tensors = await exchange.run(outputs, message, request.app.state.settings.max_output_bytes)
     if exchange.media is Media.JSON:
-        return await answer_json(exchange, "outputs", tensors, message.json_data == "base64")
+        return await answer_json(exchange, {"outputs": tensors}, message.json_data == "base64")
     bodies = await exchange.run(lambda: [stored(tensor) if strided else dense(tensor) for tensor in tensors])
-    return Streamed("outputs", bodies, exchange.media_type)
+    return Streamed({"outputs": bodies}, exchange.media_type)
 
 
 def outputs(message: BroadcastRequest, max_output_bytes: int) -> list[Outgoing]:

@@ -16,6 +16,8 @@ from tensorcast.schema.messages import (
     BroadcastRequest,
     Catalogue,
     CheckAnswer,
+    CheckBatchAnswer,
+    CheckBatchRequest,
     CheckRequest,
     CompareAnswer,
     CompareRequest,
@@ -59,6 +61,22 @@ EXAMPLES: dict[type[BaseModel], dict[str, Any]] = {
                 "axes_mapping": [1],
             },
             "inputs": [[16]],
+        },
+    },
+    CheckBatchRequest: {
+        "rows": {
+            "requests": [
+                {"inputs": [[8, 1, 6, 1], [7, 1, 5]]},
+                {"op": {"name": "torch.expand", "size": [2, -1]}, "inputs": [[3]]},
+            ]
+        },
+        "columns": {
+            "op": "numpy.broadcast_arrays",
+            "inputs": [{"shape": [3, 2], "data": [[3, 1], [5, 4], [2, 2]]}, {"shape": [3, 1], "data": [4, 4, 3]}],
+        },
+        "columns, the target too": {
+            "op": {"name": "mindspore.broadcast_to", "shape": {"shape": [2, 2], "data": [[-1, 4], [2, -1]]}},
+            "inputs": [{"shape": [2, 2], "data": [[3, 1], [5, 4]]}],
         },
     },
     BroadcastRequest: {
@@ -187,8 +205,17 @@ def example_queries() -> dict[str, Any]:
 def describe(app: FastAPI) -> None:
     """Give the application's OpenAPI document the schemas of the wire."""
     generate = app.openapi
-    requests = (CheckRequest, BroadcastRequest, BackpropRequest, CompareRequest, TranslateRequest)
-    replies = (CheckAnswer, BroadcastAnswer, BackpropAnswer, CompareAnswer, TranslateAnswer, Catalogue, OpEntry)
+    requests = (CheckRequest, CheckBatchRequest, BroadcastRequest, BackpropRequest, CompareRequest, TranslateRequest)
+    replies = (
+        CheckAnswer,
+        CheckBatchAnswer,
+        BroadcastAnswer,
+        BackpropAnswer,
+        CompareAnswer,
+        TranslateAnswer,
+        Catalogue,
+        OpEntry,
+    )
     modes: list[Any] = [(model, "validation") for model in (*requests, *replies, ProblemDetails)]
 
     def openapi() -> dict[str, Any]:

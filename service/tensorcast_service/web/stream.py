@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from operator import mul
@@ -85,14 +85,24 @@ def stored(tensor: Outgoing) -> Body:
     return Body(sum(map(len, parts)), parts)
 
 
-class Streamed(Response):
-    """The answer {field: [tensor, ...]} in MessagePack. Stops when the reader has gone."""
+def _encoded(value: bytes) -> Body:
+    return Body(len(value), [value])
 
-    def __init__(self, field: str, tensors: Sequence[Body], media_type: str) -> None:
+
+class Streamed(Response):
+    """The answer {field: tensor or [tensor, ...], ...} in MessagePack. Stops when the reader has gone."""
+
+    def __init__(self, fields: Mapping[str, Body | Sequence[Body]], media_type: str) -> None:
         packer = msgpack.Packer()
-        head = packer.pack_map_header(1) + packer.pack(field) + packer.pack_array_header(len(tensors))
-        self.parts = joined([head], *(tensor.parts for tensor in tensors))
-        length = len(head) + sum(tensor.length for tensor in tensors)
+        bodies = [_encoded(packer.pack_map_header(len(fields)))]
+        for field, tensors in fields.items():
+            bodies.append(_encoded(packer.pack(field)))
+            if isinstance(tensors, Body):
+                bodies.append(tensors)
+            else:
+                bodies += [_encoded(packer.pack_array_header(len(tensors))), *tensors]
+        self.parts = joined(*(body.parts for body in bodies))
+        length = sum(body.length for body in bodies)
         super().__init__(media_type=media_type, headers={"Vary": "Accept", "Content-Length": str(length)})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -143,22 +153,26 @@ def joined(*sequences: Iterable[bytes | memoryview]) -> Iterator[bytes | memoryv
         yield bytes(gathered)
 
 
-async def answer_json(exchange: Exchange[Any], field: str, tensors: Sequence[Outgoing], as_base64: bool) -> Response:
-    """The answer {field: [tensor, ...]} in JSON."""
+async def answer_json(
+    exchange: Exchange[Any], fields: Mapping[str, Outgoing | Sequence[Outgoing]], as_base64: bool
+) -> Response:
+    """The answer {field: tensor or [tensor, ...], ...} in JSON."""
+    tensors = [tensor for given in fields.values() for tensor in ([given] if isinstance(given, Outgoing) else given)]
     arrays = [compact(tensor.array)[0] if tensor.strided else tensor.array for tensor in tensors]
     # The lists that hold no element count too: (2^40, 0) nests a trillion of them.
     nested = sum(sum(accumulate(tensor.shape[:-1], mul)) for tensor in tensors if not (tensor.strided or as_base64))
     elements = sum(array.size for array in arrays) + nested
     judge_json(elements, sum(array.nbytes for array in arrays))
 
+    def listed(tensor: Outgoing) -> dict[str, Any]:
+        whole = tensor.array if tensor.strided else np.ascontiguousarray(tensor.array).reshape(tensor.shape)
+        return tensor_to_json(whole, tensor.strided, as_base64)
+
     def build() -> Response:
-        wholes = [
-            tensor.array if tensor.strided else np.ascontiguousarray(tensor.array).reshape(tensor.shape)
-            for tensor in tensors
-        ]
-        listed = [
-            tensor_to_json(whole, tensor.strided, as_base64) for whole, tensor in zip(wholes, tensors, strict=True)
-        ]
-        return encoded({field: listed}, Media.JSON.value)
+        answer = {
+            field: listed(given) if isinstance(given, Outgoing) else [listed(tensor) for tensor in given]
+            for field, given in fields.items()
+        }
+        return encoded(answer, Media.JSON.value)
 
     return await exchange.run(build, large=elements > OFFLOAD_ELEMENTS)
