@@ -7,10 +7,11 @@ of columns, which stand in a shape where an integer would. A rule compares sizes
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import accumulate
+from typing import NamedTuple
 
 from tensorcast.schema.shapes import brief, format_shape
 
@@ -46,8 +47,7 @@ class Relation(Enum):
     FROM_ONE = "an axis that is named must have size 1, and then gets the size given"
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(NamedTuple):
     """One size on an output axis: axis `axis` of input `input`, or of the target where `input` is None."""
 
     input: int | None
@@ -55,16 +55,14 @@ class Term:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class Axis:
+class Axis(NamedTuple):
     """One output axis: the sizes that meet there. Under INTO and FROM_ONE the last term is the target's."""
 
     relation: Relation
     terms: tuple[Term, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
+class Output(NamedTuple):
     """One output: the input that it reads, where each input axis lands, and which of the
     alignment's axes make up its shape."""
 
@@ -124,20 +122,16 @@ def meet(alignment: Alignment, number: int, axis: Axis) -> int:
     match axis.relation:
         case Relation.INTO:
             clash = [term for term in terms[:-1] if term.size not in (1, size)]
-            clash = [*clash[:1], terms[-1]] if clash else []
         case Relation.FROM_ONE:
             clash = [term for term in terms[:-1] if term.size != 1]
-            clash = [*clash[:1], terms[-1]] if clash else []
         case Relation.EQUAL:
-            clash = list(_first_of_each_size(terms))
-            clash = clash if len(clash) > 1 else []
+            clash = [term for term in terms if term.size != size]
         case Relation.MUTUAL:
             stretching = [term for term in terms if term.size != 1]
-            clash = list(_first_of_each_size(stretching))
-            size = clash[0].size if clash else 1
-            clash = clash if len(clash) > 1 else []
+            size = stretching[0].size if stretching else 1
+            clash = [term for term in stretching if term.size != size]
     if clash:
-        raise mismatch(alignment, number, axis.relation, clash)
+        raise mismatch(alignment, number, axis.relation, _to_blame(axis))
     return size
 
 
@@ -149,17 +143,23 @@ def is_known(*sizes: int) -> bool:
 def known_axes(alignment: Alignment) -> Alignment:
     """The same, with nothing on the axes where a symbol meets: what can be settled at once."""
     axes = (
-        axis if is_known(*(term.size for term in axis.terms)) else replace(axis, terms=()) for axis in alignment.axes
+        axis if is_known(*(term.size for term in axis.terms)) else Axis(axis.relation, ()) for axis in alignment.axes
     )
     return replace(alignment, axes=tuple(axes))
 
 
-def _first_of_each_size(terms: Sequence[Term]) -> Iterator[Term]:
-    seen: set[int] = set()
-    for term in terms:
-        if term.size not in seen:
-            seen.add(term.size)
-            yield term
+def _to_blame(axis: Axis) -> list[Term]:
+    """Of terms that do not agree the first and the target's; where all are equals, the first of each size."""
+    *others, last = axis.terms
+    if axis.relation is Relation.INTO:
+        return [next(term for term in others if term.size not in (1, last.size)), last]
+    if axis.relation is Relation.FROM_ONE:
+        return [next(term for term in others if term.size != 1), last]
+    first: dict[int, Term] = {}
+    for term in axis.terms:
+        if axis.relation is Relation.EQUAL or term.size != 1:
+            first.setdefault(term.size, term)
+    return list(first.values())
 
 
 def mismatch(

@@ -160,6 +160,10 @@ def _output(placement: Placement | SymbolicPlacement, itemsize: int | None, shap
     return output
 
 
+def _stretches(placement: Placement | SymbolicPlacement) -> bool:
+    return any(placement.output_shape[axis] != 1 for axis in placement.broadcast_axes)
+
+
 def _product(shape: Sequence[int | str]) -> int | None:
     """Virtual elements; None where the sizes leave it open."""
     known = [size for size in shape if isinstance(size, int)]
@@ -169,11 +173,7 @@ def _product(shape: Sequence[int | str]) -> int | None:
 def _warnings(op: Op, shapes: tuple[Shape, ...], outcome: Plan | SymbolicPlan | Conflict) -> list[Warned]:
     warnings = []
     if not isinstance(outcome, Conflict) and len(outcome.outputs) > 1 and RULES[type(op)].output_dims is None:
-        stretching = [
-            placement
-            for placement in outcome.outputs
-            if any(placement.output_shape[axis] != 1 for axis in placement.broadcast_axes)
-        ]
+        stretching = [placement for placement in outcome.outputs if _stretches(placement)]
         if len(stretching) > 1:
             one, other = stretching[:2]
             warnings.append(

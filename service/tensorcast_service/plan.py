@@ -43,16 +43,19 @@ class Placement:
 
     def __post_init__(self) -> None:
         sizes, rank = self.output_shape, len(self.output_shape)
-        if any(type(size) is not int or size < 0 for size in (*self.input_shape, *sizes)):
-            raise LawBroken("P1", self)
+        for size in (*self.input_shape, *sizes):  # loops, since every check passes here
+            if type(size) is not int or size < 0:
+                raise LawBroken("P1", self)
         if len(self.output_axes) != len(self.input_shape):
             raise LawBroken("P2", self)
-        if any(type(axis) is not int or not 0 <= axis < rank for axis in self.output_axes):
-            raise LawBroken("P3", self)
+        for axis in self.output_axes:
+            if type(axis) is not int or not 0 <= axis < rank:
+                raise LawBroken("P3", self)
         if len(set(self.output_axes)) != len(self.output_axes):
             raise LawBroken("P4", self)
-        if any(size not in (1, sizes[axis]) for size, axis in zip(self.input_shape, self.output_axes, strict=True)):
-            raise LawBroken("P5", self)
+        for size, axis in zip(self.input_shape, self.output_axes, strict=True):
+            if size != 1 and size != sizes[axis]:
+                raise LawBroken("P5", self)
 
     @property
     def new_axes(self) -> tuple[int, ...]:
@@ -63,12 +66,10 @@ class Placement:
     def broadcast_axes(self) -> tuple[int, ...]:
         """The output axes along which the input is replicated, ascending: those that it lacks (at any
         size), and those that it fills from size 1 to another size."""
-        filled = {
-            axis
-            for axis, size in zip(self.output_axes, self.input_shape, strict=True)
-            if size == self.output_shape[axis]
-        }
-        return tuple(axis for axis in range(len(self.output_shape)) if axis not in filled)
+        replicated = [True] * len(self.output_shape)
+        for axis, size in zip(self.output_axes, self.input_shape, strict=True):
+            replicated[axis] = size != self.output_shape[axis]
+        return tuple([axis for axis, again in enumerate(replicated) if again])
 
     @property
     def shape(self) -> Shape:

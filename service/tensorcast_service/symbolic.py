@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from math import prod
 from typing import Any
@@ -386,7 +386,7 @@ def _meet_integers(alignment: Alignment, number: int, axis: Axis) -> None:
     """Raises Incompatible, as it is raised where all sizes are known, for the integers of an axis."""
     known = tuple(term for term in axis.terms if is_known(term.size))
     if known and (axis.relation in (Relation.EQUAL, Relation.MUTUAL) or known[-1] is axis.terms[-1]):
-        meet(alignment, number, replace(axis, terms=known))
+        meet(alignment, number, Axis(axis.relation, known))
 
 
 def _because(sizes: _Sizes, variables: _Variables, clash: Iterable[Size]) -> str:
