@@ -7,6 +7,7 @@ import pytest
 from tensorcast.schema.messages import CheckAnswer, CheckRequest
 from tensorcast.schema.ops import OPS, Op, mindspore, ngraph, numpy, openvino, poputil
 from tensorcast.schema.problems import Problem
+from tensorcast.schema.validation import validated
 from tensorcast_service.check import as_text, check
 from tensorcast_service.ops import RULES
 
@@ -195,3 +196,21 @@ def test_every_op_has_a_rule_and_an_example_that_fits() -> None:
         op, shapes = rule.example
         assert ask(op, *shapes).compatible
         assert rule.link.startswith("https://")
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ({"op": {"name": "openvino.Broadcast-3", "mode": "pdpd", "target_shape": [3]}, "inputs": [[3]]},
+         "pdpd is one of openvino.Broadcast-1's"),
+        ({"op": {"name": "torch.expand", "shape": [3]}, "inputs": [[3]]},
+         'op/size: is missing: write for instance "size": [3, -1]; op/shape: is no field here'),
+        ({"inputs": [[-1], [-2], [-3]], "a": 1, "b": 2, "c": 3}, "(1 more fault in this request)"),
+        ({"inputs": [[3]], "dtype": "double"}, "did you mean float64?"),
+        ({"inputs": [[3]], "dtype": "FLOAT32"}, "did you mean float32"),
+    ],
+)  # fmt: skip
+def test_faults_are_said_together_and_what_was_meant(question: dict[str, object], said: str) -> None:
+    with pytest.raises(Problem) as caught:
+        check(validated(CheckRequest, question))
+    assert said in caught.value.detail

@@ -55,7 +55,7 @@ MISTAKES = [
     (["check", "3", "--op", "ngraph.broadcast"], "did you mean ngraph.Broadcast?"),
     (["check", "3", "--op", "ngraph.Broadcast", "--shape", "2,3"], "op/broadcast_axes: is missing"),
     (["check", "3", "--op", "ngraph.Broadcast", "--shape", "2,3", "--axis", "0"], "it has shape, broadcast_axes"),
-    (["check", "3", "--dtype", "floaty"], "there is no such dtype; write one as float32"),
+    (["check", "3", "--dtype", "floaty"], "there is no such dtype: did you mean float64"),
     (["check", "3", "--url", "http://127.0.0.1:1"], "is the service up at this address?"),
     ([*TRANSLATE, "torch.expnd"], "there is no op 'torch.expnd': did you mean torch.expand"),
     (["ops", "nothing"], "there is no op nothing"),

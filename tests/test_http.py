@@ -158,7 +158,7 @@ BAD_QUERIES = [
         "invalid-request",
         'op/broadcast_axes: is missing: write for instance "b',
     ),
-    ("input=3&dtype=floaty", "invalid-request", "dtype: there is no such dtype; write one as float32"),
+    ("input=3&dtype=floaty", "invalid-request", "dtype: there is no such dtype: did you mean float64"),
     ("input=3&dtype=int8&dtype=int8", "invalid-request", "dtype is given twice"),
     ("input=3&explain=maybe", "invalid-request", "explain: must be true or false"),
     ("input=-3", "invalid-request", "inputs/0/0: must not be negative: a size is 0 or more"),

@@ -341,7 +341,7 @@ INVALID = {
     "base64 of other characters": ({"dtype": "int8", "shape": [3], "base64": "A*AA"}, "base64 does not have"),
     "base64 with a line end": ({"dtype": "int8", "shape": [3], "base64": "AAAA\n"}, "base64 does not have"),
     "base64 beyond ASCII": ({"dtype": "int8", "shape": [3], "base64": "AAAé"}, "base64 does not have"),
-    "base64 cut short": ({"dtype": "int8", "shape": [3], "base64": "AAA"}, "padding that base64 does not have"),
+    "base64 cut short": ({"dtype": "int8", "shape": [3], "base64": "AAA"}, "fill up a multiple of 4 with ="),
     "null data": ({"dtype": "int8", "shape": [1], "data": None}, "no list, not a list of 1"),
     "a map as data": ({"dtype": "int8", "shape": [], "data": {}}, "element 0 of data is not an integer"),
     "ragged list": (listed("int8", [1, 2], [3], shape=[2, 2]), "(2, 2)", "on axis 1", "a list of 1, not a list of 2"),

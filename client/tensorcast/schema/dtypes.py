@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any
 
@@ -42,6 +43,7 @@ ML_NAMES = [
     "int4",
     "uint4",
 ]
+_NAMES = [*NUMPY_NAMES, *ML_NAMES]
 _LARGEST_BYTE = {"bool": 1, "int2": 3, "uint2": 3, "int4": 15, "uint4": 15, "float4_e2m1fn": 15} | {
     "float6_e2m3fn": 63,
     "float6_e3m2fn": 63,
@@ -78,7 +80,14 @@ def dtype_named(name: str) -> np.dtype[Any]:
             return np.dtype(name).newbyteorder("<")
         except (TypeError, ValueError, OverflowError):
             pass
-    raise UnknownDtype(f"there is no such dtype; write one as {EXAMPLES}")
+    raise UnknownDtype(f"there is no such dtype{_meant(name)}; write one as {EXAMPLES}")
+
+
+def _meant(name: str) -> str:
+    """The name on the wire of what NumPy calls so, or those that are close to it."""
+    known = np.sctypeDict.get(name)
+    close = [np.dtype(known).name] if known is not None else get_close_matches(name[:40].lower(), _NAMES, n=3)
+    return f": did you mean {' or '.join(close)}?" if close and close[0] in _NAMES else ""
 
 
 def name_of(dtype: np.dtype[Any]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import math
+import re
 import struct
 from collections.abc import Iterator, Sequence
 from itertools import chain
@@ -22,6 +23,7 @@ from .shapes import MAX_SIZE, Integer, Shape, as_list, format_shape
 Array = np.ndarray[Any, np.dtype[Any]]
 Strides = tuple[int, ...]
 
+_BASE64 = re.compile("[A-Za-z0-9+/]*={0,2}")
 BIN_BYTES = 2**30
 """A MessagePack bin cannot hold 4 GiB; a larger tensor is a list of bins of this size or a little less."""
 
@@ -84,6 +86,9 @@ class Tensor(BaseModel):
             try:
                 return base64.b64decode(self.base64, validate=True)
             except (binascii.Error, ValueError):
+                if _BASE64.fullmatch(self.base64):
+                    short = f"base64 has {len(self.base64)} characters: fill up a multiple of 4 with ="
+                    raise InvalidData(short) from None
                 raise InvalidData("base64 holds characters or padding that base64 does not have") from None
         if isinstance(self.data, bytes):
             return self.data

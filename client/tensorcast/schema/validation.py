@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from difflib import get_close_matches
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from .ops import OPS
 from .problems import Problem
@@ -25,24 +26,34 @@ def validated(model: type[M], value: Any) -> M:
 
 
 def problem_of(error: ValidationError, model: type[BaseModel]) -> Problem:
-    """The first of a request's faults, where it stands and what would be right."""
-    first, *others = error.errors(include_url=False, include_input=False)
-    field = first.get("ctx", {}).get("field")
-    place = (*_place(first["loc"]), *([field] if field else []))
+    """A request's faults, the first of them with its pointer: where they stand and what would be right."""
+    faults = error.errors(include_url=False)
+    place = _place(faults[0])
     pointer = "".join(f"/{str(step)[:100].replace('~', '~0').replace('/', '~1')}" for step in place)
-    if first["type"] == "union_tag_invalid":
-        return unknown_op(str(first["ctx"]["tag"]), pointer)
-    said = _say(first["type"], first.get("ctx", {}), first["msg"], _model_at(model, first["loc"]), place)
-    more = f" ({len(others)} more fault{'s' if len(others) > 1 else ''} in this request)" if others else ""
-    where = "/".join(map(str, place)) or "the body"
-    return Problem("invalid-request", f"{where[:200]}: {said}{more}", pointer=pointer)
+    if faults[0]["type"] == "union_tag_invalid":
+        return unknown_op(str(faults[0]["ctx"]["tag"]), pointer)
+    said = dict.fromkeys(_said(fault, model) for fault in faults[:_SAID])
+    more = len(faults) - _SAID
+    rest = f" ({more} more fault{'s' if more > 1 else ''} in this request)" if more > 0 else ""
+    return Problem("invalid-request", "; ".join(said) + rest, pointer=pointer)
 
 
-def _place(location: Sequence[int | str]) -> tuple[int | str, ...]:
+_SAID = 3
+"""Faults of one request that are said."""
+
+
+def _said(fault: ErrorDetails, model: type[BaseModel]) -> str:
+    """One fault, in words."""
+    place = _place(fault)
+    said = _say(fault, _model_at(model, fault["loc"]), place)
+    return f"{('/'.join(map(str, place)) or 'the body')[:200]}: {said}"
+
+
+def _place(fault: ErrorDetails) -> tuple[int | str, ...]:
     """Where a fault stands in the request: without the op's name, by which pydantic tells the union's members."""
-    return tuple(
-        step for number, step in enumerate(location) if not (number == 1 and location[0] == "op" and step in OPS)
-    )
+    location, field = fault["loc"], fault.get("ctx", {}).get("field")
+    steps = [step for number, step in enumerate(location) if not (number == 1 and location[0] == "op" and step in OPS)]
+    return (*steps, *([field] if field else []))
 
 
 def unknown_op(name: str, pointer: str) -> Problem:
@@ -67,20 +78,12 @@ _SAYINGS = {
     "bool_type": "must be true or false",
     "greater_than_equal": "must not be negative: a size is 0 or more",
     "less_than_equal": "must be at most 2^63-1",
-    "too_long": "must be a pair [start, stop]",
-    "too_short": "must be a pair [start, stop]",
-    "tuple_type": "must be a pair [start, stop]",
 }
 
 
-def _say(
-    kind: str,
-    context: dict[str, Any],
-    message: str,
-    model: type[BaseModel] | None,
-    place: Sequence[int | str],
-) -> str:
+def _say(fault: ErrorDetails, model: type[BaseModel] | None, place: Sequence[int | str]) -> str:
     """What is wrong, and what would be right. `model` is the one that has the field, where that is known."""
+    kind = fault["type"]
     if kind == "missing":
         examples = model.model_fields[str(place[-1])].examples if model else None
         return f'is missing: write for instance "{place[-1]}": {json.dumps(examples[0])}' if examples else "is missing"
@@ -96,8 +99,20 @@ def _say(
     if kind in ("model_type", "model_attributes_type") and len(place) == 2 and place[0] in ("inputs", "gradients"):
         return 'must be a tensor such as {"dtype": "float32", "shape": [3], "data": [1, 2, 3]}'
     if kind == "literal_error":
-        return f"must be {context.get('expected', 'another value')}"
-    return _SAYINGS.get(kind, message)
+        return f"must be {fault.get('ctx', {}).get('expected', 'another value')}{_elsewhere(fault['input'], place)}"
+    if place[:1] == ("window",) and kind in ("too_long", "too_short", "tuple_type", "list_type"):
+        return "must be a pair [start, stop] for each output axis, such as [[0, 2], [0, 3]]"
+    return _SAYINGS.get(kind, fault["msg"])
+
+
+def _elsewhere(value: Any, place: Sequence[int | str]) -> str:
+    """The op that takes this value of an attribute, where another does."""
+    if len(place) == 2 and place[0] == "op" and isinstance(value, str):
+        for name, op in OPS.items():
+            field = op.model_fields.get(str(place[1]))
+            if field is not None and value in get_args(field.annotation):
+                return f": {value} is one of {name}'s"
+    return ""
 
 
 def _model_at(model: type[BaseModel], location: Sequence[int | str]) -> type[BaseModel] | None:
