@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from importlib.resources import files
-from pathlib import PurePath
 
 from fastapi import APIRouter, Request, Response
 from fastapi.openapi.docs import get_swagger_ui_html
@@ -19,8 +18,13 @@ _POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src data:; connect-src 'self'; "
     "base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
 )
-_FILES = {file.name: file for file in (files(__package__) / "static").iterdir()}
-_MEDIA_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
+_STATIC = files(__package__) / "static"
+_PARTS = {
+    "page.css": "text/css",
+    **dict.fromkeys(["page.js", "question.js", "answer.js", "elements.js"], "text/javascript"),
+}
+_NO_CACHE = {"Cache-Control": "no-cache"}
+"""Callers ask each time whether a part is still the same: the parts must go together."""
 _METHODS = ["GET", "HEAD"]
 _ASSETS = {"swagger-ui-bundle.js": "text/javascript", "swagger-ui.css": "text/css"}
 
@@ -28,15 +32,16 @@ _ASSETS = {"swagger-ui-bundle.js": "text/javascript", "swagger-ui.css": "text/cs
 @router.api_route("/", methods=_METHODS)
 async def get_page(request: Request) -> Response:
     """The page: type shapes, see the drawing; its link holds the question."""
-    return _file(request, "index.html", {"Content-Security-Policy": _POLICY})
+    page = (_STATIC / "index.html").read_bytes()
+    return tagged(request, page, "text/html", _NO_CACHE | {"Content-Security-Policy": _POLICY})
 
 
 @router.api_route("/static/{name}", methods=_METHODS)
 async def get_part_of_page(request: Request, name: str) -> Response:
     """What the page loads."""
-    if name not in _FILES:
+    if name not in _PARTS:
         raise Problem("not-found", "there is no such file here: see /")
-    return _file(request, name)
+    return tagged(request, (_STATIC / name).read_bytes(), _PARTS[name], _NO_CACHE)
 
 
 @router.api_route("/docs", methods=_METHODS)
@@ -72,9 +77,3 @@ async def get_readyz(request: Request) -> Response:
     if request.app.state.drain.begun:
         raise Problem("shutting-down", "this process is shutting down: ask another one")
     return JSONResponse({"status": "ready"}, headers={"Cache-Control": "no-store"})
-
-
-def _file(request: Request, name: str, headers: dict[str, str] | None = None) -> Response:
-    """One file of the page. Callers ask each time whether it is still the same: its parts must go together."""
-    media_type = _MEDIA_TYPES[PurePath(name).suffix]
-    return tagged(request, _FILES[name].read_bytes(), media_type, {"Cache-Control": "no-cache", **(headers or {})})

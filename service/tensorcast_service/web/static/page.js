@@ -94,26 +94,26 @@ class Problem extends Error {
 }
 
 function askSoon(wait = 200) {
+  request.abort(); // what it would show is about another question by now
+  $("answer").setAttribute("aria-busy", "true");
   clearTimeout(timer);
   timer = setTimeout(ask, wait);
 }
 
 async function ask() {
   const query = queryOf(question);
-  request.abort();
-  request = new AbortController();
+  const {signal} = request = new AbortController();
   history.replaceState(null, "", `?${query}`);
   const missing = fieldsOf(question).filter((field) => field.required && !valueIn(question, field));
-  if (missing.length) {
-    const empty = missing.some(({schema}) => schema.type === "array") ? "An empty list is written ()." : "";
-    return showVerdict("", `Fill in ${missing.map(({name}) => name).join(" and ")}`, empty);
-  }
   try {
-    if (question.op === COMPARE.name) await showComparison(await post("v1/compare", comparisonBodyOf(question)));
+    if (missing.length) showMissing(missing);
+    else if (question.op === COMPARE.name) await showComparison(await post("v1/compare", comparisonBodyOf(question)));
     else await showAnswer(await send(`v1/check?${query}&explain=true`));
   } catch (error) {
     if (error instanceof Problem) showProblem(error.details);
-    else if (error.name !== "AbortError") throw error;
+    else if (!signal.aborted) throw error;
+  } finally {
+    if (!signal.aborted) $("answer").setAttribute("aria-busy", "false");
   }
 }
 
@@ -149,6 +149,11 @@ function showVerdict(kind, verdict, ...message) {
   $("verdict").textContent = verdict;
   $("message").replaceChildren(...message);
   $("result").inert = !kind; // the last answer stays, faded, until the next one
+}
+
+function showMissing(fields) {
+  const empty = fields.some(({schema}) => schema.type === "array") ? "An empty list is written ()." : "";
+  showVerdict("", `Fill in ${fields.map(({name}) => name).join(" and ")}`, empty);
 }
 
 /** A problem, in words: in place of the answer, and at the field that its pointer names. */
@@ -227,7 +232,7 @@ $("op").onchange = ({target: {value: op}}) => { // an example gives way to the n
   const untouched = queryOf(question) === queryOf(exampleOf(question.op));
   start(untouched ? exampleOf(op) : askedOf(op, question));
 };
-$("as").onchange = ask;
+$("as").onchange = () => askSoon(0);
 $("copy").onclick = copy;
 $("values").onpointerover = ({target}) => light($("values"), target.dataset.source);
 $("values").onpointerleave = () => light($("values"));

@@ -178,16 +178,17 @@ export function python(asked) {
   if (asked.op === COMPARE.name) {
     return `from tensorcast import Client
 
-client = Client(${url})
-for result in client.compare(${[...shapes, ...attributes].join(", ")}):
+with Client(${url}) as client:
+    results = client.compare(${[...shapes, ...attributes].join(", ")})
+for result in results:
     print(result.op, result.conflict.message if result.conflict else [output.shape for output in result.outputs])`;
   }
   const [framework] = asked.op.split("."), kind = asked.op.split(".").at(-1).replace(/\W/g, "");
   const op = `${framework}.${kind}(${attributes.join(", ")})`;
   return `from tensorcast import Client, ${framework}
 
-client = Client(${url})
-answer = client.check(${[op, ...shapes, ...named(literals(asked, false))].join(", ")}, explain=True)
+with Client(${url}) as client:
+    answer = client.check(${[op, ...shapes, ...named(literals(asked, false))].join(", ")}, explain=True)
 print(answer.diagram)
 print(answer.conflict or answer.outputs)`;
 }
