@@ -127,6 +127,7 @@ def test_each_form_of_hint_leads_to_a_question_that_broadcasts(page: Page) -> No
             page.tab.get_by_role("link", name=hint, exact=True).click()
             page.settle()
             assert page.text("#verdict").startswith("✓"), (query, hint)
+            assert ("assume=" in page.query()) == ("assume=" in query)  # what is known of a name stays known
             reached = re.search(r"the output is (\(.*\))$", hint)
             if reached:
                 assert page.text("#verdict") == f"✓ Broadcasts to {reached[1]}"
@@ -210,6 +211,26 @@ def test_only_the_attributes_of_the_chosen_mode_are_asked_for(page: Page) -> Non
         page.settle()
         assert page.texts("#fields label") == ["mode", "target_shape", *own, "dtype"]
         assert ("axes_mapping" in page.query()) == (mode == "explicit")
+
+
+def test_what_was_typed_goes_with_the_reader_to_another_op(page: Page) -> None:
+    page.ask("op=openvino.Broadcast-1&mode=pdpd&input=3,1&target_shape=3,4")
+    page.tab.select_option("#op", "openvino.Broadcast-3")
+    page.settle()
+    assert page.query() == "op=openvino.Broadcast-3&input=3,1&target_shape=3,4"  # which has no mode pdpd
+    page.tab.select_option("#op", "torch.expand")
+    page.settle()
+    assert page.query() == "op=torch.expand&input=3,1&size=3,4"
+    page.tab.select_option("#op", "compare")
+    page.settle()
+    assert page.query() == "op=compare&input=3,1&shape=3,4"
+
+
+def test_sizes_that_are_not_known_have_no_values_and_no_comparison(page: Page) -> None:
+    page.ask("input=N,3&input=N,4")
+    assert page.text("#verdict") == "✗ Does not broadcast"
+    assert page.text("#values") == ""
+    assert page.tab.get_by_role("link", name="What the other frameworks answer").count() == 0
 
 
 def test_code_is_copied_and_selected_where_there_is_no_clipboard(page: Page) -> None:

@@ -1,11 +1,10 @@
 /* Answers, as elements: verdict, drawing, lists, tables, and the values that went in and came out. */
 
 import {el, tuple, words} from "./elements.js";
-import {askedOf, comparisonOf, hinted, queryOf, questionOf, volume} from "./question.js";
+import {askedOf, comparisonOf, hasSymbols, hinted, queryOf, questionOf, volume} from "./question.js";
 
 const help = (tag, ...content) => el(tag, {className: "help"}, ...content);
 const linkTo = (asked, ...content) => el("a", {href: `?${queryOf(asked)}`}, ...content);
-export const areKnown = (outputs) => outputs.every(({shape}) => shape.every((size) => typeof size === "number"));
 const reachedBy = (outputs) => [...new Set(outputs.map(({shape}) => tuple(shape)))].join(" and ");
 
 /** [kind, headline, ...message] of an answer of check. */
@@ -26,7 +25,7 @@ export function detailsOf({outputs = [], conflict, conditions = [], warnings = [
   return [
     ...list("hint", "What would fit", hints), ...list("condition", "It fits where", conditions.map(({text}) => [text])),
     ...list("warning", "Worth knowing", warnings.map(({message}) => words(message))), ...tableOf(outputs),
-    ...(areKnown(outputs) ? [el("p", {className: "others"}, others)] : []), // a comparison takes no symbols
+    ...(hasSymbols(asked) ? [] : [el("p", {className: "others"}, others)]), // a comparison takes none
   ];
 }
 
@@ -103,7 +102,7 @@ const MOST = {outputs: 8, axes: 6, elements: 12, outputElements: 64}; // what an
 
 /** Why there are no values to be seen, in words where that is worth saying; null where there are some. */
 export function whyNoValues(shapes, {compatible, outputs = []}) {
-  if (!compatible || !areKnown(outputs) || !outputs.some(({shape}) => volume(shape))) return "";
+  if (!compatible || !outputs.some(({shape}) => volume(shape))) return "";
   const few = (shape, most) => shape.length <= MOST.axes && volume(shape) <= most;
   const fits = outputs.length <= MOST.outputs && outputs.every(({shape, factors = shape, input}) =>
     few(shapes[input], MOST.elements) && few(shape, MOST.outputElements) && factors.length <= MOST.axes);

@@ -1,12 +1,10 @@
 /* The page: the form, asking, and showing what is answered. */
 
-import {
-  areKnown, comparedOf, comparisonTable, detailsOf, draw, light, valuesOf, verdictOf, whyNoValues,
-} from "./answer.js";
+import {comparedOf, comparisonTable, detailsOf, draw, light, valuesOf, verdictOf, whyNoValues} from "./answer.js";
 import {el, words} from "./elements.js";
 import {
-  COMPARE, askedOf, bodyOf, comparisonBodyOf, countingTensors, curl, exampleOf, fieldsOf, fromLink, ops, python,
-  queryOf, sizesOf, typed, valueIn,
+  COMPARE, askedOf, bodyOf, comparisonBodyOf, countingTensors, curl, exampleOf, fieldsOf, fromLink, hasSymbols, ops,
+  python, queryOf, sizesOf, typed, valueIn,
 } from "./question.js";
 
 let question; // all as text, the way it is typed
@@ -170,7 +168,7 @@ function showProblem({title, detail = title ?? "", pointer}) {
 async function showAnswer(answer) {
   showVerdict(...verdictOf(answer));
   showResult(answer.diagram ?? "", ...detailsOf(answer, question));
-  await Promise.all([showValues(answer), showCode(answer.compatible && areKnown(answer.outputs))]);
+  await Promise.all([showValues(answer), showCode(answer.compatible && !hasSymbols(question))]);
 }
 
 async function showComparison(answer) {
@@ -181,7 +179,8 @@ async function showComparison(answer) {
 }
 
 async function showValues(answer) {
-  const shapes = question.inputs.map((text) => sizesOf(text).map(Number)), missing = whyNoValues(shapes, answer);
+  const shapes = question.inputs.map((text) => sizesOf(text).map(Number));
+  const missing = hasSymbols(question) ? "" : whyNoValues(shapes, answer);
   if (missing !== null) return $("values").replaceChildren(el("p", {className: "help"}, missing));
   const {outputs} = await post("v1/broadcast", bodyOf(question, {inputs: countingTensors(shapes)}));
   $("values").replaceChildren(...valuesOf(shapes, answer.outputs, outputs));

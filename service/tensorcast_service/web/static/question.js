@@ -5,7 +5,8 @@ const FIRST = "numpy.broadcast_arrays";
 const DTYPE = {
   name: "dtype", schema: {type: "string", description: "Adds the bytes of each output.", examples: ["float32"]},
 };
-const TARGETS = ["shape", "target_shape", "size"]; // what ops call the shape to reach
+const TARGETS = ["shape", "target_shape", "size"]; // what ops call the shape to reach ...
+const OTHER_SIZES = ["mxnet.broadcast_axis"]; // ... but here sizes belong to the axes that are named
 
 const SHAPE = {type: "array", items: {type: "integer"}};
 const schemaOf = (property) => ({...property, ...property.anyOf?.find(({type}) => type !== "null")});
@@ -23,6 +24,7 @@ export const COMPARE = {
   example: {op: {name: "compare", shape: [2, -1]}, inputs: [[1, 3]]},
 };
 export const ops = new Map([[COMPARE.name, COMPARE]]); // the catalogue, by name
+const attributesOf = (op) => ops.get(op)?.attributes.properties ?? {}; // their schemas
 
 /** A value as one types it: a shape as 2,3, the empty one as (), other lists and maps as JSON; nothing for null. */
 export function typed(value, schema = SHAPE) {
@@ -36,8 +38,7 @@ export function typed(value, schema = SHAPE) {
 /** From a request as the server has it. */
 export function questionOf({op, inputs}) {
   const {name, ...attributes} = typeof op === "string" ? {name: op} : op;
-  const {properties = {}} = ops.get(name)?.attributes ?? {};
-  const text = (key, value) => typed(value, schemaOf(properties[key] ?? {}));
+  const text = (key, value) => typed(value, schemaOf(attributesOf(name)[key] ?? {}));
   const values = Object.fromEntries(Object.entries(attributes).map(([key, value]) => [key, text(key, value)]));
   return {op: name, inputs: inputs.map((shape) => typed(shape)), values, extras: []};
 }
@@ -52,17 +53,17 @@ export function fromLink(search) {
   return {op, inputs: link.getAll("input").map((text) => text || "()"), values, extras: names};
 }
 
-/** The same of another op: what was typed stays, and the target goes to where that op has its own. */
+/** The same of another op: what was typed stays where it can, and the target goes to where that op has its own. */
 export function askedOf(op, asked, target = asked.values[targetOf(asked.op)]) {
-  const values = {...asked.values};
+  const values = {...asked.values}, mode = attributesOf(op).mode;
+  if (mode && !mode.enum.includes(values.mode)) delete values.mode;
   if (target && targetOf(op)) values[targetOf(op)] = target;
   const extras = asked.extras.filter((name) => name === "assume" && op !== COMPARE.name);
   return {...asked, op, values, extras};
 }
 
 function targetOf(op) {
-  const {properties = {}} = ops.get(op)?.attributes ?? {};
-  return TARGETS.find((name) => name in properties && listsIntegers(schemaOf(properties[name])));
+  return OTHER_SIZES.includes(op) ? undefined : TARGETS.find((name) => name in attributesOf(op));
 }
 
 /** The comparison for a question and its answer; the target is what an op without one has reached. */
@@ -76,8 +77,7 @@ export function hinted(hint, asked) {
   const found = (pattern) => pattern.exec(hint) ?? [];
   const [op = asked.op] = found(/^[a-z]+\.[\w.-]+(?= )/), [, mode] = found(/\bin mode (\w+)/);
   const [, name, value] = found(/(\w+)=([([].*?[)\]])/), [, number, shape] = found(/\binput (\d+)(?: to|:) (\(.*?\))/);
-  const {properties = {}} = ops.get(op)?.attributes ?? {};
-  const unknown = !ops.has(op) || (name && !(name in properties)) || (number && !(number in asked.inputs));
+  const unknown = !ops.has(op) || (name && !(name in attributesOf(op))) || (number && !(number in asked.inputs));
   if (unknown || !(op !== asked.op || mode || name || number)) return null;
   const bare = (text) => text.slice(1, -1).replace(/,\s*/g, ",").replace(/,$/, "") || "()";
   const next = askedOf(op, asked);
@@ -91,7 +91,7 @@ export function hinted(hint, asked) {
 
 /** What can be filled in: the op's attributes that suit its mode, what else the link named, and dtype. */
 export function fieldsOf({op, values, extras}) {
-  const {properties = {}, required = []} = ops.get(op)?.attributes ?? {};
+  const properties = attributesOf(op), {required = []} = ops.get(op)?.attributes ?? {};
   const mode = values.mode || properties.mode?.default;
   const suits = ({schema}) => [undefined, mode].includes(/^(\w+) only:/.exec(schema.description)?.[1]);
   const attributes = Object.keys(properties).filter((name) => name !== "name")
@@ -128,6 +128,12 @@ export function sizesOf(text) {
   return sizes.map((size) => (INTEGER.test(size) ? String(BigInt(size)) : size));
 }
 
+/** Whether a size of a shape, or of an attribute, is not known. */
+export function hasSymbols(asked) {
+  const attributes = given(asked).filter(([{schema}]) => listsIntegers(schema)).map(([, text]) => text);
+  return [...asked.inputs, ...attributes].some((text) => sizesOf(text).some((size) => !INTEGER.test(size)));
+}
+
 /** A shape as JSON, which Python reads too. */
 function listOf(text) {
   return `[${sizesOf(text).map((size) => (INTEGER.test(size) ? size : JSON.stringify(size))).join(", ")}]`;
@@ -135,12 +141,11 @@ function listOf(text) {
 
 /** [name, JSON] of each attribute, or of each field that is none. */
 function literals(asked, ofAttributes) {
-  const {properties} = ops.get(asked.op).attributes;
   const literal = (schema, text) => {
     if (listsIntegers(schema)) return listOf(text);
     return schema.type === "string" ? JSON.stringify(text) : text; // an integer or JSON is what it was
   };
-  return given(asked).filter(([{name}]) => name in properties === ofAttributes)
+  return given(asked).filter(([{name}]) => name in attributesOf(asked.op) === ofAttributes)
     .map(([{name, schema}, text]) => [name, literal(schema, text)]);
 }
 
