@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from hashlib import blake2b
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
@@ -17,6 +16,7 @@ from tensorcast.schema.shapes import parse_shape
 from tensorcast.schema.validation import validated
 
 from ..check import as_text, check
+from .caching import tagged
 from .exchange import receive
 from .negotiation import TEXT, answer_type
 from .openapi import answers, body, example_queries
@@ -60,12 +60,7 @@ async def get_check(request: Request) -> Response:
         content = as_text(answer).encode() + b"\n"
     else:
         content = encode(answer.model_dump(exclude_unset=True), MEDIA_NAMES[media_type])
-    tag = f'"{blake2b(content, digest_size=12).hexdigest()}"'
-    headers = {"Vary": "Accept", "Cache-Control": CACHE, "ETag": tag}
-    known = ",".join(request.headers.getlist("if-none-match"))
-    if tag in known or known.strip() == "*":
-        return Response(status_code=304, headers=headers)
-    return Response(content, media_type=media_type, headers=headers)
+    return tagged(request, content, media_type, {"Vary": "Accept", "Cache-Control": CACHE})
 
 
 def _question(query: list[tuple[str, str]]) -> dict[str, Any]:

@@ -6,25 +6,42 @@ from importlib.resources import files
 
 from fastapi import APIRouter, Request, Response
 from fastapi.openapi.docs import get_swagger_ui_html
-from starlette.responses import HTMLResponse, JSONResponse
+from starlette.responses import JSONResponse
 
 from tensorcast.schema.problems import Problem
 
+from .caching import tagged
+
 router = APIRouter(include_in_schema=False)
 
-_PAGE = files(__package__) / "static" / "index.html"
 _POLICY = (
-    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; connect-src 'self'; "
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src data:; connect-src 'self'; "
     "base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
 )
+_STATIC = files(__package__) / "static"
+_PARTS = {
+    "page.css": "text/css",
+    **dict.fromkeys(["page.js", "question.js", "answer.js", "elements.js"], "text/javascript"),
+}
+_NO_CACHE = {"Cache-Control": "no-cache"}
+"""Callers ask each time whether a part is still the same: the parts must go together."""
 _METHODS = ["GET", "HEAD"]
 _ASSETS = {"swagger-ui-bundle.js": "text/javascript", "swagger-ui.css": "text/css"}
 
 
 @router.api_route("/", methods=_METHODS)
-async def get_page() -> Response:
+async def get_page(request: Request) -> Response:
     """The page: type shapes, see the drawing; its link holds the question."""
-    return HTMLResponse(_PAGE.read_bytes(), headers={"Content-Security-Policy": _POLICY, "Cache-Control": "no-cache"})
+    page = (_STATIC / "index.html").read_bytes()
+    return tagged(request, page, "text/html", _NO_CACHE | {"Content-Security-Policy": _POLICY})
+
+
+@router.api_route("/static/{name}", methods=_METHODS)
+async def get_part_of_page(request: Request, name: str) -> Response:
+    """What the page loads."""
+    if name not in _PARTS:
+        raise Problem("not-found", "there is no such file here: see /")
+    return tagged(request, (_STATIC / name).read_bytes(), _PARTS[name], _NO_CACHE)
 
 
 @router.api_route("/docs", methods=_METHODS)

@@ -1,0 +1,263 @@
+/* The page: the form, asking, and showing what is answered. */
+
+import {comparedOf, comparisonTable, detailsOf, draw, light, valuesOf, verdictOf, whyNoValues} from "./answer.js";
+import {el, words} from "./elements.js";
+import {
+  COMPARE, askedOf, bodyOf, comparisonBodyOf, countingTensors, curl, exampleOf, fieldsOf, fromLink, hasSymbols, ops,
+  python, queryOf, sizesOf, typed, valueIn,
+} from "./question.js";
+
+let question; // all as text, the way it is typed
+let timer;
+let request = new AbortController();
+
+const $ = (id) => document.getElementById(id);
+
+// ---- The form
+
+function showForm() {
+  const op = ops.get(question.op);
+  while (question.inputs.length < (op?.inputs.min ?? 1)) question.inputs.push("");
+  const names = [...new Set([...ops.keys(), question.op])];
+  const said = (name) => (name === COMPARE.name ? "every op, compared" : name);
+  $("op").replaceChildren(...names.map((name) => new Option(said(name), name)));
+  $("op").value = question.op;
+  const source = op?.reference ? `As in ${op.reference.package} ${op.reference.version}.` : "";
+  const linked = /^https?:/.test(op?.link) ? el("a", {href: op.link, rel: "noreferrer"}, source) : source;
+  $("doc").replaceChildren(...words(op?.doc), " ", linked);
+  $("example").hidden = !op;
+  showInputs();
+  showFields();
+}
+
+function showInputs(focused) {
+  const {min = 1, max = null} = ops.get(question.op)?.inputs ?? {};
+  $("add").hidden = max !== null && question.inputs.length >= max;
+  $("rows").replaceChildren(...question.inputs.map((value, number) => {
+    const id = `inputs-${number}`, error = `error-${id}`;
+    const control = textInput({id, value, placeholder: "() scalar", "aria-describedby": error});
+    control.oninput = () => { question.inputs[number] = control.value; askSoon(); };
+    control.onkeydown = ({key, isComposing}) => {
+      if (key === "Enter" && !isComposing && !$("add").hidden) changeInputs(number + 1, 0, "");
+    };
+    control.onpaste = (event) => { // several lines are several inputs
+      const lines = event.clipboardData.getData("text").split("\n").map((line) => line.trim()).filter(Boolean);
+      if (lines.length > 1) { event.preventDefault(); changeInputs(number, 1, ...lines); }
+    };
+    const remove = el("button", {type: "button", "aria-label": `Remove input ${number}`}, "×");
+    remove.hidden = question.inputs.length <= min;
+    remove.onclick = () => changeInputs(number, 1);
+    return el("div", {}, el("div", {className: "row"}, el("label", {htmlFor: id}, `input ${number}`), control, remove),
+              el("p", {className: "error", id: error}));
+  }));
+  if (focused !== undefined) $(`inputs-${Math.min(focused, question.inputs.length - 1)}`).focus();
+}
+
+function changeInputs(place, removed, ...added) {
+  question.inputs.splice(place, removed, ...added);
+  showInputs(place + Math.max(added.length - 1, 0));
+  askSoon();
+}
+
+const textInput = (properties) => el("input", {spellcheck: false, autocapitalize: "off", ...properties});
+
+const showFields = () => $("fields").replaceChildren(...fieldsOf(question).map(fieldRow));
+
+function fieldRow(field) {
+  const {name, schema, required} = field, id = `field-${name}`, error = `error-${id}`, help = `help-${id}`;
+  const choices = schema.enum ?? (schema.type === "boolean" ? [true, false] : null);
+  const control = choices ? el("select", {}) : textInput({value: question.values[name] ?? ""});
+  if (choices) {
+    const value = valueIn(question, field), usual = typed(schema.default, schema);
+    const options = [...new Set([usual, ...choices.map(String), value || usual])];
+    control.append(...options.map((option) => new Option(option || "left out", option === usual ? "" : option)));
+    control.value = value;
+  } else if (schema.examples?.length) control.placeholder = `such as ${typed(schema.examples[0], schema)}`;
+  control.id = id;
+  control.setAttribute("aria-describedby", `${error} ${help}`);
+  control.oninput = () => {
+    question.values[name] = control.value;
+    if (name === "mode") { showFields(); $(id).focus(); } // each mode has attributes of its own
+    askSoon();
+  };
+  return el("div", {className: "field"},
+    el("label", {htmlFor: id}, name), el("span", {className: "help"}, required ? "" : " optional"), control,
+    el("p", {className: "error", id: error}), el("p", {className: "help", id: help}, ...words(schema.description)));
+}
+
+// ---- Asking
+
+class Problem extends Error {
+  constructor(details) { super(details.detail); this.details = details; }
+}
+
+function askSoon(wait = 200) {
+  request.abort(); // what it would show is about another question by now
+  $("answer").setAttribute("aria-busy", "true");
+  clearTimeout(timer);
+  timer = setTimeout(ask, wait);
+}
+
+async function ask() {
+  const query = queryOf(question);
+  const {signal} = request = new AbortController();
+  history.replaceState(null, "", `?${query}`);
+  const missing = fieldsOf(question).filter((field) => field.required && !valueIn(question, field));
+  try {
+    if (missing.length) showMissing(missing);
+    else if (question.op === COMPARE.name) await showComparison(await post("v1/compare", comparisonBodyOf(question)));
+    else await showAnswer(await send(`v1/check?${query}&explain=true`));
+  } catch (error) {
+    if (error instanceof Problem) showProblem(error.details);
+    else if (!signal.aborted) throw error;
+  } finally {
+    if (!signal.aborted) $("answer").setAttribute("aria-busy", "false");
+  }
+}
+
+const post = (path, body) => send(path, {method: "POST", body, headers: {"Content-Type": "application/json"}});
+
+/** The server's answer. Throws a Problem, or an AbortError where another question has come up. */
+async function send(path, {headers, ...options} = {}) {
+  const {signal} = request;
+  let response, text;
+  try {
+    response = await fetch(path, {...options, headers: {...headers, Accept: "application/json"}, signal});
+    text = await response.text();
+  } catch (error) {
+    throw signal.aborted ? error : new Problem({detail: "The server can't be reached. Any change asks it again."});
+  }
+  const answer = read(text);
+  if (response.ok && answer) return answer;
+  throw new Problem(answer ?? {detail: `The server answered ${response.status} ${response.statusText}.`});
+}
+
+/** JSON with the integers beyond 2^53 as strings, so that they stay exact; null where it is no JSON. */
+function read(text) {
+  const exact = (token) => (token[0] === '"' ? token : `"${token}"`);
+  try { return JSON.parse(text.replace(/"(?:\\.|[^"\\])*"|-?\d{16,}/g, exact)); } catch { return null; }
+}
+
+// ---- The answer
+
+function showVerdict(kind, verdict, ...message) {
+  for (const slot of document.querySelectorAll(".error")) slot.textContent = "";
+  for (const control of document.querySelectorAll("[aria-invalid]")) control.removeAttribute("aria-invalid");
+  $("verdict").className = kind;
+  $("verdict").textContent = verdict;
+  $("message").replaceChildren(...message);
+  $("result").inert = !kind; // the last answer stays, faded, until the next one
+}
+
+function showMissing(fields) {
+  const empty = fields.some(({schema}) => schema.type === "array") ? "An empty list is written ()." : "";
+  showVerdict("", `Fill in ${fields.map(({name}) => name).join(" and ")}`, empty);
+}
+
+/** A problem, in words: in place of the answer, and at the field that its pointer names. */
+function showProblem({title, detail = title ?? "", pointer}) {
+  showVerdict("", "No answer yet", detail);
+  const [place, ...path] = (pointer ?? "").split("/").slice(1);
+  const inside = place === "inputs" ? "inputs" : "field";
+  const id = [...path.map((part) => `${inside}-${part}`), `field-${place}`, place].find((one) => $(`error-${one}`));
+  if (!id) return;
+  $(`error-${id}`).textContent = detail;
+  $(id).setAttribute("aria-invalid", "true");
+}
+
+async function showAnswer(answer) {
+  showVerdict(...verdictOf(answer));
+  showResult(answer.diagram ?? "", ...detailsOf(answer, question));
+  await Promise.all([showValues(answer), showCode(answer.compatible && !hasSymbols(question))]);
+}
+
+async function showComparison(answer) {
+  showVerdict(...comparedOf(answer));
+  showResult("", comparisonTable(answer, question));
+  $("values").replaceChildren();
+  await showCode(false);
+}
+
+async function showValues(answer) {
+  const shapes = question.inputs.map((text) => sizesOf(text).map(Number));
+  const missing = hasSymbols(question) ? "" : whyNoValues(shapes, answer);
+  if (missing !== null) return $("values").replaceChildren(el("p", {className: "help"}, missing));
+  const {outputs} = await post("v1/broadcast", bodyOf(question, {inputs: countingTensors(shapes)}));
+  $("values").replaceChildren(...valuesOf(shapes, answer.outputs, outputs));
+}
+
+function showResult(diagram, ...details) {
+  $("result").hidden = false;
+  $("drawing").hidden = !diagram;
+  $("drawing").style.setProperty("--columns", Math.max(...diagram.split("\n").map(({length}) => length)));
+  $("drawing").replaceChildren(...draw(diagram));
+  $("details").replaceChildren(...details);
+}
+
+// ---- The question as code
+
+const WRITERS = {curl, Python: python};
+
+async function showCode(broadcasts) {
+  const as = $("as").value;
+  let code = "", problem = "";
+  try {
+    if (as in WRITERS) code = WRITERS[as](question);
+    else if (!broadcasts) problem = "There is code for one op, where known sizes broadcast.";
+    else code = (await post("v1/translate", bodyOf(question, {to: JSON.stringify(as)}))).code.text;
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    problem = error.message;
+  }
+  $("code").textContent = code;
+  $("code").hidden = $("copy").disabled = !code;
+  $("no-code").textContent = problem;
+}
+
+async function copy() {
+  const {textContent: code} = $("code");
+  getSelection().selectAllChildren($("code")); // where there is no clipboard (it needs https), the keyboard copies it
+  const copied = await navigator.clipboard?.writeText(code).then(() => true, () => false);
+  $("copy").textContent = copied ? "Copied" : "Selected: now copy it";
+  setTimeout(() => { $("copy").textContent = "Copy"; }, 2000);
+}
+
+// ---- The start
+
+$("form").onsubmit = (event) => event.preventDefault();
+$("add").onclick = () => changeInputs(question.inputs.length, 0, "");
+$("example").onclick = () => start(exampleOf(question.op));
+$("op").onchange = ({target: {value: op}}) => { // an example gives way to the next; what was typed stays
+  const untouched = queryOf(question) === queryOf(exampleOf(question.op));
+  start(untouched ? exampleOf(op) : askedOf(op, question));
+};
+$("as").onchange = () => askSoon(0);
+$("copy").onclick = copy;
+$("values").onpointerover = ({target}) => light($("values"), target.dataset.source);
+$("values").onpointerleave = () => light($("values"));
+
+onpopstate = () => start(fromLink(location.search));
+document.onclick = (event) => { // a link to another question needs no new page
+  const link = event.target.closest('a[href^="?"]');
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  history.pushState(null, "", link.href);
+  start(fromLink(location.search));
+  $("verdict").focus();
+};
+
+function start(asked) {
+  question = asked;
+  showForm();
+  askSoon(0);
+}
+
+try {
+  for (const op of (await send("v1/ops")).ops) ops.set(op.name, op);
+  const answering = [...ops.values()].filter(({outputs = "none"}) => outputs !== "none");
+  $("frameworks").append(...answering.map(({name}) => new Option(name)));
+  start(fromLink(location.search));
+} catch (error) {
+  if (!(error instanceof Problem)) throw error;
+  showProblem({detail: "The server's list of ops can't be read. Load the page again to try again."});
+}

@@ -1,0 +1,199 @@
+/* The question: what is asked of which op, all of it as text, the way it is typed. A link holds it. */
+
+const RESERVED = ["op", "input", "explain", "format"]; // what else a link holds is an attribute, or dtype
+const FIRST = "numpy.broadcast_arrays";
+const DTYPE = {
+  name: "dtype", schema: {type: "string", description: "Adds the bytes of each output.", examples: ["float32"]},
+};
+const TARGETS = ["shape", "target_shape", "size"]; // what ops call the shape to reach ...
+const OTHER_SIZES = ["mxnet.broadcast_axis"]; // ... but here sizes belong to the axes that are named
+
+const SHAPE = {type: "array", items: {type: "integer"}};
+const schemaOf = (property) => ({...property, ...property.anyOf?.find(({type}) => type !== "null")});
+const listsIntegers = ({type, items}) => type === "array" && JSON.stringify(items).includes('"integer"');
+
+/** The comparison is asked like an op. */
+export const COMPARE = {
+  name: "compare",
+  doc: "What every framework answers to these shapes. A row leads to its op.",
+  attributes: {properties: {shape: {
+    ...SHAPE, examples: [[2, -1]],
+    description: "The target: asks the ops that take one, with one input. Without it, those that need none.",
+  }}},
+  inputs: {min: 1, max: null},
+  example: {op: {name: "compare", shape: [2, -1]}, inputs: [[1, 3]]},
+};
+export const ops = new Map([[COMPARE.name, COMPARE]]); // the catalogue, by name
+const attributesOf = (op) => ops.get(op)?.attributes.properties ?? {}; // their schemas
+
+/** A value as one types it: a shape as 2,3, the empty one as (), other lists and maps as JSON; nothing for null. */
+export function typed(value, schema = SHAPE) {
+  if (typeof value !== "object") return String(value ?? "");
+  if (value === null) return "";
+  return listsIntegers(schema) ? value.join(",") || "()" : JSON.stringify(value);
+}
+
+// ---- Questions: {op, inputs, values, extras}, of which values are the attributes and extras what a link named
+
+/** From a request as the server has it. */
+export function questionOf({op, inputs}) {
+  const {name, ...attributes} = typeof op === "string" ? {name: op} : op;
+  const text = (key, value) => typed(value, schemaOf(attributesOf(name)[key] ?? {}));
+  const values = Object.fromEntries(Object.entries(attributes).map(([key, value]) => [key, text(key, value)]));
+  return {op: name, inputs: inputs.map((shape) => typed(shape)), values, extras: []};
+}
+
+export const exampleOf = (op) => ({...questionOf((ops.get(op) ?? ops.get(FIRST)).example), op});
+
+export function fromLink(search) {
+  const link = new URLSearchParams(search), op = link.get("op") ?? FIRST;
+  const names = [...new Set(link.keys())].filter((name) => !RESERVED.includes(name));
+  if (!link.has("input") && !names.length) return exampleOf(op);
+  const values = Object.fromEntries(names.map((name) => [name, link.get(name) || "()"]));
+  return {op, inputs: link.getAll("input").map((text) => text || "()"), values, extras: names};
+}
+
+/** The same of another op: what was typed stays where it can, and the target goes to where that op has its own. */
+export function askedOf(op, asked, target = asked.values[targetOf(asked.op)]) {
+  const values = {...asked.values}, mode = attributesOf(op).mode;
+  if (mode && !mode.enum.includes(values.mode)) delete values.mode;
+  if (target && targetOf(op)) values[targetOf(op)] = target;
+  const extras = asked.extras.filter((name) => name === "assume" && op !== COMPARE.name);
+  return {...asked, op, values, extras};
+}
+
+function targetOf(op) {
+  return OTHER_SIZES.includes(op) ? undefined : TARGETS.find((name) => name in attributesOf(op));
+}
+
+/** The comparison for a question and its answer; the target is what an op without one has reached. */
+export function comparisonOf(asked, outputs) {
+  const reached = asked.inputs.length === 1 && outputs.length === 1 ? typed(outputs[0].shape) : undefined;
+  return askedOf(COMPARE.name, {...asked, values: {}}, asked.values[targetOf(asked.op)] ?? reached);
+}
+
+/** The question that a hint names, in the words of hints.py; null where it names none that the catalogue knows. */
+export function hinted(hint, asked) {
+  const found = (pattern) => pattern.exec(hint) ?? [];
+  const [op = asked.op] = found(/^[a-z]+\.[\w.-]+(?= )/), [, mode] = found(/\bin mode (\w+)/);
+  const [, name, value] = found(/(\w+)=([([].*?[)\]])/), [, number, shape] = found(/\binput (\d+)(?: to|:) (\(.*?\))/);
+  const unknown = !ops.has(op) || (name && !(name in attributesOf(op))) || (number && !(number in asked.inputs));
+  if (unknown || !(op !== asked.op || mode || name || number)) return null;
+  const bare = (text) => text.slice(1, -1).replace(/,\s*/g, ",").replace(/,$/, "") || "()";
+  const next = askedOf(op, asked);
+  if (mode) next.values.mode = mode;
+  if (name) next.values[name] = bare(value);
+  if (number) next.inputs = asked.inputs.map((text, place) => (place === Number(number) ? bare(shape) : text));
+  return next;
+}
+
+// ---- Fields
+
+/** What can be filled in: the op's attributes that suit its mode, what else the link named, and dtype. */
+export function fieldsOf({op, values, extras}) {
+  const properties = attributesOf(op), {required = []} = ops.get(op)?.attributes ?? {};
+  const mode = values.mode || properties.mode?.default;
+  const suits = ({schema}) => [undefined, mode].includes(/^(\w+) only:/.exec(schema.description)?.[1]);
+  const attributes = Object.keys(properties).filter((name) => name !== "name")
+    .map((name) => ({name, schema: schemaOf(properties[name]), required: required.includes(name)})).filter(suits);
+  const others = extras.filter((name) => !(name in properties) && name !== "dtype").map((name) => ({name, schema: {}}));
+  return [...attributes, ...others, ...(op === COMPARE.name ? [] : [DTYPE])];
+}
+
+/** A field's text; empty where it is left out, or says what is meant without it. */
+export function valueIn({values}, {name, schema}) {
+  const text = (values[name] ?? "").trim();
+  return text === typed(schema.default, schema) ? "" : text;
+}
+
+const given = (asked) =>
+  fieldsOf(asked).map((field) => [field, valueIn(asked, field)]).filter(([, text]) => text);
+
+/** The query string of GET /v1/check, and of this page. */
+export function queryOf(asked) {
+  const encode = (text) => encodeURIComponent(text.trim()).replace(/(%20)*%2C(%20)*/g, ",").replace(/'/g, "%27");
+  const values = given(asked).map(([{name}, text]) => [name, text]);
+  return [["op", asked.op], ...asked.inputs.map((text) => ["input", text]), ...values]
+    .map(([name, text]) => `${encode(name)}=${encode(text)}`).join("&");
+}
+
+// ---- Source text, of questions that the server has read: their texts are shapes, names and JSON, and nothing else
+
+const INTEGER = /^-?[0-9]+$/;
+
+/** The sizes of a shape that was typed, as texts: integers, or symbols. */
+export function sizesOf(text) {
+  const body = text.trim().replace(/^\((.*)\)$|^\[(.*)\]$/s, "$1$2").trim().replace(/,$/, "").trim();
+  const sizes = body ? body.split(/\s*,\s*|(?<=[0-9])\s*x\s*(?=-?[0-9])/) : [];
+  return sizes.map((size) => (INTEGER.test(size) ? String(BigInt(size)) : size));
+}
+
+/** Whether a size of a shape, or of an attribute, is not known. */
+export function hasSymbols(asked) {
+  const attributes = given(asked).filter(([{schema}]) => listsIntegers(schema)).map(([, text]) => text);
+  return [...asked.inputs, ...attributes].some((text) => sizesOf(text).some((size) => !INTEGER.test(size)));
+}
+
+/** A shape as JSON, which Python reads too. */
+function listOf(text) {
+  return `[${sizesOf(text).map((size) => (INTEGER.test(size) ? size : JSON.stringify(size))).join(", ")}]`;
+}
+
+/** [name, JSON] of each attribute, or of each field that is none. */
+function literals(asked, ofAttributes) {
+  const literal = (schema, text) => {
+    if (listsIntegers(schema)) return listOf(text);
+    return schema.type === "string" ? JSON.stringify(text) : text; // an integer or JSON is what it was
+  };
+  return given(asked).filter(([{name}]) => name in attributesOf(asked.op) === ofAttributes)
+    .map(([{name, schema}, text]) => [name, literal(schema, text)]);
+}
+
+/** The body of a POST about a question: its op, the shapes or tensors, and what else, each as JSON. */
+export function bodyOf(asked, {inputs = `[${asked.inputs.map(listOf).join(", ")}]`, ...more} = {}) {
+  const op = object([["name", JSON.stringify(asked.op)], ...literals(asked, true)]);
+  return object(Object.entries({op, inputs, ...more}));
+}
+
+/** The same of a comparison, which the server has not read before. */
+export function comparisonBodyOf(asked) {
+  const json = ({type}, text) => (type === "array" ? listOf(text) : JSON.stringify(text));
+  const fields = given(asked).map(([{name, schema}, text]) => [name, json(schema, text)]);
+  return object([["inputs", `[${asked.inputs.map(listOf).join(", ")}]`], ...fields]);
+}
+
+const object = (members) => `{${members.map(([name, json]) => `${JSON.stringify(name)}: ${json}`).join(", ")}}`;
+
+/** Tensors that count 0, 1, 2, ...: a value tells where it comes from. */
+export function countingTensors(shapes) {
+  return JSON.stringify(shapes.map((shape) => ({dtype: "int64", shape, data: [...Array(volume(shape)).keys()]})));
+}
+
+export const volume = (shape) => shape.reduce((product, size) => product * size, 1);
+
+export function curl(asked) {
+  const url = (path) => new URL(path, location.href).href;
+  if (asked.op !== COMPARE.name) return `curl '${url(`v1/check?${queryOf(asked)}&format=text`)}'`;
+  return `curl ${url("v1/compare")} -H 'Content-Type: application/json' -d '${comparisonBodyOf(asked)}'`;
+}
+
+export function python(asked) {
+  const named = (values) => values.map(([name, json]) => `${name}=${json}`), attributes = named(literals(asked, true));
+  const shapes = asked.inputs.map(listOf), url = JSON.stringify(new URL(".", location.href).href.replace(/\/$/, ""));
+  if (asked.op === COMPARE.name) {
+    return `from tensorcast import Client
+
+with Client(${url}) as client:
+    results = client.compare(${[...shapes, ...attributes].join(", ")})
+for result in results:
+    print(result.op, result.conflict.message if result.conflict else [output.shape for output in result.outputs])`;
+  }
+  const [framework] = asked.op.split("."), kind = asked.op.split(".").at(-1).replace(/\W/g, "");
+  const op = `${framework}.${kind}(${attributes.join(", ")})`;
+  return `from tensorcast import Client, ${framework}
+
+with Client(${url}) as client:
+    answer = client.check(${[op, ...shapes, ...named(literals(asked, false))].join(", ")}, explain=True)
+print(answer.diagram)
+print(answer.conflict or answer.outputs)`;
+}

@@ -1,0 +1,254 @@
+"""The page at /, in a real browser. Skipped where there is none."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import redirect_stdout
+from io import StringIO
+from typing import Any
+from urllib.parse import unquote
+
+import httpx
+import pytest
+from conftest import Served
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+if CHROMIUM is None:
+    pytest.skip("there is no Chromium here", allow_module_level=True)
+
+EINOPS = 'op=einops.repeat&input=2,3&pattern=h w -> (h 2) w c&axes_lengths={"c":3}'
+COMPARISON = "op=compare&input=1x3&shape=2,-1"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+class Page:
+    """A page of the service in a browser's tab, and what it had to complain about."""
+
+    def __init__(self, tab: Any, url: str) -> None:
+        self.tab, self.url = tab, url
+        self.complaints: list[str] = []
+        tab.set_default_timeout(10_000)
+        tab.on("console", lambda message: self.complaints.append(message.text))
+        tab.on("pageerror", lambda error: self.complaints.append(str(error)))
+
+    def ask(self, query: str) -> None:
+        self.tab.goto(f"{self.url}/?{query}")
+        self.settle()
+
+    def settle(self) -> None:
+        """Waits until what was asked last is answered, with its values and its code."""
+        self.tab.wait_for_selector("#answer[aria-busy=false]")
+
+    def text(self, selector: str) -> str:
+        text: str = self.tab.locator(selector).inner_text()
+        return text
+
+    def texts(self, selector: str) -> list[str]:
+        return [text.strip() for text in self.tab.locator(selector).all_inner_texts()]
+
+    def query(self) -> str:
+        return unquote(self.tab.url.partition("?")[2])
+
+
+@pytest.fixture
+def page(browser: Any, service: Served) -> Iterator[Page]:
+    """A page that must not complain of anything."""
+    context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
+    page = Page(context.new_page(), service.url)
+    yield page
+    context.close()
+    assert page.complaints == []
+
+
+def test_each_op_answers_its_example_and_says_it_in_python_and_curl(page: Page, http: httpx.Client) -> None:
+    page.ask("")
+    names = [entry["name"] for entry in http.get("/v1/ops").json()["ops"]]
+    assert page.tab.eval_on_selector_all("#op option", "all => all.map(one => one.value)") == ["compare", *names]
+    for name in names:
+        page.tab.select_option("#op", name)
+        page.settle()
+        assert page.text("#verdict").startswith("✓ Broadcasts"), name
+        drawing = [line.rstrip() for line in page.text("#drawing").splitlines()]
+        page.tab.select_option("#as", "Python")
+        page.settle()
+        with redirect_stdout(StringIO()) as printed:
+            exec(page.text("#code"), {})
+        assert printed.getvalue().splitlines()[: len(drawing)] == drawing, name
+        page.tab.select_option("#as", "curl")
+        page.settle()
+        (url,) = re.fullmatch("curl '(.*)'", page.text("#code")).groups()  # type: ignore[union-attr]
+        assert http.get(url).text.splitlines()[: len(drawing)] == drawing, name
+
+
+HINTS = {
+    "input=1,40,23,256&input=1,23,40,256": ["swap axes 1 and 2 of input 0: (1, 23, 40, 256) fits"],
+    "input=64&input=32,64,56,56": ["reshape input 0 to (64, 1, 1), x[:, None, None]: it then fits"],
+    'input=4,N&input=N,4&assume={"N":"5..9"}': ["swap axes 0 and 1 of input 0: (N, 4) fits"],
+    "op=torch.expand&input=1,3&size=3": [
+        "drop the leading axes of size 1 of input 0: (3,) fits",
+        "openvino.Broadcast-3 in mode bidirectional, where the target stretches too, fits: the output is (1, 3)",
+    ],
+    "op=numpy.broadcast_to&input=1,3&shape=2,-1": [
+        "write shape=(2, 3): numpy.broadcast_to reads -1 as no size",
+        "mindspore.broadcast_to takes this target: there -1 keeps the input's size, (2, 3)",
+    ],
+    "op=openvino.Broadcast-1&mode=pdpd&input=4&target_shape=3,4": [
+        "numpy.broadcast_to with shape=(3, 4) fits: the output is (3, 4)",
+        "ngraph.Broadcast with broadcast_axes=[0] fits: the output is (3, 4)",
+        "openvino.Broadcast-3 in mode explicit with axes_mapping=[1] fits: the output is (3, 4)",
+    ],
+    "op=openvino.Broadcast-3&mode=explicit&input=3&target_shape=3,4&axes_mapping=1": [
+        "ngraph.Broadcast with broadcast_axes=[1] fits: the output is (3, 4)",
+        "in mode explicit with axes_mapping=[0] fits: the output is (3, 4)",
+    ],
+    "op=openvino.Broadcast-3&input=3,1&target_shape=1,4": [
+        "in mode bidirectional, where the target stretches too, fits: the output is (3, 4)"
+    ],
+    "op=ngraph.BroadcastLike&input=2&input=2,3&initial_broadcast_axes=0": ["initial_broadcast_axes=[1] fits"],
+}
+"""Questions that do not broadcast, and their hints: every form that hints.py has."""
+
+
+def test_each_form_of_hint_leads_to_a_question_that_broadcasts(page: Page) -> None:
+    for query, hints in HINTS.items():
+        page.ask(query)
+        assert page.texts(".hint li a") == hints
+        for hint in hints:
+            page.tab.get_by_role("link", name=hint, exact=True).click()
+            page.settle()
+            assert page.text("#verdict").startswith("✓"), (query, hint)
+            assert ("assume=" in page.query()) == ("assume=" in query)  # what is known of a name stays known
+            reached = re.search(r"the output is (\(.*\))$", hint)
+            if reached:
+                assert page.text("#verdict") == f"✓ Broadcasts to {reached[1]}"
+            page.tab.go_back()
+            page.tab.locator("#verdict.no").wait_for()
+
+
+def test_a_hint_that_names_no_request_is_no_link(page: Page) -> None:
+    """Whatever the server says: words that only look like a request, or name what the catalogue lacks."""
+    hints = ["give it up", "other.op with shape=(2, 3) fits", "with colour=(2,) fits", "reshape input 9 to (3,)"]
+    conflict = {"code": "size-mismatch", "message": "No.", "hints": hints}
+    page.tab.route("**/v1/check?*", lambda route: route.fulfill(json={"compatible": False, "conflict": conflict}))
+    page.ask("op=numpy.broadcast_to&input=3&shape=3,4")
+    assert page.texts(".hint li") == hints
+    assert page.texts(".hint li a") == []
+
+
+def test_a_comparison_is_held_in_the_link_and_a_row_asks_its_op(page: Page) -> None:
+    page.ask(COMPARISON)
+    fits, refused = "✓ (2, 3) replicated along axis 0", "✗ invalid-dimension"
+    assert dict(
+        zip(page.texts("tbody th"), (text.splitlines()[0] for text in page.texts("tbody td")), strict=True)
+    ) == {
+        "numpy.broadcast_to": refused,
+        "mindspore.broadcast_to": fits,
+        "poputil.broadcastToMatch": refused,
+        "openvino.Broadcast-1 numpy": refused,
+        "openvino.Broadcast-1 pdpd": refused,
+        "openvino.Broadcast-3 numpy": refused,
+        "openvino.Broadcast-3 bidirectional": refused,
+        "onnx.Expand": refused,
+        "torch.expand": fits,
+        "tensorflow.broadcast_to": refused,
+        "paddle.expand": fits,
+    }
+    assert page.text("#verdict") == "3 of 11 broadcast"
+    page.tab.locator("tbody td").nth(4).click(force=True)  # the row, over which the link lies
+    page.settle()
+    assert page.query() == "op=openvino.Broadcast-1&input=1x3&mode=pdpd&target_shape=2,-1"
+    page.tab.get_by_role("link", name="What the other frameworks answer").focus()
+    page.tab.keyboard.press("Enter")
+    page.settle()
+    assert page.query() == COMPARISON
+    assert page.text("#verdict") == "3 of 11 broadcast"
+
+
+def test_the_values_shown_are_those_that_the_service_answers(page: Page) -> None:
+    page.ask("input=3,1&input=2")
+    cells = "#values figure:nth-of-type({}) .cell"
+    assert page.texts(cells.format(1)) == ["0", "1", "2"]
+    assert page.texts(cells.format(2)) == ["0", "0", "1", "1", "2", "2"]
+    assert page.texts(cells.format(4)) == ["0", "1", "0", "1", "0", "1"]
+    classes = "all => all.map(one => one.classList[1] ?? '')"
+    assert page.tab.eval_on_selector_all(cells.format(2), classes) == ["", "stretch"] * 3
+    assert page.tab.eval_on_selector_all(cells.format(4), classes) == ["", "", *["new"] * 4]
+    page.tab.locator(cells.format(1)).nth(1).hover()
+    assert page.texts(".cell.lit") == ["1", "1", "1"]
+
+    def reverse(route: Any) -> None:
+        answer = route.fetch().json()
+        answer["outputs"][0]["data"].reverse()
+        route.fulfill(json=answer)
+
+    page.tab.route("**/v1/broadcast", reverse)
+    page.ask("input=3,1&input=2")
+    assert page.texts(cells.format(2)) == ["2", "2", "1", "1", "0", "0"]
+
+
+def test_values_of_merged_axes_are_marked_by_the_axes_before_the_merge(page: Page) -> None:
+    page.ask(EINOPS)
+    marks = page.tab.eval_on_selector_all("figure:last-of-type .cell", "all => all.map(one => one.classList[1] ?? '')")
+    first = ["", "new", "new"] * 3  # h = 0, the first copy of it: w down, c to the right
+    assert marks == [*first, *["new"] * 9] * 2
+
+
+def test_only_the_attributes_of_the_chosen_mode_are_asked_for(page: Page) -> None:
+    fields = {"numpy": [], "explicit": ["axes_mapping"], "pdpd": ["axis"]}
+    page.ask("op=openvino.Broadcast-1&mode=explicit&input=4&target_shape=3,4&axes_mapping=1")
+    for mode, own in fields.items():
+        page.tab.get_by_label("mode").select_option(label=mode)
+        page.settle()
+        assert page.texts("#fields label") == ["mode", "target_shape", *own, "dtype"]
+        assert ("axes_mapping" in page.query()) == (mode == "explicit")
+
+
+def test_what_was_typed_goes_with_the_reader_to_another_op(page: Page) -> None:
+    page.ask("op=openvino.Broadcast-1&mode=pdpd&input=3,1&target_shape=3,4")
+    page.tab.select_option("#op", "openvino.Broadcast-3")
+    page.settle()
+    assert page.query() == "op=openvino.Broadcast-3&input=3,1&target_shape=3,4"  # which has no mode pdpd
+    page.tab.select_option("#op", "torch.expand")
+    page.settle()
+    assert page.query() == "op=torch.expand&input=3,1&size=3,4"
+    page.tab.select_option("#op", "compare")
+    page.settle()
+    assert page.query() == "op=compare&input=3,1&shape=3,4"
+
+
+def test_sizes_that_are_not_known_have_no_values_and_no_comparison(page: Page) -> None:
+    page.ask("input=N,3&input=N,4")
+    assert page.text("#verdict") == "✗ Does not broadcast"
+    assert page.text("#values") == ""
+    assert page.tab.get_by_role("link", name="What the other frameworks answer").count() == 0
+
+
+def test_code_is_copied_and_selected_where_there_is_no_clipboard(page: Page) -> None:
+    page.ask("op=stablehlo.broadcast_in_dim&input=1,3&shape=2,3,2&broadcast_dimensions=2,1")
+    page.tab.select_option("#as", "torch.expand")
+    page.settle()
+    code = "# x has shape (1, 3)\nimport torch\n\nt1 = x.reshape((3, 1))\ny = t1.expand((2, 3, 2))"
+    page.tab.click("#copy")
+    page.tab.get_by_role("button", name="Copied").wait_for()
+    assert page.tab.evaluate("navigator.clipboard.readText()") == code
+    page.tab.evaluate("Object.defineProperty(navigator, 'clipboard', {value: undefined}); getSelection().empty()")
+    page.tab.click("#copy")
+    page.tab.get_by_role("button", name="Selected").wait_for()
+    assert page.tab.evaluate("getSelection().toString()") == code
+
+
+def test_nothing_is_wider_than_a_phone(page: Page) -> None:
+    page.tab.set_viewport_size({"width": 320, "height": 640})
+    for query in ("", COMPARISON, EINOPS, "op=onnx.Expand&input=3,1&shape=2,1,6", *HINTS):
+        page.ask(query)
+        assert page.tab.evaluate("document.documentElement.scrollWidth") == 320, query
