@@ -1,0 +1,72 @@
+"""Arguments that commands share: as options, as values, and what is wrong with them in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, TypeVar
+
+import click
+
+from ..schema.ops import OPS
+from ..schema.problems import Problem
+from ..schema.questions import attribute_from_text
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_ATTRIBUTES = sorted({name for op in OPS.values() for name in op.model_fields if name != "name"})
+
+
+def op_options(command: F) -> F:
+    """--op and an option for every attribute of every op."""
+    for name in reversed(_ATTRIBUTES):
+        takers = [wire for wire, op in OPS.items() if name in op.model_fields]
+        flag = f"--{name.replace('_', '-')}"
+        command = click.option(flag, name, metavar="VALUE", help=f"Attribute of {', '.join(takers)}.")(command)
+    return click.option(
+        "--op",
+        "op_name",
+        metavar="NAME",
+        help="The op; `tensorcast ops` lists them. With --shape alone: numpy.broadcast_to.",
+    )(command)
+
+
+url_option = click.option("--url", metavar="URL", help="Ask this service instead of working here.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
+
+
+def op_values(name: str | None, given: dict[str, Any]) -> dict[str, Any]:
+    """The op of --op and the attribute options, as plain values."""
+    attributes = {key: text for key, text in given.items() if text is not None}
+    if name is None:
+        name = "numpy.broadcast_to" if "shape" in attributes else "numpy.broadcast_arrays"
+    if name not in OPS:
+        return {"name": name}  # validation says that there is no such op, and which there are
+    values: dict[str, Any] = {"name": name}
+    for key, text in attributes.items():
+        values[key] = parsed(partial(attribute_from_text, OPS[name], key), text, f"--{key.replace('_', '-')}")
+    return values
+
+
+def parsed(parse: Callable[[str], Any], text: str, what: str) -> Any:
+    """What `parse` reads from a text; `what` says where the text stands, if it is none."""
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise click.UsageError(f"{what} {text!r}: {error}") from None
+
+
+@contextmanager
+def problems_in_words() -> Iterator[None]:
+    """Say on stderr what is wrong, and exit with 2, where the service would answer with a problem."""
+    try:
+        yield
+    except Problem as problem:
+        raise click.UsageError(problem.detail) from None
+    except Exception as error:
+        from ..errors import TensorcastError
+
+        if not isinstance(error, TensorcastError):
+            raise
+        raise click.UsageError(str(error)) from None

@@ -1,0 +1,195 @@
+"""tensorcast broadcast"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..schema.messages import CheckAnswer, CheckRequest
+from ..schema.ops import Op
+from ..schema.shapes import format_shape
+from ..schema.validation import validated
+from .arguments import json_option, op_options, op_values, problems_in_words, url_option
+from .check import ask, colored
+
+if TYPE_CHECKING:
+    from ..calls import Progress, Transfer
+    from ..schema.tensors import Array
+
+BAR_BYTES = 64 * 2**20
+"""Work on fewer bytes is done before a progress bar could be read."""
+
+
+@click.command()
+@click.argument(
+    "inputs",
+    nargs=-1,
+    required=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="IN.npy...",
+)
+@op_options
+@click.option(
+    "-o", "--output", "outputs", multiple=True, required=True, type=click.Path(dir_okay=False, path_type=Path),
+    help="Where an output goes; once for each output of the op.",
+)  # fmt: skip
+@url_option
+@json_option
+def broadcast(
+    inputs: Sequence[Path],
+    op_name: str | None,
+    outputs: Sequence[Path],
+    url: str | None,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Broadcast .npy files to .npy files, which may be larger than memory.
+
+    \b
+    tensorcast broadcast in.npy --shape 4,3 -o out.npy
+    tensorcast broadcast a.npy b.npy -o a_out.npy -o b_out.npy
+    """
+    from ..schema.tensors import to_wire
+
+    with problems_in_words():
+        arrays = [_loaded(path) for path in inputs]
+        request = validated(
+            CheckRequest, {"op": op_values(op_name, given), "inputs": [array.shape for array in arrays]}
+        )
+        for attribute, _, symbol in request.op.symbols():
+            raise click.UsageError(f"--{attribute.replace('_', '-')} holds {symbol}: only check takes such sizes")
+        answer = ask(request, url)
+        if answer.conflict is not None:
+            click.echo(colored(answer))
+            sys.exit(1)
+        if len(outputs) != len(answer.outputs):
+            raise click.UsageError(
+                f"{request.op.name} gives {len(answer.outputs)} outputs here: write -o once for each"
+            )
+        arrays = [array if url is None else to_wire(array) for array in arrays]
+        filled = _written(request.op, arrays, answer, outputs, url)
+    for path, array in zip(outputs, filled, strict=True):
+        facts = {
+            "path": str(path),
+            "dtype": str(array.dtype),
+            "shape": list(array.shape),
+            "nbytes": array.nbytes,
+        }
+        click.echo(
+            json.dumps(facts) if as_json else f"{path}: {array.dtype} {format_shape(array.shape)}, {array.nbytes} bytes"
+        )
+
+
+def _written(
+    op: Op, arrays: Sequence[Array], answer: CheckAnswer, outputs: Sequence[Path], url: str | None
+) -> list[Array]:
+    """The outputs, each filled in a file beside its place and then moved there: an output is whole or absent,
+    and may replace an input."""
+    import numpy as np
+
+    for path in outputs:
+        if outputs.count(path) > 1 or (path.exists() and not path.is_file()):
+            raise click.UsageError(f"{path} is given twice, or is no ordinary file")
+    parts: list[Path] = []
+    try:
+        filled: list[Array] = []
+        for path, output in zip(outputs, answer.outputs, strict=True):
+            dtype, shape = arrays[output.input].dtype, tuple(map(int, output.shape))
+            handle, name = tempfile.mkstemp(suffix=".npy", prefix=f".{path.name}.", dir=path.parent)
+            parts.append(Path(name))
+            # All of it is claimed now: a disk that fills up later would end a write to mapped memory with a signal.
+            os.posix_fallocate(handle, 0, prod(shape) * dtype.itemsize + 4096)
+            os.close(handle)
+            filled.append(np.lib.format.open_memmap(parts[-1], "w+", dtype, shape))
+        with _progress_bar(sum(array.nbytes for array in filled)) as progress:
+            if url:
+                _fill_remotely(op, arrays, filled, url, progress)
+            else:
+                _fill_here(op, arrays, filled, progress)
+        for array, part, path in zip(filled, parts, outputs, strict=True):
+            array.flush()  # type: ignore[attr-defined]  # it is a memmap
+            part.chmod(0o666 & ~_umask())
+            os.replace(part, path)
+    except (OSError, ValueError, OverflowError) as error:
+        raise click.UsageError(f"the output can't be written: {error}") from None
+    finally:
+        for part in parts:
+            part.unlink(missing_ok=True)
+    return filled
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _loaded(path: Path) -> Array:
+    import numpy as np
+
+    from ..schema.dtypes import name_of
+
+    try:
+        array: Array = np.load(path, mmap_mode="r", allow_pickle=False)
+        name_of(array.dtype)
+    except Exception as error:  # NumPy raises whatever its parsers do: what matters is that the file is none
+        raise click.UsageError(f"{path} is no .npy file that can be used: {error}") from None
+    return array
+
+
+def _fill_here(op: Op, arrays: Sequence[Array], filled: Sequence[Array], progress: Callable[[int], None]) -> None:
+    import numpy as np
+
+    from tensorcast_service.engine import chunks, place
+    from tensorcast_service.ops import lower
+
+    for placement, target in zip(lower(op, tuple(array.shape for array in arrays)).outputs, filled, strict=True):
+        if not target.size:
+            continue
+        flat, start = target.reshape(-1).view(np.uint8), 0
+        for chunk in chunks(place(placement, arrays[placement.input])):
+            flat[start : start + len(chunk)] = chunk
+            start += len(chunk)
+            progress(len(chunk))
+
+
+def _fill_remotely(
+    op: Op, arrays: Sequence[Array], filled: Sequence[Array], url: str, progress: Callable[[int], None]
+) -> None:
+    from ..client import Client
+
+    before = 0
+
+    def on_transfer(transfer: Transfer) -> None:
+        nonlocal before
+        if transfer.direction == "download":
+            progress(transfer.done - before)
+            before = transfer.done
+
+    report: Progress = on_transfer
+    with Client(url, timeout=None) as client:
+        client.broadcast(op, *arrays, out=filled, progress=report)
+
+
+@contextmanager
+def _progress_bar(total: int) -> Iterator[Callable[[int], None]]:
+    """A function that takes how many bytes more are done; shows a bar on stderr where there is much to do."""
+    if total < BAR_BYTES or not sys.stderr.isatty():
+        yield lambda done: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn
+
+    columns = (BarColumn(), DownloadColumn(binary_units=True), TransferSpeedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=total)
+        yield lambda done: bar.advance(task, done)

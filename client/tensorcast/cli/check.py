@@ -1,0 +1,92 @@
+"""tensorcast check"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from ..schema.messages import CheckAnswer, CheckRequest
+from ..schema.questions import assumption_from_text
+from ..schema.shapes import parse_shape
+from ..schema.validation import validated
+from .arguments import json_option, op_options, op_values, parsed, problems_in_words, url_option
+
+
+@click.command()
+@click.argument("shapes", nargs=-1, required=True, metavar="SHAPE...")
+@op_options
+@click.option("--dtype", help="Adds the bytes of each output, such as float32.")
+@click.option("--assume", multiple=True, metavar="NAME=SIZES", help="What is known of a name, such as N=2..; repeats.")
+@url_option
+@json_option
+def check(
+    shapes: Sequence[str],
+    op_name: str | None,
+    dtype: str | None,
+    assume: Sequence[str],
+    url: str | None,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Do these shapes broadcast, and to what? Write a shape as 8,1,6,1 or 8x1x6x1, a scalar as ().
+
+    A size that is not known is a name (everywhere the same size), a range such as 2.. or 1..8, or ?.
+
+    \b
+    tensorcast check 8,1,6,1 7,1,5
+    tensorcast check 3 --op ngraph.Broadcast --shape 2,3 --broadcast-axes 0
+    tensorcast check N,1 1,M --assume N=2..
+
+    Exits with 1 where they do not broadcast, whatever the sizes.
+    """
+    with problems_in_words():
+        question: dict[str, Any] = {
+            "op": op_values(op_name, given),
+            "inputs": [parsed(parse_shape, text, "a shape") for text in shapes],
+            "explain": True,
+        }
+        if dtype is not None:
+            question["dtype"] = dtype
+        if assume:
+            question["assume"] = dict(parsed(assumption_from_text, text, "--assume") for text in assume)
+        answer = ask(validated(CheckRequest, question), url)
+    if as_json:
+        click.echo(json.dumps(answer.model_dump(exclude_unset=True)))
+    else:
+        click.echo(colored(answer))
+    sys.exit(1 if answer.conflict else 0)
+
+
+def ask(request: CheckRequest, url: str | None) -> CheckAnswer:
+    """The answer to a check, from here or from a service."""
+    if url is None:
+        from tensorcast_service.check import check as answer_here
+
+        return answer_here(request)
+    from ..client import Client
+
+    with Client(url) as client:
+        return client.check(
+            request.op, *request.inputs, dtype=request.dtype, explain=request.explain, assume=request.assume
+        )
+
+
+def colored(answer: CheckAnswer) -> str:
+    """An answer for a terminal, in colors."""
+    from tensorcast_service.check import as_text
+
+    colors = {
+        "compatible": "green" if answer.compatible else "yellow",
+        "incompatible": "red",
+        "hint": "cyan",
+        "warning": "yellow",
+    }
+    lines = []
+    for line in as_text(answer).splitlines():
+        color = colors.get(line.replace(":", " ").split(" ")[0])
+        lines.append(click.style(line, fg="red" if line.strip() == "^" else color))
+    return "\n".join(lines)

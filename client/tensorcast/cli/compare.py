@@ -1,0 +1,61 @@
+"""tensorcast compare"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from ..schema.messages import CompareRequest, Comparison
+from ..schema.shapes import format_shape, parse_shape
+from ..schema.validation import validated
+from .arguments import json_option, parsed, problems_in_words, url_option
+
+
+@click.command()
+@click.argument("shapes", nargs=-1, required=True, metavar="SHAPE...")
+@click.option("--shape", "target", help="The target: of the ops that take one, with one SHAPE.")
+@url_option
+@json_option
+def compare(shapes: Sequence[str], target: str | None, url: str | None, as_json: bool) -> None:
+    """What does every framework answer to these shapes?
+
+    \b
+    tensorcast compare 3 2,1
+    tensorcast compare 1,3 --shape 2,-1
+    """
+    with problems_in_words():
+        question: dict[str, Any] = {"inputs": [parsed(parse_shape, text, "a shape") for text in shapes]}
+        if target is not None:
+            question["shape"] = parsed(parse_shape, target, "--shape")
+        request = validated(CompareRequest, question)
+        results = _comparisons(request, url)
+    if as_json:
+        click.echo(json.dumps([result.model_dump(exclude_unset=True) for result in results]))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table("op", "", "output, or why not", box=None, pad_edge=False)
+    for result in results:
+        name = f"{result.op['name']} ({result.op['mode']})" if "mode" in result.op else result.op["name"]
+        if result.conflict is not None:
+            table.add_row(name, "[red]no[/]", result.conflict.message)
+        else:
+            shapes_out = dict.fromkeys(format_shape(output.shape) for output in result.outputs)
+            table.add_row(name, "[green]yes[/]", ", ".join(shapes_out))
+    Console(highlight=False, width=None if sys.stdout.isatty() else 1000).print(table)
+
+
+def _comparisons(request: CompareRequest, url: str | None) -> list[Comparison]:
+    if url is None:
+        from tensorcast_service.compare import compare as compare_here
+
+        return compare_here(request).results
+    from ..client import Client
+
+    with Client(url) as client:
+        return client.compare(*request.inputs, shape=request.shape)

@@ -1,0 +1,83 @@
+"""tensorcast ops"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from typing import Any
+
+import click
+
+from ..schema.messages import OpEntry
+from .arguments import json_option, problems_in_words, url_option
+
+
+@click.command()
+@click.argument("name", required=False)
+@url_option
+@json_option
+def ops(name: str | None, url: str | None, as_json: bool) -> None:
+    """List the ops, or show one of them with its attributes, its definition and an example."""
+    with problems_in_words():
+        entries = _catalogue(url)
+        if name is not None:
+            entries = [entry for entry in entries if entry.name == name]
+            if not entries:
+                raise click.UsageError(f"there is no op {name}: `tensorcast ops` lists them")
+    if as_json:
+        click.echo(json.dumps([entry.model_dump() for entry in entries]))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    if name is not None:
+        (entry,) = entries
+        console.print(f"[bold]{entry.name}[/]  {entry.doc}", soft_wrap=True)
+        for attribute, schema in entry.attributes["properties"].items():
+            console.print(f"  {attribute}  {schema.get('description', '')}", markup=False, soft_wrap=True)
+        console.print(
+            f"  {entry.link} ({entry.reference.package} {entry.reference.version})",
+            markup=False,
+            soft_wrap=True,
+        )
+        console.print(f"  {_command_of(entry)}", markup=False, soft_wrap=True)
+        return
+    table = Table("op", "inputs", "what it does", box=None, pad_edge=False)
+    for entry in entries:
+        low, high = entry.inputs.min, entry.inputs.max
+        table.add_row(
+            entry.name,
+            f"{low}+" if high is None else str(low) if low == high else f"{low} to {high}",
+            entry.doc,
+        )
+    console.print(table)
+
+
+def _catalogue(url: str | None) -> list[OpEntry]:
+    if url is None:
+        from tensorcast_service.catalogue import catalogue
+
+        return catalogue().ops
+    from ..client import Client
+
+    with Client(url) as client:
+        return client.ops()
+
+
+def _command_of(entry: OpEntry) -> str:
+    """The op's example as a command."""
+    words = [
+        "tensorcast check",
+        *(_as_text(shape) for shape in entry.example["inputs"]),
+        f"--op {entry.name}",
+    ]
+    attributes = entry.example["op"].items()
+    words += [f"--{key.replace('_', '-')} {_as_text(value)}" for key, value in attributes if key != "name"]
+    return " ".join(words)
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, dict) or (isinstance(value, list) and any(not isinstance(item, int) for item in value)):
+        return shlex.quote(json.dumps(value))
+    return (",".join(map(str, value)) or "()") if isinstance(value, list) else shlex.quote(str(value))

@@ -1,0 +1,42 @@
+"""tensorcast serve"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import click
+
+from .arguments import F
+
+
+def _serve_options(command: F) -> F:
+    """An option for every setting of the service."""
+    from dataclasses import fields
+
+    from tensorcast_service.settings import Settings, variable_of
+
+    for setting in reversed(fields(Settings)):
+        help_text = f"{setting.metadata['help']} [{variable_of(setting.name)}; default {setting.default}]"
+        command = click.option(f"--{setting.name.replace('_', '-')}", type=type(setting.default), help=help_text)(
+            command
+        )
+    return command
+
+
+@click.command()
+@_serve_options
+def serve(**given: Any) -> None:
+    """Run the service. Each option can be set by the environment variable that stands beside it."""
+    from tensorcast_service.settings import Settings, variable_of
+
+    os.environ.update({variable_of(name): str(value) for name, value in given.items() if value is not None})
+    try:
+        settings = Settings.from_environment()  # read again by each worker
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    try:
+        from tensorcast_service.web.serve import serve as run
+    except ImportError:
+        raise click.ClickException("the service is not installed: pip install 'tensorcast[service]'") from None
+    run(settings)

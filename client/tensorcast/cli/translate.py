@@ -1,0 +1,71 @@
+"""tensorcast translate"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from ..schema.messages import TranslateAnswer, TranslateRequest
+from ..schema.problems import Problem
+from ..schema.shapes import parse_shape
+from ..schema.validation import validated
+from .arguments import json_option, op_options, op_values, parsed, problems_in_words, url_option
+
+
+@click.command()
+@click.argument("shapes", nargs=-1, required=True, metavar="SHAPE...")
+@op_options
+@click.option("--to", required=True, metavar="NAME", help="The op to say it with; `tensorcast ops` lists them.")
+@url_option
+@json_option
+def translate(
+    shapes: Sequence[str],
+    op_name: str | None,
+    to: str,
+    url: str | None,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Say the same in another framework's words: steps, and source text to paste.
+
+    \b
+    tensorcast translate 3 --op ngraph.Broadcast --shape 2,3 --broadcast-axes 0 --to stablehlo.broadcast_in_dim
+
+    Exits with 1 where the shapes do not broadcast, or the other op can't say it.
+    """
+    with problems_in_words():
+        question = {
+            "op": op_values(op_name, given),
+            "inputs": [parsed(parse_shape, text, "a shape") for text in shapes],
+            "to": to,
+        }
+        answer = _translated(validated(TranslateRequest, question), url)
+    if as_json:
+        click.echo(json.dumps(answer.model_dump(exclude_none=True)))
+        return
+    from tensorcast_service.translate import as_text
+
+    click.echo(as_text(answer))
+
+
+def _translated(request: TranslateRequest, url: str | None) -> TranslateAnswer:
+    from ..errors import ServiceProblem
+
+    try:
+        if url is None:
+            from tensorcast_service.translate import translate as translate_here
+
+            return translate_here(request)
+        from ..client import Client
+
+        with Client(url) as client:
+            return client.translate(request.op, *request.inputs, to=request.to)
+    except (Problem, ServiceProblem) as problem:
+        if problem.code not in ("incompatible-shapes", "untranslatable"):
+            raise
+        click.echo(f"{problem.code}: {problem.detail}")
+        sys.exit(1)
