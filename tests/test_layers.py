@@ -29,7 +29,7 @@ CASES = {
     ),
     "the command line": (
         "import tensorcast.cli",
-        WEB | {"httpx", "rich", "tensorcast.client", "tensorcast_service.web"},
+        WEB | {"httpx", "rich", "onnx", "tensorcast.client", "tensorcast_service.web"},
     ),
 }
 
