@@ -37,12 +37,14 @@ from .schema.validation import validated
 
 if TYPE_CHECKING:
     from .calls import Progress, Transfer
+    from .client import Client
     from .schema.tensors import Array
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 BAR_BYTES = 64 * 2**20
 """Work on fewer bytes is done before a progress bar could be read."""
+_API_KEY = "tensorcast.api_key"
 ATTRIBUTES = sorted({name for op in OPS.values() for name in op.model_fields if name != "name"})
 
 
@@ -66,7 +68,29 @@ def _op_options(command: F) -> F:
     )(command)
 
 
-_url_option = click.option("--url", metavar="URL", help="Ask this service instead of working here.")
+def _url_option(command: F) -> F:
+    """--url, and --api-key for `_client`."""
+    command = click.option(
+        "--api-key",
+        metavar="KEY",
+        envvar="TENSORCAST_API_KEY",
+        expose_value=False,
+        callback=lambda context, parameter, key: context.meta.update({_API_KEY: key}),
+        help="The key that the service asks for; better in TENSORCAST_API_KEY, where other users can't read it.",
+    )(command)
+    return click.option("--url", metavar="URL", help="Ask this service instead of working here.")(command)
+
+
+def _client(url: str, **options: Any) -> Client:
+    """A client of this service, with the key of --api-key."""
+    from .client import Client
+
+    try:
+        return Client(url, api_key=click.get_current_context().meta[_API_KEY], **options)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+
+
 _json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
 
 
@@ -120,9 +144,7 @@ def _ask(request: CheckRequest, url: str | None) -> CheckAnswer:
         from tensorcast_service.check import check as answer_here
 
         return answer_here(request)
-    from .client import Client
-
-    with Client(url) as client:
+    with _client(url) as client:
         return client.check(
             request.op, *request.inputs, dtype=request.dtype, explain=request.explain, assume=request.assume
         )
@@ -280,8 +302,6 @@ def _fill_here(op: Op, arrays: Sequence[Array], filled: Sequence[Array], progres
 def _fill_remotely(
     op: Op, arrays: Sequence[Array], filled: Sequence[Array], url: str, progress: Callable[[int], None]
 ) -> None:
-    from .client import Client
-
     before = 0
 
     def on_transfer(transfer: Transfer) -> None:
@@ -291,7 +311,7 @@ def _fill_remotely(
             before = transfer.done
 
     report: Progress = on_transfer
-    with Client(url, timeout=None) as client:
+    with _client(url, timeout=None) as client:
         client.broadcast(op, *arrays, out=filled, progress=report)
 
 
@@ -389,9 +409,7 @@ def _translated(request: TranslateRequest, url: str | None) -> TranslateAnswer:
             from tensorcast_service.translate import translate as translate_here
 
             return translate_here(request)
-        from .client import Client
-
-        with Client(url) as client:
+        with _client(url) as client:
             return client.translate(request.op, *request.inputs, to=request.to)
     except (Problem, ServiceProblem) as problem:
         if problem.code not in ("incompatible-shapes", "untranslatable"):
@@ -405,9 +423,7 @@ def _comparisons(request: CompareRequest, url: str | None) -> list[Comparison]:
         from tensorcast_service.compare import compare as compare_here
 
         return compare_here(request).results
-    from .client import Client
-
-    with Client(url) as client:
+    with _client(url) as client:
         return client.compare(*request.inputs, shape=request.shape)
 
 
@@ -458,9 +474,7 @@ def _catalogue(url: str | None) -> list[OpEntry]:
         from tensorcast_service.catalogue import catalogue
 
         return catalogue().ops
-    from .client import Client
-
-    with Client(url) as client:
+    with _client(url) as client:
         return client.ops()
 
 
@@ -489,7 +503,8 @@ def _serve_options(command: F) -> F:
     from tensorcast_service.settings import Settings, variable_of
 
     for setting in reversed(fields(Settings)):
-        help_text = f"{setting.metadata['help']} [{variable_of(setting.name)}; default {setting.default}]"
+        default = "none" if setting.default == "" else setting.default
+        help_text = f"{setting.metadata['help']} [{variable_of(setting.name)}; default {default}]"
         command = click.option(f"--{setting.name.replace('_', '-')}", type=type(setting.default), help=help_text)(
             command
         )
@@ -504,13 +519,15 @@ def serve(**given: Any) -> None:
 
     os.environ.update({variable_of(name): str(value) for name, value in given.items() if value is not None})
     try:
-        settings = Settings.from_environment()  # read again by each worker
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None
-    try:
         from tensorcast_service.web.serve import serve as run
+        from tensorcast_service.web.serve import verify
     except ImportError:
         raise click.ClickException("the service is not installed: pip install 'tensorcast[service]'") from None
+    try:
+        settings = Settings.from_environment()  # read again by each worker
+        verify(settings)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
     run(settings)
 
 

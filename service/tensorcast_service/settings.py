@@ -24,6 +24,7 @@ class Settings:
     max_body_bytes: int = _setting(64 * 2**20, "Bytes of a request body; it is held in memory.", 1)
     max_output_bytes: int = _setting(16 * 2**30, "Bytes of a dense answer; it is streamed, never held.", 1)
     max_concurrent_requests: int = _setting(64, "Requests in work at once, for each worker.", 1)
+    api_keys_file: str = _setting("", "File of API keys, a line name:key for each caller; without it anyone may ask.")
     drain_seconds: int = _setting(2, "Seconds from SIGTERM, not ready but answering, until no request is accepted.")
 
     @classmethod

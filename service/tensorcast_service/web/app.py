@@ -17,6 +17,7 @@ from tensorcast.schema.problems import Problem
 from ..settings import Settings
 from . import backprop, batch, broadcast, check, compare, ops, pages, translate
 from .admission import Admission
+from .auth import Auth, Keys
 from .drain import Drain
 from .envelope import Envelope
 from .openapi import describe
@@ -43,6 +44,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         redirect_slashes=False,
         middleware=[
             Middleware(Envelope, drain=drain),
+            *([Middleware(Auth, keys=Keys.from_file(settings.api_keys_file))] if settings.api_keys_file else []),
             Middleware(Admission, limit=settings.max_concurrent_requests),
         ],
         exception_handlers={
@@ -55,7 +57,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.drain = drain
     for resource in (check, batch, broadcast, backprop, compare, translate, ops, pages):
         app.include_router(resource.router, tags=["broadcasting"])
-    describe(app)
+    describe(app, asks_for_keys=bool(settings.api_keys_file))
     return app
 
 

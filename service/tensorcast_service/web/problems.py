@@ -29,8 +29,10 @@ def response_of(problem: Problem, request: Request) -> Response:
         headers["Accept-Encoding"] = "identity"
     if problem.code in ("overloaded", "shutting-down"):
         headers["Retry-After"] = str(RETRY_SECONDS)
-    if problem.code == "body-too-large":
-        headers["Connection"] = "close"
+    if problem.code == "unauthenticated":
+        headers["WWW-Authenticate"] = "Bearer"
+    if problem.code in ("body-too-large", "unauthenticated"):
+        headers["Connection"] = "close"  # the body, if there is one, is not read
     return Response(
         encode(document, media),
         status_code=document["status"],

@@ -15,6 +15,14 @@ FINISH_SECONDS = 10
 """After the drain, running answers have so long to finish."""
 
 
+def verify(settings: Settings) -> None:
+    """Raises ValueError for files that the service could not start with, here and not in each worker."""
+    if settings.api_keys_file:
+        from .auth import Keys
+
+        Keys.from_file(settings.api_keys_file)
+
+
 def serve(settings: Settings) -> None:
     """Serve until a signal ends it. Each worker reads its settings from the environment."""
     # As process 1 of a container a signal without a handler is ignored, and loading the rest takes a moment.
