@@ -25,6 +25,7 @@ class Settings:
     max_output_bytes: int = _setting(16 * 2**30, "Bytes of a dense answer; it is streamed, never held.", 1)
     max_concurrent_requests: int = _setting(64, "Requests in work at once, for each worker.", 1)
     api_keys_file: str = _setting("", "File of API keys, a line name:key for each caller; without it anyone may ask.")
+    metrics: bool = _setting(True, "Whether GET /metrics answers, where the extra [metrics] is installed.")
     drain_seconds: int = _setting(2, "Seconds from SIGTERM, not ready but answering, until no request is accepted.")
 
     @classmethod
@@ -47,6 +48,10 @@ def variable_of(name: str) -> str:
 def _parse(variable: str, text: str, kind: type, least: int) -> Any:
     if kind is str:
         return text
+    if kind is bool:
+        if text.lower() not in ("true", "false"):
+            raise ValueError(f"{variable} must be true or false, not {text!r}")
+        return text.lower() == "true"
     if not (text.isascii() and text.isdecimal()) or int(text) < least:
         raise ValueError(f"{variable} must be a whole number of at least {least}, not {text!r}")
     if variable == variable_of("port") and int(text) > 65535:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
+from importlib.util import find_spec
 
 from fastapi import FastAPI, Request, Response
 from starlette.exceptions import HTTPException
@@ -34,6 +35,17 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         with drain.on_sigterm():
             yield
 
+    middleware = [Middleware(Envelope, drain=drain), Middleware(Admission, limit=settings.max_concurrent_requests)]
+    if settings.api_keys_file:
+        middleware.insert(1, Middleware(Auth, keys=Keys.from_file(settings.api_keys_file)))
+    metrics = None
+    if settings.metrics and find_spec("prometheus_client"):
+        from .metrics import Metrics
+        from .watch import Watch
+
+        metrics = Metrics()
+        middleware.insert(0, Middleware(Watch, metrics=metrics))
+
     app = FastAPI(
         title="tensorcast",
         version=version("tensorcast"),
@@ -42,11 +54,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         redoc_url=None,
         lifespan=lifespan,
         redirect_slashes=False,
-        middleware=[
-            Middleware(Envelope, drain=drain),
-            *([Middleware(Auth, keys=Keys.from_file(settings.api_keys_file))] if settings.api_keys_file else []),
-            Middleware(Admission, limit=settings.max_concurrent_requests),
-        ],
+        middleware=middleware,
         exception_handlers={
             Problem: _problem,
             HTTPException: _http_exception,
@@ -55,6 +63,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     )
     app.state.settings = settings
     app.state.drain = drain
+    app.state.metrics = metrics
     for resource in (check, batch, broadcast, backprop, compare, translate, ops, pages):
         app.include_router(resource.router, tags=["broadcasting"])
     describe(app, asks_for_keys=bool(settings.api_keys_file))

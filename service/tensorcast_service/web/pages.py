@@ -26,6 +26,7 @@ _PARTS = {
 _NO_CACHE = {"Cache-Control": "no-cache"}
 """Callers ask each time whether a part is still the same: the parts must go together."""
 _METHODS = ["GET", "HEAD"]
+_EXPOSITION = "text/plain; version=0.0.4; charset=utf-8"
 _ASSETS = {"swagger-ui-bundle.js": "text/javascript", "swagger-ui.css": "text/css"}
 
 
@@ -63,6 +64,18 @@ async def get_docs_asset(name: str) -> Response:
         raise Problem("not-found", "there is no such file here: see /docs")
     content = (files("fastapi_offline") / "static" / name).read_bytes()
     return Response(content, media_type=_ASSETS[name], headers={"Cache-Control": "public, max-age=86400"})
+
+
+@router.api_route("/metrics", methods=_METHODS)
+def get_metrics(request: Request) -> Response:
+    """What all workers have done, as Prometheus reads it. On a thread: it takes some milliseconds."""
+    metrics = request.app.state.metrics
+    if metrics is None:
+        why = "the extra is not installed: pip install 'tensorcast[metrics]'"
+        if not request.app.state.settings.metrics:
+            why = "they are turned off: TENSORCAST_METRICS"
+        raise Problem("not-found", f"there are no metrics here: {why}")
+    return Response(metrics.exposition(), headers={"Content-Type": _EXPOSITION, "Cache-Control": "no-store"})
 
 
 @router.api_route("/livez", methods=_METHODS)

@@ -23,6 +23,7 @@ def response_of(problem: Problem, request: Request) -> Response:
             media = MEDIA_NAMES.get(answer_type(request, body, offers_text=True), Media.JSON)
         except Problem:
             media = Media.JSON  # what is acceptable can't be said: JSON, as for a 406
+    request.state.problem = problem.code
     document = problem.document()
     headers = {"Vary": "Accept", "Cache-Control": "no-store"}
     if problem.code == "unsupported-media-type":

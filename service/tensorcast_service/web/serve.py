@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
+import tempfile
+from contextlib import ExitStack
 
 import uvicorn
 
@@ -14,13 +17,24 @@ KEEP_ALIVE_SECONDS = 75
 FINISH_SECONDS = 10
 """After the drain, running answers have so long to finish."""
 
+COUNTS = "PROMETHEUS_MULTIPROC_DIR"
+"""Where several workers count together: prometheus-client's own variable."""
+
 
 def verify(settings: Settings) -> None:
-    """Raises ValueError for files that the service could not start with, here and not in each worker."""
+    """Raises ValueError for what the service could not start with, here and not in each worker."""
     if settings.api_keys_file:
         from .auth import Keys
 
         Keys.from_file(settings.api_keys_file)
+    if _counts_in_files(settings):
+        try:
+            tempfile.gettempdir()
+        except FileNotFoundError:
+            raise ValueError(
+                "the metrics of several workers need a directory to count in, and none can be written to: "
+                f"mount one at /tmp, name an empty one in {COUNTS}, or set TENSORCAST_METRICS=false"
+            ) from None
 
 
 def serve(settings: Settings) -> None:
@@ -30,18 +44,26 @@ def serve(settings: Settings) -> None:
     address = f"{f'[{settings.host}]' if ':' in settings.host else settings.host}:{settings.port}"
     if settings.port:
         print(_welcome(f"http://{address.replace('0.0.0.0', '127.0.0.1')}"), file=sys.stderr, flush=True)
-    uvicorn.run(
-        "tensorcast_service.web.app:create_app",
-        factory=True,
-        host=settings.host,
-        port=settings.port,
-        workers=settings.workers,
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        timeout_keep_alive=KEEP_ALIVE_SECONDS,
-        timeout_graceful_shutdown=FINISH_SECONDS,
-    )
+    with ExitStack() as stack:
+        if _counts_in_files(settings):
+            os.environ[COUNTS] = stack.enter_context(tempfile.TemporaryDirectory(prefix="tensorcast-metrics-"))
+        uvicorn.run(
+            "tensorcast_service.web.app:create_app",
+            factory=True,
+            host=settings.host,
+            port=settings.port,
+            workers=settings.workers,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
+            timeout_graceful_shutdown=FINISH_SECONDS,
+        )
+
+
+def _counts_in_files(settings: Settings) -> bool:
+    """Whether the metrics of several workers need a directory, and nobody has given one."""
+    return settings.metrics and settings.workers > 1 and COUNTS not in os.environ
 
 
 def _welcome(url: str) -> str:
