@@ -21,8 +21,10 @@ from .admission import Admission
 from .auth import Auth, Keys
 from .drain import Drain
 from .envelope import Envelope
+from .logs import access_log
 from .openapi import describe
 from .problems import response_of
+from .watch import Watch
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:
@@ -41,10 +43,11 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     metrics = None
     if settings.metrics and find_spec("prometheus_client"):
         from .metrics import Metrics
-        from .watch import Watch
 
         metrics = Metrics()
-        middleware.insert(0, Middleware(Watch, metrics=metrics))
+    log = access_log(settings.log_format) if settings.access_log else None
+    if metrics is not None or log is not None:
+        middleware.insert(0, Middleware(Watch, metrics=metrics, log=log))
 
     app = FastAPI(
         title="tensorcast",

@@ -42,8 +42,10 @@ def serve(settings: Settings) -> None:
     # As process 1 of a container a signal without a handler is ignored, and loading the rest takes a moment.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(0))
     address = f"{f'[{settings.host}]' if ':' in settings.host else settings.host}:{settings.port}"
-    if settings.port:
+    if settings.port and settings.log_format == "text":
         print(_welcome(f"http://{address.replace('0.0.0.0', '127.0.0.1')}"), file=sys.stderr, flush=True)
+    from .logs import configuration
+
     with ExitStack() as stack:
         if _counts_in_files(settings):
             os.environ[COUNTS] = stack.enter_context(tempfile.TemporaryDirectory(prefix="tensorcast-metrics-"))
@@ -54,6 +56,7 @@ def serve(settings: Settings) -> None:
             port=settings.port,
             workers=settings.workers,
             access_log=False,
+            log_config=configuration(settings.log_format),
             server_header=False,
             proxy_headers=False,
             timeout_keep_alive=KEEP_ALIVE_SECONDS,
