@@ -24,7 +24,7 @@ from .envelope import Envelope
 from .logs import access_log
 from .openapi import describe
 from .problems import response_of
-from .watch import Watch
+from .watch import QUIET, Watch
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:
@@ -58,6 +58,14 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         lifespan=lifespan,
         redirect_slashes=False,
         middleware=middleware,
+        # A span for each request, exported as the standard OTEL_* variables say, where the extra [otel] is installed.
+        telemetry={
+            "auto_configure": True,
+            "metrics": False,
+            "logs": False,
+            "operation_spans": False,
+            "exclude": lambda scope: scope["path"] in QUIET,
+        },
         exception_handlers={
             Problem: _problem,
             HTTPException: _http_exception,

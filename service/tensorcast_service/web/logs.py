@@ -52,13 +52,14 @@ class Formatter(logging.Formatter):
 
 
 def configuration(log_format: str) -> dict[str, Any]:
-    """The configuration of logging: everything goes to stderr in one format."""
+    """The configuration of logging: everything, of libraries too, goes to stderr in one format."""
     return {
         "version": 1,
         "disable_existing_loggers": False,
         "formatters": {"default": {"()": Formatter, "log_format": log_format}},
         "handlers": {"default": {"class": "logging.StreamHandler", "formatter": "default"}},
-        "loggers": {name: {"handlers": ["default"], "level": "INFO"} for name in ("uvicorn", "tensorcast")},
+        "loggers": {name: {"level": "INFO"} for name in ("uvicorn", "tensorcast")},
+        "root": {"handlers": ["default"], "level": "WARNING"},
     }
 
 

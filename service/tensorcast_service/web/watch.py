@@ -18,7 +18,7 @@ METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT"
 OTHER = "_OTHER"
 """What OpenTelemetry calls a method that is none of these: a label has few values, a line in the log no surprise."""
 QUIET = ("/livez", "/readyz", "/metrics")
-"""Asked every few seconds: in the log only where the answer is a refusal."""
+"""Asked every few seconds: in no trace, and in the log only where the answer is a refusal."""
 
 
 class Watch:
