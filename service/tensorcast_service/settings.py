@@ -25,6 +25,11 @@ class Settings:
     max_output_bytes: int = _setting(16 * 2**30, "Bytes of a dense answer; it is streamed, never held.", 1)
     max_concurrent_requests: int = _setting(64, "Requests in work at once, for each worker.", 1)
     api_keys_file: str = _setting("", "File of API keys, a line name:key for each caller; without it anyone may ask.")
+    tls_certificate: str = _setting(
+        "", "PEM file of the certificate and those that vouch for it; with it, HTTPS alone."
+    )
+    tls_key: str = _setting("", "PEM file of the certificate's key, where the first file does not hold it.")
+    docs: bool = _setting(True, "Whether GET /docs and /openapi.json answer.")
     metrics: bool = _setting(True, "Whether GET /metrics answers, where the extra [metrics] is installed.")
     access_log: bool = _setting(False, "Whether each request is a line in the log; probes only where they fail.")
     log_format: str = _setting("text", "How the log is written, to stderr: text or json.", choices=("text", "json"))

@@ -53,6 +53,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         title="tensorcast",
         version=version("tensorcast"),
         summary="Tensor broadcasting as a service: every framework's rule, exact.",
+        openapi_url="/openapi.json" if settings.docs else None,
         docs_url=None,
         redoc_url=None,
         lifespan=lifespan,
@@ -90,7 +91,8 @@ async def _http_exception(request: Request, error: Exception) -> Response:
     """What the router itself refuses."""
     assert isinstance(error, HTTPException)
     if error.status_code != 405:
-        return response_of(Problem("not-found", f"nothing is at {request.url.path[:200]}: see /docs"), request)
+        there = "see /docs" if request.app.state.settings.docs else "what there is begins with /v1/"
+        return response_of(Problem("not-found", f"nothing is at {request.url.path[:200]}: {there}"), request)
     # Starlette's own Allow names the first route of this path only.
     allowed = ", ".join(sorted(_methods(request)))
     response = response_of(Problem("method-not-allowed", f"{request.url.path[:200]} takes {allowed}"), request)

@@ -46,8 +46,10 @@ async def get_part_of_page(request: Request, name: str) -> Response:
 
 
 @router.api_route("/docs", methods=_METHODS)
-async def get_docs() -> Response:
+async def get_docs(request: Request) -> Response:
     """The OpenAPI document for people. Its script and style come from here, not from the internet."""
+    if not request.app.state.settings.docs:
+        raise Problem("not-found", "the documentation is turned off here: TENSORCAST_DOCS")
     return get_swagger_ui_html(
         openapi_url="openapi.json",
         title="tensorcast API",
