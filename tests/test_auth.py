@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -77,7 +78,19 @@ def test_anything_else_is_401_and_says_what_to_send(guarded: Served, headers: li
 
 
 @pytest.mark.parametrize(
-    "path", ["/v1/ops", "/metrics", "/nothing", "/docs/../v1/ops", "/docs/other", "//livez", "/livez/", "/LIVEZ", "/v1"]
+    "path",
+    [
+        "/v1/ops",
+        "/metrics",
+        "/nothing",
+        "/docs/../v1/ops",
+        "/docs/other",
+        "/static/other",
+        "//livez",
+        "/livez/",
+        "/LIVEZ",
+        "/v1",
+    ],
 )
 def test_a_path_needs_a_key_unless_it_is_known_to_be_open(guarded: Served, path: str) -> None:
     with socket.create_connection(("127.0.0.1", int(guarded.url.rpartition(":")[2])), timeout=10) as connection:
@@ -85,9 +98,37 @@ def test_a_path_needs_a_key_unless_it_is_known_to_be_open(guarded: Served, path:
         assert connection.makefile("rb").readline().split()[1] == b"401"
 
 
-@pytest.mark.parametrize("path", auth.OPEN)
+OPEN = [
+    "/",
+    "/docs",
+    "/openapi.json",
+    "/livez",
+    "/readyz",
+    "/static/page.js",
+    "/static/page.css",
+    "/docs/swagger-ui.css",
+]
+
+
+@pytest.mark.parametrize("path", OPEN)
 def test_probes_and_pages_need_no_key(guarded: Served, path: str) -> None:
     assert httpx.get(guarded.url + path).status_code == 200
+
+
+def test_what_the_pages_load_needs_no_key(guarded: Served) -> None:
+    files = [
+        file
+        for path in ("/", "/docs")
+        for file in re.findall(r'(?:src|href)="/?([^":]+\.(?:js|css))"', httpx.get(guarded.url + path).text)
+    ]
+    assert len(files) >= 4
+    for file in files:
+        answer = httpx.get(f"{guarded.url}/{file}")
+        assert answer.status_code == 200, file
+        files += [
+            f"static/{name}" for name in re.findall(r'from "\./(\w+\.js)"', answer.text) if file.startswith("static/")
+        ]
+    assert {"static/page.js", "static/elements.js"} <= set(files)
 
 
 def test_the_openapi_document_asks_for_the_key(guarded: Served, http: httpx.Client) -> None:

@@ -14,9 +14,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tensorcast.schema.problems import Problem
 
+from .pages import ASSETS, PARTS
 from .problems import response_of
 
-OPEN = ("/", "/docs", "/docs/swagger-ui-bundle.js", "/docs/swagger-ui.css", "/openapi.json", "/livez", "/readyz")
+OPEN = {"/", "/docs", "/openapi.json", "/livez", "/readyz"}
+OPEN |= {f"/static/{name}" for name in PARTS} | {f"/docs/{name}" for name in ASSETS}
 """Paths that need no key: the same bytes for everyone, and what a probe asks. All others need one, routes or not."""
 LEAST_CHARACTERS = 16
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")

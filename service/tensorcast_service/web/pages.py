@@ -19,7 +19,7 @@ _POLICY = (
     "base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
 )
 _STATIC = files(__package__) / "static"
-_PARTS = {
+PARTS = {
     "page.css": "text/css",
     **dict.fromkeys(["page.js", "question.js", "answer.js", "elements.js"], "text/javascript"),
 }
@@ -27,7 +27,7 @@ _NO_CACHE = {"Cache-Control": "no-cache"}
 """Callers ask each time whether a part is still the same: the parts must go together."""
 _METHODS = ["GET", "HEAD"]
 _EXPOSITION = "text/plain; version=0.0.4; charset=utf-8"
-_ASSETS = {"swagger-ui-bundle.js": "text/javascript", "swagger-ui.css": "text/css"}
+ASSETS = {"swagger-ui-bundle.js": "text/javascript", "swagger-ui.css": "text/css"}
 
 
 @router.api_route("/", methods=_METHODS)
@@ -40,9 +40,9 @@ async def get_page(request: Request) -> Response:
 @router.api_route("/static/{name}", methods=_METHODS)
 async def get_part_of_page(request: Request, name: str) -> Response:
     """What the page loads."""
-    if name not in _PARTS:
+    if name not in PARTS:
         raise Problem("not-found", "there is no such file here: see /")
-    return tagged(request, (_STATIC / name).read_bytes(), _PARTS[name], _NO_CACHE)
+    return tagged(request, (_STATIC / name).read_bytes(), PARTS[name], _NO_CACHE)
 
 
 @router.api_route("/docs", methods=_METHODS)
@@ -62,10 +62,10 @@ async def get_docs(request: Request) -> Response:
 @router.api_route("/docs/{name}", methods=_METHODS)
 async def get_docs_asset(name: str) -> Response:
     """What the documentation page loads."""
-    if name not in _ASSETS:
+    if name not in ASSETS:
         raise Problem("not-found", "there is no such file here: see /docs")
     content = (files("fastapi_offline") / "static" / name).read_bytes()
-    return Response(content, media_type=_ASSETS[name], headers={"Cache-Control": "public, max-age=86400"})
+    return Response(content, media_type=ASSETS[name], headers={"Cache-Control": "public, max-age=86400"})
 
 
 @router.api_route("/metrics", methods=_METHODS)
