@@ -152,8 +152,9 @@ def locked(path: Path) -> Iterator[tuple[Requirement, list[str]]]:
         yield Requirement(requirement.strip()), [value.strip() for value in hashes]
 
 
+EXTRAS = PROJECT["project"]["optional-dependencies"]
 LOCKS = {
-    "requirements.txt": PROJECT["project"]["dependencies"] + PROJECT["project"]["optional-dependencies"]["service"],
+    "requirements.txt": PROJECT["project"]["dependencies"] + EXTRAS["service"] + EXTRAS["metrics"] + EXTRAS["otel"],
     "requirements-build.txt": PROJECT["build-system"]["requires"],
 }
 
