@@ -37,17 +37,13 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         with drain.on_sigterm():
             yield
 
-    middleware = [Middleware(Envelope, drain=drain), Middleware(Admission, limit=settings.max_concurrent_requests)]
-    if settings.api_keys_file:
-        middleware.insert(1, Middleware(Auth, keys=Keys.from_file(settings.api_keys_file)))
+    keys = Keys.from_file(settings.api_keys_file) if settings.api_keys_file else None
     metrics = None
     if settings.metrics and find_spec("prometheus_client"):
         from .metrics import Metrics
 
         metrics = Metrics()
     log = access_log(settings.log_format) if settings.access_log else None
-    if metrics is not None or log is not None:
-        middleware.insert(0, Middleware(Watch, metrics=metrics, log=log))
 
     app = FastAPI(
         title="tensorcast",
@@ -58,7 +54,12 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         redoc_url=None,
         lifespan=lifespan,
         redirect_slashes=False,
-        middleware=middleware,
+        middleware=[
+            *([Middleware(Watch, metrics=metrics, log=log)] if metrics or log else []),
+            Middleware(Envelope, drain=drain),
+            *([Middleware(Auth, keys=keys)] if keys else []),
+            Middleware(Admission, limit=settings.max_concurrent_requests),
+        ],
         # A span for each request, exported as the standard OTEL_* variables say, where the extra [otel] is installed.
         telemetry={
             "auto_configure": True,
@@ -78,7 +79,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.metrics = metrics
     for resource in (check, batch, broadcast, backprop, compare, translate, ops, pages):
         app.include_router(resource.router, tags=["broadcasting"])
-    describe(app, asks_for_keys=bool(settings.api_keys_file))
+    describe(app, asks_for_keys=keys is not None)
     return app
 
 

@@ -96,5 +96,5 @@ class Auth:
             problem = Problem("unauthenticated", f"{said}: send the header Authorization: Bearer KEY")
             await response_of(problem, Request(scope))(scope, receive, send)
             return
-        Request(scope).state.key_name = name
+        scope["state"]["key_name"] = name  # for the log
         await self.app(scope, receive, send)
