@@ -49,7 +49,9 @@ LABEL org.opencontainers.image.title="tensorcast" \
 COPY --from=build /opt/tensorcast /opt/tensorcast
 ENV PATH=/opt/tensorcast/bin:$PATH \
     PYTHONUNBUFFERED=1 \
+    TENSORCAST_ACCESS_LOG=true \
     TENSORCAST_HOST=0.0.0.0 \
+    TENSORCAST_LOG_FORMAT=json \
     TENSORCAST_PORT=8000
 # The official image has no bytecode for the standard library, so each start would compile it anew: this writes it
 # for the modules in use (and shows that the service can be imported at all). From here on nothing is written.

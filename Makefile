@@ -24,7 +24,7 @@ types: $(VENV)/dev.done
 oldest: $(VENV)/bin/python
 	@echo "Installing the oldest supported versions ..."
 	@$(PYTHON) -m venv $(VENV)-oldest
-	@$(VENV)-oldest/bin/python -m pip --disable-pip-version-check --quiet install -c tests/oldest.txt -e '.[service,dev]'
+	@$(VENV)-oldest/bin/python -m pip --disable-pip-version-check --quiet install -c tests/oldest.txt -e '.[service,metrics,dev]'
 	$(VENV)-oldest/bin/python -m pytest -n auto -W default
 
 image-test:
@@ -35,8 +35,8 @@ LOCK = $(VENV)/bin/pip-compile --quiet --generate-hashes --strip-extras --allow-
 	--no-emit-index-url --no-emit-find-links --no-emit-trusted-host --upgrade pyproject.toml
 lock: $(VENV)/dev.done
 	@$(PIP) install pip-tools
-	$(LOCK) --extra service -o deploy/requirements.txt
-	$(LOCK) --extra service --extra dev -o tests/requirements.txt
+	$(LOCK) --extra service --extra metrics --extra otel -o deploy/requirements.txt
+	$(LOCK) --extra service --extra metrics --extra otel --extra dev -o tests/requirements.txt
 	$(LOCK) --only-build-deps --build-deps-for wheel -o deploy/requirements-build.txt
 
 clean:

@@ -16,6 +16,13 @@ port = int(os.environ.get("TENSORCAST_PORT", "").strip() or 8000)
 
 try:
     with socket.create_connection((host, port), timeout=2) as connection:
+        if os.environ.get("TENSORCAST_TLS_CERTIFICATE", "").strip():
+            import ssl
+
+            context = ssl.create_default_context()
+            # It asks itself, by an address that the certificate need not have.
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+            connection = context.wrap_socket(connection)
         connection.sendall(b"GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         status = connection.makefile("rb").readline(100).split()[1:2]
 except OSError as error:

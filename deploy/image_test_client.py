@@ -47,7 +47,7 @@ def check_answers():
     request = {"op": op, "inputs": [{"dtype": "int32", "shape": [3], "data": [1, 2, 3]}]}
     [output] = json.load(ask("/v1/broadcast", request))["outputs"]
     expect("ngraph.Broadcast of [1, 2, 3]", output["data"], [[1, 2, 3], [1, 2, 3]])
-    for path in "/", "/static/page.js", "/docs", "/openapi.json":
+    for path in "/", "/static/page.js", "/docs", "/openapi.json", "/metrics":
         expect(path, ask(path).status, 200)
 
 

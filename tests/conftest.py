@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import ssl
 import subprocess
 import sys
 import time
@@ -48,9 +49,10 @@ def served(**settings: object) -> Iterator[Served]:
     }
     command = [sys.executable, "-m", "tensorcast", "serve", "--port", str(port)]
     process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
-    url = f"http://127.0.0.1:{port}"
+    certificate = settings.get("tls_certificate")
+    url = f"{'https' if certificate else 'http'}://127.0.0.1:{port}"
     try:
-        _wait_until_ready(url, process)
+        _wait_until_ready(url, process, ssl.create_default_context(cafile=str(certificate)) if certificate else True)
         yield Served(url, process)
     finally:
         process.terminate()
@@ -62,11 +64,11 @@ def served(**settings: object) -> Iterator[Served]:
             raise
 
 
-def _wait_until_ready(url: str, process: subprocess.Popen[str]) -> None:
+def _wait_until_ready(url: str, process: subprocess.Popen[str], verify: ssl.SSLContext | bool) -> None:
     end = time.monotonic() + 30
     while True:
         try:
-            if httpx.get(f"{url}/readyz", timeout=1).status_code == 200:
+            if httpx.get(f"{url}/readyz", timeout=1, verify=verify).status_code == 200:
                 return
         except httpx.HTTPError:
             pass

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -20,6 +21,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+from tensorcast.schema.problems import STATUS
 from tensorcast_service.settings import PREFIX, Settings, variable_of
 from tensorcast_service.web.serve import FINISH_SECONDS
 
@@ -150,8 +152,9 @@ def locked(path: Path) -> Iterator[tuple[Requirement, list[str]]]:
         yield Requirement(requirement.strip()), [value.strip() for value in hashes]
 
 
+EXTRAS = PROJECT["project"]["optional-dependencies"]
 LOCKS = {
-    "requirements.txt": PROJECT["project"]["dependencies"] + PROJECT["project"]["optional-dependencies"]["service"],
+    "requirements.txt": PROJECT["project"]["dependencies"] + EXTRAS["service"] + EXTRAS["metrics"] + EXTRAS["otel"],
     "requirements-build.txt": PROJECT["build-system"]["requires"],
 }
 
@@ -252,6 +255,54 @@ def test_there_is_time_to_drain_and_to_finish() -> None:
     assert drain + FINISH_SECONDS < POD["spec"]["terminationGracePeriodSeconds"]
     drain = Settings.from_environment(COMPOSE["environment"]).drain_seconds
     assert drain + FINISH_SECONDS < int(COMPOSE["stop_grace_period"].removesuffix("s"))
+
+
+# --- Prometheus ---
+
+PROMETHEUS = DEPLOY / "prometheus"
+ALERTS = [
+    rule for group in yaml.safe_load((PROMETHEUS / "alerts.yaml").read_text())["groups"] for rule in group["rules"]
+]
+
+
+def test_prometheus_finds_the_pods_by_what_they_bear(http: httpx.Client) -> None:
+    (job,) = yaml.safe_load((PROMETHEUS / "prometheus.yaml").read_text())["scrape_configs"]
+    read = {label for rule in job["relabel_configs"] for label in rule["source_labels"]}
+    borne = {
+        "__meta_kubernetes_pod_" + re.sub(r"\W", "_", f"{kind}_{name}")
+        for kind in ("label", "annotation")
+        for name in POD["metadata"][f"{kind}s"]
+    }
+    assert borne < read
+    assert all(f'job="{job["job_name"]}"' in rule["expr"] for rule in ALERTS)
+    annotations = POD["metadata"]["annotations"]
+    assert int(annotations["prometheus.io/port"]) == CONTAINER["ports"][0]["containerPort"]
+    assert http.get(annotations["prometheus.io/path"]).status_code == 200
+
+
+def test_alerts_ask_for_metrics_that_the_service_has() -> None:
+    pytest.importorskip("prometheus_client")
+    from tensorcast_service.web.metrics import Metrics
+
+    metrics = Metrics()
+    metrics.watch_memory(lambda: 0, 1)
+    metrics.began("GET")
+    metrics.ended("GET", "/v1/check", 200, 0.1)
+    given = set(re.findall(r"(?m)^(\w+)", metrics.exposition().decode()))
+    wanted = set(re.findall(r"\b(?:http_server|tensorcast)_\w+(?={)", " ".join(rule["expr"] for rule in ALERTS)))
+    assert len(wanted) == 5
+    assert wanted <= given
+    codes = set(re.findall(r'code="([a-z-]+)"', " ".join(rule["expr"] for rule in ALERTS)))
+    assert codes <= set(STATUS)
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")
+def test_each_alert_fires_when_it_should_and_not_before() -> None:
+    tested = re.findall(r"alertname: (\w+)", (PROMETHEUS / "alerts_test.yaml").read_text())
+    assert {rule["alert"] for rule in ALERTS} == set(tested)
+    command = ["promtool", "test", "rules", "alerts_test.yaml"]
+    done = subprocess.run(command, cwd=PROMETHEUS, capture_output=True, text=True, check=False)
+    assert (done.returncode, "SUCCESS" in done.stdout) == (0, True), done.stdout + done.stderr
 
 
 # --- Compose ---

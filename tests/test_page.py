@@ -7,12 +7,13 @@ import shutil
 from collections.abc import Iterator
 from contextlib import redirect_stdout
 from io import StringIO
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 import httpx
 import pytest
-from conftest import Served
+from conftest import Served, served
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -245,6 +246,16 @@ def test_code_is_copied_and_selected_where_there_is_no_clipboard(page: Page) -> 
     page.tab.click("#copy")
     page.tab.get_by_role("button", name="Selected").wait_for()
     assert page.tab.evaluate("getSelection().toString()") == code
+
+
+def test_a_service_that_asks_for_keys_says_so(browser: Any, tmp_path: Path) -> None:
+    keys = tmp_path / "keys"
+    keys.write_text("alice:0123456789abcdef\n")
+    with served(api_keys_file=keys) as guarded:
+        tab = browser.new_page()
+        tab.goto(guarded.url)
+        tab.get_by_text("this service asks for an API key").wait_for(timeout=10_000)
+        tab.close()
 
 
 def test_nothing_is_wider_than_a_phone(page: Page) -> None:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from .errors import ServiceProblem as ServiceProblem
     from .errors import ShuttingDown as ShuttingDown
     from .errors import TensorcastError as TensorcastError
+    from .errors import Unauthenticated as Unauthenticated
     from .errors import UnknownOp as UnknownOp
     from .errors import UnsupportedMediaType as UnsupportedMediaType
     from .errors import Untranslatable as Untranslatable
@@ -82,6 +83,7 @@ _ERRORS = [
     "ServiceProblem",
     "ShuttingDown",
     "TensorcastError",
+    "Unauthenticated",
     "UnknownOp",
     "UnsupportedMediaType",
     "Untranslatable",

@@ -33,6 +33,7 @@ class AsyncClient:
         *,
         timeout: float | None = 60.0,
         retries: int = 2,
+        api_key: str | None = None,
         transport: httpx.AsyncBaseTransport | None = None,
         **options: Any,
     ) -> None:
@@ -40,6 +41,9 @@ class AsyncClient:
             self._http = httpx.AsyncClient(base_url=url, transport=transport, **options)
         except httpx.InvalidURL as error:
             raise ValueError(f"{url!r} is no URL: {error}") from None
+        if api_key is not None:
+            # httpx takes this header off a request that a redirect leads to another origin, and out of its own reprs.
+            self._http.headers["Authorization"] = calls.authorization(api_key)
         self._timeout = timeout
         self._retries = retries
 

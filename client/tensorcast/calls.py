@@ -101,6 +101,13 @@ class Call(Generic[T]):
         )
 
 
+def authorization(api_key: str) -> str:
+    """The Authorization header of a key. Raises ValueError, without the key, for what is none."""
+    if not (api_key.isascii() and api_key.isprintable() and api_key and " " not in api_key):
+        raise ValueError("api_key must be printable ASCII without spaces or line ends: has one been read from a file?")
+    return f"Bearer {api_key}"
+
+
 def check(
     op: Op | str,
     shapes: Sequence[SymbolicShape],

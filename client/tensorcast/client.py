@@ -28,6 +28,7 @@ class Client:
     `timeout` is the total of one call in seconds, retries included (None: no end); while a single read
     blocks, it may be passed by up to its own length. `retries` are further attempts after a broken
     connection or an answer such as 503, with growing, jittered delays that honour Retry-After.
+    `api_key` goes to this service alone.
     `transport` is any httpx transport; `options` go to httpx.Client (headers, verify, limits, ...).
     """
 
@@ -37,6 +38,7 @@ class Client:
         *,
         timeout: float | None = 60.0,
         retries: int = 2,
+        api_key: str | None = None,
         transport: httpx.BaseTransport | None = None,
         **options: Any,
     ) -> None:
@@ -44,6 +46,9 @@ class Client:
             self._http = httpx.Client(base_url=url, transport=transport, **options)
         except httpx.InvalidURL as error:
             raise ValueError(f"{url!r} is no URL: {error}") from None
+        if api_key is not None:
+            # httpx takes this header off a request that a redirect leads to another origin, and out of its own reprs.
+            self._http.headers["Authorization"] = calls.authorization(api_key)
         self._timeout = timeout
         self._retries = retries
 

@@ -7,6 +7,7 @@ TensorcastError
     NotStrided                                                   layout="dense" would do
     OutputTooLarge  WorkTooLarge  BodyTooLarge                   a limit; has .facts["limit"]
     Untranslatable          the other framework's op can never say it; the detail says why
+    Unauthenticated         the service asks for another api_key
     NotFound  MethodNotAllowed  NotAcceptable  UnsupportedMediaType
     Overloaded  ShuttingDown                                     retried before it is raised
     InternalError
@@ -107,6 +108,12 @@ class Untranslatable(ServiceProblem):
     """The other framework's op can't say this operation, whatever comes before or after it."""
 
     code = "untranslatable"
+
+
+class Unauthenticated(ServiceProblem):
+    """The service asks for an API key, or does not know this one."""
+
+    code = "unauthenticated"
 
 
 class NotFound(ServiceProblem):

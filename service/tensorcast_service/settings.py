@@ -10,8 +10,8 @@ from typing import Any, Self
 PREFIX = "TENSORCAST_"
 
 
-def _setting(default: Any, help: str, least: int = 0) -> Any:
-    return field(default=default, metadata={"help": help, "least": least})
+def _setting(default: Any, help: str, least: int = 0, choices: tuple[str, ...] = ()) -> Any:
+    return field(default=default, metadata={"help": help, "least": least, "choices": choices})
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,15 @@ class Settings:
     max_body_bytes: int = _setting(64 * 2**20, "Bytes of a request body; it is held in memory.", 1)
     max_output_bytes: int = _setting(16 * 2**30, "Bytes of a dense answer; it is streamed, never held.", 1)
     max_concurrent_requests: int = _setting(64, "Requests in work at once, for each worker.", 1)
+    api_keys_file: str = _setting("", "File of API keys, a line name:key for each caller; without it anyone may ask.")
+    tls_certificate: str = _setting(
+        "", "PEM file of the certificate and those that vouch for it; with it, HTTPS alone."
+    )
+    tls_key: str = _setting("", "PEM file of the certificate's key, where the first file does not hold it.")
+    docs: bool = _setting(True, "Whether GET /docs and /openapi.json answer.")
+    metrics: bool = _setting(True, "Whether GET /metrics answers, where the extra [metrics] is installed.")
+    access_log: bool = _setting(False, "Whether each request is a line in the log; probes only where they fail.")
+    log_format: str = _setting("text", "How the log is written, to stderr: text or json.", choices=("text", "json"))
     drain_seconds: int = _setting(2, "Seconds from SIGTERM, not ready but answering, until no request is accepted.")
 
     @classmethod
@@ -34,7 +43,7 @@ class Settings:
             variable = variable_of(setting.name)
             text = environment.get(variable, "").strip()
             if text:
-                given[setting.name] = _parse(variable, text, type(setting.default), setting.metadata["least"])
+                given[setting.name] = _parse(variable, text, type(setting.default), setting.metadata)
         return cls(**given)
 
 
@@ -43,11 +52,18 @@ def variable_of(name: str) -> str:
     return PREFIX + name.upper()
 
 
-def _parse(variable: str, text: str, kind: type, least: int) -> Any:
+def _parse(variable: str, text: str, kind: type, metadata: Mapping[str, Any]) -> Any:
     if kind is str:
+        choices = metadata["choices"]
+        if choices and text not in choices:
+            raise ValueError(f"{variable} must be {' or '.join(choices)}, not {text!r}")
         return text
-    if not (text.isascii() and text.isdecimal()) or int(text) < least:
-        raise ValueError(f"{variable} must be a whole number of at least {least}, not {text!r}")
+    if kind is bool:
+        if text.lower() not in ("true", "false"):
+            raise ValueError(f"{variable} must be true or false, not {text!r}")
+        return text.lower() == "true"
+    if not (text.isascii() and text.isdecimal()) or int(text) < metadata["least"]:
+        raise ValueError(f"{variable} must be a whole number of at least {metadata['least']}, not {text!r}")
     if variable == variable_of("port") and int(text) > 65535:
         raise ValueError(f"{variable} must be at most 65535, not {text}")
     return int(text)

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from ..schema.ops import OPS
 from ..schema.problems import Problem
 from ..schema.questions import attribute_from_text
+
+if TYPE_CHECKING:
+    from ..client import Client
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -32,7 +35,32 @@ def op_options(command: F) -> F:
     )(command)
 
 
-url_option = click.option("--url", metavar="URL", help="Ask this service instead of working here.")
+_API_KEY = "tensorcast.api_key"
+
+
+def url_option(command: F) -> F:
+    """--url, and --api-key for `client_of`."""
+    command = click.option(
+        "--api-key",
+        metavar="KEY",
+        envvar="TENSORCAST_API_KEY",
+        expose_value=False,
+        callback=lambda context, parameter, key: context.meta.update({_API_KEY: key}),
+        help="The key that the service asks for; better in TENSORCAST_API_KEY, where other users can't read it.",
+    )(command)
+    return click.option("--url", metavar="URL", help="Ask this service instead of working here.")(command)
+
+
+def client_of(url: str, **options: Any) -> Client:
+    """A client of this service, with the key of --api-key."""
+    from ..client import Client
+
+    try:
+        return Client(url, api_key=click.get_current_context().meta[_API_KEY], **options)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
 
 

@@ -18,7 +18,7 @@ from ..schema.messages import CheckAnswer, CheckRequest
 from ..schema.ops import Op
 from ..schema.shapes import format_shape
 from ..schema.validation import validated
-from .arguments import json_option, op_options, op_values, problems_in_words, url_option
+from .arguments import client_of, json_option, op_options, op_values, problems_in_words, url_option
 from .check import ask, colored
 
 if TYPE_CHECKING:
@@ -165,8 +165,6 @@ def _fill_here(op: Op, arrays: Sequence[Array], filled: Sequence[Array], progres
 def _fill_remotely(
     op: Op, arrays: Sequence[Array], filled: Sequence[Array], url: str, progress: Callable[[int], None]
 ) -> None:
-    from ..client import Client
-
     before = 0
 
     def on_transfer(transfer: Transfer) -> None:
@@ -176,7 +174,7 @@ def _fill_remotely(
             before = transfer.done
 
     report: Progress = on_transfer
-    with Client(url, timeout=None) as client:
+    with client_of(url, timeout=None) as client:
         client.broadcast(op, *arrays, out=filled, progress=report)
 
 

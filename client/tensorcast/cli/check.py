@@ -14,7 +14,7 @@ from ..schema.messages import CheckAnswer, CheckRequest
 from ..schema.questions import assumption_from_text
 from ..schema.shapes import parse_shape
 from ..schema.validation import validated
-from .arguments import json_option, op_options, op_values, parsed, problems_in_words, url_option
+from .arguments import client_of, json_option, op_options, op_values, parsed, problems_in_words, url_option
 
 
 @click.command()
@@ -93,9 +93,7 @@ def ask(request: CheckRequest, url: str | None) -> CheckAnswer:
         from tensorcast_service.check import check as answer_here
 
         return answer_here(request)
-    from ..client import Client
-
-    with Client(url) as client:
+    with client_of(url) as client:
         return client.check(
             request.op, *request.inputs, dtype=request.dtype, explain=request.explain, assume=request.assume
         )

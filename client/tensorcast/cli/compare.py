@@ -12,7 +12,7 @@ import click
 from ..schema.messages import CompareRequest, Comparison
 from ..schema.shapes import format_shape, parse_shape
 from ..schema.validation import validated
-from .arguments import json_option, parsed, problems_in_words, url_option
+from .arguments import client_of, json_option, parsed, problems_in_words, url_option
 
 
 @click.command()
@@ -55,7 +55,5 @@ def _comparisons(request: CompareRequest, url: str | None) -> list[Comparison]:
         from tensorcast_service.compare import compare as compare_here
 
         return compare_here(request).results
-    from ..client import Client
-
-    with Client(url) as client:
+    with client_of(url) as client:
         return client.compare(*request.inputs, shape=request.shape)

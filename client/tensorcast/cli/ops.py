@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from ..schema.messages import OpEntry
-from .arguments import json_option, problems_in_words, url_option
+from .arguments import client_of, json_option, problems_in_words, url_option
 
 
 @click.command()
@@ -59,9 +59,7 @@ def _catalogue(url: str | None) -> list[OpEntry]:
         from tensorcast_service.catalogue import catalogue
 
         return catalogue().ops
-    from ..client import Client
-
-    with Client(url) as client:
+    with client_of(url) as client:
         return client.ops()
 
 

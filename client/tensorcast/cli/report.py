@@ -13,6 +13,7 @@ from ..schema.messages import CheckAnswer, CheckRequest
 from ..schema.problems import Problem
 from ..schema.shapes import format_shape
 from ..schema.validation import validated
+from .arguments import client_of
 from .check import colored
 from .model import UnusableModel, read
 from .nodes import Node, nodes
@@ -100,9 +101,7 @@ def _answers(requests: Sequence[Request], url: str | None) -> Iterator[Verdict]:
             except Problem as problem:
                 yield problem.detail
         return
-    from ..client import Client
-
-    with Client(url) as client:
+    with client_of(url) as client:
         for batch in _batches(requests):
             for answer in client.check_batch(batch):
                 yield answer if isinstance(answer, CheckAnswer) else answer.detail

@@ -17,7 +17,8 @@ def _serve_options(command: F) -> F:
     from tensorcast_service.settings import Settings, variable_of
 
     for setting in reversed(fields(Settings)):
-        help_text = f"{setting.metadata['help']} [{variable_of(setting.name)}; default {setting.default}]"
+        default = "none" if setting.default == "" else setting.default
+        help_text = f"{setting.metadata['help']} [{variable_of(setting.name)}; default {default}]"
         command = click.option(f"--{setting.name.replace('_', '-')}", type=type(setting.default), help=help_text)(
             command
         )
@@ -32,11 +33,13 @@ def serve(**given: Any) -> None:
 
     os.environ.update({variable_of(name): str(value) for name, value in given.items() if value is not None})
     try:
-        settings = Settings.from_environment()  # read again by each worker
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None
-    try:
         from tensorcast_service.web.serve import serve as run
+        from tensorcast_service.web.serve import verify
     except ImportError:
         raise click.ClickException("the service is not installed: pip install 'tensorcast[service]'") from None
+    try:
+        settings = Settings.from_environment()  # read again by each worker
+        verify(settings)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
     run(settings)

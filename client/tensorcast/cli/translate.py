@@ -13,7 +13,7 @@ from ..schema.messages import TranslateAnswer, TranslateRequest
 from ..schema.problems import Problem
 from ..schema.shapes import parse_shape
 from ..schema.validation import validated
-from .arguments import json_option, op_options, op_values, parsed, problems_in_words, url_option
+from .arguments import client_of, json_option, op_options, op_values, parsed, problems_in_words, url_option
 
 
 @click.command()
@@ -60,9 +60,7 @@ def _translated(request: TranslateRequest, url: str | None) -> TranslateAnswer:
             from tensorcast_service.translate import translate as translate_here
 
             return translate_here(request)
-        from ..client import Client
-
-        with Client(url) as client:
+        with client_of(url) as client:
             return client.translate(request.op, *request.inputs, to=request.to)
     except (Problem, ServiceProblem) as problem:
         if problem.code not in ("incompatible-shapes", "untranslatable"):

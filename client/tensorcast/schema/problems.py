@@ -6,6 +6,7 @@ from typing import Any
 
 STATUS: dict[str, tuple[int, str]] = {
     "malformed-body": (400, "The body can't be read"),
+    "unauthenticated": (401, "An API key is needed"),
     "not-found": (404, "Nothing is here"),
     "method-not-allowed": (405, "The method is not allowed here"),
     "not-acceptable": (406, "No acceptable encoding"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
+from importlib.util import find_spec
 
 from fastapi import FastAPI, Request, Response
 from starlette.exceptions import HTTPException
@@ -17,10 +18,13 @@ from tensorcast.schema.problems import Problem
 from ..settings import Settings
 from . import backprop, batch, broadcast, check, compare, ops, pages, translate
 from .admission import Admission
+from .auth import Auth, Keys
 from .drain import Drain
 from .envelope import Envelope
+from .logs import access_log
 from .openapi import describe
 from .problems import response_of
+from .watch import QUIET, Watch
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:
@@ -33,18 +37,37 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         with drain.on_sigterm():
             yield
 
+    keys = Keys.from_file(settings.api_keys_file) if settings.api_keys_file else None
+    metrics = None
+    if settings.metrics and find_spec("prometheus_client"):
+        from .metrics import Metrics
+
+        metrics = Metrics()
+    log = access_log(settings.log_format) if settings.access_log else None
+
     app = FastAPI(
         title="tensorcast",
         version=version("tensorcast"),
         summary="Tensor broadcasting as a service: every framework's rule, exact.",
+        openapi_url="/openapi.json" if settings.docs else None,
         docs_url=None,
         redoc_url=None,
         lifespan=lifespan,
         redirect_slashes=False,
         middleware=[
+            *([Middleware(Watch, metrics=metrics, log=log)] if metrics or log else []),
             Middleware(Envelope, drain=drain),
+            *([Middleware(Auth, keys=keys)] if keys else []),
             Middleware(Admission, limit=settings.max_concurrent_requests),
         ],
+        # A span for each request, exported as the standard OTEL_* variables say, where the extra [otel] is installed.
+        telemetry={
+            "auto_configure": True,
+            "metrics": False,
+            "logs": False,
+            "operation_spans": False,
+            "exclude": lambda scope: scope["path"] in QUIET,
+        },
         exception_handlers={
             Problem: _problem,
             HTTPException: _http_exception,
@@ -53,9 +76,10 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     )
     app.state.settings = settings
     app.state.drain = drain
+    app.state.metrics = metrics
     for resource in (check, batch, broadcast, backprop, compare, translate, ops, pages):
         app.include_router(resource.router, tags=["broadcasting"])
-    describe(app)
+    describe(app, asks_for_keys=keys is not None)
     return app
 
 
@@ -68,7 +92,8 @@ async def _http_exception(request: Request, error: Exception) -> Response:
     """What the router itself refuses."""
     assert isinstance(error, HTTPException)
     if error.status_code != 405:
-        return response_of(Problem("not-found", f"nothing is at {request.url.path[:200]}: see /docs"), request)
+        there = "see /docs" if request.app.state.settings.docs else "what there is begins with /v1/"
+        return response_of(Problem("not-found", f"nothing is at {request.url.path[:200]}: {there}"), request)
     # Starlette's own Allow names the first route of this path only.
     allowed = ", ".join(sorted(_methods(request)))
     response = response_of(Problem("method-not-allowed", f"{request.url.path[:200]} takes {allowed}"), request)

@@ -35,6 +35,7 @@ async def post_broadcast(request: Request) -> Response:
     exchange = await receive(request, BroadcastRequest)
     message, strided = exchange.message, exchange.message.layout == "strided"
     tensors = await exchange.run(outputs, message, request.app.state.settings.max_output_bytes)
+    request.state.layout = message.layout
     if exchange.media is Media.JSON:
         return await answer_json(exchange, {"outputs": tensors}, message.json_data == "base64")
     bodies = await exchange.run(lambda: [stored(tensor) if strided else dense(tensor) for tensor in tensors])

@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from tensorcast.schema.problems import Problem
 
 from .drain import Drain
+from .logs import trace_id_of
 from .problems import response_of
 
 logger = logging.getLogger("tensorcast")
@@ -51,7 +52,8 @@ class Envelope:
         try:
             await self.app(scope, receive, send_marked)
         except Exception:
-            logger.exception("request %s failed", request_id)
+            facts = {"request_id": request_id, "trace_id": trace_id_of(scope)}
+            logger.exception("request %s failed", request_id, extra={"facts": facts})
             if started:
                 raise  # the server closes the connection: a short body is a failure that clients report
             problem = Problem(

@@ -151,14 +151,14 @@ def answers(
     if text:
         content["text/plain"] = {"schema": {"type": "string"}}
     responses: dict[int | str, dict[str, Any]] = {200: {"description": "The answer.", "content": content}}
+    return responses | _refusals(*(_PARSED if problems is None else (*problems, "not-acceptable", "overloaded")))
+
+
+def _refusals(*codes: str) -> dict[int | str, dict[str, Any]]:
+    """The responses of problems."""
     problem = {"schema": {"$ref": _REF.format(model=ProblemDetails.__name__)}}
-    for code in _PARSED if problems is None else (*problems, "not-acceptable", "overloaded"):
-        status, title = STATUS[code]
-        responses[status] = {
-            "description": title,
-            "content": {"application/problem+json": problem, Media.MSGPACK.value: problem},
-        }
-    return responses
+    content = {"application/problem+json": problem, Media.MSGPACK.value: problem}
+    return {STATUS[code][0]: {"description": STATUS[code][1], "content": content} for code in codes}
 
 
 def example_queries() -> dict[str, Any]:
@@ -202,8 +202,8 @@ def example_queries() -> dict[str, Any]:
     }
 
 
-def describe(app: FastAPI) -> None:
-    """Give the application's OpenAPI document the schemas of the wire."""
+def describe(app: FastAPI, asks_for_keys: bool) -> None:
+    """Give the application's OpenAPI document the schemas of the wire, and the key where one is asked for."""
     generate = app.openapi
     requests = (CheckRequest, CheckBatchRequest, BroadcastRequest, BackpropRequest, CompareRequest, TranslateRequest)
     replies = (
@@ -233,6 +233,12 @@ def describe(app: FastAPI) -> None:
             schemas.pop(name, None)
         for operation in document["paths"]["/v1/ops/{name}"].values():
             operation["responses"].pop("422", None)
+        if asks_for_keys:
+            document["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
+            document["security"] = [{"key": []}]
+            for path in document["paths"].values():
+                for operation in path.values():
+                    operation["responses"] |= _refusals("unauthenticated")
         return document
 
     app.openapi = openapi  # type: ignore[method-assign]

@@ -23,14 +23,17 @@ def response_of(problem: Problem, request: Request) -> Response:
             media = MEDIA_NAMES.get(answer_type(request, body, offers_text=True), Media.JSON)
         except Problem:
             media = Media.JSON  # what is acceptable can't be said: JSON, as for a 406
+    request.state.problem = problem.code
     document = problem.document()
     headers = {"Vary": "Accept", "Cache-Control": "no-store"}
     if problem.code == "unsupported-media-type":
         headers["Accept-Encoding"] = "identity"
     if problem.code in ("overloaded", "shutting-down"):
         headers["Retry-After"] = str(RETRY_SECONDS)
-    if problem.code == "body-too-large":
-        headers["Connection"] = "close"
+    if problem.code == "unauthenticated":
+        headers["WWW-Authenticate"] = "Bearer"
+    if problem.code in ("body-too-large", "unauthenticated"):
+        headers["Connection"] = "close"  # the body, if there is one, is not read
     return Response(
         encode(document, media),
         status_code=document["status"],

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import ssl
 import sys
+import tempfile
+from contextlib import ExitStack
 
 import uvicorn
 
@@ -14,30 +18,80 @@ KEEP_ALIVE_SECONDS = 75
 FINISH_SECONDS = 10
 """After the drain, running answers have so long to finish."""
 
+COUNTS = "PROMETHEUS_MULTIPROC_DIR"
+"""Where several workers count together: prometheus-client's own variable."""
+
+
+def verify(settings: Settings) -> None:
+    """Raises ValueError for what the service could not start with, here and not in each worker."""
+    if settings.api_keys_file:
+        from .auth import Keys
+
+        Keys.from_file(settings.api_keys_file)
+    if settings.tls_certificate or settings.tls_key:
+        _verify_tls(settings.tls_certificate, settings.tls_key)
+    if _counts_in_files(settings):
+        try:
+            tempfile.gettempdir()
+        except FileNotFoundError:
+            raise ValueError(
+                "the metrics of several workers need a directory to count in, and none can be written to: "
+                f"mount one at /tmp, name an empty one in {COUNTS}, or set TENSORCAST_METRICS=false"
+            ) from None
+
+
+def _verify_tls(certificate: str, key: str) -> None:
+    try:
+        # A key under a password is refused: a service that starts by itself has nobody to ask for it.
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key or None, password=lambda: b"")
+    except OSError as error:
+        raise ValueError(
+            f"TLS can't be had with TENSORCAST_TLS_CERTIFICATE={certificate} and TENSORCAST_TLS_KEY={key}: "
+            f"{error.strerror}; they are PEM files that belong together, the key without a password"
+        ) from None
+
 
 def serve(settings: Settings) -> None:
     """Serve until a signal ends it. Each worker reads its settings from the environment."""
     # As process 1 of a container a signal without a handler is ignored, and loading the rest takes a moment.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(0))
     address = f"{f'[{settings.host}]' if ':' in settings.host else settings.host}:{settings.port}"
-    if settings.port:
-        print(_welcome(f"http://{address.replace('0.0.0.0', '127.0.0.1')}"), file=sys.stderr, flush=True)
-    uvicorn.run(
-        "tensorcast_service.web.app:create_app",
-        factory=True,
-        host=settings.host,
-        port=settings.port,
-        workers=settings.workers,
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        timeout_keep_alive=KEEP_ALIVE_SECONDS,
-        timeout_graceful_shutdown=FINISH_SECONDS,
-    )
+    if settings.port and settings.log_format == "text":
+        scheme = "https" if settings.tls_certificate else "http"
+        print(
+            _welcome(f"{scheme}://{address.replace('0.0.0.0', '127.0.0.1')}", settings.docs),
+            file=sys.stderr,
+            flush=True,
+        )
+    from .logs import configuration
+
+    with ExitStack() as stack:
+        if _counts_in_files(settings):
+            os.environ[COUNTS] = stack.enter_context(tempfile.TemporaryDirectory(prefix="tensorcast-metrics-"))
+        uvicorn.run(
+            "tensorcast_service.web.app:create_app",
+            factory=True,
+            host=settings.host,
+            port=settings.port,
+            ssl_certfile=settings.tls_certificate or None,
+            ssl_keyfile=settings.tls_key or None,
+            workers=settings.workers,
+            access_log=False,
+            log_config=configuration(settings.log_format),
+            server_header=False,
+            proxy_headers=False,
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
+            timeout_graceful_shutdown=FINISH_SECONDS,
+        )
 
 
-def _welcome(url: str) -> str:
-    return f"""tensorcast on {url} (try it in a browser), the API at {url}/docs. Try:
+def _counts_in_files(settings: Settings) -> bool:
+    """Whether the metrics of several workers need a directory, and nobody has given one."""
+    return settings.metrics and settings.workers > 1 and COUNTS not in os.environ
+
+
+def _welcome(url: str, docs: bool) -> str:
+    return f"""tensorcast on {url} (try it in a browser){f", the API at {url}/docs" if docs else ""}. Try:
 
   curl '{url}/v1/check?input=8x1x6x1&input=7x1x5&format=text'
   curl '{url}/v1/check?op=ngraph.Broadcast&input=3&shape=2,3&broadcast_axes=0'

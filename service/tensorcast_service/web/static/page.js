@@ -259,5 +259,6 @@ try {
   start(fromLink(location.search));
 } catch (error) {
   if (!(error instanceof Problem)) throw error;
-  showProblem({detail: "The server's list of ops can't be read. Load the page again to try again."});
+  const unread = {detail: "The server's list of ops can't be read. Load the page again to try again."};
+  showProblem(error.details.code === "unauthenticated" ? error.details : unread);
 }

@@ -1,0 +1,100 @@
+"""Who may ask: API keys, each with a name for the log."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from hashlib import sha256
+from hmac import compare_digest
+from pathlib import Path
+from typing import Self
+
+from starlette.requests import Request
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from tensorcast.schema.problems import Problem
+
+from .pages import ASSETS, PARTS
+from .problems import response_of
+
+OPEN = {"/", "/docs", "/openapi.json", "/livez", "/readyz"}
+OPEN |= {f"/static/{name}" for name in PARTS} | {f"/docs/{name}" for name in ASSETS}
+"""Paths that need no key: the same bytes for everyone, and what a probe asks. All others need one, routes or not."""
+LEAST_CHARACTERS = 16
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_KEY = re.compile(r"[A-Za-z0-9._~+/-]+=*")
+
+
+class Keys:
+    """The names of callers by the digests of their keys: the keys themselves are not kept."""
+
+    def __init__(self, names: Mapping[bytes, str]) -> None:
+        self._names = names
+
+    @classmethod
+    def from_file(cls, path: str) -> Self:
+        """The keys of a file with a line `name:key` for each; empty lines and lines that begin with # aside.
+
+        Raises ValueError that says what is wrong and where, never the key.
+        """
+        try:
+            lines = Path(path).read_text("utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+            raise ValueError(f"the API keys can't be read from {path}: {reason}") from None
+        names: dict[bytes, str] = {}
+        for number, line in enumerate(map(str.strip, lines), 1):
+            if not line or line.startswith("#"):
+                continue
+            name, colon, key = line.partition(":")
+            digest = sha256(key.encode()).digest()
+            if wrong := _fault(name if colon else "", key, digest, names):
+                raise ValueError(f"line {number} of the API keys in {path}: {wrong}")
+            names[digest] = name
+        if not names:
+            raise ValueError(f"the API keys in {path} are none: write a line name:key for each caller")
+        return cls(names)
+
+    def name_of(self, key: bytes) -> str | None:
+        """Whose key this is; None for nobody's. Takes equally long whichever it is."""
+        digest, found = sha256(key).digest(), None
+        for known, name in self._names.items():
+            if compare_digest(known, digest):
+                found = name
+        return found
+
+
+def _fault(name: str, key: str, digest: bytes, names: dict[bytes, str]) -> str:
+    """What is wrong with a line; empty where nothing is."""
+    if not _NAME.fullmatch(name):
+        return "write name:key, the name of letters, digits and ._-"
+    if len(key) < LEAST_CHARACTERS:
+        return f"the key of {name} has fewer than {LEAST_CHARACTERS} characters: make one by openssl rand -hex 32"
+    if not _KEY.fullmatch(key):
+        return f"the key of {name} has other characters than letters, digits and ._~+/- (= at its end)"
+    if digest in names or name in names.values():
+        return f"the name or the key of {name} is there already"
+    return ""
+
+
+class Auth:
+    """ASGI middleware that answers 401 (unauthenticated) to a request without a key, its body unread."""
+
+    def __init__(self, app: ASGIApp, keys: Keys) -> None:
+        self.app = app
+        self.keys = keys
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"] in OPEN:
+            await self.app(scope, receive, send)
+            return
+        given = [value for name, value in scope["headers"] if name == b"authorization"]
+        scheme, _, key = given[0].partition(b" ") if len(given) == 1 else (b"", b"", b"")
+        name = self.keys.name_of(key.strip()) if scheme.lower() == b"bearer" else None
+        if name is None:
+            said = "this service does not know the key" if given else "this service asks for an API key"
+            problem = Problem("unauthenticated", f"{said}: send the header Authorization: Bearer KEY")
+            await response_of(problem, Request(scope))(scope, receive, send)
+            return
+        scope["state"]["key_name"] = name  # for the log
+        await self.app(scope, receive, send)

@@ -1,0 +1,80 @@
+"""What each request was and how it ended, seen from outside: for the metrics and the log."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from .logs import trace_id_of
+
+if TYPE_CHECKING:
+    from .metrics import Metrics
+
+Log = Callable[[str, str, Mapping[str, Any]], None]
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE")
+OTHER = "_OTHER"
+"""What OpenTelemetry calls a method that is none of these: a label has few values, a line in the log no surprise."""
+QUIET = ("/livez", "/readyz", "/metrics")
+"""Asked every few seconds: in no trace, and in the log only where the answer is a refusal."""
+
+
+class Watch:
+    """ASGI middleware, outside of all others. A request lasts until the last byte of its answer is handed on."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics | None, log: Log | None) -> None:
+        self.app = app
+        self.metrics = metrics
+        self.log = log
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        status = sent = 0
+        whole = False
+
+        def send_counted(message: Message) -> Awaitable[None]:
+            nonlocal status, sent, whole
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            else:
+                sent += len(message.get("body", b""))
+                whole = not message.get("more_body", False)
+            return send(message)
+
+        method = scope["method"] if scope["method"] in METHODS else OTHER
+        start = perf_counter()
+        if self.metrics is not None:
+            self.metrics.began(method)
+        try:
+            await self.app(scope, receive, send_counted)
+        finally:
+            seconds = perf_counter() - start
+            # The router names the route, and others what they know, in the same scope.
+            route, state = getattr(scope.get("route"), "path", ""), scope["state"]
+            code, layout = state.get("problem"), state.get("layout")
+            if (metrics := self.metrics) is not None:
+                metrics.ended(method, route, status, seconds)
+                if code is not None:
+                    metrics.problem(code)
+                if layout is not None:
+                    metrics.output(layout, sent)
+                if not whole:
+                    metrics.unfinished()
+            if self.log is not None and (status >= 400 or route not in QUIET):
+                facts = {
+                    "method": method,
+                    "route": route,
+                    "status": status,
+                    "code": code,
+                    "bytes": 0 if method == "HEAD" else sent,
+                    "seconds": round(seconds, 6),
+                    "request_id": state.get("request_id"),
+                    "trace_id": trace_id_of(scope),
+                    "key": state.get("key_name"),
+                }
+                given = {name: fact for name, fact in facts.items() if fact not in (None, "")}
+                self.log("WARNING" if status >= 500 else "INFO", "answered" if whole else "broke off", given)

@@ -1,0 +1,283 @@
+"""API keys: who is let in, what refuses to start, and what a client does with its key."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import msgpack
+import numpy as np
+import pytest
+from conftest import Served, served
+
+from tensorcast import AsyncClient, Client, InvalidAnswer, Unauthenticated
+from tensorcast_service.web import auth
+from tensorcast_service.web.auth import Keys
+
+ALICE = "alice-0123456789abcdef"
+BOB = "b0b/0123456789+abcdef=="
+CHECK = "/v1/check?input=3&input=1"
+
+
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("keys") / "keys"
+    path.write_text(f"# who may ask\nalice:{ALICE}\r\n\n  bob:{BOB}  \n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def guarded(keys: Path) -> Iterator[Served]:
+    with served(api_keys_file=keys) as running:
+        yield running
+
+
+def bearer(key: str, scheme: str = "Bearer") -> dict[str, str]:
+    return {"Authorization": f"{scheme} {key}"}
+
+
+# --- the service ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("headers", [bearer(ALICE), bearer(BOB), bearer(BOB, "bearer"), bearer(f" {ALICE}")])
+def test_every_key_of_the_file_opens(guarded: Served, headers: dict[str, str]) -> None:
+    assert httpx.get(guarded.url + CHECK, headers=headers).json()["compatible"] is True
+
+
+REFUSED: dict[str, list[tuple[str, str]]] = {
+    "no header": [],
+    "another key": [("Authorization", "Bearer alice-0123456789abcdeF")],
+    "a part of a key": [("Authorization", f"Bearer {ALICE[:-1]}")],
+    "a key and more": [("Authorization", f"Bearer {ALICE}x")],
+    "a name": [("Authorization", "Bearer alice")],
+    "a name and its key": [("Authorization", f"Bearer alice:{ALICE}")],
+    "no key": [("Authorization", "Bearer")],
+    "no scheme": [("Authorization", ALICE)],
+    "another scheme": [("Authorization", f"Basic {ALICE}")],
+    "two headers": [("Authorization", f"Bearer {ALICE}"), ("Authorization", f"Bearer {ALICE}")],
+    "another header": [("X-API-Key", ALICE)],
+    "in the query": [("Cookie", f"api_key={ALICE}")],
+}
+
+
+@pytest.mark.parametrize("headers", REFUSED.values(), ids=REFUSED)
+def test_anything_else_is_401_and_says_what_to_send(guarded: Served, headers: list[tuple[str, str]]) -> None:
+    answer = httpx.get(guarded.url + CHECK, headers=headers)
+    assert (answer.status_code, answer.json()["code"]) == (401, "unauthenticated")
+    assert answer.headers["www-authenticate"] == "Bearer"
+    assert "send the header Authorization: Bearer KEY" in answer.json()["detail"]
+    assert answer.headers["x-request-id"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/ops",
+        "/metrics",
+        "/nothing",
+        "/docs/../v1/ops",
+        "/docs/other",
+        "/static/other",
+        "//livez",
+        "/livez/",
+        "/LIVEZ",
+        "/v1",
+    ],
+)
+def test_a_path_needs_a_key_unless_it_is_known_to_be_open(guarded: Served, path: str) -> None:
+    with socket.create_connection(("127.0.0.1", int(guarded.url.rpartition(":")[2])), timeout=10) as connection:
+        connection.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())  # httpx would tidy the path up
+        assert connection.makefile("rb").readline().split()[1] == b"401"
+
+
+OPEN = [
+    "/",
+    "/docs",
+    "/openapi.json",
+    "/livez",
+    "/readyz",
+    "/static/page.js",
+    "/static/page.css",
+    "/docs/swagger-ui.css",
+]
+
+
+@pytest.mark.parametrize("path", OPEN)
+def test_probes_and_pages_need_no_key(guarded: Served, path: str) -> None:
+    assert httpx.get(guarded.url + path).status_code == 200
+
+
+def test_what_the_pages_load_needs_no_key(guarded: Served) -> None:
+    files = [
+        file
+        for path in ("/", "/docs")
+        for file in re.findall(r'(?:src|href)="/?([^":]+\.(?:js|css))"', httpx.get(guarded.url + path).text)
+    ]
+    assert len(files) >= 4
+    for file in files:
+        answer = httpx.get(f"{guarded.url}/{file}")
+        assert answer.status_code == 200, file
+        files += [
+            f"static/{name}" for name in re.findall(r'from "\./(\w+\.js)"', answer.text) if file.startswith("static/")
+        ]
+    assert {"static/page.js", "static/elements.js"} <= set(files)
+
+
+def test_the_openapi_document_asks_for_the_key(guarded: Served, http: httpx.Client) -> None:
+    document = httpx.get(f"{guarded.url}/openapi.json").json()
+    assert document["security"] == [{"key": []}]
+    assert document["components"]["securitySchemes"]["key"] == {"type": "http", "scheme": "bearer"}
+    operations = [operation for path in document["paths"].values() for operation in path.values()]
+    assert all("401" in operation["responses"] for operation in operations)
+    assert len(operations) >= 8
+    assert "security" not in http.get("/openapi.json").json()
+
+
+def test_a_refusal_comes_in_messagepack_where_the_request_is(guarded: Served) -> None:
+    headers = {"Content-Type": "application/vnd.msgpack"}
+    answer = httpx.post(f"{guarded.url}/v1/check", content=msgpack.packb({}), headers=headers)
+    assert msgpack.unpackb(answer.content)["code"] == "unauthenticated"
+
+
+def test_the_refusal_comes_before_the_body_is_read(guarded: Served) -> None:
+    with socket.create_connection(("127.0.0.1", int(guarded.url.rpartition(":")[2])), timeout=10) as connection:
+        head = "POST /v1/check HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n"
+        connection.sendall(head.encode())
+        answer = connection.makefile("rb").read()  # to the end: the connection closes
+    assert answer.startswith(b"HTTP/1.1 401 ")
+    assert b'"unauthenticated"' in answer
+
+
+def test_all_keys_are_compared_whichever_it_is(keys: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[bytes] = []
+
+    def compare(known: bytes, given: bytes) -> bool:
+        compared.append(given)
+        return known == given
+
+    monkeypatch.setattr(auth, "compare_digest", compare)
+    names = [Keys.from_file(str(keys)).name_of(key.encode()) for key in (ALICE, BOB, "nobody's")]
+    assert names == ["alice", "bob", None]
+    assert len(compared) == 6
+    assert {len(given) for given in compared} == {32}
+
+
+# --- what refuses to start ------------------------------------------------------------------------
+
+WEAK = {
+    "": "are none: write a line name:key for each caller",
+    "# nothing\n\n": "are none: write a line name:key for each caller",
+    "a:\n": "line 1 of the API keys in {path}: the key of a has fewer than 16 characters",
+    f"a:{ALICE}\nb:secret-890123456\nc:secret-89012345\n": "line 3 of the API keys in {path}: the key of c has fewer",
+    "secret-0123456789abcdef\n": "line 1 of the API keys in {path}: write name:key",
+    f":{ALICE}\n": "line 1 of the API keys in {path}: write name:key",
+    f"a b:{ALICE}\n": "line 1 of the API keys in {path}: write name:key",
+    "a:secret-0123456789 abcdef\n": "line 1 of the API keys in {path}: the key of a has other characters",
+    "a:secret-0123456789ä\n": "line 1 of the API keys in {path}: the key of a has other characters",
+    f"a:{ALICE}\nb:{ALICE}\n": "line 2 of the API keys in {path}: the name or the key of b is there already",
+    f"a:{ALICE}\na:{BOB}\n": "line 2 of the API keys in {path}: the name or the key of a is there already",
+    "\udcff": "the API keys can't be read from {path}: it is not UTF-8",
+}
+
+
+@pytest.mark.parametrize(("text", "said"), WEAK.items())
+def test_weak_keys_are_refused_in_a_sentence_without_the_key(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "keys"
+    path.write_bytes(text.encode(errors="surrogateescape"))
+    with pytest.raises(ValueError, match="API keys") as caught:
+        Keys.from_file(str(path))
+    assert said.format(path=path) in str(caught.value)
+    assert "secret" not in str(caught.value)
+    assert ALICE not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("file", "said"), [("absent", "No such file or directory"), (".", "Is a directory"), ("weak", "has fewer than 16")]
+)
+def test_the_service_does_not_start_without_the_keys_that_were_meant(tmp_path: Path, file: str, said: str) -> None:
+    (tmp_path / "weak").write_text("a:1234\n")
+    command = [sys.executable, "-m", "tensorcast", "serve", "--api-keys-file", str(tmp_path / file)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "Started server" not in done.stderr
+
+
+# --- the clients ----------------------------------------------------------------------------------
+
+
+def test_the_clients_send_their_key(guarded: Served) -> None:
+    with Client(guarded.url, api_key=ALICE) as client:
+        assert client.broadcast_to(np.array([1, 2]), (2, 2)).tolist() == [[1, 2], [1, 2]]
+
+    async def ask() -> bool:
+        async with AsyncClient(guarded.url, api_key=BOB) as client:
+            return await client.can_broadcast((3,), (1,))
+
+    assert asyncio.run(ask())
+
+
+@pytest.mark.parametrize("key", [None, "secret-0123456789abcdef"])
+def test_a_refused_key_is_an_exception_of_its_own_and_is_not_in_it(guarded: Served, key: str | None) -> None:
+    with Client(guarded.url, api_key=key) as client, pytest.raises(Unauthenticated) as caught:
+        client.can_broadcast((3,), (1,))
+    assert (caught.value.status, caught.value.code) == (401, "unauthenticated")
+    assert "secret" not in f"{caught.value!r} {caught.value} {caught.value.facts} {client!r} {vars(client)}"
+    assert "secret" not in repr(client._http.headers)
+
+
+def test_a_large_upload_with_a_wrong_key_learns_why(guarded: Served) -> None:
+    with Client(guarded.url, api_key="secret-0123456789abcdef", retries=0) as client, pytest.raises(Unauthenticated):
+        client.broadcast_to(np.zeros(2**22), (2, 2**22))
+
+
+@pytest.mark.parametrize("key", ["", "secret-with-a-line-end\n", "secret with spaces", "secret-ä"])
+def test_what_can_be_no_key_is_refused_before_it_is_sent(key: str) -> None:
+    for kind in (Client, AsyncClient):
+        with pytest.raises(ValueError, match="api_key must be printable ASCII") as caught:
+            kind(api_key=key)
+        assert "secret" not in str(caught.value)
+
+
+def test_a_redirect_does_not_take_the_key_to_another_origin() -> None:
+    seen: dict[str, Any] = {}
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        seen[request.url.host] = request.headers.get("authorization")
+        if request.url.host == "here":
+            return httpx.Response(307, headers={"Location": "http://elsewhere/v1/check"})
+        return httpx.Response(503)
+
+    transport = httpx.MockTransport(answer)
+    client = Client("http://here", api_key=ALICE, transport=transport, follow_redirects=True, retries=0)
+    with client, pytest.raises(InvalidAnswer, match="status 503"):
+        client.can_broadcast((3,), (1,))
+    assert seen == {"here": f"Bearer {ALICE}", "elsewhere": None}
+
+
+@pytest.mark.parametrize("given", ["option", "environment"])
+def test_the_command_line_takes_the_key(guarded: Served, given: str) -> None:
+    arguments = ["--api-key", ALICE] if given == "option" else []
+    environment = os.environ | ({"TENSORCAST_API_KEY": ALICE} if given == "environment" else {})
+    command = [sys.executable, "-m", "tensorcast", "check", "3", "1", "--url", guarded.url, *arguments]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("key", ["", "secret-0123456789abcdef", "secret with spaces"])
+def test_the_command_line_says_what_is_wrong_with_the_key(guarded: Served, key: str) -> None:
+    command = [sys.executable, "-m", "tensorcast", "ops", "--url", guarded.url, "--api-key", key]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 2
+    assert "Authorization: Bearer KEY" in done.stderr or "api_key must be printable" in done.stderr
+    assert "secret" not in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,126 @@
+"""What is shown to whom: TLS, the address, the documentation."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import ssl
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+from conftest import Served, served
+
+from tensorcast import Client, ConnectionFailed
+from tensorcast_service.settings import Settings
+from tensorcast_service.web.serve import verify
+
+HEALTHCHECK = Path(__file__).parent.parent / "deploy" / "healthcheck.py"
+
+
+@pytest.fixture(scope="module")
+def pem(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a certificate for 127.0.0.1, its key, the key under a password, and another key."""
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl is not installed")
+    folder = tmp_path_factory.mktemp("pem")
+    commands = """
+        req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout key -out certificate -days 2
+            -subj /CN=tensorcast -addext subjectAltName=IP:127.0.0.1
+        ec -in key -aes128 -passout pass:secret -out locked
+        ecparam -name prime256v1 -genkey -noout -out another
+    """
+    for command in commands.strip().replace("\n            ", " ").splitlines():
+        subprocess.run(["openssl", *command.split()], cwd=folder, check=True, capture_output=True)
+    (folder / "both").write_bytes((folder / "certificate").read_bytes() + (folder / "key").read_bytes())
+    (folder / "garbage").write_text("no PEM")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def encrypted(pem: Path) -> Iterator[Served]:
+    with served(tls_certificate=pem / "certificate", tls_key=pem / "key") as running:
+        yield running
+
+
+def test_a_client_that_trusts_the_certificate_is_answered(encrypted: Served, pem: Path) -> None:
+    trusting = ssl.create_default_context(cafile=str(pem / "certificate"))
+    with Client(encrypted.url, verify=trusting) as client:
+        assert client.broadcast_shapes((8, 1), (3,)) == (8, 3)
+        output = client.broadcast_to(np.arange(3, dtype=np.uint8), (2**23, 3))
+    assert output.shape == (2**23, 3)
+    assert (output == [0, 1, 2]).all()
+
+
+def test_a_client_that_does_not_and_plain_http_are_not_answered(encrypted: Served) -> None:
+    with Client(encrypted.url, retries=0) as client, pytest.raises(ConnectionFailed, match="CERTIFICATE_VERIFY_FAILED"):
+        client.can_broadcast((3,), (1,))
+    with pytest.raises(httpx.TransportError):
+        httpx.get(encrypted.url.replace("https", "http") + "/livez")
+
+
+def test_the_key_may_be_in_the_certificates_file_and_the_greeting_says_https(pem: Path) -> None:
+    with served(tls_certificate=pem / "both") as running:
+        running.process.terminate()
+        greeting = running.process.communicate(timeout=20)[1]
+    assert f"tensorcast on {running.url} " in greeting
+    assert running.url.startswith("https://")
+
+
+def test_the_health_check_finds_a_service_that_speaks_tls(encrypted: Served, pem: Path) -> None:
+    def ran(**environment: str) -> subprocess.CompletedProcess[str]:
+        port = {"TENSORCAST_PORT": encrypted.url.rpartition(":")[2]}
+        command = [sys.executable, "-IS", str(HEALTHCHECK)]
+        return subprocess.run(command, env=os.environ | port | environment, capture_output=True, text=True, timeout=20)
+
+    healthy = ran(TENSORCAST_TLS_CERTIFICATE=str(pem / "certificate"))
+    assert (healthy.returncode, healthy.stderr) == (0, "")
+    assert ran().returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("certificate", "key", "reason"),
+    [
+        ("absent", "key", "No such file or directory"),
+        ("certificate", "absent", "No such file or directory"),
+        ("", "key", "No such file or directory"),
+        ("certificate", "", "PEM lib"),
+        ("garbage", "key", "PEM lib"),
+        ("certificate", "another", "key values mismatch"),
+        ("certificate", "locked", ""),
+    ],
+)
+def test_tls_that_can_not_be_had_stops_the_start(pem: Path, certificate: str, key: str, reason: str) -> None:
+    paths = {name: str(pem / file) for name, file in (("tls_certificate", certificate), ("tls_key", key)) if file}
+    with pytest.raises(ValueError, match=r"^TLS can't be had with TENSORCAST_TLS_CERTIFICATE=") as caught:
+        verify(Settings(**paths))
+    assert reason in str(caught.value)
+
+
+def test_the_service_says_so_and_does_not_start(pem: Path) -> None:
+    arguments = ["--tls-certificate", str(pem / "certificate"), "--tls-key", str(pem / "another")]
+    command = [sys.executable, "-m", "tensorcast", "serve", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 2
+    assert "key values mismatch" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_it_listens_on_loopback_unless_it_is_told_otherwise() -> None:
+    assert Settings().host == "127.0.0.1"
+
+
+def test_the_documentation_can_be_turned_off() -> None:
+    def statuses(url: str) -> dict[str, int]:
+        return {path: httpx.get(url + path).status_code for path in ("/docs", "/openapi.json", "/", "/v1/ops")}
+
+    with served(docs="false") as running:
+        assert statuses(running.url) == {"/docs": 404, "/openapi.json": 404, "/": 200, "/v1/ops": 200}
+        assert "TENSORCAST_DOCS" in httpx.get(f"{running.url}/docs").json()["detail"]
+        document: dict[str, Any] = httpx.get(f"{running.url}/openapi.json").json()
+        assert (document["code"], "/docs" in document["detail"]) == ("not-found", False)

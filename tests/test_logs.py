@@ -1,0 +1,199 @@
+"""The log: one line for each request where it is asked for, and nothing in it that a caller wrote."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import logging
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+import msgpack
+import pytest
+from conftest import Served, served
+
+from tensorcast_service.settings import Settings
+from tensorcast_service.web import check
+from tensorcast_service.web.app import create_app
+from tensorcast_service.web.logs import Formatter, trace_id_of
+
+TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
+PARENT = f"00-{TRACE}-00f067aa0ba902b7-01"
+KEY = "sentinel-0123456789abcdef"
+
+
+def log_of(running: Served) -> str:
+    """All that the service has written to stderr, once it has ended."""
+    running.process.terminate()
+    return running.process.communicate(timeout=20)[1]
+
+
+def lines(log: str, message: str = "answered") -> list[dict[str, Any]]:
+    every = [json.loads(line) for line in log.splitlines()]
+    assert all(set(line) >= {"time", "level", "message"} for line in every)
+    return [line for line in every if line["message"] == message]
+
+
+def test_a_request_is_a_line_of_json_and_nothing_else_is_written(tmp_path: Path) -> None:
+    keys = tmp_path / "keys"
+    keys.write_text(f"alice:{KEY}\n")
+    with served(access_log="true", log_format="json", api_keys_file=keys) as running:
+        with httpx.Client(base_url=running.url, headers={"Authorization": f"Bearer {KEY}"}) as http:
+            headers = {"X-Request-ID": "mine-1", "traceparent": PARENT}
+            answer = http.post("/v1/check", json={"inputs": [[3], [1]]}, headers=headers)
+            http.get("/v1/ops/torch.expnd", headers={"X-Request-ID": "mine-2"})
+            http.head("/v1/check?input=3", headers={"X-Request-ID": "mine-3"})
+            http.get("/v1/ops", headers={"X-Request-ID": "mine-4", "Authorization": "Bearer wrong"})
+        found = lines(log_of(running))
+    assert [line.pop("seconds") < 5 for line in found] == [True] * 4
+    assert all(line.pop("time").startswith("20") for line in found)
+    assert found == [
+        {"level": "info", "message": "answered", "method": "POST", "route": "/v1/check", "status": 200,
+         "bytes": len(answer.content), "request_id": "mine-1", "trace_id": TRACE, "key": "alice"},
+        {"level": "info", "message": "answered", "method": "GET", "route": "/v1/ops/{name}", "status": 404,
+         "code": "not-found", "bytes": found[1]["bytes"], "request_id": "mine-2", "key": "alice"},
+        {"level": "info", "message": "answered", "method": "HEAD", "route": "/v1/check", "status": 200,
+         "bytes": 0, "request_id": "mine-3", "key": "alice"},
+        {"level": "info", "message": "answered", "method": "GET", "status": 401,
+         "code": "unauthenticated", "bytes": found[3]["bytes"], "request_id": "mine-4"},
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("log_format", ["json", "text"])
+def test_nothing_that_a_caller_wrote_is_in_the_log(log_format: str, tmp_path: Path) -> None:
+    keys = tmp_path / "keys"
+    keys.write_text(f"alice:{KEY}\n")
+    with served(access_log="true", log_format=log_format, api_keys_file=keys) as running:
+        with httpx.Client(base_url=running.url, headers={"Authorization": f"Bearer {KEY}"}) as http:
+            http.get("/v1/check?input=sentinel&assume=sentinel")
+            http.get("/v1/ops/sentinel%0Asentinel")
+            http.get("/sentinel%0d%0aINFO:%20sentinel")
+            http.request("PURGE", "/sentinel")
+            http.post("/v1/check", json={"inputs": "sentinel", "sentinel": 1})
+            http.post("/v1/check", content=b"sentinel", headers={"Content-Type": "sentinel/sentinel"})
+            http.get(
+                "/v1/ops", headers={"X-Request-ID": "senti\tnel", "traceparent": "sentinel", "User-Agent": "sentinel"}
+            )
+            http.get("/v1/ops", headers={"Authorization": "Bearer sentinel"})
+        log = log_of(running)
+    assert log.count("answered") == 8
+    assert "sentinel" not in log
+    assert "senti" not in log
+    if log_format == "text":
+        assert all(
+            line.startswith(("INFO:     ", "tensorcast on", "  curl ", "    -d ")) for line in log.splitlines() if line
+        )
+
+
+def test_probes_are_in_the_log_only_where_they_fail() -> None:
+    with served(access_log="true", log_format="json", drain_seconds=1) as running:
+        for path in ("/livez", "/readyz", "/metrics"):
+            assert httpx.get(running.url + path).status_code == 200
+        running.process.terminate()
+        end = time.monotonic() + 5
+        while httpx.get(f"{running.url}/readyz").status_code == 200:
+            assert time.monotonic() < end
+        found = lines(running.process.communicate(timeout=20)[1])
+    assert {(line["route"], line["status"], line["code"], line["level"]) for line in found} == {
+        ("/readyz", 503, "shutting-down", "warning")
+    }
+
+
+def test_an_answer_that_breaks_off_says_so() -> None:
+    op = {"name": "numpy.broadcast_to", "shape": [2**33]}
+    body = msgpack.packb({"op": op, "inputs": [{"dtype": "uint8", "shape": [], "data": b"x"}]})
+    headers = {"Content-Type": "application/msgpack"}
+    with served(access_log="true", log_format="json") as running:
+        with httpx.stream("POST", f"{running.url}/v1/broadcast", content=body, headers=headers) as answer:
+            next(answer.iter_raw())
+        (line,) = lines(log_of(running), "broke off")
+    assert (line["route"], line["status"]) == ("/v1/broadcast", 200)
+    assert 0 < line["bytes"] < 2**33
+
+
+def test_without_an_access_log_a_request_leaves_no_line() -> None:
+    with served() as running:
+        httpx.get(f"{running.url}/v1/check?input=3")
+        log = log_of(running)
+    assert "/v1/check?input=8x1x6x1" in log  # what it greets with
+    assert "answered" not in log
+
+
+def ask(settings: Settings) -> httpx.Response:
+    """A check in process: what the application raises is raised here."""
+
+    async def get() -> httpx.Response:
+        transport = httpx.ASGITransport(create_app(settings))
+        async with httpx.AsyncClient(transport=transport, base_url="http://x") as http:
+            return await http.get("/v1/check?input=3", headers={"traceparent": PARENT, "X-Request-ID": "mine"})
+
+    return asyncio.run(get())
+
+
+def test_a_log_that_can_not_be_written_fails_no_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Full(io.StringIO):
+        def write(self, text: str) -> int:
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("sys.stderr", Full())
+    assert ask(Settings(access_log=True)).status_code == 200
+
+
+@pytest.mark.parametrize("log_format", ["json", "text"])
+def test_the_cause_of_a_failure_is_in_the_log_alone(log_format: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(question: Any) -> None:
+        raise RuntimeError("the cause\nINFO: not a line of its own")
+
+    monkeypatch.setattr(check, "check", fail)
+    handler = logging.StreamHandler(io.StringIO())
+    handler.setFormatter(Formatter(log_format))
+    logger = logging.getLogger("tensorcast")
+    logger.addHandler(handler)
+
+    try:
+        answer = ask(Settings())
+    finally:
+        logger.removeHandler(handler)
+    assert (answer.status_code, answer.json()["code"], answer.json()["request_id"]) == (500, "internal", "mine")
+    assert "the cause" not in answer.text.replace("has the cause", "")
+    log = handler.stream.getvalue()
+    if log_format == "json":
+        (line,) = lines(log, "request mine failed")
+        assert (line["level"], line["request_id"], line["trace_id"]) == ("error", "mine", TRACE)
+        assert line["exception"].startswith("Traceback (most recent call last):\n")
+        assert "RuntimeError: the cause\nINFO: not a line" in line["exception"]
+    else:
+        assert log.startswith(f"ERROR:    request mine failed request_id=mine trace_id={TRACE}\nTraceback (most recent")
+        assert "RuntimeError: the cause\n" in log
+
+
+TRACEPARENTS = {
+    PARENT: TRACE,
+    f"01-{TRACE}-00f067aa0ba902b7-00": TRACE,
+    f"ff-{TRACE}-00f067aa0ba902b7-01": None,
+    f"00-{TRACE.upper()}-00f067aa0ba902b7-01": None,
+    f"00-{'0' * 32}-00f067aa0ba902b7-01": None,
+    f"00-{TRACE}-{'0' * 16}-01": None,
+    f"00-{TRACE}-00f067aa0ba902b7": None,
+    f"00-{TRACE}-00f067aa0ba902b7-01-more": None,
+    f"00-{TRACE}0-00f067aa0ba902b7-01": None,
+    f"{PARENT}\n": None,
+    "": None,
+    "x" * 10_000: None,
+}
+
+
+@pytest.mark.parametrize(("header", "trace_id"), TRACEPARENTS.items())
+def test_a_trace_id_is_taken_from_a_sane_traceparent_only(header: str, trace_id: str | None) -> None:
+    headers = [(b"host", b"x"), (b"traceparent", header.encode())]
+    assert trace_id_of({"headers": headers}) == trace_id
+    assert trace_id_of({"headers": [*headers, headers[1]]}) is None
+    assert trace_id_of({"headers": []}) is None
+
+
+def test_the_format_of_the_log_is_one_of_two() -> None:
+    with pytest.raises(ValueError, match="TENSORCAST_LOG_FORMAT must be text or json, not 'xml'"):
+        Settings.from_environment({"TENSORCAST_LOG_FORMAT": "xml"})

@@ -1,0 +1,101 @@
+"""Traces: spans as OpenTelemetry's own reader finds them at the other end, and the same trace in the log."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import httpx
+import pytest
+from conftest import Served, free_port, served
+
+pytest.importorskip("opentelemetry.exporter.otlp.proto.http")
+
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
+PARENT = "00f067aa0ba902b7"
+
+
+class Collector(ThreadingHTTPServer):
+    """An OTLP/HTTP receiver on loopback that keeps what it is sent."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Receiver)
+        self.paths: list[str] = []
+        self.requests: list[ExportTraceServiceRequest] = []
+
+    @property
+    def spans(self) -> list[Any]:
+        resources = [resource for request in self.requests for resource in request.resource_spans]
+        return [span for resource in resources for scope in resource.scope_spans for span in scope.spans]
+
+
+class _Receiver(BaseHTTPRequestHandler):
+    server: Collector
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.paths.append(self.path)
+        self.server.requests.append(ExportTraceServiceRequest.FromString(body))
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *arguments: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collector]:
+    with Collector() as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
+        monkeypatch.setenv("OTEL_SERVICE_NAME", "tensorcast-test")
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+        yield server
+        server.shutdown()
+
+
+def ask_three_times(running: Served) -> list[dict[str, Any]]:
+    """A check with a trace to join, one with one that is not sampled, one with none; the lines of the log."""
+    for headers in ({"traceparent": f"00-{TRACE}-{PARENT}-01"}, {"traceparent": f"00-{TRACE}-{PARENT}-00"}, {}):
+        assert httpx.get(f"{running.url}/v1/ops/torch.expand?secret=1", headers=headers).status_code == 200
+    running.process.terminate()
+    log = [json.loads(line) for line in running.process.communicate(timeout=20)[1].splitlines()]
+    return [line for line in log if line["message"] == "answered"]
+
+
+def test_a_request_is_a_span_of_its_callers_trace(collector: Collector) -> None:
+    with served(access_log="true", log_format="json") as running:
+        lines = ask_three_times(running)
+    joined, alone = sorted(collector.spans, key=lambda span: len(span.parent_span_id), reverse=True)
+    assert set(collector.paths) == {"/v1/traces"}
+    assert (joined.trace_id.hex(), joined.parent_span_id.hex()) == (TRACE, PARENT)
+    assert (alone.parent_span_id, len(alone.trace_id)) == (b"", 16)
+    for span in (joined, alone):
+        assert span.name == "GET /v1/ops/{name}"
+        assert span.end_time_unix_nano > span.start_time_unix_nano
+        attributes = {attribute.key: attribute.value for attribute in span.attributes}
+        assert attributes["http.route"].string_value == "/v1/ops/{name}"
+        assert attributes["http.response.status_code"].int_value == 200
+    assert [line["trace_id"] for line in lines] == [TRACE, TRACE, alone.trace_id.hex()]
+    resource = collector.requests[0].resource_spans[0].resource.attributes
+    assert {item.key: item.value.string_value for item in resource}["service.name"] == "tensorcast-test"
+
+
+def test_no_span_leaves_where_the_sdk_is_disabled(collector: Collector, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_SDK_DISABLED", "true")
+    with served(access_log="true", log_format="json") as running:
+        lines = ask_three_times(running)
+    assert collector.requests == []
+    assert [line.get("trace_id") for line in lines] == [TRACE, TRACE, None]
+
+
+def test_a_collector_that_is_not_there_fails_no_request(collector: Collector, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{free_port()}")
+    with served(access_log="true", log_format="json") as running:
+        assert len(ask_three_times(running)) == 3  # and it ends, with every line of its log in JSON
