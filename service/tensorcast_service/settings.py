@@ -24,6 +24,9 @@ class Settings:
     max_body_bytes: int = _setting(64 * 2**20, "Bytes of a request body; it is held in memory.", 1)
     max_output_bytes: int = _setting(16 * 2**30, "Bytes of a dense answer; it is streamed, never held.", 1)
     max_concurrent_requests: int = _setting(64, "Requests in work at once, for each worker.", 1)
+    request_seconds: int = _setting(
+        30, "Seconds within which a request must arrive, and in each of which a long one or its reader must get on.", 1
+    )
     drain_seconds: int = _setting(2, "Seconds from SIGTERM, not ready but answering, until no request is accepted.")
 
     @classmethod

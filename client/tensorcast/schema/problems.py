@@ -6,9 +6,11 @@ from typing import Any
 
 STATUS: dict[str, tuple[int, str]] = {
     "malformed-body": (400, "The body can't be read"),
+    "malformed-request": (400, "The request is not HTTP as it should be"),
     "not-found": (404, "Nothing is here"),
     "method-not-allowed": (405, "The method is not allowed here"),
     "not-acceptable": (406, "No acceptable encoding"),
+    "request-timeout": (408, "The request did not arrive in time"),
     "body-too-large": (413, "The body is too large"),
     "unsupported-media-type": (415, "The body's encoding is not supported"),
     "invalid-request": (422, "The request is not valid"),
@@ -19,6 +21,7 @@ STATUS: dict[str, tuple[int, str]] = {
     "work-too-large": (422, "The request is too much work"),
     "not-strided": (422, "The output can't be strided"),
     "untranslatable": (422, "The other op can't say this"),
+    "head-too-large": (431, "The head of the request is too large"),
     "internal": (500, "The service failed"),
     "overloaded": (503, "The service is busy"),
     "shutting-down": (503, "The service is shutting down"),

@@ -29,9 +29,9 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     drain = Drain(settings.drain_seconds)
 
     @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, int]]:
         with drain.on_sigterm():
-            yield
+            yield {"request_seconds": settings.request_seconds}  # to protocol.py
 
     app = FastAPI(
         title="tensorcast",

@@ -19,6 +19,8 @@ def serve(settings: Settings) -> None:
     """Serve until a signal ends it. Each worker reads its settings from the environment."""
     # As process 1 of a container a signal without a handler is ignored, and loading the rest takes a moment.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(0))
+    from .protocol import Protocol
+
     address = f"{f'[{settings.host}]' if ':' in settings.host else settings.host}:{settings.port}"
     if settings.port:
         print(_welcome(f"http://{address.replace('0.0.0.0', '127.0.0.1')}"), file=sys.stderr, flush=True)
@@ -28,6 +30,8 @@ def serve(settings: Settings) -> None:
         host=settings.host,
         port=settings.port,
         workers=settings.workers,
+        http=Protocol,
+        ws="none",
         access_log=False,
         server_header=False,
         proxy_headers=False,
