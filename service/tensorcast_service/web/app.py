@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
+from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from starlette.exceptions import HTTPException
@@ -29,9 +31,9 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     drain = Drain(settings.drain_seconds)
 
     @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, int]]:
+    async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
         with drain.on_sigterm():
-            yield {"request_seconds": settings.request_seconds}  # to protocol.py
+            yield {"request_seconds": settings.request_seconds, "refusals": app.state.refusals}  # for protocol.py
 
     app = FastAPI(
         title="tensorcast",
@@ -53,6 +55,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     )
     app.state.settings = settings
     app.state.drain = drain
+    app.state.refusals = Counter()
     for resource in (check, broadcast, backprop, compare, translate, ops, pages):
         app.include_router(resource.router, tags=["broadcasting"])
     describe(app)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import re
 import socket
 import struct
@@ -31,14 +32,12 @@ else:
     except ImportError:
         from uvicorn.protocols.http.h11_impl import H11Protocol as Uvicorn
 
-try:
-    import resource
-except ImportError:  # not on Windows
-    resource = None  # type: ignore[assignment]
-
 FLOOR_BYTES = 256 * 2**10
-"""What a body must bring, or a reader take, in each `request_seconds`, unless it ends in them. A floor for each window:
-by a total, or a mean, who starts fast could hold its memory for hours after."""
+"""What a body must bring in each `request_seconds`, unless it ends in them: 9 kB/s by default. A floor for each window,
+as by a total, or a mean, who starts fast could hold the memory for hours after. A reader needs no floor: the system
+reports it only when it has taken a good part of what is in the system's own buffer."""
+CHECKS = 4
+"""How often this is looked at in `request_seconds`."""
 HEAD_BYTES = 32 * 2**10
 """Bytes of a request line and its fields, or of the fields after a chunked body. Proxies pass on no more."""
 HEAD_FIELDS = 100
@@ -86,10 +85,6 @@ _BAD_CHUNK = "a chunk is its size in hexadecimal, CR LF, so many bytes, CR LF; o
 
 logger = logging.getLogger("tensorcast")
 
-refusals: Counter[str] = Counter()
-"""How many connections this process refused or cut, by problem code, or as `stalled-reader`, `silent`, `no-room`."""
-
-
 Phase = Literal["head", "body", "trailer", "answer", "over"]
 """What a connection waits for: a head, the rest of a body, the fields after its last chunk, the answer to a request
 that has come, or nothing any more. No Enum: its members cost a microsecond a request."""
@@ -111,7 +106,8 @@ class Outlet(asyncio.Transport):
 
 
 class Protocol(Uvicorn):
-    """One connection. The application's lifespan state holds `request_seconds`."""
+    """One connection. The application's lifespan state holds `request_seconds`, and `refusals`, in which is counted
+    what connections were refused or cut for: a problem code, `stalled-reader`, `silent` or `no-room`."""
 
     total: ClassVar[int] = 0
     """Connections of this process."""
@@ -121,6 +117,7 @@ class Protocol(Uvicorn):
     def __init__(self, config: Any, server_state: Any, app_state: dict[str, Any], _loop: Any = None) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self.seconds: float = app_state["request_seconds"]
+        self.refusals: Counter[str] = app_state["refusals"]
         self.phase: Phase = "head"
         self.head = b""
         """That of the request in work."""
@@ -133,18 +130,19 @@ class Protocol(Uvicorn):
         """Whether an answer has begun before the body had come."""
         self.received = 0
         """Bytes of bodies; at the end, of what is thrown away."""
-        self.awaited: tuple[float, int] | None = None
-        """Since when the caller should be sending, and `received` then."""
+        self.mark = 0
+        """`received` when its window began."""
+        self.waits = 0
+        """Checks since then in which the caller should have been sending."""
         self.unsent = 0
-        """Bytes that the caller had not taken when it was last looked."""
+        """Bytes that the caller had not taken at the last check."""
+        self.stalls = 0
+        """Checks in which it took none."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         self.wire = transport
         super().connection_made(Outlet(transport, self))
-        self.taken = self.loop.time()
-        """When the caller was last seen to read, or had nothing to."""
-        self.awaited = (self.taken, 0)
-        self.timer = self.loop.call_later(self.seconds / 4, self._watch)
+        self.timer = self.loop.call_later(self.seconds / CHECKS, self._watch)
         Protocol.total += 1
         if Protocol.total > _max_connections():
             if not Protocol.waiting:
@@ -170,12 +168,10 @@ class Protocol(Uvicorn):
         except Problem as problem:
             self.rest = data
             self._refuse(problem)
-        if self.phase != "answer" and self.awaited is None:
-            self.awaited = (self.loop.time(), self.received)
 
     def resume_writing(self) -> None:
         super().resume_writing()
-        self.unsent = sys.maxsize  # all but a little was taken, whatever is written next
+        self.unsent = sys.maxsize  # most was taken, whatever is written next
 
     def send_400_response(self, msg: str) -> None:
         self._refuse(Problem("malformed-request", _BAD_HEAD))  # the parser knows more of HTTP than the gate
@@ -185,7 +181,7 @@ class Protocol(Uvicorn):
         if self.phase != "answer":
             self.finish()
             return
-        self.phase = "head"
+        self.phase, self.waits = "head", 0
         Protocol.waiting[self] = None
         if self.rest:
             rest, self.rest = self.rest, b""
@@ -193,7 +189,7 @@ class Protocol(Uvicorn):
             self.data_received(rest)
 
     def timeout_keep_alive_handler(self) -> None:
-        if self.awaited is None:  # else a head has begun to come
+        if not self.rest:  # else a head has begun to come
             super().timeout_keep_alive_handler()
 
     def finish(self, linger: bool = False) -> None:
@@ -252,7 +248,7 @@ class Protocol(Uvicorn):
             if announced > 1 or (self.chunked and (line[1] == b"0" or not _CHUNKED.search(fields))):
                 raise Problem("malformed-request", _BAD_FRAMING)
         self.head = head
-        self.awaited = None
+        self.waits, self.mark = 0, self.received
         Protocol.waiting.pop(self, None)
         body = data[end : end + self.due]
         self.due -= len(body)
@@ -309,7 +305,7 @@ class Protocol(Uvicorn):
         return end
 
     def _body_came(self) -> None:
-        self.phase, self.awaited = "answer", None
+        self.phase = "answer"
         self.transport.write = self.wire.write  # type: ignore[method-assign]
 
     def _write_early(self, data: Any) -> None:
@@ -321,40 +317,36 @@ class Protocol(Uvicorn):
         self.wire.write(data)
 
     def _watch(self) -> None:
-        """Cut what makes no progress; runs four times in `request_seconds`."""
-        self.timer = self.loop.call_later(self.seconds / 4, self._watch)
-        now, unsent = self.loop.time(), self.wire.get_write_buffer_size()
-        if not unsent or unsent < self.unsent:
-            self.taken = now
+        """Cut what makes no progress. Checks are counted, not seconds: one after a time in which the event loop was
+        busy says little."""
+        self.timer = self.loop.call_later(self.seconds / CHECKS, self._watch)
+        unsent = self.wire.get_write_buffer_size()
+        self.stalls = self.stalls + 1 if unsent and unsent >= self.unsent else 0
         self.unsent = unsent
-        if now - self.taken >= self.seconds:
+        awaited = self.phase in ("body", "trailer") or (self.phase == "head" and (self.rest or not self.head))
+        if awaited and self.wire.is_reading() and self.received - self.mark < FLOOR_BYTES:
+            self.waits += 1
+        else:
+            self.waits, self.mark = 0, self.received
+        if self.stalls > CHECKS:
             self._cut("stalled-reader")
-        elif self.awaited is not None and self.phase != "over":
-            since, received = self.awaited
-            if self.received - received >= FLOOR_BYTES or not self.wire.is_reading():
-                self.awaited = (now, self.received)  # it gets on, or waits for the application to read
-            elif now - since >= self.seconds:
-                self._time_out()
-
-    def _time_out(self) -> None:
-        if self.phase != "head":
+        elif self.waits > CHECKS and self.phase != "head":
             detail = (
                 f"the body did not come: in each {self.seconds} seconds it must bring {FLOOR_BYTES} bytes, or end; "
                 "send less at once, or raise TENSORCAST_REQUEST_SECONDS"
             )
-        elif self.rest:
-            detail = f"the head did not come in {self.seconds} seconds"
-        else:
+            self._refuse(Problem("request-timeout", detail))
+        elif self.waits > CHECKS and self.rest:
+            self._refuse(Problem("request-timeout", f"the head did not come in {self.seconds} seconds"))
+        elif self.waits > CHECKS:
             self._cut("silent")
-            return
-        self._refuse(Problem("request-timeout", detail))
 
     def _refuse(self, problem: Problem) -> None:
         """Answer in the application's place, and close. To the application the caller has gone."""
         if self.phase in ("body", "trailer") and self.answered:
             self._cut(problem.code)  # too late for another answer
             return
-        refusals[problem.code] += 1
+        self.refusals[problem.code] += 1
         logger.info("refused a request: %s", problem.code)
         head = self.rest if self.phase == "head" else self.head
         self.wire.write(_answer(problem, head, self.server_state.default_headers))
@@ -363,11 +355,12 @@ class Protocol(Uvicorn):
 
     def _cut(self, reason: str) -> None:
         """Close at once, whatever is unsent."""
-        refusals[reason] += 1
+        self.refusals[reason] += 1
         logger.info("cut a connection: %s", reason)
         Protocol.waiting.pop(self, None)
-        if self.unsent and (connection := self.wire.get_extra_info("socket")):
-            # A reset: else the system keeps up to 4 MiB that nobody reads, for minutes.
+        if self.wire.get_write_buffer_size():
+            # By a reset: else the system keeps up to 4 MiB that nobody reads, for minutes.
+            connection = self.wire.get_extra_info("socket")
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.wire.abort()
 
@@ -398,7 +391,6 @@ def _answer(problem: Problem, head: bytes, headers: list[tuple[bytes, bytes]]) -
 
 
 def _max_connections() -> int:
-    """How many connections may be open. The process may have too few files for all."""
-    if resource is None:
-        return MAX_CONNECTIONS
-    return min(MAX_CONNECTIONS, int(resource.getrlimit(resource.RLIMIT_NOFILE)[0] * FILES_SHARE))
+    """How many connections may be open: the process may have files for fewer than MAX_CONNECTIONS."""
+    files = os.sysconf("SC_OPEN_MAX") if hasattr(os, "sysconf") else -1  # -1: no limit, or Windows
+    return MAX_CONNECTIONS if files < 0 else min(MAX_CONNECTIONS, int(files * FILES_SHARE))
