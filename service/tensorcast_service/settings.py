@@ -25,7 +25,7 @@ class Settings:
     max_output_bytes: int = _setting(16 * 2**30, "Bytes of a dense answer; it is streamed, never held.", 1)
     max_concurrent_requests: int = _setting(64, "Requests in work at once, for each worker.", 1)
     request_seconds: int = _setting(
-        30, "Seconds within which a request must arrive, and in each of which a long one or its reader must get on.", 1
+        30, "Seconds in which a request must arrive, and in each of which a long body, or a reader, must get on.", 1
     )
     drain_seconds: int = _setting(2, "Seconds from SIGTERM, not ready but answering, until no request is accepted.")
 
