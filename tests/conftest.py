@@ -20,11 +20,13 @@ Serve = Callable[..., "Served"]
 
 
 class Served:
-    """A running service: its URL and its process."""
+    """A running service: its URL and its process; once it has ended, what it wrote to stderr."""
 
     def __init__(self, url: str, process: subprocess.Popen[str]) -> None:
         self.url = url
+        self.port = int(url.rpartition(":")[2])
         self.process = process
+        self.log = ""
 
     def memory(self, field: str = "VmRSS") -> int:
         """Bytes of memory: VmRSS now, VmHWM at the most."""
@@ -40,24 +42,29 @@ def free_port() -> int:
 
 
 @contextmanager
-def served(**settings: object) -> Iterator[Served]:
-    """`tensorcast serve` in a process of its own, ready, with these settings in its environment."""
+def served(absent: str = "", **settings: object) -> Iterator[Served]:
+    """`tensorcast serve` in a process of its own, ready, with these settings in its environment. It runs as if the
+    package `absent` were not installed."""
     port = free_port()
     environment = {key: value for key, value in os.environ.items() if not key.startswith("TENSORCAST_")}
     environment |= {
         f"TENSORCAST_{name.upper()}": str(value) for name, value in {"drain_seconds": 0, **settings}.items()
     }
-    command = [sys.executable, "-m", "tensorcast", "serve", "--port", str(port)]
+    run = ["-m", "tensorcast"]
+    if absent:
+        run = ["-c", f"import sys; sys.modules[{absent!r}] = None; from tensorcast.cli import main; main()"]
+    command = [sys.executable, *run, "serve", "--port", str(port)]
     process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
     certificate = settings.get("tls_certificate")
     url = f"{'https' if certificate else 'http'}://127.0.0.1:{port}"
     try:
+        running = Served(url, process)
         _wait_until_ready(url, process, ssl.create_default_context(cafile=str(certificate)) if certificate else True)
-        yield Served(url, process)
+        yield running
     finally:
         process.terminate()
         try:
-            process.communicate(timeout=20)
+            running.log = process.communicate(timeout=20)[1]
         except subprocess.TimeoutExpired:
             process.kill()
             process.communicate()

@@ -579,7 +579,7 @@ def test_a_request_for_much_is_refused_at_little_cost(
 
 
 def test_a_long_shape_in_a_url_is_refused_at_once(http: httpx.Client) -> None:
-    answer = http.get("/v1/check?input=1" + "+" * 50_000 + "1")
+    answer = http.get("/v1/check?input=1" + "+" * 30_000 + "1")
     assert (answer.status_code, answer.json()["code"]) == (422, "invalid-request")
     assert answer.elapsed.total_seconds() < 5  # it took minutes of backtracking before it had a bound
 

@@ -22,18 +22,21 @@ if TYPE_CHECKING:
     from .errors import BodyTooLarge as BodyTooLarge
     from .errors import ConnectionFailed as ConnectionFailed
     from .errors import DeadlineExceeded as DeadlineExceeded
+    from .errors import HeadTooLarge as HeadTooLarge
     from .errors import IncompatibleShapes as IncompatibleShapes
     from .errors import InternalError as InternalError
     from .errors import InvalidAnswer as InvalidAnswer
     from .errors import InvalidRequest as InvalidRequest
     from .errors import InvalidTensor as InvalidTensor
     from .errors import MalformedBody as MalformedBody
+    from .errors import MalformedRequest as MalformedRequest
     from .errors import MethodNotAllowed as MethodNotAllowed
     from .errors import NotAcceptable as NotAcceptable
     from .errors import NotFound as NotFound
     from .errors import NotStrided as NotStrided
     from .errors import OutputTooLarge as OutputTooLarge
     from .errors import Overloaded as Overloaded
+    from .errors import RequestTimeout as RequestTimeout
     from .errors import ServiceProblem as ServiceProblem
     from .errors import ShuttingDown as ShuttingDown
     from .errors import TensorcastError as TensorcastError
@@ -68,18 +71,21 @@ _ERRORS = [
     "BodyTooLarge",
     "ConnectionFailed",
     "DeadlineExceeded",
+    "HeadTooLarge",
     "IncompatibleShapes",
     "InternalError",
     "InvalidAnswer",
     "InvalidRequest",
     "InvalidTensor",
     "MalformedBody",
+    "MalformedRequest",
     "MethodNotAllowed",
     "NotAcceptable",
     "NotFound",
     "NotStrided",
     "OutputTooLarge",
     "Overloaded",
+    "RequestTimeout",
     "ServiceProblem",
     "ShuttingDown",
     "TensorcastError",

@@ -9,6 +9,7 @@ TensorcastError
     Untranslatable          the other framework's op can never say it; the detail says why
     Unauthenticated         the service asks for another api_key
     NotFound  MethodNotAllowed  NotAcceptable  UnsupportedMediaType
+    MalformedRequest  HeadTooLarge  RequestTimeout               its HTTP is wrong, or it came too slowly
     Overloaded  ShuttingDown                                     retried before it is raised
     InternalError
   ConnectionFailed          the service can't be reached, or went away in mid-answer
@@ -138,6 +139,24 @@ class UnsupportedMediaType(ServiceProblem):
     """The service does not read the encoding that was sent."""
 
     code = "unsupported-media-type"
+
+
+class MalformedRequest(ServiceProblem):
+    """The service could not read the request as HTTP/1.1."""
+
+    code = "malformed-request"
+
+
+class HeadTooLarge(ServiceProblem):
+    """The request's URL and headers have more bytes, or are more, than the service takes."""
+
+    code = "head-too-large"
+
+
+class RequestTimeout(ServiceProblem):
+    """The request did not reach the service within its time: the network is slow, or the sender paused."""
+
+    code = "request-timeout"
 
 
 class InternalError(ServiceProblem):

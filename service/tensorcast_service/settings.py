@@ -33,6 +33,9 @@ class Settings:
     metrics: bool = _setting(True, "Whether GET /metrics answers, where the extra [metrics] is installed.")
     access_log: bool = _setting(False, "Whether each request is a line in the log; probes only where they fail.")
     log_format: str = _setting("text", "How the log is written, to stderr: text or json.", choices=("text", "json"))
+    request_seconds: int = _setting(
+        30, "Seconds in which a request must arrive, and in each of which a long body, or a reader, must get on.", 1
+    )
     drain_seconds: int = _setting(2, "Seconds from SIGTERM, not ready but answering, until no request is accepted.")
 
     @classmethod

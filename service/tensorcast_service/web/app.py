@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 from importlib.util import find_spec
+from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from starlette.exceptions import HTTPException
@@ -33,9 +35,9 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     drain = Drain(settings.drain_seconds)
 
     @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
         with drain.on_sigterm():
-            yield
+            yield {"request_seconds": settings.request_seconds, "refusals": app.state.refusals}  # for protocol.py
 
     keys = Keys.from_file(settings.api_keys_file) if settings.api_keys_file else None
     metrics = None
@@ -77,6 +79,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.settings = settings
     app.state.drain = drain
     app.state.metrics = metrics
+    app.state.refusals = Counter()
     for resource in (check, batch, broadcast, backprop, compare, translate, ops, pages):
         app.include_router(resource.router, tags=["broadcasting"])
     describe(app, asks_for_keys=keys is not None)

@@ -22,6 +22,12 @@ logger = logging.getLogger("tensorcast")
 _SANE_ID = re.compile(r"[A-Za-z0-9._~+/=:-]{1,128}")
 
 
+def request_id_of(request: Request) -> str:
+    """The caller's own request id, if it sent a sane one; else a new one."""
+    given = request.headers.get("x-request-id", "")
+    return given if _SANE_ID.fullmatch(given) else uuid.uuid4().hex
+
+
 class Envelope:
     """ASGI middleware, the outermost of the application's own."""
 
@@ -34,8 +40,7 @@ class Envelope:
             await self.app(scope, receive, send)
             return
         request = Request(scope)
-        given = request.headers.get("x-request-id", "")
-        request_id = given if _SANE_ID.fullmatch(given) else uuid.uuid4().hex
+        request_id = request_id_of(request)
         request.state.request_id = request_id
         started = False
 

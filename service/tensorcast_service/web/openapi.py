@@ -33,6 +33,7 @@ _REF = "#/components/schemas/{model}"
 _PARSED = (
     "malformed-body",
     "not-acceptable",
+    "request-timeout",
     "body-too-large",
     "unsupported-media-type",
     "invalid-request",

@@ -55,6 +55,8 @@ def serve(settings: Settings) -> None:
     """Serve until a signal ends it. Each worker reads its settings from the environment."""
     # As process 1 of a container a signal without a handler is ignored, and loading the rest takes a moment.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(0))
+    from .protocol import Protocol
+
     address = f"{f'[{settings.host}]' if ':' in settings.host else settings.host}:{settings.port}"
     if settings.port and settings.log_format == "text":
         scheme = "https" if settings.tls_certificate else "http"
@@ -76,6 +78,8 @@ def serve(settings: Settings) -> None:
             ssl_certfile=settings.tls_certificate or None,
             ssl_keyfile=settings.tls_key or None,
             workers=settings.workers,
+            http=Protocol,
+            ws="none",
             access_log=False,
             log_config=configuration(settings.log_format),
             server_header=False,

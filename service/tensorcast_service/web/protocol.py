@@ -1,0 +1,396 @@
+"""Connections: uvicorn's protocol behind a gate that bounds what a caller sends and how long it keeps one waiting.
+
+The gate hands on one request at a time: a head that is whole and holds to the grammar, a body framed anew. So the
+parser behind it, httptools or h11, sees nothing that another would read in another way, and never a head in pieces.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import re
+import socket
+import struct
+import sys
+from collections import Counter
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from starlette.requests import Request
+
+from tensorcast.schema.problems import Problem
+
+from .envelope import request_id_of
+from .problems import response_of
+
+if TYPE_CHECKING:
+    from uvicorn.protocols.http.h11_impl import H11Protocol as Uvicorn
+else:
+    try:
+        from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol as Uvicorn
+    except ImportError:
+        from uvicorn.protocols.http.h11_impl import H11Protocol as Uvicorn
+
+FLOOR_BYTES = 256 * 2**10
+"""What a body must bring in each `request_seconds`, unless it ends in them: 9 kB/s by default. A floor for each window,
+as by a total, or a mean, who starts fast could hold the memory for hours after. A reader needs no floor: the system
+reports it only when it has taken a good part of what is in the system's own buffer."""
+CHECKS = 4
+"""How often this is looked at in `request_seconds`."""
+HEAD_BYTES = 32 * 2**10
+"""Bytes of a request line and its fields, or of the fields after a chunked body. Proxies pass on no more."""
+HEAD_FIELDS = 100
+"""Fields in them: each costs objects of its own, and is looked at by whoever looks for another."""
+CHUNK_LINE_BYTES = 1024
+"""Bytes of the line before a chunk: its size, and extensions that nobody reads."""
+LINGER_SECONDS = 2
+"""A connection that is closed while its caller still sends stays half open for so long. Closed at once, what comes
+would be answered by a reset, and that makes the caller's system throw the answer away."""
+LINGER_BYTES = 2**20
+"""Bytes that are meanwhile read and thrown away: the rest of a body that is a little too long. More is left unread."""
+MAX_CONNECTIONS = 1000
+"""Open connections, for each worker. They cost some 15 kB each; what they ask for has limits of its own."""
+FILES_SHARE = 0.75
+"""Nor may connections take more of the files that the process can have open: the rest is for all else, and for those
+that are accepted at one go, before others have made room."""
+
+_TOKEN = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]++"
+_FIELDS = rb"(?:" + _TOKEN + rb":[\t -~\x80-\xff]*+\r\n){0,%d}+" % HEAD_FIELDS
+_LINE = rb"(?!CONNECT )" + _TOKEN + rb" /[!-~]*+ HTTP/1\.([01])\r\n"
+_HEAD = re.compile(_LINE + _FIELDS + rb"\r\n")
+_HEAD_SO_FAR = re.compile(rb"(?:\r\n)?+(?:[!-~ ]*+\r?|" + _LINE + _FIELDS + rb"[^\n]*+)")
+_NAMED = re.compile(rb"\r\n(" + _TOKEN + rb"):[\t ]*+([^\r]*)")
+_UPGRADE = re.compile(rb"\r\nupgrade:[^\r]*", re.IGNORECASE)
+# These are looked for in a head in lower case.
+_FRAMING = re.compile(rb"\n(?:content-length|transfer-encoding|upgrade):")
+_HOST = re.compile(rb"\nhost:[\t ]*+[a-z0-9._~%!$&'()*+;=:\[\]-]*+[\t ]*+\r")
+_LENGTH = re.compile(rb"\ncontent-length:[\t ]*+([0-9]{1,18})[\t ]*+\r")
+_CHUNKED = re.compile(rb"\ntransfer-encoding:[\t ]*+chunked[\t ]*+\r")
+# A chunk's line, and the trailer, with the line break before it.
+_EXTENSION = rb"(?:[\t ]*+;[\t -~\x80-\xff]*+)?+"
+_CHUNK = re.compile(rb"\r\n([0-9A-Fa-f]{1,16})" + _EXTENSION + rb"(?=\r\n)")
+_CHUNK_SO_FAR = re.compile(rb"\r?|\r\n[0-9A-Fa-f]{0,16}" + _EXTENSION + rb"\r?")
+_TRAILER = re.compile(rb"\r\n" + _FIELDS + rb"\r\n")
+
+_BAD_HEAD = (
+    "the head is not HTTP/1.1: a line `METHOD /path HTTP/1.1`, then fields `Name: value` and an empty line, each ended "
+    "by CR LF, with no control characters, and in the path only visible ASCII (write others as %XX)"
+)
+_BAD_HOST = "a request has exactly one Host field: the name, and the port, that it is sent to"
+_BAD_FRAMING = (
+    "a body is announced by one Content-Length, a number, or by one `Transfer-Encoding: chunked`, never by both"
+)
+_BAD_CHUNK = "a chunk is its size in hexadecimal, CR LF, so many bytes, CR LF; one of size 0 ends the body"
+
+logger = logging.getLogger("tensorcast")
+
+Phase = Literal["head", "body", "trailer", "answer", "over"]
+"""What a connection waits for: a head, the rest of a body, the fields after its last chunk, the answer to a request
+that has come, or nothing any more. No Enum: its members cost a microsecond a request."""
+
+
+class Outlet(asyncio.Transport):
+    """The transport as uvicorn sees it, which leaves it to the gate how to close."""
+
+    def __init__(self, wire: asyncio.Transport, gate: Protocol) -> None:
+        self.gate = gate
+        self.close = gate.finish  # type: ignore[method-assign]
+        self.write = wire.write  # type: ignore[method-assign]
+        self.get_extra_info = wire.get_extra_info  # type: ignore[method-assign]
+        self.pause_reading = wire.pause_reading  # type: ignore[method-assign]
+        self.resume_reading = wire.resume_reading  # type: ignore[method-assign]
+
+    def is_closing(self) -> bool:
+        return self.gate.phase == "over" or self.gate.wire.is_closing()
+
+
+class Protocol(Uvicorn):
+    """One connection. The application's lifespan state holds `request_seconds`, and `refusals`, in which is counted
+    what connections were refused or cut for: a problem code, `stalled-reader`, `silent` or `no-room`."""
+
+    total: ClassVar[int] = 0
+    """Connections of this process."""
+    waiting: ClassVar[dict[Protocol, None]] = {}
+    """Those in which nothing is in work, the longest-waiting first: they make room for new ones."""
+
+    def __init__(self, config: Any, server_state: Any, app_state: dict[str, Any], _loop: Any = None) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self.seconds: float = app_state["request_seconds"]
+        self.refusals: Counter[str] = app_state["refusals"]
+        self.phase: Phase = "head"
+        self.head = b""
+        """That of the request in work."""
+        self.rest = b""
+        """What has come and is not whole, or belongs to the next request."""
+        self.chunked = False
+        self.due = 0
+        """Bytes of the body, or of the chunk, that have not come."""
+        self.answered = False
+        """Whether an answer has begun before the body had come."""
+        self.received = 0
+        """Bytes of bodies; at the end, of what is thrown away."""
+        self.mark = 0
+        """`received` when its window began."""
+        self.waits = 0
+        """Checks since then in which the caller should have been sending."""
+        self.unsent = 0
+        """Bytes that the caller had not taken at the last check."""
+        self.stalls = 0
+        """Checks in which it took none."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        self.wire = transport
+        super().connection_made(Outlet(transport, self))
+        self.timer = self.loop.call_later(self.seconds / CHECKS, self._watch)
+        Protocol.total += 1
+        if Protocol.total > _max_connections():
+            if not Protocol.waiting:
+                self._refuse(Problem("overloaded", "all connections of this worker are in work: try again shortly"))
+                return
+            next(iter(Protocol.waiting))._cut("no-room")
+        Protocol.waiting[self] = None
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        Protocol.total -= 1
+        self.timer.cancel()
+        self.phase, self.rest = "over", b""
+        super().connection_lost(exc)
+        Protocol.waiting.pop(self, None)
+
+    def data_received(self, data: bytes) -> None:
+        if self.rest:
+            data = self.rest + data
+        try:
+            while data and (used := self._take(data)):
+                data = data[used:]
+            self.rest = data
+        except Problem as problem:
+            self.rest = data
+            self._refuse(problem)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self.unsent = sys.maxsize  # most was taken, whatever is written next
+
+    def send_400_response(self, msg: str) -> None:
+        self._refuse(Problem("malformed-request", _BAD_HEAD))  # the parser knows more of HTTP than the gate
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self.phase != "answer":
+            self.finish()
+            return
+        self.phase, self.waits = "head", 0
+        Protocol.waiting[self] = None
+        if self.rest:
+            rest, self.rest = self.rest, b""
+            self.wire.resume_reading()
+            self.data_received(rest)
+
+    def timeout_keep_alive_handler(self) -> None:
+        if not self.rest:  # else a head has begun to come
+            super().timeout_keep_alive_handler()
+
+    def finish(self, linger: bool = False) -> None:
+        """Close; where the caller may still be sending, or `linger` is set, not before it can have read the answer."""
+        if self.phase == "over":
+            return
+        linger = linger or bool(self.rest) or self.phase in ("body", "trailer")
+        self.phase, self.rest, self.received = "over", b"", 0
+        if not linger or self.wire.is_closing():
+            self.wire.close()
+            return
+        Protocol.waiting[self] = None
+        self.loop.call_later(LINGER_SECONDS, self.wire.close)
+        self.wire.resume_reading()
+        if self.wire.can_write_eof():
+            self.wire.write_eof()
+
+    def _take(self, data: bytes) -> int:
+        """How many bytes of `data` were used up; 0 where more must come first."""
+        if self.phase == "head":
+            return self._take_head(data)
+        if self.phase == "body":
+            return self._take_chunks(data) if self.chunked else self._take_body(data)
+        if self.phase == "trailer":
+            return self._take_trailer(data)
+        if self.phase == "answer":
+            self.wire.pause_reading()  # the next request waits here, and what follows it at the caller
+            return 0
+        self.received += len(data)
+        if self.received > LINGER_BYTES:
+            self.wire.pause_reading()
+        return len(data)
+
+    def _take_head(self, data: bytes) -> int:
+        end = data.find(b"\r\n\r\n") + 4
+        if end < 4:
+            _judge_size(data)
+            if not _HEAD_SO_FAR.fullmatch(data):
+                raise Problem("malformed-request", _BAD_HEAD)
+            return 0
+        head = data[:end].removeprefix(b"\r\n")
+        line = _HEAD.fullmatch(head)
+        if not line or end > HEAD_BYTES:
+            _judge_size(head)
+            raise Problem("malformed-request", _BAD_HEAD)
+        fields = head.lower()
+        if fields.count(b"\nhost:") != 1 or not _HOST.search(fields):
+            raise Problem("malformed-request", _BAD_HOST)
+        self.due, self.chunked = 0, False
+        if _FRAMING.search(fields):
+            head = _UPGRADE.sub(b"", head)  # the answer is HTTP/1.1, as it may be
+            length = _LENGTH.search(fields)
+            self.due = int(length[1]) if length else 0
+            announced = fields.count(b"\ncontent-length:") + fields.count(b"\ntransfer-encoding:")
+            self.chunked = announced == 1 and not length
+            if announced > 1 or (self.chunked and (line[1] == b"0" or not _CHUNKED.search(fields))):
+                raise Problem("malformed-request", _BAD_FRAMING)
+        self.head = head
+        self.waits, self.mark = 0, self.received
+        Protocol.waiting.pop(self, None)
+        body = data[end : end + self.due]
+        self.due -= len(body)
+        self.received += len(body)
+        if self.due or self.chunked:
+            self.phase, self.answered = "body", False
+            self.transport.write = self._write_early  # type: ignore[method-assign]
+        else:
+            self.phase = "answer"
+        super().data_received(head + body)
+        return end - 2 if self.chunked else end + len(body)  # the line of a chunk has a line break before it
+
+    def _take_body(self, data: bytes) -> int:
+        part = data[: self.due]
+        self.due -= len(part)
+        self.received += len(part)
+        if not self.due:
+            self._body_came()
+        super().data_received(part)
+        return len(part)
+
+    def _take_chunks(self, data: bytes) -> int:
+        at, parts = 0, []
+        while self.phase == "body":
+            parts.append(data[at : at + self.due])
+            at += len(parts[-1])
+            self.due -= len(parts[-1])
+            if self.due:
+                break
+            line = _CHUNK.match(data, at)
+            if not line:
+                if len(data) - at > CHUNK_LINE_BYTES or not _CHUNK_SO_FAR.fullmatch(data, at):
+                    raise Problem("malformed-request", _BAD_CHUNK)
+                break
+            at, self.due = line.end(), int(line[1], 16)
+            if self.due:
+                at += 2
+            else:
+                self.phase = "trailer"
+        if body := b"".join(parts):
+            self.received += len(body)
+            super().data_received(b"%x\r\n%b\r\n" % (len(body), body))  # one chunk, without extensions
+        return at
+
+    def _take_trailer(self, data: bytes) -> int:
+        end = data.find(b"\r\n\r\n") + 4
+        _judge_size(data[:end] if end > 3 else data)
+        if end < 4:
+            return 0
+        if not _TRAILER.fullmatch(data, 0, end):
+            raise Problem("malformed-request", _BAD_CHUNK)
+        self._body_came()
+        super().data_received(b"0\r\n\r\n")  # without its fields, which uvicorn would put among the head's
+        return end
+
+    def _body_came(self) -> None:
+        self.phase = "answer"
+        self.transport.write = self.wire.write  # type: ignore[method-assign]
+
+    def _write_early(self, data: Any) -> None:
+        """Write to a caller whose body has not come. If it is an answer, the body won't be read: it says so."""
+        if not self.answered and not data.startswith(b"HTTP/1.1 100 "):
+            self.answered = True
+            if b"\r\nconnection: close\r\n" not in data.lower():
+                data = data.replace(b"\r\n", b"\r\nconnection: close\r\n", 1)
+        self.wire.write(data)
+
+    def _watch(self) -> None:
+        """Cut what makes no progress. Checks are counted, not seconds: one after a time in which the event loop was
+        busy says little."""
+        self.timer = self.loop.call_later(self.seconds / CHECKS, self._watch)
+        unsent = self.wire.get_write_buffer_size()
+        self.stalls = self.stalls + 1 if unsent and unsent >= self.unsent else 0
+        self.unsent = unsent
+        awaited = self.phase in ("body", "trailer") or (self.phase == "head" and (self.rest or not self.head))
+        if awaited and self.wire.is_reading() and self.received - self.mark < FLOOR_BYTES:
+            self.waits += 1
+        else:
+            self.waits, self.mark = 0, self.received
+        if self.stalls > CHECKS:
+            self._cut("stalled-reader")
+        elif self.waits > CHECKS and self.phase != "head":
+            detail = (
+                f"the body did not come: in each {self.seconds} seconds it must bring {FLOOR_BYTES} bytes, or end; "
+                "send less at once, or raise TENSORCAST_REQUEST_SECONDS"
+            )
+            self._refuse(Problem("request-timeout", detail))
+        elif self.waits > CHECKS and self.rest:
+            self._refuse(Problem("request-timeout", f"the head did not come in {self.seconds} seconds"))
+        elif self.waits > CHECKS:
+            self._cut("silent")
+
+    def _refuse(self, problem: Problem) -> None:
+        """Answer in the application's place, and close. To the application the caller has gone."""
+        if self.phase in ("body", "trailer") and self.answered:
+            self._cut(problem.code)  # too late for another answer
+            return
+        self.refusals[problem.code] += 1
+        logger.info("refused a request: %s", problem.code)
+        head = self.rest if self.phase == "head" else self.head
+        self.wire.write(_answer(problem, head, self.server_state.default_headers))
+        self.finish(linger=True)
+        super().connection_lost(None)
+
+    def _cut(self, reason: str) -> None:
+        """Close at once, whatever is unsent."""
+        self.refusals[reason] += 1
+        logger.info("cut a connection: %s", reason)
+        Protocol.waiting.pop(self, None)
+        if self.wire.get_write_buffer_size():
+            # By a reset: else the system keeps up to 4 MiB that nobody reads, for minutes.
+            connection = self.wire.get_extra_info("socket")
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.wire.abort()
+
+
+def _judge_size(fields: bytes) -> None:
+    """Raises Problem (head-too-large) for fields that are too long or too many, as far as they have come."""
+    if len(fields) > HEAD_BYTES:
+        raise Problem(
+            "head-too-large",
+            f"the request line and the fields have more than {HEAD_BYTES} bytes: send what is long in the body",
+            limit=HEAD_BYTES,
+        )
+    if fields.count(b"\n") > HEAD_FIELDS + 2:
+        raise Problem("head-too-large", f"there are more than {HEAD_FIELDS} fields: send fewer", limit=HEAD_FIELDS)
+
+
+def _answer(problem: Problem, head: bytes, headers: list[tuple[bytes, bytes]]) -> bytes:
+    """A whole answer, in the encoding that the head asks for, as far as it can be read."""
+    fields = [(name.lower(), value.rstrip(b"\t ")) for name, value in _NAMED.findall(head)]
+    request = Request({"type": "http", "headers": fields})
+    response = response_of(problem, request)
+    response.headers["Connection"] = "close"
+    response.headers["X-Request-ID"] = request_id_of(request)
+    status = HTTPStatus(response.status_code)
+    lines = [b"HTTP/1.1 %d %b" % (status, status.phrase.encode())]
+    lines += [name + b": " + value for name, value in [*headers, *response.raw_headers]]
+    return b"\r\n".join([*lines, b"", b"" if head.startswith(b"HEAD ") else bytes(response.body)])
+
+
+def _max_connections() -> int:
+    """How many connections may be open: the process may have files for fewer than MAX_CONNECTIONS."""
+    files = os.sysconf("SC_OPEN_MAX") if hasattr(os, "sysconf") else -1  # -1: no limit, or Windows
+    return MAX_CONNECTIONS if files < 0 else min(MAX_CONNECTIONS, int(files * FILES_SHARE))

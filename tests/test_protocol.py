@@ -1,0 +1,549 @@
+"""Connections: what uvicorn's parsers would take, wait for or keep for ever is bounded, whichever of them is there."""
+
+from __future__ import annotations
+
+import json
+import re
+import resource
+import select
+import socket
+import struct
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import msgpack
+import pytest
+import uvicorn
+from conftest import Served, free_port, served
+
+from tensorcast_service.settings import Settings
+from tensorcast_service.web.app import create_app
+from tensorcast_service.web.protocol import Protocol
+
+SECONDS = 1
+SLOTS = 4
+BODY = b'{"inputs":[[3]]}'
+GET = b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"
+LAST = b"GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+POST = b"POST /v1/check HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n"
+SECRET = b"not-to-be-repeated"
+
+
+@pytest.fixture(scope="module", params=["", "httptools"], ids=["httptools", "h11"])
+def absent(request: pytest.FixtureRequest) -> str:
+    """What is not installed: without httptools the parser is h11."""
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def gate(absent: str) -> Iterator[Served]:
+    limits = {"request_seconds": SECONDS, "max_body_bytes": 4_000_000, "max_concurrent_requests": SLOTS}
+    with served(absent, **limits) as running:
+        yield running
+
+
+@dataclass
+class Answer:
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def problem(self) -> dict[str, Any]:
+        packed = self.headers["content-type"] == "application/vnd.msgpack"
+        document: dict[str, Any] = msgpack.unpackb(self.body) if packed else json.loads(self.body)
+        return document
+
+
+def answers(raw: bytes, headless: bool = False) -> list[Answer]:
+    """The answers in what came over one connection, each exactly as long as it says."""
+    found = []
+    while raw:
+        head, separator, rest = raw.partition(b"\r\n\r\n")
+        assert separator
+        line, *fields = head.decode("ascii").split("\r\n")
+        headers = {name.lower(): value for name, value in (field.split(": ", 1) for field in fields)}
+        length = 0 if headless or " 100 " in line else int(headers["content-length"])
+        assert len(rest) >= length
+        found.append(Answer(int(line.split()[1]), headers, rest[:length]))
+        raw = rest[length:]
+    return found
+
+
+def connect(port: int) -> socket.socket:
+    connection = socket.create_connection(("127.0.0.1", port), timeout=10)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return connection
+
+
+def read_all(connection: socket.socket) -> bytes:
+    """What comes until the service closes."""
+    parts = []
+    while part := connection.recv(2**16):
+        parts.append(part)
+    return b"".join(parts)
+
+
+def ask(port: int, *pieces: bytes, pause: float = 0) -> list[Answer]:
+    """The answers to these bytes, which make the service close."""
+    with connect(port) as connection:
+        for piece in pieces:
+            connection.sendall(piece)
+            time.sleep(pause)
+        return answers(read_all(connection), headless=pieces[0].startswith(b"HEAD"))
+
+
+@contextmanager
+def at_most(nbytes: int, service: Served) -> Iterator[None]:
+    """Asserts that the service never takes so much more memory than before."""
+    Path(f"/proc/{service.process.pid}/clear_refs").write_text("5")  # the peak is counted from now
+    before = service.memory()
+    yield
+    assert service.memory("VmHWM") - before < nbytes
+
+
+def in_pieces(data: bytes, size: int) -> list[bytes]:
+    return [data[start : start + size] for start in range(0, len(data), size)]
+
+
+def assert_refused(answer: Answer, status: int, code: str) -> None:
+    assert (answer.status, answer.problem["status"], answer.problem["code"]) == (status, status, code)
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.headers["connection"] == "close"
+    assert re.fullmatch("[0-9a-f]{32}", answer.headers["x-request-id"])
+    assert "date" in answer.headers
+    assert SECRET not in answer.body
+
+
+# --- heads ----------------------------------------------------------------------------------------
+
+LARGE = {"dtype": "float32", "shape": [1024], "data": bytes(4096)}
+LARGE_BODY = msgpack.packb({"op": {"name": "numpy.broadcast_to", "shape": [2**14, 1024]}, "inputs": [LARGE]})
+BROADCAST = b"POST /v1/broadcast HTTP/1.1\r\nHost: x\r\nContent-Type: application/msgpack\r\nConnection: close\r\n"
+BROADCAST += b"Content-Length: %d\r\n\r\n" % len(LARGE_BODY) + LARGE_BODY  # 64 MiB come back
+
+FIELD = b"X: " + SECRET + b"\r\n"
+MALFORMED = {
+    "no Host": b"GET /livez HTTP/1.1\r\n" + FIELD + b"\r\n",
+    "no Host in HTTP/1.0": b"GET /livez HTTP/1.0\r\n\r\n",
+    "two Hosts": b"GET /livez HTTP/1.1\r\nHost: x\r\nHost: x\r\n\r\n",
+    "a list of Hosts": b"GET /livez HTTP/1.1\r\nHost: x, y\r\n\r\n",
+    "both framings": CHUNKED[:-2] + b"Content-Length: 5\r\n\r\n0\r\n\r\n" + GET,
+    "both framings, the other way": POST + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + GET,
+    "two lengths": POST + b"Content-Length: 16\r\nContent-Length: 17\r\n\r\n" + BODY,
+    "a list of lengths": POST + b"Content-Length: 16, 16\r\n\r\n" + BODY,
+    "a length with a sign": POST + b"Content-Length: +16\r\n\r\n" + BODY,
+    "a negative length": POST + b"Content-Length: -16\r\n\r\n" + BODY,
+    "an endless length": POST + b"Content-Length: " + b"9" * 5000 + b"\r\n\r\n" + BODY,
+    "no length": POST + b"Content-Length: \r\n\r\n" + BODY,
+    "another coding": POST + b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+    "an unknown coding": POST + b"Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
+    "chunked twice": CHUNKED[:-2] + b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "chunks in HTTP/1.0": CHUNKED.replace(b"HTTP/1.1", b"HTTP/1.0") + b"0\r\n\r\n",
+    "a space before the colon": POST + b"Content-Length : 16\r\n\r\n" + BODY,
+    "a folded field": b"GET /livez HTTP/1.1\r\nHost: x\r\nX: 1\r\n " + SECRET + b"\r\n\r\n",
+    "bare line feeds": GET.replace(b"\r\n", b"\n"),
+    "one bare line feed": b"GET /livez HTTP/1.1\r\nHost: x\nX: 1\r\n\r\n",
+    "a bare carriage return": b"GET /livez HTTP/1.1\r\nHost: x\r\nX: 1\r2\r\n\r\n",
+    "NUL": b"GET /livez HTTP/1.1\r\nHost: x\r\nX: \0" + SECRET + b"\r\n\r\n",
+    "HTTP/0.9": b"GET /livez\r\n",
+    "HTTP/9.9": GET.replace(b"1.1", b"9.9"),
+    "no version that is known, and no more": b"GET /livez HTTP/2.0\r\n",
+    "the whole URL": b"GET http://x/livez HTTP/1.1\r\nHost: x\r\n\r\n",
+    "a path that is not ASCII": "GET /v1/check?input=8\xd71 HTTP/1.1\r\nHost: x\r\n\r\n".encode(),
+    "a tunnel": b"CONNECT x:443 HTTP/1.1\r\nHost: x\r\n\r\n",
+    "a tunnel to a path": b"CONNECT / HTTP/1.1\r\nHost: x\r\n\r\n",
+    "HTTP/2": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0",
+    "TLS": bytes.fromhex("16030100c8010000c40303") + SECRET,
+    "garbage": bytes(range(256)) * 20 + SECRET,
+    "a chunk without a size": CHUNKED + b";x\r\n",
+    "a chunk of a strange size": CHUNKED + b"0x10\r\n" + BODY,
+    "a chunk of an endless size": CHUNKED + b"1" * 17 + b"\r\n" + BODY,
+    "a chunk that is longer than it says": CHUNKED + b"f\r\n" + BODY + b"\r\n0\r\n\r\n",
+    "a chunk that ends in a line feed": CHUNKED + b"10\n" + BODY,
+    "a chunk of endless extensions": CHUNKED + b"10;" + b"x" * 1100,
+    "a trailer that is no field": CHUNKED + b"0\r\nno field\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("data", MALFORMED.values(), ids=MALFORMED)
+def test_what_is_not_quite_http_is_answered_once_and_closed(gate: Served, data: bytes) -> None:
+    (answer,) = ask(gate.port, data)
+    assert_refused(answer, 400, "malformed-request")
+
+
+def test_a_refused_head_request_has_no_body(gate: Served) -> None:
+    (answer,) = ask(gate.port, b"HEAD /livez HTTP/1.1\r\n\r\n")
+    assert (answer.status, answer.body) == (400, b"")
+    assert int(answer.headers["content-length"]) > 100
+
+
+def head_of(size: int) -> bytes:
+    return LAST[:-2] + b"X: " + b"x" * (size - len(LAST) - 5) + b"\r\n\r\n"
+
+
+def test_a_head_has_up_to_32_kib_and_100_fields(gate: Served) -> None:
+    for whole in (head_of(32 * 1024), LAST[:-2] + b"X: 1\r\n" * 98 + b"\r\n"):
+        assert [answer.status for answer in ask(gate.port, whole)] == [200]
+    for long in (head_of(32 * 1024 + 1), LAST[:-2] + b"X: 1\r\n" * 99 + b"\r\n"):
+        (answer,) = ask(gate.port, long)
+        assert_refused(answer, 431, "head-too-large")
+
+
+UNENDING = {
+    "a target": b"GET /",
+    "a field": LAST[:-2] + b"X: ",
+    "a name": LAST[:-2],
+    "fields": LAST[:-2] + b"X: 1\r\n" * 101,
+    "a trailer": CHUNKED + b"0\r\nX: ",
+}
+
+
+@pytest.mark.parametrize("data", UNENDING.values(), ids=UNENDING)
+def test_what_is_too_long_is_refused_before_it_ends(gate: Served, data: bytes) -> None:
+    with at_most(10 * 2**20, gate), connect(gate.port) as connection:
+        connection.sendall(data)
+        sent = 0
+        try:
+            while sent < 100 * 2**20:
+                sent += connection.send(b"x" * 2**16)
+                if select.select([connection], [], [], 0)[0]:
+                    break
+        except ConnectionError:
+            pass  # the answer is here all the same
+        (answer,) = answers(connection.recv(2**16))
+    assert_refused(answer, 431, "head-too-large")
+
+
+def test_a_request_may_come_in_any_pieces(gate: Served) -> None:
+    requests = (
+        b"\r\n"
+        + GET
+        + (POST + b"Content-Length: 16\r\n\r\n" + BODY)
+        + (CHUNKED + b'4;name="value"\r\n{"in\r\n0000C\r\nputs":[[3]]}\r\n0\r\nX: 1\r\nY: 2\r\n\r\n')
+        + (CHUNKED + b"10\r\n" + BODY + b"\r\n00\r\n\r\n")
+        + LAST
+    )
+    for size in (1, 2, 7, 50, len(requests)):
+        alive, *checked, last = ask(gate.port, *in_pieces(requests, size), pause=0.0005 if size > 1 else 0)
+        assert (alive.body, last.body) == (b'{"status":"alive"}', b'{"status":"alive"}')
+        assert [json.loads(answer.body)["outputs"][0]["shape"] for answer in checked] == [[3]] * 3
+
+
+def test_the_fields_after_a_body_are_not_taken_for_the_heads(gate: Served) -> None:
+    trailer = b"0\r\nAccept: application/vnd.msgpack\r\nConnection: close\r\n\r\n"
+    answer, _ = ask(gate.port, CHUNKED + b"10\r\n" + BODY + b"\r\n" + trailer + LAST)
+    assert answer.headers["content-type"] == "application/json"
+
+
+@pytest.mark.parametrize("protocol", ["websocket", "h2c"])
+def test_an_upgrade_is_answered_as_if_it_had_not_been_asked_for(gate: Served, protocol: str) -> None:
+    upgrade = b"Connection: Upgrade\r\nUpgrade: " + protocol.encode() + b"\r\n"
+    post = POST + upgrade + b"Content-Length: 16\r\n\r\n" + BODY
+    assert [answer.status for answer in ask(gate.port, GET[:-2] + upgrade + b"\r\n" + post + LAST)] == [200, 200, 200]
+
+
+# --- one after another ----------------------------------------------------------------------------
+
+
+def test_pipelined_requests_are_answered_in_their_order(gate: Served) -> None:
+    requests = [b"GET /livez HTTP/1.1\r\nHost: x\r\nX-Request-ID: %d\r\n\r\n" % number for number in range(1000)]
+    found = ask(gate.port, b"".join(requests) + LAST)
+    assert [answer.headers["x-request-id"] for answer in found[:-1]] == [str(number) for number in range(1000)]
+
+
+def test_requests_that_nobody_reads_the_answers_of_are_not_queued(gate: Served) -> None:
+    with at_most(16 * 2**20, gate), connect(gate.port) as connection:
+        connection.sendall(BROADCAST)
+        connection.setblocking(False)
+        sent, flood, end = 0, GET * 2000, time.monotonic() + SECONDS / 2
+        while time.monotonic() < end:
+            try:
+                sent += connection.send(flood)
+            except BlockingIOError:
+                time.sleep(0.01)
+    assert sent > 2**20
+
+
+# --- answers that do not wait for the body --------------------------------------------------------
+
+DUE = 10**10
+EARLY = {
+    "too long": (POST + b"Content-Length: %d\r\n" % DUE, 413),
+    "not there": (b"POST /nothing HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n" % DUE, 404),
+    "not there, chunked": (b"POST /nothing HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n", 404),
+    "not for this method": (b"POST /livez HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n" % DUE, 405),
+    "of another type": (POST.replace(b"json", b"xml") + b"Content-Length: %d\r\n" % DUE, 415),
+}
+
+
+@pytest.mark.parametrize(("head", "status"), EARLY.values(), ids=EARLY)
+def test_an_early_answer_closes_without_the_100_that_would_ask_for_the_body(
+    gate: Served, head: bytes, status: int
+) -> None:
+    (answer,) = ask(gate.port, head + b"Expect: 100-continue\r\n\r\n")
+    assert (answer.status, answer.headers["connection"]) == (status, "close")
+
+
+def test_a_caller_that_sends_on_is_not_read_but_can_read_its_answer(gate: Served) -> None:
+    start = time.monotonic()
+    with at_most(10 * 2**20, gate), connect(gate.port) as connection:
+        connection.sendall(POST + b"Content-Length: %d\r\n\r\n" % DUE)
+        sent = 0
+        try:
+            while sent < 2**30:
+                sent += connection.send(b"x" * 2**16)
+        except ConnectionError:
+            pass
+        (answer,) = answers(connection.recv(2**16))
+    assert (answer.status, answer.headers["connection"]) == (413, "close")
+    assert sent < 64 * 2**20  # what is in the system's own buffers
+    assert 1 < time.monotonic() - start < 5
+
+
+def test_an_answer_after_the_whole_body_keeps_the_connection(gate: Served) -> None:
+    missing = b"POST /nothing HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody"
+    assert [answer.status for answer in ask(gate.port, missing + LAST)] == [404, 200]
+
+
+def test_a_caller_that_expects_a_100_gets_it_once(gate: Served) -> None:
+    with connect(gate.port) as connection:
+        connection.sendall(POST + b"Connection: close\r\nExpect: 100-continue\r\nContent-Length: 16\r\n\r\n")
+        assert re.fullmatch(rb"HTTP/1.1 100 Continue ?\r\n\r\n", connection.recv(2**16))
+        connection.sendall(BODY)
+        (answer,) = answers(read_all(connection))
+    assert answer.status == 200
+
+
+# --- waiting --------------------------------------------------------------------------------------
+
+
+def trickle(port: int, first: bytes, more: bytes = b"") -> tuple[bytes, float]:
+    """What comes back, and after how many seconds the service closes, while `more` is sent every tenth of one."""
+    with connect(port) as connection:
+        start, raw = time.monotonic(), b""
+        connection.sendall(first)
+        while True:
+            if select.select([connection], [], [], 0.1)[0]:
+                part = connection.recv(2**16)
+                if not part:
+                    return raw, time.monotonic() - start
+                raw += part
+            elif more:
+                connection.sendall(more)
+
+
+SLOW = {
+    "silence": (b"", b""),
+    "half a head": (b"GET /livez HTT", b""),
+    "half a second head": (GET + b"GET /livez HTT", b""),
+    "a slow head": (LAST[:-2] + b"X: ", b"x"),
+    "half a body": (POST.replace(b"json", b"msgpack") + b"X-Request-ID: mine\r\nContent-Length: 9\r\n\r\n{", b""),
+    "a slow body": (POST + b"Content-Length: 1000\r\n\r\n", b"x"),
+    "slow chunks": (CHUNKED, b"1;ignored\r\nx\r\n"),
+    "a slow trailer": (CHUNKED + b"0\r\nX: ", b"x"),
+}
+
+
+@pytest.fixture(scope="module")
+def waited(gate: Served) -> dict[str, tuple[bytes, float]]:
+    """What becomes of SLOW, all at once."""
+    with ThreadPoolExecutor(len(SLOW)) as pool:
+        futures = {name: pool.submit(trickle, gate.port, *data) for name, data in SLOW.items()}
+        return {name: future.result() for name, future in futures.items()}
+
+
+@pytest.mark.parametrize("name", SLOW)
+def test_what_does_not_arrive_is_given_its_time_and_no_more(waited: dict[str, tuple[bytes, float]], name: str) -> None:
+    assert SECONDS <= waited[name][1] < 1.25 * SECONDS + 3
+
+
+@pytest.mark.parametrize("name", [name for name in SLOW if name not in ("silence", "half a body")])
+def test_what_has_begun_to_arrive_is_answered_408(waited: dict[str, tuple[bytes, float]], name: str) -> None:
+    *before, answer = answers(waited[name][0])
+    assert_refused(answer, 408, "request-timeout")
+    assert [other.status for other in before] == ([200] if name == "half a second head" else [])
+
+
+def test_a_408_is_in_the_requests_encoding_and_bears_its_id(waited: dict[str, tuple[bytes, float]]) -> None:
+    (answer,) = answers(waited["half a body"][0])
+    assert (answer.status, answer.problem["code"]) == (408, "request-timeout")
+    assert (answer.headers["content-type"], answer.headers["x-request-id"]) == ("application/vnd.msgpack", "mine")
+
+
+def test_silence_is_not_answered(waited: dict[str, tuple[bytes, float]]) -> None:
+    assert waited["silence"][0] == b""
+
+
+def check_status(service: Served) -> int:
+    return httpx.get(f"{service.url}/v1/check?input=3").status_code
+
+
+@pytest.mark.usefixtures("waited")
+def test_no_request_that_was_given_up_is_still_in_work(gate: Served) -> None:
+    assert check_status(gate) == 200  # SLOTS were taken
+
+
+def test_a_long_body_that_gets_on_may_take_longer(gate: Served) -> None:
+    pieces = [POST + b"Content-Length: 2000000\r\nConnection: close\r\n\r\n", *[b"x" * 200_000] * 10]
+    start = time.monotonic()
+    (answer,) = ask(gate.port, *pieces, pause=0.15 * SECONDS)
+    assert (answer.status, answer.problem["code"]) == (400, "malformed-body")
+    assert time.monotonic() - start > 1.5 * SECONDS
+
+
+def test_a_connection_between_two_requests_may_idle_for_longer(gate: Served) -> None:
+    with connect(gate.port) as connection:
+        connection.sendall(GET)
+        time.sleep(1.5 * SECONDS)
+        connection.sendall(LAST)
+        assert [answer.status for answer in answers(read_all(connection))] == [200, 200]
+
+
+def reader(port: int) -> socket.socket:
+    """A connection that has asked for much, and takes little of it by itself."""
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2**16)
+    connection.settimeout(10)
+    connection.connect(("127.0.0.1", port))
+    connection.sendall(BROADCAST)
+    return connection
+
+
+def read_until_cut(connection: socket.socket, nbytes: int) -> None:
+    """Takes so many bytes twenty times a second."""
+    try:
+        while True:
+            if nbytes:
+                connection.recv(nbytes)
+            connection.sendall(b"x")  # what has come can be read after a reset too: this tells of it
+            time.sleep(0.05)
+    except ConnectionError:
+        pass
+
+
+def test_readers_that_stall_are_cut_and_their_work_ends(gate: Served) -> None:
+    readers = [reader(gate.port) for _ in range(SLOTS)]
+    assert [connection.recv(12) for connection in readers] == [b"HTTP/1.1 200"] * SLOTS
+    start = time.monotonic()
+    assert check_status(gate) == 503
+    with ThreadPoolExecutor(SLOTS) as pool:
+        list(pool.map(read_until_cut, readers, [0, 0, 1, 1]))
+    assert SECONDS <= time.monotonic() - start < 1.25 * SECONDS + 3
+    for connection in readers:
+        connection.close()
+    time.sleep(SECONDS / 2)
+    assert check_status(gate) == 200
+
+
+def test_a_reader_that_is_only_slow_gets_it_all(gate: Served) -> None:
+    start, raw = time.monotonic(), bytearray()
+    with reader(gate.port) as connection:
+        while part := connection.recv(2**16):
+            raw += part
+            if time.monotonic() - start < 1.7 * SECONDS:
+                time.sleep(0.01)
+    head, _, body = bytes(raw).partition(b"\r\n\r\n")
+    (announced,) = re.findall(rb"content-length: ([0-9]+)", head)
+    assert len(body) == int(announced) > 64 * 2**20
+
+
+# --- many connections -----------------------------------------------------------------------------
+
+
+def test_no_number_of_connections_takes_all_files_or_fills_the_log(absent: str) -> None:
+    with served(absent, request_seconds=30) as small:
+        resource.prlimit(small.process.pid, resource.RLIMIT_NOFILE, (256, 256))
+        idle = [connect(small.port) for _ in range(600)]
+        start = time.monotonic()
+        assert httpx.get(f"{small.url}/livez").status_code == 200
+        assert time.monotonic() - start < 2
+        assert len(list(Path(f"/proc/{small.process.pid}/fd").iterdir())) < 256
+        assert idle[0].recv(1) == b""
+        assert select.select([idle[-1]], [], [], 0)[0] == []
+        for connection in idle:
+            connection.close()
+        for data in MALFORMED.values():
+            ask(small.port, data)
+        for _ in range(50):
+            with reader(small.port) as connection:
+                connection.recv(1)
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # a reset
+        assert check_status(small) == 200
+    assert "Traceback" not in small.log
+    assert SECRET.decode() not in small.log
+    assert len(small.log.splitlines()) < 20 + len(MALFORMED)
+
+
+@pytest.fixture
+def here() -> Iterator[tuple[int, Any]]:
+    """The port and the application of a service in this process."""
+    app, port = create_app(Settings(request_seconds=SECONDS)), free_port()
+    server = uvicorn.Server(uvicorn.Config(app, port=port, http=Protocol, log_config=None))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    yield port, app
+    server.should_exit = True
+    thread.join()
+
+
+def wait_for_connections(number: int) -> None:
+    end = time.monotonic() + 5
+    while Protocol.total != number and time.monotonic() < end:
+        time.sleep(0.01)
+    assert Protocol.total == number
+
+
+def test_what_is_refused_or_cut_is_counted_and_nothing_is_left_of_it(here: tuple[int, Any]) -> None:
+    port, app = here
+    ask(port, MALFORMED["no Host"])
+    ask(port, MALFORMED["a chunk without a size"])
+    ask(port, LAST[:-2] + b"X: 1\r\n" * 101)
+    ask(port, GET, LAST)
+    with ThreadPoolExecutor(4) as pool, reader(port) as stalled:
+        list(pool.map(trickle, [port] * 3, *zip(*(SLOW[name] for name in list(SLOW)[:3]), strict=True)))
+        read_until_cut(stalled, 0)
+    assert app.state.refusals == {
+        "malformed-request": 2,
+        "head-too-large": 1,
+        "silent": 1,
+        "request-timeout": 2,
+        "stalled-reader": 1,
+    }
+    wait_for_connections(0)
+    assert Protocol.waiting == {}
+
+
+def test_the_longest_waiting_make_room_and_none_in_work(here: tuple[int, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    port, app = here
+    limit = "tensorcast_service.web.protocol.MAX_CONNECTIONS"
+    monkeypatch.setattr(limit, 3)
+    with connect(port) as working:
+        working.sendall(POST + b"Expect: 100-continue\r\nConnection: close\r\nContent-Length: 16\r\n\r\n")
+        assert working.recv(2**16).startswith(b"HTTP/1.1 100 ")
+        with connect(port) as first, connect(port) as second:
+            for connection in (second, first, second):  # so the first has waited for longer
+                connection.sendall(GET)
+                assert connection.recv(2**16)
+            assert [answer.status for answer in ask(port, LAST)] == [200]
+            assert first.recv(1) == b""
+            second.sendall(LAST)
+            assert answers(read_all(second))[0].status == 200
+        monkeypatch.setattr(limit, 1)
+        wait_for_connections(1)
+        (answer,) = ask(port, LAST)
+        assert_refused(answer, 503, "overloaded")
+        assert answer.headers["retry-after"] == "1"
+        working.sendall(BODY)
+        assert answers(read_all(working))[0].status == 200
+    assert app.state.refusals == {"no-room": 1, "overloaded": 1}
