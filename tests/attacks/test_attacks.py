@@ -1,0 +1,122 @@
+"""Every attack of the list, on one worker: the answer that it must get, and what it may cost."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import msgpack
+import pytest
+from conftest import Served, served
+
+from attacks.cases import ATTACKS, MIB, Attack
+from tensorcast.schema.problems import STATUS
+
+
+@pytest.fixture(scope="module")
+def attacked() -> Iterator[Served]:
+    with served() as running:
+        yield running
+
+
+class Reply:
+    """What came back: status (0: nothing), headers, body; whether the connection was closed after."""
+
+    def __init__(self, raw: bytes, closed: bool) -> None:
+        self.closed = closed
+        head, _, rest = raw.partition(b"\r\n\r\n")
+        while head.startswith(b"HTTP/1.1 100"):
+            head, _, rest = rest.partition(b"\r\n\r\n")
+        lines = head.decode("latin-1").split("\r\n")
+        self.status = int(lines[0].split()[1]) if raw else 0
+        self.headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines[1:])}
+        self.body = rest[: int(self.headers.get("content-length", len(rest)))]
+
+    @property
+    def document(self) -> Any:
+        if "json" in self.headers.get("content-type", ""):
+            return json.loads(self.body)
+        return msgpack.unpackb(self.body)
+
+
+def strike(url: str, attack: Attack, timeout: float) -> Reply:
+    """Send an attack's pieces, read what comes back."""
+    address = urlsplit(url)
+    with socket.create_connection((address.hostname, address.port), timeout) as connection:
+        connection.settimeout(timeout)
+        sender = threading.Thread(target=_send, args=(connection, attack), daemon=True)
+        sender.start()
+        raw, closed = bytearray(), False
+        end = time.monotonic() + timeout
+        try:
+            while not _is_whole(raw):
+                chunk = connection.recv(2**16)
+                if not chunk:
+                    closed = True
+                    break
+                raw += chunk
+            sender.join(max(end - time.monotonic(), 0))
+            if attack.closes and not closed:
+                connection.settimeout(5)
+                while connection.recv(2**16):
+                    pass
+                closed = True
+        except ConnectionError:
+            closed = True
+        except TimeoutError:
+            if not raw:
+                pytest.fail(f"no answer within {timeout} s")
+        return Reply(bytes(raw), closed)
+
+
+def _send(connection: socket.socket, attack: Attack) -> None:
+    try:
+        for piece in attack.pieces:
+            if isinstance(piece, bytes):
+                connection.sendall(piece)
+            else:
+                time.sleep(piece)
+    except OSError:
+        pass  # refused before the end: what came back says so
+
+
+def _is_whole(raw: bytearray) -> bool:
+    head, found, rest = bytes(raw).partition(b"\r\n\r\n")
+    if not found or head.startswith(b"HTTP/1.1 100"):
+        return False
+    lengths = [line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")]
+    return bool(lengths) and len(rest) >= int(lengths[0].split(b":")[1])
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: f"{attack.kind}: {attack.name}")
+def test_an_attack_gets_its_answer_and_costs_little(attack: Attack, attacked: Served) -> None:
+    attacked.forget_peak()
+    before, start = attacked.memory(), time.monotonic()
+    reply = strike(attacked.url, attack, attack.seconds + 10)
+    took = time.monotonic() - start
+    assert reply.status in attack.statuses, (attack.invariant, reply.status, reply.body[:300])
+    if attack.code is not None:
+        assert reply.document["code"] == attack.code, attack.invariant
+    if reply.status >= 400:
+        document = reply.document
+        assert STATUS[document["code"]][0] == reply.status
+        assert 20 < len(document["detail"]) < 1500
+        assert "Traceback" not in document["detail"]
+    assert took < attack.seconds
+    assert attacked.memory("VmHWM") - before < attack.growth * MIB
+    if attack.closes:
+        assert reply.closed
+    assert httpx.get(f"{attacked.url}/livez").status_code == 200
+
+
+def test_the_list_has_every_class() -> None:
+    counts = Counter(attack.kind for attack in ATTACKS)
+    assert set(counts) == {"head", "framing", "media types", "MessagePack", "JSON", "tensors", "semantics"}
+    assert len({(attack.kind, attack.name) for attack in ATTACKS}) == len(ATTACKS) > 180

@@ -1,0 +1,91 @@
+"""Where fuzzing starts: requests that mean something, and answers that a service would send."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import msgpack
+import numpy as np
+
+from tensorcast.schema.tensors import msgpack_parts
+from tensorcast_service.web.openapi import EXAMPLES
+
+CORPUS = Path(__file__).parent / "corpus"
+"""By target: every input that ever broke something."""
+VECTORS = Path(__file__).parents[1] / "vectors"
+_ENDPOINTS = ["CheckRequest", "CheckBatchRequest", "BroadcastRequest", "BackpropRequest", "CompareRequest",
+              "TranslateRequest"]  # fmt: skip
+
+
+def seeds(target: str) -> list[bytes]:
+    """Inputs for a target of targets.py."""
+    return [*_made(target), *kept(target)]
+
+
+def kept(target: str) -> list[bytes]:
+    return [path.read_bytes() for path in sorted((CORPUS / target).glob("*"))]
+
+
+def _made(target: str) -> list[bytes]:
+    match target:
+        case "json":
+            return [bytes([endpoint]) + json.dumps(value).encode() for endpoint, value in _requests()]
+        case "msgpack":
+            return [bytes([endpoint]) + msgpack.packb(_packed(value)) for endpoint, value in _requests()]
+        case "query":
+            questions = [value for endpoint, value in _requests() if endpoint == 0]
+            return [urlencode(_pairs(value)).encode() for value in questions] + [b"input=8x1&input=7,N&explain"]
+        case "shape":
+            return [b"8,1,6,1", b"8x1x6x1", b"()", b"[ 8 , N , ?, 2..4 , 3..,]", b"-1,_a"]
+        case "answer":
+            arrays = [np.zeros((2, 3), np.int8), np.zeros((2, 3), np.int8).T, np.broadcast_to(np.float32(1), (3, 0, 2))]
+            return [
+                bytes([turn]) + b"\x81\xa7outputs\x91" + b"".join(msgpack_parts(array, strided))
+                for turn in (3, 200)
+                for array in arrays
+                for strided in (False, True)
+            ]
+    raise ValueError(target)
+
+
+def _requests() -> list[tuple[int, Any]]:
+    """(endpoint, request): the documented examples, and a vector of each op and outcome."""
+    found = [
+        (_ENDPOINTS.index(model.__name__), value) for model, values in EXAMPLES.items() for value in values.values()
+    ]
+    seen = set()
+    for path in sorted(VECTORS.glob("*.jsonl")):
+        for line in path.read_text().splitlines():
+            vector = json.loads(line)
+            kind = (vector["op"]["name"], str(vector.get("compatible")), len(vector["inputs"]))
+            if kind not in seen:
+                seen.add(kind)
+                question = {"op": vector["op"], "inputs": vector["inputs"]}
+                found.append((0, question | ({"assume": vector["assume"]} if vector.get("assume") else {})))
+    return found
+
+
+def _packed(value: Any) -> Any:
+    """The same request with bytes for the data of tensors."""
+    if isinstance(value, list):
+        return list(map(_packed, value))
+    if not isinstance(value, dict):
+        return value
+    if "data" in value:
+        array = np.array(value["data"], value.get("dtype"))
+        return value | {"dtype": value.get("dtype", str(array.dtype)), "data": array.tobytes()}
+    return {key: _packed(part) for key, part in value.items()}
+
+
+def _pairs(question: dict[str, Any]) -> list[tuple[str, str]]:
+    op = question.get("op", {})
+    op = {"name": op} if isinstance(op, str) else op
+    pairs = [("input", ",".join(map(str, shape))) for shape in question["inputs"]]
+    pairs += [("op", op["name"])] if "name" in op else []
+    for name, value in op.items():
+        if name != "name":
+            pairs.append((name, value if isinstance(value, str) else json.dumps(value)))
+    return pairs

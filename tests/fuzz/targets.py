@@ -1,0 +1,136 @@
+"""What is fuzzed: functions of bytes that either come back or refuse in the way that they promise.
+
+Any other exception is a fault. A target returns what it found, so that a test can see that it goes deep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+from starlette.datastructures import QueryParams
+
+from tensorcast.answers import TensorReader
+from tensorcast.errors import InvalidAnswer
+from tensorcast.schema.codec import Media, decode
+from tensorcast.schema.messages import (
+    BackpropRequest,
+    BroadcastRequest,
+    CheckBatchRequest,
+    CheckRequest,
+    CompareRequest,
+    TranslateRequest,
+)
+from tensorcast.schema.problems import STATUS, Problem
+from tensorcast.schema.shapes import parse_shape
+from tensorcast.schema.validation import validated
+from tensorcast_service.batch import check_columns, check_rows
+from tensorcast_service.check import check
+from tensorcast_service.compare import compare
+from tensorcast_service.engine import backprop
+from tensorcast_service.translate import translate
+from tensorcast_service.web.backprop import _gradients
+from tensorcast_service.web.broadcast import outputs
+from tensorcast_service.web.check import _question
+from tensorcast_service.web.stream import dense, stored
+
+OUTPUT_BYTES = 2**24
+"""The output limit that targets are run with."""
+
+
+def request_in_msgpack(data: bytes) -> str:
+    """A body in MessagePack, to whichever endpoint its first byte says."""
+    return _request(data, Media.MSGPACK)
+
+
+def request_in_json(data: bytes) -> str:
+    """A body in JSON, to whichever endpoint its first byte says."""
+    return _request(data, Media.JSON)
+
+
+def _request(data: bytes, media: Media) -> str:
+    endpoints: list[tuple[Any, Callable[[Any], Any]]] = [
+        (CheckRequest, check),
+        (CheckBatchRequest, _batch),
+        (BroadcastRequest, _broadcast),
+        (BackpropRequest, lambda message: backprop(*_gradients(message))),
+        (CompareRequest, compare),
+        (TranslateRequest, translate),
+    ]
+    model, work = endpoints[data[0] % len(endpoints)] if data else endpoints[0]
+    try:
+        message = validated(model, decode(data[1:], media))
+        work(message)
+    except Problem as problem:
+        return _refused(problem)
+    return model.__name__
+
+
+def _refused(problem: Problem) -> str:
+    """The code of a problem that is one to send: about the request, and no longer than a person reads."""
+    document = problem.document()
+    assert STATUS[problem.code][0] == document["status"] < 500, document
+    assert 0 < len(document["detail"]) < 4000
+    return problem.code
+
+
+def _broadcast(message: BroadcastRequest) -> None:
+    for tensor in outputs(message, OUTPUT_BYTES):
+        body = stored(tensor) if tensor.strided else dense(tensor)
+        assert sum(map(len, body.parts)) == body.length
+
+
+def _batch(message: CheckBatchRequest) -> Any:
+    if message.requests is not None:
+        return check_rows(message.requests)
+    return check_columns(message)
+
+
+def query(data: bytes) -> str:
+    """The query string of a GET."""
+    try:
+        question = _question(QueryParams(data.decode("latin-1")).multi_items())
+        check(validated(CheckRequest, question))
+    except Problem as problem:
+        return _refused(problem)
+    return "answered"
+
+
+def shape(data: bytes) -> str:
+    """A shape as text."""
+    try:
+        sizes = parse_shape(data.decode("utf-8", "surrogateescape"))
+    except ValueError:
+        return "refused"
+    assert all(isinstance(size, (int, str)) for size in sizes)
+    return "shape"
+
+
+def answer(data: bytes) -> str:
+    """What a hostile service answers to the client; the first byte says in how large pieces."""
+    piece = 1 + data[0] % 64 if data else 1
+    body = data[1:]
+    out = [np.zeros((2, 3), np.int8)] if data[:1] > b"\x80" else None
+    reader = TensorReader("outputs", len(body), itemgetter("outputs"), out)
+    try:
+        for start in range(0, len(body), piece):
+            reader.feed(body[start : start + piece])
+        arrays = reader.finish()
+    except InvalidAnswer:
+        return "refused"
+    except ValueError:
+        assert out is not None  # the caller's own array does not fit
+        return "another out"
+    assert sum(array.nbytes for array in arrays if array.flags.writeable) <= len(body)
+    return "arrays"
+
+
+TARGETS: dict[str, Callable[[bytes], str]] = {
+    "msgpack": request_in_msgpack,
+    "json": request_in_json,
+    "query": query,
+    "shape": shape,
+    "answer": answer,
+}
