@@ -347,7 +347,7 @@ class Protocol(Uvicorn):
             self._cut(problem.code)  # too late for another answer
             return
         self.refusals[problem.code] += 1
-        logger.info("refused a request: %s", problem.code)
+        logger.debug("refused a request: %s", problem.code)
         head = self.rest if self.phase == "head" else self.head
         self.wire.write(_answer(problem, head, self.server_state.default_headers))
         self.finish(linger=True)
@@ -356,7 +356,7 @@ class Protocol(Uvicorn):
     def _cut(self, reason: str) -> None:
         """Close at once, whatever is unsent."""
         self.refusals[reason] += 1
-        logger.info("cut a connection: %s", reason)
+        logger.debug("cut a connection: %s", reason)
         Protocol.waiting.pop(self, None)
         if self.wire.get_write_buffer_size():
             # By a reset: else the system keeps up to 4 MiB that nobody reads, for minutes.
