@@ -58,8 +58,8 @@ def test_json_answers_are_merged_too(http: httpx.Client) -> None:
 CONFLICTS: list[tuple[str, dict[str, int], tuple[int, ...], str, str]] = [
     ("(a b) -> a b", {"a": 4}, (6,), "size-mismatch", "splits (a b) by 4, which does not divide"),
     ("(a b) -> a b", {"a": 0}, (6,), "size-mismatch", "by 0"),
-    ("(a b) -> a b", {"a": 2, "b": 2}, (6,), "size-mismatch", "wants a=2 * b=2 where axis 0"),
-    ("1 w -> w", {}, (2, 3), "size-mismatch", "wants 1 where axis 0"),
+    ("(a b) -> a b", {"a": 2, "b": 2}, (6,), "size-mismatch", "has size 6: the pattern wants a=2 * b=2."),
+    ("1 w -> w", {}, (2, 3), "size-mismatch", "Axis 0 of input 0 of shape (2, 3) has size 2: the pattern wants 1."),
     ("h w -> h w", {}, (2,), "rank-mismatch", "names 2"),
     ("h ... -> h ...", {}, (), "rank-mismatch", "names 1 or more"),
     ("w -> w c", {"c": -1}, (2,), "invalid-dimension", "'c' the length -1"),

@@ -1,10 +1,10 @@
 """Symbolic sizes settled: for which of them the shapes broadcast, and what then comes out.
 
-Each of the four relations says of some sizes: they are equal, unless certain of them are 1. Such a clause asks
-nothing while one of those may be 1; so where sizes are left at all, the one way in which every size is 1 that can be
-is among them, and whatever follows from a set of clauses is found by running forward: nothing is searched, and a
-request costs a polynomial of its clauses, of which limits.py bounds the number. Within that bound every answer
-is exact.
+Each of the relations says of some sizes: they are equal, unless certain of them are 1; or a number divides one. Such
+a clause asks nothing while one of those may be 1; so where sizes are left at all, the one way in which every size is 1
+that can be is among them, and whatever follows from a set of clauses is found by running forward: nothing is searched,
+and a request costs a polynomial of its clauses, of which limits.py bounds the number. Within that bound every answer is
+exact.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from math import prod
+from math import lcm, prod
 from typing import Any
 
-from tensorcast.schema.dimensions import Symbol
+from tensorcast.schema.dimensions import Quotient, Symbol
 from tensorcast.schema.messages import Condition, DimensionPlace, Equation, Known
 from tensorcast.schema.ops import Op
 from tensorcast.schema.problems import Problem
@@ -36,7 +36,7 @@ class SymbolicPlacement:
     """How one output reads one input; see Placement. An axis that only some sizes replicate is a maybe."""
 
     input: int
-    input_shape: tuple[Size, ...]
+    input_shape: tuple[Size | Quotient, ...]
     output_shape: tuple[Dimension, ...]
     output_axes: tuple[int, ...]
     broadcast_axes: tuple[int, ...]
@@ -101,15 +101,19 @@ def judge_assumed(op: Op, shapes: Sequence[Shape], assume: Mapping[str, Size]) -
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """The two sizes of `equation` are equal unless one of `unless` is 1; with no equation, one of `unless` is 1."""
+    """The two sizes of `equation` are equal unless one of `unless` is 1; with no equation, one of `unless` is 1.
+
+    Where it `divides`, the second, an integer, divides the first instead, and nothing undoes that.
+    """
 
     equation: tuple[int, int] | None
     unless: tuple[int, ...] = ()
+    divides: bool = False
 
     @property
-    def key(self) -> tuple[frozenset[int], frozenset[int]]:
+    def key(self) -> tuple[frozenset[int], frozenset[int], bool]:
         """Equal for two clauses that say the same in another order."""
-        return frozenset(self.equation or ()), frozenset(self.unless)
+        return frozenset(self.equation or ()), frozenset(self.unless), self.divides
 
 
 _ONE = 0
@@ -127,16 +131,23 @@ class _Variables:
         self.names: list[str | None] = []
         self.sides: list[Known] = []
         """How a condition says each."""
+        self.quotients: dict[int, tuple[int, int]] = {}
+        """Of each that is a quotient, on which there are no clauses: the variable that is divided, and by what."""
         self.of(1)
 
-    def of(self, size: Size) -> int:
+    def of(self, size: Size | Quotient) -> int:
         """The number of a size: the same for the same."""
+        if isinstance(size, Quotient):
+            whole = self.of(size.whole), size.divisor
+            number = self._numbered(("quotient", whole), 0, MAX_SIZE, str(size))
+            self.quotients[number] = whole
+            return number
         low, high, side = (size, size, size) if isinstance(size, int) else self._bounded(size)
         if low == high:
-            key: tuple[str, Any] = ("integer", low)
-            side = low
-        else:
-            key = ("name", side) if isinstance(side, str) else ("place", id(size))
+            return self._numbered(("integer", low), low, high, low)
+        return self._numbered(("name", side) if isinstance(side, str) else ("place", id(size)), low, high, side)
+
+    def _numbered(self, key: tuple[str, Any], low: int, high: int, side: Known) -> int:
         if key not in self._numbers:
             self._numbers[key] = len(self.bounds)
             self.bounds.append((low, high))
@@ -165,6 +176,8 @@ class _Sizes:
         self._high = [high for _, high in bounds]
         self._apart = [False] * count
         """Not 1, although the bounds hold 1."""
+        self._step = [1] * count
+        """What divides it."""
         self._clauses: dict[int, list[Clause]] = {}
         """By each variable that can undo them."""
         self.left_out: set[Clause] = set()
@@ -211,6 +224,10 @@ class _Sizes:
         root = self._root[number]
         return self._low[root], self._high[root]
 
+    def step(self, number: int) -> int:
+        """The greatest number known to divide this one."""
+        return self._step[self._root[number]]
+
     def members(self, number: int) -> tuple[int, ...]:
         """The variables known to be equal to this one, itself included."""
         return self._members[self._root[number]]
@@ -227,6 +244,9 @@ class _Sizes:
 
     def entails(self, clause: Clause) -> bool:
         """Whether a clause holds for all sizes that are left."""
+        if clause.divides and clause.equation:
+            (low, high), (divisor, _) = map(self.bounds, clause.equation)
+            return (low if low == high else self.step(clause.equation[0])) % divisor == 0
         with self.trial():
             if not all(map(self.exclude_one, clause.unless)):
                 return True
@@ -252,6 +272,12 @@ class _Sizes:
             one, other = (self._root[number] for number in clause.equation)
             if one == other:
                 continue
+            if clause.divides:
+                woken = () if self.excludes_one(one) else self._members[one]
+                if not self._narrow(one, 0, MAX_SIZE, False, self._low[other]):
+                    return False
+                stack += self._woken(woken)
+                continue
             if len(self._members[one]) < len(self._members[other]):
                 one, other = other, one
             undecided = [root for root in (one, other) if not self.excludes_one(root)]
@@ -259,7 +285,7 @@ class _Sizes:
             self._set(self._members, one, self._members[one] + self._members[other])
             for number in self._members[other]:
                 self._set(self._root, number, one)
-            if not self._narrow(one, self._low[other], self._high[other], self._apart[other]):
+            if not self._narrow(one, self._low[other], self._high[other], self._apart[other], self._step[other]):
                 return False
             if self.excludes_one(one):
                 stack += self._woken(stretched)
@@ -269,8 +295,15 @@ class _Sizes:
         for number in numbers:
             yield from self._clauses.get(number, ())
 
-    def _narrow(self, root: int, low: int, high: int, apart: bool) -> bool:
+    def _narrow(self, root: int, low: int, high: int, apart: bool, step: int = 1) -> bool:
         low, high, apart = max(low, self._low[root]), min(high, self._high[root]), apart or self._apart[root]
+        step = lcm(step, self._step[root])
+        if step > 1:
+            apart = True
+            low += -low % step
+            if high < MAX_SIZE or low + step > high:  # what is open stays so
+                high -= high % step
+            self._set(self._step, root, step)
         if apart and low == 1:
             low = 2
         if apart and high == 1:
@@ -299,6 +332,8 @@ def _clauses(relation: Relation, numbers: Sequence[int], sizes: _Sizes) -> Itera
         case Relation.INTO:
             for position, number in enumerate(numbers[:-1]):
                 yield Clause((number, numbers[-1]), (number,)), position, last
+        case Relation.MULTIPLE:
+            yield Clause((numbers[0], numbers[1]), divides=True), 0, last
         case Relation.MUTUAL:
             stretching = sorted((number for number in first if number != _ONE), key=first.__getitem__)
             leader = _leader(stretching, sizes)
@@ -343,10 +378,7 @@ def _settle(alignment: Alignment, variables: _Variables) -> SymbolicPlan:
                 (certain if always else maybe).add(place)
         output_shape = shape = tuple(sizes_out[axis] for axis in output.axes)
         if output.merges is not None:
-            shape = tuple(
-                _product(sizes, [reached[axis] for axis in group], [sizes_out[axis] for axis in group])
-                for group in output.groups
-            )
+            shape = tuple(_product(sizes, variables, [reached[axis][0] for axis in group]) for group in output.groups)
         outputs.append(
             SymbolicPlacement(
                 output.input,
@@ -375,7 +407,7 @@ def _weighed(alignment: Alignment, met: Sequence[Sequence[int]], variables: _Var
             if not sizes.allows(clause):
                 clash = (axis.terms[start], axis.terms[stop])
                 because = _because(sizes, variables, [term.size for term in clash])
-                raise mismatch(alignment, number, axis.relation, clash, because)
+                raise mismatch(alignment, number, axis, clash, because)
             sizes.add(clause)
             clauses[clause.key] = clause
             judge_conditions(len(clauses))
@@ -393,9 +425,12 @@ def _because(sizes: _Sizes, variables: _Variables, clash: Iterable[Size]) -> str
     """What else is known of the symbols that clash."""
     facts = []
     for size in clash:
-        known = _notation(sizes, variables, [variables.of(size)], but=str(size))
-        if str(known) not in (str(size), "?"):
-            facts.append(f"{size} is {known}")
+        number = variables.of(size)
+        known = _notation(sizes, variables, [number], but=str(size))
+        told = [str(known)] if str(known) not in (str(size), "?") else []
+        if sizes.step(number) > 1 and not isinstance(known, int):
+            told.append(f"a multiple of {sizes.step(number)}")
+        facts += [f"{size} is {', '.join(told)}"] if told else []
     return f", where {' and '.join(facts)}" if facts else ""
 
 
@@ -410,6 +445,8 @@ def _reached(relation: Relation, numbers: Sequence[int], sizes: _Sizes) -> list[
 
 def _notation(sizes: _Sizes, variables: _Variables, reached: Sequence[int], but: str | None = None) -> Dimension:
     """The size of an output axis: the narrowest integer, name (`but` this one), range or ? that covers its values."""
+    if reached and reached[0] in variables.quotients:
+        return _product(sizes, variables, reached)
     spans = []
     equal = dict.fromkeys(number for start in reached for number in (start, *sizes.members(start)))
     named = [number for number in equal if variables.names[number] not in (None, but)]
@@ -433,14 +470,24 @@ def _range(low: int, high: int) -> Dimension:
     return f"{low}..{high}"
 
 
-def _product(sizes: _Sizes, reached: Sequence[Sequence[int]], shape: Sequence[Dimension]) -> Dimension:
+def _product(sizes: _Sizes, variables: _Variables, numbers: Sequence[int]) -> Dimension:
     """The size of an axis that is merged of axes of these sizes, each without a condition on it but its own."""
-    others = [size for size in shape if size != 1]
-    if len(others) < 2 or 0 in others:
-        return 0 if 0 in others else others[0] if others else 1
-    spans = [sizes.bounds(number) for (number,) in reached]
-    high = MAX_SIZE if any(high == MAX_SIZE for _, high in spans) else prod(high for _, high in spans)
-    return _range(prod(low for low, _ in spans), high)
+    parts = [variables.quotients.get(number, (number, 1)) for number in numbers]
+    divisor, spans = prod(divisor for _, divisor in parts), [sizes.bounds(number) for number, _ in parts]
+    factor = prod(low for low, high in spans if low == high)
+    varying = [number for (number, _), (low, high) in zip(parts, spans, strict=True) if low < high]
+    if factor == 0 or not varying:
+        return factor // divisor
+    if all(sizes.same(number, varying[0]) for number in varying):
+        # Powers of one size are that size where it has no value but 0 and one other.
+        ends, count = sizes.bounds(varying[0]), len(varying)
+        if all(factor * end**count == divisor * end for end in ends) and (
+            count == 1 or ends[1] - ends[0] == sizes.step(varying[0])
+        ):
+            return _notation(sizes, variables, varying[:1])
+    is_open = any(sizes.bounds(number)[1] == MAX_SIZE for number in varying)
+    high = MAX_SIZE if is_open else min(prod(high for _, high in spans) // divisor, MAX_SIZE)
+    return _range(prod(low for low, _ in spans) // divisor, high)
 
 
 def _stretches(sizes: _Sizes, number: int, reached: Sequence[int]) -> tuple[bool, bool]:
@@ -451,7 +498,7 @@ def _stretches(sizes: _Sizes, number: int, reached: Sequence[int]) -> tuple[bool
 
 def _needed(clauses: Sequence[Clause], sizes: _Sizes, variables: _Variables) -> list[Clause]:
     """The same said in the shortest clauses, none of which follows from the others and the bounds."""
-    shortest = [_shortest(clause, sizes) for clause in clauses]
+    shortest = [_shortest(clause, sizes, variables) for clause in clauses]
     base = _Sizes(variables.bounds)
     needed: list[Clause] = []
     # Of two names that are 5, that they are equal may say it already: equations with integers come second.
@@ -471,8 +518,12 @@ def _needed(clauses: Sequence[Clause], sizes: _Sizes, variables: _Variables) -> 
     return sorted(needed, key=order.__getitem__)
 
 
-def _shortest(clause: Clause, sizes: _Sizes) -> Clause:
-    """A clause without what never saves it."""
+def _shortest(clause: Clause, sizes: _Sizes, variables: _Variables) -> Clause:
+    """A clause without what never saves it; of a size that is divided, all that divides it, or its one value."""
+    if clause.divides and clause.equation:
+        number = clause.equation[0]
+        low, high = sizes.bounds(number)
+        return Clause((number, variables.of(low if low == high else sizes.step(number))), divides=low < high)
     for number in clause.unless:
         shorter = Clause(clause.equation, tuple(other for other in clause.unless if other != number))
         if sizes.entails(shorter):
@@ -493,6 +544,9 @@ def _condition(clause: Clause, variables: _Variables) -> Condition:
         if variables.is_integer(one):
             one, other = other, one
         pairs.append((variables.sides[one], variables.sides[other]))
+    if clause.divides:
+        ((side, divisor),) = pairs
+        return Condition(any=[Equation(divides=(divisor, side))], text=f"{divisor} divides {_in_words(side)}")
     return Condition(
         any=[Equation(equal=pair) for pair in pairs],
         text=" or ".join(f"{_in_words(one)} == {_in_words(other)}" for one, other in pairs),

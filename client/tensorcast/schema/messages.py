@@ -98,9 +98,10 @@ Known = int | str | DimensionPlace
 
 
 class Equation(Answer):
-    """Two sizes that are equal."""
+    """Two sizes that are equal; or two of which the first divides the second."""
 
     equal: tuple[Known, Known] | None = None
+    divides: tuple[int, Known] | None = None
 
 
 class Condition(Answer):
