@@ -9,7 +9,7 @@ from tensorcast.schema.ops import Op, einops
 from tensorcast.schema.ops.einops import ELLIPSIS, MERGED_ELLIPSIS, Groups, is_fixed, length_of
 from tensorcast.schema.shapes import format_shape
 
-from ..alignment import Alignment, Axis, Incompatible, Output, Relation, Term, is_known, mismatch
+from ..alignment import Alignment, Axis, Incompatible, Output, Relation, Term, is_known, meet, mismatch
 from ..plan import Plan, Shape
 from .rule import Outcome, Rule
 
@@ -24,10 +24,9 @@ def repeat(op: einops.repeat, shapes: tuple[Shape, ...]) -> Alignment:
     sizes: dict[str, int] = {}
     asked: list[Axis] = []  # what the pattern asks of sizes that are not known here: on no output axis
     for axis, group in enumerate(left):
-        split, wanted = _split(op, group, axis, shape)
-        sizes |= split
-        if wanted is not None and not is_known(shape[axis]):
-            asked.append(wanted)
+        lengths, wanted = _split(op, group, axis, shape)
+        sizes |= lengths
+        asked += wanted
     placed = tuple(name for group in left for name in group)
     names = [name for group in right for name in group]
     new = {name: length_of(name) if is_fixed(name) else op.axes_lengths.get(name, 0) for name in names}
@@ -72,25 +71,28 @@ def _expanded(op: einops.repeat, shape: Shape) -> tuple[Groups, Groups]:
     )
 
 
-def _split(op: einops.repeat, group: tuple[str, ...], axis: int, shape: Shape) -> tuple[dict[str, int], Axis | None]:
+def _split(op: einops.repeat, group: tuple[str, ...], axis: int, shape: Shape) -> tuple[dict[str, int], list[Axis]]:
     """The length of each name that makes up one input axis, and what that asks of a size that is not known here."""
     size = shape[axis]
     known = {name: op.axes_lengths[name] for name in group if name in op.axes_lengths}
     product, rest = prod(known.values()), [name for name in group if name not in known]
     if len(group) == len(rest) == 1:
-        return {rest[0]: size}, None
+        return {rest[0]: size}, []
     if rest:
         said = f"the pattern splits ({' '.join(group)}) by {product}, which does not divide it"
-        fits = product != 0 and (not is_known(size) or size % product == 0)
     else:
         said = f"the pattern wants {' * '.join(f'{name}={length}' for name, length in known.items()) or '1'}"
-        fits = not is_known(size) or size == product
     asked = Axis(Relation.MULTIPLE if rest else Relation.EQUAL, (Term(0, axis, size), Term(None, None, product)), said)
-    if not fits:
-        raise mismatch(Alignment((shape,), None, (), ()), axis, asked, asked.terms)
-    if len(group) == 1:
-        return {group[0]: size}, asked
-    return known | ({rest[0]: size // product} if rest else {}), asked
+    alone = Alignment((shape,), None, (asked,), ())
+    if rest and product == 0:
+        raise mismatch(alone, 0, asked, asked.terms)
+    if is_known(size):
+        meet(alone, 0, asked)
+    if rest:
+        known[rest[0]] = size // product
+    elif len(group) == 1:
+        known[group[0]] = size
+    return known, [] if is_known(size) else [asked]
 
 
 def _differs(op: einops.repeat, shapes: tuple[Shape, ...], outcome: Outcome) -> str | None:
