@@ -218,6 +218,9 @@ SPLITS: list[tuple[Request, bool | None, list[str], list[int | str]]] = [
      None, ["6 divides N"], ["3..9", 3, "4..12"]),
     (repeat("(a b) (c d) -> (a c) b d", {"b": 2, "d": 3}, ["N", "M"], N="1..5", M="4..8"),
      None, ["2 divides N", "M == 6"], ["N", 2, 3]),
+    (repeat("(a b) (c d) -> (a c) b d", {"b": 2, "d": 3}, ["N", "N"], N="0..6"), None, ["6 divides N"], ["N", 2, 3]),
+    (repeat("(a b) (c d) -> (a c) b d", {"b": 2, "d": 4}, ["N", "N"], N="0..8"), None, ["4 divides N"], ["0..8", 2, 4]),
+    (repeat("(a b) c -> (a c) b", {"b": 6}, ["N", "1..2"]), None, ["6 divides N"], ["?", 6]),
     (repeat("(a b) (c d) -> a b c d", {"b": 2, "c": 2, "d": 3}, ["N", "N"]), None, ["N == 6"], [3, 2, 2, 3]),
     (repeat("(a b) (c d) e -> (a b) (c d) e", {"b": 2, "d": 3, "e": 6}, ["N", "N", "N"]), None, ["N == 6"], [6, 6, 6]),
     (repeat("a b -> (a b) c", {"c": 2}, ["N", "N"], N="0..1"), True, [], ["N", 2]),
@@ -246,6 +249,10 @@ def test_a_divisor_is_sent_as_a_number_and_the_name_or_place_that_it_divides(cli
     assert (output.shape, output.factors) == ([2, "N", "1..3", 5], [2, 3, "?", "1..3", 5])
     assert (output.axes, output.broadcast_axes, output.maybe_broadcast_axes) == ([2, 1, 0, 3], [4], [])
     assert output.elements is None
+    assert (
+        client.check(einops.repeat(pattern="a -> a b", axes_lengths={"a": 3, "b": 2}), ("N",)).outputs[0].factors
+        is None
+    )
 
 
 SPLIT_CONFLICTS: list[tuple[Request, str]] = [
@@ -257,6 +264,9 @@ SPLIT_CONFLICTS: list[tuple[Request, str]] = [
     (repeat("(a b) (c d) -> a b c d", {"b": 2, "d": 3}, ["N", "N"], N="1..5"),
      "Axis 1 of input 0 of shape (N, N) has size N, where N is 2..4, a multiple of 2: the pattern splits (c d) by 3, "
      "which does not divide it."),
+    (repeat("(a b) (c d) -> a b c d", {"b": 3, "d": 2}, ["N", "N"], N="1..5"),
+     "Axis 1 of input 0 of shape (N, N) has size N, where N is 3: the pattern splits (c d) by 2, which does not divide "
+     "it."),
     (repeat("(a b) (c d) -> a b c d", {"b": 3, "c": 2, "d": 2}, ["N", "N"]),
      "Axis 1 of input 0 of shape (N, N) has size N, where N is a multiple of 3: the pattern wants c=2 * d=2."),
     (repeat("a (b c) -> a b c", {"a": 8, "b": 3}, ["N", "N"]),
@@ -368,14 +378,14 @@ def test_a_drawing_and_a_sentence_show_the_symbols() -> None:
 
 
 def test_a_drawing_and_a_sentence_show_what_is_divided() -> None:
-    split = repeat("(a b) (c d) -> a b c d e", {"b": 3, "d": 2, "e": 5}, ["N", "2..8"])
+    split = repeat("(a b) (c d) (e f) -> a b c d e f g", {"b": 3, "d": 2, "f": 1, "g": 5}, ["N", "2..8", "N"])
     assert as_text(ask({**split, "explain": True})) == (
-        "axis       0   1          2   3   4\n"
-        "input 0  N/3   3   (2..8)/2   2   +\n"
-        "         ---------------------------\n"
-        "output     ?   3       1..4   2   5\n"
+        "axis       0   1          2   3   4   5   6\n"
+        "input 0  N/3   3   (2..8)/2   2   N   1   +\n"
+        "         -----------------------------------\n"
+        "output     ?   3       1..4   2   N   1   5\n"
         "+ new axis\n\n"
-        "compatible if 3 divides N and 2 divides inputs[0][1]: (?, 3, 1..4, 2, 5)"
+        "compatible if 3 divides N and 2 divides inputs[0][1]: (?, 3, 1..4, 2, N, 1, 5)"
     )
 
 
