@@ -1,14 +1,17 @@
 """The truth of a symbolic request, by trying sizes: shares nothing with symbolic.py but the integer rules.
 
-A symbol runs over small sizes and the two beyond every constant that stand for all larger ones.
+A symbol runs over small sizes and the two beyond every constant that stand for all larger ones; where a pattern splits
+it, over the multiples up to there too.
 """
 
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
+from math import lcm, prod
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -20,6 +23,8 @@ from tensorcast_service.plan import Plan
 
 OP: TypeAdapter[Any] = TypeAdapter(AnyOp)
 SIZES = {"shape", "size", "sizes", "target_shape"}
+MOST_CASES = 3000
+"""What splits may multiply the sizes to be tried by."""
 Request = dict[str, Any]
 
 
@@ -71,7 +76,10 @@ def truth(request: Request) -> Truth:
     ends = [
         int(end) for text in [*map(_at, places), *assume.values()] for end in str(text).split("..") if end.isdigit()
     ]
-    largest = max([5, *ends]) + 2
+    divisors = _divisors(request["op"])
+    largest = max([5, *ends, *divisors]) + 2
+    if divisors:
+        largest = (largest // lcm(*divisors) + 2) * lcm(*divisors)
     spans: dict[Any, tuple[int, int]] = {}
     keys = []
     for number, (holder, axis) in enumerate(places):
@@ -83,7 +91,8 @@ def truth(request: Request) -> Truth:
             spans[key] = (known, known) if isinstance(known, int) else bounds(known, largest)
         keys.append(key)
     cases, unbounded = [], []
-    interesting = {*range(6), *ends, largest - 1, largest}
+    interesting = {*range(6), *ends, *divisors, largest - 1, largest}
+    interesting.update(*(range(0, largest, divisor) for divisor in divisors))
     values = [[size for size in range(low, high + 1) if size in interesting] for low, high in spans.values()]
     for sizes in product(*values):
         chosen = dict(zip(spans, sizes, strict=True))
@@ -100,6 +109,14 @@ def truth(request: Request) -> Truth:
         cases.append((filled, {key: size for key, size in chosen.items() if isinstance(key, str)}, plan))
         unbounded.append(largest in sizes)
     return Truth(cases, unbounded)
+
+
+def _divisors(op: dict[str, Any]) -> set[int]:
+    """By what a pattern splits an axis, or what size it gives one."""
+    left = str(op.get("pattern", "")).partition("->")[0]
+    lengths = op.get("axes_lengths", {})
+    groups = [group.strip("()").split() for group in re.findall(r"\(.*?\)|\w+", left)]
+    return {prod(lengths.get(name, 1) for name in group) for group in groups} - {0}
 
 
 def _places(request: Request) -> Iterator[tuple[list[Any], int]]:
@@ -126,7 +143,12 @@ def holds(condition: dict[str, Any], filled: Request, names: dict[str, int]) -> 
             return int(holder[side["axis"]])
         return names[side] if isinstance(side, str) else side
 
-    return any(size(one) == size(other) for one, other in (equation["equal"] for equation in condition["any"]))
+    return any(
+        size(said["equal"][0]) == size(said["equal"][1])
+        if "equal" in said
+        else size(said["divides"][1]) % said["divides"][0] == 0
+        for said in condition["any"]
+    )
 
 
 def requests(name: str, seed: str, count: int, symbols: int = 3) -> Iterator[Request]:
@@ -134,7 +156,8 @@ def requests(name: str, seed: str, count: int, symbols: int = 3) -> Iterator[Req
     draw = random.Random(f"{name} {seed}")
     while count:
         request = _request(name, draw)
-        if 0 < count_of_symbols(request) <= symbols:
+        found = count_of_symbols(request)
+        if 0 < found <= symbols and lcm(*_divisors(request["op"])) ** found <= MOST_CASES:
             count -= 1
             yield request
 
@@ -210,19 +233,44 @@ def _request(name: str, draw: random.Random) -> Request:
                 op["exclude"] = ["y"]
         case "einops.repeat":
             inputs = [one]
-            left = [
-                draw.choice(["1", letter]) if size == 1 else letter for size, letter in zip(one, "abc", strict=False)
-            ]
-            right = [*draw.sample(left, len(left)), "new"]
-            if len(right) > 2 and draw.random() < 0.4:
-                right = [right[0], f"({' '.join(right[1:])})"]
-            op |= {"pattern": f"{' '.join(left)} -> {' '.join(right)}", "axes_lengths": {"new": draw.choice([0, 1, 2])}}
-            if "a" in left and draw.random() < 0.3:
-                op["axes_lengths"]["a"] = draw.choice([1, 2, 3])
+            op["pattern"], op["axes_lengths"] = _split(draw, one)
         case _:
             raise ValueError(f"no requests are made for {name}: add its attributes here")
     request: Request = {"op": op, "inputs": inputs}
     names = {text for text in map(_at, _places(request)) if isinstance(text, str) and text.isidentifier()}
     if names and draw.random() < 0.3:
-        request["assume"] = {draw.choice(sorted(names)): draw.choice(["2..", "0..1", "1..", "2..4", "3..5", 1, 3, "?"])}
+        known = ["2..", "0..1", "1..", "2..4", "3..5", 1, 3, "?"] + ["1..7", "4..12", 6] * (name == "einops.repeat")
+        request["assume"] = {draw.choice(sorted(names)): draw.choice(known)}
     return request
+
+
+def _split(draw: random.Random, shape: list[Any]) -> tuple[str, dict[str, int]]:
+    """A pattern of repeat, and its lengths: axes split or not, the parts moved and merged, with others or alone.
+
+    Changes an integer of `shape` that is split into a size that fits, or that is not known.
+    """
+    lengths = {"new": draw.choice([0, 1, 2])}
+    left, right = [], [["new"]]
+    for axis, letter in zip(range(len(shape)), "abc", strict=False):
+        parts = [letter, f"{letter}1", f"{letter}2"][: draw.choice([1, 2, 2, 3])]
+        given = draw.sample(parts, len(parts) - (draw.random() < 0.85))
+        if len(parts) > 1:
+            lengths |= {part: draw.choice([1, 2, 2, 3, 3, 4, 6, draw.choice([0, 5])]) for part in given}
+            if isinstance(shape[axis], int):
+                whole = prod(lengths[part] for part in given)
+                shape[axis] = draw.choice(["N", "N", "?", "1..7", "4..9", whole, 2 * whole])
+        elif shape[axis] == 1 and given:
+            parts = ["1"]
+        elif given:
+            lengths[letter] = draw.choice([1, 2, 3, 6])
+        left.append(parts)
+        moved = draw.sample(parts, len(parts))
+        right += [moved] if draw.random() < 0.4 else [[part] for part in moved]
+    draw.shuffle(right)
+    while len(right) > 1 and draw.random() < 0.35:
+        right = [right[0] + right[1], *right[2:]]
+        draw.shuffle(right)
+    sides = [
+        [" ".join(group) if len(group) == 1 else f"({' '.join(group)})" for group in side] for side in (left, right)
+    ]
+    return " -> ".join(map(" ".join, sides)), lengths

@@ -102,6 +102,7 @@ FIXED = [
     {"name": "einops.repeat", "pattern": "(a b) 1 -> b a c", "axes_lengths": {"b": 3, "c": 0}},
     {"name": "einops.repeat", "pattern": "(a b) c -> (a b c)", "axes_lengths": {"b": 0}},
     {"name": "einops.repeat", "pattern": "... c -> (... c) 2"},
+    {"name": "einops.repeat", "pattern": "(a b c) 1 -> a b c", "axes_lengths": {"b": 2**62, "c": 2**62}},
     {"name": "ngraph.BroadcastLike", "initial_broadcast_axes": []},
     {"name": "ngraph.BroadcastLike", "initial_broadcast_axes": [1]},
     {"name": "mxnet.broadcast_like", "lhs_axes": [0], "rhs_axes": [-1]},

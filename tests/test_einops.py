@@ -55,11 +55,20 @@ def test_json_answers_are_merged_too(http: httpx.Client) -> None:
     assert (refused["code"], refused["pointer"]) == ("invalid-request", "/window")
 
 
+def test_a_merged_axis_beyond_64_bits_is_a_decimal_string(client: Client, http: httpx.Client) -> None:
+    op = repeat("a b -> a (b c)", c=2**62)
+    assert client.check(op, (2, 4)).outputs[0].shape == [2, "18446744073709551616"]
+    answer = http.post("/v1/check", json={"op": op.model_dump(), "inputs": [[2, 4]]}).json()
+    assert (answer["outputs"][0]["shape"], answer["outputs"][0]["factors"]) == ([2, str(2**64)], [2, 4, 2**62])
+    assert client.check(op, (2, 1)).outputs[0].shape == [2, 2**62]
+    assert client.check(op, ("N", "4..5")).outputs[0].shape == ["N", f"{2**64}.."]
+
+
 CONFLICTS: list[tuple[str, dict[str, int], tuple[int, ...], str, str]] = [
     ("(a b) -> a b", {"a": 4}, (6,), "size-mismatch", "splits (a b) by 4, which does not divide"),
     ("(a b) -> a b", {"a": 0}, (6,), "size-mismatch", "by 0"),
-    ("(a b) -> a b", {"a": 2, "b": 2}, (6,), "size-mismatch", "wants a=2 * b=2 where axis 0"),
-    ("1 w -> w", {}, (2, 3), "size-mismatch", "wants 1 where axis 0"),
+    ("(a b) -> a b", {"a": 2, "b": 2}, (6,), "size-mismatch", "has size 6: the pattern wants a=2 * b=2."),
+    ("1 w -> w", {}, (2, 3), "size-mismatch", "Axis 0 of input 0 of shape (2, 3) has size 2: the pattern wants 1."),
     ("h w -> h w", {}, (2,), "rank-mismatch", "names 2"),
     ("h ... -> h ...", {}, (), "rank-mismatch", "names 1 or more"),
     ("w -> w c", {"c": -1}, (2,), "invalid-dimension", "'c' the length -1"),

@@ -14,7 +14,7 @@ from test_vectors import FOLDER, SYMBOLIC_FILES
 
 from tensorcast import Client, InvalidRequest
 from tensorcast.schema.messages import BackpropRequest, BroadcastRequest, CheckAnswer, CheckRequest
-from tensorcast.schema.ops import OPS, numpy
+from tensorcast.schema.ops import OPS, einops, numpy
 from tensorcast.schema.problems import Problem
 from tensorcast.schema.validation import validated
 from tensorcast_service.check import as_text, check
@@ -53,10 +53,23 @@ def faults(request: Request, answer: CheckAnswer, real: Truth) -> list[str]:
     plans = real.plans
     for number, output in enumerate(answer.outputs):
         placements = [plan.outputs[number] for _, plan in plans]
-        for axis, said_size in enumerate(output.shape):
-            best = real.tightest([placed.shape[axis] for placed in placements])
-            if said_size not in best:
-                found.append(f"output {number} axis {axis} is {said_size}, not {best}")
+        dimensions = [(size, [placed.shape[axis] for placed in placements]) for axis, size in enumerate(output.shape)]
+        for axis, size in enumerate(output.factors or []):
+            dimensions.append((size, [placed.output_shape[axis] for placed in placements]))
+        for place, (size, values) in enumerate(dimensions):
+            if size not in (best := real.tightest(values)):
+                found.append(f"output {number}, size {place} is {size}, not {best}")
+        divided = any(
+            placed.merges is not None or list(placed.input_shape) != filled["inputs"][placed.input]
+            for placed, filled in zip(placements, [filled for filled, _, plan in real.cases if plan], strict=True)
+        )
+        # A split may leave certain sizes as they are, (3, 1) for one; factors are there all the same.
+        splits = "(" in request["op"].get("pattern", "")
+        if (output.factors is not None) is not divided and (divided or not splits):
+            found.append(f"output {number} factors")
+        counts = {placed.elements for placed in placements}
+        if output.elements != (counts.pop() if len(counts) == 1 else None):
+            found.append(f"output {number} elements")
         every = set(placements[0].broadcast_axes).intersection(*(placed.broadcast_axes for placed in placements))
         some = {axis for placed in placements for axis in placed.broadcast_axes}
         if (output.broadcast_axes, output.maybe_broadcast_axes) != (sorted(every), sorted(some - every)):
@@ -184,6 +197,98 @@ def test_conditions_say_in_words_what_must_hold(
     assert answer.outputs[0].shape == shape
 
 
+def repeat(pattern: str, lengths: dict[str, int], shape: list[int | str], **assume: int | str) -> Request:
+    op = {"name": "einops.repeat", "pattern": pattern, "axes_lengths": lengths}
+    return {"op": op, "inputs": [shape], **({"assume": assume} if assume else {})}
+
+
+SPLITS: list[tuple[Request, bool | None, list[str], list[int | str]]] = [
+    (repeat("(a b) c -> a b c d", {"b": 3, "d": 2}, ["N", 4]), None, ["3 divides N"], ["?", 3, 4, 2]),
+    (repeat("(a b) c -> c (b a)", {"b": 3}, ["N", 4]), None, ["3 divides N"], [4, "N"]),
+    (repeat("(a b) -> (a d) b", {"b": 3, "d": 3}, ["N"]), None, ["3 divides N"], ["N", 3]),
+    (repeat("(a b) -> (a d) b", {"b": 3, "d": 6}, ["4..17"]), None, ["3 divides inputs[0][0]"], ["12..30", 3]),
+    (repeat("(a b) -> a b", {"b": 3}, ["?"]), None, ["3 divides inputs[0][0]"], ["?", 3]),
+    (repeat("(a b) -> a b", {"b": 3}, ["2.."]), None, ["3 divides inputs[0][0]"], ["1..", 3]),
+    (repeat("(a b) -> a b", {"b": 3}, ["4..8"]), None, ["inputs[0][0] == 6"], [2, 3]),
+    (repeat("(a b) -> a b", {"b": 3}, ["0..2"]), None, ["inputs[0][0] == 0"], [0, 3]),
+    (repeat("(a b) -> a b", {"b": 3}, ["N"], N=6), True, [], [2, 3]),
+    (repeat("(a b) -> a b", {"b": 1}, ["N"]), True, [], ["N", 1]),
+    (repeat("(a b) ... -> b ... a", {"b": 2}, ["N", "M", "?"]), None, ["2 divides N"], [2, "M", "?", "?"]),
+    (repeat("(a b) (c d) -> a d (b c)", {"b": 2, "d": 3}, ["N", "N"], N="1..20"),
+     None, ["6 divides N"], ["3..9", 3, "4..12"]),
+    (repeat("(a b) (c d) -> (a c) b d", {"b": 2, "d": 3}, ["N", "M"], N="1..5", M="4..8"),
+     None, ["2 divides N", "M == 6"], ["N", 2, 3]),
+    (repeat("(a b) (c d) -> (a c) b d", {"b": 2, "d": 3}, ["N", "N"], N="0..6"), None, ["6 divides N"], ["N", 2, 3]),
+    (repeat("(a b) (c d) -> (a c) b d", {"b": 2, "d": 4}, ["N", "N"], N="0..8"), None, ["4 divides N"], ["0..8", 2, 4]),
+    (repeat("(a b) c -> (a c) b", {"b": 6}, ["N", "1..2"]), None, ["6 divides N"], ["?", 6]),
+    (repeat("(a b) (c d) -> a b c d", {"b": 2, "c": 2, "d": 3}, ["N", "N"]), None, ["N == 6"], [3, 2, 2, 3]),
+    (repeat("(a b) (c d) e -> (a b) (c d) e", {"b": 2, "d": 3, "e": 6}, ["N", "N", "N"]), None, ["N == 6"], [6, 6, 6]),
+    (repeat("a b -> (a b) c", {"c": 2}, ["N", "N"], N="0..1"), True, [], ["N", 2]),
+    (repeat("(a b) -> a b", {"a": 0, "b": 3}, ["N"]), None, ["N == 0"], [0, 3]),
+    (repeat("(a b) c -> (a c) b", {"b": 3, "c": 0}, ["N", 0]), None, ["3 divides N"], [0, 3]),
+    (repeat("(a b) (c d) -> a b c d", {"b": 2**62, "d": 6}, ["N", "N"]), None, ["N == 0"], [0, 2**62, 0, 6]),
+    (repeat("(a b) -> a b", {"b": 2**62}, ["N"], N="1.."), None, [f"N == {2**62}"], [1, 2**62]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("request_", "compatible", "texts", "shape"), SPLITS, ids=[str(case[0]) for case in SPLITS])
+def test_an_axis_is_split_where_its_length_divides(
+    request_: Request, compatible: bool | None, texts: list[str], shape: list[int | str]
+) -> None:
+    test_conditions_say_in_words_what_must_hold(request_, compatible, texts, shape)
+
+
+def test_a_divisor_is_sent_as_a_number_and_the_name_or_place_that_it_divides(client: Client) -> None:
+    op = einops.repeat(pattern="(a b) (c d) -> c (b a) d e", axes_lengths={"b": 3, "c": 2, "e": 5})
+    answer = client.check(op, ("N", "2..7"))
+    assert [condition.model_dump(exclude_unset=True) for condition in answer.conditions] == [
+        {"any": [{"divides": (3, "N")}], "text": "3 divides N"},
+        {"any": [{"divides": (2, {"input": 0, "axis": 1})}], "text": "2 divides inputs[0][1]"},
+    ]
+    (output,) = answer.outputs
+    assert (output.shape, output.factors) == ([2, "N", "1..3", 5], [2, 3, "?", "1..3", 5])
+    assert (output.axes, output.broadcast_axes, output.maybe_broadcast_axes) == ([2, 1, 0, 3], [4], [])
+    assert output.elements is None
+    assert (
+        client.check(einops.repeat(pattern="a -> a b", axes_lengths={"a": 3, "b": 2}), ("N",)).outputs[0].factors
+        is None
+    )
+
+
+SPLIT_CONFLICTS: list[tuple[Request, str]] = [
+    (repeat("(a b) c -> a b c", {"b": 3}, ["4..5", 4]),
+     "Axis 0 of input 0 of shape (4..5, 4) has size 4..5: the pattern splits (a b) by 3, which does not divide it."),
+    (repeat("(a b) -> a b", {"b": 3}, ["N"], N=7),
+     "Axis 0 of input 0 of shape (N,) has size N, where N is 7: the pattern splits (a b) by 3, which does not divide "
+     "it."),
+    (repeat("(a b) (c d) -> a b c d", {"b": 2, "d": 3}, ["N", "N"], N="1..5"),
+     "Axis 1 of input 0 of shape (N, N) has size N, where N is 2..4, a multiple of 2: the pattern splits (c d) by 3, "
+     "which does not divide it."),
+    (repeat("(a b) (c d) -> a b c d", {"b": 3, "d": 2}, ["N", "N"], N="1..5"),
+     "Axis 1 of input 0 of shape (N, N) has size N, where N is 3: the pattern splits (c d) by 2, which does not divide "
+     "it."),
+    (repeat("(a b) (c d) -> a b c d", {"b": 3, "c": 2, "d": 2}, ["N", "N"]),
+     "Axis 1 of input 0 of shape (N, N) has size N, where N is a multiple of 3: the pattern wants c=2 * d=2."),
+    (repeat("a (b c) -> a b c", {"a": 8, "b": 3}, ["N", "N"]),
+     "Axis 1 of input 0 of shape (N, N) has size N, where N is 8: the pattern splits (b c) by 3, which does not divide "
+     "it."),
+    (repeat("(a b) -> a b", {"b": 0}, ["N"]),
+     "Axis 0 of input 0 of shape (N,) has size N: the pattern splits (a b) by 0, which does not divide it."),
+    (repeat("(a b c) -> a b c", {"a": 2**62, "b": 2**62, "c": 2**62}, ["N"]),
+     f"Axis 0 of input 0 of shape (N,) has size N: the pattern wants a={2**62} * b={2**62} * c={2**62}."),
+    (repeat("a -> a b", {"a": 6, "b": 2}, ["N"], N="7.."),
+     "Axis 0 of input 0 of shape (N,) has size N, where N is 7..: the pattern wants a=6."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("request_", "message"), SPLIT_CONFLICTS, ids=[str(case[0]) for case in SPLIT_CONFLICTS])
+def test_an_axis_that_no_size_lets_be_split_is_a_conflict_on_no_output_axis(request_: Request, message: str) -> None:
+    conflict = ask(request_).conflict
+    assert conflict is not None
+    assert (conflict.code, conflict.message) == ("size-mismatch", message)
+    assert (conflict.axis, conflict.inputs, conflict.sizes) == (None, [0], [request_["inputs"][0][0]])
+
+
 def test_elements_and_bytes_are_null_where_they_are_not_known() -> None:
     known, none, open_ended = ask({"op": "xarray.broadcast", "inputs": []} | {
         "op": {"name": "xarray.broadcast", "dims": [["a"], ["b"], ["c"]], "exclude": ["a", "b", "c"]},
@@ -226,8 +331,6 @@ BAD: list[tuple[Request, str, str]] = [
     ({"inputs": [["N"]], "op": {"name": "numpy.broadcast_to", "shape": [".."]}}, "/op/shape/0", "must be an integer"),
     ({"inputs": [["N"]], "op": {"name": "ngraph.Broadcast", "shape": [3], "broadcast_axes": ["N"]}},
      "/op/broadcast_axes", "must be an integer"),
-    ({"inputs": [["N"]], "op": {"name": "einops.repeat", "pattern": "(a b) -> a b", "axes_lengths": {"a": 2}}},
-     "/inputs/0/0", "a size that is not known can't be split"),
 ]  # fmt: skip
 
 
@@ -274,6 +377,18 @@ def test_a_drawing_and_a_sentence_show_the_symbols() -> None:
     assert many.endswith(" and 10 more conditions: (5,)")
 
 
+def test_a_drawing_and_a_sentence_show_what_is_divided() -> None:
+    split = repeat("(a b) (c d) (e f) -> a b c d e f g", {"b": 3, "d": 2, "f": 1, "g": 5}, ["N", "2..8", "N"])
+    assert as_text(ask({**split, "explain": True})) == (
+        "axis       0   1          2   3   4   5   6\n"
+        "input 0  N/3   3   (2..8)/2   2   N   1   +\n"
+        "         -----------------------------------\n"
+        "output     ?   3       1..4   2   N   1   5\n"
+        "+ new axis\n\n"
+        "compatible if 3 divides N and 2 divides inputs[0][1]: (?, 3, 1..4, 2, N, 1, 5)"
+    )
+
+
 def test_a_url_takes_symbols(http: httpx.Client) -> None:
     answer = http.get("/v1/check", params={"input": ["8,N,?,2..4", "(1,M,5,1)"], "assume": '{"N": "2.."}'}).json()
     assert answer["compatible"] is None
@@ -310,6 +425,8 @@ def test_the_command_line_takes_symbols() -> None:
     assert run("check", "N", "M").returncode == 0
     assert "compatible if N == M or N == 1 or M == 1: (?,)" in run("check", "N", "M").stdout
     assert run("check", "2..4", "5..").returncode == 1
+    split = ("--op", "einops.repeat", "--pattern", "(a b) -> b a", "--axes-lengths", '{"b": 3}')
+    assert "\ncompatible if 3 divides N: (3, ?)\n" in run("check", "N", *split).stdout
     for wrong in ("N", "=3", "N=2,3", "N=a b"):
         done = run("check", "N", "--assume", wrong)
         assert (done.returncode, "--assume" in done.stderr) == (2, True)

@@ -1,7 +1,7 @@
 """Alignment: which sizes meet on which output axis, and by which relation. Settled, it becomes a plan.
 
 A framework's rule says how axes find each other, from ranks and attributes alone; whether the sizes
-that meet agree is one of four relations, written once: here of integers, in symbolic.py of symbols, in batch.py
+that meet agree is one of five relations, written once: here of integers, in symbolic.py of symbols, in batch.py
 of columns, which stand in a shape where an integer would. A rule compares sizes only where `is_known` says it can.
 """
 
@@ -45,6 +45,7 @@ class Relation(Enum):
     INTO = "an input's size must equal the target's, or be 1 to be stretched"
     EQUAL = "the sizes must be equal: a size 1 is not stretched"
     FROM_ONE = "an axis that is named must have size 1, and then gets the size given"
+    MULTIPLE = "the size must be a multiple of the number given"
 
 
 class Term(NamedTuple):
@@ -56,10 +57,13 @@ class Term(NamedTuple):
 
 
 class Axis(NamedTuple):
-    """One output axis: the sizes that meet there. Under INTO and FROM_ONE the last term is the target's."""
+    """One output axis: the sizes that meet there. Under INTO and FROM_ONE the last term is the target's, under
+    MULTIPLE the divisor."""
 
     relation: Relation
     terms: tuple[Term, ...]
+    said: str | None = None
+    """What an op asks of an axis of its input, in words; then this is no output axis."""
 
 
 class Output(NamedTuple):
@@ -126,12 +130,14 @@ def meet(alignment: Alignment, number: int, axis: Axis) -> int:
             clash = [term for term in terms[:-1] if term.size != 1]
         case Relation.EQUAL:
             clash = [term for term in terms if term.size != size]
+        case Relation.MULTIPLE:
+            clash = [term for term in terms[:-1] if term.size % size]
         case Relation.MUTUAL:
             stretching = [term for term in terms if term.size != 1]
             size = stretching[0].size if stretching else 1
             clash = [term for term in stretching if term.size != size]
     if clash:
-        raise mismatch(alignment, number, axis.relation, _to_blame(axis))
+        raise mismatch(alignment, number, axis, _to_blame(axis))
     return size
 
 
@@ -162,9 +168,7 @@ def _to_blame(axis: Axis) -> list[Term]:
     return list(first.values())
 
 
-def mismatch(
-    alignment: Alignment, number: int, relation: Relation, clash: Sequence[Term], because: str = ""
-) -> Incompatible:
+def mismatch(alignment: Alignment, number: int, axis: Axis, clash: Sequence[Term], because: str = "") -> Incompatible:
     """The conflict of these terms on output axis `number`; `because` is what else must be known to see it."""
 
     def owner(term: Term) -> str:
@@ -172,13 +176,17 @@ def mismatch(
             return f"the target {format_shape(alignment.target or ())}"
         return f"input {term.input} of shape {format_shape(alignment.input_shapes[term.input])}"
 
+    if axis.said is not None:
+        term = axis.terms[0]
+        message = f"Axis {term.axis} of {owner(term)} has size {term.size}{because}: {axis.said}."
+        return Incompatible("size-mismatch", message, inputs=(term.input,), sizes=(term.size,))
     shown = clash[:4]
     sizes = ", ".join(f"{owner(term)} has size {term.size}" for term in shown[:-1])
     more = f" (and {len(clash) - len(shown)} more sizes)" if len(clash) > len(shown) else ""
     last = f"{owner(shown[-1])} has size {shown[-1].size}"
     return Incompatible(
         "size-mismatch",
-        f"On output axis {number}, {sizes} but {last}{more}{because}: {relation.value}.",
+        f"On output axis {number}, {sizes} but {last}{more}{because}: {axis.relation.value}.",
         axis=number,
         inputs=tuple(term.input for term in clash),
         sizes=tuple(term.size for term in clash),

@@ -12,6 +12,7 @@ import numpy as np
 from tensorcast.schema.messages import CheckBatchRequest, CheckRequest
 from tensorcast.schema.ops import Op
 from tensorcast.schema.problems import Problem
+from tensorcast.schema.shapes import MAX_SIZE
 from tensorcast.schema.tensors import Tensor
 from tensorcast.schema.validation import validated
 
@@ -199,6 +200,9 @@ def _meet(relation: Relation, terms: Sequence[Any]) -> tuple[Any, Any]:
         case Relation.EQUAL:
             for term in others:
                 clash = clash | (term != size)
+        case Relation.MULTIPLE:
+            for term in others:
+                clash = clash | (term % size != 0 if size <= MAX_SIZE else term != 0)
         case Relation.MUTUAL:
             for term in others:
                 clash = clash | ((term != size) & (term != 1) & (size != 1))

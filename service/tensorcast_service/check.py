@@ -153,6 +153,7 @@ def _output(placement: Placement | SymbolicPlacement, itemsize: int | None, shap
     )
     if placement.merges is not None or placement.input_shape != shapes[placement.input]:
         output.factors = list(placement.output_shape)
+        output.shape = [exact(size) if isinstance(size, int) else size for size in output.shape]  # a merge may be huge
     if isinstance(placement, SymbolicPlacement):
         output.maybe_broadcast_axes = list(placement.maybe_broadcast_axes)
     if itemsize is not None:

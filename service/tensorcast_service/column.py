@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tensorcast.schema.shapes import MAX_SIZE
+
 if TYPE_CHECKING:  # the rules load without NumPy, as the command line does
     import numpy as np
 
@@ -24,9 +26,4 @@ class Column:
         return Column(np.where(self.values == -1, own.values, self.values))
 
     def __floordiv__(self, divisor: int) -> Column:
-        return Column(self.values // divisor)
-
-    def __rmul__(self, factor: int) -> Column:
-        return Column(self.values * factor)
-
-    __mul__ = __rmul__
+        return Column(self.values // min(divisor, MAX_SIZE))

@@ -1,22 +1,17 @@
 """Symbolic sizes settled: for which of them the shapes broadcast, and what then comes out.
 
-Each of the four relations says of some sizes: they are equal, unless certain of them are 1. Such a clause asks
-nothing while one of those may be 1; so where sizes are left at all, the one way in which every size is 1 that can be
-is among them, and whatever follows from a set of clauses is found by running forward: nothing is searched, and a
-request costs a polynomial of its clauses, of which limits.py bounds the number. Within that bound every answer
-is exact.
+Each relation is put in clauses; sizes.py weighs them, and every answer is exact.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from math import prod
 from typing import Any
 
-from tensorcast.schema.dimensions import Symbol
+from tensorcast.schema.dimensions import Quotient, Symbol
 from tensorcast.schema.messages import Condition, DimensionPlace, Equation, Known
 from tensorcast.schema.ops import Op
 from tensorcast.schema.problems import Problem
@@ -26,6 +21,7 @@ from .alignment import Alignment, Axis, Relation, is_known, known_axes, meet, mi
 from .limits import judge_conditions, judge_symbolic_axes
 from .ops import align
 from .plan import Shape
+from .sizes import ONE, Clause, Sizes
 
 Size = int | Symbol
 Dimension = int | str
@@ -36,7 +32,7 @@ class SymbolicPlacement:
     """How one output reads one input; see Placement. An axis that only some sizes replicate is a maybe."""
 
     input: int
-    input_shape: tuple[Size, ...]
+    input_shape: tuple[Size | Quotient, ...]
     output_shape: tuple[Dimension, ...]
     output_axes: tuple[int, ...]
     broadcast_axes: tuple[int, ...]
@@ -99,23 +95,6 @@ def judge_assumed(op: Op, shapes: Sequence[Shape], assume: Mapping[str, Size]) -
             raise Problem("invalid-request", f"assume/{name[:60]}: {said}", pointer=f"/assume/{name[:60]}")
 
 
-@dataclass(frozen=True, slots=True)
-class Clause:
-    """The two sizes of `equation` are equal unless one of `unless` is 1; with no equation, one of `unless` is 1."""
-
-    equation: tuple[int, int] | None
-    unless: tuple[int, ...] = ()
-
-    @property
-    def key(self) -> tuple[frozenset[int], frozenset[int]]:
-        """Equal for two clauses that say the same in another order."""
-        return frozenset(self.equation or ()), frozenset(self.unless)
-
-
-_ONE = 0
-"""The variable that is the size 1."""
-
-
 class _Variables:
     """The sizes of a request by number: a number for each integer, each name and each other symbol."""
 
@@ -127,16 +106,23 @@ class _Variables:
         self.names: list[str | None] = []
         self.sides: list[Known] = []
         """How a condition says each."""
+        self.quotients: dict[int, tuple[int, int]] = {}
+        """Of each that is a quotient, on which there are no clauses: the variable that is divided, and by what."""
         self.of(1)
 
-    def of(self, size: Size) -> int:
+    def of(self, size: Size | Quotient) -> int:
         """The number of a size: the same for the same."""
+        if isinstance(size, Quotient):
+            whole = self.of(size.whole), size.divisor
+            number = self._numbered(("quotient", whole), 0, MAX_SIZE, str(size))
+            self.quotients[number] = whole
+            return number
         low, high, side = (size, size, size) if isinstance(size, int) else self._bounded(size)
         if low == high:
-            key: tuple[str, Any] = ("integer", low)
-            side = low
-        else:
-            key = ("name", side) if isinstance(side, str) else ("place", id(size))
+            return self._numbered(("integer", low), low, high, low)
+        return self._numbered(("name", side) if isinstance(side, str) else ("place", id(size)), low, high, side)
+
+    def _numbered(self, key: tuple[str, Any], low: int, high: int, side: Known) -> int:
         if key not in self._numbers:
             self._numbers[key] = len(self.bounds)
             self.bounds.append((low, high))
@@ -154,138 +140,7 @@ class _Variables:
         return isinstance(self.sides[number], int)
 
 
-class _Sizes:
-    """What is known of each variable: its bounds, whether it is 1, and which others it equals; and what follows."""
-
-    def __init__(self, bounds: Sequence[tuple[int, int]]) -> None:
-        count = len(bounds)
-        self._root = list(range(count))
-        self._members: list[tuple[int, ...]] = [(number,) for number in range(count)]
-        self._low = [low for low, _ in bounds]
-        self._high = [high for _, high in bounds]
-        self._apart = [False] * count
-        """Not 1, although the bounds hold 1."""
-        self._clauses: dict[int, list[Clause]] = {}
-        """By each variable that can undo them."""
-        self.left_out: set[Clause] = set()
-        self._trail: list[tuple[list[Any], int, Any]] = []
-
-    @contextmanager
-    def trial(self) -> Iterator[None]:
-        """What is learnt inside is forgotten after."""
-        mark = len(self._trail)
-        try:
-            yield
-        finally:
-            while len(self._trail) > mark:
-                column, number, before = self._trail.pop()
-                column[number] = before
-
-    def add(self, clause: Clause) -> bool:
-        """Whether sizes are left under this clause too."""
-        for number in clause.unless:
-            self._clauses.setdefault(number, []).append(clause)
-        return self._follow([clause])
-
-    def allows(self, clause: Clause) -> bool:
-        """Whether sizes would be left."""
-        with self.trial():
-            return self._follow([clause])
-
-    def equate(self, one: int, other: int) -> bool:
-        """Whether sizes are left where these two are equal."""
-        return self._follow([Clause((one, other))])
-
-    def exclude_one(self, number: int) -> bool:
-        """Whether sizes are left where this one is not 1."""
-        if self.excludes_one(number):
-            return True
-        root = self._root[number]
-        return self._narrow(root, 0, MAX_SIZE, True) and self._follow(self._woken(self._members[root]))
-
-    def excludes_one(self, number: int) -> bool:
-        root = self._root[number]
-        return self._apart[root] or self._low[root] > 1 or self._high[root] < 1
-
-    def bounds(self, number: int) -> tuple[int, int]:
-        root = self._root[number]
-        return self._low[root], self._high[root]
-
-    def members(self, number: int) -> tuple[int, ...]:
-        """The variables known to be equal to this one, itself included."""
-        return self._members[self._root[number]]
-
-    def same(self, one: int, other: int) -> bool:
-        """Whether these are known to be equal."""
-        low, high = self.bounds(one)
-        return self._root[one] == self._root[other] or (low == high and self.bounds(other) == (low, high))
-
-    def admits(self, ones: Iterable[int] = (), others: Iterable[int] = ()) -> bool:
-        """Whether sizes are left where `ones` are 1 and `others` are not."""
-        with self.trial():
-            return all(self.equate(number, _ONE) for number in ones) and all(map(self.exclude_one, others))
-
-    def entails(self, clause: Clause) -> bool:
-        """Whether a clause holds for all sizes that are left."""
-        with self.trial():
-            if not all(map(self.exclude_one, clause.unless)):
-                return True
-            return clause.equation is not None and not self._may_differ(*clause.equation)
-
-    def _may_differ(self, one: int, other: int) -> bool:
-        # Two sizes that differ are not both 1. Then the second is 1, or free, or bound to another size.
-        for first, second in ((one, other), (other, one)):
-            with self.trial():
-                if self.exclude_one(first) and not (self.excludes_one(second) and self.same(first, second)):
-                    return True
-        return False
-
-    def _follow(self, clauses: Iterable[Clause]) -> bool:
-        """Whether sizes are left when all has been drawn from these clauses."""
-        stack = list(clauses)
-        while stack:
-            clause = stack.pop()
-            if (self.left_out and clause in self.left_out) or not all(map(self.excludes_one, clause.unless)):
-                continue
-            if clause.equation is None:
-                return False
-            one, other = (self._root[number] for number in clause.equation)
-            if one == other:
-                continue
-            if len(self._members[one]) < len(self._members[other]):
-                one, other = other, one
-            undecided = [root for root in (one, other) if not self.excludes_one(root)]
-            stretched = [number for root in undecided for number in self._members[root]]
-            self._set(self._members, one, self._members[one] + self._members[other])
-            for number in self._members[other]:
-                self._set(self._root, number, one)
-            if not self._narrow(one, self._low[other], self._high[other], self._apart[other]):
-                return False
-            if self.excludes_one(one):
-                stack += self._woken(stretched)
-        return True
-
-    def _woken(self, numbers: Iterable[int]) -> Iterator[Clause]:
-        for number in numbers:
-            yield from self._clauses.get(number, ())
-
-    def _narrow(self, root: int, low: int, high: int, apart: bool) -> bool:
-        low, high, apart = max(low, self._low[root]), min(high, self._high[root]), apart or self._apart[root]
-        if apart and low == 1:
-            low = 2
-        if apart and high == 1:
-            high = 0
-        self._set(self._low, root, low)
-        self._set(self._high, root, high)
-        self._set(self._apart, root, apart)
-        return low <= high
-
-    def _set(self, column: list[Any], number: int, value: Any) -> None:
-        self._trail.append((column, number, column[number]))
-        column[number] = value
-
-
-def _clauses(relation: Relation, numbers: Sequence[int], sizes: _Sizes) -> Iterator[tuple[Clause, int, int]]:
+def _clauses(relation: Relation, numbers: Sequence[int], sizes: Sizes) -> Iterator[tuple[Clause, int, int]]:
     """What a relation says of the variables that meet, each clause with the positions of the two that it is about."""
     first = {number: position for position, number in reversed(list(enumerate(numbers)))}
     last = len(numbers) - 1
@@ -295,12 +150,14 @@ def _clauses(relation: Relation, numbers: Sequence[int], sizes: _Sizes) -> Itera
                 yield Clause((numbers[0], number)), 0, position
         case Relation.FROM_ONE:
             for position, number in enumerate(numbers[:-1]):
-                yield Clause((number, _ONE)), position, last
+                yield Clause((number, ONE)), position, last
         case Relation.INTO:
             for position, number in enumerate(numbers[:-1]):
                 yield Clause((number, numbers[-1]), (number,)), position, last
+        case Relation.MULTIPLE:
+            yield Clause((numbers[0], numbers[1]), divides=True), 0, last
         case Relation.MUTUAL:
-            stretching = sorted((number for number in first if number != _ONE), key=first.__getitem__)
+            stretching = sorted((number for number in first if number != ONE), key=first.__getitem__)
             leader = _leader(stretching, sizes)
             if leader is None:
                 judge_conditions(len(stretching) * (len(stretching) - 1) // 2)
@@ -311,7 +168,7 @@ def _clauses(relation: Relation, numbers: Sequence[int], sizes: _Sizes) -> Itera
                     yield Clause((numbers[start], numbers[stop]), unless), start, stop
 
 
-def _leader(stretching: Sequence[int], sizes: _Sizes) -> int | None:
+def _leader(stretching: Sequence[int], sizes: Sizes) -> int | None:
     """A size that is not 1, an integer if there is one: all others are 1, or equal to it."""
     apart = [number for number in stretching if sizes.excludes_one(number)]
     return min(apart, key=lambda number: sizes.bounds(number)[0] != sizes.bounds(number)[1], default=None)
@@ -343,10 +200,7 @@ def _settle(alignment: Alignment, variables: _Variables) -> SymbolicPlan:
                 (certain if always else maybe).add(place)
         output_shape = shape = tuple(sizes_out[axis] for axis in output.axes)
         if output.merges is not None:
-            shape = tuple(
-                _product(sizes, [reached[axis] for axis in group], [sizes_out[axis] for axis in group])
-                for group in output.groups
-            )
+            shape = tuple(_product(sizes, variables, [reached[axis][0] for axis in group]) for group in output.groups)
         outputs.append(
             SymbolicPlacement(
                 output.input,
@@ -363,9 +217,9 @@ def _settle(alignment: Alignment, variables: _Variables) -> SymbolicPlan:
     return SymbolicPlan(alignment.input_shapes, tuple(outputs), tuple(conditions))
 
 
-def _weighed(alignment: Alignment, met: Sequence[Sequence[int]], variables: _Variables) -> tuple[_Sizes, list[Clause]]:
+def _weighed(alignment: Alignment, met: Sequence[Sequence[int]], variables: _Variables) -> tuple[Sizes, list[Clause]]:
     """All that follows from the sizes that meet, and the clauses that say so; raises Incompatible, see _settle."""
-    blank, sizes = _Sizes(variables.bounds), _Sizes(variables.bounds)
+    blank, sizes = Sizes(variables.bounds), Sizes(variables.bounds)
     clauses: dict[object, Clause] = {}
     for number, (axis, numbers) in enumerate(zip(alignment.axes, met, strict=True)):
         _meet_integers(alignment, number, axis)
@@ -375,7 +229,7 @@ def _weighed(alignment: Alignment, met: Sequence[Sequence[int]], variables: _Var
             if not sizes.allows(clause):
                 clash = (axis.terms[start], axis.terms[stop])
                 because = _because(sizes, variables, [term.size for term in clash])
-                raise mismatch(alignment, number, axis.relation, clash, because)
+                raise mismatch(alignment, number, axis, clash, because)
             sizes.add(clause)
             clauses[clause.key] = clause
             judge_conditions(len(clauses))
@@ -389,27 +243,32 @@ def _meet_integers(alignment: Alignment, number: int, axis: Axis) -> None:
         meet(alignment, number, Axis(axis.relation, known))
 
 
-def _because(sizes: _Sizes, variables: _Variables, clash: Iterable[Size]) -> str:
+def _because(sizes: Sizes, variables: _Variables, clash: Iterable[Size]) -> str:
     """What else is known of the symbols that clash."""
     facts = []
     for size in clash:
-        known = _notation(sizes, variables, [variables.of(size)], but=str(size))
-        if str(known) not in (str(size), "?"):
-            facts.append(f"{size} is {known}")
+        number = variables.of(size)
+        known = _notation(sizes, variables, [number], but=str(size))
+        told = [str(known)] if str(known) not in (str(size), "?") else []
+        if sizes.step(number) > 1 and not isinstance(known, int):
+            told.append(f"a multiple of {sizes.step(number)}")
+        facts += [f"{size} is {', '.join(told)}"] if told else []
     return f", where {' and '.join(facts)}" if facts else ""
 
 
-def _reached(relation: Relation, numbers: Sequence[int], sizes: _Sizes) -> list[int]:
+def _reached(relation: Relation, numbers: Sequence[int], sizes: Sizes) -> list[int]:
     """The variables of which the one that is not 1 is the size of an output axis."""
     if relation is not Relation.MUTUAL:
         return list(numbers[-1:])
-    stretching = [number for number in dict.fromkeys(numbers) if number != _ONE]
+    stretching = [number for number in dict.fromkeys(numbers) if number != ONE]
     leader = _leader(stretching, sizes)
     return stretching if leader is None else [leader]
 
 
-def _notation(sizes: _Sizes, variables: _Variables, reached: Sequence[int], but: str | None = None) -> Dimension:
+def _notation(sizes: Sizes, variables: _Variables, reached: Sequence[int], but: str | None = None) -> Dimension:
     """The size of an output axis: the narrowest integer, name (`but` this one), range or ? that covers its values."""
+    if reached and reached[0] in variables.quotients:
+        return _product(sizes, variables, reached)
     spans = []
     equal = dict.fromkeys(number for start in reached for number in (start, *sizes.members(start)))
     named = [number for number in equal if variables.names[number] not in (None, but)]
@@ -433,26 +292,36 @@ def _range(low: int, high: int) -> Dimension:
     return f"{low}..{high}"
 
 
-def _product(sizes: _Sizes, reached: Sequence[Sequence[int]], shape: Sequence[Dimension]) -> Dimension:
+def _product(sizes: Sizes, variables: _Variables, numbers: Sequence[int]) -> Dimension:
     """The size of an axis that is merged of axes of these sizes, each without a condition on it but its own."""
-    others = [size for size in shape if size != 1]
-    if len(others) < 2 or 0 in others:
-        return 0 if 0 in others else others[0] if others else 1
-    spans = [sizes.bounds(number) for (number,) in reached]
-    high = MAX_SIZE if any(high == MAX_SIZE for _, high in spans) else prod(high for _, high in spans)
-    return _range(prod(low for low, _ in spans), high)
+    parts = [variables.quotients.get(number, (number, 1)) for number in numbers]
+    divisor, spans = prod(divisor for _, divisor in parts), [sizes.bounds(number) for number, _ in parts]
+    factor = prod(low for low, high in spans if low == high)
+    varying = [number for (number, _), (low, high) in zip(parts, spans, strict=True) if low < high]
+    if factor == 0 or not varying:
+        return factor // divisor
+    if all(sizes.same(number, varying[0]) for number in varying):
+        # Powers of one size are that size where it has no value but 0 and one other.
+        ends, count = sizes.bounds(varying[0]), len(varying)
+        if all(factor * end**count == divisor * end for end in ends) and (
+            count == 1 or ends[1] - ends[0] == sizes.step(varying[0])
+        ):
+            return _notation(sizes, variables, varying[:1])
+    is_open = any(sizes.bounds(number)[1] == MAX_SIZE for number in varying)
+    high = MAX_SIZE if is_open else min(prod(high for _, high in spans) // divisor, MAX_SIZE)
+    return _range(prod(low for low, _ in spans) // divisor, high)
 
 
-def _stretches(sizes: _Sizes, number: int, reached: Sequence[int]) -> tuple[bool, bool]:
+def _stretches(sizes: Sizes, number: int, reached: Sequence[int]) -> tuple[bool, bool]:
     """Whether a size is stretched for some sizes, and whether it is for all."""
     sometimes = any(sizes.admits([number], [other]) for other in reached if other != number)
     return sometimes, sometimes and not sizes.admits(others=[number]) and not sizes.admits(ones=reached)
 
 
-def _needed(clauses: Sequence[Clause], sizes: _Sizes, variables: _Variables) -> list[Clause]:
+def _needed(clauses: Sequence[Clause], sizes: Sizes, variables: _Variables) -> list[Clause]:
     """The same said in the shortest clauses, none of which follows from the others and the bounds."""
-    shortest = [_shortest(clause, sizes) for clause in clauses]
-    base = _Sizes(variables.bounds)
+    shortest = [_shortest(clause, sizes, variables) for clause in clauses]
+    base = Sizes(variables.bounds)
     needed: list[Clause] = []
     # Of two names that are 5, that they are equal may say it already: equations with integers come second.
     for clause in sorted(shortest, key=lambda clause: any(map(variables.is_integer, clause.equation or ()))):
@@ -471,8 +340,12 @@ def _needed(clauses: Sequence[Clause], sizes: _Sizes, variables: _Variables) -> 
     return sorted(needed, key=order.__getitem__)
 
 
-def _shortest(clause: Clause, sizes: _Sizes) -> Clause:
-    """A clause without what never saves it."""
+def _shortest(clause: Clause, sizes: Sizes, variables: _Variables) -> Clause:
+    """A clause without what never saves it; of a size that is divided, all that divides it, or its one value."""
+    if clause.divides and clause.equation:
+        number = clause.equation[0]
+        low, high = sizes.bounds(number)
+        return Clause((number, variables.of(low if low == high else sizes.step(number))), divides=low < high)
     for number in clause.unless:
         shorter = Clause(clause.equation, tuple(other for other in clause.unless if other != number))
         if sizes.entails(shorter):
@@ -480,19 +353,22 @@ def _shortest(clause: Clause, sizes: _Sizes) -> Clause:
     if clause.unless and sizes.entails(Clause(None, clause.unless)):
         clause = Clause(None, clause.unless)
     if clause.equation is None and len(clause.unless) == 1:
-        return Clause((clause.unless[0], _ONE))
+        return Clause((clause.unless[0], ONE))
     return clause
 
 
 def _condition(clause: Clause, variables: _Variables) -> Condition:
     """A clause as it is sent."""
     equations = [clause.equation] if clause.equation else []
-    equations += [(number, _ONE) for number in clause.unless]
+    equations += [(number, ONE) for number in clause.unless]
     pairs = []
     for one, other in equations:
         if variables.is_integer(one):
             one, other = other, one
         pairs.append((variables.sides[one], variables.sides[other]))
+    if clause.divides:
+        ((side, divisor),) = pairs
+        return Condition(any=[Equation(divides=(divisor, side))], text=f"{divisor} divides {_in_words(side)}")
     return Condition(
         any=[Equation(equal=pair) for pair in pairs],
         text=" or ".join(f"{_in_words(one)} == {_in_words(other)}" for one, other in pairs),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BeforeValidator, PlainValidator, WithJsonSchema
@@ -41,6 +42,20 @@ class Symbol(str):
         elif text != "?":
             raise ValueError('must be an integer, a name such as "N", a range such as "1..8" or "2..", or "?"')
         return symbol
+
+    def __floordiv__(self, divisor: int) -> Symbol | Quotient:
+        return self if divisor == 1 else Quotient(self, divisor)
+
+
+@dataclass(frozen=True, slots=True)
+class Quotient:
+    """A size that is not known, divided by one that is: what a rule makes of a symbol that it splits."""
+
+    whole: Symbol
+    divisor: int
+
+    def __str__(self) -> str:
+        return f"({self.whole})/{self.divisor}" if ".." in self.whole else f"{self.whole}/{self.divisor}"
 
 
 def as_dimension(value: Any) -> int | Symbol:

@@ -50,7 +50,10 @@ class CheckRequest(Request):
 class OutputShape(Answer):
     """One output: its shape, and how its input reaches it."""
 
-    shape: list[int | str] = Field(description="Sizes; a name, a range or ? where that is all there is to say.")
+    shape: list[int | str] = Field(
+        description="Sizes; a name, a range or ? where that is all there is to say. A merged axis beyond 2^63-1 is a "
+        "decimal string."
+    )
     input: int = Field(description="Which input this output reads.")
     factors: list[int | str] | None = Field(
         default=None, description="Where the op splits or merges axes: the shape that axes and broadcast_axes refer to."
@@ -98,9 +101,10 @@ Known = int | str | DimensionPlace
 
 
 class Equation(Answer):
-    """Two sizes that are equal."""
+    """Two sizes that are equal; or two of which the first divides the second."""
 
     equal: tuple[Known, Known] | None = None
+    divides: tuple[int, Known] | None = None
 
 
 class Condition(Answer):

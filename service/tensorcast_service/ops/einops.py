@@ -5,13 +5,11 @@ from __future__ import annotations
 from itertools import accumulate
 from math import prod
 
-from tensorcast.schema.dimensions import Symbol
 from tensorcast.schema.ops import Op, einops
 from tensorcast.schema.ops.einops import ELLIPSIS, MERGED_ELLIPSIS, Groups, is_fixed, length_of
-from tensorcast.schema.problems import Problem
 from tensorcast.schema.shapes import format_shape
 
-from ..alignment import Alignment, Axis, Incompatible, Output, Relation, Term, is_known
+from ..alignment import Alignment, Axis, Incompatible, Output, Relation, Term, is_known, meet, mismatch
 from ..plan import Plan, Shape
 from .rule import Outcome, Rule
 
@@ -24,12 +22,11 @@ def repeat(op: einops.repeat, shapes: tuple[Shape, ...]) -> Alignment:
             raise Incompatible("invalid-dimension", f"axes_lengths gives {name!r} the length {length}: 0 is the least.")
     left, right = _expanded(op, shape)
     sizes: dict[str, int] = {}
-    given: list[Axis] = []  # the sizes not known here that the pattern gives a length: on no output axis
-    for axis, (group, size) in enumerate(zip(left, shape, strict=True)):
-        split = _split(op, group, axis, size, shape)
-        sizes |= split
-        if not is_known(size) and tuple(split.values()) != (size,):
-            given.append(Axis(Relation.EQUAL, (Term(0, axis, size), Term(None, None, prod(split.values())))))
+    asked: list[Axis] = []  # what the pattern asks of sizes that are not known here: on no output axis
+    for axis, group in enumerate(left):
+        lengths, wanted = _split(op, group, axis, shape)
+        sizes |= lengths
+        asked += wanted
     placed = tuple(name for group in left for name in group)
     names = [name for group in right for name in group]
     new = {name: length_of(name) if is_fixed(name) else op.axes_lengths.get(name, 0) for name in names}
@@ -47,7 +44,7 @@ def repeat(op: einops.repeat, shapes: tuple[Shape, ...]) -> Alignment:
         placed_shape=tuple(sizes[name] for name in placed),
         merges=None if set(merges) <= {1} else merges,
     )
-    return Alignment(shapes, None, (*axes, *given), (output,))
+    return Alignment(shapes, None, (*axes, *asked), (output,))
 
 
 def _expanded(op: einops.repeat, shape: Shape) -> tuple[Groups, Groups]:
@@ -74,32 +71,28 @@ def _expanded(op: einops.repeat, shape: Shape) -> tuple[Groups, Groups]:
     )
 
 
-def _split(op: einops.repeat, group: tuple[str, ...], axis: int, size: int, shape: Shape) -> dict[str, int]:
-    """The length of each name that makes up one input axis."""
-    where = f"axis {axis} of input 0 of shape {format_shape(shape)} has size {size}"
+def _split(op: einops.repeat, group: tuple[str, ...], axis: int, shape: Shape) -> tuple[dict[str, int], list[Axis]]:
+    """The length of each name that makes up one input axis, and what that asks of a size that is not known here."""
+    size = shape[axis]
     known = {name: op.axes_lengths[name] for name in group if name in op.axes_lengths}
     product, rest = prod(known.values()), [name for name in group if name not in known]
-    if not rest:
-        if is_known(size) and product != size:
-            told = " * ".join(f"{name}={length}" for name, length in known.items()) or "1"
-            raise Incompatible("size-mismatch", f"The pattern wants {told} where {where}.", inputs=(0,), sizes=(size,))
-        return known
-    if len(group) == 1:
-        return {rest[0]: size}
-    if isinstance(size, Symbol):
-        raise Problem(
-            "invalid-request",
-            f"inputs/0/{axis}: a size that is not known can't be split: write an integer, or name the axis alone",
-            pointer=f"/inputs/0/{axis}",
-        )
-    if product == 0 or (is_known(size) and size % product):
-        raise Incompatible(
-            "size-mismatch",
-            f"The pattern splits ({' '.join(group)}) by {product}, which does not divide: {where}.",
-            inputs=(0,),
-            sizes=(size,),
-        )
-    return known | {rest[0]: size // product}
+    if len(group) == len(rest) == 1:
+        return {rest[0]: size}, []
+    if rest:
+        said = f"the pattern splits ({' '.join(group)}) by {product}, which does not divide it"
+    else:
+        said = f"the pattern wants {' * '.join(f'{name}={length}' for name, length in known.items()) or '1'}"
+    asked = Axis(Relation.MULTIPLE if rest else Relation.EQUAL, (Term(0, axis, size), Term(None, None, product)), said)
+    alone = Alignment((shape,), None, (asked,), ())
+    if rest and product == 0:
+        raise mismatch(alone, 0, asked, asked.terms)
+    if is_known(size):
+        meet(alone, 0, asked)
+    if rest:
+        known[rest[0]] = size // product
+    elif len(group) == 1:
+        known[group[0]] = size
+    return known, [] if is_known(size) else [asked]
 
 
 def _differs(op: einops.repeat, shapes: tuple[Shape, ...], outcome: Outcome) -> str | None:
