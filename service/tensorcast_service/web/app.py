@@ -21,6 +21,7 @@ from ..settings import Settings
 from . import backprop, batch, broadcast, check, compare, ops, pages, translate
 from .admission import Admission
 from .auth import Auth, Keys
+from .dispatch import Dispatch
 from .drain import Drain
 from .envelope import Envelope
 from .logs import access_log
@@ -61,6 +62,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
             Middleware(Envelope, drain=drain),
             *([Middleware(Auth, keys=keys)] if keys else []),
             Middleware(Admission, limit=settings.max_concurrent_requests),
+            Middleware(Dispatch, routes=check.router.routes, handlers=_HANDLERS),
         ],
         # A span for each request, exported as the standard OTEL_* variables say, where the extra [otel] is installed.
         telemetry={
@@ -70,11 +72,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
             "operation_spans": False,
             "exclude": lambda scope: scope["path"] in QUIET,
         },
-        exception_handlers={
-            Problem: _problem,
-            HTTPException: _http_exception,
-            ClientDisconnect: _nobody_reads,
-        },
+        exception_handlers=_HANDLERS,
     )
     app.state.settings = settings
     app.state.drain = drain
@@ -116,3 +114,7 @@ def _methods(request: Request) -> set[str]:
 
 async def _nobody_reads(request: Request, error: Exception) -> Response:
     return Response(status_code=400)  # the caller has gone: this goes nowhere
+
+
+_HANDLERS: dict[Any, Any] = {Problem: _problem, HTTPException: _http_exception, ClientDisconnect: _nobody_reads}
+"""What is answered to each exception that an endpoint raises."""
