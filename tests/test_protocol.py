@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import resource
@@ -10,6 +11,7 @@ import socket
 import struct
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -22,6 +24,7 @@ import msgpack
 import pytest
 import uvicorn
 from conftest import Served, free_port, served
+from uvicorn.server import ServerState
 
 from tensorcast_service.settings import Settings
 from tensorcast_service.web.app import create_app
@@ -454,6 +457,42 @@ def test_a_reader_that_is_only_slow_gets_it_all(gate: Served) -> None:
     head, _, body = bytes(raw).partition(b"\r\n\r\n")
     (announced,) = re.findall(rb"content-length: ([0-9]+)", head)
     assert len(body) == int(announced) > 64 * 2**20
+
+
+class FullTransport(asyncio.Transport):
+    """A transport that has as much left to send whenever it is asked."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        super().__init__({"socket": connection, "sockname": None, "peername": None})
+        self.aborted = False
+
+    def get_write_buffer_size(self) -> int:
+        return 1000
+
+    def is_closing(self) -> bool:
+        return self.aborted
+
+    def abort(self) -> None:
+        self.aborted = True
+
+
+@pytest.mark.parametrize("taken", [False, True])
+def test_what_is_left_is_not_stalled_if_it_is_left_of_something_new(taken: bool) -> None:
+    async def watch(connection: socket.socket) -> bool:
+        transport = FullTransport(connection)
+        config = uvicorn.Config(create_app(), log_config=None)
+        protocol = Protocol(config, ServerState(), {"request_seconds": 0.04, "refusals": Counter()})
+        protocol.connection_made(transport)
+        protocol.phase = "answer"
+        for _ in range(20):
+            if taken:
+                protocol.resume_writing()
+            await asyncio.sleep(0.01)
+        protocol.connection_lost(ConnectionError())
+        return transport.aborted
+
+    with socket.socket() as connection:
+        assert asyncio.run(watch(connection)) is not taken
 
 
 # --- many connections -----------------------------------------------------------------------------

@@ -240,7 +240,8 @@ class Protocol(Uvicorn):
             raise Problem("malformed-request", _BAD_HOST)
         self.due, self.chunked = 0, False
         if _FRAMING.search(fields):
-            head = _UPGRADE.sub(b"", head)  # the answer is HTTP/1.1, as it may be
+            if b"\nupgrade:" in fields:
+                head = _UPGRADE.sub(b"", head)  # the answer is HTTP/1.1, as it may be
             length = _LENGTH.search(fields)
             self.due = int(length[1]) if length else 0
             announced = fields.count(b"\ncontent-length:") + fields.count(b"\ntransfer-encoding:")
