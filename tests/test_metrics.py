@@ -6,6 +6,7 @@ import asyncio
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -221,3 +222,11 @@ def test_a_read_only_machine_is_told_what_several_workers_need(monkeypatch: pyte
     serve.verify(Settings(workers=2, metrics=False))
     with pytest.raises(ValueError, match="mount one at /tmp, name an empty one in PROMETHEUS_MULTIPROC_DIR, or set"):
         serve.verify(Settings(workers=2))
+
+
+def test_a_connection_that_is_refused_before_it_is_a_request_is_counted(watched: Served) -> None:
+    with socket.create_connection(("127.0.0.1", watched.port)) as connection:
+        connection.sendall(b"GET /livez HTTP/1.1\r\n\r\n")
+        assert connection.recv(100).startswith(b"HTTP/1.1 400 ")
+    refused = read(watched.url)["tensorcast_connections_refused_total"]
+    assert {labels: count for labels, count in refused.items() if count} == {("malformed-request",): 1}

@@ -11,7 +11,6 @@ import socket
 import struct
 import threading
 import time
-from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -481,7 +480,7 @@ def test_what_is_left_is_not_stalled_if_it_is_left_of_something_new(taken: bool)
     async def watch(connection: socket.socket) -> bool:
         transport = FullTransport(connection)
         config = uvicorn.Config(create_app(), log_config=None)
-        protocol = Protocol(config, ServerState(), {"request_seconds": 0.04, "refusals": Counter()})
+        protocol = Protocol(config, ServerState(), {"request_seconds": 0.04, "refused": print})
         protocol.connection_made(transport)
         protocol.phase = "answer"
         for _ in range(20):

@@ -38,7 +38,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
         with drain.on_sigterm():
-            yield {"request_seconds": settings.request_seconds, "refusals": app.state.refusals}  # for protocol.py
+            yield {"request_seconds": settings.request_seconds, "refused": refused}  # for protocol.py
 
     keys = Keys.from_file(settings.api_keys_file) if settings.api_keys_file else None
     metrics = None
@@ -47,6 +47,13 @@ def create_app(settings: Settings | None = None) -> FastAPI:
 
         metrics = Metrics()
     log = access_log(settings.log_format) if settings.access_log else None
+
+    refusals: Counter[str] = Counter()
+
+    def refused(reason: str) -> None:
+        refusals[reason] += 1
+        if metrics is not None:
+            metrics.refused(reason)
 
     app = FastAPI(
         title="tensorcast",
@@ -77,7 +84,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.settings = settings
     app.state.drain = drain
     app.state.metrics = metrics
-    app.state.refusals = Counter()
+    app.state.refusals = refusals
     for resource in (check, batch, broadcast, backprop, compare, translate, ops, pages):
         app.include_router(resource.router, tags=["broadcasting"])
     describe(app, asks_for_keys=keys is not None)

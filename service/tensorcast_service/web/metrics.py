@@ -25,6 +25,8 @@ from prometheus_client.multiprocess import MultiProcessCollector, mark_process_d
 
 from tensorcast.schema.problems import STATUS
 
+REASONS = (*STATUS, "silent", "stalled-reader", "no-room")
+"""Why protocol.py ends a connection."""
 BUCKETS = (0.001, 0.0025, *Histogram.DEFAULT_BUCKETS[:-1], 30.0, 60.0)
 """OpenTelemetry's, and more at both ends: a check takes less than a millisecond, a stream may take a minute."""
 
@@ -54,6 +56,10 @@ class Metrics:
         self._problems = {code: problems.labels(code) for code in STATUS}
         output = self._counter("tensorcast_output_bytes", "Bytes sent as answers to broadcast.", "layout")
         self._output = {layout: output.labels(layout) for layout in ("dense", "strided")}
+        refused = self._counter(
+            "tensorcast_connections_refused", "Connections refused or cut, before a request.", "reason"
+        )
+        self._refused = {reason: refused.labels(reason) for reason in REASONS}
         self._unfinished = self._counter("tensorcast_unfinished_answers", "Answers that broke off before their end.")
         self._held: Callable[[], float] | None = None
 
@@ -90,6 +96,10 @@ class Metrics:
     def problem(self, code: str) -> None:
         """A problem document has been sent."""
         self._problems[code].inc()
+
+    def refused(self, reason: str) -> None:
+        """A connection has been refused or cut."""
+        self._refused[reason].inc()
 
     def output(self, layout: str, nbytes: int) -> None:
         """So many bytes of a broadcast answer have been sent."""

@@ -13,7 +13,7 @@ import re
 import socket
 import struct
 import sys
-from collections import Counter
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -106,8 +106,8 @@ class Outlet(asyncio.Transport):
 
 
 class Protocol(Uvicorn):
-    """One connection. The application's lifespan state holds `request_seconds`, and `refusals`, in which is counted
-    what connections were refused or cut for: a problem code, `stalled-reader`, `silent` or `no-room`."""
+    """One connection. The application's lifespan state holds `request_seconds`, and `refused`, which is told what
+    a connection was refused or cut for: a problem code, `stalled-reader`, `silent` or `no-room`."""
 
     total: ClassVar[int] = 0
     """Connections of this process."""
@@ -117,7 +117,7 @@ class Protocol(Uvicorn):
     def __init__(self, config: Any, server_state: Any, app_state: dict[str, Any], _loop: Any = None) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self.seconds: float = app_state["request_seconds"]
-        self.refusals: Counter[str] = app_state["refusals"]
+        self.refused: Callable[[str], None] = app_state["refused"]
         self.phase: Phase = "head"
         self.head = b""
         """That of the request in work."""
@@ -347,7 +347,7 @@ class Protocol(Uvicorn):
         if self.phase in ("body", "trailer") and self.answered:
             self._cut(problem.code)  # too late for another answer
             return
-        self.refusals[problem.code] += 1
+        self.refused(problem.code)
         logger.debug("refused a request: %s", problem.code)
         head = self.rest if self.phase == "head" else self.head
         self.wire.write(_answer(problem, head, self.server_state.default_headers))
@@ -356,7 +356,7 @@ class Protocol(Uvicorn):
 
     def _cut(self, reason: str) -> None:
         """Close at once, whatever is unsent."""
-        self.refusals[reason] += 1
+        self.refused(reason)
         logger.debug("cut a connection: %s", reason)
         Protocol.waiting.pop(self, None)
         if self.wire.get_write_buffer_size():
