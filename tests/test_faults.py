@@ -1,0 +1,106 @@
+"""Faults: a worker that dies, a full disk, a root that can't be written, callers that go."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import struct
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+
+import httpx
+import pytest
+from conftest import Served, served
+
+from tensorcast import Client
+
+STREAM = (
+    b"POST /v1/broadcast HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAccept: application/vnd.msgpack\r\n"
+    b"Content-Length: %d\r\n\r\n%s"
+)
+LARGE = b'{"op": {"name": "numpy.broadcast_to", "shape": [1000, 1000, 1000]}, "inputs": [{"shape": [], "data": 1}]}'
+
+
+def workers_of(service: Served) -> list[int]:
+    """The worker processes of a service with several, by process id."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parent = int(path.read_text().rpartition(")")[2].split()[1])
+            if parent == service.process.pid and b"spawn_main" in (path.parent / "cmdline").read_bytes():
+                found.append(int(path.parent.name))
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # it has ended meanwhile
+    return sorted(found)
+
+
+def test_a_killed_worker_loses_its_own_requests_alone_and_is_replaced() -> None:
+    with served(workers=2) as service:
+        end = time.monotonic() + 20
+        while len(workers_of(service)) < 2 and time.monotonic() < end:
+            time.sleep(0.1)
+        seen: Counter[str] = Counter()
+        stop = threading.Event()
+
+        def ask() -> None:
+            with Client(service.url, retries=0) as client:
+                while not stop.is_set():
+                    try:
+                        assert client.broadcast_shapes((3, 1), (4,)) == (3, 4)
+                        seen["good"] += 1
+                    except Exception as error:
+                        seen[type(error).__name__] += 1
+
+        askers = [threading.Thread(target=ask) for _ in range(8)]
+        for asker in askers:
+            asker.start()
+        time.sleep(1)
+        before = workers_of(service)
+        os.kill(before[0], signal.SIGKILL)
+        killed = time.monotonic()
+        while len(set(workers_of(service)) - set(before)) < 1 and time.monotonic() < killed + 20:
+            time.sleep(0.05)
+        assert len(workers_of(service)) == 2
+        assert time.monotonic() - killed < 10  # 3 s where the machine has nothing else to do
+        time.sleep(1)
+        stop.set()
+        for asker in askers:
+            asker.join()
+        good = seen.pop("good")
+        # Each of the callers loses at most the request that it was waiting for; a new connection may be reset as well.
+        assert sum(seen.values()) <= 2 * len(askers), seen
+        assert good > 20 * len(askers)
+
+
+def test_a_full_disk_takes_nothing_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    """/dev/full stands for every file that could be written: there is none that has to be."""
+    monkeypatch.setenv("TMPDIR", "/dev/full")
+    with served() as service, Client(service.url) as client:
+        assert client.broadcast_to([1, 2], (3, 2)).shape == (3, 2)
+        assert httpx.get(f"{service.url}/metrics").status_code == 200
+
+
+def test_callers_that_reset_in_mid_answer_leave_nothing_behind(service: Served) -> None:
+    def files() -> int:
+        return len(os.listdir(f"/proc/{service.process.pid}/fd"))
+
+    def reset() -> None:
+        with socket.create_connection(("127.0.0.1", service.port)) as connection:
+            connection.sendall(STREAM % (len(LARGE), LARGE))
+            connection.recv(1000)
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+    reset()
+    time.sleep(0.5)
+    before, memory = files(), service.memory()
+    for _ in range(100):
+        reset()
+    end = time.monotonic() + 10
+    while files() > before and time.monotonic() < end:
+        time.sleep(0.05)
+    assert files() <= before
+    assert service.memory() < memory + 32 * 2**20
+    assert httpx.get(f"{service.url}/livez").status_code == 200
