@@ -5,7 +5,7 @@ PYTHON ?= python3
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 PIP = $(VENV)/bin/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: serve test lint types oldest image-test lock clean
+.PHONY: serve test lint types oldest fuzz image-test lock clean
 
 serve: $(VENV)/service.done
 	@exec $(VENV)/bin/tensorcast serve
@@ -26,6 +26,14 @@ oldest: $(VENV)/bin/python
 	@$(PYTHON) -m venv $(VENV)-oldest
 	@$(VENV)-oldest/bin/python -m pip --disable-pip-version-check --quiet install -c tests/oldest.txt -e '.[service,metrics,dev]'
 	$(VENV)-oldest/bin/python -m pytest -n auto -W default
+
+# Longer than the suite does: whatever reads what others send, guided by coverage; then every endpoint, by its document.
+SECONDS ?= 60
+fuzz: $(VENV)/dev.done
+	@$(PIP) install -e '.[fuzz]'
+	cd tests && for target in msgpack json query shape answer; do \
+	  $(abspath $(VENV))/bin/python -m fuzz.guided $$target $(SECONDS) || exit; done
+	cd tests && $(abspath $(VENV))/bin/python -m fuzz.documented $(SECONDS)
 
 image-test:
 	deploy/image_test.sh
