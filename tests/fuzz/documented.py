@@ -1,4 +1,4 @@
-"""schemathesis against a running service, from its own OpenAPI document: python -m fuzz.documented SECONDS, from tests."""
+"""schemathesis against a running service, by its own OpenAPI document: python -m fuzz.documented SECONDS, in tests."""
 
 from __future__ import annotations
 
