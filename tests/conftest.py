@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import socket
 import ssl
 import subprocess
 import sys
 import time
+import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import httpx
 import pytest
 
 from tensorcast import Client
+from tensorcast.schema.problems import Problem
 
 Serve = Callable[..., "Served"]
 
@@ -87,6 +91,20 @@ def _wait_until_ready(url: str, process: subprocess.Popen[str], verify: ssl.SSLC
         assert process.poll() is None, "the service ended: " + process.communicate()[1]
         assert time.monotonic() < end, "the service did not become ready in 30 s"
         time.sleep(0.05)
+
+
+def taken(work: Callable[[], Any]) -> int:
+    """Bytes that Python and NumPy allocate at the most while `work` runs, whatever comes of it."""
+    gc.collect()
+    tracemalloc.start()
+    try:
+        work()
+    except Problem:
+        pass
+    finally:
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    return peak
 
 
 @pytest.fixture(scope="session")

@@ -144,7 +144,7 @@ def test_a_log_that_can_not_be_written_fails_no_request(monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("log_format", ["json", "text"])
 def test_the_cause_of_a_failure_is_in_the_log_alone(log_format: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(question: Any) -> None:
+    def fail(*arguments: Any) -> None:
         raise RuntimeError("the cause\nINFO: not a line of its own")
 
     monkeypatch.setattr(check, "check", fail)

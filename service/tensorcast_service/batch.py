@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tensorcast.schema.memory import Reserve, unlimited
 from tensorcast.schema.messages import CheckBatchRequest, CheckRequest
 from tensorcast.schema.ops import Op
 from tensorcast.schema.problems import Problem
@@ -19,15 +20,13 @@ from tensorcast.schema.validation import validated
 from .alignment import Alignment, Incompatible, Relation
 from .check import check, judge_request
 from .column import Column
+from .footprint import BLOCK_ROWS, columns_bytes
 from .limits import MAX_BATCH_SECONDS, judge_columns, judge_rows, judge_rows_alone
 from .ops import RULES, align, lower
 from .plan import Shape
 
 Values = np.ndarray[Any, np.dtype[np.int64]]
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
-
-BLOCK_ROWS = 2**14
-"""Rows settled at once: their sizes on two axes, and what is worked out of them, stay in the core's own cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,20 +42,20 @@ class Columns:
 # --- Rows ----------------------------------------------------------------------------------------
 
 
-def check_rows(requests: Sequence[Any]) -> list[dict[str, Any]]:
+def check_rows(requests: Sequence[Any], reserve: Reserve = unlimited) -> list[dict[str, Any]]:
     """The answer to each request, as plain values: of check, or {"error": problem} where it is not valid."""
     judge_rows(len(requests))
     end = monotonic() + MAX_BATCH_SECONDS
-    return [_row(number, request, end) for number, request in enumerate(requests)]
+    return [_row(number, request, end, reserve) for number, request in enumerate(requests)]
 
 
-def _row(number: int, request: Any, end: float) -> dict[str, Any]:
+def _row(number: int, request: Any, end: float, reserve: Reserve) -> dict[str, Any]:
     try:
         if monotonic() > end:
             raise Problem(
                 "work-too-large", f"the rows before this one took {MAX_BATCH_SECONDS} s: send the rest in another batch"
             )
-        return check(validated(CheckRequest, request)).model_dump(exclude_unset=True)
+        return check(validated(CheckRequest, request), reserve).model_dump(exclude_unset=True)
     except Problem as problem:
         problem.pointer = f"/requests/{number}{problem.pointer or ''}"
         return {"error": problem.document()}
@@ -65,10 +64,10 @@ def _row(number: int, request: Any, end: float) -> dict[str, Any]:
 # --- Columns -------------------------------------------------------------------------------------
 
 
-def check_columns(request: CheckBatchRequest) -> Columns:
+def check_columns(request: CheckBatchRequest, reserve: Reserve = unlimited) -> Columns:
     """The answers to all rows. Raises Problem for what is wrong with the columns themselves."""
-    inputs = [_sizes(tensor, f"/inputs/{number}") for number, tensor in enumerate(request.inputs or ())]
-    op, targets = _op(request.op)
+    inputs = [_sizes(tensor, f"/inputs/{number}", reserve) for number, tensor in enumerate(request.inputs or ())]
+    op, targets = _op(request.op, reserve)
     shapes = tuple(map(_columns, inputs))
     op = op.model_copy(update={name: _columns(values) for name, values in targets.items()})
     judge_request(op, shapes)
@@ -80,14 +79,15 @@ def check_columns(request: CheckBatchRequest) -> Columns:
     ranks, outputs = [values.shape[1] for values in (*inputs, *targets.values())], _OUTPUTS.get(op.outputs, len(inputs))
     judge_columns(count * (sum(ranks) + outputs * op.highest_rank(shapes) + 1))
     try:
-        answer = _settled(align(op, shapes), inputs, count)
+        answer = _settled(align(op, shapes), inputs, count, reserve)
     except Incompatible as incompatible:  # whatever the sizes
         axis = incompatible.conflict.axis
-        answer = _settled(Alignment(shapes, None, (), ()), inputs, count)
+        answer = _settled(Alignment(shapes, None, (), ()), inputs, count, reserve)
         answer.conflict_axis[answer.compatible] = -1 if axis is None else axis
         answer.compatible[:] = False
     if not answer.outputs and not answer.compatible.any():
         rank = op.highest_rank(shapes) if op.target is None else len(getattr(op, op.target) or ())
+        reserve(8 * count * rank)
         answer.outputs.extend([np.full((count, rank), -1)] * outputs)
     if RULES[type(op)].weighs_sizes(op):
         _blame_alone(op, inputs, answer)
@@ -98,14 +98,14 @@ _OUTPUTS = {"none": 0, "1": 1, "2": 2}
 """Outputs of an op, where they are not as many as inputs."""
 
 
-def _op(given: Any) -> tuple[Op, dict[str, Values]]:
+def _op(given: Any, reserve: Reserve) -> tuple[Op, dict[str, Values]]:
     """The op of all rows, and the values of those attributes that are columns; unknown sizes stand for them."""
     attributes = dict(given) if isinstance(given, dict) else {}
     targets = {}
     for name, value in attributes.items():
         if isinstance(value, dict) and "shape" in value:
             pointer = f"/op/{str(name)[:60]}"
-            targets[name] = _sizes(validated(Tensor, value), pointer)
+            targets[name] = _sizes(validated(Tensor, value), pointer, reserve)
             attributes[name] = ["?"] * targets[name].shape[1]
     question: dict[str, Any] = {"inputs": []}
     if given is not None:
@@ -119,8 +119,8 @@ def _op(given: Any) -> tuple[Op, dict[str, Values]]:
     return op, targets
 
 
-def _sizes(tensor: Tensor, pointer: str) -> Values:
-    values = tensor.to_array(pointer)
+def _sizes(tensor: Tensor, pointer: str, reserve: Reserve) -> Values:
+    values = tensor.to_array(pointer, reserve)
     if values.ndim != 2 or values.dtype != np.int64:
         raise Problem(
             "invalid-tensor",
@@ -136,11 +136,11 @@ def _columns(values: Values) -> Shape:
     return tuple(map(Column, values.T))  # type: ignore[arg-type]
 
 
-def _settled(alignment: Alignment, inputs: Sequence[Values], count: int) -> Columns:
+def _settled(alignment: Alignment, inputs: Sequence[Values], count: int, reserve: Reserve) -> Columns:
     """The relations of an alignment in each of `count` rows. A row with a negative size has no axis to blame."""
-    outputs: dict[tuple[Any, ...], Values] = {}
-    for output in alignment.outputs:
-        outputs.setdefault(output.groups, np.empty((count, len(output.groups)), np.int64))
+    distinct = dict.fromkeys(output.groups for output in alignment.outputs)
+    reserve(columns_bytes(count, sum(map(len, distinct)), sum(values.shape[1] for values in inputs)))
+    outputs = {groups: np.empty((count, len(groups)), np.int64) for groups in distinct}
     shown = {axis for output in alignment.outputs for axis in output.axes} or range(len(alignment.axes))
     compatible, conflict_axis = np.empty(count, np.bool_), np.empty(count, np.int64)
     for start in range(0, count, BLOCK_ROWS):

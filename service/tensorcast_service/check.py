@@ -7,6 +7,7 @@ from functools import partial
 from math import prod
 
 from tensorcast.schema.dtypes import UnknownDtype, dtype_named
+from tensorcast.schema.memory import Reserve, unlimited
 from tensorcast.schema.messages import CheckAnswer, CheckRequest, Condition, ConflictAnswer, OutputShape, Warned
 from tensorcast.schema.ops import Op
 from tensorcast.schema.problems import Problem
@@ -14,6 +15,7 @@ from tensorcast.schema.shapes import format_shape
 
 from .alignment import Alignment, Conflict, Incompatible
 from .diagram import draw
+from .footprint import answer_bytes
 from .hints import Lower, hints
 from .limits import MAX_RANK, exact, judge_ranks
 from .ops import RULES, lower
@@ -27,11 +29,12 @@ _JOINED_CONDITIONS = 20
 """Conditions that an answer in text lists."""
 
 
-def check(request: CheckRequest) -> CheckAnswer:
-    """The answer to a check. Raises Problem for what the op could never accept."""
+def check(request: CheckRequest, reserve: Reserve = unlimited) -> CheckAnswer:
+    """The answer to a check. Raises Problem for what the op could never accept. `reserve` is asked for its memory."""
     op, shapes = request.op, tuple(request.inputs)
     itemsize = _itemsize(request.dtype)
     judge_request(op, shapes)
+    reserve(answer_bytes(op, shapes))
     if request.assume:
         judge_assumed(op, shapes, request.assume)
     symbolic = is_symbolic(op, shapes)
@@ -93,9 +96,11 @@ def judge_request(op: Op, shapes: tuple[Shape, ...]) -> None:
     judge_ranks(op, shapes)
 
 
-def plan_of(op: Op, shapes: tuple[Shape, ...]) -> Plan:
-    """The plan of a request. Raises Problem (incompatible-shapes, with the conflict) where there is none."""
+def plan_of(op: Op, shapes: tuple[Shape, ...], reserve: Reserve = unlimited) -> Plan:
+    """The plan of a request. Raises Problem (incompatible-shapes, with the conflict) where there is none; `reserve`
+    is asked for its memory."""
     judge_request(op, shapes)
+    reserve(answer_bytes(op, shapes))
     try:
         return lower(op, shapes)
     except Incompatible as incompatible:

@@ -7,18 +7,21 @@ from typing import Any, get_args
 
 from pydantic import ValidationError
 
+from tensorcast.schema.memory import Reserve, unlimited
 from tensorcast.schema.messages import CheckRequest, CompareAnswer, CompareRequest, Comparison
 from tensorcast.schema.ops import OPS, Op
 from tensorcast.schema.problems import Problem
 
 from .check import check
+from .footprint import compared_bytes
 
 
-def compare(request: CompareRequest) -> CompareAnswer:
+def compare(request: CompareRequest, reserve: Reserve = unlimited) -> CompareAnswer:
     """A verdict for each op and mode that these inputs, and the target where there is one, are all it takes to ask.
 
     Raises Problem where no op can be asked so.
     """
+    reserve(compared_bytes(tuple(request.inputs)))
     results = []
     for op in _askable(len(request.inputs), request.shape):
         answer = check(CheckRequest(op=op, inputs=request.inputs))

@@ -6,6 +6,7 @@ changes. The only place for speed tricks.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import reduce
 from itertools import cycle, pairwise
@@ -26,6 +27,8 @@ CHUNK_BYTES = 2**20
 CHUNK_BUFFERS = 3
 """A server that waits before each send until its buffer has drained below the high-water mark still
 holds the last chunk, and may hold the end of the one before it; the third is free to be filled."""
+WIDEST_SUM = 16
+"""Bytes of the widest dtype in which sums are taken."""
 
 
 Window = Sequence[tuple[int, int]]
@@ -140,6 +143,20 @@ def result_elements(placement: Placement, gradient: Array) -> int:
         for size, axis in zip(placement.input_shape, placement.output_axes, strict=True)
         if steps[axis] or size == 1
     )
+
+
+def gradient_bytes(plan: Plan, gradients: Sequence[Array]) -> int:
+    """Bytes of memory that `backprop` and the sending of what it makes take, at the most."""
+    feeds = Counter(placement.input for placement in plan.outputs)
+    total = 0
+    for placement, gradient in zip(plan.outputs, gradients, strict=True):
+        own, wide = gradient.itemsize, _accumulator(gradient.dtype).itemsize
+        elements = result_elements(placement, gradient)
+        # The sum, the sum of several such, the result in its own dtype, and in C order.
+        total += elements * (wide * (1 + (feeds[placement.input] > 1)) + 2 * own)
+        if placement.input_shape != plan.input_shapes[placement.input]:
+            total += prod(placement.input_shape) * own
+    return total
 
 
 def backprop(plan: Plan, gradients: Sequence[Array]) -> list[Array]:

@@ -37,7 +37,7 @@ MAX_RESULT_ELEMENTS = 2**26
 """Elements of the gradients that one backprop makes: each is held in up to 16 bytes. A gradient whose strides
 overlap may ask for more than its own bytes."""
 MAX_JSON_ELEMENTS = 2**17
-"""Elements in a JSON answer, which is built whole: some 30 MB and 0.3 s while it is built."""
+"""Elements in a JSON answer, which is built whole: some 50 MB and 0.3 s while it is built."""
 MAX_JSON_BYTES = 4 * 2**20
 """Bytes of those elements: strings may be long."""
 MAX_ADDRESS = 2**63 - 1

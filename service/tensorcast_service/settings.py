@@ -22,6 +22,11 @@ class Settings:
     port: int = _setting(8000, "Port to listen on; 0 picks a free one.")
     workers: int = _setting(1, "Worker processes.", 1)
     max_body_bytes: int = _setting(64 * 2**20, "Bytes of a request body; it is held in memory.", 1)
+    memory_budget_bytes: int = _setting(
+        128 * 2**20,
+        "Bytes of memory that requests may make a worker take, beside some 70 MB of its own.",
+        2**20,
+    )
     max_output_bytes: int = _setting(16 * 2**30, "Bytes of a dense answer; it is streamed, never held.", 1)
     max_concurrent_requests: int = _setting(64, "Requests in work at once, for each worker.", 1)
     api_keys_file: str = _setting("", "File of API keys, a line name:key for each caller; without it anyone may ask.")

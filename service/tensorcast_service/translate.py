@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 from math import prod
 
+from tensorcast.schema.memory import Reserve, unlimited
 from tensorcast.schema.messages import Reshape, Step, TranslateAnswer, TranslateRequest, Transpose
 from tensorcast.schema.ops import OPS, Op
 from tensorcast.schema.problems import Problem
@@ -20,13 +21,13 @@ from .plan import Placement, Plan, Shape
 from .snippets import code
 
 
-def translate(request: TranslateRequest) -> TranslateAnswer:
+def translate(request: TranslateRequest, reserve: Reserve = unlimited) -> TranslateAnswer:
     """The steps, and their source text. Raises Problem (unknown-op, incompatible-shapes, untranslatable)."""
     if request.to not in OPS:
         raise unknown_op(request.to, "/to")
     kind, shapes = OPS[request.to], tuple(request.inputs)
     judge_translation(len(shapes))
-    plan = plan_of(request.op, shapes)
+    plan = plan_of(request.op, shapes, reserve)
     steps = steps_of(plan, kind)
     if steps is None:
         raise Problem("untranslatable", _why_not(request.op, plan, kind), pointer="/to")

@@ -99,6 +99,7 @@ else:
     """A shape as an attribute may say it: negative numbers mean what the op says, symbols are for check alone."""
     DimensionOrDimensions = Annotated[
         tuple[_Attribute, ...],
+        AtFirstFault(),
         BeforeValidator(lambda value: [value] if isinstance(value, (int, str)) else as_list(value)),
     ]
     """One size, or a list of them."""

@@ -16,12 +16,17 @@ from typing import Any
 import numpy as np
 
 from .dtypes import EXAMPLES, dtype_named
+from .memory import Reserve, unlimited
 from .shapes import MAX_SIZE, format_shape
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 EXACT = 2**53
 """Beyond this a reader that holds numbers as doubles would change an integer."""
+NAT = -(2**63)
+"""How datetimes and timedeltas hold NaT."""
+ELEMENT_BYTES = 80
+"""Bytes of memory that an element takes while lists become an array, besides three times its own."""
 _SPECIAL_FLOATS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _FLOAT_END = 2**1024 - 2**970  # what rounds to a float64 lies below
 _DECIMAL = re.compile(r"-?[0-9]{1,20}")
@@ -32,7 +37,13 @@ class InvalidData(ValueError):
     """What is wrong with a tensor, in words that follow its place."""
 
 
-def list_to_array(data: Any, name: str | None, shape: tuple[int, ...], flat_size: int | None = None) -> Array:
+def list_to_array(
+    data: Any,
+    name: str | None,
+    shape: tuple[int, ...],
+    flat_size: int | None = None,
+    reserve: Reserve = unlimited,
+) -> Array:
     """The flat array of a JSON value that is nested as `shape` says, or flat in C order.
 
     `flat_size`: only a flat list of so many elements (strided tensors). `name` None: the dtype that NumPy
@@ -46,6 +57,7 @@ def list_to_array(data: Any, name: str | None, shape: tuple[int, ...], flat_size
     wanted = math.prod(shape) if flat_size is None else flat_size
     if len(values) != wanted:
         raise InvalidData(f"data holds {len(values)} elements, and the shape {format_shape(shape)} needs {wanted}")
+    reserve(wanted * (ELEMENT_BYTES + 3 * dtype.itemsize))
     return _elements(values, name, dtype)
 
 
@@ -120,6 +132,8 @@ def _elements(values: list[Any], name: str, dtype: np.dtype[Any]) -> Array:
         low, high = _bounds(name)
         wrong = np.array([not low <= element <= high for element in elements], bool)
         array = np.array([] if wrong.any() else elements, np.uint64 if low == 0 else np.int64).astype(dtype)
+    elif kind in "mM":
+        return np.array(elements, np.int64).view(dtype)
     else:
         return np.array(elements, dtype)
     if wrong.any():
@@ -190,16 +204,16 @@ def _bytes(value: Any, dtype: np.dtype[Any]) -> bytes | None:
     return raw if raw is not None and len(raw) <= dtype.itemsize else None
 
 
-def _count(value: Any, dtype: np.dtype[Any]) -> Any:
+def _count(value: Any, dtype: np.dtype[Any]) -> int | None:
     """A timedelta given as a count of its unit."""
+    if value == "NaT":
+        return NAT
     count = _integer(value, dtype)
-    if count is not None and -MAX_SIZE <= count <= MAX_SIZE:
-        return np.array(count, np.int64).view(dtype)
-    return np.array("NaT", dtype) if value == "NaT" else None
+    return count if count is not None and -MAX_SIZE <= count <= MAX_SIZE else None
 
 
-def _date(value: Any, dtype: np.dtype[Any]) -> Any:
-    """A datetime: an integer counts its unit, a string is ISO 8601 (2020 is a year)."""
+def _date(value: Any, dtype: np.dtype[Any]) -> int | None:
+    """A datetime as a count of its unit, which an integer is already; a string is ISO 8601 (2020 is a year)."""
     if type(value) is int or value == "NaT":
         return _count(value, dtype)
     match = _ISO_DATE.fullmatch(value.removesuffix("Z")) if isinstance(value, str) else None
@@ -212,7 +226,7 @@ def _date(value: Any, dtype: np.dtype[Any]) -> Any:
         return None
     # As written (else the parser wrapped), and neither finer than the unit nor beyond its range.
     whole = match[0].split(".")[0].replace(" ", "T").removeprefix("+")
-    return date if str(said).startswith(whole) and date.astype(said.dtype) == said else None
+    return int(date.view(np.int64)) if str(said).startswith(whole) and date.astype(said.dtype) == said else None
 
 
 _READERS: dict[str, tuple[Callable[[Any, np.dtype[Any]], Any], str]] = {
@@ -237,7 +251,7 @@ def array_to_list(array: Array) -> Any:
         large = bool(integers.size) and bool(((integers > EXACT) | (integers < -EXACT)).any())
         return _map(integers.tolist(), _exact) if large else integers.tolist()
     if kind == "m":
-        return _map(array.view(np.int64).tolist(), lambda count: "NaT" if count == -(2**63) else _exact(count))
+        return _map(array.view(np.int64).tolist(), lambda count: "NaT" if count == NAT else _exact(count))
     if kind == "M":
         return _dates(array)
     if kind == "S":
@@ -267,9 +281,8 @@ def _dates(array: Array) -> Any:
     texts = np.datetime_as_string(flat).tolist()
     counts = flat.view(np.int64).tolist()
     listed: Any = []
-    for text, count, date in zip(texts, counts, flat, strict=True):
-        read = None if text == "NaT" else _date(text, array.dtype)
-        listed.append(text if text == "NaT" or (read is not None and read == date) else count)
+    for text, count in zip(texts, counts, strict=True):
+        listed.append(text if _date(text, array.dtype) == count else count)
     for size in reversed(array.shape[1:]):
         listed = [listed[start : start + size] for start in range(0, len(listed), size)] if size else []
     if array.size == 0:

@@ -195,7 +195,7 @@ class BroadcastRequest(Request):
     layout: Literal["dense", "strided"] = Field(
         default="dense", description="strided costs the bytes of the input, not those of the output."
     )
-    window: list[Bounds] | None = Field(
+    window: Annotated[list[Bounds], AtFirstFault()] | None = Field(
         default=None, description="[start, stop] on each output axis: only that box of the output."
     )
     json_data: Literal["list", "base64"] = Field(default="list", description="How a JSON answer holds data.")
@@ -231,7 +231,7 @@ class CompareRequest(Request):
     """What every framework would answer to these shapes."""
 
     inputs: Annotated[list[Shape], AtFirstFault()] = Field(description="The shape of each input.", examples=[[[1, 3]]])
-    shape: Annotated[tuple[Integer, ...], BeforeValidator(as_list)] | None = Field(
+    shape: Annotated[tuple[Integer, ...], AtFirstFault(), BeforeValidator(as_list)] | None = Field(
         default=None, description="The target: of the ops that take one, with one input.", examples=[[2, -1]]
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
+from itertools import groupby
 from operator import index
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -35,12 +36,17 @@ def as_list(value: Any) -> Any:
     )
 
 
+def _distinct(values: list[Any]) -> list[int]:
+    """The integers of a list, each once, ascending."""
+    return [value for value, _ in groupby(sorted(map(as_int, values)))]
+
+
 def _kind(value: Any) -> str:
     """What JSON would call a value, for messages; never the value itself."""
     if value is None:
         return "null"
     kinds: dict[type, str] = {bool: "a boolean", int: "an integer", float: "a float", str: "a string"}
-    kinds |= {bytes: "binary data", list: "a list", tuple: "a list", dict: "a map"}
+    kinds |= {bytes: "binary data", memoryview: "binary data", list: "a list", tuple: "a list", dict: "a map"}
     return kinds.get(type(value), f"a {type(value).__name__}")
 
 
@@ -74,10 +80,12 @@ if TYPE_CHECKING:
 else:
     Integers = Annotated[tuple[Integer, ...], AtFirstFault(), BeforeValidator(as_list)]
     """A shape, or a list of axes, as an attribute may say it: negative numbers mean what the op says."""
-    AxisSet = Annotated[tuple[Integer, ...], BeforeValidator(lambda value: sorted(set(map(as_int, as_list(value)))))]
+    AxisSet = Annotated[tuple[Integer, ...], AtFirstFault(), BeforeValidator(lambda value: _distinct(as_list(value)))]
     """A set of axes: order and repeats are ignored."""
     IntegerOrIntegers = Annotated[
-        tuple[Integer, ...], BeforeValidator(lambda value: [value] if isinstance(value, int) else as_list(value))
+        tuple[Integer, ...],
+        AtFirstFault(),
+        BeforeValidator(lambda value: [value] if isinstance(value, int) else as_list(value)),
     ]
     """One integer, or a list of them."""
 

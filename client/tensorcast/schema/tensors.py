@@ -17,8 +17,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from .dtypes import EXAMPLES, UnknownDtype, dtype_named, impossible_element, name_of, storage
 from .lists import InvalidData, array_to_list, list_to_array
+from .memory import Reserve, unlimited
 from .problems import Problem
-from .shapes import MAX_SIZE, Integer, Shape, as_list, format_shape
+from .shapes import MAX_SIZE, AtFirstFault, Integer, Shape, as_list, format_shape
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Strides = tuple[int, ...]
@@ -39,7 +40,7 @@ class Tensor(BaseModel):
         examples=["float32"],
     )
     shape: Shape = Field(description="Sizes; [] is a scalar.", examples=[[3]])
-    strides: Annotated[tuple[Integer, ...], BeforeValidator(as_list)] | None = Field(
+    strides: Annotated[tuple[Integer, ...], AtFirstFault(), BeforeValidator(as_list)] | None = Field(
         default=None, description="Elements to step on each axis, 0 where replicated; absent: dense, C order."
     )
     data: Any = Field(
@@ -50,17 +51,18 @@ class Tensor(BaseModel):
     )
     base64: str | None = Field(default=None, description="JSON: the raw elements in base64, in place of data.")
 
-    def to_array(self, pointer: str) -> Array:
+    def to_array(self, pointer: str, reserve: Reserve = unlimited) -> Array:
         """The tensor as a read-only array, a view of its bytes where it came as bytes.
 
-        `pointer` says in a Problem (invalid-tensor) where the tensor stood in the request.
+        `pointer` says in a Problem (invalid-tensor) where the tensor stood in the request. `reserve` is asked for
+        what is made besides the bytes that came.
         """
         try:
-            return self._to_array()
+            return self._to_array(reserve)
         except (UnknownDtype, InvalidData) as error:
             raise Problem("invalid-tensor", f"{pointer[1:]}: {error}", pointer=pointer) from None
 
-    def _to_array(self) -> Array:
+    def _to_array(self, reserve: Reserve) -> Array:
         if len(self.shape) > 64:
             raise InvalidData(f"a tensor has at most 64 axes, and this one has {len(self.shape)}")
         if self.strides is not None and len(self.strides) != len(self.shape):
@@ -71,29 +73,32 @@ class Tensor(BaseModel):
             raise InvalidData("strides are not negative: reverse the axis before it is sent")
         if ("data" in self.model_fields_set) + (self.base64 is not None) != 1:
             raise InvalidData("give either data or base64, once")
-        raw = self._raw()
+        raw = self._raw(reserve)
         if raw is None:
             wanted = None if self.strides is None else reach_of(self.shape, self.strides)
-            listed = list_to_array(self.data, self.dtype, self.shape, wanted)
+            listed = list_to_array(self.data, self.dtype, self.shape, wanted, reserve)
             return view_of(listed.view(np.uint8), name_of(listed.dtype), self.shape, self.strides)
         if self.dtype is None:
             raise InvalidData(f"dtype is missing: say what the bytes are, such as {EXAMPLES}")
         return view_of(raw, self.dtype, self.shape, self.strides)
 
-    def _raw(self) -> bytes | None:
+    def _raw(self, reserve: Reserve) -> bytes | memoryview | None:
         """The bytes that were sent; None where data is a JSON value."""
         if self.base64 is not None:
+            reserve(len(self.base64))
             try:
-                return base64.b64decode(self.base64, validate=True)
-            except (binascii.Error, ValueError):
+                return binascii.a2b_base64(self.base64, strict_mode=True)
+            except ValueError:
                 if _BASE64.fullmatch(self.base64):
                     short = f"base64 has {len(self.base64)} characters: fill up a multiple of 4 with ="
                     raise InvalidData(short) from None
                 raise InvalidData("base64 holds characters or padding that base64 does not have") from None
-        if isinstance(self.data, bytes):
-            return self.data
-        if isinstance(self.data, list) and self.data and all(isinstance(part, bytes) for part in self.data):
-            return b"".join(self.data)
+        data = self.data
+        if isinstance(data, (bytes, memoryview)):
+            return data
+        if isinstance(data, list) and data and all(isinstance(part, (bytes, memoryview)) for part in data):
+            reserve(sum(map(len, data)))
+            return b"".join(data)
         return None
 
 
@@ -139,6 +144,13 @@ def reach_of(shape: tuple[int, ...], strides: Strides) -> int:
 def compact(array: Array) -> tuple[Array, Strides]:
     """The distinct elements of an array, flat in C order (a copy only where they do not lie so already),
     and the element strides that read the array from them: 0 on replicated axes."""
+    box, strides = distinct(array)
+    return np.ascontiguousarray(box).reshape(-1), strides
+
+
+def distinct(array: Array) -> tuple[Array, Strides]:
+    """A view of the distinct elements of an array, and the element strides that read the array from them once
+    they lie flat in C order: 0 on replicated axes."""
     if not array.size:
         return np.empty(0, array.dtype), (0,) * array.ndim
     replicated = is_replicated(array)
@@ -153,7 +165,7 @@ def compact(array: Array) -> tuple[Array, Strides]:
     for size, gone in zip(reversed(box.shape), reversed(replicated), strict=True):
         strides.append(0 if gone else step)
         step *= size
-    return np.ascontiguousarray(box).reshape(-1), tuple(reversed(strides))
+    return box, tuple(reversed(strides))
 
 
 def strided_view(array: Array, shape: Sequence[int], strides: Sequence[int]) -> Array:

@@ -1,25 +1,31 @@
-"""Admission: how many requests are in work at once."""
+"""Admission: how many requests are in work at once, and what memory they hold."""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
+
 from starlette.requests import Request
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tensorcast.schema.problems import Problem
 
+from .budget import FREE_BYTES, Budget, Holding
 from .problems import response_of
+from .watch import QUIET
 
 
 class Admission:
-    """ASGI middleware that answers 503 (overloaded) above `limit` requests in work; only /v1 counts."""
+    """ASGI middleware that answers 503 (overloaded) above `limit` requests in work, probes not counted, and gives each
+    what it holds of the memory budget as `request.state.memory`."""
 
-    def __init__(self, app: ASGIApp, limit: int) -> None:
+    def __init__(self, app: ASGIApp, limit: int, budget: Budget) -> None:
         self.app = app
         self.limit = limit
+        self.budget = budget
         self.in_work = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not scope["path"].startswith("/v1/"):
+        if scope["type"] != "http" or scope["path"] in QUIET:
             await self.app(scope, receive, send)
             return
         if self.in_work >= self.limit:
@@ -32,6 +38,25 @@ class Admission:
             return
         self.in_work += 1
         try:
-            await self.app(scope, receive, send)
+            with Holding(self.budget) as memory:
+                scope.setdefault("state", {})["memory"] = memory
+                await self.app(scope, receive, _to_the_last(send, memory))
         finally:
             self.in_work -= 1
+
+
+def _to_the_last(send: Send, memory: Holding) -> Send:
+    """`send`, which returns from the end of an answer only when its reader has taken nearly all of it: until then the
+    answer is in memory, and nothing else of the request is."""
+
+    def send_all(message: Message) -> Awaitable[None]:
+        if len(message.get("body", b"")) > FREE_BYTES and not message.get("more_body"):
+            return send_and_wait(message)
+        return send(message)
+
+    async def send_and_wait(message: Message) -> None:
+        memory.grow(min(len(message["body"]) - memory.nbytes, 0))
+        await send({**message, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+
+    return send_all

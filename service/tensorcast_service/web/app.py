@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -21,6 +22,7 @@ from ..settings import Settings
 from . import backprop, batch, broadcast, check, compare, ops, pages, translate
 from .admission import Admission
 from .auth import Auth, Keys
+from .budget import Budget, give_back_what_is_freed
 from .dispatch import Dispatch
 from .drain import Drain
 from .envelope import Envelope
@@ -29,14 +31,18 @@ from .openapi import describe
 from .problems import response_of
 from .watch import QUIET, Watch
 
+logger = logging.getLogger("tensorcast")
+
 
 def create_app(settings: Settings | None = None) -> FastAPI:
     """The service. Without settings, those of the environment."""
     settings = Settings.from_environment() if settings is None else settings
     drain = Drain(settings.drain_seconds)
+    budget = Budget(settings.memory_budget_bytes)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
+        give_back_what_is_freed()
         with drain.on_sigterm():
             yield {"request_seconds": settings.request_seconds, "refused": refused}  # for protocol.py
 
@@ -46,6 +52,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         from .metrics import Metrics
 
         metrics = Metrics()
+        metrics.watch_memory(lambda: budget.held, budget.limit)
     log = access_log(settings.log_format) if settings.access_log else None
 
     refusals: Counter[str] = Counter()
@@ -68,7 +75,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
             *([Middleware(Watch, metrics=metrics, log=log)] if metrics or log else []),
             Middleware(Envelope, drain=drain),
             *([Middleware(Auth, keys=keys)] if keys else []),
-            Middleware(Admission, limit=settings.max_concurrent_requests),
+            Middleware(Admission, limit=settings.max_concurrent_requests, budget=budget),
             Middleware(Dispatch, routes=check.router.routes, handlers=_HANDLERS),
         ],
         # A span for each request, exported as the standard OTEL_* variables say, where the extra [otel] is installed.
@@ -85,6 +92,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.drain = drain
     app.state.metrics = metrics
     app.state.refusals = refusals
+    app.state.budget = budget
     for resource in (check, batch, broadcast, backprop, compare, translate, ops, pages):
         app.include_router(resource.router, tags=["broadcasting"])
     describe(app, asks_for_keys=keys is not None)
@@ -119,9 +127,20 @@ def _methods(request: Request) -> set[str]:
     }
 
 
+async def _no_memory(request: Request, error: Exception) -> Response:
+    """The system gives less than the budget: a limit on address space, or others' use of the same memory."""
+    logger.warning("the system has no memory for a request within the budget: %s", error)
+    return response_of(Problem("overloaded", "this machine has no memory left for this: try again shortly"), request)
+
+
 async def _nobody_reads(request: Request, error: Exception) -> Response:
     return Response(status_code=400)  # the caller has gone: this goes nowhere
 
 
-_HANDLERS: dict[Any, Any] = {Problem: _problem, HTTPException: _http_exception, ClientDisconnect: _nobody_reads}
+_HANDLERS: dict[Any, Any] = {
+    Problem: _problem,
+    HTTPException: _http_exception,
+    ClientDisconnect: _nobody_reads,
+    MemoryError: _no_memory,
+}
 """What is answered to each exception that an endpoint raises."""

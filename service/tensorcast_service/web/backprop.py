@@ -8,13 +8,14 @@ from fastapi import APIRouter, Request, Response
 
 from tensorcast.schema.codec import Media
 from tensorcast.schema.dtypes import name_of
+from tensorcast.schema.memory import Reserve
 from tensorcast.schema.messages import BackpropAnswer, BackpropRequest
 from tensorcast.schema.problems import Problem
 from tensorcast.schema.shapes import format_shape
 from tensorcast.schema.tensors import Array, is_replicated
 
 from ..check import plan_of
-from ..engine import backprop, gradient_work, result_elements
+from ..engine import WIDEST_SUM, backprop, gradient_bytes, gradient_work, result_elements
 from ..limits import judge_address, judge_result, judge_work
 from ..plan import Plan
 from .exchange import receive
@@ -36,18 +37,18 @@ OFFLOAD_ELEMENTS = 10_000
 async def post_backprop(request: Request) -> Response:
     """Gradients of the outputs in, gradients of the inputs out: summed over the broadcast axes."""
     exchange = await receive(request, BackpropRequest)
-    plan, gradients = await exchange.run(_gradients, exchange.message)
+    plan, gradients = await exchange.run(_gradients, exchange.message, exchange.reserve)
     results = await exchange.run(backprop, plan, gradients, large=gradient_work(gradients) > OFFLOAD_ELEMENTS)
     tensors = [Outgoing(array, array.shape, strided=any(is_replicated(array))) for array in results]
     if exchange.media is Media.JSON:
         return await answer_json(exchange, {"gradients": tensors}, exchange.message.json_data == "base64")
-    bodies = await exchange.run(lambda: [stored(tensor) for tensor in tensors])
+    bodies = await exchange.run(lambda: [stored(tensor, exchange.reserve) for tensor in tensors])
     return Streamed({"gradients": bodies}, exchange.media_type)
 
 
-def _gradients(message: BackpropRequest) -> tuple[Plan, list[Array]]:
+def _gradients(message: BackpropRequest, reserve: Reserve) -> tuple[Plan, list[Array]]:
     """The plan and one gradient for each output of it. Raises Problem before anything is summed."""
-    plan = plan_of(message.op, tuple(message.inputs))
+    plan = plan_of(message.op, tuple(message.inputs), reserve)
     if not plan.outputs:
         raise Problem("invalid-request", f"{message.op.name} has no outputs, so it has no gradients", pointer="/op")
     if len(message.gradients) != len(plan.outputs):
@@ -66,13 +67,15 @@ def _gradients(message: BackpropRequest) -> tuple[Plan, list[Array]]:
                 f"{format_shape(placement.shape)}: a gradient has its output's shape",
                 pointer=f"{pointer}/shape",
             )
-        array = tensor.to_array(pointer)
+        array = tensor.to_array(pointer, reserve)
         if array.dtype.kind in "bSUMm":
             raise Problem(
                 "invalid-tensor",
                 f"gradients/{number}: the dtype {name_of(array.dtype)} has no sum; send a number dtype such as float32",
                 pointer=f"{pointer}/dtype",
             )
+        # Its axes are not merged in here; and an array without elements is summed as it is, in a wider dtype.
+        judge_address(placement.output_shape, array.itemsize if array.size else WIDEST_SUM)
         arrays.append(array)
     judge_work(gradient_work(arrays))
     judge_result(sum(result_elements(placement, array) for placement, array in zip(plan.outputs, arrays, strict=True)))
@@ -81,4 +84,5 @@ def _gradients(message: BackpropRequest) -> tuple[Plan, list[Array]]:
     for placement in plan.outputs:
         if placement.input_shape != plan.input_shapes[placement.input]:
             judge_result(prod(placement.input_shape))  # split axes are put together again in memory
+    reserve(gradient_bytes(plan, arrays))
     return plan, arrays

@@ -36,9 +36,10 @@ async def post_check_batch(request: Request) -> Response:
     if message.requests is not None:
         rows = message.requests
         return await exchange.run(
-            lambda: encoded({"results": check_rows(rows)}, exchange.media_type), large=len(rows) > OFFLOAD_ROWS
+            lambda: encoded({"results": check_rows(rows, exchange.reserve)}, exchange.media_type),
+            large=len(rows) > OFFLOAD_ROWS,
         )
-    columns = await exchange.run(check_columns, message, large=True)
+    columns = await exchange.run(check_columns, message, exchange.reserve, large=True)
     fields: dict[str, Outgoing | list[Outgoing]] = {
         "compatible": _whole(columns.compatible),
         "outputs": [_whole(output) for output in columns.outputs],
@@ -48,7 +49,9 @@ async def post_check_batch(request: Request) -> Response:
         return await answer_json(exchange, fields, message.json_data == "base64")
     return Streamed(
         {
-            name: stored(given) if isinstance(given, Outgoing) else [stored(tensor) for tensor in given]
+            name: stored(given, exchange.reserve)
+            if isinstance(given, Outgoing)
+            else [stored(tensor, exchange.reserve) for tensor in given]
             for name, given in fields.items()
         },
         exchange.media_type,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Request, Response
 
 from tensorcast.schema.codec import Media
+from tensorcast.schema.memory import Reserve
 from tensorcast.schema.messages import BroadcastAnswer, BroadcastRequest
 from tensorcast.schema.problems import Problem
 from tensorcast.schema.shapes import format_shape
@@ -16,7 +17,7 @@ from ..limits import judge_address, judge_output
 from ..plan import Placement, Plan
 from .exchange import receive
 from .openapi import answers, body
-from .stream import Outgoing, Streamed, answer_json, dense, stored
+from .stream import Outgoing, Streamed, answer_json, dense, stored, stream_bytes
 
 router = APIRouter()
 
@@ -34,28 +35,32 @@ async def post_broadcast(request: Request) -> Response:
     """
     exchange = await receive(request, BroadcastRequest)
     message, strided = exchange.message, exchange.message.layout == "strided"
-    tensors = await exchange.run(outputs, message, request.app.state.settings.max_output_bytes)
+    tensors = await exchange.run(outputs, message, request.app.state.settings.max_output_bytes, exchange.reserve)
     request.state.layout = message.layout
     if exchange.media is Media.JSON:
         return await answer_json(exchange, {"outputs": tensors}, message.json_data == "base64")
-    bodies = await exchange.run(lambda: [stored(tensor) if strided else dense(tensor) for tensor in tensors])
+    if strided:
+        bodies = await exchange.run(lambda: [stored(tensor, exchange.reserve) for tensor in tensors])
+    else:
+        bodies = [dense(tensor) for tensor in tensors]
+        exchange.reserve(stream_bytes(bodies))
     return Streamed({"outputs": bodies}, exchange.media_type)
 
 
-def outputs(message: BroadcastRequest, max_output_bytes: int) -> list[Outgoing]:
+def outputs(message: BroadcastRequest, max_output_bytes: int, reserve: Reserve) -> list[Outgoing]:
     """The outputs, or the window of each, as views of the inputs. Raises Problem before anything is allocated."""
-    plan = plan_of(message.op, tuple(tensor.shape for tensor in message.inputs))
+    plan = plan_of(message.op, tuple(tensor.shape for tensor in message.inputs), reserve)
     if not plan.outputs:
         raise Problem("invalid-request", f"{message.op.name} has no outputs: ask POST /v1/check", pointer="/op")
     window = _window(message.window, plan) if message.window is not None else None
-    arrays = [tensor.to_array(f"/inputs/{number}") for number, tensor in enumerate(message.inputs)]
+    arrays = [tensor.to_array(f"/inputs/{number}", reserve) for number, tensor in enumerate(message.inputs)]
     box = None if window is None else tuple(stop - start for start, stop in window)
     shapes = [box if box is not None else placement.shape for placement in plan.outputs]
     itemsizes = [arrays[placement.input].itemsize for placement in plan.outputs]
     if message.layout == "dense":
         judge_output(shapes, itemsizes, max_output_bytes)
-    for shape, itemsize in zip(shapes, itemsizes, strict=True):
-        judge_address(shape, itemsize)
+    for placement, itemsize in zip(plan.outputs, itemsizes, strict=True):
+        judge_address(placement.output_shape if box is None else box, itemsize)
     tensors = []
     for placement, shape in zip(plan.outputs, shapes, strict=True):
         view = place(placement, arrays[placement.input], window)

@@ -8,6 +8,7 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 
 from tensorcast.schema.codec import MEDIA_NAMES, Media, encode
+from tensorcast.schema.memory import Reserve
 from tensorcast.schema.messages import CheckAnswer, CheckRequest
 from tensorcast.schema.ops import OPS
 from tensorcast.schema.problems import Problem
@@ -16,8 +17,9 @@ from tensorcast.schema.shapes import parse_shape
 from tensorcast.schema.validation import validated
 
 from ..check import as_text, check
+from .budget import Holding
 from .caching import tagged
-from .exchange import receive
+from .exchange import OFFLOAD_BYTES, offload, receive
 from .negotiation import TEXT, answer_type
 from .openapi import answers, body, example_queries
 
@@ -52,15 +54,20 @@ async def get_check(request: Request) -> Response:
     query = request.query_params.multi_items()
     wants_text = ("format", "text") in query
     media_type = TEXT if wants_text else answer_type(request, Media.JSON, offers_text=True)
+    memory: Holding = request.state.memory
+    large = len(request.scope["query_string"]) > OFFLOAD_BYTES
+    content = await offload(large, request, _answer, query, media_type, memory.reserve_answer)
+    return tagged(request, content, media_type, {"Vary": "Accept", "Cache-Control": CACHE})
+
+
+def _answer(query: list[tuple[str, str]], media_type: str, reserve: Reserve) -> bytes:
     question = _question(query)
     if media_type == TEXT:
         question["explain"] = True
-    answer = check(validated(CheckRequest, question))
+    answer = check(validated(CheckRequest, question), reserve)
     if media_type == TEXT:
-        content = as_text(answer).encode() + b"\n"
-    else:
-        content = encode(answer.model_dump(exclude_unset=True), MEDIA_NAMES[media_type])
-    return tagged(request, content, media_type, {"Vary": "Accept", "Cache-Control": CACHE})
+        return as_text(answer).encode() + b"\n"
+    return encode(answer.model_dump(exclude_unset=True), MEDIA_NAMES[media_type])
 
 
 def _question(query: list[tuple[str, str]]) -> dict[str, Any]:

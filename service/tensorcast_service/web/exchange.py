@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from mmap import ACCESS_COPY, mmap
 from typing import Any, Generic, TypeVar
 
+import anyio
 import anyio.to_thread
 from anyio import CapacityLimiter
 from pydantic import BaseModel
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
+from starlette.types import Receive
 
 from tensorcast.schema.codec import MEDIA_NAMES, Media, decode, encode
+from tensorcast.schema.memory import Reserve
 from tensorcast.schema.problems import Problem
+from tensorcast.schema.survey import Buffer
 from tensorcast.schema.validation import validated
 
+from .budget import FREE_BYTES, Holding
 from .negotiation import answer_type, request_media
 
 M = TypeVar("M", bound=BaseModel)
@@ -24,6 +32,8 @@ T = TypeVar("T")
 
 OFFLOAD_BYTES = 4 * 2**10
 """A body above this is handled on a thread: it may take longer than other requests should wait."""
+TRANSIT_BYTES = (64 + 256) * 2**10
+"""What uvicorn has of a long body before it stops to read it, and one read of uvloop's on top."""
 THREADS = 2
 """Large requests in work at once, for each worker: more would share the same cores, and add up in memory."""
 
@@ -36,7 +46,9 @@ class Exchange(Generic[M]):
     media_type: str
     large: bool
     """Whether the body was."""
-    threads: CapacityLimiter
+    reserve: Reserve
+    """Asked for the memory of the answer before it is taken."""
+    request: Request
 
     @property
     def media(self) -> Media:
@@ -45,11 +57,13 @@ class Exchange(Generic[M]):
     async def run(self, work: Callable[..., T], *arguments: Any, large: bool = False) -> T:
         """The result of `work(*arguments)`; on a thread where the body or the work is large, so that others
         need not wait for it."""
-        return await _run(self.large or large, self.threads, work, *arguments)
+        return await offload(self.large or large, self.request, work, *arguments)
 
-    async def answer(self, work: Callable[[M], BaseModel]) -> Response:
+    async def answer(self, work: Callable[[M, Reserve], BaseModel]) -> Response:
         """The response of an answer that is worked out, and encoded, in one go."""
-        return await self.run(lambda: encoded(work(self.message).model_dump(exclude_unset=True), self.media_type))
+        return await self.run(
+            lambda: encoded(work(self.message, self.reserve).model_dump(exclude_unset=True), self.media_type)
+        )
 
 
 def encoded(value: Any, media_type: str) -> Response:
@@ -61,16 +75,41 @@ async def receive(request: Request, model: type[M]) -> Exchange[M]:
     """The request's message, typed. Raises Problem for anything that is wrong with it."""
     media = request_media(request)
     media_type = answer_type(request, media)
-    body = await read_body(request, request.app.state.settings.max_body_bytes)
-    large, threads = len(body) > OFFLOAD_BYTES, _threads(request)
-    message = await _run(large, threads, _parse, body, media, model)
-    return Exchange(message, media_type, large, threads)
+    memory: Holding = request.state.memory
+    body = await read_body(request, request.app.state.settings.max_body_bytes, memory)
+    size = len(body)
+    message = await offload(size > OFFLOAD_BYTES, request, _parse, body, media, model, memory.grow)
+    if media is Media.JSON:  # what was read of MessagePack may be views of the body
+        del body
+        memory.grow(-size)
+    return Exchange(message, media_type, size > OFFLOAD_BYTES, memory.reserve_answer, request)
 
 
-async def _run(large: bool, threads: CapacityLimiter, work: Callable[..., T], *arguments: Any) -> T:
-    if large:
-        return await anyio.to_thread.run_sync(partial(work, *arguments), limiter=threads)
-    return work(*arguments)
+async def offload(large: bool, request: Request, work: Callable[..., T], *arguments: Any) -> T:
+    """The result of `work(*arguments)`; where it is large on a thread, of which there are few, and only if the caller
+    is still there when one is free."""
+    if not large:
+        return work(*arguments)
+    with while_connected(request.receive):
+        return await anyio.to_thread.run_sync(partial(work, *arguments), limiter=_threads(request))
+    raise ClientDisconnect
+
+
+@contextmanager
+def while_connected(receive: Receive) -> Iterator[None]:
+    """What is awaited inside is given up when the caller has gone; work that a thread has begun is finished first."""
+    with anyio.CancelScope() as scope:
+        watch = asyncio.create_task(_cancel_when_gone(scope, receive))
+        try:
+            yield
+        finally:
+            watch.cancel()
+
+
+async def _cancel_when_gone(scope: anyio.CancelScope, receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    scope.cancel()
 
 
 def _threads(request: Request) -> CapacityLimiter:
@@ -82,21 +121,54 @@ def _threads(request: Request) -> CapacityLimiter:
     return limiter
 
 
-def _parse(body: bytearray, media: Media, model: type[M]) -> M:
-    return validated(model, decode(body, media))
+def _parse(body: Buffer, media: Media, model: type[M], reserve: Reserve) -> M:
+    return validated(model, decode(body, media, reserve))
 
 
-async def read_body(request: Request, limit: int) -> bytearray:
-    """The body's bytes. Raises Problem (body-too-large) as soon as the limit is known to be passed."""
+async def read_body(request: Request, limit: int, memory: Holding) -> Buffer:
+    """The body's bytes, held as they arrive, whatever was announced.
+
+    Raises Problem (body-too-large, overloaded) as soon as it is known that they do not fit.
+    """
     announced = request.headers.get("content-length", "")
-    if announced.isdecimal() and int(announced) > limit:
-        raise _too_large(int(announced), limit)
-    body = bytearray()
-    async for chunk in request.stream():
-        if len(body) + len(chunk) > limit:
-            raise _too_large(None, limit)
-        body += chunk
-    return body
+    length = int(announced) if announced.isdecimal() else None
+    if length is not None and length > limit:
+        raise _too_large(length, limit)
+    room = min(limit, memory.most) if length is None else length
+    transit = 0
+    if room > FREE_BYTES:
+        transit = TRANSIT_BYTES
+        memory.grow(transit + (length or 0))  # refused now rather than later,
+        memory.grow(-(length or 0))  # but a slow sender holds only what it has sent
+    body: Any = _buffer(room)
+    size, more = 0, True
+    while more:
+        message = await request.receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        chunk, more = message.get("body", b""), message.get("more_body", False)
+        memory.grow(len(chunk))
+        end = size + len(chunk)
+        if end > room:
+            raise _too_large(length, limit)
+        if end == length == len(chunk):
+            body = chunk
+        elif chunk:
+            body[size:end] = chunk
+        size = end
+        del message, chunk  # else they are kept while the next is waited for
+    memory.grow(-transit)
+    return memoryview(body)[:size]
+
+
+def _buffer(nbytes: int) -> bytearray | mmap:
+    """Room for a body. A long one's pages take memory when they are first written, and give it back when it goes."""
+    if nbytes <= FREE_BYTES:
+        return bytearray(nbytes)
+    try:
+        return mmap(-1, nbytes, access=ACCESS_COPY)
+    except OSError as error:
+        raise MemoryError(str(error)) from None
 
 
 def _too_large(size: int | None, limit: int) -> Problem:

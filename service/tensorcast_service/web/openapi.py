@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from fastapi import FastAPI
@@ -219,6 +220,7 @@ def describe(app: FastAPI, asks_for_keys: bool) -> None:
     )
     modes: list[Any] = [(model, "validation") for model in (*requests, *replies, ProblemDetails)]
 
+    @cache
     def openapi() -> dict[str, Any]:
         document = generate()
         _, definitions = models_json_schema(modes, ref_template=_REF)

@@ -18,21 +18,23 @@ from starlette.types import Receive, Scope, Send
 
 from tensorcast.schema.codec import Media
 from tensorcast.schema.dtypes import name_of
+from tensorcast.schema.memory import Reserve
 from tensorcast.schema.tensors import (
     Array,
     bin_header,
     bin_sizes,
-    compact,
+    distinct,
     msgpack_head,
     msgpack_parts,
     tensor_to_json,
     to_wire,
 )
 
-from ..engine import chunk_elements, chunks
+from ..engine import CHUNK_BUFFERS, CHUNK_BYTES, chunk_elements, chunks
+from ..footprint import json_bytes
 from ..limits import judge_json
 from ..plan import Shape
-from .exchange import Exchange, encoded
+from .exchange import Exchange, encoded, while_connected
 
 JOIN_BYTES = 64 * 2**10
 """Smaller parts are joined before they are sent; larger ones are sent as they are."""
@@ -79,8 +81,16 @@ def _dense_parts(view: Array, head: bytes, sizes: Sequence[int]) -> Iterator[byt
             size -= len(chunk)
 
 
-def stored(tensor: Outgoing) -> Body:
-    """An array as it is: dense, or strided with each distinct element once."""
+def stream_bytes(bodies: Sequence[Body]) -> int:
+    """Bytes of memory that `dense` bodies take while they are sent, at the most: one after another."""
+    return (CHUNK_BUFFERS + 1) * min(max((body.length for body in bodies), default=0), CHUNK_BYTES)
+
+
+def stored(tensor: Outgoing, reserve: Reserve) -> Body:
+    """An array as it is: dense, or strided with each distinct element once. A copy only where it does not lie so."""
+    elements = distinct(tensor.array)[0] if tensor.strided else tensor.array
+    if not elements.flags.c_contiguous:
+        reserve(elements.nbytes)
     parts = list(msgpack_parts(tensor.array, tensor.strided))
     return Body(sum(map(len, parts)), parts)
 
@@ -107,18 +117,10 @@ class Streamed(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-        async with anyio.create_task_group() as tasks:
-
-            async def stop_when_gone() -> None:
-                while (await receive())["type"] != "http.disconnect":
-                    pass
-                tasks.cancel_scope.cancel()
-
-            tasks.start_soon(stop_when_gone)
+        with while_connected(receive):
             async for part in self._made():
                 await send({"type": "http.response.body", "body": part, "more_body": True})
             await send({"type": "http.response.body", "body": b"", "more_body": False})
-            tasks.cancel_scope.cancel()
 
     async def _made(self) -> AsyncIterator[bytes | memoryview]:
         """The parts; once one has taken long to make, the next are made on a thread, so that others need not wait."""
@@ -158,11 +160,13 @@ async def answer_json(
 ) -> Response:
     """The answer {field: tensor or [tensor, ...], ...} in JSON."""
     tensors = [tensor for given in fields.values() for tensor in ([given] if isinstance(given, Outgoing) else given)]
-    arrays = [compact(tensor.array)[0] if tensor.strided else tensor.array for tensor in tensors]
+    arrays = [distinct(tensor.array)[0] if tensor.strided else tensor.array for tensor in tensors]
     # The lists that hold no element count too: (2^40, 0) nests a trillion of them.
     nested = sum(sum(accumulate(tensor.shape[:-1], mul)) for tensor in tensors if not (tensor.strided or as_base64))
     elements = sum(array.size for array in arrays) + nested
-    judge_json(elements, sum(array.nbytes for array in arrays))
+    nbytes = sum(array.nbytes for array in arrays)
+    judge_json(elements, nbytes)
+    exchange.reserve(json_bytes(elements, nbytes))
 
     def listed(tensor: Outgoing) -> dict[str, Any]:
         whole = tensor.array if tensor.strided else np.ascontiguousarray(tensor.array).reshape(tensor.shape)

@@ -29,6 +29,6 @@ async def post_translate(request: Request) -> Response:
 
     def work() -> Response:
         # Not exclude_unset: an op's name is its class's own, and is never set.
-        return encoded(translate(exchange.message).model_dump(exclude_none=True), exchange.media_type)
+        return encoded(translate(exchange.message, exchange.reserve).model_dump(exclude_none=True), exchange.media_type)
 
     return await exchange.run(work, large=axes > OFFLOAD_AXES)

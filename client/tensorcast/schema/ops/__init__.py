@@ -57,9 +57,15 @@ OPS: dict[str, type[Op]] = {
 """Every op class by its name on the wire."""
 
 
+_LONGEST = 100
+"""Characters of a name that are looked at: every op's name is shorter, and an unknown one is copied several times."""
+
+
 def _named(value: Any) -> Any:
     """A bare string is an op without attributes."""
-    return {"name": value} if isinstance(value, str) else value
+    given = {"name": value} if isinstance(value, str) else value
+    name = given.get("name") if isinstance(given, dict) else None
+    return given | {"name": name[:_LONGEST]} if isinstance(name, str) and len(name) > _LONGEST else given
 
 
 OpField = Annotated[AnyOp, BeforeValidator(_named, json_schema_input_type=AnyOp | str)]

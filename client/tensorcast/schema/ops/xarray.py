@@ -7,9 +7,11 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from ..shapes import AtFirstFault
 from .base import Op
 
 Name = Annotated[str, Field(max_length=100)]
+Names = Annotated[tuple[Name, ...], AtFirstFault()]
 
 
 class broadcast(Op):
@@ -18,12 +20,10 @@ class broadcast(Op):
     name: Literal["xarray.broadcast"] = "xarray.broadcast"
     max_inputs: ClassVar[int | None] = None
     outputs: ClassVar[str] = "as many as inputs"
-    dims: tuple[tuple[Name, ...], ...] = Field(
+    dims: Annotated[tuple[Names, ...], AtFirstFault()] = Field(
         description="The names of each input's dimensions.", examples=[[["x", "y"], ["y"]]]
     )
-    exclude: tuple[Name, ...] = Field(
-        default=(), max_length=1000, description="Names that are not broadcast.", examples=[["x"]]
-    )
+    exclude: Names = Field(default=(), max_length=1000, description="Names that are not broadcast.", examples=[["x"]])
 
     def highest_rank(self, shapes: Sequence[Sequence[object]]) -> int:
         return max(super().highest_rank(shapes), len({name for names in self.dims for name in names}))

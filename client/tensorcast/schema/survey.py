@@ -1,0 +1,137 @@
+"""Surveys: how many values a body holds, and what memory they will take, found before any of them is made."""
+
+from __future__ import annotations
+
+from .problems import Problem
+
+Buffer = bytes | bytearray | memoryview
+Bins = list[tuple[int, int, int]]
+"""The long bins of a MessagePack body: where the header of each begins, where its bytes begin, where they end."""
+
+MAX_VALUES = 1_000_000
+"""Values in one body, the bytes of tensors excepted: JSON tensors of a million numbers, a batch of 30,000 shape checks,
+some seconds of work."""
+# Bytes of memory that a value takes while it is parsed and validated, at the most. tests/test_footprints.py measures it.
+NUMBER_BYTES = 80
+STRING_BYTES = 240
+LIST_BYTES = 110
+MAP_BYTES = 700
+WIDEST = 5
+"""Bytes of memory for a byte of UTF-8, at the most: one wide character makes all of a string wide, and both the
+narrow and the wide form exist for a moment."""
+VIEW_BYTES = 4096
+"""A bin of so many bytes is read where it stands in the body; shorter ones are copied."""
+_PIECE = 2**16
+"""Bytes that are counted at once, in a copy."""
+
+
+def malformed(detail: str) -> Problem:
+    return Problem("malformed-body", detail)
+
+
+# --- MessagePack ---------------------------------------------------------------------------------
+
+_NUMBERS = {0xC0: 1, 0xC2: 1, 0xC3: 1, 0xCA: 5, 0xCB: 9, 0xCC: 2, 0xCD: 3, 0xCE: 5, 0xCF: 9} | {
+    0xD0: 2, 0xD1: 3, 0xD2: 5, 0xD3: 9,
+}  # fmt: skip
+"""First bytes of nil, booleans and numbers; how many bytes each takes with what follows."""
+_BINS = {0xC4: 1, 0xC5: 2, 0xC6: 4}
+_STRINGS = {0xD9: 1, 0xDA: 2, 0xDB: 4}
+_LISTS = {0xDC: 2, 0xDD: 4}
+_MAPS = {0xDE: 2, 0xDF: 4}
+_WIDTHS = _BINS | _STRINGS | _LISTS | _MAPS
+"""First bytes of what has a size; how many bytes say the size."""
+_EXTENSIONS = {0xC7: 1, 0xC8: 2, 0xC9: 4} | dict.fromkeys(range(0xD4, 0xD9), 0)
+
+_LENGTHS = [1 if first < 0x80 or first >= 0xE0 else _NUMBERS.get(first, 0) for first in range(256)]
+_LENGTHS[0xA0:0xC0] = range(1, 33)
+"""By first byte: how many bytes a value takes that this byte decides; 0 for the others."""
+_COSTS = [STRING_BYTES + WIDEST * (first - 0xA0) if 0xA0 <= first < 0xC0 else NUMBER_BYTES for first in range(256)]
+
+
+def survey_msgpack(body: Buffer) -> tuple[int, Bins]:
+    """Bytes of memory that the values of a MessagePack body take, at the most, long bins excepted; and those bins.
+
+    Raises Problem (malformed-body) where the body is cut short, goes on, or holds an extension type or too many
+    values; what else may be wrong with it is left to the parser.
+    """
+    bins: Bins = []
+    nbytes, position, left, values = 0, 0, 1, 1
+    try:
+        while left:
+            first = body[position]
+            left -= 1
+            if length := _LENGTHS[first]:
+                position += length
+                nbytes += _COSTS[first]
+                continue
+            start = position
+            position += 1
+            if first < 0xA0:
+                size = first & 0x0F
+            else:
+                if first not in _WIDTHS:
+                    raise _no_value(body, start)
+                position += _WIDTHS[first]
+                size = int.from_bytes(body[start + 1 : position], "big")
+            if first in _BINS:
+                if size < VIEW_BYTES:
+                    nbytes += NUMBER_BYTES + size
+                else:
+                    bins.append((start, position, position + size))
+                position += size
+            elif first in _STRINGS:
+                nbytes += STRING_BYTES + WIDEST * size
+                position += size
+            else:
+                is_map = first < 0x90 or first in _MAPS
+                nbytes += MAP_BYTES if is_map else LIST_BYTES
+                inside = 2 * size if is_map else size
+                values += inside
+                left += inside
+                if values > MAX_VALUES:
+                    raise malformed(f"the body holds more than {MAX_VALUES} values")
+                if left > len(body) - position:  # each takes a byte at least
+                    raise IndexError
+    except IndexError:
+        position = len(body) + 1
+    if position > len(body):
+        raise malformed("the MessagePack value is truncated")
+    if position < len(body):
+        raise malformed("bytes follow the MessagePack value: send one map and nothing after it")
+    return nbytes, bins
+
+
+def _no_value(body: Buffer, start: int) -> Problem:
+    """The problem of a first byte that begins no value which is understood."""
+    if body[start] not in _EXTENSIONS:
+        return malformed(f"the body is not MessagePack: no value begins with the byte {body[start]:#x}")
+    kind = int.from_bytes(body[start + 1 + _EXTENSIONS[body[start]] :][:1], "big", signed=True)
+    return malformed(f"extension types are not understood (type {kind}); send numbers, strings, bin, lists and maps")
+
+
+# --- JSON ----------------------------------------------------------------------------------------
+
+
+def survey_json(body: Buffer) -> int:
+    """Bytes of memory that the text and the values of a JSON body take, at the most.
+
+    Raises Problem (malformed-body) for too many values.
+    """
+    view = memoryview(body)
+    commas = colons = lists = maps = quotes = 0
+    plain = True
+    for start in range(0, len(view), _PIECE):
+        piece = bytes(view[start : start + _PIECE])
+        commas += piece.count(b",")
+        colons += piece.count(b":")
+        lists += piece.count(b"[")
+        maps += piece.count(b"{")
+        quotes += piece.count(b'"')
+        # Neither other characters than ASCII nor escapes that may stand for some.
+        plain = plain and piece.isascii() and b"\\" not in piece
+    # Each value but the first follows one of these, so this bounds the values before parsing.
+    if commas + colons + lists + maps > MAX_VALUES:
+        raise malformed(f"the body may hold more than {MAX_VALUES} values; send tensors as base64 or as MessagePack")
+    text = 2 * len(view) * (1 if plain else WIDEST)
+    return text + commas * NUMBER_BYTES + lists * LIST_BYTES + maps * MAP_BYTES + quotes * STRING_BYTES // 2

@@ -1,0 +1,105 @@
+"""The memory budget of a worker: what its requests hold, reserved before it is allocated."""
+
+from __future__ import annotations
+
+import ctypes
+from threading import Lock
+from types import TracebackType
+from typing import Self
+
+from tensorcast.schema.problems import Problem
+
+FREE_BYTES = 64 * 2**10
+"""What each request may hold beside the budget: small ones pay nothing, and are served however large the others are.
+As much may wait in a connection's buffers unseen."""
+_MMAP_THRESHOLD = -3  # M_MMAP_THRESHOLD of malloc.h
+
+
+def give_back_what_is_freed() -> None:
+    """Let glibc return large blocks to the system when they are freed, as it does at first. By itself it keeps ever
+    larger ones, up to 32 MiB for each thread."""
+    set_option = getattr(ctypes.CDLL(None), "mallopt", None)
+    if set_option is not None:
+        set_option(_MMAP_THRESHOLD, 128 * 2**10)
+
+
+class Budget:
+    """Bytes that the requests in work may hold together, and how many they hold."""
+
+    def __init__(self, nbytes: int) -> None:
+        self.limit = nbytes * 4 // 5
+        """The rest is for what can't be reserved: free blocks that the allocators keep, scattered. 36 MiB were seen."""
+        self.held = 0
+        self._lock = Lock()  # requests that are large are worked at on threads
+
+    def draw(self, nbytes: int) -> bool:
+        """Take so many bytes more, or give some back; False, and nothing is taken, where they are not to be had."""
+        with self._lock:
+            if nbytes > 0 and self.held + nbytes > self.limit:
+                return False
+            self.held += nbytes
+            return True
+
+
+class Holding:
+    """What one request holds of the budget, all of it given back on exit. What does not fit is refused, and never
+    waited for: those who wait would hold what the others wait for."""
+
+    def __init__(self, budget: Budget) -> None:
+        self.budget = budget
+        self.nbytes = 0
+
+    @property
+    def most(self) -> int:
+        """Bytes that it can ever hold."""
+        return self.budget.limit + FREE_BYTES
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.grow(-self.nbytes)
+
+    def grow(self, nbytes: int, code: str = "body-too-large") -> None:
+        """Hold so many bytes more (or fewer: a negative number is given back). Raises Problem where they are not to
+        be had: overloaded for now, `code` for ever."""
+        wanted = self.nbytes + nbytes
+        if self.nbytes > FREE_BYTES or wanted > FREE_BYTES:
+            change = max(wanted - FREE_BYTES, 0) - max(self.nbytes - FREE_BYTES, 0)
+            if not self.budget.draw(change):
+                raise self._refusal(wanted, code)
+        self.nbytes = wanted
+
+    def reserve_answer(self, nbytes: int) -> None:
+        """Hold so many bytes more, for the answer."""
+        self.grow(nbytes, "output-too-large")
+
+    def _refusal(self, wanted: int, code: str) -> Problem:
+        limit = self.budget.limit
+        if wanted <= self.most:
+            return Problem(
+                "overloaded",
+                f"this request needs {wanted} bytes of memory, and too few are left of the {limit} that are for all "
+                "in work: try again shortly",
+                limit=limit,
+            )
+        what, instead = _WAYS_OUT[code]
+        return Problem(
+            code,
+            f"{what} {wanted} bytes of memory, and all requests in work may hold {limit}: {instead}, "
+            "or raise TENSORCAST_MEMORY_BUDGET_BYTES",
+            nbytes=wanted,
+            limit=limit,
+        )
+
+
+_WAYS_OUT = {
+    "body-too-large": (
+        "the body and its values take",
+        "send less at once, tensors as MessagePack, replicated axes with stride 0",
+    ),
+    "output-too-large": (
+        "this request and its answer take",
+        "ask for less at once, tensors as MessagePack, replicated axes strided",
+    ),
+}

@@ -1,0 +1,250 @@
+"""What requests take in memory, against what they reserve for it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import taken
+
+from tensorcast.schema import dtypes, survey
+from tensorcast.schema.codec import Media, decode, encode
+from tensorcast.schema.messages import (
+    BackpropRequest,
+    BroadcastRequest,
+    CheckBatchRequest,
+    CheckRequest,
+    CompareRequest,
+    TranslateRequest,
+)
+from tensorcast.schema.problems import Problem
+from tensorcast.schema.tensors import Tensor, tensor_to_json
+from tensorcast.schema.validation import validated
+from tensorcast_service.batch import check_columns, check_rows
+from tensorcast_service.check import check
+from tensorcast_service.compare import compare
+from tensorcast_service.engine import backprop
+from tensorcast_service.footprint import json_bytes
+from tensorcast_service.translate import translate
+from tensorcast_service.web.backprop import _gradients
+from tensorcast_service.web.broadcast import outputs
+from tensorcast_service.web.budget import Budget, Holding
+from tensorcast_service.web.stream import Outgoing, stored
+
+KiB, MiB = 2**10, 2**20
+JSON, MSGPACK = Media.JSON, Media.MSGPACK
+WIDE = "\N{GRINNING FACE}"
+SLACK = 300 * KiB
+"""Caches that are filled the first time, and NumPy's own buffers."""
+
+
+class Reserved:
+    """Adds up what is asked for."""
+
+    def __init__(self) -> None:
+        self.nbytes = self.most = 0
+
+    def __call__(self, nbytes: int) -> None:
+        self.nbytes += nbytes
+        self.most = max(self.most, self.nbytes)
+
+
+# --- bodies --------------------------------------------------------------------------------------
+
+N = 20_000
+ONE = {"inputs": [[1]]}
+NGRAPH = {"name": "ngraph.Broadcast", "shape": [1], "broadcast_axes": [*range(N)]}
+MXNET = {"name": "mxnet.broadcast_axis", "axis": [None] * N, "size": 1}
+XARRAY = {"name": "xarray.broadcast", "dims": []}
+BYTE: dict[str, Any] = {"dtype": "int8", "shape": [1]}
+BODIES: dict[str, tuple[Any, Any]] = {
+    "empty shapes": (CheckRequest, {"inputs": [[]] * N}),
+    "numbers": (CheckRequest, {"inputs": [[2**62 + number for number in range(N)]]}),
+    "floats": (CheckRequest, {"inputs": [[number + 0.5 for number in range(N)]]}),
+    "no shapes": (CheckRequest, {"inputs": [[None] * N]}),
+    "one symbol": (CheckRequest, {"inputs": [["2.."]] * N}),
+    "symbols": (CheckRequest, {"inputs": [[f"N{number}" for number in range(N)]]}),
+    "wide characters": (CheckRequest, {"inputs": [[WIDE]] * N}),
+    "axes": (CheckRequest, ONE | {"op": NGRAPH}),
+    "what is no axis": (CheckRequest, ONE | {"op": MXNET}),
+    "names": (CheckRequest, ONE | {"op": XARRAY | {"dims": [[f"a{number}"] for number in range(N)]}}),
+    "what is no name": (CheckRequest, ONE | {"op": XARRAY | {"dims": [[1] * N]}}),
+    "what are no names": (CheckRequest, ONE | {"op": XARRAY | {"exclude": [1] * N}}),
+    "unknown fields": (CheckRequest, {f"k{number}": 1 for number in range(2500)}),
+    "a long name of an op": (CheckRequest, ONE | {"op": WIDE + "a" * MiB}),
+    "tensors": (BroadcastRequest, {"inputs": [{"shape": []}] * N}),
+    "full tensors": (BroadcastRequest, {"inputs": [BYTE | {"strides": [1], "data": [1]}] * N}),
+    "base64": (BroadcastRequest, {"inputs": [BYTE | {"base64": "A" * MiB}]}),
+    "wide base64": (BroadcastRequest, {"inputs": [BYTE | {"base64": WIDE + "A" * MiB}]}),
+    "escaped base64": (BroadcastRequest, {"inputs": [BYTE | {"base64": '"' + "A" * MiB}]}),
+    "windows": (BroadcastRequest, {"inputs": [BYTE], "window": [[1, 2]] * N}),
+    "what is no window": (BroadcastRequest, {"inputs": [BYTE], "window": [[]] * N}),
+    "gradients": (BackpropRequest, {"inputs": [[]] * N, "gradients": [{"shape": []}] * N}),
+    "what is no target": (CompareRequest, ONE | {"shape": [None] * N}),
+    "rows": (CheckBatchRequest, {"requests": [{"inputs": [[1], [2]]}] * N}),
+    "maps": (CheckBatchRequest, {"requests": [{"a": number} for number in range(N)]}),
+    "keys": (CheckBatchRequest, {"requests": [{f"k{key}": 1 for key in range(200)}] * (N // 200)}),
+}
+
+
+@pytest.mark.parametrize("media", Media)
+@pytest.mark.parametrize(("model", "value"), BODIES.values(), ids=BODIES)
+def test_a_body_takes_no_more_than_is_reserved_for_it(model: Any, value: Any, media: Media) -> None:
+    body = encode(value, media)
+    if media is JSON and value is BODIES["wide characters"][1]:
+        body = json.dumps(value, ensure_ascii=False).encode()
+    reserved = Reserved()
+    peak = taken(lambda: validated(model, decode(body, media, reserved)))
+    assert peak <= reserved.most + 64 * KiB
+
+
+@pytest.mark.parametrize("dtype", [*dtypes.NUMPY_NAMES, *dtypes.ML_NAMES, "datetime64[ns]", "timedelta64[s]", "str<4>",
+                                   "str<100>", "bytes<3>", "bytes<100>", None])  # fmt: skip
+def test_lists_become_an_array_within_what_is_reserved(dtype: str | None) -> None:
+    element: Any = 1
+    if dtype is not None:
+        element = {"b": True, "c": [1, 2], "d": "2020-01-01T00:00:00", "s": WIDE * 4}.get(dtype[0], 1)
+        element = "AAAA" if dtype.startswith("bytes") else True if dtype == "bool" else element
+        element = 1.5 if dtype.startswith(("bfloat", "float")) and "e8m0" not in dtype else element
+    data = json.loads(json.dumps([[element]] * 5000))
+    reserved = Reserved()
+    dtypes.dtype_named(dtype or "int8")  # ml_dtypes is imported
+    peak = taken(lambda: Tensor(dtype=dtype, shape=(5000, 1), data=data).to_array("/inputs/0", reserved))
+    assert reserved.most > 0
+    assert peak <= reserved.most + 5000 * survey.NUMBER_BYTES  # flattening was reserved with the values
+
+
+def test_lists_of_long_items_are_refused_before_they_are_made() -> None:
+    tensor = Tensor(dtype="str<262144>", shape=(1000,), data=[""] * 1000)
+    with pytest.raises(Problem, match="bytes of memory"):
+        tensor.to_array("/inputs/0", Holding(Budget(100 * MiB)).reserve_answer)
+
+
+# --- answers -------------------------------------------------------------------------------------
+
+RANK_4, RANK_64 = [[2**62] * 4] * 2000, [[1] * 64] * 100
+LONG = [f"{WIDE * 96}{axis:03}" for axis in range(64)]
+ANSWERS: dict[str, tuple[Any, Any, Any]] = {
+    "check, one input": (check, CheckRequest, {"inputs": [[3]]}),
+    "check, scalars": (check, CheckRequest, {"inputs": [[]] * 5000}),
+    "check, rank 4": (check, CheckRequest, {"inputs": RANK_4, "dtype": "int64", "explain": True}),
+    "check, rank 64": (check, CheckRequest, {"inputs": RANK_64, "dtype": "int64", "explain": True}),
+    "check, conflicts": (check, CheckRequest, {"inputs": [[2] * 64, *([[3] * 64] * 500)], "explain": True}),
+    "check, long names": (
+        check, CheckRequest,
+        {"inputs": [[2] * 64, *[[]] * 99], "op": {"name": "xarray.broadcast", "dims": [LONG, *[[]] * 99]}},
+    ),
+    "check, symbols": (check, CheckRequest, {"inputs": [["N"]] * 2000}),
+    "check, long symbols": (check, CheckRequest, {"inputs": [[f"{'N' * 96}{row}"] * 16 for row in range(40)]}),
+    "check, many conditions": (check, CheckRequest, {"inputs": [[f"N{row}"] for row in range(30)]}),
+    "compare": (compare, CompareRequest, {"inputs": [[]] * 2000}),
+    "compare, rank 64": (compare, CompareRequest, {"inputs": RANK_64}),
+    "compare, a target": (compare, CompareRequest, {"inputs": [[1] * 64], "shape": [5] * 64}),
+    "translate": (
+        translate, TranslateRequest,
+        {"inputs": [[1] * 64] * 50, "to": "einops.repeat", "op": "torch.broadcast_tensors"},
+    ),
+    "translate to names": (translate, TranslateRequest, {"inputs": [[1] * 32] * 100, "to": "xarray.broadcast"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("media", Media)
+@pytest.mark.parametrize(("work", "model", "question"), ANSWERS.values(), ids=ANSWERS)
+def test_an_answer_takes_no_more_than_is_reserved_for_it(work: Any, model: Any, question: Any, media: Media) -> None:
+    request = validated(model, question)
+    shown = {"exclude_none": True} if work is translate else {"exclude_unset": True}
+    reserved = Reserved()
+    peak = taken(lambda: encode(work(request, reserved).model_dump(**shown), media))
+    assert peak <= reserved.most + SLACK
+
+
+def test_rows_take_no_more_than_is_reserved_for_them() -> None:
+    rows = [{"inputs": [[8, 1, 6, 1], [7, 1, 5]], "dtype": "int8"}] * 300 + [{"inputs": [[2, 3]] * 500}] * 4
+    reserved = Reserved()
+    assert taken(lambda: encode({"results": check_rows(rows, reserved)}, JSON)) <= reserved.most
+
+
+def test_a_row_that_does_not_fit_spoils_no_other() -> None:
+    rows = [{"inputs": [[3]]}, {"inputs": [[1]] * 20_000}, {"inputs": [[4]]}]
+    first, second, third = check_rows(rows, Holding(Budget(10 * MiB)).reserve_answer)
+    assert (first["compatible"], third["compatible"]) == (True, True)
+    assert second["error"]["code"] == "output-too-large"
+
+
+@pytest.mark.parametrize("inputs", [1, 2, 20])
+def test_columns_take_no_more_than_is_reserved_for_them(inputs: int) -> None:
+    column = {"dtype": "int64", "shape": [50_000, 3], "data": np.ones((50_000, 3), "<i8").tobytes()}
+    request = validated(CheckBatchRequest, {"inputs": [column] * inputs})
+    reserved = Reserved()
+    assert taken(lambda: check_columns(request, reserved)) <= reserved.most
+
+
+BACKPROPS = {
+    "a sum over rows": ("numpy.broadcast_to", [100_000], [[8, 100_000]], None),
+    "no sum": ("numpy.broadcast_to", [500_000], [[500_000]], None),
+    "a transposition": ("stablehlo", [500, 1000], [[1000, 2, 500]], None),
+    "overlapping strides": ("numpy.broadcast_to", [800, 800], [[2, 800, 800]], [1, 1, 1]),
+    "replicated": ("numpy.broadcast_to", [10**12, 500], [[3, 10**12, 500]], [500, 0, 1]),
+}
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float16", "bfloat16", "float32", "complex64", "complex128"])
+@pytest.mark.parametrize(("op", "shape", "gradients", "strides"), BACKPROPS.values(), ids=BACKPROPS)
+def test_a_backprop_takes_no_more_than_is_reserved_for_it(
+    op: str, shape: list[int], gradients: list[list[int]], strides: list[int] | None, dtype: str
+) -> None:
+    named: Any = {"name": op, "shape": gradients[0]}
+    if op == "stablehlo":
+        named = {"name": "stablehlo.broadcast_in_dim", "shape": gradients[0], "broadcast_dimensions": [2, 0]}
+    tensors = []
+    for size in gradients:
+        count = (
+            int(np.prod(size))
+            if strides is None
+            else 1 + sum((n - 1) * step for n, step in zip(size, strides, strict=True))
+        )
+        tensor: dict[str, Any] = {
+            "dtype": dtype,
+            "shape": size,
+            "data": bytes(count * dtypes.dtype_named(dtype).itemsize),
+        }
+        tensors.append(tensor if strides is None else tensor | {"strides": strides})
+    request = validated(BackpropRequest, {"op": named, "inputs": [shape], "gradients": tensors})
+    reserved = Reserved()
+
+    def work() -> None:
+        plan, arrays = _gradients(request, reserved)
+        for array in backprop(plan, arrays):
+            stored(Outgoing(array, array.shape, strided=False if strides is None else 0 in array.strides), reserved)
+
+    work()  # ml_dtypes is imported
+    reserved.nbytes = reserved.most = 0
+    peak = taken(work)
+    assert peak <= reserved.most + SLACK
+
+
+def test_a_strided_answer_that_must_be_copied_is_reserved() -> None:
+    tensor = {"dtype": "int8", "shape": [1000, 2000], "data": bytes(2 * 10**6)}
+    op = {"name": "stablehlo.broadcast_in_dim", "shape": [2000, 1000], "broadcast_dimensions": [1, 0]}
+    request = validated(BroadcastRequest, {"op": op, "inputs": [tensor], "layout": "strided"})
+    reserved = Reserved()
+    peak = taken(lambda: [stored(output, reserved) for output in outputs(request, 2**40, reserved)])
+    assert 2 * 10**6 < peak <= reserved.most + SLACK
+
+
+@pytest.mark.parametrize("as_base64", [False, True])
+@pytest.mark.parametrize("dtype", [*dtypes.NUMPY_NAMES, *dtypes.ML_NAMES, "datetime64[ns]", "datetime64[as]",
+                                   "timedelta64[s]", "str<4>", "str<100>", "bytes<3>", "bytes<100>"])  # fmt: skip
+def test_a_json_answer_takes_no_more_than_is_reserved_for_it(dtype: str, as_base64: bool) -> None:
+    kind = dtypes.dtype_named(dtype)
+    raw = np.random.default_rng(0).integers(2**62, size=(5000, 1))
+    if kind.kind == "U":
+        array: Any = np.full((5000, 1), WIDE * 100, kind)
+    else:
+        with np.errstate(all="ignore"):
+            array = raw.view(kind) if kind.kind in "mM" else (raw % 100 if kind.itemsize < 8 else raw).astype(kind)
+    tensor_to_json(array[:1], False, as_base64)
+    peak = taken(lambda: encode({"outputs": [tensor_to_json(array, False, as_base64)]}, JSON))
+    assert peak <= json_bytes(10_000, array.nbytes)

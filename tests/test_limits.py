@@ -1,0 +1,122 @@
+"""Limits: refusals that cost nothing, and the list in docs/limits.md."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from conftest import taken
+
+from tensorcast.schema import codec, dtypes, shapes, survey
+from tensorcast.schema.messages import BackpropRequest, BroadcastRequest
+from tensorcast.schema.problems import STATUS, Problem
+from tensorcast.schema.validation import validated
+from tensorcast_service import diagram, limits
+from tensorcast_service.settings import Settings
+from tensorcast_service.web import exchange
+from tensorcast_service.web.backprop import _gradients
+from tensorcast_service.web.broadcast import outputs
+from tensorcast_service.web.budget import Budget, Holding
+
+MiB = 2**20
+
+
+def broadcast(**request: Any) -> None:
+    message = validated(BroadcastRequest, request)
+    outputs(message, 2**34, Holding(Budget(10 * MiB)).reserve_answer)
+
+
+def backprop(op: dict[str, Any], shape: list[int], gradient: dict[str, Any]) -> None:
+    message = validated(BackpropRequest, {"op": op, "inputs": [shape], "gradients": [gradient]})
+    _gradients(message, Holding(Budget(10 * MiB)).reserve_answer)
+
+
+def overlapping(size: int) -> dict[str, Any]:
+    return {"dtype": "int8", "shape": [size, size], "strides": [1, 1], "data": bytes(2 * size - 1)}
+
+
+ONE = {"dtype": "float32", "shape": [1], "data": bytes(4)}
+NOTHING = {"dtype": "int8", "shape": [0, 2**40], "data": b""}
+TO: dict[str, Any] = {"name": "numpy.broadcast_to"}
+MERGE: dict[str, Any] = {"name": "einops.repeat", "pattern": "a b -> (a b r)"}
+OVERSIZED: dict[str, tuple[str, Callable[[], None]]] = {
+    "a dense output": ("output-too-large", lambda: broadcast(op=TO | {"shape": [10**12]}, inputs=[ONE])),
+    "an address": (
+        "output-too-large",
+        lambda: broadcast(op=TO | {"shape": [2**62, 2**62]}, inputs=[ONE], layout="strided"),
+    ),
+    "an address that is merged into nothing": (
+        "output-too-large",
+        lambda: broadcast(op=MERGE | {"axes_lengths": {"r": 2**40}}, inputs=[NOTHING]),
+    ),
+    "a sum": ("work-too-large", lambda: backprop(TO | {"shape": [40_000] * 2}, [1], overlapping(40_000))),
+    "a gradient": (
+        "work-too-large",
+        lambda: backprop(TO | {"shape": [16_000] * 2}, [16_000] * 2, overlapping(16_000)),
+    ),
+    "a gradient beyond the budget": (
+        "output-too-large",
+        lambda: backprop(TO | {"shape": [4000] * 2}, [4000] * 2, overlapping(4000)),
+    ),
+    "an empty gradient, wide when it is summed": (
+        "output-too-large",
+        lambda: backprop(
+            MERGE | {"axes_lengths": {"r": 1}}, [0, 2**61], {"dtype": "float16", "shape": [0], "data": b""}
+        ),
+    ),
+}
+
+
+def least_seconds(work: Callable[[], None]) -> float:
+    best = 9.0
+    for _ in range(20):
+        start = time.perf_counter()
+        with pytest.raises(Problem):
+            work()
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+@pytest.mark.parametrize(("code", "work"), OVERSIZED.values(), ids=OVERSIZED)
+def test_what_is_too_large_is_refused_in_5_ms_and_within_a_mebibyte(code: str, work: Callable[[], None]) -> None:
+    with pytest.raises(Problem) as refused:
+        work()
+    assert refused.value.code == code
+    assert taken(work) < MiB
+    assert least_seconds(work) < 0.005
+
+
+# --- the list of limits --------------------------------------------------------------------------
+
+MODULES: dict[str, ModuleType] = {
+    module.__name__.split(".")[-1]: module for module in (limits, codec, survey, dtypes, shapes, exchange, diagram)
+}
+ROWS = re.findall(
+    r"^\| .+ \| `([^`]+)` \| `([^`]+)` \| (?:([0-9]{3}) `([a-z-]+)`|none) \|$",
+    (Path(__file__).parents[1] / "docs" / "limits.md").read_text(),
+    re.MULTILINE,
+)
+
+
+@pytest.mark.parametrize(("value", "name", "status", "code"), ROWS, ids=[row[1] for row in ROWS])
+def test_the_list_of_limits_says_what_holds(value: str, name: str, status: str, code: str) -> None:
+    if name.startswith("TENSORCAST_"):
+        actual = Settings.__dataclass_fields__[name.removeprefix("TENSORCAST_").lower()].default
+    else:
+        module, constant = name.split(".")
+        actual = getattr(MODULES[module], constant)
+    assert int(value) == actual
+    if code:
+        assert STATUS[code][0] == int(status)
+
+
+def test_every_limit_is_on_the_list() -> None:
+    named = {name.split(".")[-1] for _, name, _, _ in ROWS}
+    wanted = {name for module in MODULES.values() for name in vars(module) if name.startswith("MAX_")}
+    assert wanted <= named
+    assert {f"TENSORCAST_{name.upper()}" for name in Settings.__dataclass_fields__ if name.startswith("max_")} <= named
