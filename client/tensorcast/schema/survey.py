@@ -11,7 +11,7 @@ Bins = list[tuple[int, int, int]]
 MAX_VALUES = 1_000_000
 """Values in one body, the bytes of tensors excepted: JSON tensors of a million numbers, a batch of 30,000 shape checks,
 some seconds of work."""
-# Bytes of memory that a value takes while it is parsed and validated, at the most. tests/test_footprints.py measures it.
+# Bytes of memory that a value takes while it is parsed and validated, at the most; see tests/test_footprints.py.
 NUMBER_BYTES = 80
 STRING_BYTES = 240
 LIST_BYTES = 110

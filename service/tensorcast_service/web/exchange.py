@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from mmap import ACCESS_COPY, mmap
 from typing import Any, Generic, TypeVar
 
@@ -90,9 +89,29 @@ async def offload(large: bool, request: Request, work: Callable[..., T], *argume
     is still there when one is free."""
     if not large:
         return work(*arguments)
+    outcome: tuple[Any, Exception | None] | None = None
     with while_connected(request.receive):
-        return await anyio.to_thread.run_sync(partial(work, *arguments), limiter=_threads(request))
-    raise ClientDisconnect
+        outcome = await anyio.to_thread.run_sync(_tried, work, arguments, limiter=_threads(request))
+    if outcome is None:
+        raise ClientDisconnect
+    result: T = outcome[0]
+    error = outcome[1]
+    del outcome
+    if error is not None:
+        try:
+            raise error
+        finally:
+            del error  # and with it all that its frames hold, at once
+    return result
+
+
+def _tried(work: Callable[..., T], arguments: tuple[Any, ...]) -> tuple[T | None, Exception | None]:
+    """The result, or the exception. Raised on a thread, it would be part of a cycle with what waits for the thread,
+    and all that its frames hold, a body for one, would wait for the next full collection."""
+    try:
+        return work(*arguments), None
+    except Exception as error:
+        return None, error
 
 
 @contextmanager
