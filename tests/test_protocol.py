@@ -14,8 +14,9 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +29,10 @@ from uvicorn.server import ServerState
 
 from tensorcast_service.settings import Settings
 from tensorcast_service.web.app import create_app
-from tensorcast_service.web.protocol import Protocol
+from tensorcast_service.web.protocol import Phase, Protocol
 
 SECONDS = 1
-SLOTS = 4
+SLOTS = 8
 BODY = b'{"inputs":[[3]]}'
 GET = b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"
 LAST = b"GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
@@ -356,61 +357,6 @@ SLOW = {
 }
 
 
-@pytest.fixture(scope="module")
-def waited(gate: Served) -> dict[str, tuple[bytes, float]]:
-    """What becomes of SLOW, all at once."""
-    with ThreadPoolExecutor(len(SLOW)) as pool:
-        futures = {name: pool.submit(trickle, gate.port, *data) for name, data in SLOW.items()}
-        return {name: future.result() for name, future in futures.items()}
-
-
-@pytest.mark.parametrize("name", SLOW)
-def test_what_does_not_arrive_is_given_its_time_and_no_more(waited: dict[str, tuple[bytes, float]], name: str) -> None:
-    assert SECONDS <= waited[name][1] < 1.25 * SECONDS + 3
-
-
-@pytest.mark.parametrize("name", [name for name in SLOW if name not in ("silence", "half a body")])
-def test_what_has_begun_to_arrive_is_answered_408(waited: dict[str, tuple[bytes, float]], name: str) -> None:
-    *before, answer = answers(waited[name][0])
-    assert_refused(answer, 408, "request-timeout")
-    assert [other.status for other in before] == ([200] if name == "half a second head" else [])
-
-
-def test_a_408_is_in_the_requests_encoding_and_bears_its_id(waited: dict[str, tuple[bytes, float]]) -> None:
-    (answer,) = answers(waited["half a body"][0])
-    assert (answer.status, answer.problem["code"]) == (408, "request-timeout")
-    assert (answer.headers["content-type"], answer.headers["x-request-id"]) == ("application/vnd.msgpack", "mine")
-
-
-def test_silence_is_not_answered(waited: dict[str, tuple[bytes, float]]) -> None:
-    assert waited["silence"][0] == b""
-
-
-def check_status(service: Served) -> int:
-    return httpx.get(f"{service.url}/v1/check?input=3").status_code
-
-
-@pytest.mark.usefixtures("waited")
-def test_no_request_that_was_given_up_is_still_in_work(gate: Served) -> None:
-    assert check_status(gate) == 200  # SLOTS were taken
-
-
-def test_a_long_body_that_gets_on_may_take_longer(gate: Served) -> None:
-    pieces = [POST + b"Content-Length: 2000000\r\nConnection: close\r\n\r\n", *[b"x" * 200_000] * 10]
-    start = time.monotonic()
-    (answer,) = ask(gate.port, *pieces, pause=0.15 * SECONDS)
-    assert (answer.status, answer.problem["code"]) == (400, "malformed-body")
-    assert time.monotonic() - start > 1.5 * SECONDS
-
-
-def test_a_connection_between_two_requests_may_idle_for_longer(gate: Served) -> None:
-    with connect(gate.port) as connection:
-        connection.sendall(GET)
-        time.sleep(1.5 * SECONDS)
-        connection.sendall(LAST)
-        assert [answer.status for answer in answers(read_all(connection))] == [200, 200]
-
-
 def reader(port: int) -> socket.socket:
     """A connection that has asked for much, and takes little of it by itself."""
     connection = socket.socket()
@@ -419,6 +365,99 @@ def reader(port: int) -> socket.socket:
     connection.connect(("127.0.0.1", port))
     connection.sendall(BROADCAST)
     return connection
+
+
+def long_body(port: int) -> list[Answer]:
+    """A body that takes longer than a second, and gets on."""
+    pieces = [POST + b"Content-Length: 2000000\r\nConnection: close\r\n\r\n", *[b"x" * 200_000] * 10]
+    return ask(port, *pieces, pause=0.15 * SECONDS)
+
+
+def slow_requests(port: int) -> list[Answer]:
+    """A head, a body and another head, that each nearly take as long as they may."""
+    post = POST + b"Content-Length: 16\r\n\r\n" + BODY
+    return ask(port, post[:40], post[40:-9], post[-9:] + LAST[:40], LAST[40:], pause=0.7 * SECONDS)
+
+
+def far_apart(port: int) -> list[Answer]:
+    """Two requests with a pause between them that no head, no body and no reader may make."""
+    return ask(port, GET, LAST, pause=1.5 * SECONDS)
+
+
+def slow_reader(port: int) -> bytes:
+    """An answer, read too slowly for the system to hold what is left of it."""
+    start, raw = time.monotonic(), bytearray()
+    with reader(port) as connection:
+        while part := connection.recv(2**16):
+            raw += part
+            if time.monotonic() - start < 1.7 * SECONDS:
+                time.sleep(0.01)
+    return bytes(raw)
+
+
+@pytest.fixture(scope="module")
+def waited(gate: Served) -> dict[Any, Any]:
+    """What becomes of all these, at once."""
+    jobs: dict[Any, Any] = {name: partial(trickle, gate.port, *data) for name, data in SLOW.items()}
+    jobs |= {job: partial(job, gate.port) for job in (long_body, slow_requests, far_apart, slow_reader)}
+    with ThreadPoolExecutor(len(jobs)) as pool:
+        futures = {name: pool.submit(job) for name, job in jobs.items()}
+        return {name: future.result() for name, future in futures.items()}
+
+
+@pytest.mark.parametrize("name", SLOW)
+def test_what_does_not_arrive_is_given_its_time_and_no_more(waited: dict[Any, Any], name: str) -> None:
+    assert SECONDS <= waited[name][1] < 1.25 * SECONDS + 3
+
+
+@pytest.mark.parametrize("name", [name for name in SLOW if name not in ("silence", "half a body")])
+def test_what_has_begun_to_arrive_is_answered_408(waited: dict[Any, Any], name: str) -> None:
+    *before, answer = answers(waited[name][0])
+    assert_refused(answer, 408, "request-timeout")
+    assert [other.status for other in before] == ([200] if name == "half a second head" else [])
+
+
+def test_a_408_is_in_the_requests_encoding_and_bears_its_id(waited: dict[Any, Any]) -> None:
+    (answer,) = answers(waited["half a body"][0])
+    assert (answer.status, answer.problem["code"]) == (408, "request-timeout")
+    assert (answer.headers["content-type"], answer.headers["x-request-id"]) == ("application/vnd.msgpack", "mine")
+
+
+def test_silence_is_not_answered(waited: dict[Any, Any]) -> None:
+    assert waited["silence"][0] == b""
+
+
+def test_a_body_that_gets_on_may_take_longer(waited: dict[Any, Any]) -> None:
+    (answer,) = waited[long_body]
+    assert (answer.status, answer.problem["code"]) == (400, "malformed-body")
+
+
+def test_each_head_and_each_body_has_a_time_of_its_own(waited: dict[Any, Any]) -> None:
+    assert [answer.status for answer in waited[slow_requests]] == [200, 200]
+
+
+def test_a_connection_between_two_requests_may_idle_for_longer(waited: dict[Any, Any]) -> None:
+    assert [answer.status for answer in waited[far_apart]] == [200, 200]
+
+
+def test_a_reader_that_is_only_slow_gets_it_all(waited: dict[Any, Any]) -> None:
+    head, _, body = waited[slow_reader].partition(b"\r\n\r\n")
+    (announced,) = re.findall(rb"content-length: ([0-9]+)", head)
+    assert len(body) == int(announced) > 64 * 2**20
+
+
+def check_status(service: Served) -> int:
+    return httpx.get(f"{service.url}/v1/check?input=3").status_code
+
+
+def test_no_request_that_was_given_up_is_still_in_work(gate: Served) -> None:
+    with ExitStack() as stack:
+        slow = [stack.enter_context(connect(gate.port)) for _ in range(SLOTS)]
+        for connection in slow:
+            connection.sendall(POST + b"Content-Length: 9\r\n\r\n")
+        for connection in slow:
+            assert connection.recv(2**16).startswith(b"HTTP/1.1 408 ")
+        assert check_status(gate) == 200
 
 
 def read_until_cut(connection: socket.socket, nbytes: int) -> None:
@@ -433,66 +472,93 @@ def read_until_cut(connection: socket.socket, nbytes: int) -> None:
         pass
 
 
+def unsent_of(service: Served) -> int:
+    """Bytes that the system holds for the service's callers, open connections or not."""
+    sockets = (line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:])
+    return sum(int(fields[4][:8], 16) for fields in sockets if fields[1].endswith(f":{service.port:04X}"))
+
+
 def test_readers_that_stall_are_cut_and_their_work_ends(gate: Served) -> None:
     readers = [reader(gate.port) for _ in range(SLOTS)]
     assert [connection.recv(12) for connection in readers] == [b"HTTP/1.1 200"] * SLOTS
     start = time.monotonic()
     assert check_status(gate) == 503
-    with ThreadPoolExecutor(SLOTS) as pool:
-        list(pool.map(read_until_cut, readers, [0, 0, 1, 1]))
+    assert unsent_of(gate) > 0
+    with ThreadPoolExecutor(SLOTS - 1) as pool:
+        list(pool.map(read_until_cut, readers[1:], [0, 1, 1, 1, 1, 1, 1]))  # the first does nothing at all
     assert SECONDS <= time.monotonic() - start < 1.25 * SECONDS + 3
+    time.sleep(SECONDS / 2)
+    assert unsent_of(gate) == 0
+    assert check_status(gate) == 200
     for connection in readers:
         connection.close()
-    time.sleep(SECONDS / 2)
-    assert check_status(gate) == 200
 
 
-def test_a_reader_that_is_only_slow_gets_it_all(gate: Served) -> None:
-    start, raw = time.monotonic(), bytearray()
-    with reader(gate.port) as connection:
-        while part := connection.recv(2**16):
-            raw += part
-            if time.monotonic() - start < 1.7 * SECONDS:
-                time.sleep(0.01)
-    head, _, body = bytes(raw).partition(b"\r\n\r\n")
-    (announced,) = re.findall(rb"content-length: ([0-9]+)", head)
-    assert len(body) == int(announced) > 64 * 2**20
+class Wire(asyncio.Transport):
+    """A transport that is always in the same state."""
 
-
-class FullTransport(asyncio.Transport):
-    """A transport that has as much left to send whenever it is asked."""
-
-    def __init__(self, connection: socket.socket) -> None:
+    def __init__(self, connection: socket.socket, unsent: int, reading: bool) -> None:
         super().__init__({"socket": connection, "sockname": None, "peername": None})
+        self.unsent = unsent
+        self.reading = reading
+        self.written = b""
         self.aborted = False
 
     def get_write_buffer_size(self) -> int:
-        return 1000
+        return self.unsent
+
+    def is_reading(self) -> bool:
+        return self.reading
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.written += data
 
     def is_closing(self) -> bool:
-        return self.aborted
+        return True
+
+    def close(self) -> None:
+        pass
 
     def abort(self) -> None:
         self.aborted = True
 
 
-@pytest.mark.parametrize("taken", [False, True])
-def test_what_is_left_is_not_stalled_if_it_is_left_of_something_new(taken: bool) -> None:
-    async def watch(connection: socket.socket) -> bool:
-        transport = FullTransport(connection)
+def watched(phase: Phase, taken: bool = False, answered: bool = False, unsent: int = 0, reading: bool = True) -> Wire:
+    """What a connection that stays in this state has come to after five times its `request_seconds`."""
+
+    async def watch(wire: Wire) -> None:
         config = uvicorn.Config(create_app(), log_config=None)
         protocol = Protocol(config, ServerState(), {"request_seconds": 0.04, "refusals": Counter()})
-        protocol.connection_made(transport)
-        protocol.phase = "answer"
+        protocol.connection_made(wire)
+        protocol.phase, protocol.answered = phase, answered
         for _ in range(20):
             if taken:
                 protocol.resume_writing()
             await asyncio.sleep(0.01)
         protocol.connection_lost(ConnectionError())
-        return transport.aborted
+        left = (wire.written, wire.aborted)
+        await asyncio.sleep(0.1)
+        assert left == (wire.written, wire.aborted)  # it is not watched any more
 
     with socket.socket() as connection:
-        assert asyncio.run(watch(connection)) is not taken
+        wire = Wire(connection, unsent, reading)
+        asyncio.run(watch(wire))
+        return wire
+
+
+def test_a_buffer_that_is_full_again_is_no_stalled_reader() -> None:
+    assert watched("answer", unsent=1000).aborted
+    assert not watched("answer", unsent=1000, taken=True).aborted
+
+
+def test_an_application_that_does_not_read_makes_no_slow_caller() -> None:
+    assert watched("body").written.startswith(b"HTTP/1.1 408 ")
+    assert watched("body", reading=False).written == b""
+
+
+def test_an_answer_that_has_begun_is_cut_off_and_not_followed_by_another() -> None:
+    wire = watched("body", answered=True)
+    assert (wire.written, wire.aborted) == (b"", True)
 
 
 # --- many connections -----------------------------------------------------------------------------
@@ -526,7 +592,8 @@ def test_no_number_of_connections_takes_all_files_or_fills_the_log(absent: str) 
 def here() -> Iterator[tuple[int, Any]]:
     """The port and the application of a service in this process."""
     app, port = create_app(Settings(request_seconds=SECONDS)), free_port()
-    server = uvicorn.Server(uvicorn.Config(app, port=port, http=Protocol, log_config=None))
+    config = uvicorn.Config(app, port=port, http=Protocol, log_config=None, timeout_keep_alive=SECONDS)
+    server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)
     thread.start()
     while not server.started:
@@ -534,6 +601,15 @@ def here() -> Iterator[tuple[int, Any]]:
     yield port, app
     server.should_exit = True
     thread.join()
+
+
+def test_an_idle_connection_is_closed_but_not_while_a_head_arrives(here: tuple[int, Any]) -> None:
+    port, _ = here
+    raw, seconds = trickle(port, GET)
+    assert [answer.status for answer in answers(raw)] == [200]
+    assert SECONDS <= seconds < SECONDS + 3
+    found = ask(port, GET, LAST[:10], LAST[10:], pause=0.7 * SECONDS)
+    assert [answer.status for answer in found] == [200, 200]
 
 
 def wait_for_connections(number: int) -> None:
