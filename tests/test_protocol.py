@@ -13,8 +13,9 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +28,11 @@ from uvicorn.server import ServerState
 
 from tensorcast_service.settings import Settings
 from tensorcast_service.web.app import create_app
-from tensorcast_service.web.protocol import Protocol
+from tensorcast_service.web.protocol import Phase, Protocol
 
 SECONDS = 1
-SLOTS = 4
+KEPT = 0.4
+SLOTS = 8
 BODY = b'{"inputs":[[3]]}'
 GET = b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"
 LAST = b"GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
@@ -295,22 +297,6 @@ def test_an_early_answer_closes_without_the_100_that_would_ask_for_the_body(
     assert (answer.status, answer.headers["connection"]) == (status, "close")
 
 
-def test_a_caller_that_sends_on_is_not_read_but_can_read_its_answer(gate: Served) -> None:
-    start = time.monotonic()
-    with at_most(10 * 2**20, gate), connect(gate.port) as connection:
-        connection.sendall(POST + b"Content-Length: %d\r\n\r\n" % DUE)
-        sent = 0
-        try:
-            while sent < 2**30:
-                sent += connection.send(b"x" * 2**16)
-        except ConnectionError:
-            pass
-        (answer,) = answers(connection.recv(2**16))
-    assert (answer.status, answer.headers["connection"]) == (413, "close")
-    assert sent < 64 * 2**20  # what is in the system's own buffers
-    assert 1 < time.monotonic() - start < 5
-
-
 def test_an_answer_after_the_whole_body_keeps_the_connection(gate: Served) -> None:
     missing = b"POST /nothing HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody"
     assert [answer.status for answer in ask(gate.port, missing + LAST)] == [404, 200]
@@ -355,61 +341,6 @@ SLOW = {
 }
 
 
-@pytest.fixture(scope="module")
-def waited(gate: Served) -> dict[str, tuple[bytes, float]]:
-    """What becomes of SLOW, all at once."""
-    with ThreadPoolExecutor(len(SLOW)) as pool:
-        futures = {name: pool.submit(trickle, gate.port, *data) for name, data in SLOW.items()}
-        return {name: future.result() for name, future in futures.items()}
-
-
-@pytest.mark.parametrize("name", SLOW)
-def test_what_does_not_arrive_is_given_its_time_and_no_more(waited: dict[str, tuple[bytes, float]], name: str) -> None:
-    assert SECONDS <= waited[name][1] < 1.25 * SECONDS + 3
-
-
-@pytest.mark.parametrize("name", [name for name in SLOW if name not in ("silence", "half a body")])
-def test_what_has_begun_to_arrive_is_answered_408(waited: dict[str, tuple[bytes, float]], name: str) -> None:
-    *before, answer = answers(waited[name][0])
-    assert_refused(answer, 408, "request-timeout")
-    assert [other.status for other in before] == ([200] if name == "half a second head" else [])
-
-
-def test_a_408_is_in_the_requests_encoding_and_bears_its_id(waited: dict[str, tuple[bytes, float]]) -> None:
-    (answer,) = answers(waited["half a body"][0])
-    assert (answer.status, answer.problem["code"]) == (408, "request-timeout")
-    assert (answer.headers["content-type"], answer.headers["x-request-id"]) == ("application/vnd.msgpack", "mine")
-
-
-def test_silence_is_not_answered(waited: dict[str, tuple[bytes, float]]) -> None:
-    assert waited["silence"][0] == b""
-
-
-def check_status(service: Served) -> int:
-    return httpx.get(f"{service.url}/v1/check?input=3").status_code
-
-
-@pytest.mark.usefixtures("waited")
-def test_no_request_that_was_given_up_is_still_in_work(gate: Served) -> None:
-    assert check_status(gate) == 200  # SLOTS were taken
-
-
-def test_a_long_body_that_gets_on_may_take_longer(gate: Served) -> None:
-    pieces = [POST + b"Content-Length: 2000000\r\nConnection: close\r\n\r\n", *[b"x" * 200_000] * 10]
-    start = time.monotonic()
-    (answer,) = ask(gate.port, *pieces, pause=0.15 * SECONDS)
-    assert (answer.status, answer.problem["code"]) == (400, "malformed-body")
-    assert time.monotonic() - start > 1.5 * SECONDS
-
-
-def test_a_connection_between_two_requests_may_idle_for_longer(gate: Served) -> None:
-    with connect(gate.port) as connection:
-        connection.sendall(GET)
-        time.sleep(1.5 * SECONDS)
-        connection.sendall(LAST)
-        assert [answer.status for answer in answers(read_all(connection))] == [200, 200]
-
-
 def reader(port: int) -> socket.socket:
     """A connection that has asked for much, and takes little of it by itself."""
     connection = socket.socket()
@@ -418,6 +349,109 @@ def reader(port: int) -> socket.socket:
     connection.connect(("127.0.0.1", port))
     connection.sendall(BROADCAST)
     return connection
+
+
+def long_body(port: int) -> list[Answer]:
+    """A body that takes longer than a second, and gets on."""
+    pieces = [POST + b"Content-Length: 2000000\r\nConnection: close\r\n\r\n", *[b"x" * 200_000] * 10]
+    return ask(port, *pieces, pause=0.15 * SECONDS)
+
+
+def slow_requests(port: int) -> list[Answer]:
+    """A head, a body and another head, that each nearly take as long as they may."""
+    post = POST + b"Content-Length: 16\r\n\r\n" + BODY
+    return ask(port, post[:40], post[40:-9], post[-9:] + LAST[:40], LAST[40:], pause=0.7 * SECONDS)
+
+
+def far_apart(port: int) -> list[Answer]:
+    """Two requests with a pause between them that no head, no body and no reader may make."""
+    return ask(port, GET, LAST, pause=1.5 * SECONDS)
+
+
+def slow_reader(port: int) -> bytes:
+    """An answer, read too slowly for the system to hold what is left of it."""
+    start, raw = time.monotonic(), bytearray()
+    with reader(port) as connection:
+        while part := connection.recv(2**16):
+            raw += part
+            if time.monotonic() - start < 1.7 * SECONDS:
+                time.sleep(0.01)
+    return bytes(raw)
+
+
+def sends_on(port: int) -> tuple[list[Answer], int, float]:
+    """What comes back while a refused body is sent all the same, how much of it can be, and for how long."""
+    with connect(port) as connection:
+        start, sent = time.monotonic(), 0
+        connection.sendall(POST + b"Content-Length: %d\r\n\r\n" % DUE)
+        try:
+            while sent < 2**30:
+                sent += connection.send(b"x" * 2**16)
+        except ConnectionError:
+            pass
+        return answers(connection.recv(2**16)), sent, time.monotonic() - start
+
+
+@pytest.fixture(scope="module")
+def waited(gate: Served) -> dict[Any, Any]:
+    """What becomes of all these, at once."""
+    jobs: dict[Any, Any] = {name: partial(trickle, gate.port, *data) for name, data in SLOW.items()}
+    jobs |= {job: partial(job, gate.port) for job in (long_body, slow_requests, far_apart, slow_reader, sends_on)}
+    with at_most(32 * 2**20, gate), ThreadPoolExecutor(len(jobs)) as pool:
+        futures = {name: pool.submit(job) for name, job in jobs.items()}
+        return {name: future.result() for name, future in futures.items()}
+
+
+@pytest.mark.parametrize("name", SLOW)
+def test_what_does_not_arrive_is_given_its_time_and_no_more(waited: dict[Any, Any], name: str) -> None:
+    assert SECONDS <= waited[name][1] < 1.25 * SECONDS + 3
+
+
+@pytest.mark.parametrize("name", [name for name in SLOW if name not in ("silence", "half a body")])
+def test_what_has_begun_to_arrive_is_answered_408(waited: dict[Any, Any], name: str) -> None:
+    *before, answer = answers(waited[name][0])
+    assert_refused(answer, 408, "request-timeout")
+    assert [other.status for other in before] == ([200] if name == "half a second head" else [])
+
+
+def test_a_408_is_in_the_requests_encoding_and_bears_its_id(waited: dict[Any, Any]) -> None:
+    (answer,) = answers(waited["half a body"][0])
+    assert (answer.status, answer.problem["code"]) == (408, "request-timeout")
+    assert (answer.headers["content-type"], answer.headers["x-request-id"]) == ("application/vnd.msgpack", "mine")
+
+
+def test_silence_is_not_answered(waited: dict[Any, Any]) -> None:
+    assert waited["silence"][0] == b""
+
+
+def test_a_body_that_gets_on_may_take_longer(waited: dict[Any, Any]) -> None:
+    (answer,) = waited[long_body]
+    assert (answer.status, answer.problem["code"]) == (400, "malformed-body")
+
+
+def test_each_head_and_each_body_has_a_time_of_its_own(waited: dict[Any, Any]) -> None:
+    assert [answer.status for answer in waited[slow_requests]] == [200, 200]
+
+
+def test_a_connection_between_two_requests_may_idle_for_longer(waited: dict[Any, Any]) -> None:
+    assert [answer.status for answer in waited[far_apart]] == [200, 200]
+
+
+def test_a_reader_that_is_only_slow_gets_it_all(waited: dict[Any, Any]) -> None:
+    head, _, body = waited[slow_reader].partition(b"\r\n\r\n")
+    (announced,) = re.findall(rb"content-length: ([0-9]+)", head)
+    assert len(body) == int(announced) > 64 * 2**20
+
+
+def test_a_caller_that_sends_on_is_not_read_but_can_read_its_answer(waited: dict[Any, Any]) -> None:
+    (answer,), sent, seconds = waited[sends_on]
+    assert (answer.status, answer.headers["connection"]) == (413, "close")
+    assert sent < 64 * 2**20  # what the system itself takes
+    assert 1 < seconds < 5
+
+
+def check_status(service: Served) -> int:
+    return httpx.get(f"{service.url}/v1/check?input=3").status_code
 
 
 def read_until_cut(connection: socket.socket, nbytes: int) -> None:
@@ -432,66 +466,97 @@ def read_until_cut(connection: socket.socket, nbytes: int) -> None:
         pass
 
 
-def test_readers_that_stall_are_cut_and_their_work_ends(gate: Served) -> None:
-    readers = [reader(gate.port) for _ in range(SLOTS)]
-    assert [connection.recv(12) for connection in readers] == [b"HTTP/1.1 200"] * SLOTS
-    start = time.monotonic()
-    assert check_status(gate) == 503
-    with ThreadPoolExecutor(SLOTS) as pool:
-        list(pool.map(read_until_cut, readers, [0, 0, 1, 1]))
-    assert SECONDS <= time.monotonic() - start < 1.25 * SECONDS + 3
-    for connection in readers:
-        connection.close()
-    time.sleep(SECONDS / 2)
-    assert check_status(gate) == 200
+def unsent_of(service: Served) -> int:
+    """Bytes that the system holds for the service's callers, open connections or not."""
+    sockets = (line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:])
+    return sum(int(fields[4][:8], 16) for fields in sockets if fields[1].endswith(f":{service.port:04X}"))
 
 
-def test_a_reader_that_is_only_slow_gets_it_all(gate: Served) -> None:
-    start, raw = time.monotonic(), bytearray()
-    with reader(gate.port) as connection:
-        while part := connection.recv(2**16):
-            raw += part
-            if time.monotonic() - start < 1.7 * SECONDS:
-                time.sleep(0.01)
-    head, _, body = bytes(raw).partition(b"\r\n\r\n")
-    (announced,) = re.findall(rb"content-length: ([0-9]+)", head)
-    assert len(body) == int(announced) > 64 * 2**20
+def test_what_stalls_is_not_in_work_any_more_once_it_is_cut(gate: Served) -> None:
+    with ExitStack() as stack:
+        readers = [stack.enter_context(reader(gate.port)) for _ in range(SLOTS // 2)]
+        writers = [stack.enter_context(connect(gate.port)) for _ in range(SLOTS // 2)]
+        for connection in writers:
+            connection.sendall(POST + b"Content-Length: 9\r\n\r\n")
+        assert [connection.recv(12) for connection in readers] == [b"HTTP/1.1 200"] * len(readers)
+        assert check_status(gate) == 503
+        assert unsent_of(gate) > 0
+        start = time.monotonic()
+        with ThreadPoolExecutor(SLOTS) as pool:
+            cut = pool.map(read_until_cut, readers[1:], [0, 1, 1])  # the first does nothing at all
+            assert [connection.recv(12) for connection in writers] == [b"HTTP/1.1 408"] * len(writers)
+            list(cut)
+        assert 0.5 * SECONDS < time.monotonic() - start < 1.25 * SECONDS + 3
+        time.sleep(SECONDS / 2)
+        assert check_status(gate) == 200
+        assert unsent_of(gate) == 0
 
 
-class FullTransport(asyncio.Transport):
-    """A transport that has as much left to send whenever it is asked."""
+class Wire(asyncio.Transport):
+    """A transport that is always in the same state."""
 
-    def __init__(self, connection: socket.socket) -> None:
+    def __init__(self, connection: socket.socket, unsent: int, reading: bool) -> None:
         super().__init__({"socket": connection, "sockname": None, "peername": None})
+        self.unsent = unsent
+        self.reading = reading
+        self.written = b""
         self.aborted = False
 
     def get_write_buffer_size(self) -> int:
-        return 1000
+        return self.unsent
+
+    def is_reading(self) -> bool:
+        return self.reading
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.written += data
 
     def is_closing(self) -> bool:
-        return self.aborted
+        return True
+
+    def close(self) -> None:
+        pass
 
     def abort(self) -> None:
         self.aborted = True
 
 
-@pytest.mark.parametrize("taken", [False, True])
-def test_what_is_left_is_not_stalled_if_it_is_left_of_something_new(taken: bool) -> None:
-    async def watch(connection: socket.socket) -> bool:
-        transport = FullTransport(connection)
+def watched(phase: Phase, taken: bool = False, answered: bool = False, unsent: int = 0, reading: bool = True) -> Wire:
+    """What a connection that stays in this state has come to after five times its `request_seconds`."""
+
+    async def watch(wire: Wire) -> None:
         config = uvicorn.Config(create_app(), log_config=None)
         protocol = Protocol(config, ServerState(), {"request_seconds": 0.04, "refused": print})
-        protocol.connection_made(transport)
-        protocol.phase = "answer"
+        protocol.connection_made(wire)
+        protocol.phase, protocol.answered = phase, answered
         for _ in range(20):
             if taken:
                 protocol.resume_writing()
             await asyncio.sleep(0.01)
         protocol.connection_lost(ConnectionError())
-        return transport.aborted
+        left = (wire.written, wire.aborted)
+        await asyncio.sleep(0.1)
+        assert left == (wire.written, wire.aborted)  # it is not watched any more
 
     with socket.socket() as connection:
-        assert asyncio.run(watch(connection)) is not taken
+        wire = Wire(connection, unsent, reading)
+        asyncio.run(watch(wire))
+        return wire
+
+
+def test_a_buffer_that_is_full_again_is_no_stalled_reader() -> None:
+    assert watched("answer", unsent=1000).aborted
+    assert not watched("answer", unsent=1000, taken=True).aborted
+
+
+def test_an_application_that_does_not_read_makes_no_slow_caller() -> None:
+    assert watched("body").written.startswith(b"HTTP/1.1 408 ")
+    assert watched("body", reading=False).written == b""
+
+
+def test_an_answer_that_has_begun_is_cut_off_and_not_followed_by_another() -> None:
+    wire = watched("body", answered=True)
+    assert (wire.written, wire.aborted) == (b"", True)
 
 
 # --- many connections -----------------------------------------------------------------------------
@@ -525,7 +590,8 @@ def test_no_number_of_connections_takes_all_files_or_fills_the_log(absent: str) 
 def here() -> Iterator[tuple[int, Any]]:
     """The port and the application of a service in this process."""
     app, port = create_app(Settings(request_seconds=SECONDS)), free_port()
-    server = uvicorn.Server(uvicorn.Config(app, port=port, http=Protocol, log_config=None))
+    config = uvicorn.Config(app, port=port, http=Protocol, log_config=None, timeout_keep_alive=KEPT)  # type: ignore[arg-type]
+    server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)
     thread.start()
     while not server.started:
@@ -533,6 +599,15 @@ def here() -> Iterator[tuple[int, Any]]:
     yield port, app
     server.should_exit = True
     thread.join()
+
+
+def test_an_idle_connection_is_closed_but_not_while_a_head_arrives(here: tuple[int, Any]) -> None:
+    port, _ = here
+    raw, seconds = trickle(port, GET)
+    assert [answer.status for answer in answers(raw)] == [200]
+    assert KEPT <= seconds < KEPT + 3
+    found = ask(port, GET, LAST[:10], LAST[10:], pause=0.7 * KEPT)
+    assert [answer.status for answer in found] == [200, 200]
 
 
 def wait_for_connections(number: int) -> None:

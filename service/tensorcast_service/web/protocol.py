@@ -310,9 +310,10 @@ class Protocol(Uvicorn):
         self.transport.write = self.wire.write  # type: ignore[method-assign]
 
     def _write_early(self, data: Any) -> None:
-        """Write to a caller whose body has not come. If it is an answer, the body won't be read: it says so."""
-        if not self.answered and not data.startswith(b"HTTP/1.1 100 "):
+        """Write to a caller whose body has not come. An answer says that the rest won't be read."""
+        if not data.startswith(b"HTTP/1.1 100 "):
             self.answered = True
+            self.transport.write = self.wire.write  # type: ignore[method-assign]
             if b"\r\nconnection: close\r\n" not in data.lower():
                 data = data.replace(b"\r\n", b"\r\nconnection: close\r\n", 1)
         self.wire.write(data)
