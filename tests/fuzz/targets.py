@@ -15,6 +15,7 @@ from starlette.datastructures import QueryParams
 from tensorcast.answers import TensorReader
 from tensorcast.errors import InvalidAnswer
 from tensorcast.schema.codec import Media, decode
+from tensorcast.schema.memory import unlimited
 from tensorcast.schema.messages import (
     BackpropRequest,
     BroadcastRequest,
@@ -55,7 +56,7 @@ def _request(data: bytes, media: Media) -> str:
         (CheckRequest, check),
         (CheckBatchRequest, _batch),
         (BroadcastRequest, _broadcast),
-        (BackpropRequest, lambda message: backprop(*_gradients(message))),
+        (BackpropRequest, lambda message: backprop(*_gradients(message, unlimited))),
         (CompareRequest, compare),
         (TranslateRequest, translate),
     ]
@@ -77,8 +78,8 @@ def _refused(problem: Problem) -> str:
 
 
 def _broadcast(message: BroadcastRequest) -> None:
-    for tensor in outputs(message, OUTPUT_BYTES):
-        body = stored(tensor) if tensor.strided else dense(tensor)
+    for tensor in outputs(message, OUTPUT_BYTES, unlimited):
+        body = stored(tensor, unlimited) if tensor.strided else dense(tensor)
         assert sum(map(len, body.parts)) == body.length
 
 
