@@ -31,6 +31,7 @@ from tensorcast_service.web.app import create_app
 from tensorcast_service.web.protocol import Phase, Protocol
 
 SECONDS = 1
+LONGEST = 10
 KEPT = 0.4
 SLOTS = 8
 BODY = b'{"inputs":[[3]]}'
@@ -83,7 +84,7 @@ def answers(raw: bytes, headless: bool = False) -> list[Answer]:
 
 
 def connect(port: int) -> socket.socket:
-    connection = socket.create_connection(("127.0.0.1", port), timeout=10)
+    connection = socket.create_connection(("127.0.0.1", port), timeout=LONGEST)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return connection
 
@@ -155,7 +156,7 @@ MALFORMED = {
     "a space before the colon": POST + b"Content-Length : 16\r\n\r\n" + BODY,
     "a folded field": b"GET /livez HTTP/1.1\r\nHost: x\r\nX: 1\r\n " + SECRET + b"\r\n\r\n",
     "bare line feeds": GET.replace(b"\r\n", b"\n"),
-    "one bare line feed": b"GET /livez HTTP/1.1\r\nHost: x\nX: 1\r\n\r\n",
+    "one bare line feed": b"GET /livez HTTP/1.1\r\nHost: x\r\nX: 1\nY: 2\r\n\r\n",
     "a bare carriage return": b"GET /livez HTTP/1.1\r\nHost: x\r\nX: 1\r2\r\n\r\n",
     "NUL": b"GET /livez HTTP/1.1\r\nHost: x\r\nX: \0" + SECRET + b"\r\n\r\n",
     "HTTP/0.9": b"GET /livez\r\n",
@@ -319,7 +320,7 @@ def trickle(port: int, first: bytes, more: bytes = b"") -> tuple[bytes, float]:
     with connect(port) as connection:
         start, raw = time.monotonic(), b""
         connection.sendall(first)
-        while True:
+        while time.monotonic() - start < LONGEST:
             if select.select([connection], [], [], 0.1)[0]:
                 part = connection.recv(2**16)
                 if not part:
@@ -327,6 +328,7 @@ def trickle(port: int, first: bytes, more: bytes = b"") -> tuple[bytes, float]:
                 raw += part
             elif more:
                 connection.sendall(more)
+    raise TimeoutError
 
 
 SLOW = {
@@ -345,7 +347,7 @@ def reader(port: int) -> socket.socket:
     """A connection that has asked for much, and takes little of it by itself."""
     connection = socket.socket()
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2**16)
-    connection.settimeout(10)
+    connection.settimeout(LONGEST)
     connection.connect(("127.0.0.1", port))
     connection.sendall(BROADCAST)
     return connection
@@ -456,14 +458,16 @@ def check_status(service: Served) -> int:
 
 def read_until_cut(connection: socket.socket, nbytes: int) -> None:
     """Takes so many bytes twenty times a second."""
+    end = time.monotonic() + LONGEST
     try:
-        while True:
+        while time.monotonic() < end:
             if nbytes:
                 connection.recv(nbytes)
             connection.sendall(b"x")  # what has come can be read after a reset too: this tells of it
             time.sleep(0.05)
     except ConnectionError:
-        pass
+        return
+    raise TimeoutError
 
 
 def unsent_of(service: Served) -> int:
@@ -488,8 +492,11 @@ def test_what_stalls_is_not_in_work_any_more_once_it_is_cut(gate: Served) -> Non
             list(cut)
         assert 0.5 * SECONDS < time.monotonic() - start < 1.25 * SECONDS + 3
         time.sleep(SECONDS / 2)
-        assert check_status(gate) == 200
         assert unsent_of(gate) == 0
+        for connection in [stack.enter_context(connect(gate.port)) for _ in range(SLOTS - 1)]:
+            connection.sendall(POST + b"Expect: 100-continue\r\nContent-Length: 9\r\n\r\n")
+            assert connection.recv(12) == b"HTTP/1.1 100"
+        assert check_status(gate) == 200
 
 
 class Wire(asyncio.Transport):
@@ -586,19 +593,46 @@ def test_no_number_of_connections_takes_all_files_or_fills_the_log(absent: str) 
     assert len(small.log.splitlines()) < 20 + len(MALFORMED)
 
 
-@pytest.fixture
-def here() -> Iterator[tuple[int, Any]]:
-    """The port and the application of a service in this process."""
-    app, port = create_app(Settings(request_seconds=SECONDS)), free_port()
+@contextmanager
+def running(app: Any) -> Iterator[int]:
+    """The port of a server of this application, in this process."""
+    port = free_port()
     config = uvicorn.Config(app, port=port, http=Protocol, log_config=None, timeout_keep_alive=KEPT)  # type: ignore[arg-type]
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)
     thread.start()
     while not server.started:
         time.sleep(0.01)
-    yield port, app
-    server.should_exit = True
-    thread.join()
+    try:
+        yield port
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+@pytest.fixture
+def here() -> Iterator[tuple[int, Any]]:
+    """The port and the application of a service in this process."""
+    app = create_app(Settings(request_seconds=SECONDS))
+    with running(app) as port:
+        yield port, app
+
+
+def test_of_an_early_answer_only_the_head_is_changed() -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "lifespan":
+            scope["state"].update(request_seconds=SECONDS, refused=print)
+            for event in ("startup", "shutdown"):
+                await receive()
+                await send({"type": f"lifespan.{event}.complete"})
+            return
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"6")]})
+        await send({"type": "http.response.body", "body": b"a\r\n", "more_body": True})
+        await send({"type": "http.response.body", "body": b"b\r\n"})
+
+    with running(app) as port:
+        (answer,) = ask(port, POST + b"Content-Length: 9\r\n\r\n")
+    assert (answer.headers["connection"], answer.body) == ("close", b"a\r\nb\r\n")
 
 
 def test_an_idle_connection_is_closed_but_not_while_a_head_arrives(here: tuple[int, Any]) -> None:
