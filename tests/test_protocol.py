@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import re
 import resource
@@ -633,6 +634,29 @@ def test_of_an_early_answer_only_the_head_is_changed() -> None:
     with running(app) as port:
         (answer,) = ask(port, POST + b"Content-Length: 9\r\n\r\n")
     assert (answer.headers["connection"], answer.body) == ("close", b"a\r\nb\r\n")
+
+
+@pytest.mark.parametrize("raw", [GET, b"GET / HTTP/1.1\r\n\r\n", POST + b"Content-Length: 999999\r\n\r\n" + BODY])
+@pytest.mark.parametrize("reset", [False, True])
+def test_nothing_of_a_connection_waits_for_the_collector_of_cycles(
+    here: tuple[int, Any], raw: bytes, reset: bool
+) -> None:
+    port, _ = here
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(5):
+            with connect(port) as connection:
+                connection.sendall(raw)
+                time.sleep(0.05)
+                if reset:
+                    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        end = time.monotonic() + LONGEST
+        while any(isinstance(each, Protocol) for each in gc.get_objects()):
+            assert time.monotonic() < end
+            time.sleep(0.1)
+    finally:
+        gc.enable()
 
 
 def test_an_idle_connection_is_closed_but_not_while_a_head_arrives(here: tuple[int, Any]) -> None:

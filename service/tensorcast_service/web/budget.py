@@ -28,7 +28,7 @@ class Budget:
 
     def __init__(self, nbytes: int) -> None:
         self.limit = nbytes * 4 // 5
-        """The rest is for what can't be reserved: free blocks that the allocators keep, scattered. 36 MiB were seen."""
+        """The rest is for what can't be reserved: free blocks that the allocators keep, scattered. 18 MiB were seen."""
         self.held = 0
         self._lock = Lock()  # requests that are large are worked at on threads
 

@@ -157,6 +157,8 @@ class Protocol(Uvicorn):
         self.phase, self.rest = "over", b""
         super().connection_lost(exc)
         Protocol.waiting.pop(self, None)
+        self._unset_keepalive_if_required()  # uvicorn leaves it where the caller resets
+        vars(self.transport).clear()  # else both, and what they hold, wait for the collector of cycles
 
     def data_received(self, data: bytes) -> None:
         if self.rest:
