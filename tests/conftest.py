@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 import socket
 import ssl
 import subprocess
@@ -12,6 +13,7 @@ import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -124,3 +126,22 @@ def http(service: Served) -> Iterator[httpx.Client]:
 def client(service: Served) -> Iterator[Client]:
     with Client(service.url) as client:
         yield client
+
+
+@pytest.fixture(scope="session")
+def pem(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a certificate for 127.0.0.1, its key, the key under a password, and another key."""
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl is not installed")
+    folder = tmp_path_factory.mktemp("pem")
+    commands = """
+        req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout key -out certificate -days 2
+            -subj /CN=tensorcast -addext subjectAltName=IP:127.0.0.1
+        ec -in key -aes128 -passout pass:secret -out locked
+        ecparam -name prime256v1 -genkey -noout -out another
+    """
+    for command in commands.strip().replace("\n            ", " ").splitlines():
+        subprocess.run(["openssl", *command.split()], cwd=folder, check=True, capture_output=True)
+    (folder / "both").write_bytes((folder / "certificate").read_bytes() + (folder / "key").read_bytes())
+    (folder / "garbage").write_text("no PEM")
+    return folder

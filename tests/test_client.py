@@ -335,6 +335,9 @@ LIES = {
     "data that is a list of numbers": tensor(data=[1, 2]),
     "another field": packed({"results": []}),
     "truncated": httpx.Response(200, content=b"\x81\xa7outputs\x91", headers={"content-type": "application/msgpack"}),
+    "a length of many digits": httpx.Response(
+        200, content=b"\x80", headers={"content-type": "application/vnd.msgpack", "content-length": "9" * 5000}
+    ),
     "an empty body": httpx.Response(200, headers={"content-type": "application/vnd.msgpack"}),
 }
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import ssl
 import subprocess
 import sys
@@ -21,25 +20,6 @@ from tensorcast_service.settings import Settings
 from tensorcast_service.web.serve import verify
 
 HEALTHCHECK = Path(__file__).parent.parent / "deploy" / "healthcheck.py"
-
-
-@pytest.fixture(scope="module")
-def pem(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a certificate for 127.0.0.1, its key, the key under a password, and another key."""
-    if shutil.which("openssl") is None:
-        pytest.skip("openssl is not installed")
-    folder = tmp_path_factory.mktemp("pem")
-    commands = """
-        req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout key -out certificate -days 2
-            -subj /CN=tensorcast -addext subjectAltName=IP:127.0.0.1
-        ec -in key -aes128 -passout pass:secret -out locked
-        ecparam -name prime256v1 -genkey -noout -out another
-    """
-    for command in commands.strip().replace("\n            ", " ").splitlines():
-        subprocess.run(["openssl", *command.split()], cwd=folder, check=True, capture_output=True)
-    (folder / "both").write_bytes((folder / "certificate").read_bytes() + (folder / "key").read_bytes())
-    (folder / "garbage").write_text("no PEM")
-    return folder
 
 
 @pytest.fixture(scope="module")

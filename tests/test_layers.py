@@ -16,6 +16,7 @@ CASES = {
         "import tensorcast; tensorcast.Client, tensorcast.AsyncClient",
         WEB | {"tensorcast_service", "tensorcast.cli"},
     ),
+    "the sync client": ("import tensorcast; tensorcast.Client('http://127.0.0.1:1')", {"asyncio", "anyio", "httpcore"}),
     "the schema": ("import tensorcast.schema.messages", WEB | {"httpx", "tensorcast_service", "click"}),
     "an op": ("import tensorcast_service.ops", WEB | {"httpx", "numpy", "click", "tensorcast.client"}),
     "the engine": (

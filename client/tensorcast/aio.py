@@ -10,8 +10,10 @@ import anyio
 import httpx
 
 from . import calls
+from .address import Address, is_plain, tls_of
+from .aio_transport import AsyncTransport, usable
 from .attempts import Attempts
-from .calls import Call, CheckedColumns, Layout, Progress, Shape, SymbolicShape, Transfer, Window
+from .calls import Attempt, Call, CheckedColumns, Layout, Progress, Shape, SymbolicShape, Window
 from .client import DEFAULT_URL, translated
 from .errors import DeadlineExceeded, ServiceProblem, TensorcastError
 from .schema.messages import CheckAnswer, CheckRequest, Comparison, OpEntry, TranslateAnswer
@@ -37,13 +39,17 @@ class AsyncClient:
         transport: httpx.AsyncBaseTransport | None = None,
         **options: Any,
     ) -> None:
+        self._direct: AsyncTransport | None = None
         try:
+            if transport is None and is_plain(url, options):
+                transport = self._direct = AsyncTransport(tls_of(url, options))
             self._http = httpx.AsyncClient(base_url=url, transport=transport, **options)
         except httpx.InvalidURL as error:
             raise ValueError(f"{url!r} is no URL: {error}") from None
         if api_key is not None:
             # httpx takes this header off a request that a redirect leads to another origin, and out of its own reprs.
             self._http.headers["Authorization"] = calls.authorization(api_key)
+        self._address = Address(self._http)
         self._timeout = timeout
         self._retries = retries
 
@@ -146,40 +152,43 @@ class AsyncClient:
         try:
             with anyio.fail_after(attempts.timeout):
                 while True:
-                    retry_after: list[str] = []
+                    attempt = Attempt(call, progress)
                     try:
-                        return await self._attempt(call, attempts, progress, retry_after)
+                        return await self._attempt(attempt, attempts)
                     except TensorcastError as error:
                         if isinstance(error, DeadlineExceeded):
                             raise
-                        await anyio.sleep(attempts.delay_after(error, *retry_after))
+                        await anyio.sleep(attempts.delay_after(error, attempt.retry_after))
         except TimeoutError as error:
             if isinstance(error, DeadlineExceeded):
                 raise
             raise DeadlineExceeded(f"no whole answer within {attempts.timeout} s") from None
 
-    async def _attempt(self, call: Call[T], attempts: Attempts, progress: Progress | None, retry_after: list[str]) -> T:
+    async def _attempt(self, attempt: Attempt[T], attempts: Attempts) -> T:
         try:
-            async with self._http.stream(
-                call.method,
-                call.path,
-                content=_pieces(call, progress) if call.parts else None,
-                headers=call.headers,
-                timeout=attempts.remaining(),
-            ) as response:
-                retry_after += response.headers.get_list("retry-after")[:1]
-                reader = call.read(response.status_code, response.headers)
-                done, total = 0, int(response.headers.get("content-length", 0)) or None
-                async for chunk in response.aiter_bytes():
-                    reader.feed(chunk)
-                    done += len(chunk)
-                    if progress is not None:
-                        progress(Transfer("download", done, total))
-                return reader.finish()
+            if self._direct is not None and usable():
+                request = self._address.request(attempt, attempts.remaining())
+                await self._direct.handle_async_request(request)
+            else:
+                await self._receive(attempt, attempts)
+            return attempt.finish()
         except httpx.HTTPError as error:
             raise translated(error, attempts) from error
 
+    async def _receive(self, attempt: Attempt[T], attempts: Attempts) -> None:
+        """The same by httpx's own means, with any option and transport that it has, and on trio."""
+        async with self._http.stream(
+            attempt.call.method,
+            attempt.call.path,
+            content=_pieces(attempt) if attempt.call.parts else None,
+            headers=attempt.call.headers,
+            timeout=attempts.remaining(),
+        ) as response:
+            attempt.begin(response.status_code, response.headers)
+            async for chunk in response.aiter_bytes():
+                attempt.feed(chunk)
 
-async def _pieces(call: Call[T], progress: Progress | None) -> AsyncIterator[bytes]:
-    for piece in call.body(progress):
+
+async def _pieces(attempt: Attempt[T]) -> AsyncIterator[bytes]:
+    for piece in attempt.body():
         yield piece  # type: ignore[misc]  # buffers pass as they are

@@ -18,6 +18,8 @@ from .schema.tensors import Array, reach_of, to_wire, view_of
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
+Chunk = bytes | bytearray | memoryview
+NOWHERE = memoryview(b"")
 
 HELD_BYTES = 16 * 2**20
 """What a reader of tensors holds besides them: the chunk in hand."""
@@ -28,7 +30,15 @@ MAX_PLAIN_BYTES = 64 * 2**20
 class Reader(Protocol[T_co]):
     """Takes an answer's bytes as they arrive."""
 
-    def feed(self, chunk: bytes) -> None: ...
+    def buffer(self) -> memoryview:
+        """Where the next bytes belong, for those who can receive them there; empty: `feed` takes them."""
+        ...
+
+    def received(self, count: int) -> None:
+        """So many bytes have been put into `buffer()`."""
+        ...
+
+    def feed(self, chunk: Chunk) -> None: ...
     def finish(self) -> T_co: ...
 
 
@@ -39,7 +49,13 @@ class Plain(Generic[T]):
         self._body = bytearray()
         self._finish = finish
 
-    def feed(self, chunk: bytes) -> None:
+    def buffer(self) -> memoryview:
+        return NOWHERE
+
+    def received(self, count: int) -> None:
+        raise AssertionError("there is no buffer")
+
+    def feed(self, chunk: Chunk) -> None:
         self._body += chunk
         if len(self._body) > MAX_PLAIN_BYTES:
             raise InvalidAnswer(f"the answer has more than {MAX_PLAIN_BYTES} bytes, which no answer of this kind has")
@@ -102,12 +118,21 @@ class TensorReader(Generic[T]):
             max_map_len=100,
         )
         self._arrays: Arrays = {}
+        self._wanted = NOWHERE
         self._done = False
         self._failed = ""
         self._steps = self._read()
         next(self._steps)
 
-    def feed(self, chunk: bytes) -> None:
+    def buffer(self) -> memoryview:
+        return self._wanted
+
+    def received(self, count: int) -> None:
+        self._wanted = self._wanted[count:]
+        if not self._wanted:
+            self.feed(b"")
+
+    def feed(self, chunk: Chunk) -> None:
         if self._done:
             raise InvalidAnswer("bytes follow the answer")
         if self._failed:
@@ -129,7 +154,7 @@ class TensorReader(Generic[T]):
             raise InvalidAnswer("the answer ends before its last tensor does")
         return self._finish(self._arrays)
 
-    def _read(self) -> Generator[None, bytes, None]:
+    def _read(self) -> Generator[None, Chunk, None]:
         count = yield from self._take(self._unpacker.read_map_header)
         for _ in range(count):
             field = yield from self._value()
@@ -141,7 +166,7 @@ class TensorReader(Generic[T]):
         if self._unpacker.read_bytes(1):
             raise ValueError("bytes follow it")
 
-    def _tensors(self, field: str) -> Generator[None, bytes, list[Array]]:
+    def _tensors(self, field: str) -> Generator[None, Chunk, list[Array]]:
         if field in self._singles:
             return [(yield from self._tensor(None))]
         count = yield from self._take(self._unpacker.read_array_header)
@@ -152,17 +177,17 @@ class TensorReader(Generic[T]):
             arrays.append((yield from self._tensor(None if self._out is None else self._out[number])))
         return arrays
 
-    def _take(self, read: Callable[[], Any]) -> Generator[None, bytes, Any]:
+    def _take(self, read: Callable[[], Any]) -> Generator[None, Chunk, Any]:
         while True:
             try:
                 return read()
             except msgpack.OutOfData:
                 self._unpacker.feed((yield))
 
-    def _value(self) -> Generator[None, bytes, Any]:
+    def _value(self) -> Generator[None, Chunk, Any]:
         return (yield from self._take(self._unpacker.unpack))
 
-    def _bytes(self, count: int) -> Generator[None, bytes, bytes]:
+    def _bytes(self, count: int) -> Generator[None, Chunk, bytes]:
         taken = b""
         while len(taken) < count:
             more = self._unpacker.read_bytes(count - len(taken))
@@ -171,7 +196,7 @@ class TensorReader(Generic[T]):
             taken += more
         return taken
 
-    def _tensor(self, out: Array | None) -> Generator[None, bytes, Array]:
+    def _tensor(self, out: Array | None) -> Generator[None, Chunk, Array]:
         fields: dict[str, Any] = {}
         for _ in range((yield from self._take(self._unpacker.read_map_header))):
             key = yield from self._value()
@@ -182,7 +207,7 @@ class TensorReader(Generic[T]):
             fields[key] = yield from self._value()
         raise ValueError("a tensor has no data")
 
-    def _data(self, fields: dict[str, Any], out: Array | None) -> Generator[None, bytes, Array]:
+    def _data(self, fields: dict[str, Any], out: Array | None) -> Generator[None, Chunk, Array]:
         name, shape, strides = fields.get("dtype"), fields.get("shape"), fields.get("strides")
         if not isinstance(name, str) or not _is_sizes(shape) or not (strides is None or _is_sizes(strides)):
             raise ValueError("a tensor's dtype, shape or strides are missing or wrong")
@@ -205,7 +230,7 @@ class TensorReader(Generic[T]):
         array.flags.writeable = strides is None
         return array
 
-    def _fill(self, target: memoryview) -> Generator[None, bytes, None]:
+    def _fill(self, target: memoryview) -> Generator[None, Chunk, None]:
         """Fill a tensor's bytes from its bin or list of bins."""
         (first,) = yield from self._bytes(1)
         bins = 1
@@ -227,16 +252,16 @@ class TensorReader(Generic[T]):
         if start != len(target):
             raise ValueError(f"a tensor has {start} bytes, and its shape needs {len(target)}")
 
-    def _receive(self, target: memoryview) -> Generator[None, bytes, None]:
+    def _receive(self, target: memoryview) -> Generator[None, Chunk, None]:
         """Fill a buffer with the next bytes, past the unpacker."""
         held = self._unpacker.read_bytes(len(target))
-        done = len(held)
-        target[:done] = held
-        while done < len(target):
+        target[: len(held)] = held
+        self._wanted = target[len(held) :]
+        while self._wanted:
             chunk = memoryview((yield))
-            part = min(len(chunk), len(target) - done)
-            target[done : done + part] = chunk[:part]
-            done += part
+            part = min(len(chunk), len(self._wanted))
+            self._wanted[:part] = chunk[:part]
+            self._wanted = self._wanted[part:]
             if part < len(chunk):
                 self._unpacker.feed(chunk[part:])
 

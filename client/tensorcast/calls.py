@@ -9,7 +9,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 import msgpack
 import numpy as np
 
-from .answers import Arrays, Plain, Reader, TensorReader, raise_problem, typed
+from .answers import Arrays, Chunk, Plain, Reader, TensorReader, raise_problem, typed
 from .errors import InvalidAnswer, ServiceProblem, problem_from
 from .schema.codec import Media, encode
 from .schema.dtypes import UnknownDtype
@@ -34,6 +34,7 @@ SymbolicShape = Sequence[int | str] | int
 Layout = Literal["dense", "strided"]
 Window = Sequence[tuple[int, int]]
 
+MSGPACK = Media.MSGPACK.value
 SEND_BYTES = 2**20
 """Pieces in which a large body is sent."""
 
@@ -69,10 +70,10 @@ class Call(Generic[T]):
 
     @property
     def headers(self) -> dict[str, str]:
-        accept = {"Accept": Media.MSGPACK.value, "Accept-Encoding": "identity"}
+        accept = {"Accept": MSGPACK, "Accept-Encoding": "identity"}
         if not self.parts:
             return accept
-        return accept | {"Content-Type": Media.MSGPACK.value, "Content-Length": str(self.length)}
+        return accept | {"Content-Type": MSGPACK, "Content-Length": str(self.length)}
 
     def body(self, progress: Progress | None = None) -> Iterator[bytes | memoryview]:
         """The body's bytes in pieces of at most SEND_BYTES."""
@@ -85,14 +86,12 @@ class Call(Generic[T]):
                 if progress is not None:
                     progress(Transfer("upload", done, self.length))
 
-    def read(self, status: int, headers: Mapping[str, str]) -> Reader[T]:
-        """The reader of an answer with this status and these headers."""
+    def read(self, status: int, headers: Mapping[str, str], length: int | None) -> Reader[T]:
+        """The reader of an answer with this status and these headers, and so many bytes."""
         if headers.get("content-encoding", "identity").lower() != "identity":
             raise InvalidAnswer("the answer is compressed, which was not asked for: a proxy must leave it as it is")
-        announced = headers.get("content-length", "")
-        length = int(announced) if announced.isdecimal() else None
         media = headers.get("content-type", "").split(";")[0].strip().lower()
-        if status == 200 and media == Media.MSGPACK.value:
+        if status == 200 and media == MSGPACK:
             return self.reader(length)
         if status >= 400:
             return Plain(lambda body: raise_problem(body, media, status))
@@ -106,6 +105,52 @@ def authorization(api_key: str) -> str:
     if not (api_key.isascii() and api_key.isprintable() and api_key and " " not in api_key):
         raise ValueError("api_key must be printable ASCII without spaces or line ends: has one been read from a file?")
     return f"Bearer {api_key}"
+
+
+class Attempt(Generic[T]):
+    """One attempt at a call: what goes out, and the answer while it comes in."""
+
+    buffer: Callable[[], memoryview]
+    """See Reader.buffer."""
+    _reader: Reader[T]
+
+    def __init__(self, call: Call[T], progress: Progress | None) -> None:
+        self.call = call
+        self._progress = progress
+        self._done = 0
+        self._total: int | None = None
+        self.retry_after: str | None = None
+
+    def body(self) -> Iterator[bytes | memoryview]:
+        """The call's body in pieces."""
+        return self.call.body(self._progress)
+
+    def begin(self, status: int, headers: Mapping[str, str]) -> None:
+        """Take the head."""
+        self.retry_after = headers.get("retry-after")
+        length = headers.get("content-length", "")
+        self._total = int(length) if length.isdecimal() and len(length) < 20 else None
+        self._reader = self.call.read(status, headers, self._total)
+        self.buffer = self._reader.buffer
+
+    def received(self, count: int) -> None:
+        """So many bytes have been put into `buffer()`."""
+        self._reader.received(count)
+        self._count(count)
+
+    def feed(self, chunk: Chunk) -> None:
+        """Take the next bytes."""
+        self._reader.feed(chunk)
+        self._count(len(chunk))
+
+    def _count(self, count: int) -> None:
+        self._done += count
+        if self._progress is not None:
+            self._progress(Transfer("download", self._done, self._total))
+
+    def finish(self) -> T:
+        """The result."""
+        return self._reader.finish()
 
 
 def check(

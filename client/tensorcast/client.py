@@ -10,12 +10,14 @@ from typing import Any, Self, TypeVar
 import httpx
 
 from . import calls
+from .address import Address, is_plain, tls_of
 from .attempts import Attempts
-from .calls import Call, CheckedColumns, Layout, Progress, Shape, SymbolicShape, Transfer, Window
+from .calls import Attempt, Call, CheckedColumns, Layout, Progress, Shape, SymbolicShape, Window
 from .errors import ConnectionFailed, DeadlineExceeded, InvalidAnswer, ServiceProblem, TensorcastError
 from .schema.messages import CheckAnswer, CheckRequest, Comparison, OpEntry, TranslateAnswer
 from .schema.ops import Op
 from .schema.tensors import Array
+from .transport import Transport
 
 T = TypeVar("T")
 
@@ -25,11 +27,13 @@ DEFAULT_URL = "http://127.0.0.1:8000"
 class Client:
     """A pooled, thread-safe client of one service.
 
-    `timeout` is the total of one call in seconds, retries included (None: no end); while a single read
-    blocks, it may be passed by up to its own length. `retries` are further attempts after a broken
-    connection or an answer such as 503, with growing, jittered delays that honour Retry-After.
+    `timeout` is the exact total of one call in seconds, retries included (None: no end).
+    `retries` are further attempts after a broken connection or an answer such as 503, with growing,
+    jittered delays that honour Retry-After.
     `api_key` goes to this service alone.
-    `transport` is any httpx transport; `options` go to httpx.Client (headers, verify, limits, ...).
+    `transport` is any httpx transport; `options` go to httpx.Client (headers, verify, limits, ...). With a
+    transport, an option other than headers and verify, or a proxy in the environment, httpx itself sends and
+    receives: more slowly, and a single read or write may then pass the timeout by up to its own length.
     """
 
     def __init__(
@@ -42,13 +46,17 @@ class Client:
         transport: httpx.BaseTransport | None = None,
         **options: Any,
     ) -> None:
+        self._direct: Transport | None = None
         try:
+            if transport is None and is_plain(url, options):
+                transport = self._direct = Transport(tls_of(url, options))
             self._http = httpx.Client(base_url=url, transport=transport, **options)
         except httpx.InvalidURL as error:
             raise ValueError(f"{url!r} is no URL: {error}") from None
         if api_key is not None:
             # httpx takes this header off a request that a redirect leads to another origin, and out of its own reprs.
             self._http.headers["Authorization"] = calls.authorization(api_key)
+        self._address = Address(self._http)
         self._timeout = timeout
         self._retries = retries
 
@@ -163,36 +171,38 @@ class Client:
     def _send(self, call: Call[T], progress: Progress | None = None, timeout: float | None = None) -> T:
         attempts = Attempts(self._timeout if timeout is None else timeout, self._retries)
         while True:
-            retry_after: list[str] = []
+            attempt = Attempt(call, progress)
             try:
-                return self._attempt(call, attempts, progress, retry_after)
+                return self._attempt(attempt, attempts)
             except TensorcastError as error:
                 if isinstance(error, DeadlineExceeded):
                     raise
-                time.sleep(attempts.delay_after(error, *retry_after))
+                time.sleep(attempts.delay_after(error, attempt.retry_after))
 
-    def _attempt(self, call: Call[T], attempts: Attempts, progress: Progress | None, retry_after: list[str]) -> T:
+    def _attempt(self, attempt: Attempt[T], attempts: Attempts) -> T:
         try:
-            with self._http.stream(
-                call.method,
-                call.path,
-                content=call.body(progress) if call.parts else None,  # type: ignore[arg-type]  # buffers pass as they are
-                headers=call.headers,
-                timeout=attempts.remaining(),
-            ) as response:
-                retry_after += response.headers.get_list("retry-after")[:1]
-                reader = call.read(response.status_code, response.headers)
-                done, total = 0, int(response.headers.get("content-length", 0)) or None
-                for chunk in response.iter_bytes():
-                    reader.feed(chunk)
-                    done += len(chunk)
-                    if progress is not None:
-                        progress(Transfer("download", done, total))
-                    if attempts.late:
-                        raise DeadlineExceeded(f"no whole answer within {attempts.timeout} s")
-                return reader.finish()
+            if self._direct is not None:
+                self._direct.handle_request(self._address.request(attempt, attempts.remaining()))
+            else:
+                self._receive(attempt, attempts)
+            return attempt.finish()
         except httpx.HTTPError as error:
             raise translated(error, attempts) from error
+
+    def _receive(self, attempt: Attempt[T], attempts: Attempts) -> None:
+        """The same by httpx's own means, with any option and transport that it has."""
+        with self._http.stream(
+            attempt.call.method,
+            attempt.call.path,
+            content=attempt.body() if attempt.call.parts else None,  # type: ignore[arg-type]  # buffers pass as they are
+            headers=attempt.call.headers,
+            timeout=attempts.remaining(),
+        ) as response:
+            attempt.begin(response.status_code, response.headers)
+            for chunk in response.iter_bytes():
+                attempt.feed(chunk)
+                if attempts.late:
+                    raise DeadlineExceeded(f"no whole answer within {attempts.timeout} s")
 
 
 def translated(error: httpx.HTTPError, attempts: Attempts) -> TensorcastError:
