@@ -60,6 +60,7 @@ def serve(kind: str, port: int, answer_bytes: int) -> None:
         accept(port, lambda connection: talk_http(connection, answer_bytes))
     elif kind == "tensorcast":
         os.environ |= {"TENSORCAST_PORT": str(port), "TENSORCAST_MAX_BODY_BYTES": str(2**31)}
+        os.environ["TENSORCAST_MEMORY_BUDGET_BYTES"] = str(2**32)
         os.execv(sys.executable, [sys.executable, "-m", "tensorcast", "serve"])
     else:
         app = bare(answer_bytes) if kind == "asgi" else naive()

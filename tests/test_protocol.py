@@ -17,11 +17,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import httpx
 import msgpack
+import numpy as np
 import pytest
 import uvicorn
 from conftest import Served, free_port, served
@@ -634,6 +636,26 @@ def test_of_an_early_answer_only_the_head_is_changed() -> None:
     with running(app) as port:
         (answer,) = ask(port, POST + b"Content-Length: 9\r\n\r\n")
     assert (answer.headers["connection"], answer.body) == ("close", b"a\r\nb\r\n")
+
+
+@pytest.mark.parametrize("pause", [0.0, 0.05])
+def test_a_long_body_arrives_as_it_was_sent_and_the_next_request_behind_it(gate: Served, pause: float) -> None:
+    sent = np.random.default_rng(0).integers(0, 256, 3 * 2**20, np.uint8)
+    tensor = {"dtype": "uint8", "shape": [len(sent)], "data": sent.tobytes()}
+    body = msgpack.packb({"op": {"name": "numpy.broadcast_to", "shape": [len(sent)]}, "inputs": [tensor]})
+    head = b"POST /v1/broadcast HTTP/1.1\r\nHost: x\r\nContent-Type: application/msgpack\r\nUpgrade: h2c\r\n"
+    raw = head + b"Content-Length: %d\r\n\r\n" % len(body) + body + LAST
+    cuts = [0, 50, 200, 70_000, 400_000, 2**21, 2**21 + 9, len(raw) - 20, len(raw)]
+    first, second = ask(gate.port, *[raw[start:stop] for start, stop in pairwise(cuts)], pause=pause)
+    assert (first.status, second.status) == (200, 200)
+    assert msgpack.unpackb(first.body)["outputs"][0]["data"] == sent.tobytes()
+
+
+@pytest.mark.parametrize("sent", [0, 300_000, 2_500_000])
+def test_a_long_body_that_does_not_get_on_is_answered_408(gate: Served, sent: int) -> None:
+    raw, seconds = trickle(gate.port, POST + b"Content-Length: 3000000\r\n\r\n" + b"x" * sent, b"x")
+    assert [answer.status for answer in answers(raw)] == [408]
+    assert seconds < 3 * SECONDS + 3
 
 
 @pytest.mark.parametrize("raw", [GET, b"GET / HTTP/1.1\r\n\r\n", POST + b"Content-Length: 999999\r\n\r\n" + BODY])

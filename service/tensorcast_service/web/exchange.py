@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from mmap import ACCESS_COPY, mmap
 from typing import Any, Generic, TypeVar
 
 import anyio
@@ -24,6 +23,7 @@ from tensorcast.schema.survey import Buffer
 from tensorcast.schema.validation import validated
 
 from .budget import FREE_BYTES, Holding
+from .intake import EXTENSION, room_for
 from .negotiation import answer_type, request_media
 
 M = TypeVar("M", bound=BaseModel)
@@ -159,9 +159,15 @@ async def read_body(request: Request, limit: int, memory: Holding) -> Buffer:
         transit = TRANSIT_BYTES
         memory.grow(transit + (length or 0))  # refused now rather than later,
         memory.grow(-(length or 0))  # but a slow sender holds only what it has sent
-    body: Any = _buffer(room)
+    receive_into = request.scope.get("extensions", {}).get(EXTENSION, {}).get("receive_into")
+    body = room_for(room, windows=receive_into is not None)
     size, more = 0, True
     while more:
+        if receive_into and size:
+            memory.grow(-transit)
+            if not await receive_into(body, size, memory.grow):
+                raise ClientDisconnect
+            return body
         message = await request.receive()
         if message["type"] == "http.disconnect":
             raise ClientDisconnect
@@ -171,23 +177,13 @@ async def read_body(request: Request, limit: int, memory: Holding) -> Buffer:
         if end > room:
             raise _too_large(length, limit)
         if end == length == len(chunk):
-            body = chunk
-        elif chunk:
+            body = memoryview(chunk)
+        else:
             body[size:end] = chunk
         size = end
         del message, chunk  # else they are kept while the next is waited for
     memory.grow(-transit)
-    return memoryview(body)[:size]
-
-
-def _buffer(nbytes: int) -> bytearray | mmap:
-    """Room for a body. A long one's pages take memory when they are first written, and give it back when it goes."""
-    if nbytes <= FREE_BYTES:
-        return bytearray(nbytes)
-    try:
-        return mmap(-1, nbytes, access=ACCESS_COPY)
-    except OSError as error:
-        raise MemoryError(str(error)) from None
+    return body[:size]
 
 
 def _too_large(size: int | None, limit: int) -> Problem:

@@ -15,13 +15,14 @@ import struct
 import sys
 from collections.abc import Callable
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 from starlette.requests import Request
 
 from tensorcast.schema.problems import Problem
 
 from .envelope import request_id_of
+from .intake import EXTENSION, LONG_BYTES, Intake, Reserve
 from .problems import response_of
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ _UPGRADE = re.compile(rb"\r\nupgrade:[^\r]*", re.IGNORECASE)
 _FRAMING = re.compile(rb"\n(?:content-length|transfer-encoding|upgrade):")
 _HOST = re.compile(rb"\nhost:[\t ]*+[a-z0-9._~%!$&'()*+;=:\[\]-]*+[\t ]*+\r")
 _LENGTH = re.compile(rb"\ncontent-length:[\t ]*+([0-9]{1,18})[\t ]*+\r")
+_LENGTH_LINE = re.compile(rb"\ncontent-length:[^\r]*", re.IGNORECASE)
 _CHUNKED = re.compile(rb"\ntransfer-encoding:[\t ]*+chunked[\t ]*+\r")
 # A chunk's line, and the trailer, with the line break before it.
 _EXTENSION = rb"(?:[\t ]*+;[\t -~\x80-\xff]*+)?+"
@@ -104,6 +106,10 @@ class Outlet(asyncio.Transport):
     def is_closing(self) -> bool:
         return self.gate.phase == "over" or self.gate.wire.is_closing()
 
+    async def receive_into(self, room: memoryview, start: int, reserve: Reserve) -> bool:
+        """See ReceiveInto."""
+        return await self.gate.receive_into(room, start, reserve)
+
 
 class Protocol(Uvicorn):
     """One connection. The application's lifespan state holds `request_seconds`, and `refused`, which is told what
@@ -124,6 +130,10 @@ class Protocol(Uvicorn):
         self.rest = b""
         """What has come and is not whole, or belongs to the next request."""
         self.chunked = False
+        """Whether the body in work comes in chunks."""
+        self.reframed = False
+        """Whether uvicorn is given it in chunks: also a long one, of which uvicorn sees the beginning alone."""
+        self.intake: Intake | None = None
         self.due = 0
         """Bytes of the body, or of the chunk, that have not come."""
         self.answered = False
@@ -155,6 +165,7 @@ class Protocol(Uvicorn):
         Protocol.total -= 1
         self.timer.cancel()
         self.phase, self.rest = "over", b""
+        self.end_intake()
         super().connection_lost(exc)
         Protocol.waiting.pop(self, None)
         self._unset_keepalive_if_required()  # uvicorn leaves it where the caller resets
@@ -199,6 +210,7 @@ class Protocol(Uvicorn):
         if self.phase == "over":
             return
         linger = linger or bool(self.rest) or self.phase in ("body", "trailer")
+        self.end_intake()
         self.phase, self.rest, self.received = "over", b"", 0
         if not linger or self.wire.is_closing():
             self.wire.close()
@@ -253,25 +265,75 @@ class Protocol(Uvicorn):
         self.head = head
         self.waits, self.mark = 0, self.received
         Protocol.waiting.pop(self, None)
+        self.reframed = self.chunked
         body = data[end : end + self.due]
-        self.due -= len(body)
-        self.received += len(body)
-        if self.due or self.chunked:
+        if self.due > len(body) or self.chunked:
             self.phase, self.answered = "body", False
             self.transport.write = self._write_early  # type: ignore[method-assign]
+            if length and self.due > LONG_BYTES and line[1] == b"1":
+                self.reframed = True
+                self._announce_long(head, length[1])
+                return end
         else:
             self.phase = "answer"
+        self.body_received(len(body))
         super().data_received(head + body)
         return end - 2 if self.chunked else end + len(body)  # the line of a chunk has a line break before it
 
+    def _announce_long(self, head: bytes, length: bytes) -> None:
+        """Give uvicorn the head of a long body, and the application the means to receive it."""
+        super().data_received(_LENGTH_LINE.sub(b"\nTransfer-Encoding: chunked", head))
+        fields = cast(list[tuple[bytes, bytes]], self.scope["headers"])  # nobody has seen them yet
+        fields[[name for name, _ in fields].index(b"transfer-encoding")] = (b"content-length", length)
+        self.scope["extensions"] = {EXTENSION: {"receive_into": cast(Outlet, self.transport).receive_into}}
+
     def _take_body(self, data: bytes) -> int:
         part = data[: self.due]
-        self.due -= len(part)
-        self.received += len(part)
+        self.body_received(len(part))
+        self._hand_on(part)
         if not self.due:
             self._body_came()
-        super().data_received(part)
         return len(part)
+
+    def _hand_on(self, part: bytes) -> None:
+        """Give uvicorn a part of a body."""
+        super().data_received(b"%x\r\n%b\r\n" % (len(part), part) if self.reframed and part else part)
+
+    def body_received(self, nbytes: int) -> None:
+        self.due -= nbytes
+        self.received += nbytes
+
+    async def receive_into(self, room: memoryview, start: int, reserve: Reserve) -> bool:
+        """See ReceiveInto."""
+        held, self.cycle.body = self.cycle.body, bytearray()  # what uvicorn has of it
+        self.cycle.message_event.clear()
+        reserve(len(held))
+        room[start : start + len(held)] = held
+        if self.phase != "body":
+            return self.phase == "answer"
+        intake = self.intake = Intake(self, room, start + len(held), reserve)
+        done = intake.done
+        self.wire.set_protocol(intake)
+        self.flow.resume_reading()
+        intake.open()
+        try:
+            outcome = await done
+        finally:
+            self.end_intake()
+        if isinstance(outcome, bool):
+            return outcome
+        try:
+            raise outcome
+        finally:
+            del outcome, done, intake  # else the problem is part of a cycle, and with it the room
+
+    def end_intake(self) -> None:
+        if self.intake is not None:
+            self.wire.set_protocol(self)
+            self.intake.end()
+            self.intake = None
+            if not self.due:
+                self._body_came()
 
     def _take_chunks(self, data: bytes) -> int:
         at, parts = 0, []
@@ -293,7 +355,7 @@ class Protocol(Uvicorn):
                 self.phase = "trailer"
         if body := b"".join(parts):
             self.received += len(body)
-            super().data_received(b"%x\r\n%b\r\n" % (len(body), body))  # one chunk, without extensions
+            self._hand_on(body)  # one chunk, without extensions
         return at
 
     def _take_trailer(self, data: bytes) -> int:
@@ -304,12 +366,13 @@ class Protocol(Uvicorn):
         if not _TRAILER.fullmatch(data, 0, end):
             raise Problem("malformed-request", _BAD_CHUNK)
         self._body_came()
-        super().data_received(b"0\r\n\r\n")  # without its fields, which uvicorn would put among the head's
         return end
 
     def _body_came(self) -> None:
         self.phase = "answer"
         self.transport.write = self.wire.write  # type: ignore[method-assign]
+        if self.reframed:
+            super().data_received(b"0\r\n\r\n")  # without fields, which uvicorn would put among the head's
 
     def _write_early(self, data: Any) -> None:
         """Write to a caller whose body has not come. An answer says that the rest won't be read."""
