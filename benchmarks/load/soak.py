@@ -26,7 +26,7 @@ import httpx
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
-from attacks.cases import ATTACKS, head, post
+from attacks.cases import ATTACKS, REQUEST_SECONDS, head, post
 from attacks.test_attacks import strike
 from conftest import served
 
@@ -131,7 +131,7 @@ def main() -> None:
     seen: Counter[str] = Counter()
     stop = threading.Event()
     samples = []
-    with served() as service:
+    with served(request_seconds=REQUEST_SECONDS) as service:
         kinds = [ordinary] * 4 + [listed, abandoning, slow]
         threads = [threading.Thread(target=kind, args=(service.url, stop, seen), daemon=True) for kind in kinds]
         for thread in threads:

@@ -10,12 +10,14 @@ import json
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import msgpack
 
 MSGPACK = "application/vnd.msgpack"
 MIB = 2**20
+REQUEST_SECONDS = 1
+"""The setting of the service that is attacked."""
 
 
 @dataclass(frozen=True)
@@ -25,8 +27,8 @@ class Attack:
     name: str
     kind: str
     invariant: str
-    pieces: Sequence[bytes | float]
-    """What is sent, one after another; a number is a pause in seconds."""
+    pieces: Sequence[bytes | float | Literal["end"]]
+    """What is sent, one after another; a number is a pause in seconds, "end" ends what is sent."""
     status: int | Sequence[int]
     code: str | None = None
     growth: float = 8.0
@@ -495,6 +497,35 @@ def semantics() -> Iterator[Attack]:
         yield attack(f"a GET with {name}", [head("GET", "/v1/check?" + query)], (200, 400, 414, 422, 431))
 
 
+def timing() -> Iterator[Attack]:
+    prompt = "what does not get on is given up, in the time that the settings say"
+
+    def attack(name: str, first: bytes, more: bytes, status: int, code: str | None, after: float = 0.2) -> Attack:
+        pieces = [first, *([after, more] * int(4 / after))]
+        return Attack(name, "timing", prompt, pieces, status, code, seconds=6, closes=True)
+
+    slow = head("POST", "/v1/check", "Content-Type: application/json", "Content-Length: 500")
+    long = head("POST", "/v1/broadcast", f"Content-Type: {MSGPACK}", f"Content-Length: {20 * MIB}")
+    in_chunks = head("POST", "/v1/check", "Content-Type: application/json", "Transfer-Encoding: chunked")
+    late = ("request-timeout",)
+    yield attack("a slow head", b"GET /livez HTTP/1.1\r\nHost: x\r\nX: ", b"a", 408, *late)
+    yield attack("a head in single bytes", b"G", b"E", 408, *late)
+    yield attack("a slow second head", head("GET", "/livez") + b"GET /", b"a", 200, None)
+    yield attack("no byte at all", b"", b"", 0, None, 2)
+    yield attack("a body that never comes", slow, b"", 408, *late, 2)
+    yield attack("a slow body", slow, b" ", 408, *late)
+    yield attack("a slow long body", long, b" " * 1000, 408, *late)
+    yield attack("a long body that stops", long + bytes(3 * MIB), b"", 408, *late, 2)
+    yield attack("slow chunks", in_chunks, b"1\r\n \r\n", 408, *late)
+    yield attack("a slow line of a chunk", in_chunks + b"1", b"0", 408, *late)
+    yield attack("a slow trailer", in_chunks + b"0\r\nX: ", b"a", 408, *late)
+    flood = head("GET", "/v1/check?input=3") * 2000 + head("GET", "/livez", "Connection: close")
+    yield Attack("2000 requests at once", "timing", "one request is in work, the others wait unread", [flood], 200)
+    yield Attack("a half of a head, then the end", "timing", prompt, [b"GET /livez HT", "end"], (0, 400), closes=True)
+    yield Attack("a request, then the end", "timing", prompt, [head("GET", "/livez"), "end"], (0, 200), closes=True)
+    yield Attack("half of a body, then the end", "timing", prompt, [slow + b"{", "end"], (0, 400), closes=True)
+
+
 ATTACKS: list[Attack] = [
-    attack for kind in (heads, framing, media, packed, texts, tensors, semantics) for attack in kind()
+    attack for kind in (heads, framing, media, packed, texts, tensors, semantics, timing) for attack in kind()
 ]
