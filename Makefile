@@ -31,7 +31,7 @@ oldest: $(VENV)/bin/python
 SECONDS ?= 60
 fuzz: $(VENV)/dev.done
 	@$(PIP) install -e '.[fuzz]'
-	cd tests && for target in msgpack json query shape answer; do \
+	cd tests && for target in msgpack json query shape answer connection; do \
 	  $(abspath $(VENV))/bin/python -m fuzz.guided $$target $(SECONDS) || exit; done
 	cd tests && $(abspath $(VENV))/bin/python -m fuzz.documented $(SECONDS)
 

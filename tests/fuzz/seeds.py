@@ -40,6 +40,17 @@ def _made(target: str) -> list[bytes]:
             return [urlencode(_pairs(value)).encode() for value in questions] + [b"input=8x1&input=7,N&explain"]
         case "shape":
             return [b"8,1,6,1", b"8x1x6x1", b"()", b"[ 8 , N , ?, 2..4 , 3..,]", b"-1,_a"]
+        case "connection":
+            get, post = b"GET /livez HTTP/1.1\r\nHost: x\r\n", b"POST /v1/check HTTP/1.1\r\nHost: x\r\n"
+            requests = [
+                get + b"\r\n",
+                post + b"Content-Length: 2\r\n\r\n{}",
+                post + b"Transfer-Encoding: chunked\r\n\r\n2;a=b\r\n{}\r\n0\r\nX: 1\r\n\r\n",
+                post + b"Content-Length: 300000\r\nExpect: 100-continue\r\n\r\n{",
+                post + b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n{}",
+                get + b"Upgrade: h2c\r\nConnection: upgrade\r\n\r\n",
+            ]
+            return [b"\x80" + first + second for first in requests for second in (b"", *requests)]
         case "answer":
             arrays = [np.zeros((2, 3), np.int8), np.zeros((2, 3), np.int8).T, np.broadcast_to(np.float32(1), (3, 0, 2))]
             return [

@@ -5,12 +5,15 @@ Any other exception is a fault. A target returns what it found, so that a test c
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from operator import itemgetter
 from typing import Any
 
 import numpy as np
+import uvicorn
 from starlette.datastructures import QueryParams
+from uvicorn.server import ServerState
 
 from tensorcast.answers import TensorReader
 from tensorcast.errors import InvalidAnswer
@@ -35,6 +38,7 @@ from tensorcast_service.translate import translate
 from tensorcast_service.web.backprop import _gradients
 from tensorcast_service.web.broadcast import outputs
 from tensorcast_service.web.check import _question
+from tensorcast_service.web.protocol import Protocol
 from tensorcast_service.web.stream import dense, stored
 
 OUTPUT_BYTES = 2**24
@@ -128,7 +132,83 @@ def answer(data: bytes) -> str:
     return "arrays"
 
 
+class Wire(asyncio.Transport):
+    """A transport to nowhere."""
+
+    closed = False
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        assert bytes(data[:5]) == b"HTTP/" or not self.closed
+
+    def get_write_buffer_size(self) -> int:
+        return 0
+
+    def is_reading(self) -> bool:
+        return True
+
+    def is_closing(self) -> bool:
+        return self.closed
+
+    def pause_reading(self) -> None: ...
+    def resume_reading(self) -> None: ...
+    def can_write_eof(self) -> bool:
+        return False
+
+    def close(self) -> None:
+        self.closed = True
+
+    abort = close
+
+
+def connection(data: bytes) -> str:
+    """What comes over a connection: whether in one piece or two, the same requests come out of it."""
+    sent = data[1:]
+    cut = data[0] * len(sent) // 255 if data else 0
+    whole, in_two = (
+        _LOOP.run_until_complete(_received([sent])),
+        _LOOP.run_until_complete(_received([sent[:cut], sent[cut:]])),
+    )
+    assert whole == in_two, (whole, in_two)
+    return "requests" if any(isinstance(each, tuple) for each in whole) else "refused"
+
+
+async def _received(pieces: list[bytes]) -> list[Any]:
+    """The requests, each with its body, and what was refused."""
+    seen: list[Any] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        body, more = b"", True
+        while more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return
+            body, more = body + message["body"], message["more_body"]
+        seen.append((scope["method"], scope["raw_path"], scope["query_string"], scope["headers"], body))
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
+        await send({"type": "http.response.body"})
+
+    config = uvicorn.Config(app, log_config=None, lifespan="off", access_log=False, date_header=False)
+    config.load()
+    config.loaded_app = app
+    wire = Wire()
+    protocol = Protocol(
+        config, ServerState(), {"request_seconds": 10**6, "refused": lambda code: seen.append("refused")}
+    )
+    protocol.connection_made(wire)
+    for piece in pieces:
+        if not wire.closed:
+            protocol.data_received(piece)
+        for _ in range(30):
+            await asyncio.sleep(0)
+    protocol.connection_lost(None)
+    await asyncio.sleep(0)
+    return seen
+
+
+_LOOP = asyncio.new_event_loop()
+
 TARGETS: dict[str, Callable[[bytes], str]] = {
+    "connection": connection,
     "msgpack": request_in_msgpack,
     "json": request_in_json,
     "query": query,

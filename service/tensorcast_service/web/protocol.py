@@ -283,6 +283,8 @@ class Protocol(Uvicorn):
     def _announce_long(self, head: bytes, length: bytes) -> None:
         """Give uvicorn the head of a long body, and the application the means to receive it."""
         super().data_received(_LENGTH_LINE.sub(b"\nTransfer-Encoding: chunked", head))
+        if self.phase != "body":  # the parser refused it
+            return
         fields = cast(list[tuple[bytes, bytes]], self.scope["headers"])  # nobody has seen them yet
         fields[[name for name, _ in fields].index(b"transfer-encoding")] = (b"content-length", length)
         self.scope["extensions"] = {EXTENSION: {"receive_into": cast(Outlet, self.transport).receive_into}}
