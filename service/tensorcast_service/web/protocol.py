@@ -450,7 +450,7 @@ def _answer(problem: Problem, head: bytes, headers: list[tuple[bytes, bytes]]) -
     request = Request({"type": "http", "headers": fields})
     response = response_of(problem, request)
     response.headers["Connection"] = "close"
-    response.headers["X-Request-ID"] = request_id_of(request)
+    response.headers["X-Request-ID"] = request_id_of(fields)
     status = HTTPStatus(response.status_code)
     lines = [b"HTTP/1.1 %d %b" % (status, status.phrase.encode())]
     lines += [name + b": " + value for name, value in [*headers, *response.raw_headers]]
