@@ -1,5 +1,5 @@
-"""The short ways to a check: past the router, past the check where the same was just asked, and past all else where it
-was asked in the same bytes.
+"""The short ways to a check: past the router; past the check, where the same was just asked; past all else, where it was
+asked in the same bytes.
 
 Starlette's router and FastAPI's own layers cost more than a check does. Without this file every answer is the same,
 to the byte, and later.
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .metrics import Metrics
 
 REMEMBERED = 1000
-"""Answers that are kept: with their questions some 5 MiB."""
+"""Answers that each memory keeps: with their questions some 5 MiB."""
 QUESTION_BYTES = 2**10
 ANSWER_BYTES = 2**12
 """Longer ones are not kept."""
