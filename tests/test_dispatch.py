@@ -161,6 +161,7 @@ REQUESTS = {
     "POST, a key twice": request("POST /v1/check", JSON, body=b'{"inputs":[[1]],"inputs":[[2]]}'),
     "POST, no type": request("POST /v1/check", body=b"{}"),
     "POST, no body": request("POST /v1/check", JSON),
+    "POST, a query alone": request(f"POST /v1/check?{QUERY}"),
     "POST, in a coding": post(SHAPES, JSON, "Content-Encoding: gzip"),
     "POST, chunked": request("POST /v1/check", JSON, "Transfer-Encoding: chunked") + CHUNKS,
     "another endpoint": request("GET /v1/ops"),
@@ -233,11 +234,12 @@ def test_an_answer_is_given_again_on_any_connection_and_pipelined_ones_one_by_on
     asked = REQUESTS["GET"]
     with running() as service:
         wanted = without_its_own(answers(service, {"": asked})[""][0])
-        with Asking(service) as connection:
-            connection.connection.sendall(asked * 3 + asked[:40])
-            given = [connection.ask(b""), connection.ask(b""), connection.ask(b"")]
-            given += [connection.ask(asked[40:]), connection.ask(asked)]
-        assert [without_its_own(answer) for answer in given] == [wanted] * 5
+        for _ in range(TIMES):
+            with Asking(service) as connection:
+                connection.connection.sendall(asked * 3 + asked[:40])
+                given = [connection.ask(b""), connection.ask(b""), connection.ask(b"")]
+                given += [connection.ask(asked[40:]), connection.ask(asked)]
+            assert [without_its_own(answer) for answer in given] == [wanted] * 5
 
 
 @pytest.mark.parametrize("version", ["1.0", "1.1"])
@@ -260,6 +262,16 @@ def test_who_expects_100_continue_is_answered_by_the_long_way() -> None:
             connection.connection.sendall(asked)
             assert b"200 OK" in connection.stream.readline() + connection.stream.readline() + connection.ask(b"")
         assert not service.recall.answers
+
+
+def test_a_connection_whose_only_answer_was_given_again_may_idle() -> None:
+    asked = REQUESTS["GET"]
+    with running(request_seconds=1) as service:
+        answers(service, {"": asked})
+        with Asking(service) as connection:
+            wanted = connection.ask(asked)
+            time.sleep(2.5)  # one that had asked for nothing would be cut
+            assert without_its_own(connection.ask(asked)) == without_its_own(wanted)
 
 
 def test_no_answer_is_given_again_once_a_shutdown_has_begun() -> None:

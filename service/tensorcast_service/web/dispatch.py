@@ -1,5 +1,5 @@
-"""The short ways to a check: past the router; past the check, where the same was just asked; past all else, where it was
-asked in the same bytes.
+"""The short ways to a check: past the router; past the check, where the same was just asked; past all else, where it
+was asked in the same bytes.
 
 Starlette's router and FastAPI's own layers cost more than a check does. Without this file every answer is the same,
 to the byte, and later.

@@ -203,7 +203,7 @@ class Protocol(Uvicorn):
             self.finish()
             return
         self.phase, self.waits = "head", 0
-        if self.recall is not None and self.whole and self.cycle.keep_alive:
+        if self.recall is not None and self.whole:
             self.recall.keep(self.whole, self.scope)
         Protocol.waiting[self] = None
         if self.rest:
