@@ -123,7 +123,14 @@ def meet(alignment: Alignment, number: int, axis: Axis) -> int:
     if len(terms) < 2:
         return terms[0].size if terms else 1
     size = terms[-1].size
+    clash: Sequence[Term] = ()
     match axis.relation:
+        case Relation.MUTUAL:  # first, since most are
+            for term in terms:
+                if size == 1:
+                    size = term.size
+                elif term.size != size and term.size != 1:
+                    clash = (term,)
         case Relation.INTO:
             clash = [term for term in terms[:-1] if term.size not in (1, size)]
         case Relation.FROM_ONE:
@@ -132,10 +139,6 @@ def meet(alignment: Alignment, number: int, axis: Axis) -> int:
             clash = [term for term in terms if term.size != size]
         case Relation.MULTIPLE:
             clash = [term for term in terms[:-1] if term.size % size]
-        case Relation.MUTUAL:
-            stretching = [term for term in terms if term.size != 1]
-            size = stretching[0].size if stretching else 1
-            clash = [term for term in stretching if term.size != size]
     if clash:
         raise mismatch(alignment, number, axis, _to_blame(axis))
     return size
@@ -198,17 +201,18 @@ def meet_right(shapes: tuple[Shape, ...], target: Shape | None = None) -> Alignm
     everyone: list[tuple[int | None, Shape]] = [*enumerate(shapes)]
     if target is not None:
         everyone.append((None, target))
-    rank = max(len(shape) for _, shape in everyone)
+    rank, mutual = max([len(shape) for _, shape in everyone]), Relation.MUTUAL
     columns: list[list[Term]] = [[] for _ in range(rank)]
     for source, shape in everyone:
-        for axis, size in enumerate(shape, rank - len(shape)):
-            columns[axis].append(Term(source, axis - rank + len(shape), size))
+        new = rank - len(shape)
+        for axis, size in enumerate(shape):
+            columns[new + axis].append(Term(source, axis, size))
     return Alignment(
         shapes,
         target,
-        tuple(Axis(Relation.MUTUAL, tuple(terms)) for terms in columns),
+        tuple([Axis(mutual, tuple(terms)) for terms in columns]),
         tuple(
-            Output(number, tuple(range(rank - len(shape), rank)), range(rank)) for number, shape in enumerate(shapes)
+            [Output(number, tuple(range(rank - len(shape), rank)), range(rank)) for number, shape in enumerate(shapes)]
         ),
     )
 

@@ -18,7 +18,7 @@ from tensorcast.schema.tensors import Tensor
 from tensorcast.schema.validation import validated
 
 from .alignment import Alignment, Incompatible, Relation
-from .check import check, judge_request
+from .check import judge_request, plain_answer
 from .column import Column
 from .footprint import BLOCK_ROWS, columns_bytes
 from .limits import MAX_BATCH_SECONDS, judge_columns, judge_rows, judge_rows_alone
@@ -55,7 +55,7 @@ def _row(number: int, request: Any, end: float, reserve: Reserve) -> dict[str, A
             raise Problem(
                 "work-too-large", f"the rows before this one took {MAX_BATCH_SECONDS} s: send the rest in another batch"
             )
-        return check(validated(CheckRequest, request), reserve).model_dump(exclude_unset=True)
+        return plain_answer(validated(CheckRequest, request), reserve)
     except Problem as problem:
         problem.pointer = f"/requests/{number}{problem.pointer or ''}"
         return {"error": problem.document()}

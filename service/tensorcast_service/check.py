@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import repeat
 from math import prod
+from typing import Any
 
 from tensorcast.schema.dtypes import UnknownDtype, dtype_named
 from tensorcast.schema.memory import Reserve, unlimited
-from tensorcast.schema.messages import CheckAnswer, CheckRequest, Condition, ConflictAnswer, OutputShape, Warned
+from tensorcast.schema.messages import CheckAnswer, CheckRequest, Condition
 from tensorcast.schema.ops import Op
 from tensorcast.schema.problems import Problem
 from tensorcast.schema.shapes import format_shape
@@ -23,6 +25,8 @@ from .plan import Placement, Plan, Shape
 from .symbolic import SymbolicPlacement, SymbolicPlan, is_symbolic, judge_assumed
 from .symbolic import lower as lower_symbolic
 
+AnyPlacement = Placement | SymbolicPlacement
+
 _NAMED_INPUTS = 20
 """Inputs of a conflict that an answer lists."""
 _JOINED_CONDITIONS = 20
@@ -30,8 +34,14 @@ _JOINED_CONDITIONS = 20
 
 
 def check(request: CheckRequest, reserve: Reserve = unlimited) -> CheckAnswer:
-    """The answer to a check. Raises Problem for what the op could never accept. `reserve` is asked for its memory."""
-    op, shapes = request.op, tuple(request.inputs)
+    """The answer to a check, typed. Raises Problem for what the op could never accept."""
+    return CheckAnswer.model_validate(plain_answer(request, reserve))
+
+
+def plain_answer(request: CheckRequest, reserve: Reserve = unlimited) -> dict[str, Any]:
+    """The answer to a check, as the plain values of a CheckAnswer that are sent. Raises Problem for what the op could
+    never accept. `reserve` is asked for its memory."""
+    op, shapes, rule = request.op, tuple(request.inputs), RULES[type(request.op)]
     itemsize = _itemsize(request.dtype)
     judge_request(op, shapes)
     reserve(answer_bytes(op, shapes))
@@ -40,28 +50,26 @@ def check(request: CheckRequest, reserve: Reserve = unlimited) -> CheckAnswer:
     symbolic = is_symbolic(op, shapes)
     lower_here: Lower = partial(lower_symbolic, assume=request.assume or {}) if symbolic else lower
     outcome = _outcome(lower_here, op, shapes)
-    warnings = _warnings(op, shapes, outcome)
-    if not isinstance(outcome, SymbolicPlan) and not symbolic:  # what releases do is known of integers alone
-        differs = RULES[type(op)].release_differs(op, shapes, outcome)
-        warnings += [Warned(code="release-differs", message=differs)] if differs else []
+    answer: dict[str, Any] = {"compatible": not isinstance(outcome, Conflict)}
+    warnings = []
     if isinstance(outcome, Conflict):
-        conflict = conflict_answer(op, shapes, outcome, lower_here)
-        answer = CheckAnswer(compatible=False, conflict=conflict, warnings=warnings)
+        answer["conflict"] = conflict_answer(op, shapes, outcome, lower_here)
     else:
-        answer = CheckAnswer(
-            compatible=True,
-            outputs=[_output(placement, itemsize, shapes) for placement in outcome.outputs],
-            warnings=warnings,
-        )
+        dims = repeat(None) if rule.output_dims is None else rule.output_dims(op)
+        placements: Sequence[AnyPlacement] = outcome.outputs
+        answer["outputs"] = [
+            _output(placement, itemsize, shapes, names) for placement, names in zip(placements, dims, strict=False)
+        ]
+        if len(placements) > 1 and rule.output_dims is None:
+            warnings = _warnings(shapes, placements, answer["outputs"])
     if isinstance(outcome, SymbolicPlan):
-        answer.conditions = list(outcome.conditions)
-        answer.compatible = None if outcome.conditions else True
-    name_dims = RULES[type(op)].output_dims
-    if name_dims is not None:
-        for output, dims in zip(answer.outputs, name_dims(op), strict=False):
-            output.dims = dims
+        answer["conditions"] = [condition.model_dump(exclude_unset=True) for condition in outcome.conditions]
+        answer["compatible"] = None if outcome.conditions else True
+    elif not symbolic and (differs := rule.release_differs(op, shapes, outcome)):  # known of integers alone
+        warnings.append({"code": "release-differs", "message": differs})
+    answer["warnings"] = warnings
     if request.explain and op.highest_rank(shapes) <= MAX_RANK:
-        answer.diagram = draw(op, shapes, _alignment(op, shapes), outcome)
+        answer["diagram"] = draw(op, shapes, _alignment(op, shapes), outcome)
     return answer
 
 
@@ -105,21 +113,19 @@ def plan_of(op: Op, shapes: tuple[Shape, ...], reserve: Reserve = unlimited) -> 
         return lower(op, shapes)
     except Incompatible as incompatible:
         conflict = conflict_answer(op, shapes, incompatible.conflict)
-        raise Problem(
-            "incompatible-shapes", conflict.message, conflict=conflict.model_dump(exclude_unset=True)
-        ) from None
+        raise Problem("incompatible-shapes", conflict["message"], conflict=conflict) from None
 
 
-def conflict_answer(op: Op, shapes: tuple[Shape, ...], conflict: Conflict, lower: Lower = lower) -> ConflictAnswer:
-    """A conflict as it is sent, with hints."""
-    return ConflictAnswer(
-        code=conflict.code,
-        message=conflict.message,
-        axis=conflict.axis,
-        inputs=list(conflict.inputs[:_NAMED_INPUTS]),
-        sizes=list(conflict.sizes[:_NAMED_INPUTS]),
-        hints=hints(op, shapes, lower),
-    )
+def conflict_answer(op: Op, shapes: tuple[Shape, ...], conflict: Conflict, lower: Lower = lower) -> dict[str, Any]:
+    """A conflict as it is sent (a ConflictAnswer), with hints."""
+    return {
+        "code": conflict.code,
+        "message": conflict.message,
+        "axis": conflict.axis,
+        "inputs": list(conflict.inputs[:_NAMED_INPUTS]),
+        "sizes": list(conflict.sizes[:_NAMED_INPUTS]),
+        "hints": hints(op, shapes, lower),
+    }
 
 
 def _outcome(lower: Lower, op: Op, shapes: tuple[Shape, ...]) -> Plan | SymbolicPlan | Conflict:
@@ -144,30 +150,32 @@ def _itemsize(dtype: str | None) -> int | None:
         raise Problem("invalid-request", f"dtype: {error}", pointer="/dtype") from None
 
 
-def _output(placement: Placement | SymbolicPlacement, itemsize: int | None, shapes: tuple[Shape, ...]) -> OutputShape:
-    if isinstance(placement, Placement):
-        elements: int | None = prod(placement.output_shape)
-    else:
-        elements = _product(placement.shape)
-    output = OutputShape(
-        shape=list(placement.shape),
-        input=placement.input,
-        axes=list(placement.output_axes),
-        broadcast_axes=list(placement.broadcast_axes),
-        elements=None if elements is None else exact(elements),
-    )
+def _output(
+    placement: AnyPlacement,
+    itemsize: int | None,
+    shapes: tuple[Shape, ...],
+    dims: list[str] | None,
+) -> dict[str, Any]:
+    """An output as it is sent (an OutputShape)."""
+    shape: list[int | str] = list(placement.shape)
+    output: dict[str, Any] = {"shape": shape, "input": placement.input}
     if placement.merges is not None or placement.input_shape != shapes[placement.input]:
-        output.factors = list(placement.output_shape)
-        output.shape = [exact(size) if isinstance(size, int) else size for size in output.shape]  # a merge may be huge
+        output["factors"] = list(placement.output_shape)
+        output["shape"] = [exact(size) if isinstance(size, int) else size for size in shape]  # a merge may be huge
+    output["axes"] = list(placement.output_axes)
+    output["broadcast_axes"] = list(placement.broadcast_axes)
+    elements: int | None
     if isinstance(placement, SymbolicPlacement):
-        output.maybe_broadcast_axes = list(placement.maybe_broadcast_axes)
+        output["maybe_broadcast_axes"] = list(placement.maybe_broadcast_axes)
+        elements = _product(placement.shape)
+    else:
+        elements = placement.elements
+    output["elements"] = None if elements is None else exact(elements)
+    if dims is not None:
+        output["dims"] = dims
     if itemsize is not None:
-        output.nbytes = None if elements is None else exact(elements * itemsize)
+        output["nbytes"] = None if elements is None else exact(elements * itemsize)
     return output
-
-
-def _stretches(placement: Placement | SymbolicPlacement) -> bool:
-    return any(placement.output_shape[axis] != 1 for axis in placement.broadcast_axes)
 
 
 def _product(shape: Sequence[int | str]) -> int | None:
@@ -176,28 +184,34 @@ def _product(shape: Sequence[int | str]) -> int | None:
     return prod(known) if len(known) == len(shape) or 0 in known else None
 
 
-def _warnings(op: Op, shapes: tuple[Shape, ...], outcome: Plan | SymbolicPlan | Conflict) -> list[Warned]:
+def _warnings(
+    shapes: tuple[Shape, ...], placements: Sequence[AnyPlacement], outputs: Sequence[dict[str, Any]]
+) -> list[dict[str, str]]:
+    """What is legal of several inputs that meet, but often a mistake (each a Warned)."""
     warnings = []
-    if not isinstance(outcome, Conflict) and len(outcome.outputs) > 1 and RULES[type(op)].output_dims is None:
-        stretching = [placement for placement in outcome.outputs if _stretches(placement)]
-        if len(stretching) > 1:
-            one, other = stretching[:2]
-            warnings.append(
-                Warned(
-                    code="mutual-stretch",
-                    message=f"Inputs {one.input} and {other.input} stretch each other: "
-                    f"{format_shape(one.input_shape)} and {format_shape(other.input_shape)} become "
-                    f"{format_shape(one.shape)}. Where only one was meant to stretch, an axis is missing.",
-                )
-            )
-        ranks = [len(placement.input_shape) for placement in outcome.outputs]
-        if min(ranks) != max(ranks):
-            low, high = ranks.index(min(ranks)), ranks.index(max(ranks))
-            warnings.append(
-                Warned(
-                    code="rank-promotion",
-                    message=f"Input {low} of shape {format_shape(shapes[low])} gets new axes on the left to meet input "
-                    f"{high} of shape {format_shape(shapes[high])}. Write them out where that is not meant.",
-                )
-            )
+    stretching = [
+        placement
+        for placement, output in zip(placements, outputs, strict=True)
+        if any(placement.output_shape[axis] != 1 for axis in output["broadcast_axes"])
+    ]
+    if len(stretching) > 1:
+        one, other = stretching[:2]
+        warnings.append(
+            {
+                "code": "mutual-stretch",
+                "message": f"Inputs {one.input} and {other.input} stretch each other: "
+                f"{format_shape(one.input_shape)} and {format_shape(other.input_shape)} become "
+                f"{format_shape(one.shape)}. Where only one was meant to stretch, an axis is missing.",
+            }
+        )
+    ranks = [len(placement.input_shape) for placement in placements]
+    if min(ranks) != max(ranks):
+        low, high = ranks.index(min(ranks)), ranks.index(max(ranks))
+        warnings.append(
+            {
+                "code": "rank-promotion",
+                "message": f"Input {low} of shape {format_shape(shapes[low])} gets new axes on the left to meet input "
+                f"{high} of shape {format_shape(shapes[high])}. Write them out where that is not meant.",
+            }
+        )
     return warnings

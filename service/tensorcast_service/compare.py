@@ -12,7 +12,7 @@ from tensorcast.schema.messages import CheckRequest, CompareAnswer, CompareReque
 from tensorcast.schema.ops import OPS, Op
 from tensorcast.schema.problems import Problem
 
-from .check import check
+from .check import plain_answer
 from .footprint import compared_bytes
 
 
@@ -24,11 +24,11 @@ def compare(request: CompareRequest, reserve: Reserve = unlimited) -> CompareAns
     reserve(compared_bytes(tuple(request.inputs)))
     results = []
     for op in _askable(len(request.inputs), request.shape):
-        answer = check(CheckRequest(op=op, inputs=request.inputs))
+        answer = plain_answer(CheckRequest(op=op, inputs=request.inputs))
         results.append(
             Comparison(
                 op=op.model_dump(mode="json", exclude_none=True),
-                **answer.model_dump(exclude_unset=True, include={"compatible", "outputs", "conflict"}),
+                **{field: answer[field] for field in ("compatible", "outputs", "conflict") if field in answer},
             )
         )
     if not results:

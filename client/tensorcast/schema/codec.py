@@ -34,10 +34,13 @@ MEDIA_NAMES = {
 """Every media type that is understood."""
 
 
+_TO_JSON = json.JSONEncoder(separators=(",", ":"), allow_nan=False)  # kept, as json.dumps makes one on each call
+
+
 def encode(value: Any, media: Media) -> bytes:
     """The bytes of a plain value (maps, lists, strings, numbers, bytes in MessagePack)."""
     if media is Media.JSON:
-        return json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
+        return _TO_JSON.encode(value).encode()
     return bytes(msgpack.packb(value, unicode_errors="replace"))
 
 
@@ -116,7 +119,7 @@ def _decode_json(body: Buffer, reserve: Reserve) -> Any:
         raise malformed("the body looks like MessagePack: send Content-Type: application/vnd.msgpack, or JSON")
     reserve(survey_json(body))
     try:
-        return json.loads(str(body, "utf-8"), object_pairs_hook=_unique, parse_constant=_no_constant)
+        return _FROM_JSON.decode(str(body, "utf-8"))
     except UnicodeDecodeError:
         raise malformed("the body is not UTF-8") from None
     except RecursionError:
@@ -129,3 +132,6 @@ def _decode_json(body: Buffer, reserve: Reserve) -> Any:
 
 def _no_constant(name: str) -> NoReturn:
     raise malformed(f'{name} is not JSON: write "{name}" in quotes where data holds it')
+
+
+_FROM_JSON = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_constant)

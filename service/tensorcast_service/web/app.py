@@ -23,7 +23,7 @@ from . import backprop, batch, broadcast, check, compare, ops, pages, translate
 from .admission import Admission
 from .auth import Auth, Keys
 from .budget import Budget, give_back_what_is_freed
-from .dispatch import Dispatch
+from .dispatch import Dispatch, Recall
 from .drain import Drain
 from .envelope import Envelope
 from .logs import access_log
@@ -44,7 +44,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
         give_back_what_is_freed()
         with drain.on_sigterm():
-            yield {"request_seconds": settings.request_seconds, "refused": refused}  # for protocol.py
+            yield {"request_seconds": settings.request_seconds, "refused": refused, "recall": recall}  # for protocol.py
 
     keys = Keys.from_file(settings.api_keys_file) if settings.api_keys_file else None
     metrics = None
@@ -54,6 +54,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         metrics = Metrics()
         metrics.watch_memory(lambda: budget.held, budget.limit)
     log = access_log(settings.log_format) if settings.access_log else None
+
+    recall = Recall(drain, metrics) if log is None else None  # a line for each request is written by Watch alone
 
     refusals: Counter[str] = Counter()
 

@@ -16,10 +16,10 @@ from tensorcast.schema.questions import attribute_from_text
 from tensorcast.schema.shapes import parse_shape
 from tensorcast.schema.validation import validated
 
-from ..check import as_text, check
+from ..check import as_text, check, plain_answer
 from .budget import Holding
 from .caching import tagged
-from .exchange import OFFLOAD_BYTES, offload, receive
+from .exchange import OFFLOAD_BYTES, encoded, offload, receive
 from .negotiation import TEXT, answer_type
 from .openapi import answers, body, example_queries
 
@@ -34,7 +34,7 @@ CACHE = "public, max-age=3600"
 async def post_check(request: Request) -> Response:
     """Which shapes come out, or why none do. No tensor data."""
     exchange = await receive(request, CheckRequest)
-    return await exchange.answer(check)
+    return await exchange.run(lambda: encoded(plain_answer(exchange.message, exchange.reserve), exchange.media_type))
 
 
 @router.get(
@@ -64,10 +64,8 @@ def _answer(query: list[tuple[str, str]], media_type: str, reserve: Reserve) -> 
     question = _question(query)
     if media_type == TEXT:
         question["explain"] = True
-    answer = check(validated(CheckRequest, question), reserve)
-    if media_type == TEXT:
-        return as_text(answer).encode() + b"\n"
-    return encode(answer.model_dump(exclude_unset=True), MEDIA_NAMES[media_type])
+        return as_text(check(validated(CheckRequest, question), reserve)).encode() + b"\n"
+    return encode(plain_answer(validated(CheckRequest, question), reserve), MEDIA_NAMES[media_type])
 
 
 def _question(query: list[tuple[str, str]]) -> dict[str, Any]:

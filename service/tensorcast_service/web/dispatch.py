@@ -1,4 +1,5 @@
-"""The short way to a check: past the router, and past the check where the same was just asked.
+"""The short ways to a check: past the router; past the check, where the same was just asked; past all else, where it
+was asked in the same bytes.
 
 Starlette's router and FastAPI's own layers cost more than a check does. Without this file every answer is the same,
 to the byte, and later.
@@ -7,20 +8,33 @@ to the byte, and later.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from hashlib import blake2b
+from http import HTTPStatus
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from .drain import Drain
+from .envelope import new_request_id
+from .logs import trace_id_of
+
+if TYPE_CHECKING:
+    from .metrics import Metrics
+
 REMEMBERED = 1000
-"""Answers that are kept: with their questions some 5 MiB."""
+"""Answers that each memory keeps: with their questions some 5 MiB."""
 QUESTION_BYTES = 2**10
 ANSWER_BYTES = 2**12
 """Longer ones are not kept."""
 _ASKED = {b"accept", b"content-type", b"content-encoding", b"if-none-match"}
 """The fields of a head that an answer depends on."""
+_LINES = {status.value: b"HTTP/1.1 %d %b\r\n" % (status, status.phrase.encode()) for status in HTTPStatus}
+_ITS_OWN = {b"x-request-id", b"expect"}
+"""Fields of a head that are answered by more than what is kept."""
 
 
 class Dispatch:
@@ -48,9 +62,9 @@ class Dispatch:
         if response is None:
             response = await self._answer(route, Request(scope, again, send))
             if question and response.status_code < 400 and len(response.body) <= ANSWER_BYTES:
-                if len(self.answers) >= REMEMBERED:
-                    self.answers.clear()
-                self.answers[question] = response
+                _keep(self.answers, question, response)
+        elif trace_id_of(scope) is None:
+            scope["state"]["asked_again"] = response
         await response(scope, receive, send)
 
     async def _answer(self, route: Route, request: Request) -> Response:
@@ -60,6 +74,12 @@ class Dispatch:
             handler = next(handler for kind, handler in self.handlers.items() if isinstance(error, kind))
             response = await handler(request, error)
         return response
+
+
+def _keep(answers: dict[Any, Any], question: Any, answer: Any) -> None:
+    if len(answers) >= REMEMBERED:
+        answers.clear()
+    answers[question] = answer
 
 
 async def _question(scope: Scope, receive: Receive) -> tuple[Any, Receive]:
@@ -89,3 +109,52 @@ def _replayed(first: Message, receive: Receive) -> Receive:
         return waiting.pop() if waiting else await receive()
 
     return replayed
+
+
+class _Answer(NamedTuple):
+    """An answer as it was sent, but for the fields that each has of its own."""
+
+    method: str
+    route: str
+    status: int
+    fields: bytes
+    body: bytes
+
+
+class Recall:
+    """Answers by the bytes of whole requests, head and body, for protocol.py. They have been through all layers
+    once, and nothing that these look at, a key for one, is elsewhere than in those bytes. What is given again is
+    counted, and bears a request id of its own; it is never begun once a shutdown has, nor part of a trace."""
+
+    def __init__(self, drain: Drain, metrics: Metrics | None) -> None:
+        self.drain = drain
+        self.metrics = metrics
+        self.answers: dict[bytes, _Answer] = {}
+
+    def keep(self, request: bytes, scope: Mapping[str, Any]) -> None:
+        """Remember how this request was answered, if it was an answer that was remembered already."""
+        response: Response | None = scope["state"].get("asked_again")
+        if response is None or self.drain.begun or any(name in _ITS_OWN for name, _ in scope["headers"]):
+            return
+        fields = b"".join(b"%b: %b\r\n" % field for field in response.raw_headers)
+        body = b"" if scope["method"] == "HEAD" else bytes(response.body)
+        answer = _Answer(scope["method"], scope["route"].path, response.status_code, fields, body)
+        _keep(self.answers, _digest(request), answer)
+
+    def again(self, request: bytes, fields: Iterable[tuple[bytes, bytes]]) -> bytes | None:
+        """The whole answer to a request in these bytes, with these fields first; None where there is none."""
+        start = perf_counter()
+        answer = self.answers.get(_digest(request))
+        if answer is None or self.drain.begun:
+            return None
+        method, route, status, own, body = answer
+        if self.metrics is not None:
+            self.metrics.began(method)
+            self.metrics.ended(method, route, status, perf_counter() - start)
+        first = b"".join([b"%b: %b\r\n" % field for field in fields])
+        return b"%b%b%bx-request-id: %b\r\n\r\n%b" % (_LINES[status], first, own, new_request_id().encode(), body)
+
+
+def _digest(request: bytes) -> bytes:
+    """Of the bytes of a request, which are not kept: they may hold a key."""
+    return blake2b(request, digest_size=16).digest()

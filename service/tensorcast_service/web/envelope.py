@@ -4,8 +4,9 @@ shuts down, a problem document where the service failed."""
 from __future__ import annotations
 
 import logging
+import os
 import re
-import uuid
+from collections.abc import Awaitable, Iterable
 
 from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
@@ -19,13 +20,19 @@ from .problems import response_of
 
 logger = logging.getLogger("tensorcast")
 
-_SANE_ID = re.compile(r"[A-Za-z0-9._~+/=:-]{1,128}")
+_SANE_ID = re.compile(rb"[A-Za-z0-9._~+/=:-]{1,128}")
 
 
-def request_id_of(request: Request) -> str:
-    """The caller's own request id, if it sent a sane one; else a new one."""
-    given = request.headers.get("x-request-id", "")
-    return given if _SANE_ID.fullmatch(given) else uuid.uuid4().hex
+def new_request_id() -> str:
+    return os.urandom(16).hex()
+
+
+def request_id_of(fields: Iterable[tuple[bytes, bytes]]) -> str:
+    """The caller's own request id, if it sent a sane one in the fields of its head; else a new one."""
+    for name, value in fields:
+        if name == b"x-request-id":
+            return value.decode() if _SANE_ID.fullmatch(value) else new_request_id()
+    return new_request_id()
 
 
 class Envelope:
@@ -39,20 +46,18 @@ class Envelope:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        request = Request(scope)
-        request_id = request_id_of(request)
-        request.state.request_id = request_id
+        request_id = request_id_of(scope["headers"])
+        scope.setdefault("state", {})["request_id"] = request_id
         started = False
 
-        async def send_marked(message: Message) -> None:
+        def send_marked(message: Message) -> Awaitable[None]:
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
-                headers = MutableHeaders(scope=message)
-                headers["X-Request-ID"] = request_id
+                message["headers"] = [*message["headers"], (b"x-request-id", request_id.encode())]
                 if self.drain.begun:
-                    headers["Connection"] = "close"
-            await send(message)
+                    MutableHeaders(scope=message)["Connection"] = "close"
+            return send(message)
 
         try:
             await self.app(scope, receive, send_marked)
@@ -66,4 +71,4 @@ class Envelope:
                 f"the service failed; its log has the cause under {request_id}",
                 request_id=request_id,
             )
-            await response_of(problem, request)(scope, receive, send_marked)
+            await response_of(problem, Request(scope))(scope, receive, send_marked)

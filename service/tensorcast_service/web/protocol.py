@@ -27,6 +27,8 @@ from .problems import response_of
 
 if TYPE_CHECKING:
     from uvicorn.protocols.http.h11_impl import H11Protocol as Uvicorn
+
+    from .dispatch import Recall
 else:
     try:
         from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol as Uvicorn
@@ -43,6 +45,8 @@ HEAD_BYTES = 32 * 2**10
 """Bytes of a request line and its fields, or of the fields after a chunked body. Proxies pass on no more."""
 HEAD_FIELDS = 100
 """Fields in them: each costs objects of its own, and is looked at by whoever looks for another."""
+RECALL_BYTES = 4096
+"""Bytes of a request that may have been answered before; longer ones are not looked up."""
 CHUNK_LINE_BYTES = 1024
 """Bytes of the line before a chunk: its size, and extensions that nobody reads."""
 LINGER_SECONDS = 2
@@ -112,8 +116,9 @@ class Outlet(asyncio.Transport):
 
 
 class Protocol(Uvicorn):
-    """One connection. The application's lifespan state holds `request_seconds`, and `refused`, which is told what
-    a connection was refused or cut for: a problem code, `stalled-reader`, `silent` or `no-room`."""
+    """One connection. The application's lifespan state holds `request_seconds`, `refused`, which is told what
+    a connection was refused or cut for: a problem code, `stalled-reader`, `silent` or `no-room`, and `recall`, which
+    may know an answer."""
 
     total: ClassVar[int] = 0
     """Connections of this process."""
@@ -125,8 +130,11 @@ class Protocol(Uvicorn):
         self.seconds: float = app_state["request_seconds"]
         self.refused: Callable[[str], None] = app_state["refused"]
         self.phase: Phase = "head"
+        self.recall: Recall | None = app_state.get("recall")
         self.head = b""
         """That of the request in work."""
+        self.whole = b""
+        """All of that request, if it is short and came at once."""
         self.rest = b""
         """What has come and is not whole, or belongs to the next request."""
         self.chunked = False
@@ -195,6 +203,8 @@ class Protocol(Uvicorn):
             self.finish()
             return
         self.phase, self.waits = "head", 0
+        if self.recall is not None and self.whole:
+            self.recall.keep(self.whole, self.scope)
         Protocol.waiting[self] = None
         if self.rest:
             rest, self.rest = self.rest, b""
@@ -237,7 +247,24 @@ class Protocol(Uvicorn):
             self.wire.pause_reading()
         return len(data)
 
+    def _answer_again(self, recall: Recall, data: bytes) -> bool:
+        """Answer a request that was answered before; False where it was not."""
+        answer = None if self.flow.write_paused else recall.again(data, self.server_state.default_headers)
+        if answer is None:
+            return False
+        self.wire.write(answer)
+        self.head, self.waits = data, 0
+        Protocol.waiting.pop(self, None)
+        Protocol.waiting[self] = None
+        self.server_state.total_requests += 1
+        self._unset_keepalive_if_required()
+        self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
+        return True
+
     def _take_head(self, data: bytes) -> int:
+        short = len(data) <= RECALL_BYTES
+        if self.recall is not None and short and self._answer_again(self.recall, data):
+            return len(data)
         end = data.find(b"\r\n\r\n") + 4
         if end < 4:
             _judge_size(data)
@@ -262,7 +289,7 @@ class Protocol(Uvicorn):
             self.chunked = announced == 1 and not length
             if announced > 1 or (self.chunked and (line[1] == b"0" or not _CHUNKED.search(fields))):
                 raise Problem("malformed-request", _BAD_FRAMING)
-        self.head = head
+        self.head, self.whole = head, b""
         self.waits, self.mark = 0, self.received
         Protocol.waiting.pop(self, None)
         self.reframed = self.chunked
@@ -276,6 +303,7 @@ class Protocol(Uvicorn):
                 return end
         else:
             self.phase = "answer"
+            self.whole = data if short and end + len(body) == len(data) else b""
         self.body_received(len(body))
         super().data_received(head + body)
         return end - 2 if self.chunked else end + len(body)  # the line of a chunk has a line break before it
@@ -452,7 +480,7 @@ def _answer(problem: Problem, head: bytes, headers: list[tuple[bytes, bytes]]) -
     request = Request({"type": "http", "headers": fields})
     response = response_of(problem, request)
     response.headers["Connection"] = "close"
-    response.headers["X-Request-ID"] = request_id_of(request)
+    response.headers["X-Request-ID"] = request_id_of(fields)
     status = HTTPStatus(response.status_code)
     lines = [b"HTTP/1.1 %d %b" % (status, status.phrase.encode())]
     lines += [name + b": " + value for name, value in [*headers, *response.raw_headers]]

@@ -1,0 +1,289 @@
+"""The short ways to a check, beside the long one: each answer the same to the byte, however often it is asked for."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgpack
+import pytest
+import uvicorn
+
+from tensorcast_service.settings import Settings
+from tensorcast_service.web.app import create_app
+from tensorcast_service.web.dispatch import Dispatch, Recall
+from tensorcast_service.web.protocol import Protocol
+
+KEY = "0123456789abcdef0123"
+SHAPES = {"inputs": [[8, 1, 6, 1], [7, 1, 5]]}
+QUERY = "input=8x1x6x1&input=7x1x5"
+JSON = "Content-Type: application/json"
+MSGPACK = "Content-Type: application/vnd.msgpack"
+
+
+class Running:
+    """A service in a thread of this process, with its short ways or without."""
+
+    def __init__(self, short: bool, settings: Settings) -> None:
+        self.app = create_app(settings)
+        if not short:
+            kept = [middleware for middleware in self.app.user_middleware if middleware.cls is not Dispatch]
+            assert len(kept) == len(self.app.user_middleware) - 1
+            self.app.user_middleware = kept
+        config = uvicorn.Config(
+            self.app, port=0, http=Protocol, ws="none", server_header=False, proxy_headers=False, log_level="error"
+        )
+        self.server = uvicorn.Server(config)
+        self.thread = threading.Thread(target=self.server.run)
+
+    def port(self) -> int:
+        return int(self.server.servers[0].sockets[0].getsockname()[1])
+
+    @property
+    def recall(self) -> Recall:
+        found: Recall = self.server.lifespan.state["recall"]
+        return found
+
+
+@contextmanager
+def running(short: bool = True, **settings: Any) -> Iterator[Running]:
+    service = Running(short, Settings(**settings))
+    service.thread.start()
+    try:
+        end = time.monotonic() + 20
+        while not service.server.started:
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        yield service
+    finally:
+        service.server.should_exit = True
+        service.thread.join(20)
+
+
+def request(line: str, *fields: str, body: bytes = b"") -> bytes:
+    length = [f"Content-Length: {len(body)}"] if body else []
+    return "\r\n".join([f"{line} HTTP/1.1", "Host: there", *fields, *length, "", ""]).encode() + body
+
+
+class Asking:
+    """One connection, on which each request goes out in one piece."""
+
+    def __init__(self, service: Running) -> None:
+        self.connection = socket.create_connection(("127.0.0.1", service.port()), timeout=10)
+        self.stream = self.connection.makefile("rb")
+
+    def __enter__(self) -> Asking:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.stream.close()
+        self.connection.close()
+
+    def ask(self, asked: bytes) -> bytes:
+        """The whole answer, as it came."""
+        self.connection.sendall(asked)
+        head = b""
+        while not head.endswith(b"\r\n\r\n"):
+            line = self.stream.readline()
+            assert line, f"the connection ended after {head!r}"
+            head += line
+        length = re.search(rb"(?i)\ncontent-length: ([0-9]+)\r", head)
+        if length is None or asked.startswith(b"HEAD ") or head.startswith(b"HTTP/1.1 304 "):
+            return head
+        return head + self.stream.read(int(length[1]))
+
+
+def without_its_own(answer: bytes) -> bytes:
+    """An answer, with its date and its request id taken out."""
+    return re.sub(rb"(?m)^((?:date|x-request-id): )[^\r]+", rb"\1", answer)
+
+
+def id_of(answer: bytes) -> bytes:
+    (given,) = re.findall(rb"\r\nx-request-id: ([^\r]+)", answer)
+    return bytes(given)
+
+
+def get(query: str, *fields: str, method: str = "GET", path: str = "/v1/check") -> bytes:
+    return request(f"{method} {path}?{query}", *fields)
+
+
+def post(value: Any, *fields: str) -> bytes:
+    body = msgpack.packb(value) if MSGPACK in fields else json.dumps(value).encode()
+    return request("POST /v1/check", *fields, body=body)
+
+
+TAG = re.compile(rb'\r\netag: ("[^"]+")')
+CHUNKS = b'f\r\n{"inputs":[[3]]\r\n1\r\n}\r\n0\r\n\r\n'
+EXPAND = {"op": {"name": "ngraph.Broadcast", "shape": [2, 3], "broadcast_axes": [0]}, "inputs": [[3]]}
+REQUESTS = {
+    "GET": get(QUERY),
+    "GET, an op": get("op=ngraph.Broadcast&input=3&shape=2,3&broadcast_axes=0"),
+    "GET, dtype and drawing": get(QUERY + "&dtype=float32&explain=true"),
+    "GET, symbols": get("input=N,1&input=4,?"),
+    "GET, a conflict": get("input=2,3&input=4,3"),
+    "GET, as text": get(QUERY + "&format=text"),
+    "GET, text accepted": get(QUERY, "Accept: text/plain"),
+    "GET, MessagePack accepted": get(QUERY, "Accept: application/vnd.msgpack"),
+    "GET, Accept with qualities": get(QUERY, "Accept: text/html;q=0.3, application/json;q=0.2, */*;q=0.1"),
+    "GET, nothing acceptable": get(QUERY, "Accept: image/png"),
+    "GET, any tag known": get(QUERY, "If-None-Match: *"),
+    "GET, another tag known": get(QUERY, 'If-None-Match: "another"'),
+    "GET, no input": get(""),
+    "GET, a bad shape": get("input=8,,1"),
+    "GET, an unknown op": get("op=numpy.broadcast&input=3"),
+    "GET, its own id": get(QUERY, "X-Request-ID: mine"),
+    "GET, a bad id": get(QUERY, "X-Request-ID: not sane!"),
+    "GET, in a trace": get(QUERY, "traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"),
+    "GET, a length of 0": get(QUERY, "Content-Length: 0"),
+    "GET, a trailing slash": get(QUERY, path="/v1/check/"),
+    "HEAD": get(QUERY, method="HEAD"),
+    "HEAD, a problem": get("input=8,,1", method="HEAD"),
+    "PUT": get(QUERY, method="PUT"),
+    "OPTIONS": get(QUERY, method="OPTIONS"),
+    "POST": post(SHAPES, JSON),
+    "POST, MessagePack": post(SHAPES, MSGPACK),
+    "POST, MessagePack accepted": post(SHAPES, JSON, "Accept: application/msgpack"),
+    "POST, an op": post(EXPAND, JSON),
+    "POST, everything": post({**EXPAND, "dtype": "int8", "explain": True}, JSON),
+    "POST, symbols": post({"inputs": [["N", 1], [4, "?"]], "assume": {"N": "2.."}}, MSGPACK),
+    "POST, a conflict": post({"inputs": [[2, 3], [4, 3]]}, JSON),
+    "POST, its own id": post(SHAPES, JSON, "X-Request-ID: mine"),
+    "POST, an unknown field": post({**SHAPES, "input": []}, JSON),
+    "POST, no field": post({}, MSGPACK),
+    "POST, no JSON": request("POST /v1/check", JSON, body=b"{"),
+    "POST, a key twice": request("POST /v1/check", JSON, body=b'{"inputs":[[1]],"inputs":[[2]]}'),
+    "POST, no type": request("POST /v1/check", body=b"{}"),
+    "POST, no body": request("POST /v1/check", JSON),
+    "POST, a query alone": request(f"POST /v1/check?{QUERY}"),
+    "POST, in a coding": post(SHAPES, JSON, "Content-Encoding: gzip"),
+    "POST, chunked": request("POST /v1/check", JSON, "Transfer-Encoding: chunked") + CHUNKS,
+    "another endpoint": request("GET /v1/ops"),
+    "nothing there": request("GET /v1/nothing"),
+}
+TIMES = 4
+"""The first is worked out, the second remembered, the third and fourth are given again by their bytes."""
+
+
+def answers(service: Running, asked: dict[str, bytes]) -> dict[str, list[bytes]]:
+    said = {}
+    for name, one in asked.items():
+        with Asking(service) as connection:
+            said[name] = [connection.ask(one) for _ in range(TIMES)]
+    return said
+
+
+@contextmanager
+def both(**settings: Any) -> Iterator[tuple[Running, Running]]:
+    with ExitStack() as stack:
+        yield stack.enter_context(running(**settings)), stack.enter_context(running(short=False, **settings))
+
+
+def counted(service: Running) -> list[str]:
+    """The lines of the metrics that count requests and problems."""
+    with Asking(service) as connection:
+        text = connection.ask(request("GET /metrics")).decode()
+    return [line for line in text.splitlines() if re.match(r"\w+_seconds_count|tensorcast_problems_total", line)]
+
+
+def test_every_answer_is_the_same_without_the_short_ways_and_counts_alike() -> None:
+    with both() as (short, long):
+        tag = TAG.findall(answers(short, {"": REQUESTS["GET"]})[""][0])[0].decode()
+        assert TAG.findall(answers(long, {"": REQUESTS["GET"]})[""][0])[0].decode() == tag
+        asked = REQUESTS | {"GET, its tag known": get(QUERY, f"If-None-Match: {tag}")}
+        given, wanted = answers(short, asked), answers(long, asked)
+        for name in asked:
+            masked = {without_its_own(answer) for answer in given[name] + wanted[name]}
+            assert len(masked) == 1, f"{name}: {masked}"
+            ids = {id_of(answer) for answer in given[name]}
+            assert len(ids) == (1 if name.endswith("its own id") else TIMES)
+        assert given["GET, its tag known"][3].startswith(b"HTTP/1.1 304 ")
+        assert given["GET, its own id"][3].count(b"\r\nx-request-id: mine\r\n") == 1
+        assert counted(short) == counted(long) != []
+        assert len(short.recall.answers) == 21
+        assert not long.recall.answers
+
+
+def test_a_key_that_is_not_known_gets_no_answer_that_another_has_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "keys").write_text(f"one:{KEY}\n")
+    asked = {
+        "its key": get(QUERY, f"Authorization: Bearer {KEY}"),
+        "no key": get(QUERY),
+        "another key": get(QUERY, f"Authorization: Bearer {KEY[::-1]}"),
+        "its key, POST": post(SHAPES, JSON, f"Authorization: Bearer {KEY}"),
+    }
+    statuses = {"its key": b"200", "its key, POST": b"200", "no key": b"401", "another key": b"401"}
+    with both(api_keys_file=str(tmp_path / "keys")) as (short, long):
+        for _ in range(TIMES):
+            for name, one in asked.items():
+                with Asking(short) as first, Asking(long) as second:
+                    given, wanted = first.ask(one), second.ask(one)
+                assert without_its_own(given) == without_its_own(wanted)
+                assert given.split()[1] == statuses[name]
+        assert len(short.recall.answers) == 2
+        assert not any(KEY.encode() in digest for digest in short.recall.answers)
+
+
+def test_an_answer_is_given_again_on_any_connection_and_pipelined_ones_one_by_one() -> None:
+    asked = REQUESTS["GET"]
+    with running() as service:
+        wanted = without_its_own(answers(service, {"": asked})[""][0])
+        for _ in range(TIMES):
+            with Asking(service) as connection:
+                connection.connection.sendall(asked * 3 + asked[:40])
+                given = [connection.ask(b""), connection.ask(b""), connection.ask(b"")]
+                given += [connection.ask(asked[40:]), connection.ask(asked)]
+            assert [without_its_own(answer) for answer in given] == [wanted] * 5
+
+
+@pytest.mark.parametrize("version", ["1.0", "1.1"])
+def test_a_connection_that_is_to_end_ends_though_the_answer_is_known(version: str) -> None:
+    asked = get("input=3", "Connection: close").replace(b"HTTP/1.1", f"HTTP/{version}".encode())
+    with running() as service:
+        for _ in range(TIMES):
+            with Asking(service) as connection:
+                assert b"\r\nconnection: close\r\n" in connection.ask(asked)
+                assert connection.stream.read() == b""
+
+
+def test_who_expects_100_continue_is_answered_by_the_long_way() -> None:
+    asked = post(SHAPES, JSON, "Expect: 100-continue")
+    with running() as service, Asking(service) as connection:
+        first = connection.ask(asked)
+        assert first == b"HTTP/1.1 100 Continue\r\n\r\n"
+        assert connection.ask(b"").startswith(b"HTTP/1.1 200 ")
+        for _ in range(TIMES):
+            connection.connection.sendall(asked)
+            assert b"200 OK" in connection.stream.readline() + connection.stream.readline() + connection.ask(b"")
+        assert not service.recall.answers
+
+
+def test_a_connection_whose_only_answer_was_given_again_may_idle() -> None:
+    asked = REQUESTS["GET"]
+    with running(request_seconds=1) as service:
+        answers(service, {"": asked})
+        with Asking(service) as connection:
+            wanted = connection.ask(asked)
+            time.sleep(2.5)  # one that had asked for nothing would be cut
+            assert without_its_own(connection.ask(asked)) == without_its_own(wanted)
+
+
+def test_no_answer_is_given_again_once_a_shutdown_has_begun() -> None:
+    with running() as service:
+        assert b"connection: close" not in answers(service, {"": REQUESTS["GET"]})[""][-1]
+        service.app.state.drain.begun = True
+        with Asking(service) as connection:
+            assert b"\r\nconnection: close\r\n" in connection.ask(REQUESTS["GET"])
+            assert connection.stream.read() == b""
+
+
+def test_with_an_access_log_each_request_is_a_line(capfd: pytest.CaptureFixture[str]) -> None:
+    with running(access_log=True) as service:
+        answers(service, {"": REQUESTS["GET"]})
+    assert capfd.readouterr().err.count("route=/v1/check") == TIMES
