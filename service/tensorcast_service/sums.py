@@ -1,0 +1,174 @@
+"""Sums over axes: accurate to the dtype, and not much slower than reading the memory once.
+
+float32 is added up in groups of a few terms, and the groups in 64 bits, so that a sum is off by less than 10^-6 of the
+sum of its magnitudes. (NumPy converts every element, which is slower, or adds to one float32, which saturates.) Other
+dtypes are added up in their accumulator throughout. What each way is worth: docs/performance.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from tensorcast.schema.tensors import strided_view
+
+from .dense import blocks
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Dtype = np.dtype[Any]
+Sizes = tuple[int, ...]
+
+SMALL_ELEMENTS = 2**12
+"""Up to here np.add.reduce has finished before another way is set up."""
+BLOCK_ELEMENTS = 2**18
+"""What is read in one step; its groups' sums fit the cache."""
+KEPT_ELEMENTS = 2**16
+"""Sums that are added to from step to step stay in the cache."""
+RUN_ELEMENTS = 2**10
+"""So many elements in a row are read as fast as any more."""
+GROUP_TERMS = 16
+"""Terms of a group: 15 roundings of 2^-24 are 9 * 10^-7."""
+ROW_TERMS = 2**7
+"""Terms of a group that lie in a row: einsum has 16 subtotals for them, so that as few roundings add up."""
+SHORT_RUN = 32
+"""Runs of up to here are added fastest by a product with ones; longer ones, and single elements, by einsum."""
+PRODUCT_ELEMENTS = 2**12
+"""BLAS leaves a product of this size on one thread."""
+COLUMN_ELEMENTS, COLUMN_TERMS = 16, 6
+"""So few elements in all, or terms of one element, are added fastest column by column."""
+
+
+def accumulator(dtype: Dtype) -> Dtype:
+    """Wide enough that a sum is accurate to `dtype`: 64-bit floats; integers wrap the same at any width."""
+    if dtype.kind == "c":
+        return np.dtype(np.complex128)
+    if dtype.kind in "iu":
+        return dtype
+    return np.dtype(np.int64 if "int" in dtype.name else np.float64)
+
+
+def working_bytes(elements: int) -> int:
+    """Bytes of memory that sums of so many elements take beside their results, at the most."""
+    return 24 * min(elements, BLOCK_ELEMENTS)
+
+
+def add_up(array: Array, axes: Sizes, dtype: Dtype) -> Array:
+    """The array summed over `axes`, which stay with size 1, in `dtype`: the array's own, or its accumulator."""
+    wide = accumulator(array.dtype)
+    if array.size <= SMALL_ELEMENTS:
+        return np.add.reduce(array, axis=axes, dtype=wide, keepdims=True).astype(dtype)
+    if dtype.kind == "c":
+        parts = strided_view(array.real, (*array.shape, 2), (*array.strides, array.itemsize // 2))
+        return add_up(parts, axes, np.dtype(f"f{dtype.itemsize // 2}")).view(dtype)[..., 0]
+    out = np.empty([1 if axis in axes else size for axis, size in enumerate(array.shape)], dtype)
+    narrow = np.dtype(np.float32) if wide == np.float64 and array.itemsize <= 4 else wide
+    source, summed = _collapsed(array, axes)
+    target = out.reshape([1 if gone else size for size, gone in zip(source.shape, summed, strict=True)])
+    steps = _steps(source.shape, summed)
+    for box in blocks(source.shape, _only(steps, source.shape, summed, False)):
+        _add_up_box(source[box], summed, steps, narrow, wide, target[box])
+        # A group may overflow where the sum does not.
+        if narrow != wide and not np.isfinite(target[box]).all():
+            _add_up_box(source[box], summed, steps, wide, wide, target[box])
+    return out
+
+
+def _only(steps: Sizes, shape: Sizes, summed: Sequence[bool], which: bool) -> Sizes:
+    """The cuts along the axes that are summed over, or along those that are kept."""
+    return tuple(step if gone == which else size for step, size, gone in zip(steps, shape, summed, strict=True))
+
+
+def _add_up_box(source: Array, summed: Sequence[bool], steps: Sizes, narrow: Dtype, wide: Dtype, out: Array) -> None:
+    """Write the sums of an array to `out`, part by part."""
+    parts = blocks(source.shape, _only(steps, source.shape, summed, True))
+    total = _folded(source[next(parts)], summed, narrow, wide)
+    for part in parts:
+        total = total + _folded(source[part], summed, narrow, wide)  # in 64 bits: they had several groups
+    np.copyto(out, total, casting="unsafe")
+
+
+def _folded(array: Array, summed: Sequence[bool], narrow: Dtype, wide: Dtype) -> Array:
+    """The sums of an array, in `wide`, or in `narrow` where one group holds all terms."""
+    value = array.astype(narrow, copy=False)
+    dtype = narrow
+    for axis in [axis for axis in reversed(range(array.ndim)) if summed[axis]]:
+        before, after = array.shape[:axis], value.shape[axis + 1 :]
+        value = value.reshape(*before, -1, prod(after))
+        while value.shape[-2] > 1:
+            value = _fold(value.astype(dtype, copy=False), exact=dtype == wide)
+            dtype = wide
+        value = value.reshape(*before, 1, *after)
+    return value
+
+
+def _fold(value: Array, exact: bool) -> Array:
+    """(..., terms, run) with the terms added up, or groups of them."""
+    *before, terms, run = value.shape
+    most = ROW_TERMS if run == 1 else GROUP_TERMS
+    if terms <= most or (exact and not (1 < run <= SHORT_RUN and terms * run > PRODUCT_ELEMENTS)):
+        return _added(value)[..., None, :]
+    near = 1 if run == 1 else max(min(RUN_ELEMENTS // run, terms // most), 1)
+    groups = terms // (most * near)
+    whole = groups * most * near
+    sums = _added(value[..., :whole, :].reshape(*before, groups, most, near * run))
+    sums = sums.reshape(*before, groups * near, run)
+    return sums if whole == terms else np.concatenate([sums, value[..., whole:, :]], axis=-2)
+
+
+def _added(value: Array) -> Array:
+    """(..., terms, run) to (..., run)"""
+    out = np.empty((*value.shape[:-2], value.shape[-1]), value.dtype)
+    _add(value, out)
+    return out
+
+
+def _add(value: Array, out: Array) -> None:
+    """(..., terms, run) to (..., run)"""
+    terms, run = value.shape[-2:]
+    if terms > 1 and terms * run <= COLUMN_ELEMENTS and (run > 1 or terms <= COLUMN_TERMS):
+        for column in range(run):
+            total = out[..., column]
+            np.add(value[..., 0, column], value[..., 1, column], out=total)
+            for term in range(2, terms):
+                np.add(total, value[..., term, column], out=total)
+    elif 1 < run <= SHORT_RUN:
+        np.matmul(np.ones(terms, value.dtype), value, out=out)
+    else:
+        np.einsum("...jk->...k", value, out=out)
+
+
+def _collapsed(array: Array, axes: Sizes) -> tuple[Array, tuple[bool, ...]]:
+    """The same elements in as few axes as can be, and which of them are summed over."""
+    sizes: list[int] = []
+    steps: list[int] = []
+    summed: list[bool] = []
+    for axis, (size, step) in enumerate(zip(array.shape, array.strides, strict=True)):
+        gone = axis in axes
+        if sizes and summed[-1] == gone and steps[-1] == step * size:
+            sizes[-1], steps[-1] = sizes[-1] * size, step
+        elif size != 1:
+            sizes.append(size)
+            steps.append(step)
+            summed.append(gone)
+    return strided_view(array, sizes, steps), tuple(summed)
+
+
+@lru_cache(1024)
+def _steps(shape: Sizes, summed: tuple[bool, ...]) -> Sizes:
+    """How to cut an array along its axes, outermost first."""
+    steps = list(shape)
+    kept = [axis for axis, gone in enumerate(summed) if not gone]
+    for limit, axes in (KEPT_ELEMENTS, kept), (BLOCK_ELEMENTS, range(len(shape))):
+        for axis in axes:
+            total = prod(steps[other] for other in axes)
+            if total > limit:
+                inside = prod(shape[axis + 1 :])
+                near = max(RUN_ELEMENTS // inside, 1)
+                group = near if not summed[axis] else ROW_TERMS if inside == 1 else GROUP_TERMS * near
+                step = max(steps[axis] * limit // total, min(near, steps[axis]))
+                steps[axis] = step - step % group if step > group else step
+    return tuple(steps)
