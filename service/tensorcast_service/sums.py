@@ -1,8 +1,8 @@
-"""Sums over axes: accurate to the dtype, and not much slower than reading the memory once.
+"""Sums over axes: accurate to the dtype, and not much slower than reading the memory once. A place for speed tricks.
 
-float32 is added up in groups of a few terms, and the groups in 64 bits, so that a sum is off by less than 10^-6 of the
-sum of its magnitudes. (NumPy converts every element, which is slower, or adds to one float32, which saturates.) Other
-dtypes are added up in their accumulator throughout. What each way is worth: docs/performance.md.
+Floats of up to 32 bits are added up in groups of a few terms in float32, and the groups in 64 bits, so that a sum is
+off by less than 10^-6 of the sum of its magnitudes. (NumPy converts every element, which is slower, or adds to one
+float32, which saturates.) Other dtypes are added up in their accumulator throughout.
 """
 
 from __future__ import annotations
@@ -24,9 +24,11 @@ Sizes = tuple[int, ...]
 
 SMALL_ELEMENTS = 2**12
 """Up to here np.add.reduce has finished before another way is set up."""
-BLOCK_ELEMENTS = 2**18
+BLOCK_ELEMENTS = 2**20
 """What is read in one step; its groups' sums fit the cache."""
-KEPT_ELEMENTS = 2**16
+COPIED_ELEMENTS = 2**18
+"""The same of an array that is copied first, as it is converted or does not lie in C order."""
+KEPT_ELEMENTS = 2**18
 """Sums that are added to from step to step stay in the cache."""
 RUN_ELEMENTS = 2**10
 """So many elements in a row are read as fast as any more."""
@@ -34,12 +36,10 @@ GROUP_TERMS = 16
 """Terms of a group: 15 roundings of 2^-24 are 9 * 10^-7."""
 ROW_TERMS = 2**7
 """Terms of a group that lie in a row: einsum has 16 subtotals for them, so that as few roundings add up."""
-SHORT_RUN = 32
-"""Runs of up to here are added fastest by a product with ones; longer ones, and single elements, by einsum."""
+SHORT_ROW, SHORT_RUN = 48, 8
+"""Rows of so few terms and runs are added fastest by a product with a matrix that says what goes where."""
 PRODUCT_ELEMENTS = 2**12
 """BLAS leaves a product of this size on one thread."""
-COLUMN_ELEMENTS, COLUMN_TERMS = 16, 6
-"""So few elements in all, or terms of one element, are added fastest column by column."""
 
 
 def accumulator(dtype: Dtype) -> Dtype:
@@ -53,7 +53,7 @@ def accumulator(dtype: Dtype) -> Dtype:
 
 def working_bytes(elements: int) -> int:
     """Bytes of memory that sums of so many elements take beside their results, at the most."""
-    return 24 * min(elements, BLOCK_ELEMENTS)
+    return 24 * min(elements, COPIED_ELEMENTS)
 
 
 def add_up(array: Array, axes: Sizes, dtype: Dtype) -> Array:
@@ -64,81 +64,68 @@ def add_up(array: Array, axes: Sizes, dtype: Dtype) -> Array:
     if dtype.kind == "c":
         parts = strided_view(array.real, (*array.shape, 2), (*array.strides, array.itemsize // 2))
         return add_up(parts, axes, np.dtype(f"f{dtype.itemsize // 2}")).view(dtype)[..., 0]
-    out = np.empty([1 if axis in axes else size for axis, size in enumerate(array.shape)], dtype)
     narrow = np.dtype(np.float32) if wide == np.float64 and array.itemsize <= 4 else wide
     source, summed = _collapsed(array, axes)
-    target = out.reshape([1 if gone else size for size, gone in zip(source.shape, summed, strict=True)])
-    steps = _steps(source.shape, summed)
-    for box in blocks(source.shape, _only(steps, source.shape, summed, False)):
-        _add_up_box(source[box], summed, steps, narrow, wide, target[box])
-        # A group may overflow where the sum does not.
-        if narrow != wide and not np.isfinite(target[box]).all():
-            _add_up_box(source[box], summed, steps, wide, wide, target[box])
-    return out
+    merged = tuple([axis for axis, gone in enumerate(summed) if gone])
+    out = np.empty([1 if gone else size for size, gone in zip(source.shape, summed, strict=True)], dtype)
+    most = BLOCK_ELEMENTS if source.flags.c_contiguous and source.dtype == narrow else COPIED_ELEMENTS
+    shape, steps = source.shape, _steps(source.shape, summed, most)
+    kept = [size if gone else step for size, step, gone in zip(shape, steps, summed, strict=True)]
+    for box in blocks(shape, tuple(kept)):
+        rows = source[box]
+        parts = blocks(rows.shape, steps)
+        total = _folded(rows[next(parts)], merged, narrow, wide)
+        for part in parts:
+            total = total + _folded(rows[part], merged, narrow, wide).astype(wide, copy=False)
+        if wide.kind == "f" and not np.isfinite(total).all():
+            # A group may overflow where the sum does not, and 0 times infinity is none.
+            total = np.add.reduce(rows, axis=merged, dtype=wide, keepdims=True)
+        np.copyto(out[box], total, casting="unsafe")
+    return out.reshape([1 if axis in axes else size for axis, size in enumerate(array.shape)])
 
 
-def _only(steps: Sizes, shape: Sizes, summed: Sequence[bool], which: bool) -> Sizes:
-    """The cuts along the axes that are summed over, or along those that are kept."""
-    return tuple(step if gone == which else size for step, size, gone in zip(steps, shape, summed, strict=True))
-
-
-def _add_up_box(source: Array, summed: Sequence[bool], steps: Sizes, narrow: Dtype, wide: Dtype, out: Array) -> None:
-    """Write the sums of an array to `out`, part by part."""
-    parts = blocks(source.shape, _only(steps, source.shape, summed, True))
-    total = _folded(source[next(parts)], summed, narrow, wide)
-    for part in parts:
-        total = total + _folded(source[part], summed, narrow, wide)  # in 64 bits: they had several groups
-    np.copyto(out, total, casting="unsafe")
-
-
-def _folded(array: Array, summed: Sequence[bool], narrow: Dtype, wide: Dtype) -> Array:
+def _folded(array: Array, axes: Sizes, narrow: Dtype, wide: Dtype) -> Array:
     """The sums of an array, in `wide`, or in `narrow` where one group holds all terms."""
     value = array.astype(narrow, copy=False)
     dtype = narrow
-    for axis in [axis for axis in reversed(range(array.ndim)) if summed[axis]]:
+    for axis in reversed(axes):
         before, after = array.shape[:axis], value.shape[axis + 1 :]
         value = value.reshape(*before, -1, prod(after))
         while value.shape[-2] > 1:
-            value = _fold(value.astype(dtype, copy=False), exact=dtype == wide)
-            dtype = wide
+            value, dtype = _fold(value.astype(dtype, copy=False)), wide
         value = value.reshape(*before, 1, *after)
     return value
 
 
-def _fold(value: Array, exact: bool) -> Array:
+def _fold(value: Array) -> Array:
     """(..., terms, run) with the terms added up, or groups of them."""
     *before, terms, run = value.shape
     most = ROW_TERMS if run == 1 else GROUP_TERMS
-    if terms <= most or (exact and not (1 < run <= SHORT_RUN and terms * run > PRODUCT_ELEMENTS)):
+    if terms <= most:
         return _added(value)[..., None, :]
     near = 1 if run == 1 else max(min(RUN_ELEMENTS // run, terms // most), 1)
     groups = terms // (most * near)
     whole = groups * most * near
-    sums = _added(value[..., :whole, :].reshape(*before, groups, most, near * run))
-    sums = sums.reshape(*before, groups * near, run)
+    sums = _added(value[..., :whole, :].reshape(*before, groups, most, near * run)).reshape(*before, groups * near, run)
     return sums if whole == terms else np.concatenate([sums, value[..., whole:, :]], axis=-2)
 
 
 def _added(value: Array) -> Array:
     """(..., terms, run) to (..., run)"""
-    out = np.empty((*value.shape[:-2], value.shape[-1]), value.dtype)
-    _add(value, out)
-    return out
-
-
-def _add(value: Array, out: Array) -> None:
-    """(..., terms, run) to (..., run)"""
-    terms, run = value.shape[-2:]
-    if terms > 1 and terms * run <= COLUMN_ELEMENTS and (run > 1 or terms <= COLUMN_TERMS):
-        for column in range(run):
-            total = out[..., column]
-            np.add(value[..., 0, column], value[..., 1, column], out=total)
-            for term in range(2, terms):
-                np.add(total, value[..., term, column], out=total)
-    elif 1 < run <= SHORT_RUN:
-        np.matmul(np.ones(terms, value.dtype), value, out=out)
-    else:
-        np.einsum("...jk->...k", value, out=out)
+    *before, terms, run = value.shape
+    if value.dtype.kind == "f" and run <= SHORT_RUN and terms * run <= SHORT_ROW:
+        where = np.tile(np.eye(run, dtype=value.dtype), (terms, 1))
+        rows = value.reshape(-1, terms * run)
+        near = PRODUCT_ELEMENTS // (terms * run)
+        whole = len(rows) // near * near
+        out = np.empty((len(rows), run), value.dtype)
+        np.matmul(rows[:whole].reshape(-1, near, terms * run), where, out=out[:whole].reshape(-1, near, run))
+        np.matmul(rows[whole:], where, out=out[whole:])
+        return out.reshape(*before, run)
+    if value.dtype.kind == "f" and run > 1 and terms * run <= PRODUCT_ELEMENTS:
+        return np.matmul(np.ones(terms, value.dtype), value)
+    added: Array = np.einsum("...jk->...k", value)
+    return added
 
 
 def _collapsed(array: Array, axes: Sizes) -> tuple[Array, tuple[bool, ...]]:
@@ -158,11 +145,11 @@ def _collapsed(array: Array, axes: Sizes) -> tuple[Array, tuple[bool, ...]]:
 
 
 @lru_cache(1024)
-def _steps(shape: Sizes, summed: tuple[bool, ...]) -> Sizes:
+def _steps(shape: Sizes, summed: Sequence[bool], most: int) -> Sizes:
     """How to cut an array along its axes, outermost first."""
     steps = list(shape)
     kept = [axis for axis, gone in enumerate(summed) if not gone]
-    for limit, axes in (KEPT_ELEMENTS, kept), (BLOCK_ELEMENTS, range(len(shape))):
+    for limit, axes in (KEPT_ELEMENTS, kept), (most, range(len(shape))):
         for axis in axes:
             total = prod(steps[other] for other in axes)
             if total > limit:
