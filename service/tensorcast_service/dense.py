@@ -35,7 +35,7 @@ SHORT_ROW_BYTES = 2**7
 LINE_BYTES, ALIGNMENT = 2**12, 64
 """Rows of about so many bytes are copied fastest, from where they lie in their cache lines as they are to lie."""
 ROW_BYTES = 2**8
-"""..."""
+"""The same of rows that are written again and again, where what is spent on each counts double."""
 COLUMNS, COLUMN_BYTES = 12, 32
 """Rows of so few units and bytes are written faster column by column."""
 TILE_BYTES, TILE_NEAR = 2**18, 64
@@ -78,6 +78,9 @@ def chunks(view: Array) -> Iterator[memoryview]:
     given again and again.
     """
     if not view.size:
+        return
+    if view.nbytes <= min(SMALL_BYTES, CHUNK_BYTES):
+        yield in_order(view).reshape(-1).view(np.uint8).data
         return
     source = _in_units(view, _address(view))
     axis, pieces = _cuts(_layout(source), CHUNK_BYTES)
@@ -147,7 +150,8 @@ def _aligned(nbytes: int, address: int) -> Array:
 def _in_units(view: Array, address: int) -> Array:
     """The same bytes in as few axes as can be, of the widest units to which they and `address` are aligned."""
     shape, strides, width = _collapse(_layout(view), gcd(16, _address(view), address))
-    first = view[(*(slice(1),) * view.ndim, ...)].reshape(-1).view(np.uint8)
+    head: Any = (*[slice(1)] * view.ndim, ...)  # the ellipsis keeps an array of no axes an array
+    first = view[head].reshape(-1).view(np.uint8)
     units = np.lib.stride_tricks.as_strided(first, (*shape, width), (*strides, 1), writeable=False)
     return units.view("c16" if width == 16 else f"u{width}")[..., 0]
 
@@ -284,7 +288,7 @@ def _write(out: Array, source: Array) -> None:
 def _ordered(out: Array, source: Array) -> None:
     """The distinct units of short rows in order beside, and all from there."""
     for block in blocks(out.shape[:-1], _steps(out.shape[:-1], out.itemsize)):
-        piece = source[(*block, 0)]
+        piece = source[..., 0][block]
         beside = np.empty(piece.shape, piece.dtype)
         _writer(_layout(piece))(beside, piece)
         _columns(out[block], np.broadcast_to(beside[..., None], (*beside.shape, out.shape[-1])))

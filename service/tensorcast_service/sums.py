@@ -62,8 +62,8 @@ def add_up(array: Array, axes: Sizes, dtype: Dtype) -> Array:
     if array.size <= SMALL_ELEMENTS:
         return np.add.reduce(array, axis=axes, dtype=wide, keepdims=True).astype(dtype)
     if dtype.kind == "c":
-        parts = strided_view(array.real, (*array.shape, 2), (*array.strides, array.itemsize // 2))
-        return add_up(parts, axes, np.dtype(f"f{dtype.itemsize // 2}")).view(dtype)[..., 0]
+        reals = strided_view(array.real, (*array.shape, 2), (*array.strides, array.itemsize // 2))
+        return add_up(reals, axes, np.dtype(f"f{dtype.itemsize // 2}")).view(dtype)[..., 0]
     narrow = np.dtype(np.float32) if wide == np.float64 and array.itemsize <= 4 else wide
     source, summed = _collapsed(array, axes)
     merged = tuple([axis for axis, gone in enumerate(summed) if gone])
@@ -123,8 +123,9 @@ def _added(value: Array) -> Array:
         np.matmul(rows[whole:], where, out=out[whole:])
         return out.reshape(*before, run)
     if value.dtype.kind == "f" and run > 1 and terms * run <= PRODUCT_ELEMENTS:
-        return np.matmul(np.ones(terms, value.dtype), value)
-    added: Array = np.einsum("...jk->...k", value)
+        added: Array = np.matmul(np.ones(terms, value.dtype), value)
+    else:
+        added = np.einsum("...jk->...k", value)
     return added
 
 
