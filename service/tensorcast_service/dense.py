@@ -30,6 +30,8 @@ SMALL_BYTES = 2**16
 """Up to here np.copyto has finished before another way is set up."""
 BLOCK_BYTES = 2**19
 """What is read again once it is written stays in the cache meanwhile; what is set aside takes no more than this."""
+CACHE_BYTES = 2**24
+"""A larger output goes past the cache to memory, where it matters how rows lie."""
 SHORT_ROW_BYTES = 2**7
 """Longer rows hide what NumPy spends on each."""
 LINE_BYTES, ALIGNMENT = 2**12, 64
@@ -52,10 +54,10 @@ class Layout(NamedTuple):
 
 def fill(view: Array, out: Array) -> None:
     """Write a view's elements into `out`, an array of its shape and dtype in C order, elsewhere in memory."""
-    if view.nbytes <= SMALL_BYTES and view.dtype.kind in "biufc":
-        np.copyto(out, view)
-    elif (out.shape, out.dtype) != (view.shape, view.dtype) or not out.flags.c_contiguous:
+    if out.shape != view.shape or out.dtype != view.dtype or not out.flags.c_contiguous:
         raise ValueError("out has another shape or dtype than the view, or does not lie in C order")
+    if view.dtype.kind in "biufc" and _is_plain(_layout(view)):
+        np.copyto(out, view)
     elif view.size:
         source = _in_units(view, _address(out))
         _writer(_layout(source))(out.reshape(-1).view(np.uint8).view(source.dtype).reshape(source.shape), source)
@@ -197,14 +199,12 @@ def _writer(layout: Layout) -> Write:
     repeated = [axis for axis, step in enumerate(strides[:-1]) if step == 0]
     if repeated:
         outer, inner = repeated[0], repeated[-1]
-        if (short or scattered) and (times := _times(layout, outer)) < shape[outer]:
-            return partial(_repeat, axis=outer, times=times)
-        if (
-            strides[-1] == width
-            and (inner == 0 or row >= LINE_BYTES)
-            and (times := _times(layout, inner)) < shape[inner]
-        ):
-            return partial(_repeat, axis=inner, times=times)
+        if short or scattered:
+            axis, most = outer, ROW_BYTES if outer else LINE_BYTES
+        else:
+            axis, most = inner, LINE_BYTES if strides[-1] == width and prod(shape) * width > CACHE_BYTES else 0
+        if most and (times := _times(layout, axis, most)) < shape[axis]:
+            return partial(_repeat, axis=axis, times=times)
     if scattered and strides[-1]:
         return _transpose
     if narrow:
@@ -212,12 +212,17 @@ def _writer(layout: Layout) -> Write:
     return np.copyto
 
 
-def _times(layout: Layout, axis: int) -> int:
-    """How often to write what an axis repeats before the rest is copied from there."""
+def _times(layout: Layout, axis: int, most: int) -> int:
+    """How often to write what an axis repeats before the rest is copied from there: up to about so many bytes."""
     nbytes = prod(layout.shape[axis + 1 :]) * layout.width
-    most = LINE_BYTES if axis == 0 else ROW_BYTES
     line = lcm(nbytes, ALIGNMENT)
     return max(most // line * line, most // nbytes * nbytes if line > most else 0, nbytes) // nbytes
+
+
+@lru_cache(1024)
+def _is_plain(layout: Layout) -> bool:
+    """Whether np.copyto does best with the elements as they are."""
+    return prod(layout.shape) * layout.width <= SMALL_BYTES or _writer(_collapse(layout, layout.width)) is np.copyto
 
 
 def _is_scattered(strides: Sizes) -> bool:
