@@ -56,7 +56,7 @@ def fill(view: Array, out: Array) -> None:
     """Write a view's elements into `out`, an array of its shape and dtype in C order, elsewhere in memory."""
     if out.shape != view.shape or out.dtype != view.dtype or not out.flags.c_contiguous:
         raise ValueError("out has another shape or dtype than the view, or does not lie in C order")
-    if view.dtype.kind in "biufc" and _is_plain(_layout(view)):
+    if view.dtype.kind in "biufc" and (view.nbytes <= SMALL_BYTES or _is_plain(_layout(view))):
         np.copyto(out, view)
     elif view.size:
         source = _in_units(view, _address(out))
@@ -222,7 +222,7 @@ def _times(layout: Layout, axis: int, most: int) -> int:
 @lru_cache(1024)
 def _is_plain(layout: Layout) -> bool:
     """Whether np.copyto does best with the elements as they are."""
-    return prod(layout.shape) * layout.width <= SMALL_BYTES or _writer(_collapse(layout, layout.width)) is np.copyto
+    return _writer(_collapse(layout, layout.width)) is np.copyto
 
 
 def _is_scattered(strides: Sizes) -> bool:
