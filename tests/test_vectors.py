@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from tensorcast import Client, NotStrided
 from tensorcast.schema.ops import OPS, AnyOp
-from tensorcast_service import engine
+from tensorcast_service import dense, engine
 from tensorcast_service.alignment import Incompatible
 from tensorcast_service.ops import lower
 
@@ -115,8 +115,8 @@ def test_a_rule_agrees_with_its_framework(vector: dict[str, Any]) -> None:
         inputs = inputs_of(vector)
         views = [engine.place(placement, inputs[placement.input]) for placement in plan.outputs]
         assert [view.ravel().tolist() for view in views] == vector["values"]
-        dense = [np.frombuffer(b"".join(map(bytes, engine.chunks(view))), int) for view in views]
-        assert [array.tolist() for array in dense] == vector["values"]
+        streamed = [np.frombuffer(b"".join(map(bytes, dense.chunks(view))), int) for view in views]
+        assert [array.tolist() for array in streamed] == vector["values"]
     if "gradients" in vector:
         assert [array.ravel().tolist() for array in engine.backprop(plan, gradients_of(vector))] == vector["gradients"]
 

@@ -1,32 +1,26 @@
-"""The engine: a placement and an array become a view, a stream of chunks, or a gradient.
+"""The engine: a placement and an array become a view or a gradient.
 
-Elements move as unsigned integers of their width, so no dtype costs more than another and no bit
-changes. The only place for speed tricks.
+How a view's bytes are written is in dense.py, and how sums are taken in sums.py.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import reduce
-from itertools import cycle, pairwise
+from itertools import pairwise
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from tensorcast.schema.dtypes import storage
 from tensorcast.schema.tensors import strided_view
 
 from .plan import Placement, Plan
+from .sums import accumulator, add_up, working_bytes
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-CHUNK_BYTES = 2**20
-"""A chunk fits the cache, and is well above the send buffer's high-water mark (64 KiB)."""
-CHUNK_BUFFERS = 3
-"""A server that waits before each send until its buffer has drained below the high-water mark still
-holds the last chunk, and may hold the end of the one before it; the third is free to be filled."""
 WIDEST_SUM = 16
 """Bytes of the widest dtype in which sums are taken."""
 
@@ -71,65 +65,6 @@ def merge(placement: Placement, view: Array) -> Array | None:
     return strided_view(view, shape, strides)
 
 
-def chunk_elements(view: Array) -> int:
-    """Elements in each chunk of `chunks(view)` but the last."""
-    elements: int = max(CHUNK_BYTES // view.itemsize, 1)
-    period = _period(view)
-    return elements if period > elements else elements - elements % period
-
-
-def _period(view: Array) -> int:
-    """After so many elements, in C order, the view's content repeats to its end."""
-    leading = 0
-    while leading < view.ndim and (view.strides[leading] == 0 or view.shape[leading] == 1):
-        leading += 1
-    return max(int(prod(view.shape[leading:])), 1)
-
-
-def chunks(view: Array) -> Iterator[memoryview]:
-    """The bytes of a view in C order, chunk by chunk, each of `chunk_elements` but the last.
-
-    The chunks are views of a few buffers that are filled again: use each before CHUNK_BUFFERS - 1
-    more have been taken. Content that repeats is written once and given again and again.
-    """
-    raw = view.view(storage(view.dtype)) if view.dtype != storage(view.dtype) else view
-    total, step = raw.size, chunk_elements(raw)
-    repeats = step % _period(raw) == 0
-    flat: Array = np.empty((1 if repeats else CHUNK_BUFFERS, min(step, total)), raw.dtype)
-    buffers = cycle(flat)
-    filled: Array | None = None
-    for start in range(0, total, step):
-        size = min(step, total - start)
-        if filled is None or not repeats:
-            filled = next(buffers)
-            _copy_range(raw, start, start + size, filled)
-        yield filled[:size].view(np.uint8).data
-
-
-def _copy_range(view: Array, start: int, stop: int, out: Array) -> None:
-    """Copy elements `start` to `stop` of a view, counted in C order, to the head of a flat buffer."""
-    if start == stop:
-        return
-    if view.ndim <= 1:
-        out[: stop - start] = view.reshape(-1)[start:stop] if view.ndim == 0 else view[start:stop]
-        return
-    row = prod(view.shape[1:])
-    first, head = divmod(start, row)
-    last, tail = divmod(stop, row)
-    if first == last:
-        _copy_range(view[first], head, tail, out)
-        return
-    done = 0
-    if head:
-        _copy_range(view[first], head, row, out)
-        first, done = first + 1, row - head
-    rows = (last - first) * row
-    if rows:
-        out[done : done + rows].reshape(last - first, *view.shape[1:])[...] = view[first:last]
-    if tail:
-        _copy_range(view[last], 0, tail, out[done + rows :])
-
-
 def gradient_work(gradients: Sequence[Array]) -> int:
     """Elements that `backprop` would read: those of the gradients, replicated (stride 0) axes counted once."""
     return sum(prod(size for size, step in zip(array.shape, array.strides, strict=True) if step) for array in gradients)
@@ -150,13 +85,13 @@ def gradient_bytes(plan: Plan, gradients: Sequence[Array]) -> int:
     feeds = Counter(placement.input for placement in plan.outputs)
     total = 0
     for placement, gradient in zip(plan.outputs, gradients, strict=True):
-        own, wide = gradient.itemsize, _accumulator(gradient.dtype).itemsize
+        own, wide = gradient.itemsize, accumulator(gradient.dtype).itemsize
         elements = result_elements(placement, gradient)
         # The sum, the sum of several such, the result in its own dtype, and in C order.
         total += elements * (wide * (1 + (feeds[placement.input] > 1)) + 2 * own)
         if placement.input_shape != plan.input_shapes[placement.input]:
             total += prod(placement.input_shape) * own
-    return total
+    return total + working_bytes(gradient_work(gradients))
 
 
 def backprop(plan: Plan, gradients: Sequence[Array]) -> list[Array]:
@@ -176,18 +111,17 @@ def _backprop_input(plan: Plan, number: int, gradients: Sequence[Array]) -> Arra
     if not own:
         return np.broadcast_to(np.zeros((), gradients[0].dtype), shape)
     # From the first on: a sum that starts with 0 would make +0 of -0.
-    total = reduce(np.add, [_sum_to_input(placement, gradient) for placement, gradient in own])
+    total = reduce(np.add, [_sum_to_input(placement, gradient, wide=len(own) > 1) for placement, gradient in own])
     narrow = np.asarray(total).astype(own[0][1].dtype, copy=False)
     placed = own[0][0].input_shape
     whole = narrow if narrow.shape == placed else np.broadcast_to(narrow, placed)
     return whole if placed == shape else whole.reshape(shape)
 
 
-def _sum_to_input(placement: Placement, gradient: Array) -> Array:
-    """One output's gradient, summed over its broadcast axes, in the accumulator's dtype: an array that
+def _sum_to_input(placement: Placement, gradient: Array, wide: bool) -> Array:
+    """One output's gradient, summed over its broadcast axes, in its own dtype or its accumulator's: an array that
     broadcasts to the input's shape (size 1 where the gradient is replicated along a kept axis)."""
     gradient = gradient.reshape(placement.output_shape)  # a view: axes are at most split
-    wide = _accumulator(gradient.dtype)
     times = 1
     index: list[Any] = []
     for axis, (size, step) in enumerate(zip(gradient.shape, gradient.strides, strict=True)):
@@ -197,22 +131,13 @@ def _sum_to_input(placement: Placement, gradient: Array) -> Array:
             times *= size
     distinct = gradient[(*index, ...)]
     axes = placement.broadcast_axes
-    # The reduction converts to the accumulator's dtype block by block.
-    summed = np.add.reduce(distinct, axis=axes, dtype=wide, keepdims=True) if axes else distinct
-    if times > 1 and wide.kind == "c":
+    dtype = accumulator(gradient.dtype) if wide or times > 1 else gradient.dtype
+    summed = add_up(distinct, axes, dtype) if axes else distinct
+    if times > 1 and dtype.kind == "c":
         summed.real *= times  # each part by itself: a product of complex numbers makes NaN of infinity
         summed.imag *= times
     elif times > 1:
-        summed *= times if wide.kind == "f" else np.array(times % 2**64, np.uint64).astype(wide)
+        summed *= times if dtype.kind == "f" else np.array(times % 2**64, np.uint64).astype(dtype)
     # The axes that the input lacks have size 1 once they are summed.
     kept = summed.transpose([*placement.output_axes, *placement.new_axes])
     return kept.reshape(kept.shape[: len(placement.input_shape)])
-
-
-def _accumulator(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Wide enough that a sum is accurate to `dtype`: 64-bit floats; integers wrap the same at any width."""
-    if dtype.kind == "c":
-        return np.dtype(np.complex128)
-    if dtype.kind in "iu":
-        return dtype
-    return np.dtype(np.int64 if "int" in dtype.name else np.float64)

@@ -149,7 +149,8 @@ def _loaded(path: Path) -> Array:
 def _fill_here(op: Op, arrays: Sequence[Array], filled: Sequence[Array], progress: Callable[[int], None]) -> None:
     import numpy as np
 
-    from tensorcast_service.engine import chunks, place
+    from tensorcast_service.dense import chunks
+    from tensorcast_service.engine import place
     from tensorcast_service.ops import lower
 
     for placement, target in zip(lower(op, tuple(array.shape for array in arrays)).outputs, filled, strict=True):

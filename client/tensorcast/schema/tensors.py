@@ -26,7 +26,7 @@ Strides = tuple[int, ...]
 
 _BASE64 = re.compile("[A-Za-z0-9+/]*={0,2}")
 BIN_BYTES = 2**30
-"""A MessagePack bin cannot hold 4 GiB; a larger tensor is a list of bins of this size or a little less."""
+"""A MessagePack bin cannot hold 4 GiB; a larger tensor is a list of bins of this size."""
 
 
 class Tensor(BaseModel):
@@ -197,10 +197,9 @@ def to_wire(array: Array) -> Array:
 # --- MessagePack, piece by piece -----------------------------------------------------------------
 
 
-def bin_sizes(nbytes: int, unit: int) -> list[int]:
-    """How `nbytes` are split into bins, each but the last a multiple of `unit` bytes."""
-    largest = max(BIN_BYTES // unit, 1) * unit
-    return [min(largest, nbytes - start) for start in range(0, nbytes, largest)] or [0]
+def bin_sizes(nbytes: int) -> list[int]:
+    """How `nbytes` are split into bins."""
+    return [min(BIN_BYTES, nbytes - start) for start in range(0, nbytes, BIN_BYTES)] or [0]
 
 
 def bin_header(size: int) -> bytes:
@@ -230,7 +229,7 @@ def msgpack_parts(array: Array, strided: bool) -> Iterator[bytes | memoryview]:
     name = name_of(array.dtype)
     data, strides = compact(array) if strided else (np.ascontiguousarray(array).reshape(-1), None)
     raw = to_wire(data).view(np.uint8)
-    sizes = bin_sizes(raw.size, 1)
+    sizes = bin_sizes(raw.size)
     yield msgpack_head(name, array.shape, strides, len(sizes))
     start = 0
     for size in sizes:

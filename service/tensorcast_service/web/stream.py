@@ -12,7 +12,6 @@ from typing import Any
 import anyio
 import anyio.to_thread
 import msgpack
-import numpy as np
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
@@ -30,7 +29,7 @@ from tensorcast.schema.tensors import (
     to_wire,
 )
 
-from ..engine import CHUNK_BUFFERS, CHUNK_BYTES, chunk_elements, chunks
+from ..dense import CHUNK_BUFFERS, CHUNK_BYTES, chunks, in_order
 from ..footprint import json_bytes
 from ..limits import judge_json
 from ..plan import Shape
@@ -64,7 +63,7 @@ class Outgoing:
 def dense(tensor: Outgoing) -> Body:
     """A view, written out while it is sent: no more than a few chunks exist at once."""
     view = to_wire(tensor.array)
-    sizes = bin_sizes(view.nbytes, chunk_elements(view) * view.itemsize)
+    sizes = bin_sizes(view.nbytes)
     head = msgpack_head(name_of(view.dtype), tensor.shape, None, len(sizes))
     header_bytes = sum(len(bin_header(size)) for size in sizes)
     return Body(len(head) + header_bytes + view.nbytes, _dense_parts(view, head, sizes))
@@ -73,12 +72,14 @@ def dense(tensor: Outgoing) -> Body:
 def _dense_parts(view: Array, head: bytes, sizes: Sequence[int]) -> Iterator[bytes | memoryview]:
     yield head
     stream = chunks(view)
+    rest = memoryview(b"")
     for size in sizes:
         yield bin_header(size)
         while size:
-            chunk = next(stream)
-            yield chunk
-            size -= len(chunk)
+            chunk = rest or next(stream)
+            part, rest = chunk[:size], chunk[size:]
+            yield part
+            size -= len(part)
 
 
 def stream_bytes(bodies: Sequence[Body]) -> int:
@@ -91,7 +92,7 @@ def stored(tensor: Outgoing, reserve: Reserve) -> Body:
     elements = distinct(tensor.array)[0] if tensor.strided else tensor.array
     if not elements.flags.c_contiguous:
         reserve(elements.nbytes)
-    parts = list(msgpack_parts(tensor.array, tensor.strided))
+    parts = list(msgpack_parts(tensor.array if tensor.strided else in_order(tensor.array), tensor.strided))
     return Body(sum(map(len, parts)), parts)
 
 
@@ -169,7 +170,7 @@ async def answer_json(
     exchange.reserve(json_bytes(elements, nbytes))
 
     def listed(tensor: Outgoing) -> dict[str, Any]:
-        whole = tensor.array if tensor.strided else np.ascontiguousarray(tensor.array).reshape(tensor.shape)
+        whole = tensor.array if tensor.strided else in_order(tensor.array).reshape(tensor.shape)
         return tensor_to_json(whole, tensor.strided, as_base64)
 
     def build() -> Response:

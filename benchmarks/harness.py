@@ -1,0 +1,67 @@
+"""What the benchmarks share: contenders called in turn, round after round, and their figures, saved and drawn."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+Row = dict[str, Any]
+
+
+def interleave(calls: Mapping[str, Callable[[], object]], rounds: int, least_seconds: float = 0.02) -> dict[str, Row]:
+    """For each contender seconds of a call, and how many times as long as the first contender's call in the same round
+    (median, least, most). Short calls are repeated until a round has taken `least_seconds`."""
+    many = {name: repeats(call, least_seconds) for name, call in calls.items()}
+    taken: dict[str, list[float]] = {name: [] for name in calls}
+    for _ in range(rounds):
+        for name, call in calls.items():
+            start = time.perf_counter()
+            for _ in range(many[name]):
+                call()
+            taken[name].append((time.perf_counter() - start) / many[name])
+    base = next(iter(taken.values()))
+    return {
+        name: {
+            "seconds": spread(seconds),
+            "ratio": spread([own / other for own, other in zip(seconds, base, strict=True)]),
+        }
+        for name, seconds in taken.items()
+    }
+
+
+def repeats(call: Callable[[], object], least_seconds: float) -> int:
+    """How often to call so that it takes `least_seconds`; warms up."""
+    call()
+    start = time.perf_counter()
+    call()
+    return max(int(least_seconds / (time.perf_counter() - start)), 1)
+
+
+def spread(values: Sequence[float]) -> list[float]:
+    """Median, least and most, to four digits."""
+    return [float(f"{value:.4g}") for value in (statistics.median(values), min(values), max(values))]
+
+
+def pin(core: int) -> None:
+    os.sched_setaffinity(0, {core})
+
+
+def machine() -> Row:
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    model = next((line.split(": ")[1] for line in lines if line.startswith("model name")), platform.machine())
+    return {"cpu": model, "cores": os.cpu_count(), "python": platform.python_version(), "numpy": np.__version__}
+
+
+def save(path: Path, groups: Mapping[str, Any]) -> None:
+    """The figures, beside those of groups that were not run this time, and what they were taken on."""
+    old = json.loads(path.read_text()) if path.exists() else {}
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(old | {"machine": machine()} | dict(groups), indent=1) + "\n")

@@ -1,0 +1,154 @@
+"""Dense bytes against NumPy's own copy: every way of writing, every width, with blocks so small that all are cut."""
+
+from __future__ import annotations
+
+import math
+import tracemalloc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tensorcast_service import dense
+
+SMALL = {
+    "SMALL_BYTES": 256, "ROW_BYTES": 64, "LINE_BYTES": 256, "BLOCK_BYTES": 512, "TILE_BYTES": 2**11, "TILE_NEAR": 8,
+    "CHUNK_BYTES": 1000, "CACHE_BYTES": 1000,
+}  # fmt: skip
+DTYPES = ["u1", "f2", "S3", "f4", "f8", "S10", "U3", "c16", "U25", ml_dtypes.bfloat16, ml_dtypes.int4]
+
+
+def forget() -> None:
+    for cached in (dense._writer, dense._is_plain, dense._steps, dense._cuts):
+        cached.cache_clear()
+
+
+@contextmanager
+def small() -> Iterator[None]:
+    """Limits so low that a few hundred elements are cut to blocks and tiles."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in SMALL.items():
+            patch.setattr(dense, name, value)
+        forget()
+        yield
+    forget()
+
+
+@st.composite
+def views(draw: Any) -> Any:
+    """Arrays as a placement leaves them: permuted, replicated, reversed, with gaps, overlapping, at odd addresses."""
+    dtype = np.dtype(draw(st.sampled_from(DTYPES)))
+    shape = draw(
+        st.lists(st.sampled_from([1, 2, 3, 4, 5, 7, 12, 17, 40, 100]), max_size=5).filter(lambda s: math.prod(s) < 9000)
+    )
+    kinds = draw(st.lists(st.sampled_from(["own", "own", "replicated", "reversed", "gaps"]), min_size=5, max_size=5))
+    own = [
+        1 if kind == "replicated" else 2 * size if kind == "gaps" else size
+        for kind, size in zip(kinds, shape, strict=False)
+    ]
+    order = draw(st.permutations(range(len(shape))))
+    offset = draw(st.sampled_from([0, 0, 1, 4, 8]))
+    raw = np.random.default_rng(1).integers(0, 256, math.prod(own) * dtype.itemsize + offset, np.uint8)[offset:]
+    array = (
+        raw.view(dtype)
+        .reshape([own[axis] for axis in order])
+        .transpose([order.index(axis) for axis in range(len(own))])
+    )
+    steps = {"reversed": slice(None, None, -1), "gaps": slice(None, None, 2)}
+    return np.broadcast_to(
+        array[tuple(steps.get(kind, slice(None)) for kind, _ in zip(kinds, shape, strict=False))], shape
+    )
+
+
+def copied(view: Any) -> bytes:
+    return np.ascontiguousarray(view.view(f"V{view.itemsize}")).tobytes()
+
+
+@settings(max_examples=300, deadline=None)
+@given(views(), st.sampled_from([0, 1, 4, 16]))
+def test_a_filled_array_holds_the_views_bytes(view: Any, offset: int) -> None:
+    memory = np.full(view.nbytes + offset + 9, 0xEE, np.uint8)
+    out = memory[offset : offset + view.nbytes].view(view.dtype).reshape(view.shape)
+    with small():
+        dense.fill(view, out)
+    assert out.tobytes() == copied(view)
+    assert set(memory[:offset].tolist() + memory[offset + view.nbytes :].tolist()) == {0xEE}
+
+
+@settings(max_examples=200, deadline=None)
+@given(views())
+def test_chunks_are_the_views_bytes(view: Any) -> None:
+    with small():
+        chunks = [bytes(chunk) for chunk in dense.chunks(view)]
+    assert b"".join(chunks) == copied(view)
+    assert max(map(len, chunks)) <= SMALL["CHUNK_BYTES"]
+
+
+N = 2**18
+TURNED = np.arange(N).reshape(2**9, 2**9).T
+LARGE: dict[str, tuple[Any, Any]] = {
+    "rows": (np.broadcast_to(np.arange(1024), (N // 64, 1024)), "_repeat"),
+    "short rows": (np.broadcast_to(np.arange(3), (N, 3)), "_repeat"),
+    "rows of one wide unit": (np.broadcast_to(np.arange(4, dtype="f4"), (N, 4)), "copyto"),
+    "one element": (np.broadcast_to(np.arange(1), N), "copyto"),
+    "columns": (np.broadcast_to(np.arange(N)[:, None], (N, 3)), "_columns"),
+    "long columns": (np.broadcast_to(np.arange(N // 100)[:, None], (N // 100, 100)), "copyto"),
+    "rows in the middle": (np.broadcast_to(np.arange(3 * N).reshape(N, 1, 3), (N, 40, 3)), "_repeat"),
+    "a transposition": (TURNED, "_transpose"),
+    "a transposition, again and again": (np.broadcast_to(TURNED, (9, 2**9, 2**9)), "_repeat"),
+    "short columns of a transposition": (
+        np.broadcast_to(TURNED[..., None], (2**9, 2**9, 3)), "_ordered",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("view", "way"), LARGE.values(), ids=LARGE)
+def test_every_way_is_taken_and_right_at_its_real_size(view: Any, way: str) -> None:
+    write = dense._writer(dense._layout(dense._in_units(view, 0)))
+    assert (write.func if isinstance(write, partial) else write).__name__ == way
+    out = np.zeros(view.shape, view.dtype)
+    dense.fill(view, out)
+    assert np.array_equal(out, view)
+
+
+def test_rank_64_and_overlapping_strides() -> None:
+    view = np.lib.stride_tricks.as_strided(np.arange(50.0), [2, 1] * 16 + [1] * 32, [8, 0] * 16 + [8] * 32)
+    out = np.zeros(view.shape)
+    dense.fill(view, out)
+    assert np.array_equal(out, view)
+    assert b"".join(dense.chunks(view)) == out.tobytes()
+
+
+@pytest.mark.parametrize("wrong", [np.zeros((2, 40_000)), np.zeros((40_000, 2), "f4"), np.zeros((2, 40_000)).T])
+def test_what_is_filled_must_be_alike_and_in_order(wrong: Any) -> None:
+    with pytest.raises(ValueError, match="another shape or dtype"):
+        dense.fill(np.zeros((40_000, 2)), wrong)
+
+
+@pytest.mark.parametrize("view", [view for view, _ in LARGE.values()], ids=LARGE)
+def test_a_stream_takes_no_more_memory_than_its_buffers_and_one_chunk(view: Any) -> None:
+    for _ in dense.chunks(view):  # what is worked out once is kept
+        pass
+    tracemalloc.start()
+    try:
+        for _ in dense.chunks(view):
+            pass
+        assert tracemalloc.get_traced_memory()[1] <= (dense.CHUNK_BUFFERS + 1) * min(view.nbytes, dense.CHUNK_BYTES)
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_petabyte_begins_at_once_and_takes_no_more() -> None:
+    stream = dense.chunks(np.broadcast_to(np.arange(5000)[:, None], (10**6, 5000, 40_000)))
+    tracemalloc.start()
+    try:
+        assert sum(len(next(stream)) for _ in range(50)) > 20 * dense.CHUNK_BYTES
+        assert tracemalloc.get_traced_memory()[1] <= (dense.CHUNK_BUFFERS + 1) * dense.CHUNK_BYTES
+    finally:
+        tracemalloc.stop()

@@ -1,0 +1,134 @@
+"""Sums against exact ones, and against 64 bits where values are many."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from conftest import taken
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tensorcast_service import sums
+
+SMALL = {"SMALL_ELEMENTS": 1, "BLOCK_ELEMENTS": 600, "COPIED_ELEMENTS": 300, "KEPT_ELEMENTS": 50, "RUN_ELEMENTS": 20}
+DTYPES = ["f4", "f8", "f2", "c8", "c16", "i1", "u4", "i8", ml_dtypes.bfloat16, ml_dtypes.float8_e5m2, ml_dtypes.int4]
+SHAPES = st.lists(st.sampled_from([1, 2, 3, 4, 5, 16, 17, 33, 130, 300]), min_size=1, max_size=5)
+
+
+def forget() -> None:
+    for cached in (sums._steps,):
+        cached.cache_clear()
+
+
+@contextmanager
+def small() -> Iterator[None]:
+    """Limits so low that a few hundred elements are cut to steps and groups."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in SMALL.items():
+            patch.setattr(sums, name, value)
+        forget()
+        yield
+    forget()
+
+
+@st.composite
+def cases(draw: Any) -> Any:
+    shape = tuple(draw(SHAPES.filter(lambda shape: math.prod(shape) < 20_000)))
+    axes = tuple(sorted(draw(st.sets(st.integers(0, len(shape) - 1), min_size=1))))
+    return shape, axes, draw(st.permutations(range(len(shape)))), draw(st.booleans())
+
+
+def laid_out(values: Any, order: Any, reverse: bool) -> Any:
+    """The same values in another order in memory."""
+    array = np.ascontiguousarray(values.transpose(order)).transpose(np.argsort(order))
+    return np.flip(np.flip(array).copy()) if reverse else array
+
+
+@settings(max_examples=300, deadline=None)
+@given(cases(), st.sampled_from(DTYPES))
+def test_sums_of_small_whole_numbers_are_exact(case: Any, dtype: Any) -> None:
+    shape, axes, order, reverse = case
+    values = np.random.default_rng(1).integers(-2, 2, shape)
+    array = laid_out(values.astype(dtype), order, reverse)
+    exact = np.sum(values, axes, keepdims=True)
+    wide = sums.accumulator(array.dtype)
+    with small():
+        assert np.array_equal(sums.add_up(array, axes, wide), exact.astype(wide))
+        assert np.array_equal(sums.add_up(array, axes, array.dtype), exact.astype(wide).astype(dtype))
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    cases(),
+    st.sampled_from(["f4", "f8", ml_dtypes.bfloat16]),
+    st.integers(0, 2**20),
+    st.sampled_from([np.inf, -np.inf, np.nan]),
+)
+def test_what_is_not_finite_reaches_its_own_sum_alone(case: Any, dtype: Any, at: int, value: float) -> None:
+    shape, axes, order, reverse = case
+    values = np.ones(shape)
+    values.reshape(-1)[at % values.size] = value
+    array = laid_out(values.astype(dtype), order, reverse)
+    expected = np.sum(values, axes, keepdims=True)
+    with small(), np.errstate(invalid="ignore"):
+        assert np.array_equal(sums.add_up(array, axes, np.dtype(np.float64)), expected, equal_nan=True)
+
+
+def test_a_group_may_overflow_where_its_sum_does_not() -> None:
+    values = np.tile(np.float32([3e38, 3e38, -3e38, -3e38]), 10_000)
+    assert sums.add_up(values, (0,), values.dtype).tolist() == [0]
+
+
+MANY = 10**7
+PATTERNS: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
+    "one sum": ((MANY,), (0,)),
+    "rows": ((MANY // 1000, 1000), (0,)),
+    "short rows": ((MANY // 3, 3), (0,)),
+    "short columns": ((MANY // 3, 3), (1,)),
+    "columns": ((1000, MANY // 1000), (1,)),
+    "the middle": ((MANY // 3000, 1000, 3), (1,)),
+    "channels": ((50, 64, MANY // 3200), (0, 2)),
+    "alternating": ((50, 40, 10, 20, 25), (1, 3)),
+}
+
+
+@pytest.mark.parametrize("signed", [False, True])
+@pytest.mark.parametrize("dtype", ["f4", "f2", ml_dtypes.bfloat16])
+@pytest.mark.parametrize(("shape", "axes"), PATTERNS.values(), ids=PATTERNS)
+def test_ten_million_values_are_off_by_less_than_a_millionth_of_their_magnitudes(
+    shape: Any, axes: Any, dtype: Any, signed: bool
+) -> None:
+    if signed and dtype != "f4":
+        pytest.skip("as float32")
+    values = np.random.default_rng(1).random(math.prod(shape), np.float32).reshape(shape) - (0.5 if signed else 0)
+    array = values.astype(dtype)
+    doubles = array.astype(np.float64)
+    own = np.dtype(np.float32 if dtype == "f4" else np.float64)
+    ours = sums.add_up(array, axes, own)
+    exact = doubles.sum(axes, keepdims=True)
+    assert np.max(np.abs(ours - exact) / np.abs(doubles).sum(axes, keepdims=True)) < 1e-6
+
+
+def test_a_long_sum_is_as_good_as_the_fraction() -> None:
+    values = np.random.default_rng(1).random(200_000, np.float32)
+    exact = sum(map(Fraction, values.tolist()))
+    assert abs(Fraction(float(sums.add_up(values, (0,), values.dtype)[0])) / exact - 1) < Fraction(1, 10**6)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f2", "f8", "c16", "i8", ml_dtypes.bfloat16])
+@pytest.mark.parametrize(("shape", "axes"), PATTERNS.values(), ids=PATTERNS)
+@pytest.mark.parametrize("transposed", [False, True])
+def test_sums_take_no_more_memory_than_they_say(shape: Any, axes: Any, dtype: Any, transposed: bool) -> None:
+    array = np.zeros([max(size // 3, 1) for size in shape], dtype)
+    if transposed:
+        array, axes = np.ascontiguousarray(array.T).T, axes
+    results = array.size // math.prod(array.shape[axis] for axis in axes) * array.itemsize
+    sums.add_up(array, axes, array.dtype)
+    assert taken(lambda: sums.add_up(array, axes, array.dtype)) <= results + sums.working_bytes(array.size) + 2**16
