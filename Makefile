@@ -5,7 +5,7 @@ PYTHON ?= python3
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 PIP = $(VENV)/bin/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: serve test lint types oldest fuzz image-test lock clean
+.PHONY: serve test lint types oldest fuzz bench bench-quick image-test lock clean
 
 serve: $(VENV)/service.done
 	@exec $(VENV)/bin/tensorcast serve
@@ -34,6 +34,18 @@ fuzz: $(VENV)/dev.done
 	cd tests && for target in msgpack json query shape answer connection; do \
 	  $(abspath $(VENV))/bin/python -m fuzz.guided $$target $(SECONDS) || exit; done
 	cd tests && $(abspath $(VENV))/bin/python -m fuzz.documented $(SECONDS)
+
+# Each against the hardware's limit and against what others do, in one run; figures and plots: docs/performance.md
+bench: $(VENV)/dev.done
+	$(VENV)/bin/python benchmarks/engine.py -o benchmarks/results/engine.json
+	$(VENV)/bin/python benchmarks/remote.py -o benchmarks/results/remote.json
+	$(VENV)/bin/python benchmarks/checks.py -o benchmarks/results/checks.json
+	$(VENV)/bin/python benchmarks/draw.py
+
+bench-quick: $(VENV)/dev.done
+	$(VENV)/bin/python benchmarks/engine.py --quick
+	$(VENV)/bin/python benchmarks/remote.py --rounds 2 --mib 64
+	$(VENV)/bin/python benchmarks/checks.py --rounds 1 --seconds 1
 
 image-test:
 	deploy/image_test.sh

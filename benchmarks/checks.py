@@ -13,7 +13,6 @@ import argparse
 import http.client
 import json
 import os
-import platform
 import re
 import shutil
 import socket
@@ -28,6 +27,7 @@ from typing import Any
 
 import msgpack
 import numpy as np
+from harness import save, spread
 
 GET = "/v1/check?input=8x1x6x1&input=7x1x5"
 CHECK = {"inputs": [[8, 1, 6, 1], [7, 1, 5]]}
@@ -191,25 +191,6 @@ def batches(port: int, rounds: int) -> dict[str, list[float]]:
     return rates
 
 
-def spread(values: list[float]) -> dict[str, float]:
-    return {name: round(of(values), 3) for name, of in (("median", statistics.median), ("min", min), ("max", max))}
-
-
-def machine() -> dict[str, Any]:
-    """Where this was measured, and of what."""
-    commit = subprocess.run(
-        ["git", "describe", "--always", "--dirty"], cwd=Path(__file__).parent, capture_output=True, text=True
-    )
-    cpu = re.search(r"model name\s*:\s*(.*)", Path("/proc/cpuinfo").read_text())
-    return {
-        "commit": commit.stdout.strip(),
-        "cpu": cpu[1] if cpu else platform.machine(),
-        "cores": os.cpu_count(),
-        "python": platform.python_version(),
-        "load": os.getloadavg()[0],
-    }
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=7)
@@ -237,7 +218,7 @@ def main() -> None:
             for process, _ in running.values():
                 process.terminate()
                 process.wait(20)
-    figures: dict[str, Any] = {"machine": machine(), "requests": {}, "batches": {}}
+    figures: dict[str, Any] = {"requests": {}, "batches": {}}
     for kind, contender in results:
         of = {
             other: [
@@ -254,16 +235,15 @@ def main() -> None:
         figures["requests"].setdefault(kind, {})[contender] = found
         bare, ordinary = found["x bare uvicorn"], found["x ordinary FastAPI"]
         print(
-            f"{kind:20} {contender:18} {found['per second']['median']:8.0f}/s  "
-            f"{bare['median']:.2f} x bare ({bare['min']:.2f}..{bare['max']:.2f})  {ordinary['median']:5.2f} x ordinary "
-            f" p50 {found['p50 ms']['median']:.2f} ms  p99 {found['p99 ms']['median']:.2f} ms"
+            f"{kind:20} {contender:18} {found['per second'][0]:8.0f}/s  "
+            f"{bare[0]:.2f} x bare ({bare[1]:.2f}..{bare[2]:.2f})  {ordinary[0]:5.2f} x ordinary "
+            f" p50 {found['p50 ms'][0]:.2f} ms  p99 {found['p99 ms'][0]:.2f} ms"
         )
     for kind, values in rates.items():
         figures["batches"][kind] = {"checks per second": spread(values)}
         print(f"{kind:20} tensorcast         {statistics.median(values):8.0f} checks/s")
     if options.output:
-        options.output.parent.mkdir(parents=True, exist_ok=True)
-        options.output.write_text(json.dumps(figures, indent=2) + "\n")
+        save(options.output, figures)
 
 
 if __name__ == "__main__":

@@ -97,14 +97,17 @@ def plots() -> Iterator[tuple[str, str]]:
         ]
         limit = "one read of the bytes" if group == "gradient" else "memset of the same bytes"
         if found:
-            yield f"{group}{name.replace(' ', '-')}", bars(f"{title}: time / {limit}", found)
+            yield (
+                f"{group} {name}".strip().replace(" ", "-").replace("--", "-"),
+                bars(f"{title}: time / {limit}", found),
+            )
     for group, rows in _figures("remote").items():
         if isinstance(rows, list):
             found = [Bar(f"{row['contender']} to {row['server']}", row["server"], row["times_raw_tcp"]) for row in rows]
             yield f"remote-{group}", bars(f"Remote, {group}: times as fast as raw TCP", found)
     requests = _figures("checks").get("requests", {})
     found = [
-        Bar(kind, contender, [row["x bare uvicorn"][which] for which in ("median", "min", "max")])
+        Bar(kind, contender, row["x bare uvicorn"])
         for kind, rows in requests.items()
         for contender, row in rows.items()
     ]

@@ -1,6 +1,6 @@
 """What the clients reach over loopback, beside raw TCP and ordinary code: arrays down, arrays up, small calls.
 
-    python benchmarks/remote.py [down] [up] [small] [--rounds 9] [--mib 512] [-o benchmarks/results/remote.json]
+    python benchmarks/remote.py [patterns] [down] [up] [small] [--rounds 9] [--mib 512] [-o results/remote.json]
 
 Servers run on core 0, clients on core 1. Each round calls every contender once, so that the noise of the machine falls
 on all of them; what counts are ratios, taken round by round. Each contender is a row of CONTENDERS: its name, its
@@ -16,15 +16,16 @@ from __future__ import annotations
 import argparse
 import asyncio
 import http.client
-import json
+import math
 import os
+import random
 import socket
 import statistics
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,8 +35,9 @@ import msgpack
 import numpy as np
 import uvicorn
 from fastapi import FastAPI, Request, Response
+from harness import pin, save
 
-from tensorcast import AsyncClient, Client
+from tensorcast import AsyncClient, Client, stablehlo
 from tensorcast import numpy as op
 
 STEP = 2**20
@@ -53,7 +55,7 @@ MSGPACK = {"Content-Type": "application/vnd.msgpack", "Accept": "application/vnd
 
 
 def serve(kind: str, port: int, answer_bytes: int) -> None:
-    os.sched_setaffinity(0, {0})
+    pin(0)
     if kind == "tcp":
         accept(port, talk_tcp)
     elif kind == "wire":
@@ -180,8 +182,8 @@ def naive() -> FastAPI:
 
 
 @contextmanager
-def served(kind: str, answer_bytes: int) -> Iterator[str]:
-    """The address of a server that runs."""
+def served(kind: str, answer_bytes: int) -> Iterator[tuple[str, int]]:
+    """The address and the process id of a server that runs."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -194,7 +196,7 @@ def served(kind: str, answer_bytes: int) -> Iterator[str]:
                 break
             except OSError:
                 time.sleep(0.05)
-        yield f"127.0.0.1:{port}"
+        yield f"127.0.0.1:{port}", process.pid
     finally:
         process.terminate()
         process.wait()
@@ -325,7 +327,43 @@ def by_async_client(group: str, reused: bool = False) -> Callable[[str, int], Ti
     return setup
 
 
+def by_pattern(dtype: str, shape: Shape, target: Shape, order: Shape) -> Callable[[str, int], Timed]:
+    """An input of this shape to this target, whose axis 0 (None) is as long as the bytes ask for."""
+
+    def setup(address: str, nbytes: int) -> Timed:
+        long = nbytes // np.dtype(dtype).itemsize // math.prod(size for size in target if size)
+        shape_, target_ = (tuple(size or long for size in sizes) for sizes in (shape, target))
+        array, out = np.zeros(shape_, dtype), np.zeros(target_, dtype)
+        asked = stablehlo.broadcast_in_dim(shape=target_, broadcast_dimensions=order)
+        with Client(f"http://{address}", timeout=300) as client:
+            yield lambda: client.broadcast(asked, array, out=out)
+
+    return setup
+
+
+Shape = Sequence[int | None]
+PATTERNS: dict[str, tuple[Shape, Shape, Shape]] = {
+    "(1024,) -> (N,1024)": ([1024], [None, 1024], [1]),
+    "(N,1) -> (N,1024)": ([None, 1], [None, 1024], [0, 1]),
+    "(64,) -> (N,64,56,56)": ([64], [None, 64, 56, 56], [1]),
+    "(3,) -> (N,3)": ([3], [None, 3], [1]),
+    "(A,1,4) -> (A,64,4)": ([None, 1, 4], [None, 64, 4], [0, 1, 2]),
+    "(N,1) -> (N,3)": ([None, 1], [None, 3], [0, 1]),
+    "(A,1,3) -> (A,64,3)": ([None, 1, 3], [None, 64, 3], [0, 1, 2]),
+    "(A,B) -> (B,A,64)": ([1024, None], [None, 1024, 64], [1, 0]),
+    "(A,B) -> (64,B,A)": ([1024, None], [64, None, 1024], [2, 1]),
+}
+"""Shapes of an input and of its output, and where the input's axes go."""
+
 CONTENDERS: dict[str, list[Contender]] = {
+    "patterns": [
+        Contender("raw TCP, reused array", "tcp", tcp(up=False)),
+        *(
+            Contender(f"{pattern}, {dtype}", "tensorcast", by_pattern(dtype, *shapes))
+            for dtype in ("float32", "uint8", "complex128")
+            for pattern, shapes in PATTERNS.items()
+        ),
+    ],
     "down": [
         Contender("raw TCP, reused array", "tcp", tcp(up=False)),
         Contender("raw TCP, fresh array", "tcp", tcp(up=False, fresh=True)),
@@ -368,36 +406,47 @@ CONTENDERS: dict[str, list[Contender]] = {
 # --- the run -------------------------------------------------------------------------------------------
 
 
+def cpu_of(process: int) -> float:
+    """Seconds of CPU that a process has taken."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(") ")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def measure(group: str, nbytes: int, rounds: int) -> list[dict[str, Any]]:
-    """For each contender seconds of a call (median, least, most; the client's own CPU time), and how many times as fast
-    as the first contender it was in the same round (median, least, most)."""
+    """For each contender seconds of a call (median, least, most), the CPU time of the client and of the server, and how
+    many times as fast as the first contender it was in the same round (median, least, most)."""
     contenders = CONTENDERS[group]
-    taken: list[list[tuple[float, float]]] = [[] for _ in contenders]
+    taken: list[list[tuple[float, float, float]]] = [[] for _ in contenders]
     with ExitStack() as stack:
         kinds = dict.fromkeys(contender.server for contender in contenders)
-        addresses = {kind: stack.enter_context(served(kind, ROW if group == "up" else nbytes)) for kind in kinds}
+        servers = {kind: stack.enter_context(served(kind, ROW if group == "up" else nbytes)) for kind in kinds}
         calls = [
-            stack.enter_context(contextmanager(contender.setup)(addresses[contender.server], nbytes))
+            stack.enter_context(contextmanager(contender.setup)(servers[contender.server][0], nbytes))
             for contender in contenders
         ]
         for number in range(rounds + 1):
-            for contender, call, seconds in zip(contenders, calls, taken, strict=True):
+            # In an order of its own: one that comes after a large one finds memory that the machine has taken back.
+            turns = list(zip(contenders, calls, taken, strict=True))
+            for contender, call, seconds in random.Random(number).sample(turns, len(turns)):
                 many = SMALL_CALLS if group == "small" else 1
+                server = cpu_of(servers[contender.server][1])
                 start, cpu = time.perf_counter(), time.process_time()
                 for _ in range(1 if "async" in contender.name.lower() else many):
                     call()
                 if number:  # the first round warms up
-                    seconds.append(((time.perf_counter() - start) / many, (time.process_time() - cpu) / many))
+                    own = (time.perf_counter() - start) / many, (time.process_time() - cpu) / many
+                    seconds.append((*own, (cpu_of(servers[contender.server][1]) - server) / many))
     rows = []
     for contender, seconds in zip(contenders, taken, strict=True):
-        walls, cpus = zip(*seconds, strict=True)
-        ratios = [base / wall for (base, _), wall in zip(taken[0], walls, strict=True)]
+        walls, cpus, server_cpus = zip(*seconds, strict=True)
+        ratios = [base / wall for (base, _, _), wall in zip(taken[0], walls, strict=True)]
         rows.append(
             {
                 "contender": contender.name,
                 "server": contender.server,
                 "seconds": [statistics.median(walls), min(walls), max(walls)],
                 "cpu_seconds": statistics.median(cpus),
+                "server_cpu_seconds": statistics.mean(server_cpus),  # counted in hundredths
                 "times_raw_tcp": [statistics.median(ratios), min(ratios), max(ratios)],
             }
         )
@@ -416,7 +465,7 @@ def main() -> None:
         kind, port, answer_bytes = options.serve
         serve(kind, int(port), int(answer_bytes))
         return
-    os.sched_setaffinity(0, {1})
+    pin(1)
     results = {}
     for group in options.groups or CONTENDERS:
         small = group == "small"
@@ -428,12 +477,12 @@ def main() -> None:
             middle, least, most = (value * scale for value in row["seconds"])
             ratio, low, high = row["times_raw_tcp"]
             print(
-                f"  {row['contender']:25} {row['server']:10} {middle:8.1f} {unit} ({least:.1f} .. {most:.1f}), "
-                f"CPU {row['cpu_seconds'] * scale:.1f}: {ratio:.2f} x raw TCP ({low:.2f} .. {high:.2f})"
+                f"  {row['contender']:34} {row['server']:10} {middle:8.1f} {unit} ({least:.1f} .. {most:.1f}), "
+                f"CPU {row['cpu_seconds'] * scale:.1f} and {row['server_cpu_seconds'] * scale:.1f}: "
+                f"{ratio:.2f} x raw TCP ({low:.2f} .. {high:.2f})"
             )
     if options.o:
-        options.o.parent.mkdir(exist_ok=True)
-        options.o.write_text(json.dumps(results, indent=1) + "\n")
+        save(options.o, results)
 
 
 if __name__ == "__main__":
