@@ -152,3 +152,22 @@ def test_a_petabyte_begins_at_once_and_takes_no_more() -> None:
         assert tracemalloc.get_traced_memory()[1] <= (dense.CHUNK_BUFFERS + 1) * dense.CHUNK_BYTES
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    ("view", "copied"),
+    [
+        (np.broadcast_to(np.arange(6).reshape(2, 3).T, (4, 3, 2)), 48),  # read four times, out of order
+        (np.broadcast_to(np.arange(6).reshape(2, 3), (4, 2, 3)), 0),  # four times, as it lies
+        (np.arange(6).reshape(2, 3).T, 0),  # once
+        (np.broadcast_to(np.arange(6).reshape(2, 3).T[..., None], (3, 2, 4)), 0),  # once, each a few times
+        (np.broadcast_to(np.zeros((2, 0)).T, (4, 0, 2)), 0),
+    ],
+)
+def test_what_is_read_again_out_of_order_is_put_in_order_once(view: Any, copied: int) -> None:
+    reserved: list[int] = []
+    found = dense.rearranged(view, reserved.append)
+    assert sum(reserved) == copied
+    assert np.shares_memory(found, view) is (copied == 0 and view.size > 0)
+    assert found.shape == view.shape
+    assert (found == view).all()

@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tensorcast.schema.memory import Reserve
+
 Array = np.ndarray[Any, np.dtype[Any]]
 Sizes = tuple[int, ...]
 Write = Callable[[Array, Array], None]
@@ -40,6 +42,8 @@ ROW_BYTES = 2**8
 """The same of rows that are written again and again, where what is spent on each counts double."""
 COLUMNS, COLUMN_BYTES = 12, 32
 """Rows of so few units and bytes are written faster column by column."""
+ORDER_BYTES = 2**24
+"""An input of up to so many bytes is put in order before it is streamed again and again."""
 TILE_BYTES, TILE_NEAR = 2**18, 64
 """A transpose's tiles, and how many of their units lie near each other in the view."""
 
@@ -70,6 +74,19 @@ def in_order(view: Array) -> Array:
     copy = np.empty(view.shape, view.dtype)
     fill(view, copy)
     return copy
+
+
+def rearranged(view: Array, reserve: Reserve) -> Array:
+    """The same elements, from a copy of up to ORDER_BYTES where they would be read out of order again and again; what
+    it takes is reserved before."""
+    repeated = next((axis for axis, step in enumerate(view.strides) if step == 0 and view.shape[axis] > 1), view.ndim)
+    if repeated == view.ndim or not _is_scattered(view.strides[repeated + 1 :]):
+        return view
+    once = view[tuple(slice(None) if step else slice(1) for step in view.strides)]
+    if not 0 < once.nbytes <= ORDER_BYTES:
+        return view
+    reserve(once.nbytes)
+    return np.broadcast_to(in_order(once), view.shape)
 
 
 def chunks(view: Array) -> Iterator[memoryview]:

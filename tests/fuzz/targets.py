@@ -83,7 +83,7 @@ def _refused(problem: Problem) -> str:
 
 def _broadcast(message: BroadcastRequest) -> None:
     for tensor in outputs(message, OUTPUT_BYTES, unlimited):
-        body = stored(tensor, unlimited) if tensor.strided else dense(tensor)
+        body = stored(tensor, unlimited) if tensor.strided else dense(tensor, unlimited)
         assert sum(map(len, body.parts)) == body.length
 
 

@@ -42,7 +42,7 @@ async def post_broadcast(request: Request) -> Response:
     if strided:
         bodies = await exchange.run(lambda: [stored(tensor, exchange.reserve) for tensor in tensors])
     else:
-        bodies = [dense(tensor) for tensor in tensors]
+        bodies = await exchange.run(lambda: [dense(tensor, exchange.reserve) for tensor in tensors])
         exchange.reserve(stream_bytes(bodies))
     return Streamed({"outputs": bodies}, exchange.media_type)
 

@@ -29,7 +29,7 @@ from tensorcast.schema.tensors import (
     to_wire,
 )
 
-from ..dense import CHUNK_BUFFERS, CHUNK_BYTES, chunks, in_order
+from ..dense import CHUNK_BUFFERS, CHUNK_BYTES, chunks, in_order, rearranged
 from ..footprint import json_bytes
 from ..limits import judge_json
 from ..plan import Shape
@@ -39,6 +39,8 @@ JOIN_BYTES = 64 * 2**10
 """Smaller parts are joined before they are sent; larger ones are sent as they are."""
 SLOW_SECONDS = 0.002
 """Other requests wait while a part is made on the event loop: for no more than about so long."""
+FAIR_BYTES = 4 * 2**20
+"""After so many bytes of an answer others have their turn."""
 OFFLOAD_ELEMENTS = 1000
 """A JSON answer of more elements is built on a thread."""
 
@@ -60,9 +62,9 @@ class Outgoing:
     strided: bool
 
 
-def dense(tensor: Outgoing) -> Body:
+def dense(tensor: Outgoing, reserve: Reserve) -> Body:
     """A view, written out while it is sent: no more than a few chunks exist at once."""
-    view = to_wire(tensor.array)
+    view = rearranged(to_wire(tensor.array), reserve)
     sizes = bin_sizes(view.nbytes)
     head = msgpack_head(name_of(view.dtype), tensor.shape, None, len(sizes))
     header_bytes = sum(len(bin_header(size)) for size in sizes)
@@ -126,14 +128,17 @@ class Streamed(Response):
     async def _made(self) -> AsyncIterator[bytes | memoryview]:
         """The parts; once one has taken long to make, the next are made on a thread, so that others need not wait."""
         parts = iter(self.parts)
-        slow = False
+        slow, sent = False, 0
         while True:
             start = perf_counter()
             part = await anyio.to_thread.run_sync(next, parts, None) if slow else next(parts, None)
             if part is None:
                 return
             slow = perf_counter() - start > SLOW_SECONDS
-            await anyio.lowlevel.checkpoint()  # a reader that is fast enough never makes send wait
+            sent += len(part)
+            if sent > FAIR_BYTES:  # a reader that is fast enough never makes send wait
+                await anyio.lowlevel.checkpoint()
+                sent = 0
             yield part
 
 
