@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 import statistics
 import subprocess
 import time
@@ -72,4 +73,5 @@ def save(path: Path, groups: Mapping[str, Any]) -> None:
     """The figures, beside those of groups that were not run this time, and what they were taken on."""
     old = json.loads(path.read_text()) if path.exists() else {}
     path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps(old | {"machine": machine()} | dict(groups), indent=1) + "\n")
+    text = json.dumps(old | {"machine": machine()} | dict(groups), indent=1)
+    path.write_text(re.sub(r"\[\s+([^][{}]*?)\s+\]", lambda found: f"[{' '.join(found[1].split())}]", text) + "\n")

@@ -110,7 +110,7 @@ def main() -> None:
             end = time.monotonic() + options.seconds
             while time.monotonic() < end:
                 for number, port in enumerate(ports):
-                    time.sleep(1)
+                    time.sleep(3 if options.kill else 1)  # a proxy asks one that was dead again after 2 seconds
                     services[number].send_signal(signal.SIGKILL if options.kill else signal.SIGTERM)
                     services[number].wait(30)
                     services[number] = start_service(port)
