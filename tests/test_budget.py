@@ -39,8 +39,8 @@ def list_header(count: int) -> bytes:
 
 
 def test_what_a_request_holds_is_drawn_beyond_a_free_part_and_given_back() -> None:
-    budget = Budget(10 * MiB)
-    assert budget.limit == 8 * MiB
+    budget = Budget(12 * MiB)
+    assert budget.limit == 9 * MiB
     with Holding(budget) as one, Holding(budget) as other:
         one.grow(FREE_BYTES)
         assert budget.held == 0
@@ -48,19 +48,19 @@ def test_what_a_request_holds_is_drawn_beyond_a_free_part_and_given_back() -> No
         other.grow(FREE_BYTES + MiB)
         assert budget.held == 6 * MiB
         with pytest.raises(Problem) as refused:
-            other.grow(2 * MiB + 1)
+            other.grow(3 * MiB + 1)
         assert (refused.value.code, budget.held) == ("overloaded", 6 * MiB)
-        other.grow(2 * MiB)
-        other.grow(-3 * MiB)
+        other.grow(3 * MiB)
+        other.grow(-4 * MiB)
         assert (budget.held, other.nbytes) == (5 * MiB, FREE_BYTES)
     assert budget.held == 0
 
 
 @pytest.mark.parametrize(("reserve", "code"), [("grow", "body-too-large"), ("reserve_answer", "output-too-large")])
 def test_what_could_never_fit_is_too_large_and_the_budget_is_named(reserve: str, code: str) -> None:
-    with Holding(Budget(10 * MiB)) as holding, pytest.raises(Problem) as refused:
-        getattr(holding, reserve)(9 * MiB)
-    assert (refused.value.code, refused.value.facts) == (code, {"nbytes": 9 * MiB, "limit": 8 * MiB})
+    with Holding(Budget(12 * MiB)) as holding, pytest.raises(Problem) as refused:
+        getattr(holding, reserve)(10 * MiB)
+    assert (refused.value.code, refused.value.facts) == (code, {"nbytes": 10 * MiB, "limit": 9 * MiB})
     assert "TENSORCAST_MEMORY_BUDGET_BYTES" in refused.value.detail
 
 

@@ -27,8 +27,8 @@ class Budget:
     """Bytes that the requests in work may hold together, and how many they hold."""
 
     def __init__(self, nbytes: int) -> None:
-        self.limit = nbytes * 4 // 5
-        """The rest is for what can't be reserved: free blocks that the allocators keep, scattered. 18 MiB were seen."""
+        self.limit = nbytes * 3 // 4
+        """The rest is for what can't be reserved, free blocks that the allocators keep: 40 MiB of 128 were seen."""
         self.held = 0
         self._lock = Lock()  # requests that are large are worked at on threads
 
