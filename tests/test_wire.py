@@ -113,7 +113,7 @@ class Sync:
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         self._client = AsyncClient(*arguments, **named)
-        self._loop = asyncio.new_event_loop()
+        self._loop = asyncio.SelectorEventLoop()
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         return lambda *arguments, **named: self._loop.run_until_complete(
