@@ -190,6 +190,12 @@ def test_an_answer_as_text_says_all_there_is_to_say() -> None:
     )
 
 
+def test_ops_are_hashable_and_equal_ones_are_one_key() -> None:
+    examples = [rule.example[0] for rule in RULES.values()]
+    again = [type(op).model_validate(op.model_dump()) for op in examples]
+    assert len({*examples, *again}) == len(examples)
+
+
 def test_every_op_has_a_rule_and_an_example_that_fits() -> None:
     assert set(OPS.values()) == set(RULES)
     for rule in RULES.values():

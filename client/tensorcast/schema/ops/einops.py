@@ -52,6 +52,9 @@ class repeat(Op):
                 raise _unreadable(said, "axes_lengths")
         return self
 
+    def __hash__(self) -> int:
+        return hash((self.pattern, *sorted(self.axes_lengths.items())))
+
     def highest_rank(self, shapes: Sequence[Sequence[object]]) -> int:
         left, right = self.sides()
         unnamed = max(len(shapes[0]) - len(left) + 1, 0) if (ELLIPSIS,) in left else 0
