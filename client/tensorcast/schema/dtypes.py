@@ -90,6 +90,7 @@ def _meant(name: str) -> str:
     return f": did you mean {' or '.join(close)}?" if close and close[0] in _NAMES else ""
 
 
+@lru_cache(256)
 def name_of(dtype: np.dtype[Any]) -> str:
     """The name on the wire of a NumPy dtype, whatever its byte order. Raises UnknownDtype for objects and structs."""
     if dtype.kind == "S":
@@ -102,6 +103,7 @@ def name_of(dtype: np.dtype[Any]) -> str:
     raise UnknownDtype(f"a tensor of dtype {dtype} can't be sent; convert it to one of {EXAMPLES}")
 
 
+@lru_cache(256)
 def storage(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """The dtype in which elements move without being looked at: unsigned integers or void of the same width."""
     return np.dtype(f"<u{dtype.itemsize}" if dtype.itemsize in (1, 2, 4, 8) else f"V{dtype.itemsize}")

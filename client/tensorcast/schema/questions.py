@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from difflib import get_close_matches
+from functools import cache
 from typing import Any
 
 from .ops import Op
@@ -47,6 +48,7 @@ def assumption_from_text(text: str) -> tuple[str, int | str]:
     return name, sizes[0]
 
 
+@cache
 def _schemas(op: type[Op], name: str) -> list[dict[str, Any]]:
     """The JSON Schema of an attribute, and its variants."""
     schema = op.model_json_schema()["properties"][name]

@@ -8,7 +8,6 @@ import math
 import re
 import struct
 from collections.abc import Iterator, Sequence
-from itertools import chain
 from typing import Annotated, Any
 
 import msgpack
@@ -212,13 +211,9 @@ def msgpack_head(dtype: str, shape: tuple[int, ...], strides: Strides | None, bi
     fields: dict[str, Any] = {"dtype": dtype, "shape": list(shape)}
     if strides is not None:
         fields["strides"] = list(strides)
-    packer = msgpack.Packer()
-    parts = [packer.pack_map_header(len(fields) + 1)]
-    parts += chain.from_iterable((packer.pack(key), packer.pack(value)) for key, value in fields.items())
-    parts.append(packer.pack("data"))
-    if bins > 1:
-        parts.append(packer.pack_array_header(bins))
-    return b"".join(parts)
+    fields["data"] = [None] * bins if bins > 1 else None
+    head: bytes = msgpack.packb(fields)
+    return head[:-bins]  # the data stand where so many nils were
 
 
 def msgpack_parts(array: Array, strided: bool) -> Iterator[bytes | memoryview]:

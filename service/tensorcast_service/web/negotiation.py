@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from functools import lru_cache
 
 from starlette.requests import Request
 
@@ -18,13 +18,17 @@ _PROBLEM_JSON = "application/problem+json"
 
 def request_media(request: Request) -> Media:
     """The encoding of a request's body. Raises Problem (unsupported-media-type)."""
-    coding = ",".join(request.headers.getlist("content-encoding")).strip().lower()
+    return _media_named(",".join(request.headers.getlist("content-encoding")), request.headers.get("content-type", ""))
+
+
+@lru_cache(64)
+def _media_named(coding: str, given: str) -> Media:
+    coding = coding.strip().lower()
     if coding.strip(", ") not in ("", "identity"):
         raise Problem(
             "unsupported-media-type",
             f"the body has Content-Encoding {coding[:40]}: send it without one (identity)",
         )
-    given = request.headers.get("content-type", "")
     name = given.split(";")[0].strip().lower()
     if name not in MEDIA_NAMES:
         said = f"Content-Type {name[:60]} is not understood" if name else "Content-Type is missing"
@@ -37,7 +41,12 @@ def answer_type(request: Request, otherwise: Media, offers_text: bool = False) -
 
     Raises Problem (not-acceptable).
     """
-    ranges = _ranges(request.headers.getlist("accept"))
+    return _best_offer(",".join(request.headers.getlist("accept")), otherwise, offers_text)
+
+
+@lru_cache(64)
+def _best_offer(accept: str, otherwise: Media, offers_text: bool) -> str:
+    ranges = _ranges(accept)
     if not ranges:
         return otherwise.value
     offers = [otherwise.value, *MEDIA_NAMES, *([TEXT] if offers_text else [])]
@@ -53,10 +62,10 @@ def answer_type(request: Request, otherwise: Media, offers_text: bool = False) -
     return offer
 
 
-def _ranges(headers: Iterable[str]) -> dict[str, float]:
+def _ranges(accept: str) -> dict[str, float]:
     """Each media range of Accept with its quality; one that can't be read counts as not given."""
     ranges: dict[str, float] = {}
-    for part in ",".join(headers).split(","):
+    for part in accept.split(","):
         name, *parameters = (piece.strip().lower() for piece in part.split(";"))
         if "/" not in name:
             continue
