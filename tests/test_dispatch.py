@@ -114,13 +114,16 @@ def get(query: str, *fields: str, method: str = "GET", path: str = "/v1/check") 
     return request(f"{method} {path}?{query}", *fields)
 
 
-def post(value: Any, *fields: str) -> bytes:
+def post(value: Any, *fields: str, path: str = "/v1/check") -> bytes:
     body = msgpack.packb(value) if MSGPACK in fields else json.dumps(value).encode()
-    return request("POST /v1/check", *fields, body=body)
+    return request(f"POST {path}", *fields, body=body)
 
 
 TAG = re.compile(rb'\r\netag: ("[^"]+")')
 CHUNKS = b'f\r\n{"inputs":[[3]]\r\n1\r\n}\r\n0\r\n\r\n'
+TENSOR = {"dtype": "int8", "shape": [3], "data": b"abc"}
+TO = {"name": "numpy.broadcast_to", "shape": [2, 3]}
+LONG = {"op": {**TO, "shape": [100_000, 3]}, "inputs": [TENSOR]}
 EXPAND = {"op": {"name": "ngraph.Broadcast", "shape": [2, 3], "broadcast_axes": [0]}, "inputs": [[3]]}
 REQUESTS = {
     "GET": get(QUERY),
@@ -164,6 +167,23 @@ REQUESTS = {
     "POST, a query alone": request(f"POST /v1/check?{QUERY}"),
     "POST, in a coding": post(SHAPES, JSON, "Content-Encoding: gzip"),
     "POST, chunked": request("POST /v1/check", JSON, "Transfer-Encoding: chunked") + CHUNKS,
+    "broadcast": post({"op": TO, "inputs": [TENSOR]}, MSGPACK, path="/v1/broadcast"),
+    "broadcast, streamed": post(LONG, MSGPACK, path="/v1/broadcast"),
+    "broadcast, strided": post({**LONG, "layout": "strided"}, MSGPACK, path="/v1/broadcast"),
+    "broadcast, JSON": post({"inputs": [{"shape": [2], "data": [1, 2]}] * 2}, JSON, path="/v1/broadcast"),
+    "broadcast, a conflict": post({"op": {**TO, "shape": [4]}, "inputs": [TENSOR]}, MSGPACK, path="/v1/broadcast"),
+    "broadcast, too large": post(
+        {"op": {**TO, "shape": [2**50, 3]}, "inputs": [TENSOR]}, MSGPACK, path="/v1/broadcast"
+    ),
+    "broadcast, no type": request("POST /v1/broadcast", body=b"{}"),
+    "broadcast, GET": request("GET /v1/broadcast"),
+    "backprop": post({"inputs": [[1], [3]], "gradients": [TENSOR] * 2}, MSGPACK, path="/v1/backprop"),
+    "backprop, no gradient": post({"inputs": [[1], [3]], "gradients": []}, MSGPACK, path="/v1/backprop"),
+    "compare": post({"inputs": [[1, 3]], "shape": [2, 3]}, JSON, path="/v1/compare"),
+    "translate": post({"op": TO, "inputs": [[3]], "to": "jax.lax.broadcast_in_dim"}, JSON, path="/v1/translate"),
+    "translate, to nothing": post({"op": TO, "inputs": [[3]], "to": "nothing"}, JSON, path="/v1/translate"),
+    "rows": post({"requests": [SHAPES, {"inputs": [[2], [3]]}, {}]}, JSON, path="/v1/check/batch"),
+    "rows, no list": post({"requests": 1}, JSON, path="/v1/check/batch"),
     "another endpoint": request("GET /v1/ops"),
     "nothing there": request("GET /v1/nothing"),
 }

@@ -33,6 +33,9 @@ from .watch import QUIET, Watch
 
 logger = logging.getLogger("tensorcast")
 
+_QUESTIONS = (check, batch, broadcast, backprop, compare, translate)
+"""What is asked with tensors or shapes."""
+
 
 def create_app(settings: Settings | None = None) -> FastAPI:
     """The service. Without settings, those of the environment."""
@@ -55,6 +58,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         metrics.watch_memory(lambda: budget.held, budget.limit)
     log = access_log(settings.log_format) if settings.access_log else None
 
+    questions = [route for resource in _QUESTIONS for route in resource.router.routes]
     recall = Recall(drain, metrics) if log is None else None  # a line for each request is written by Watch alone
 
     refusals: Counter[str] = Counter()
@@ -78,7 +82,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
             Middleware(Envelope, drain=drain),
             *([Middleware(Auth, keys=keys)] if keys else []),
             Middleware(Admission, limit=settings.max_concurrent_requests, budget=budget),
-            Middleware(Dispatch, routes=check.router.routes, handlers=_HANDLERS),
+            Middleware(Dispatch, routes=questions, remembered={"/v1/check"}, handlers=_HANDLERS),
         ],
         # A span for each request, exported as the standard OTEL_* variables say, where the extra [otel] is installed.
         telemetry={
@@ -95,7 +99,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.metrics = metrics
     app.state.refusals = refusals
     app.state.budget = budget
-    for resource in (check, batch, broadcast, backprop, compare, translate, ops, pages):
+    for resource in (*_QUESTIONS, ops, pages):
         app.include_router(resource.router, tags=["broadcasting"])
     describe(app, asks_for_keys=keys is not None)
     return app

@@ -20,7 +20,7 @@ from ..limits import judge_address, judge_result, judge_work
 from ..plan import Plan
 from .exchange import receive
 from .openapi import answers, body
-from .stream import Outgoing, Streamed, answer_json, stored
+from .stream import Outgoing, answer_json, answer_msgpack, stored
 
 router = APIRouter()
 
@@ -43,7 +43,7 @@ async def post_backprop(request: Request) -> Response:
     if exchange.media is Media.JSON:
         return await answer_json(exchange, {"gradients": tensors}, exchange.message.json_data == "base64")
     bodies = await exchange.run(lambda: [stored(tensor, exchange.reserve) for tensor in tensors])
-    return Streamed({"gradients": bodies}, exchange.media_type)
+    return answer_msgpack({"gradients": bodies}, exchange.media_type)
 
 
 def _gradients(message: BackpropRequest, reserve: Reserve) -> tuple[Plan, list[Array]]:

@@ -12,7 +12,7 @@ from tensorcast.schema.tensors import Array
 from ..batch import check_columns, check_rows
 from .exchange import encoded, receive
 from .openapi import answers, body
-from .stream import Outgoing, Streamed, answer_json, stored
+from .stream import Outgoing, answer_json, answer_msgpack, stored
 
 router = APIRouter()
 
@@ -47,7 +47,7 @@ async def post_check_batch(request: Request) -> Response:
     }
     if exchange.media is Media.JSON:
         return await answer_json(exchange, fields, message.json_data == "base64")
-    return Streamed(
+    return answer_msgpack(
         {
             name: stored(given, exchange.reserve)
             if isinstance(given, Outgoing)

@@ -17,7 +17,7 @@ from ..limits import judge_address, judge_output
 from ..plan import Placement, Plan
 from .exchange import receive
 from .openapi import answers, body
-from .stream import Outgoing, Streamed, answer_json, dense, stored, stream_bytes
+from .stream import Outgoing, answer_json, answer_msgpack, dense, stored, stream_bytes
 
 router = APIRouter()
 
@@ -44,7 +44,7 @@ async def post_broadcast(request: Request) -> Response:
     else:
         bodies = await exchange.run(lambda: [dense(tensor, exchange.reserve) for tensor in tensors])
         exchange.reserve(stream_bytes(bodies))
-    return Streamed({"outputs": bodies}, exchange.media_type)
+    return answer_msgpack({"outputs": bodies}, exchange.media_type)
 
 
 def outputs(message: BroadcastRequest, max_output_bytes: int, reserve: Reserve) -> list[Outgoing]:

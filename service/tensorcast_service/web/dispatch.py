@@ -1,5 +1,5 @@
-"""The short ways to a check: past the router; past the check, where the same was just asked; past all else, where it
-was asked in the same bytes.
+"""The short ways: past the router; past a check, where the same was just asked; past all else, where it was asked in
+the same bytes.
 
 Starlette's router and FastAPI's own layers cost more than a check does. Without this file every answer is the same,
 to the byte, and later.
@@ -7,7 +7,7 @@ to the byte, and later.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from hashlib import blake2b
 from http import HTTPStatus
 from time import perf_counter
@@ -38,10 +38,14 @@ _ITS_OWN = {b"x-request-id", b"expect"}
 
 
 class Dispatch:
-    """ASGI middleware, the innermost: `routes` that take no parameters in their path, `handlers` of what they raise."""
+    """ASGI middleware, the innermost: `routes` whose endpoints take the request and nothing else, and `handlers` of
+    what they raise. `remembered` are the paths whose answers are."""
 
-    def __init__(self, app: ASGIApp, routes: Iterable[BaseRoute], handlers: Mapping[Any, Any]) -> None:
+    def __init__(
+        self, app: ASGIApp, routes: Iterable[BaseRoute], remembered: Collection[str], handlers: Mapping[Any, Any]
+    ) -> None:
         self.app = app
+        self.remembered = remembered
         self.routes = {
             (method, route.path): route
             for route in routes
@@ -57,6 +61,9 @@ class Dispatch:
             await self.app(scope, receive, send)
             return
         scope["route"] = route  # as the router does, for who counts requests
+        if route.path not in self.remembered:
+            await (await self._answer(route, Request(scope, receive, send)))(scope, receive, send)
+            return
         question, again = await _question(scope, receive)
         response = self.answers.get(question)
         if response is None:

@@ -102,20 +102,28 @@ def _encoded(value: bytes) -> Body:
     return Body(len(value), [value])
 
 
-class Streamed(Response):
-    """The answer {field: tensor or [tensor, ...], ...} in MessagePack. Stops when the reader has gone."""
+def answer_msgpack(fields: Mapping[str, Body | Sequence[Body]], media_type: str) -> Response:
+    """The answer {field: tensor or [tensor, ...], ...} in MessagePack: streamed, or whole where it is short."""
+    packer = msgpack.Packer()
+    bodies = [_encoded(packer.pack_map_header(len(fields)))]
+    for field, given in fields.items():
+        bodies.append(_encoded(packer.pack(field)))
+        if isinstance(given, Body):
+            bodies.append(given)
+        else:
+            bodies += [_encoded(packer.pack_array_header(len(given))), *given]
+    length = sum(body.length for body in bodies)
+    if length <= JOIN_BYTES:
+        whole = b"".join(part for body in bodies for part in body.parts)
+        return Response(whole, media_type=media_type, headers={"Vary": "Accept"})
+    return Streamed(joined(*(body.parts for body in bodies)), length, media_type)
 
-    def __init__(self, fields: Mapping[str, Body | Sequence[Body]], media_type: str) -> None:
-        packer = msgpack.Packer()
-        bodies = [_encoded(packer.pack_map_header(len(fields)))]
-        for field, tensors in fields.items():
-            bodies.append(_encoded(packer.pack(field)))
-            if isinstance(tensors, Body):
-                bodies.append(tensors)
-            else:
-                bodies += [_encoded(packer.pack_array_header(len(tensors))), *tensors]
-        self.parts = joined(*(body.parts for body in bodies))
-        length = sum(body.length for body in bodies)
+
+class Streamed(Response):
+    """An answer in parts. Stops when the reader has gone."""
+
+    def __init__(self, parts: Iterator[bytes | memoryview], length: int, media_type: str) -> None:
+        self.parts = parts
         super().__init__(media_type=media_type, headers={"Vary": "Accept", "Content-Length": str(length)})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -127,11 +135,10 @@ class Streamed(Response):
 
     async def _made(self) -> AsyncIterator[bytes | memoryview]:
         """The parts; once one has taken long to make, the next are made on a thread, so that others need not wait."""
-        parts = iter(self.parts)
         slow, sent = False, 0
         while True:
             start = perf_counter()
-            part = await anyio.to_thread.run_sync(next, parts, None) if slow else next(parts, None)
+            part = await anyio.to_thread.run_sync(next, self.parts, None) if slow else next(self.parts, None)
             if part is None:
                 return
             slow = perf_counter() - start > SLOW_SECONDS
