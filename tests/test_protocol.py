@@ -268,6 +268,14 @@ def test_pipelined_requests_are_answered_in_their_order(gate: Served) -> None:
     assert [answer.headers["x-request-id"] for answer in found[:-1]] == [str(number) for number in range(1000)]
 
 
+def test_what_is_asked_again_and_again_is_answered_alike_between_others(gate: Served) -> None:
+    once = POST + b"Content-Length: %d\r\n\r\n%b" % (len(BODY), BODY)
+    said = ask(gate.port, *[once, GET] * 6, LAST, pause=0.02)[:-1:2]
+    assert [answer.status for answer in said] == [200] * 6
+    assert {answer.body for answer in said} == {said[0].body}
+    assert len({answer.headers["x-request-id"] for answer in said}) == 6
+
+
 def test_requests_that_nobody_reads_the_answers_of_are_not_queued(gate: Served) -> None:
     with at_most(16 * 2**20, gate), connect(gate.port) as connection:
         connection.sendall(BROADCAST)
