@@ -39,7 +39,7 @@ from tensorcast_service.web.backprop import _gradients
 from tensorcast_service.web.broadcast import outputs
 from tensorcast_service.web.check import _question
 from tensorcast_service.web.protocol import Protocol
-from tensorcast_service.web.stream import dense, stored
+from tensorcast_service.web.stream import body_of
 
 OUTPUT_BYTES = 2**24
 """The output limit that targets are run with."""
@@ -83,8 +83,8 @@ def _refused(problem: Problem) -> str:
 
 def _broadcast(message: BroadcastRequest) -> None:
     for tensor in outputs(message, OUTPUT_BYTES, unlimited):
-        body = stored(tensor, unlimited) if tensor.strided else dense(tensor, unlimited)
-        assert sum(map(len, body.parts)) == body.length
+        body = body_of(tensor, unlimited)
+        assert sum(map(len, body.pieces)) == body.length
 
 
 def _batch(message: CheckBatchRequest) -> Any:

@@ -6,7 +6,6 @@ from math import prod
 
 from fastapi import APIRouter, Request, Response
 
-from tensorcast.schema.codec import Media
 from tensorcast.schema.dtypes import name_of
 from tensorcast.schema.memory import Reserve
 from tensorcast.schema.messages import BackpropAnswer, BackpropRequest
@@ -20,7 +19,7 @@ from ..limits import judge_address, judge_result, judge_work
 from ..plan import Plan
 from .exchange import receive
 from .openapi import answers, body
-from .stream import Outgoing, answer_json, answer_msgpack, stored
+from .stream import Outgoing, answer
 
 router = APIRouter()
 
@@ -40,10 +39,7 @@ async def post_backprop(request: Request) -> Response:
     plan, gradients = await exchange.run(_gradients, exchange.message, exchange.reserve)
     results = await exchange.run(backprop, plan, gradients, large=gradient_work(gradients) > OFFLOAD_ELEMENTS)
     tensors = [Outgoing(array, array.shape, strided=any(is_replicated(array))) for array in results]
-    if exchange.media is Media.JSON:
-        return await answer_json(exchange, {"gradients": tensors}, exchange.message.json_data == "base64")
-    bodies = await exchange.run(lambda: [stored(tensor, exchange.reserve) for tensor in tensors])
-    return answer_msgpack({"gradients": bodies}, exchange.media_type)
+    return await answer(exchange, {"gradients": tensors}, exchange.message.json_data)
 
 
 def _gradients(message: BackpropRequest, reserve: Reserve) -> tuple[Plan, list[Array]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
-from tensorcast.schema.codec import Media
 from tensorcast.schema.messages import CheckBatchAnswer, CheckBatchRequest
 from tensorcast.schema.problems import Problem
 from tensorcast.schema.tensors import Array
@@ -12,7 +11,7 @@ from tensorcast.schema.tensors import Array
 from ..batch import check_columns, check_rows
 from .exchange import encoded, receive
 from .openapi import answers, body
-from .stream import Outgoing, answer_json, answer_msgpack, stored
+from .stream import Outgoing, answer
 
 router = APIRouter()
 
@@ -45,17 +44,7 @@ async def post_check_batch(request: Request) -> Response:
         "outputs": [_whole(output) for output in columns.outputs],
         "conflict_axis": _whole(columns.conflict_axis),
     }
-    if exchange.media is Media.JSON:
-        return await answer_json(exchange, fields, message.json_data == "base64")
-    return answer_msgpack(
-        {
-            name: stored(given, exchange.reserve)
-            if isinstance(given, Outgoing)
-            else [stored(tensor, exchange.reserve) for tensor in given]
-            for name, given in fields.items()
-        },
-        exchange.media_type,
-    )
+    return await answer(exchange, fields, message.json_data)
 
 
 def _whole(array: Array) -> Outgoing:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
-from tensorcast.schema.codec import Media
 from tensorcast.schema.memory import Reserve
 from tensorcast.schema.messages import BroadcastAnswer, BroadcastRequest
 from tensorcast.schema.problems import Problem
@@ -17,7 +16,7 @@ from ..limits import judge_address, judge_output
 from ..plan import Placement, Plan
 from .exchange import receive
 from .openapi import answers, body
-from .stream import Outgoing, answer_json, answer_msgpack, dense, stored, stream_bytes
+from .stream import Outgoing, answer
 
 router = APIRouter()
 
@@ -34,17 +33,10 @@ async def post_broadcast(request: Request) -> Response:
     Dense MessagePack answers stream in constant memory, with a known Content-Length.
     """
     exchange = await receive(request, BroadcastRequest)
-    message, strided = exchange.message, exchange.message.layout == "strided"
+    message = exchange.message
     tensors = await exchange.run(outputs, message, request.app.state.settings.max_output_bytes, exchange.reserve)
     request.state.layout = message.layout
-    if exchange.media is Media.JSON:
-        return await answer_json(exchange, {"outputs": tensors}, message.json_data == "base64")
-    if strided:
-        bodies = await exchange.run(lambda: [stored(tensor, exchange.reserve) for tensor in tensors])
-    else:
-        bodies = await exchange.run(lambda: [dense(tensor, exchange.reserve) for tensor in tensors])
-        exchange.reserve(stream_bytes(bodies))
-    return answer_msgpack({"outputs": bodies}, exchange.media_type)
+    return await answer(exchange, {"outputs": tensors}, message.json_data)
 
 
 def outputs(message: BroadcastRequest, max_output_bytes: int, reserve: Reserve) -> list[Outgoing]:

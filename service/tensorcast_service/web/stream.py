@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, chain
 from operator import mul
 from time import perf_counter
 from typing import Any
@@ -46,14 +46,6 @@ OFFLOAD_ELEMENTS = 1000
 
 
 @dataclass(frozen=True)
-class Body:
-    """One tensor of an answer in MessagePack: its bytes in parts, and how many there are."""
-
-    length: int
-    parts: Iterable[bytes | memoryview]
-
-
-@dataclass(frozen=True)
 class Outgoing:
     """One tensor of an answer: an array, and the shape that it goes out with (its axes merged, where that differs)."""
 
@@ -62,16 +54,64 @@ class Outgoing:
     strided: bool
 
 
-def dense(tensor: Outgoing, reserve: Reserve) -> Body:
+Fields = Mapping[str, Outgoing | Sequence[Outgoing]]
+
+
+@dataclass(frozen=True)
+class Body:
+    """A part of an answer in MessagePack: its bytes in pieces, how many there are, and how many are held to send it."""
+
+    pieces: Iterable[bytes | memoryview]
+    length: int
+    held: int = 0
+
+
+async def answer(exchange: Exchange[Any], fields: Fields, json_data: str) -> Response:
+    """The answer {field: tensor or [tensor, ...], ...}."""
+    if exchange.media is Media.JSON:
+        return await _in_json(exchange, fields, json_data == "base64")
+    return await exchange.run(_in_msgpack, exchange, fields)
+
+
+def _in_msgpack(exchange: Exchange[Any], fields: Fields) -> Response:
+    """Streamed, or whole where it is short."""
+    packer = msgpack.Packer()
+    bodies = [_encoded(packer.pack_map_header(len(fields)))]
+    for field, given in fields.items():
+        bodies.append(_encoded(packer.pack(field)))
+        if isinstance(given, Outgoing):
+            bodies.append(body_of(given, exchange.reserve))
+        else:
+            bodies.append(_encoded(packer.pack_array_header(len(given))))
+            bodies += [body_of(tensor, exchange.reserve) for tensor in given]
+    exchange.reserve(max(body.held for body in bodies))  # they are sent one after another
+    length = sum(body.length for body in bodies)
+    pieces = chain.from_iterable(body.pieces for body in bodies)
+    if length <= JOIN_BYTES:
+        return Response(b"".join(pieces), media_type=exchange.media_type, headers={"Vary": "Accept"})
+    return Streamed(joined(pieces), length, exchange.media_type)
+
+
+def _encoded(value: bytes) -> Body:
+    return Body([value], len(value))
+
+
+def body_of(tensor: Outgoing, reserve: Reserve) -> Body:
+    """A tensor in MessagePack. What is made before it is sent, rather than while it is, is reserved."""
+    return _strided(tensor.array, reserve) if tensor.strided else _dense(tensor, reserve)
+
+
+def _dense(tensor: Outgoing, reserve: Reserve) -> Body:
     """A view, written out while it is sent: no more than a few chunks exist at once."""
     view = rearranged(to_wire(tensor.array), reserve)
     sizes = bin_sizes(view.nbytes)
     head = msgpack_head(name_of(view.dtype), tensor.shape, None, len(sizes))
     header_bytes = sum(len(bin_header(size)) for size in sizes)
-    return Body(len(head) + header_bytes + view.nbytes, _dense_parts(view, head, sizes))
+    held = 0 if view.flags.c_contiguous else (CHUNK_BUFFERS + 1) * min(view.nbytes, CHUNK_BYTES)
+    return Body(_dense_pieces(view, head, sizes), len(head) + header_bytes + view.nbytes, held)
 
 
-def _dense_parts(view: Array, head: bytes, sizes: Sequence[int]) -> Iterator[bytes | memoryview]:
+def _dense_pieces(view: Array, head: bytes, sizes: Sequence[int]) -> Iterator[bytes | memoryview]:
     yield head
     stream = chunks(view)
     rest = memoryview(b"")
@@ -79,44 +119,18 @@ def _dense_parts(view: Array, head: bytes, sizes: Sequence[int]) -> Iterator[byt
         yield bin_header(size)
         while size:
             chunk = rest or next(stream)
-            part, rest = chunk[:size], chunk[size:]
-            yield part
-            size -= len(part)
+            piece, rest = chunk[:size], chunk[size:]
+            yield piece
+            size -= len(piece)
 
 
-def stream_bytes(bodies: Sequence[Body]) -> int:
-    """Bytes of memory that `dense` bodies take while they are sent, at the most: one after another."""
-    return (CHUNK_BUFFERS + 1) * min(max((body.length for body in bodies), default=0), CHUNK_BYTES)
-
-
-def stored(tensor: Outgoing, reserve: Reserve) -> Body:
-    """An array as it is: dense, or strided with each distinct element once. A copy only where it does not lie so."""
-    elements = distinct(tensor.array)[0] if tensor.strided else tensor.array
+def _strided(array: Array, reserve: Reserve) -> Body:
+    """Each distinct element once; a copy only where they do not lie so."""
+    elements, _ = distinct(array)
     if not elements.flags.c_contiguous:
         reserve(elements.nbytes)
-    parts = list(msgpack_parts(tensor.array if tensor.strided else in_order(tensor.array), tensor.strided))
-    return Body(sum(map(len, parts)), parts)
-
-
-def _encoded(value: bytes) -> Body:
-    return Body(len(value), [value])
-
-
-def answer_msgpack(fields: Mapping[str, Body | Sequence[Body]], media_type: str) -> Response:
-    """The answer {field: tensor or [tensor, ...], ...} in MessagePack: streamed, or whole where it is short."""
-    packer = msgpack.Packer()
-    bodies = [_encoded(packer.pack_map_header(len(fields)))]
-    for field, given in fields.items():
-        bodies.append(_encoded(packer.pack(field)))
-        if isinstance(given, Body):
-            bodies.append(given)
-        else:
-            bodies += [_encoded(packer.pack_array_header(len(given))), *given]
-    length = sum(body.length for body in bodies)
-    if length <= JOIN_BYTES:
-        whole = b"".join(part for body in bodies for part in body.parts)
-        return Response(whole, media_type=media_type, headers={"Vary": "Accept"})
-    return Streamed(joined(*(body.parts for body in bodies)), length, media_type)
+    pieces = list(msgpack_parts(array, strided=True))
+    return Body(pieces, sum(map(len, pieces)))
 
 
 class Streamed(Response):
@@ -149,29 +163,25 @@ class Streamed(Response):
             yield part
 
 
-def joined(*sequences: Iterable[bytes | memoryview]) -> Iterator[bytes | memoryview]:
-    """The same bytes, parts below JOIN_BYTES gathered into copies of at least that size where they can be."""
+def joined(pieces: Iterable[bytes | memoryview]) -> Iterator[bytes | memoryview]:
+    """The same bytes, pieces below JOIN_BYTES gathered into copies of at least that size where they can be."""
     gathered = bytearray()
-    for sequence in sequences:
-        for part in sequence:
-            if len(part) < JOIN_BYTES:
-                gathered += part
-                if len(gathered) >= JOIN_BYTES:
-                    yield bytes(gathered)
-                    gathered.clear()
-            else:
-                if gathered:
-                    yield bytes(gathered)
-                    gathered.clear()
-                yield part
+    for piece in pieces:
+        if len(piece) < JOIN_BYTES:
+            gathered += piece
+            if len(gathered) < JOIN_BYTES:
+                continue
+            piece = b""
+        if gathered:
+            yield bytes(gathered)
+            gathered.clear()
+        if piece:
+            yield piece
     if gathered:
         yield bytes(gathered)
 
 
-async def answer_json(
-    exchange: Exchange[Any], fields: Mapping[str, Outgoing | Sequence[Outgoing]], as_base64: bool
-) -> Response:
-    """The answer {field: tensor or [tensor, ...], ...} in JSON."""
+async def _in_json(exchange: Exchange[Any], fields: Fields, as_base64: bool) -> Response:
     tensors = [tensor for given in fields.values() for tensor in ([given] if isinstance(given, Outgoing) else given)]
     arrays = [distinct(tensor.array)[0] if tensor.strided else tensor.array for tensor in tensors]
     # The lists that hold no element count too: (2^40, 0) nests a trillion of them.
