@@ -156,12 +156,17 @@ def dtypes_group(quick: bool, rounds: int) -> Results:
 
 
 def stream_group(quick: bool, rounds: int) -> Results:
-    """Time to take all chunks / memset of the same bytes."""
+    """Time to take all chunks / memset of the same bytes. A message brings its elements at any address."""
     nbytes = (32 if quick else 512) * MIB
     memory = np.ones(nbytes, np.uint8)
     for pattern in PATTERNS:
-        view = place(*case(pattern, nbytes // 4, np.float32))
-        calls = {"memset": partial(memory[: view.nbytes].fill, 1), "tensorcast": partial(drained, view)}
+        placement, array = case(pattern, nbytes // 4, np.float32)
+        odd = np.frombuffer(b"\0" + array.tobytes(), array.dtype, offset=1).reshape(array.shape)
+        calls = {
+            "memset": partial(memory[: prod(placement.output_shape) * 4].fill, 1),
+            "tensorcast": partial(drained, place(placement, array)),
+            "from an odd address": partial(drained, place(placement, odd)),
+        }
         yield f"{pattern}, {nbytes // MIB} MiB", interleave(calls, rounds)
 
 

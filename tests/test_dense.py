@@ -92,6 +92,7 @@ def test_chunks_are_the_views_bytes(view: Any) -> None:
 
 N = 2**18
 TURNED = np.arange(N).reshape(2**9, 2**9).T
+ODD = np.frombuffer(b"\0" + np.arange(N).tobytes(), np.int64, offset=1)
 LARGE: dict[str, tuple[Any, Any]] = {
     "rows": (np.broadcast_to(np.arange(1024), (N // 64, 1024)), "_repeat"),
     "short rows": (np.broadcast_to(np.arange(3), (N, 3)), "_repeat"),
@@ -100,17 +101,22 @@ LARGE: dict[str, tuple[Any, Any]] = {
     "columns": (np.broadcast_to(np.arange(N)[:, None], (N, 3)), "_columns"),
     "long columns": (np.broadcast_to(np.arange(N // 100)[:, None], (N // 100, 100)), "copyto"),
     "rows in the middle": (np.broadcast_to(np.arange(3 * N).reshape(N, 1, 3), (N, 40, 3)), "_repeat"),
+    "rows of one element at an odd address": (np.broadcast_to(ODD[: N // 64, None], (N // 64, 1024)), "_beside"),
+    "rows in the middle at an odd address": (
+        np.broadcast_to(ODD[: N // 64 * 3].reshape(-1, 1, 3), (N // 64, 40, 3)), "_beside",
+    ),
+    "columns at an odd address": (np.broadcast_to(ODD[:, None], (N, 3)), "_columns"),
     "a transposition": (TURNED, "_transpose"),
     "a transposition, again and again": (np.broadcast_to(TURNED, (9, 2**9, 2**9)), "_repeat"),
     "short columns of a transposition": (
-        np.broadcast_to(TURNED[..., None], (2**9, 2**9, 3)), "_ordered",
+        np.broadcast_to(TURNED[..., None], (2**9, 2**9, 3)), "_beside",
     ),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(("view", "way"), LARGE.values(), ids=LARGE)
 def test_every_way_is_taken_and_right_at_its_real_size(view: Any, way: str) -> None:
-    write = dense._writer(dense._layout(dense._in_units(view, 0)))
+    write = dense._writer(dense._layout(dense._in_units(view)))
     assert (write.func if isinstance(write, partial) else write).__name__ == way
     out = np.zeros(view.shape, view.dtype)
     dense.fill(view, out)

@@ -2,7 +2,7 @@
 
 Axes are collapsed, and what lies together moves as one unsigned integer, so that no dtype costs more than another
 and no bit changes. How it moves follows from shape and strides alone, and is worked out once for each: np.copyto is
-best for most, and there are four ways more where it is not.
+best for most, and there are four ways more where it is not. What came in a message lies at any address, odd ones too.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ BLOCK_BYTES = 2**19
 CACHE_BYTES = 2**24
 """A larger output goes past the cache to memory, where it matters how rows lie."""
 SHORT_ROW_BYTES = 2**7
-"""Longer rows hide what NumPy spends on each."""
+"""Rows of so many bytes hide what NumPy spends on each."""
 LINE_BYTES, ALIGNMENT = 2**12, 64
 """Rows of about so many bytes are copied fastest, from where they lie in their cache lines as they are to lie."""
 ROW_BYTES = 2**8
@@ -44,16 +44,19 @@ COLUMNS, COLUMN_BYTES = 12, 32
 """Rows of so few units and bytes are written faster column by column."""
 ORDER_BYTES = 2**24
 """An input of up to so many bytes is put in order before it is streamed again and again."""
+WIDEST = 16
+"""Bytes of the widest unit that NumPy moves as one."""
 TILE_BYTES, TILE_NEAR = 2**18, 64
 """A transpose's tiles, and how many of their units lie near each other in the view."""
 
 
 class Layout(NamedTuple):
-    """Units of `width` bytes, and how many bytes to step along each axis."""
+    """Units of `width` bytes, how many bytes to step along each axis, and whether NumPy calls them aligned."""
 
     shape: Sizes
     strides: Sizes
     width: int
+    aligned: bool
 
 
 def fill(view: Array, out: Array) -> None:
@@ -63,7 +66,7 @@ def fill(view: Array, out: Array) -> None:
     if view.dtype.kind in "biufc" and (view.nbytes <= SMALL_BYTES or _is_plain(_layout(view))):
         np.copyto(out, view)
     elif view.size:
-        source = _in_units(view, _address(out))
+        source = _in_units(view)
         _writer(_layout(source))(out.reshape(-1).view(np.uint8).view(source.dtype).reshape(source.shape), source)
 
 
@@ -82,7 +85,7 @@ def rearranged(view: Array, reserve: Reserve) -> Array:
     repeated = next((axis for axis, step in enumerate(view.strides) if step == 0 and view.shape[axis] > 1), view.ndim)
     if repeated == view.ndim or not _is_scattered(view.strides[repeated + 1 :]):
         return view
-    once = view[tuple(slice(None) if step else slice(1) for step in view.strides)]
+    once = view[_once(view)]
     if not 0 < once.nbytes <= ORDER_BYTES:
         return view
     reserve(once.nbytes)
@@ -101,14 +104,15 @@ def chunks(view: Array) -> Iterator[memoryview]:
     if view.nbytes <= min(SMALL_BYTES, CHUNK_BYTES):
         yield in_order(view).reshape(-1).view(np.uint8).data
         return
-    source = _in_units(view, _address(view))
+    source = _in_units(view)
     axis, pieces = _cuts(_layout(source), CHUNK_BYTES)
     size, repeats = source.shape[axis], source.strides[axis] == 0
     row = prod(source.shape[axis + 1 :]) * source.itemsize
     most = -(-size // pieces)
     writes = prod(source.shape[:axis]) * (1 if repeats else pieces)
     pitch = -(-most * row // ALIGNMENT) * ALIGNMENT
-    buffers = cycle(_aligned(min(writes, CHUNK_BUFFERS) * pitch, _address(source)).reshape(-1, pitch))
+    like = _address(source) if source.flags.aligned or _has_long_rows(_layout(source)) else 0
+    buffers = cycle(_aligned(min(writes, CHUNK_BUFFERS) * pitch, like).reshape(-1, pitch))
     for part in _parts(source, axis):
         if part.flags.c_contiguous:
             memory = part.reshape(-1).view(np.uint8).data
@@ -151,7 +155,7 @@ def _cuts(layout: Layout, chunk_bytes: int) -> tuple[int, int]:
 
 
 def _layout(array: Array) -> Layout:
-    return Layout(array.shape, array.strides, array.itemsize)
+    return Layout(array.shape, array.strides, array.itemsize, array.flags.aligned)
 
 
 def _address(array: Array) -> int:
@@ -166,24 +170,24 @@ def _aligned(nbytes: int, address: int) -> Array:
     return raw[start : start + nbytes]
 
 
-def _in_units(view: Array, address: int) -> Array:
-    """The same bytes in as few axes as can be, of the widest units to which they and `address` are aligned."""
-    shape, strides, width = _collapse(_layout(view), gcd(16, _address(view), address))
+def _in_units(view: Array) -> Array:
+    """The same bytes in as few axes as can be, of the widest units; they need not be aligned."""
+    shape, strides, width, _ = _collapse(_layout(view), WIDEST)
     head: Any = (*[slice(1)] * view.ndim, ...)  # the ellipsis keeps an array of no axes an array
     first = view[head].reshape(-1).view(np.uint8)
     units = np.lib.stride_tricks.as_strided(first, (*shape, width), (*strides, 1), writeable=False)
-    return units.view("c16" if width == 16 else f"u{width}")[..., 0]
+    return units.view("c16" if width == WIDEST else f"u{width}")[..., 0]
 
 
 @lru_cache(1024)
-def _collapse(layout: Layout, alignment: int) -> Layout:
+def _collapse(layout: Layout, widest: int) -> Layout:
     shape, [strides] = _merge((*layout.shape, layout.width), (*layout.strides, 1))
     if not shape:
-        return Layout((1,), (1,), 1)
-    width = gcd(alignment, shape[-1], *strides[:-1]) if strides[-1] == 1 else 1
+        return Layout((1,), (1,), 1, True)
+    width = gcd(widest, shape[-1], *strides[:-1]) if strides[-1] == 1 else 1
     if width == shape[-1] and len(shape) > 1:
-        return Layout(shape[:-1], strides[:-1], width)
-    return Layout((*shape[:-1], shape[-1] // width), (*strides[:-1], strides[-1] * width), width)
+        return Layout(shape[:-1], strides[:-1], width, layout.aligned)
+    return Layout((*shape[:-1], shape[-1] // width), (*strides[:-1], strides[-1] * width), width, layout.aligned)
 
 
 @lru_cache(1024)
@@ -206,14 +210,15 @@ def _merge(shape: Sizes, *strides: Sizes) -> tuple[Sizes, list[Sizes]]:
 @lru_cache(1024)
 def _writer(layout: Layout) -> Write:
     """The fastest way found."""
-    shape, strides, width = layout
+    shape, strides, width, aligned = layout
     if prod(shape) * width <= SMALL_BYTES:
         return np.copyto
     scattered = _is_scattered(strides)
-    row = shape[-1] * width
-    narrow = shape[-1] <= COLUMNS and row < COLUMN_BYTES
-    short = row < SHORT_ROW_BYTES if strides[-1] == width else narrow
+    narrow = shape[-1] <= COLUMNS and shape[-1] * width < COLUMN_BYTES
+    short = not _has_long_rows(layout) if strides[-1] == width else narrow
     repeated = [axis for axis, step in enumerate(strides[:-1]) if step == 0]
+    if not aligned and (short and repeated if strides[-1] else not narrow):
+        return _beside  # NumPy writes units from other addresses again and again one by one
     if repeated:
         outer, inner = repeated[0], repeated[-1]
         if short or scattered:
@@ -225,7 +230,7 @@ def _writer(layout: Layout) -> Write:
     if scattered and strides[-1]:
         return _transpose
     if narrow:
-        return _ordered if scattered else _columns
+        return _beside if scattered else _columns
     return np.copyto
 
 
@@ -240,6 +245,16 @@ def _times(layout: Layout, axis: int, most: int) -> int:
 def _is_plain(layout: Layout) -> bool:
     """Whether np.copyto does best with the elements as they are."""
     return _writer(_collapse(layout, layout.width)) is np.copyto
+
+
+def _once(array: Array) -> tuple[slice, ...]:
+    """Where each element is that is not a repetition."""
+    return tuple(slice(None) if step else slice(1) for step in array.strides)
+
+
+def _has_long_rows(layout: Layout) -> bool:
+    """Whether memory is read in runs that are long enough to hide what NumPy spends on each."""
+    return layout.strides[-1] == layout.width and layout.shape[-1] * layout.width >= SHORT_ROW_BYTES
 
 
 def _is_scattered(strides: Sizes) -> bool:
@@ -307,13 +322,17 @@ def _write(out: Array, source: Array) -> None:
     _writer(_layout(source))(out, source)
 
 
-def _ordered(out: Array, source: Array) -> None:
-    """The distinct units of short rows in order beside, and all from there."""
-    for block in blocks(out.shape[:-1], _steps(out.shape[:-1], out.itemsize)):
-        piece = source[..., 0][block]
-        beside = np.empty(piece.shape, piece.dtype)
-        _writer(_layout(piece))(beside, piece)
-        _columns(out[block], np.broadcast_to(beside[..., None], (*beside.shape, out.shape[-1])))
+def _beside(out: Array, source: Array) -> None:
+    """The distinct units in order and aligned beside, and all from there."""
+    distinct = source[_once(source)].shape
+    steps = _steps(distinct, out.itemsize)
+    steps = tuple(step if own > 1 else size for step, own, size in zip(steps, distinct, out.shape, strict=True))
+    for block in blocks(out.shape, steps):
+        into, piece = out[block], source[block]
+        once = piece[_once(piece)]
+        beside = np.empty(once.shape, once.dtype)
+        _write(beside, once)
+        _write(into, np.broadcast_to(beside, into.shape))
 
 
 def _transpose(out: Array, source: Array) -> None:
