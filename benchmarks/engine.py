@@ -54,6 +54,8 @@ PATTERNS: dict[str, Callable[[int], tuple[tuple[int, ...], tuple[int, ...], tupl
     "(N,1) -> (N,3)": lambda n: ((n // 3, 1), (n // 3, 3), (0, 1)),
     "(A,1,3) -> (A,64,3)": lambda n: ((n // 192, 1, 3), (n // 192, 64, 3), (0, 1, 2)),
     "(A,B) -> (B,A,64)": lambda n: ((square(n, 64),) * 2, (square(n, 64), square(n, 64), 64), (1, 0)),
+    "(A,B) -> (B,A)": lambda n: ((1024, n // 1024), (n // 1024, 1024), (1, 0)),
+    "(A,B) -> (B,A,3)": lambda n: ((1024, n // 3072), (n // 3072, 1024, 3), (1, 0)),
     "(A,B) -> (64,B,A)": lambda n: ((square(n, 64),) * 2, (64, square(n, 64), square(n, 64)), (2, 1)),
 }
 """Input shape, output shape, and the output axis of each input axis, for about n elements."""
