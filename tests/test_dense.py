@@ -19,7 +19,7 @@ from tensorcast_service import dense
 
 SMALL = {
     "SMALL_BYTES": 256, "ROW_BYTES": 64, "LINE_BYTES": 256, "BLOCK_BYTES": 512, "TILE_BYTES": 2**11, "TILE_NEAR": 8,
-    "CHUNK_BYTES": 1000, "CACHE_BYTES": 1000,
+    "CHUNK_BYTES": 1000, "CACHE_BYTES": 1000, "FAR_ROW_BYTES": 64,
 }  # fmt: skip
 DTYPES = ["u1", "f2", "S3", "f4", "f8", "S10", "U3", "c16", "U25", ml_dtypes.bfloat16, ml_dtypes.int4]
 
@@ -94,7 +94,8 @@ N = 2**18
 TURNED = np.arange(N).reshape(2**9, 2**9).T
 ODD = np.frombuffer(b"\0" + np.arange(N).tobytes(), np.int64, offset=1)
 LARGE: dict[str, tuple[Any, Any]] = {
-    "rows": (np.broadcast_to(np.arange(1024), (N // 64, 1024)), "_repeat"),
+    "rows": (np.broadcast_to(np.arange(1024), (N // 64, 1024)), "_repeat_far"),
+    "rows at an odd address": (np.broadcast_to(ODD[:1024], (N // 64, 1024)), "_repeat_far"),
     "short rows": (np.broadcast_to(np.arange(3), (N, 3)), "_repeat"),
     "rows of one wide unit": (np.broadcast_to(np.arange(4, dtype="f4"), (N, 4)), "copyto"),
     "one element": (np.broadcast_to(np.arange(1), N), "copyto"),

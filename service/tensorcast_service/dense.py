@@ -34,7 +34,9 @@ SMALL_BYTES = 2**16
 BLOCK_BYTES = 2**19
 """What is read again once it is written stays in the cache meanwhile; what is set aside takes no more than this."""
 CACHE_BYTES = 2**24
-"""A larger output goes past the cache to memory, where it matters how rows lie."""
+"""A larger output goes past the cache to memory, where it matters how rows lie:"""
+FAR_ROW_BYTES, FAR_ALIGNMENT = 2**10, 2**5
+"""those of so many bytes take twice the time where their addresses differ from the output's modulo the alignment."""
 SHORT_ROW_BYTES = 2**7
 """Rows of so many bytes hide what NumPy spends on each."""
 LINE_BYTES, ALIGNMENT = 2**12, 64
@@ -224,10 +226,12 @@ def _writer(layout: Layout) -> Write:
         outer, inner = repeated[0], repeated[-1]
         if short or scattered:
             axis, most = outer, ROW_BYTES if outer else LINE_BYTES
+            repeat = _repeat
         else:
-            axis, most = inner, LINE_BYTES if strides[-1] == width and prod(shape) * width > CACHE_BYTES else 0
+            far = strides[-1] == width and shape[-1] * width >= FAR_ROW_BYTES and prod(shape) * width > CACHE_BYTES
+            axis, most, repeat = inner, LINE_BYTES if far else 0, _repeat_far
         if most and (times := _times(layout, axis, most)) < shape[axis]:
-            return partial(_repeat, axis=axis, times=times)
+            return partial(repeat, axis=axis, times=times)
     if scattered and strides[-1]:
         return _transpose
     if narrow:
@@ -313,6 +317,14 @@ def _repeat(out: Array, source: Array, axis: int, times: int) -> None:
             rows, line = into.reshape(*outer, -1), beside.reshape(*outer, row)
             np.copyto(rows[..., :whole].reshape(*outer, -1, row), line[..., None, :])
             np.copyto(rows[..., whole:], line[..., : rows.shape[-1] - whole])
+
+
+def _repeat_far(out: Array, source: Array, axis: int, times: int) -> None:
+    """The same, where rows do not lie as they are to lie."""
+    if (_address(out) - _address(source)) % FAR_ALIGNMENT:
+        _repeat(out, source, axis, times)
+    else:
+        np.copyto(out, source)
 
 
 def _write(out: Array, source: Array) -> None:
