@@ -24,7 +24,7 @@ Write = Callable[[Array, Array], None]
 
 CHUNK_BYTES = 2**20 - 2**12
 """A chunk fits the cache, and is well above the send buffer's high-water mark (64 KiB). From 1 MiB on a write to a
-loopback socket costs Linux up to half as much again per byte; far below, each write wakes the reader."""
+loopback socket costs Linux up to half as much again per byte, and half as long a one does no better (not explained)."""
 CHUNK_BUFFERS = 3
 """A server that waits before each send until its buffer has drained below the high-water mark still
 holds the last chunk, and may hold the end of the one before it; the third is free to be filled."""
