@@ -15,7 +15,6 @@ import json
 import os
 import re
 import shutil
-import socket
 import statistics
 import subprocess
 import sys
@@ -27,7 +26,7 @@ from typing import Any
 
 import msgpack
 import numpy as np
-from harness import save, spread
+from harness import free_port, save, spread
 
 GET = "/v1/check?input=8x1x6x1&input=7x1x5"
 CHECK = {"inputs": [[8, 1, 6, 1], [7, 1, 5]]}
@@ -141,9 +140,9 @@ def start(command: list[str], port: int, folder: Path) -> subprocess.Popen[bytes
     raise SystemExit(f"{command} did not become ready")
 
 
-def ask(port: int, seconds: int, script: Path | None) -> tuple[float, float, float]:
+def ask(port: int, seconds: int, script: Path | None, connections: int = 16) -> tuple[float, float, float]:
     """Requests per second, and the 50th and 99th percentile in ms."""
-    command = ["taskset", "-c", "1", "wrk", "-t1", "-c16", f"-d{seconds}s", "--latency"]
+    command = ["taskset", "-c", "1", "wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--latency"]
     command += ["-s", str(script)] if script else []
     said = subprocess.run(
         [*command, f"http://127.0.0.1:{port}{GET}"], capture_output=True, text=True, check=True
@@ -156,12 +155,6 @@ def ask(port: int, seconds: int, script: Path | None) -> tuple[float, float, flo
         return float(value) * {"us": 0.001, "ms": 1, "s": 1000}[unit]
 
     return float(re.findall(r"Requests/sec:\s+([\d.]+)", said)[0]), percentile("50"), percentile("99")
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def batches(port: int, rounds: int) -> dict[str, list[float]]:
@@ -197,6 +190,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=3)
     parser.add_argument("-o", "--output", type=Path, help="write the figures to this file too, as JSON")
     options = parser.parse_args()
+    if not shutil.which("wrk"):
+        parser.exit(3, "this needs wrk: apt-get install wrk\n")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         kinds = scripts(folder)

@@ -1,9 +1,11 @@
-"""Draws what is in benchmarks/results as docs/performance/*.svg: python benchmarks/draw.py"""
+"""Draws what is in benchmarks/results as docs/performance/*.svg: python benchmarks/draw.py [FOLDER]"""
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
+import sys
 from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
@@ -12,8 +14,8 @@ from typing import Any, NamedTuple
 RESULTS = Path(__file__).parent / "results"
 PLOTS = Path(__file__).parents[1] / "docs" / "performance"
 COLOURS = ["#1f77b4", "#ff7f0e", "#7f7f7f", "#2ca02c", "#9467bd", "#8c564b", "#17becf", "#bcbd22"]
-LABELS, WIDTH, LINE = 330, 560, 13
-"""Pixels: of the labels, of the bars, of one bar's height."""
+LABELS, WIDTH, LINE, PANEL = 330, 560, 13, 220
+"""Pixels: of the labels, of the bars, of one bar's height, of a panel's."""
 
 Spread = Sequence[float]
 """Median, least, most."""
@@ -72,6 +74,64 @@ def curve(title: str, points: Sequence[tuple[float, float]], across: str, up: st
     return _svg(f"{title}, {up}", drawn, 900, 370)
 
 
+def growth(title: str, across: str, lines: dict[str, list[dict[str, Any]]]) -> str:
+    """How two figures of each line grow, side by side, both axes logarithmic."""
+    first = next(iter(lines.values()))[0]
+    left, right = ("seconds", "memory") if "memory" in first and "seconds" in first else ("per second", "p99 ms")
+    drawn = []
+    for number, name in enumerate(lines):
+        colour, y = COLOURS[number], 32 + 16 * number
+        drawn.append(f'<rect x="10" y="{y}" width="10" height="10" fill="{colour}"/>')
+        drawn.append(f'<text x="24" y="{y + 9}">{escape(name)}</text>')
+    top = 50 + 16 * len(lines)
+    drawn += _panel(60, top, across, left, [[(at["at"], at[left][0]) for at in line] for line in lines.values()])
+    values = [
+        [(at["at"], max(at["memory"] / 2**20, 0.1) if right == "memory" else at[right][0]) for at in line]
+        for line in lines.values()
+    ]
+    drawn += _panel(520, top, across, "MiB over idle" if right == "memory" else right, values)
+    return _svg(title, drawn, 930, top + PANEL + 35)
+
+
+def _panel(
+    left: float, top: float, across: str, up: str, lines: Sequence[Sequence[tuple[float, float]]]
+) -> Iterator[str]:
+    """A curve through each line's points."""
+    (low_x, high_x), (low_y, high_y) = (
+        (min(found), max(found)) for found in zip(*itertools.chain(*lines), strict=True)
+    )
+    low_y, high_y = 10 ** math.floor(math.log10(low_y)), 10 ** math.ceil(math.log10(high_y))
+
+    def x(value: float) -> float:
+        return left + 380 * math.log(value / low_x) / math.log(high_x / low_x)
+
+    def y(value: float) -> float:
+        return top + PANEL - PANEL * math.log(value / low_y) / math.log(high_y / low_y)
+
+    base, named = (32, _bytes) if across.startswith("bytes") else (10 if high_x > 1000 else 4, _short)
+    for power in range(round(math.log10(high_y / low_y)) + 1):
+        value = low_y * 10**power
+        yield f'<path d="M{left} {y(value):.1f}h380" stroke="#ddd"/>'
+        yield f'<text x="{left - 5}" y="{y(value) + 4:.1f}" text-anchor="end">{_short(value)}</text>'
+    for value in (low_x * base**power for power in range(int(math.log(high_x / low_x, base)) + 1)):
+        yield f'<path d="M{x(value):.1f} {top}v{PANEL}" stroke="#ddd"/>'
+        yield f'<text x="{x(value):.1f}" y="{top + PANEL + 14}" text-anchor="middle">{named(value)}</text>'
+    yield f'<text x="{left + 380}" y="{top + PANEL + 29}" text-anchor="end">{escape(across)}</text>'
+    yield f'<text x="{left}" y="{top - 6}">{escape(up)}</text>'
+    for number, line in enumerate(lines):
+        path = " ".join(f"{x(across):.1f},{y(value):.1f}" for across, value in line)
+        yield f'<polyline points="{path}" fill="none" stroke="{COLOURS[number]}" stroke-width="1.5"/>'
+
+
+def _short(value: float) -> str:
+    return f"{value:g}" if 1e-3 <= value < 1e5 else f"{value:.0e}".replace("e-0", "e-").replace("e+0", "e")
+
+
+def _bytes(value: float) -> str:
+    power = int(math.log(value, 1024) + 1e-9)
+    return f"{value / 1024**power:g} {('B', 'KiB', 'MiB', 'GiB')[power]}"
+
+
 def _svg(title: str, drawn: Sequence[str], width: float, height: float) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" font-family="sans-serif" '
@@ -113,6 +173,17 @@ def plots() -> Iterator[tuple[str, str]]:
     ]
     if found:
         yield "checks", bars("Shape checks per second, 16 connections: times a bare uvicorn", found)
+    for group, title in [
+        ("down", "Answers down the wire, to 8 GiB: time, and the server's memory"),
+        ("up", "Bodies up the wire: time, and the server's memory"),
+        ("rank", "Rank: time of one request"),
+        ("inputs", "Inputs of one request: time, and the server's memory"),
+        ("batch", "Checks in one request: time, and the server's memory"),
+        ("streams", "Streams of 512 MiB at once: time of them all, and the server's memory"),
+        ("connections", "Connections that ask for checks without pause"),
+    ]:
+        if found_group := _figures("scale").get(group):
+            yield f"scale-{group}", growth(title, **found_group)
     if samples := _figures("soak").get("samples"):
         points = [(sample["second"] / 60, sample["rss"] / 2**20) for sample in samples]
         yield "soak", curve("Resident memory in an hour of traffic and attacks", points, "minutes", "MiB")
@@ -125,7 +196,7 @@ def _figures(name: str) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    PLOTS.mkdir(exist_ok=True)
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else PLOTS
     for name, drawn in plots():
-        (PLOTS / f"{name}.svg").write_text(drawn)
-        print(PLOTS / f"{name}.svg")
+        (folder / f"{name}.svg").write_text(drawn)
+        print(folder / f"{name}.svg")

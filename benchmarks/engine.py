@@ -1,10 +1,10 @@
 """How near the engine is to the hardware: dense bytes against memset, gradients against reading once.
 
-    python benchmarks/engine.py [GROUP ...] [--rounds 7] [--quick] [-o benchmarks/results/engine.json]
+    python benchmarks/engine.py [GROUP ...] [--rounds 7] [--mib 512] [-o benchmarks/results/engine.json]
 
 Everything runs on one core. Each round calls every contender of a case once, so that the noise of the machine falls on
 all of them; what counts are ratios, taken round by round. Cases and contenders are data: PATTERNS, FILLERS, ADDERS.
-onnxruntime and torch compete where they are installed.
+onnxruntime, torch, jax and OpenVINO compete where they are installed.
 """
 
 from __future__ import annotations
@@ -111,12 +111,56 @@ def by_torch(view: Array, array: Array, out: Array) -> Filler | None:
     return partial(torch.from_numpy(out).copy_, torch.from_numpy(array.reshape(-1)).as_strided(view.shape, steps))
 
 
+def in_words(view: Array) -> tuple[list[int], list[int], list[int]]:
+    """The sizes of what a view reads, as it lies; its order in the output; and its shape beside the output's."""
+    kept = [axis for axis in range(view.ndim) if view.strides[axis]]
+    lying = sorted(kept, key=lambda axis: -view.strides[axis])
+    own = [size if step else 1 for size, step in zip(view.shape, view.strides, strict=True)]
+    return [view.shape[axis] for axis in lying], [lying.index(axis) for axis in kept], own
+
+
+def by_jax(view: Array, array: Array, out: Array) -> Filler | None:
+    """A compiled function, into memory that the last output was in."""
+    try:
+        import jax
+    except ImportError:
+        return None
+    lying, order, own = in_words(view)
+
+    def broadcast(values: Any, last: Any) -> Any:
+        return jax.numpy.broadcast_to(values.transpose(order).reshape(own), view.shape)
+
+    compiled = jax.jit(broadcast, donate_argnums=1, keep_unused=True)
+    values, kept = jax.numpy.asarray(array.reshape(lying)), [jax.numpy.empty(view.shape, np.float32)]
+    return lambda: kept.append(compiled(values, kept.pop()).block_until_ready())
+
+
+def by_openvino(view: Array, array: Array, out: Array) -> Filler | None:
+    """Transpose, Reshape and Broadcast into an output that is kept."""
+    try:
+        import openvino
+        from openvino import opset13 as ops
+    except ImportError:
+        return None
+    lying, order, own = in_words(view)
+    given = ops.parameter(lying, np.float32)
+    node = ops.transpose(given, np.array(order, np.int64)) if len(order) > 1 else given
+    node = ops.broadcast(ops.reshape(node, np.array(own, np.int64), False), np.array(view.shape, np.int64))
+    model = openvino.Model([node], [given])
+    asked = openvino.Core().compile_model(model, "CPU", {"INFERENCE_NUM_THREADS": 1}).create_infer_request()
+    asked.set_input_tensor(openvino.Tensor(array.reshape(lying), shared_memory=True))
+    asked.set_output_tensor(openvino.Tensor(out, shared_memory=True))
+    return asked.infer
+
+
 FILLERS: dict[str, Callable[[Array, Array, Array], Filler | None]] = {
     "memset": lambda view, array, out: partial(out.reshape(-1).view(np.uint8).fill, 1),
     "tensorcast": lambda view, array, out: partial(dense.fill, view, out),
     "np.copyto": lambda view, array, out: partial(np.copyto, out, view),
     "onnxruntime": by_onnxruntime,
     "torch": by_torch,
+    "jax": by_jax,
+    "openvino": by_openvino,
 }
 OURS = "memset", "tensorcast"
 
@@ -147,19 +191,19 @@ def filled(sizes: tuple[int, ...], dtypes: list[Any], contenders: tuple[str, ...
                 yield name, interleave({name: call for name, call in calls.items() if call}, rounds)
 
 
-def dense_group(quick: bool, rounds: int) -> Results:
+def dense_group(mib: int, rounds: int) -> Results:
     """Time / memset of the same bytes, into an output that is used again."""
-    return filled((8 * MIB, (32 if quick else 512) * MIB), [np.float32], tuple(FILLERS), rounds)
+    return filled((-(-mib // 64) * MIB, mib * MIB), [np.float32], tuple(FILLERS), rounds)
 
 
-def dtypes_group(quick: bool, rounds: int) -> Results:
+def dtypes_group(mib: int, rounds: int) -> Results:
     """The same for other dtypes."""
-    return filled(((8 if quick else 64) * MIB,), DTYPES, OURS, rounds)
+    return filled((-(-mib // 8) * MIB,), DTYPES, OURS, rounds)
 
 
-def stream_group(quick: bool, rounds: int) -> Results:
+def stream_group(mib: int, rounds: int) -> Results:
     """Time to take all chunks / memset of the same bytes. A message brings its elements at any address."""
-    nbytes = (32 if quick else 512) * MIB
+    nbytes = mib * MIB
     memory = np.ones(nbytes, np.uint8)
     for pattern in PATTERNS:
         placement, array = case(pattern, nbytes // 4, np.float32)
@@ -172,9 +216,9 @@ def stream_group(quick: bool, rounds: int) -> Results:
         yield f"{pattern}, {nbytes // MIB} MiB", interleave(calls, rounds)
 
 
-def gradient_group(quick: bool, rounds: int) -> Results:
+def gradient_group(mib: int, rounds: int) -> Results:
     """Time / reading the gradient once (np.dot); the largest relative error on 10^7 values, of that and of np.sum."""
-    n = (8 if quick else 128) * MIB // 4
+    n = mib * MIB // 16
     values = np.random.default_rng(1).random(max(n, 10**7), np.float32)
     for pattern in PATTERNS:
 
@@ -202,7 +246,7 @@ def gradient_group(quick: bool, rounds: int) -> Results:
         yield pattern, figures
 
 
-def tiny_group(quick: bool, rounds: int) -> Results:
+def tiny_group(mib: int, rounds: int) -> Results:
     """(3,) to (2,3), with the plan at hand: nanoseconds inside the engine."""
     placement, array = Placement(0, (3,), (2, 3), (1,)), np.arange(3, dtype=np.float32)
     view, out = place(placement, array), np.empty((2, 3), np.float32)
@@ -216,9 +260,9 @@ def tiny_group(quick: bool, rounds: int) -> Results:
     yield "(3,) -> (2,3)", interleave(calls, rounds)
 
 
-def scale_group(quick: bool, rounds: int) -> Results:
+def scale_group(mib: int, rounds: int) -> Results:
     """(1024,) -> (N,1024) from 1 KiB to 2 GiB, and 64 KiB at ranks of 1 to 64, beside memset: nanoseconds per byte."""
-    sizes = [2**power for power in range(10, 26 if quick else 32, 3)]
+    sizes = [2**power for power in range(10, 32, 3) if 2**power <= mib * 4 * MIB]
     memory = np.ones(sizes[-1], np.uint8)
     for nbytes in sizes:
         view = np.broadcast_to(np.arange(256, dtype=np.float32), (nbytes // 1024, 256))
@@ -235,7 +279,7 @@ def scale_group(quick: bool, rounds: int) -> Results:
         yield f"{view.nbytes} bytes, rank {rank}", interleave({n: call for n, call in calls.items() if call}, rounds)
 
 
-GROUPS: dict[str, Callable[[bool, int], Results]] = {
+GROUPS: dict[str, Callable[[int, int], Results]] = {
     "dense": dense_group,
     "dtypes": dtypes_group,
     "stream": stream_group,
@@ -249,14 +293,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("groups", nargs="*", choices=[[], *GROUPS])
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--quick", action="store_true", help="less of everything, in less than a minute")
+    parser.add_argument("--mib", type=int, default=512, help="of the large outputs; all others are parts of it")
     parser.add_argument("-o", type=Path, help="write the figures there, as JSON")
     options = parser.parse_args()
     pin(1)
     for group in options.groups or GROUPS:
         print(f"\n{group}: {GROUPS[group].__doc__}", flush=True)
         results = {}
-        for name, figures in GROUPS[group](options.quick, 3 if options.quick else options.rounds):
+        for name, figures in GROUPS[group](options.mib, options.rounds):
             results[name] = figures
             print(f"  {name}")
             for contender, row in figures.items():

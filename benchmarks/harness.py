@@ -6,10 +6,12 @@ import json
 import os
 import platform
 import re
+import socket
 import statistics
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -56,12 +58,30 @@ def pin(core: int) -> None:
     os.sched_setaffinity(0, {core})
 
 
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def memory_of(process: int, field: str = "VmRSS") -> int:
+    """Bytes of memory that a process holds: VmRSS now, VmHWM at the most."""
+    return int(re.findall(rf"{field}:\s+(\d+)", Path(f"/proc/{process}/status").read_text())[0]) * 1024
+
+
+def forget_peak(process: int) -> None:
+    """Let VmHWM begin anew from what is held now."""
+    Path(f"/proc/{process}/clear_refs").write_text("5")
+
+
 def machine() -> Row:
     lines = Path("/proc/cpuinfo").read_text().splitlines()
     model = next((line.split(": ")[1] for line in lines if line.startswith("model name")), platform.machine())
-    commit = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=Path(__file__).parent, capture_output=True)
+    git = partial(subprocess.run, cwd=Path(__file__).parents[1], capture_output=True)
+    commit = git(["git", "describe", "--always"]).stdout.decode().strip()
+    changed = git(["git", "diff", "--quiet", "HEAD", "--", "client", "service"]).returncode
     return {
-        "commit": commit.stdout.decode().strip(),
+        "commit": f"{commit}-dirty" if changed else commit,
         "cpu": model,
         "cores": os.cpu_count(),
         "python": platform.python_version(),

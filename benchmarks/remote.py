@@ -8,7 +8,8 @@ server, and a function that sets it up and yields what is timed.
 
 Of the servers `tcp` speaks no HTTP at all: what the loopback can do. `wire` speaks the least HTTP that will do, and
 sends bytes that lie ready: what a client can do. `asgi` is uvicorn with an application of a few lines, `naive` what is
-usually written with FastAPI and msgpack, `tensorcast` this service.
+usually written with FastAPI and msgpack, `tensorcast` this service. Arrow Flight (pyarrow), which holds a table that
+lies ready, and MLServer with a model that broadcasts (tritonclient asks over gRPC) compete where they are installed.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,7 +37,7 @@ import msgpack
 import numpy as np
 import uvicorn
 from fastapi import FastAPI, Request, Response
-from harness import pin, save
+from harness import free_port, pin, save
 
 from tensorcast import AsyncClient, Client, stablehlo
 from tensorcast import numpy as op
@@ -61,9 +63,12 @@ def serve(kind: str, port: int, answer_bytes: int) -> None:
     elif kind == "wire":
         accept(port, lambda connection: talk_http(connection, answer_bytes))
     elif kind == "tensorcast":
-        os.environ |= {"TENSORCAST_PORT": str(port), "TENSORCAST_MAX_BODY_BYTES": str(2**31)}
-        os.environ["TENSORCAST_MEMORY_BUDGET_BYTES"] = str(2**32)
+        os.environ |= {"TENSORCAST_PORT": str(port), "TENSORCAST_DRAIN_SECONDS": "0"}
         os.execv(sys.executable, [sys.executable, "-m", "tensorcast", "serve"])
+    elif kind == "flight":
+        flight(port, answer_bytes)
+    elif kind == "mlserver":
+        asyncio.run(mlserver(port))
     else:
         app = bare(answer_bytes) if kind == "asgi" else naive()
         uvicorn.run(app, port=port, log_level="error", access_log=False, timeout_keep_alive=600)
@@ -181,14 +186,45 @@ def naive() -> FastAPI:
     return app
 
 
+def flight(port: int, answer_bytes: int) -> None:
+    import pyarrow.flight
+
+    table = pyarrow.table({"data": np.zeros(answer_bytes // 4, np.float32)})
+    batches = pyarrow.Table.from_batches(table.to_batches(max_chunksize=STEP // 4))
+
+    class Held(pyarrow.flight.FlightServerBase):  # type: ignore[misc]
+        def do_get(self, context: object, ticket: object) -> object:
+            return pyarrow.flight.RecordBatchStream(batches)
+
+    Held(f"grpc://127.0.0.1:{port}").serve()
+
+
+async def mlserver(port: int) -> None:
+    from mlserver import MLModel, MLServer, ModelSettings, Settings
+    from mlserver.codecs import NumpyCodec
+    from mlserver.types import InferenceRequest, InferenceResponse
+
+    class Broadcast(MLModel):  # type: ignore[misc]
+        async def predict(self, payload: InferenceRequest) -> InferenceResponse:
+            array, target = (NumpyCodec.decode_input(tensor) for tensor in payload.inputs)
+            output = NumpyCodec.encode_output("output", np.broadcast_to(array, target))
+            return InferenceResponse(model_name=self.name, outputs=[output])
+
+    globals()["Broadcast"] = Broadcast  # MLServer imports models by name
+    unlimited = {"grpc_max_message_length": -1, "parallel_workers": 0, "metrics_endpoint": None}
+    server = MLServer(Settings(host="127.0.0.1", http_port=free_port(), grpc_port=port, **unlimited))
+    await server.start([ModelSettings(name="broadcast", implementation="__main__.Broadcast")])
+
+
+LARGE = {"TENSORCAST_MAX_BODY_BYTES": str(2**31), "TENSORCAST_MEMORY_BUDGET_BYTES": str(2**32)}
+
+
 @contextmanager
-def served(kind: str, answer_bytes: int) -> Iterator[tuple[str, int]]:
-    """The address and the process id of a server that runs."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+def served(kind: str, answer_bytes: int, settings: Mapping[str, str] = LARGE) -> Iterator[tuple[str, int]]:
+    """The address and the process id of a server that runs, with these settings of tensorcast in its environment."""
+    port = free_port()
     command = [sys.executable, __file__, "--serve", kind, str(port), str(answer_bytes)]
-    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL, env=os.environ | settings)
     try:
         for _ in range(400):
             try:
@@ -212,6 +248,8 @@ class Contender(NamedTuple):
     server: str
     setup: Callable[[str, int], Timed]
     """Given the server's address and how many bytes move, yields what is timed, and cleans up."""
+    needs: str = "tensorcast"
+    """What must be installed."""
 
 
 def asked(group: str, nbytes: int) -> tuple[Any, tuple[int, int], dict[str, Any]]:
@@ -276,16 +314,13 @@ def by_httpx(group: str) -> Callable[[str, int], Timed]:
 
 
 def by_async_httpx(address: str, nbytes: int) -> Timed:
-    with asyncio.Runner() as runner:
-        client = httpx.AsyncClient(base_url=f"http://{address}")
+    client = httpx.AsyncClient(base_url=f"http://{address}")
 
-        async def call() -> None:
-            for _ in range(SMALL_CALLS):
-                answer = await client.post("/v1/broadcast", content=packed("small", nbytes), headers=MSGPACK)
-                unpacked(answer.content)
+    async def call() -> object:
+        answer = await client.post("/v1/broadcast", content=packed("small", nbytes), headers=MSGPACK)
+        return unpacked(answer.content)
 
-        yield lambda: runner.run(call())
-        runner.run(client.aclose())
+    yield from awaited(call, client.aclose, SMALL_CALLS)
 
 
 def by_http_client(address: str, nbytes: int) -> Timed:
@@ -300,31 +335,55 @@ def by_http_client(address: str, nbytes: int) -> Timed:
         yield call
 
 
-def by_client(group: str, reused: bool = False) -> Callable[[str, int], Timed]:
+def by_flight(address: str, nbytes: int) -> Timed:
+    import pyarrow.flight
+
+    with pyarrow.flight.connect(f"grpc://{address}") as client:
+        yield lambda: client.do_get(pyarrow.flight.Ticket(b"")).read_all()
+
+
+def by_tritonclient(address: str, nbytes: int) -> Timed:
+    from tritonclient import grpc
+
+    array, target, _ = asked("down", nbytes)
+    inputs = [grpc.InferInput("array", array.shape, "FP32"), grpc.InferInput("target", [2], "INT64")]
+    for tensor, values in zip(inputs, (array, np.array(target)), strict=True):
+        tensor.set_data_from_numpy(values)
+    options = [("grpc.max_receive_message_length", -1)]
+    with closing(grpc.InferenceServerClient(address, channel_args=options)) as client:
+        yield lambda: client.infer("broadcast", inputs).as_numpy("output")
+
+
+def by_client(
+    group: str, kind: type[Client] | type[AsyncClient] = Client, reused: bool = False
+) -> Callable[[str, int], Timed]:
     def setup(address: str, nbytes: int) -> Timed:
         array, target, further = asked(group, nbytes)
         out = np.zeros(target, np.float32) if reused else None
-        with Client(f"http://{address}", timeout=300) as client:
-            yield lambda: client.broadcast(op.broadcast_to(shape=target), array, out=out, **further)
+        client: Any = kind(f"http://{address}", timeout=300)
+
+        def call() -> Any:
+            return client.broadcast(op.broadcast_to(shape=target), array, out=out, **further)
+
+        if kind is AsyncClient:
+            yield from awaited(call, client.aclose, SMALL_CALLS if group == "small" else 1)
+        else:
+            with client:
+                yield call
 
     return setup
 
 
-def by_async_client(group: str, reused: bool = False) -> Callable[[str, int], Timed]:
-    def setup(address: str, nbytes: int) -> Timed:
-        array, target, further = asked(group, nbytes)
-        out = np.zeros(target, np.float32) if reused else None
-        with asyncio.Runner() as runner:
-            client = AsyncClient(f"http://{address}", timeout=300)
+def awaited(call: Callable[[], Awaitable[object]], close: Callable[[], Any], many: int) -> Timed:
+    """An asynchronous call so many times, one after another."""
 
-            async def call() -> None:
-                for _ in range(SMALL_CALLS if group == "small" else 1):
-                    await client.broadcast(op.broadcast_to(shape=target), array, out=out, **further)
+    async def calls() -> None:
+        for _ in range(many):
+            await call()
 
-            yield lambda: runner.run(call())
-            runner.run(client.aclose())
-
-    return setup
+    with asyncio.Runner() as runner:
+        yield lambda: runner.run(calls())
+        runner.run(close())
 
 
 def by_pattern(dtype: str, shape: Shape, target: Shape, order: Shape) -> Callable[[str, int], Timed]:
@@ -369,23 +428,25 @@ CONTENDERS: dict[str, list[Contender]] = {
         Contender("raw TCP, fresh array", "tcp", tcp(up=False, fresh=True)),
         Contender("Client, reused array", "wire", by_client("down", reused=True)),
         Contender("Client, fresh array", "wire", by_client("down")),
-        Contender("AsyncClient, reused array", "wire", by_async_client("down", reused=True)),
-        Contender("AsyncClient, fresh array", "wire", by_async_client("down")),
+        Contender("AsyncClient, reused array", "wire", by_client("down", AsyncClient, reused=True)),
+        Contender("AsyncClient, fresh array", "wire", by_client("down", AsyncClient)),
         Contender("httpx .content", "wire", by_httpx("down")),
         Contender("Client, reused array", "asgi", by_client("down", reused=True)),
         Contender("Client, reused array", "tensorcast", by_client("down", reused=True)),
         Contender("Client, fresh array", "tensorcast", by_client("down")),
-        Contender("AsyncClient, reused array", "tensorcast", by_async_client("down", reused=True)),
-        Contender("AsyncClient, fresh array", "tensorcast", by_async_client("down")),
+        Contender("AsyncClient, reused array", "tensorcast", by_client("down", AsyncClient, reused=True)),
+        Contender("AsyncClient, fresh array", "tensorcast", by_client("down", AsyncClient)),
         Contender("httpx .content", "tensorcast", by_httpx("down")),
         Contender("httpx .content", "naive", by_httpx("down")),
+        Contender("Arrow Flight, chunks of 1 MiB", "flight", by_flight, "pyarrow"),
+        Contender("tritonclient, gRPC", "mlserver", by_tritonclient, "mlserver"),
     ],
     "up": [
         Contender("raw TCP", "tcp", tcp(up=True)),
         Contender("Client", "wire", by_client("up")),
-        Contender("AsyncClient", "wire", by_async_client("up")),
+        Contender("AsyncClient", "wire", by_client("up", AsyncClient)),
         Contender("Client", "tensorcast", by_client("up")),
-        Contender("AsyncClient", "tensorcast", by_async_client("up")),
+        Contender("AsyncClient", "tensorcast", by_client("up", AsyncClient)),
         Contender("httpx content=bytes", "naive", by_httpx("up")),
     ],
     "small": [
@@ -394,11 +455,11 @@ CONTENDERS: dict[str, list[Contender]] = {
         Contender("http.client and msgpack", "asgi", by_http_client),
         Contender("Client", "asgi", by_client("small")),
         Contender("async httpx and msgpack", "asgi", by_async_httpx),
-        Contender("AsyncClient", "asgi", by_async_client("small")),
+        Contender("AsyncClient", "asgi", by_client("small", AsyncClient)),
         Contender("httpx and msgpack", "naive", by_httpx("small")),
         Contender("httpx and msgpack", "tensorcast", by_httpx("small")),
         Contender("Client", "tensorcast", by_client("small")),
-        Contender("AsyncClient", "tensorcast", by_async_client("small")),
+        Contender("AsyncClient", "tensorcast", by_client("small", AsyncClient)),
     ],
 }
 
@@ -415,7 +476,7 @@ def cpu_of(process: int) -> float:
 def measure(group: str, nbytes: int, rounds: int) -> list[dict[str, Any]]:
     """For each contender seconds of a call (median, least, most), the CPU time of the client and of the server, and how
     many times as fast as the first contender it was in the same round (median, least, most)."""
-    contenders = CONTENDERS[group]
+    contenders = [contender for contender in CONTENDERS[group] if find_spec(contender.needs)]
     taken: list[list[tuple[float, float, float]]] = [[] for _ in contenders]
     with ExitStack() as stack:
         kinds = dict.fromkeys(contender.server for contender in contenders)

@@ -1,0 +1,88 @@
+"""The benchmarks run: each script in a tiny size, and every figure that it writes is one. Nothing about time."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+WRK = shutil.which("wrk") is not None
+
+
+def run(script: str, *arguments: object) -> str:
+    command = [sys.executable, str(BENCHMARKS / script), *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def figures(value: Any) -> Iterator[float]:
+    """Every number in what was saved."""
+    if isinstance(value, dict | list):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from figures(part)
+    elif not isinstance(value, str):
+        yield value
+
+
+def saved(path: Path, least: int) -> dict[str, Any]:
+    """The groups of a file of results: at least so many figures, all of them positive, and what they were taken on."""
+    results: dict[str, Any] = json.loads(path.read_text())
+    assert set(results.pop("machine")) == {"commit", "cpu", "cores", "python", "numpy"}
+    found = list(figures(results))
+    assert len(found) >= least
+    assert min(found) >= 0
+    return results
+
+
+def test_the_engine_is_measured(tmp_path: Path) -> None:
+    run("engine.py", "--mib", 1, "--rounds", 1, "-o", tmp_path / "engine.json")
+    results = saved(tmp_path / "engine.json", 500)
+    assert list(results) == ["dense", "dtypes", "stream", "gradient", "tiny", "scale"]
+    for cases in results.values():
+        for contenders in cases.values():
+            assert all(row["seconds"][0] > 0 < row["ratio"][0] for row in contenders.values())
+
+
+def test_the_clients_are_measured(tmp_path: Path) -> None:
+    run("remote.py", "--mib", 1, "--rounds", 1, "-o", tmp_path / "remote.json")
+    results = saved(tmp_path / "remote.json", 400)
+    assert list(results) == ["patterns", "down", "up", "small"]
+    for rows in results.values():
+        assert all(row["seconds"][0] > 0 < row["times_raw_tcp"][0] for row in rows)
+
+
+def test_growth_is_measured(tmp_path: Path) -> None:
+    run("scale.py", "--mib", 1, "--rounds", 1, "--points", 2, "-o", tmp_path / "scale.json")
+    results = saved(tmp_path / "scale.json", 100)
+    groups = ["down", "up", "rank", "inputs", "batch", "streams"]
+    assert list(results) == (groups if not WRK else [*groups, "connections"])
+    for group in groups:
+        for points in results[group]["lines"].values():
+            assert len(points) == 2
+            assert all(point["seconds"][0] > 0 for point in points)
+
+
+@pytest.mark.skipif(not WRK, reason="wrk is not installed")
+def test_checks_are_measured(tmp_path: Path) -> None:
+    run("checks.py", "--rounds", 1, "--seconds", 1, "-o", tmp_path / "checks.json")
+    results = saved(tmp_path / "checks.json", 100)
+    assert list(results) == ["requests", "batches"]
+    assert all(rate > 0 for rate in figures(results))
+
+
+def test_what_was_measured_is_drawn(tmp_path: Path) -> None:
+    run("draw.py", tmp_path)
+    drawn = {path.stem: ElementTree.parse(path).getroot() for path in tmp_path.iterdir()}
+    shown = re.findall(r"\(performance/(.*)\.svg\)", (BENCHMARKS.parent / "docs" / "performance.md").read_text())
+    assert set(drawn) == set(shown)
+    assert all(len(root) > 10 for root in drawn.values())
