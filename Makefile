@@ -40,12 +40,14 @@ bench: $(VENV)/dev.done
 	$(VENV)/bin/python benchmarks/engine.py -o benchmarks/results/engine.json
 	$(VENV)/bin/python benchmarks/remote.py -o benchmarks/results/remote.json
 	$(VENV)/bin/python benchmarks/checks.py -o benchmarks/results/checks.json
+	$(VENV)/bin/python benchmarks/scale.py -o benchmarks/results/scale.json
 	$(VENV)/bin/python benchmarks/draw.py
 
 bench-quick: $(VENV)/dev.done
-	$(VENV)/bin/python benchmarks/engine.py --quick
+	$(VENV)/bin/python benchmarks/engine.py --rounds 3 --mib 32
 	$(VENV)/bin/python benchmarks/remote.py --rounds 2 --mib 64
 	$(VENV)/bin/python benchmarks/checks.py --rounds 1 --seconds 1
+	$(VENV)/bin/python benchmarks/scale.py --rounds 1 --mib 32 --points 4
 
 image-test:
 	deploy/image_test.sh

@@ -100,7 +100,8 @@ def _panel(
     (low_x, high_x), (low_y, high_y) = (
         (min(found), max(found)) for found in zip(*itertools.chain(*lines), strict=True)
     )
-    low_y, high_y = 10 ** math.floor(math.log10(low_y)), 10 ** math.ceil(math.log10(high_y))
+    low_y = 10 ** math.floor(math.log10(low_y))
+    high_y = max(10 ** math.ceil(math.log10(high_y)), 10 * low_y)
 
     def x(value: float) -> float:
         return left + 380 * math.log(value / low_x) / math.log(high_x / low_x)

@@ -15,7 +15,6 @@ from xml.etree import ElementTree
 import pytest
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
-WRK = shutil.which("wrk") is not None
 
 
 def run(script: str, *arguments: object) -> str:
@@ -54,25 +53,26 @@ def test_the_engine_is_measured(tmp_path: Path) -> None:
 
 
 def test_the_clients_are_measured(tmp_path: Path) -> None:
-    run("remote.py", "--mib", 1, "--rounds", 1, "-o", tmp_path / "remote.json")
-    results = saved(tmp_path / "remote.json", 400)
-    assert list(results) == ["patterns", "down", "up", "small"]
+    groups = ["patterns", "up", "small"]  # down is asked by the same functions
+    run("remote.py", *groups, "--mib", 1, "--rounds", 1, "-o", tmp_path / "remote.json")
+    results = saved(tmp_path / "remote.json", 300)
+    assert list(results) == groups
     for rows in results.values():
         assert all(row["seconds"][0] > 0 < row["times_raw_tcp"][0] for row in rows)
 
 
 def test_growth_is_measured(tmp_path: Path) -> None:
-    run("scale.py", "--mib", 1, "--rounds", 1, "--points", 2, "-o", tmp_path / "scale.json")
-    results = saved(tmp_path / "scale.json", 100)
     groups = ["down", "up", "rank", "inputs", "batch", "streams"]
-    assert list(results) == (groups if not WRK else [*groups, "connections"])
+    run("scale.py", *groups, "--mib", 1, "--rounds", 1, "--points", 2, "-o", tmp_path / "scale.json")
+    results = saved(tmp_path / "scale.json", 100)
+    assert list(results) == groups
     for group in groups:
         for points in results[group]["lines"].values():
             assert len(points) == 2
             assert all(point["seconds"][0] > 0 for point in points)
 
 
-@pytest.mark.skipif(not WRK, reason="wrk is not installed")
+@pytest.mark.skipif(shutil.which("wrk") is None, reason="wrk is not installed")
 def test_checks_are_measured(tmp_path: Path) -> None:
     run("checks.py", "--rounds", 1, "--seconds", 1, "-o", tmp_path / "checks.json")
     results = saved(tmp_path / "checks.json", 100)
@@ -85,4 +85,4 @@ def test_what_was_measured_is_drawn(tmp_path: Path) -> None:
     drawn = {path.stem: ElementTree.parse(path).getroot() for path in tmp_path.iterdir()}
     shown = re.findall(r"\(performance/(.*)\.svg\)", (BENCHMARKS.parent / "docs" / "performance.md").read_text())
     assert set(drawn) == set(shown)
-    assert all(len(root) > 10 for root in drawn.values())
+    assert all(len(root) >= 10 for root in drawn.values())

@@ -20,10 +20,11 @@ from pathlib import Path
 
 import httpx
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
+sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2] / "tests")]
 from attacks.cases import ATTACKS, REQUEST_SECONDS
 from attacks.test_attacks import strike
 from conftest import served
+from harness import machine
 
 from tensorcast_service.settings import Settings
 
@@ -73,6 +74,7 @@ def main() -> None:
     percentiles = statistics.quantiles(latencies, n=100)
     budget = Settings().memory_budget_bytes
     results = {
+        "machine": machine(),
         "attacks": len(ATTACKS),
         "classes": dict(classes),
         "outcomes": dict(outcomes),
