@@ -20,7 +20,8 @@ from pathlib import Path
 
 import httpx
 
-sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2] / "tests")]
+sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 from attacks.cases import ATTACKS, REQUEST_SECONDS
 from attacks.test_attacks import strike
 from conftest import served

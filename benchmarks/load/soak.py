@@ -26,7 +26,8 @@ from pathlib import Path
 import httpx
 import numpy as np
 
-sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2] / "tests")]
+sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 from attacks.cases import ATTACKS, REQUEST_SECONDS, head, post
 from attacks.test_attacks import strike
 from conftest import served
@@ -156,9 +157,8 @@ def main() -> None:
     growth = statistics.median(half[-third:]) / statistics.median(half[:third]) - 1
     print(f"memory over the second half: {growth:+.2%}; {dict(seen)}")
     if options.output:
-        options.output.write_text(
-            json.dumps({"machine": machine(), "growth": growth, "seen": seen, "samples": samples}) + "\n"
-        )
+        results = {"machine": machine(), "growth": growth, "seen": seen, "samples": samples}
+        options.output.write_text(json.dumps(results) + "\n")
 
 
 if __name__ == "__main__":
