@@ -294,6 +294,28 @@ def test_a_connection_whose_only_answer_was_given_again_may_idle() -> None:
             assert without_its_own(connection.ask(asked)) == without_its_own(wanted)
 
 
+@pytest.mark.parametrize(("fields", "status"), [(["Content-Type: image/png"], 415), ([JSON, "Accept: image/png"], 406)])
+def test_what_its_head_refuses_is_not_asked_for_its_body(fields: list[str], status: int) -> None:
+    asked = request("POST /v1/check", *fields, "Expect: 100-continue", "Content-Length: 9")
+    with running() as service, Asking(service) as connection:
+        assert connection.ask(asked).startswith(b"HTTP/1.1 %d " % status)
+
+
+LONG_FIELDS = {
+    "one long": ["Accept: application/json;a=" + "x" * 1000],
+    "many": ["Accept: */*"] * 50,
+    "several": [f"If-None-Match: {'x' * 300}"] * 4,
+}
+
+
+@pytest.mark.parametrize("fields", LONG_FIELDS.values(), ids=LONG_FIELDS)
+def test_a_question_with_much_in_its_head_is_answered_and_not_remembered(fields: list[str]) -> None:
+    with running() as service, Asking(service) as connection:
+        for _ in range(TIMES):
+            assert connection.ask(get(QUERY, *fields)).startswith(b"HTTP/1.1 200 ")
+        assert not service.recall.answers
+
+
 def test_no_answer_is_given_again_once_a_shutdown_has_begun() -> None:
     with running() as service:
         assert b"connection: close" not in answers(service, {"": REQUESTS["GET"]})[""][-1]

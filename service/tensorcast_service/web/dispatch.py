@@ -30,8 +30,12 @@ REMEMBERED = 1000
 QUESTION_BYTES = 2**10
 ANSWER_BYTES = 2**12
 """Longer ones are not kept."""
+QUESTION_FIELDS = 10
+"""Nor are questions with more fields that an answer depends on."""
 _ASKED = {b"accept", b"content-type", b"content-encoding", b"if-none-match"}
 """The fields of a head that an answer depends on."""
+_UNKNOWN = {b"transfer-encoding", b"expect"}
+"""Fields of a head after which it is not known how long a body is, or whether it is to come."""
 _LINES = {status.value: b"HTTP/1.1 %d %b\r\n" % (status, status.phrase.encode()) for status in HTTPStatus}
 _ITS_OWN = {b"x-request-id", b"expect"}
 """Fields of a head that are answered by more than what is kept."""
@@ -91,15 +95,16 @@ def _keep(answers: dict[Any, Any], question: Any, answer: Any) -> None:
 
 async def _question(scope: Scope, receive: Receive) -> tuple[Any, Receive]:
     """All that an answer depends on (None where that is too much to be remembered), and `receive` from its start."""
-    fields, length = [], 0
+    fields, length, asked = [], 0, len(scope["query_string"])
     for field in scope["headers"]:
         if field[0] in _ASKED:
             fields.append(field)
+            asked += len(field[1])
         elif field[0] == b"content-length":
             length = int(field[1])
-        elif field[0] == b"transfer-encoding":
-            length = QUESTION_BYTES
-    if length + len(scope["query_string"]) >= QUESTION_BYTES:
+        elif field[0] in _UNKNOWN:
+            return None, receive
+    if length + asked >= QUESTION_BYTES or len(fields) > QUESTION_FIELDS:
         return None, receive
     first = await receive() if length else {"type": "http.request"}
     if first["type"] != "http.request" or first.get("more_body"):
