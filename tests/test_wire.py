@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import socket
 import ssl
 import threading
@@ -37,6 +38,9 @@ REFUSED = (
 )
 LARGE = np.zeros(32 * 2**20, np.uint8)
 """More than the kernel takes off a client's hands while nobody reads."""
+
+NO_FAMILY = 99
+"""A family of addresses that the system doesn't have, as IPv6 is on some."""
 
 Script = Callable[[socket.socket], None]
 
@@ -375,6 +379,28 @@ def test_a_closed_client_says_so(make: Any) -> None:
             client.can_broadcast((3,))
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_forked_process_does_not_talk_on_its_parents_connections() -> None:
+    kept = []
+
+    def run(connection: socket.socket) -> None:
+        answering(GOOD)(connection)
+        kept.append(connection.dup())  # so it stays open, and nobody answers there any more
+
+    with peer(run, answering(GOOD)) as url, Client(url, retries=0, timeout=5) as client:
+        assert client.can_broadcast((3,))
+        child = os.fork()
+        if not child:
+            status = 1
+            try:
+                status = 0 if client.can_broadcast((3,)) else 1
+            finally:
+                os._exit(status)
+        assert os.waitpid(child, 0)[1] == 0
+    kept[0].close()
+
+
 def test_an_async_client_outlives_its_event_loop() -> None:
     def run(connection: socket.socket) -> None:
         answering(GOOD, GOOD)(connection)
@@ -618,10 +644,23 @@ def test_a_host_name_is_tried_at_each_of_its_addresses(make: Any, monkeypatch: p
     with peer(answering(GOOD)) as url, socket.create_server(("127.0.0.1", 0)) as closed:
         port, other = int(url.rsplit(":", 1)[1]), closed.getsockname()[1]
         closed.close()
-        found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", at)) for at in (other, port)]
+        found: list[Any] = [(NO_FAMILY, socket.SOCK_STREAM, 6, "", ("::1", port, 0, 0))]
+        found += [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", at)) for at in (other, port)]
         monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
         with make("http://service.example", retries=0) as client:
             assert client.can_broadcast((3,))
+
+
+def test_a_socket_that_can_not_be_had_is_a_connection_that_failed(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [(NO_FAMILY, socket.SOCK_STREAM, 6, "", ("::1", 80, 0, 0))]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
+    with make("http://service.example", retries=0) as client, pytest.raises(tensorcast.ConnectionFailed, match="amily"):
+        client.can_broadcast((3,))
+
+
+def test_a_name_that_can_be_none_is_a_connection_that_failed(make: Any) -> None:
+    with make("http://a..b", retries=0) as client, pytest.raises(tensorcast.ConnectionFailed, match="label"):
+        client.can_broadcast((3,))
 
 
 def test_a_name_that_nobody_knows_is_a_connection_that_failed(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,7 +59,7 @@ async def _taken(step: Wait | Resolve) -> object:
     if isinstance(step, Resolve):
         try:
             return await loop.getaddrinfo(step.host, step.port, type=socket.SOCK_STREAM)
-        except OSError as error:
+        except (OSError, UnicodeError) as error:
             raise httpx.ConnectError(str(error)) from error
     if not step.events:
         await asyncio.sleep(0)

@@ -48,5 +48,5 @@ class Transport(httpx.BaseTransport):
 def _resolved(step: Resolve) -> object:
     try:
         return socket.getaddrinfo(step.host, step.port, type=socket.SOCK_STREAM)
-    except OSError as error:
+    except (OSError, UnicodeError) as error:
         raise httpx.ConnectError(str(error)) from error

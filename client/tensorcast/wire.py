@@ -142,7 +142,8 @@ class Wire:
 
     def __init__(self, context: ssl.SSLContext | None) -> None:
         self._context = context
-        self._idle: dict[tuple[str, bytes], list[tuple[float, Connection]]] = defaultdict(list)
+        self._idle: dict[tuple[int, str, bytes], list[tuple[float, Connection]]] = defaultdict(list)
+        """Those of each process: after a fork parent and child would read each other's answers."""
         self._lock = Lock()
         self._closed = False
 
@@ -184,7 +185,7 @@ class Wire:
         with self._lock:
             if self._closed:
                 raise RuntimeError("the client is closed")
-            idle = self._idle[url.scheme, url.netloc]
+            idle = self._idle[os.getpid(), url.scheme, url.netloc]
             while idle:
                 since, connection = idle.pop()
                 # One that can be read has been closed by the service, or holds what nobody asked for.
@@ -195,7 +196,7 @@ class Wire:
 
     def _keep(self, url: httpx.URL, connection: Connection, reusable: bool) -> None:
         with self._lock:
-            idle = self._idle[url.scheme, url.netloc]
+            idle = self._idle[os.getpid(), url.scheme, url.netloc]
             if reusable and not self._closed and len(idle) < MAX_IDLE:
                 idle.append((time.monotonic(), connection))
                 return
@@ -207,13 +208,14 @@ class Wire:
         context = (self._context or httpx.create_ssl_context()) if url.scheme == "https" else None
         failure: OSError | None = None
         for family, _, _, _, address in (yield Resolve(host, url.port or PORTS[url.scheme])):
-            connection = Connection(family)
             try:
-                yield from connection.connect(address, host, context)
-                return connection
-            except BaseException as error:
-                connection.close()
-                if not isinstance(error, OSError):
+                connection = Connection(family)  # may fail too: not every system has IPv6, or files left
+                try:
+                    yield from connection.connect(address, host, context)
+                    return connection
+                except BaseException:
+                    connection.close()
                     raise
+            except OSError as error:
                 failure = error
         raise httpx.ConnectError(str(failure)) from failure
