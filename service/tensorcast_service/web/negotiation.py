@@ -21,7 +21,7 @@ def request_media(request: Request) -> Media:
     return _media_named(",".join(request.headers.getlist("content-encoding")), request.headers.get("content-type", ""))
 
 
-@lru_cache(64)
+@lru_cache(16)
 def _media_named(coding: str, given: str) -> Media:
     coding = coding.strip().lower()
     if coding.strip(", ") not in ("", "identity"):
@@ -44,7 +44,7 @@ def answer_type(request: Request, otherwise: Media, offers_text: bool = False) -
     return _best_offer(",".join(request.headers.getlist("accept")), otherwise, offers_text)
 
 
-@lru_cache(64)
+@lru_cache(16)
 def _best_offer(accept: str, otherwise: Media, offers_text: bool) -> str:
     ranges = _ranges(accept)
     if not ranges:
