@@ -14,6 +14,7 @@ import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import httpx
@@ -107,6 +108,23 @@ def taken(work: Callable[[], Any]) -> int:
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
     return peak
+
+
+@contextmanager
+def limited(module: ModuleType, limits: dict[str, int]) -> Iterator[None]:
+    """A module with limits so low that a few hundred elements are cut to pieces; what it worked out is forgotten."""
+
+    def forget() -> None:
+        for cached in vars(module).values():
+            if hasattr(cached, "cache_clear"):
+                cached.cache_clear()
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in limits.items():
+            patch.setattr(module, name, value)
+        forget()
+        yield
+    forget()
 
 
 @pytest.fixture(scope="session")

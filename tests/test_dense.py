@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 import tracemalloc
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
+from conftest import limited
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,22 +21,6 @@ SMALL = {
     "CHUNK_BYTES": 1000, "CACHE_BYTES": 1000, "FAR_ROW_BYTES": 64,
 }  # fmt: skip
 DTYPES = ["u1", "f2", "S3", "f4", "f8", "S10", "U3", "c16", "U25", ml_dtypes.bfloat16, ml_dtypes.int4]
-
-
-def forget() -> None:
-    for cached in (dense._writer, dense._is_plain, dense._steps, dense._cuts):
-        cached.cache_clear()
-
-
-@contextmanager
-def small() -> Iterator[None]:
-    """Limits so low that a few hundred elements are cut to blocks and tiles."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in SMALL.items():
-            patch.setattr(dense, name, value)
-        forget()
-        yield
-    forget()
 
 
 @st.composite
@@ -75,7 +58,7 @@ def copied(view: Any) -> bytes:
 def test_a_filled_array_holds_the_views_bytes(view: Any, offset: int) -> None:
     memory = np.full(view.nbytes + offset + 9, 0xEE, np.uint8)
     out = memory[offset : offset + view.nbytes].view(view.dtype).reshape(view.shape)
-    with small():
+    with limited(dense, SMALL):
         dense.fill(view, out)
     assert out.tobytes() == copied(view)
     assert set(memory[:offset].tolist() + memory[offset + view.nbytes :].tolist()) == {0xEE}
@@ -84,7 +67,7 @@ def test_a_filled_array_holds_the_views_bytes(view: Any, offset: int) -> None:
 @settings(max_examples=200, deadline=None)
 @given(views())
 def test_chunks_are_the_views_bytes(view: Any) -> None:
-    with small():
+    with limited(dense, SMALL):
         chunks = [bytes(chunk) for chunk in dense.chunks(view)]
     assert b"".join(chunks) == copied(view)
     assert max(map(len, chunks)) <= SMALL["CHUNK_BYTES"]

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
-from conftest import taken
+from conftest import limited, taken
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,22 +18,6 @@ from tensorcast_service import sums
 SMALL = {"SMALL_ELEMENTS": 1, "BLOCK_ELEMENTS": 600, "COPIED_ELEMENTS": 300, "KEPT_ELEMENTS": 50, "RUN_ELEMENTS": 20}
 DTYPES = ["f4", "f8", "f2", "c8", "c16", "i1", "u4", "i8", ml_dtypes.bfloat16, ml_dtypes.float8_e5m2, ml_dtypes.int4]
 SHAPES = st.lists(st.sampled_from([1, 2, 3, 4, 5, 16, 17, 33, 130, 300]), min_size=1, max_size=5)
-
-
-def forget() -> None:
-    for cached in (sums._steps,):
-        cached.cache_clear()
-
-
-@contextmanager
-def small() -> Iterator[None]:
-    """Limits so low that a few hundred elements are cut to steps and groups."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in SMALL.items():
-            patch.setattr(sums, name, value)
-        forget()
-        yield
-    forget()
 
 
 @st.composite
@@ -59,7 +41,7 @@ def test_sums_of_small_whole_numbers_are_exact(case: Any, dtype: Any) -> None:
     array = laid_out(values.astype(dtype), order, reverse)
     exact = np.sum(values, axes, keepdims=True)
     wide = sums.accumulator(array.dtype)
-    with small():
+    with limited(sums, SMALL):
         assert np.array_equal(sums.add_up(array, axes, wide), exact.astype(wide))
         assert np.array_equal(sums.add_up(array, axes, array.dtype), exact.astype(wide).astype(dtype))
 
@@ -77,7 +59,7 @@ def test_what_is_not_finite_reaches_its_own_sum_alone(case: Any, dtype: Any, at:
     values.reshape(-1)[at % values.size] = value
     array = laid_out(values.astype(dtype), order, reverse)
     expected = np.sum(values, axes, keepdims=True)
-    with small(), np.errstate(invalid="ignore"):
+    with limited(sums, SMALL), np.errstate(invalid="ignore"):
         assert np.array_equal(sums.add_up(array, axes, np.dtype(np.float64)), expected, equal_nan=True)
 
 
