@@ -41,8 +41,10 @@ SHORT_ROW_BYTES = 2**7
 """Rows of so many bytes hide what NumPy spends on each."""
 LINE_BYTES, ALIGNMENT = 2**12, 64
 """Rows of about so many bytes are copied fastest, from where they lie in their cache lines as they are to lie."""
-ROW_BYTES = 2**8
-"""The same of rows that are written again and again, where what is spent on each counts double."""
+NARROW = 2
+"""Units of so few bytes cost as much each as others, and so more a byte."""
+ROW_BYTES = 96
+"""What is written unit by unit, before it is copied, where each of many rows repeats; half of it of narrow units."""
 COLUMNS, COLUMN_BYTES = 12, 32
 """Rows of so few units and bytes are written faster column by column."""
 ORDER_BYTES = 2**24
@@ -225,7 +227,7 @@ def _writer(layout: Layout) -> Write:
     if repeated:
         outer, inner = repeated[0], repeated[-1]
         if short or scattered:
-            axis, most = outer, ROW_BYTES if outer else LINE_BYTES
+            axis, most = outer, LINE_BYTES if not outer else ROW_BYTES if width > NARROW else ROW_BYTES // 2
             repeat = _repeat
         else:
             far = strides[-1] == width and shape[-1] * width >= FAR_ROW_BYTES and prod(shape) * width > CACHE_BYTES
@@ -315,7 +317,8 @@ def _repeat(out: Array, source: Array, axis: int, times: int) -> None:
         else:
             outer, whole = into.shape[:axis], shape[axis] // times * row
             rows, line = into.reshape(*outer, -1), beside.reshape(*outer, row)
-            np.copyto(rows[..., :whole].reshape(*outer, -1, row), line[..., None, :])
+            one = f"S{row * out.itemsize}"  # whose elements NumPy copies one by one by memcpy, with nothing between
+            np.copyto(rows[..., :whole].view(one), line.view(one))
             np.copyto(rows[..., whole:], line[..., : rows.shape[-1] - whole])
 
 
