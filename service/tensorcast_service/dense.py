@@ -31,8 +31,9 @@ holds the last chunk, and may hold the end of the one before it; the third is fr
 
 SMALL_BYTES = 2**16
 """Up to here np.copyto has finished before another way is set up."""
-BLOCK_BYTES = 2**19
-"""What is read again once it is written stays in the cache meanwhile; what is set aside takes no more than this."""
+BLOCK_BYTES = 15 * 2**16
+"""What is read again once it is written stays in the cache meanwhile; what is set aside takes no more than this, and
+less than a chunk."""
 CACHE_BYTES = 2**24
 """A larger output goes past the cache to memory, where it matters how rows lie:"""
 FAR_ROW_BYTES, FAR_ALIGNMENT = 2**10, 2**5
