@@ -39,6 +39,7 @@ def test_sums_of_small_whole_numbers_are_exact(case: Any, dtype: Any) -> None:
     shape, axes, order, reverse = case
     values = np.random.default_rng(1).integers(-2, 2, shape)
     array = laid_out(values.astype(dtype), order, reverse)
+    array.flags.writeable = False
     exact = np.sum(values, axes, keepdims=True)
     wide = sums.accumulator(array.dtype)
     with limited(sums, SMALL):
@@ -61,6 +62,13 @@ def test_what_is_not_finite_reaches_its_own_sum_alone(case: Any, dtype: Any, at:
     expected = np.sum(values, axes, keepdims=True)
     with limited(sums, SMALL), np.errstate(invalid="ignore"):
         assert np.array_equal(sums.add_up(array, axes, np.dtype(np.float64)), expected, equal_nan=True)
+
+
+@settings(max_examples=300)
+@given(st.lists(st.tuples(st.sampled_from([2, 3, 16, 40, 300, 10**6]), st.booleans()), min_size=1, max_size=16))
+def test_a_step_is_no_larger_than_asked(axes: Any) -> None:
+    shape, summed = zip(*axes, strict=True)
+    assert math.prod(sums._steps(shape, summed, sums.COPIED_ELEMENTS)) <= sums.COPIED_ELEMENTS
 
 
 def test_a_group_may_overflow_where_its_sum_does_not() -> None:

@@ -24,7 +24,7 @@ Sizes = tuple[int, ...]
 
 SMALL_ELEMENTS = 2**12
 """Up to here np.add.reduce has finished before another way is set up."""
-BLOCK_ELEMENTS = 2**20
+BLOCK_ELEMENTS = 2**21
 """What is read in one step; its groups' sums fit the cache."""
 COPIED_ELEMENTS = 2**18
 """The same of an array that is copied first, as it is converted or does not lie in C order."""
@@ -75,8 +75,8 @@ def add_up(array: Array, axes: Sizes, dtype: Dtype) -> Array:
         rows = source[box]
         parts = blocks(rows.shape, steps)
         total = _folded(rows[next(parts)], merged, narrow, wide)
-        for part in parts:
-            total = total + _folded(rows[part], merged, narrow, wide).astype(wide, copy=False)
+        for number, part in enumerate(parts):  # what is first may be the array's own memory
+            total = np.add(total, _folded(rows[part], merged, narrow, wide), out=total if number else None, dtype=wide)
         if wide.kind == "f" and not np.isfinite(total).all():
             # A group may overflow where the sum does not, and 0 times infinity is none.
             total = np.add.reduce(rows, axis=merged, dtype=wide, keepdims=True)
@@ -157,6 +157,7 @@ def _steps(shape: Sizes, summed: Sequence[bool], most: int) -> Sizes:
                 inside = prod(shape[axis + 1 :])
                 near = max(RUN_ELEMENTS // inside, 1)
                 group = near if not summed[axis] else ROW_TERMS if inside == 1 else GROUP_TERMS * near
-                step = max(steps[axis] * limit // total, min(near, steps[axis]))
+                least = group if summed[axis] and prod(steps[:axis]) == 1 else near
+                step = max(steps[axis] * limit // total, min(least, steps[axis]))
                 steps[axis] = step - step % group if step > group else step
     return tuple(steps)
