@@ -2,7 +2,7 @@
 
 Axes are collapsed, and what lies together moves as one unsigned integer, so that no dtype costs more than another
 and no bit changes. How it moves follows from shape and strides alone, and is worked out once for each: np.copyto is
-best for most, and there are five ways more where it is not. What came in a message lies at any address, odd ones too.
+best for most, and there are four ways more where it is not. What came in a message lies at any address, odd ones too.
 """
 
 from __future__ import annotations
@@ -52,8 +52,6 @@ ORDER_BYTES = 2**24
 """An input of up to so many bytes is put in order before it is streamed again and again."""
 WIDEST = 16
 """Bytes of the widest unit that NumPy moves as one."""
-WIDEST_NUMBER = 8
-"""Bytes of the widest that NumPy calculates with."""
 TILE_BYTES, TILE_NEAR = 2**18, 64
 """A transpose's tiles, and how many of their units lie near each other in the view."""
 
@@ -239,10 +237,8 @@ def _writer(layout: Layout) -> Write:
             return partial(repeat, axis=axis, times=times)
     if scattered and strides[-1]:
         return _transpose
-    if narrow and scattered:
-        return _beside
     if narrow:
-        return _widen if strides[-1] == 0 and width <= NARROW and shape[-1] * width <= WIDEST_NUMBER else _columns
+        return _beside if scattered else _columns
     return np.copyto
 
 
@@ -303,22 +299,6 @@ def _columns(out: Array, source: Array) -> None:
         for column in np.ndindex(out.shape[-axes:]):
             index: Any = (*block, *column)
             np.copyto(out[index], source[index])
-
-
-def _widen(out: Array, source: Array) -> None:
-    """Each row, of one unit again and again, as one number; what that has too much the next row is written over."""
-    row = out.shape[-1] * out.itemsize
-    wide = np.dtype(f"u{1 << (row - 1).bit_length()}")
-    ones = np.ones(wide.itemsize // out.itemsize, out.dtype).view(wide)
-    steps = _steps(out.shape[:-1], wide.itemsize)
-    memory = np.empty(prod(steps), wide)
-    for block in blocks(out.shape[:-1], steps):
-        into, piece = out[block].reshape(-1), source[block][..., 0]
-        rows = memory[: piece.size]
-        np.copyto(rows.reshape(piece.shape), piece)
-        np.multiply(rows, ones, out=rows)
-        np.copyto(np.ndarray(rows.size - 1, wide, into, 0, row), rows[:-1])
-        np.copyto(into[-out.shape[-1] :], rows[-1:].view(out.dtype)[: out.shape[-1]])
 
 
 def _repeat(out: Array, source: Array, axis: int, times: int) -> None:
