@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import re
+import shutil
 import socket
 import statistics
 import subprocess
@@ -77,16 +78,22 @@ def forget_peak(process: int) -> None:
 def machine() -> Row:
     lines = Path("/proc/cpuinfo").read_text().splitlines()
     model = next((line.split(": ")[1] for line in lines if line.startswith("model name")), platform.machine())
-    git = partial(subprocess.run, cwd=Path(__file__).parents[1], capture_output=True)
-    commit = git(["git", "describe", "--always"]).stdout.decode().strip()
-    changed = git(["git", "diff", "--quiet", "HEAD", "--", "client", "service"]).returncode
     return {
-        "commit": f"{commit}-dirty" if changed else commit,
+        "commit": commit(),
         "cpu": model,
         "cores": os.cpu_count(),
         "python": platform.python_version(),
         "numpy": np.__version__,
     }
+
+
+def commit() -> str:
+    """What client/ and service/ are of; unknown where there is no repository, or no git."""
+    git = partial(subprocess.run, cwd=Path(__file__).parents[1], capture_output=True)
+    if not shutil.which("git") or not (described := git(["git", "describe", "--always"]).stdout.decode().strip()):
+        return "unknown"
+    changed = git(["git", "diff", "--quiet", "HEAD", "--", "client", "service"]).returncode
+    return f"{described}-dirty" if changed else described
 
 
 def save(path: Path, groups: Mapping[str, Any]) -> None:
