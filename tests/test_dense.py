@@ -73,6 +73,27 @@ def test_chunks_are_the_views_bytes(view: Any) -> None:
     assert max(map(len, chunks)) <= SMALL["CHUNK_BYTES"]
 
 
+@pytest.mark.parametrize(
+    ("own", "order", "shape"),
+    [
+        ((1, 3, 1, 300, 1), (0, 1, 2, 3, 4), (2, 3, 2, 300, 20)),
+        ((2, 70, 1), (2, 1, 0), (200, 70, 2)),
+        ((2, 1, 70), (1, 2, 0), (200, 70, 2)),
+        ((2, 1, 1, 70, 70), (1, 3, 2, 4, 0), (5, 70, 6, 70, 2)),
+    ],
+)
+def test_what_is_set_aside_in_several_blocks_repeats_outside_of_them(own: Any, order: Any, shape: Any) -> None:
+    for dtype in ("u4", "u8", "c16"):
+        memory = np.arange(math.prod(own)).astype(dtype)
+        odd = np.frombuffer(b"\0" + memory.tobytes(), dtype, offset=1)
+        view = np.broadcast_to(odd.reshape(own).transpose(order), shape)
+        with limited(dense, SMALL):
+            out = np.full(shape, 7, dtype)
+            dense.fill(view, out)
+            assert out.tobytes() == copied(view)
+            assert b"".join(bytes(chunk) for chunk in dense.chunks(view)) == copied(view)
+
+
 N = 2**18
 TURNED = np.arange(N).reshape(2**9, 2**9).T
 ODD = np.frombuffer(b"\0" + np.arange(N).tobytes(), np.int64, offset=1)

@@ -342,9 +342,12 @@ def _write(out: Array, source: Array) -> None:
 def _beside(out: Array, source: Array) -> None:
     """The distinct units in order and aligned beside, and all from there."""
     distinct = source[_once(source)].shape
-    steps = _steps(distinct, out.itemsize)
-    steps = tuple(step if own > 1 else size for step, own, size in zip(steps, distinct, out.shape, strict=True))
-    for block in blocks(out.shape, steps):
+    steps = list(_steps(distinct, out.itemsize))
+    cut = max((axis for axis, size in enumerate(distinct) if steps[axis] < size), default=0)
+    for axis, size in enumerate(distinct):
+        if size == 1 and axis >= cut:  # outside of the cut a block goes on elsewhere, and must lie in one piece
+            steps[axis] = out.shape[axis]
+    for block in blocks(out.shape, tuple(steps)):
         into, piece = out[block], source[block]
         once = piece[_once(piece)]
         beside = np.empty(once.shape, once.dtype)
