@@ -54,6 +54,9 @@ WIDEST = 16
 """Bytes of the widest unit that NumPy moves as one."""
 TILE_BYTES, TILE_NEAR = 2**18, 64
 """A transpose's tiles, and how many of their units lie near each other in the view."""
+PIECE_BYTES = 2**14
+"""A tile of fewer bytes does not pay for the step of Python that it takes: where most axes are short, tiles would have
+a handful of units each, and np.copyto is up to a thousand times faster."""
 
 
 class Layout(NamedTuple):
@@ -236,7 +239,7 @@ def _writer(layout: Layout) -> Write:
         if most and (times := _times(layout, axis, most)) < shape[axis]:
             return partial(repeat, axis=axis, times=times)
     if scattered and strides[-1]:
-        return _transpose
+        return _transpose if _tile_bytes(layout) >= PIECE_BYTES else np.copyto
     if narrow:
         return _beside if scattered else _columns
     return np.copyto
@@ -355,14 +358,29 @@ def _beside(out: Array, source: Array) -> None:
         _write(into, np.broadcast_to(beside, into.shape))
 
 
+def _reading_order(strides: Sizes) -> list[int]:
+    """The axes in the order in which memory is read straight through."""
+    return sorted(range(len(strides)), key=lambda axis: -abs(strides[axis]))
+
+
+def _tile(layout: Layout) -> Sizes:
+    """The shape of a transpose's tile: long on the axis along which it is written, and on that along which it is read."""
+    steps = [1] * len(layout.shape)
+    steps[-1] = TILE_BYTES // TILE_NEAR // layout.width
+    steps[_reading_order(layout.strides)[-1]] = TILE_NEAR
+    return tuple(map(min, steps, layout.shape))
+
+
+def _tile_bytes(layout: Layout) -> int:
+    return prod(_tile(layout)) * layout.width
+
+
 def _transpose(out: Array, source: Array) -> None:
     """In tiles, each read into the cache as it lies."""
-    order = sorted(range(out.ndim), key=lambda axis: -abs(source.strides[axis]))
+    order = _reading_order(source.strides)
     back = [order.index(axis) for axis in range(out.ndim)]
-    steps = [1] * out.ndim
-    steps[-1], steps[order[-1]] = TILE_BYTES // TILE_NEAR // out.itemsize, TILE_NEAR
     memory = np.empty(min(TILE_BYTES // out.itemsize, out.size), out.dtype)
-    for block in blocks(out.shape, tuple(steps)):
+    for block in blocks(out.shape, _tile(_layout(source))):
         tile = source[block]
         near = memory[: tile.size].reshape([tile.shape[axis] for axis in order]).transpose(back)
         np.copyto(near, tile)
