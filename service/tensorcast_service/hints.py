@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import combinations
+from itertools import combinations, count
 
 from tensorcast.schema.dimensions import Symbol
 from tensorcast.schema.ops import Op, mindspore, ngraph, numpy, openvino
@@ -18,6 +18,8 @@ MAX_HINTS = 3
 MAX_RANK = 8
 MAX_INPUTS = 8
 """Beyond these no hint is searched for: what would be found is not what was meant."""
+MAX_TRIES = 64
+"""Changes that are tried in one search: some two milliseconds, and ten times as long where sizes are not known."""
 
 
 Lower = Callable[[Op, tuple[Shape, ...]], Plan | SymbolicPlan]
@@ -29,13 +31,27 @@ def hints(op: Op, shapes: tuple[Shape, ...], lower: Lower = lower) -> list[str]:
     target = getattr(op, op.target) if op.target else None
     if len(shapes) > MAX_INPUTS or max(map(len, (*shapes, target or ()))) > MAX_RANK:
         return []
+    tries = count()
     found: list[str] = []
-    for hint in _candidates(op, shapes, target, lower):
-        if hint not in found:
-            found.append(hint)
-        if len(found) == MAX_HINTS:
-            break
+
+    def tried(op: Op, shapes: tuple[Shape, ...]) -> Plan | SymbolicPlan:
+        if next(tries) >= MAX_TRIES:
+            raise _Enough
+        return lower(op, shapes)
+
+    try:
+        for hint in _candidates(op, shapes, target, tried):
+            if hint not in found:
+                found.append(hint)
+            if len(found) == MAX_HINTS:
+                break
+    except _Enough:
+        pass
     return found
+
+
+class _Enough(Exception):
+    """So many changes were tried that no other is."""
 
 
 def _candidates(op: Op, shapes: tuple[Shape, ...], target: Shape | None, lower: Lower) -> Iterator[str]:
@@ -114,33 +130,42 @@ def _other_target(op: Op, shapes: tuple[Shape, ...], target: Shape, lower: Lower
 
 def _other_op(op: Op, shape: Shape, target: Shape, lower: Lower) -> Iterator[str]:
     """Another framework's op that takes the same input to the same target."""
-    others: list[tuple[Op, str]] = [
-        (numpy.broadcast_to(shape=target), f"numpy.broadcast_to with shape={format_shape(target)}"),
-    ]
-    for axes in combinations(range(len(target)), len(shape)):
-        lacking = tuple(axis for axis in range(len(target)) if axis not in axes)
-        others += [
-            (
-                ngraph.Broadcast(shape=target, broadcast_axes=lacking),
-                f"ngraph.Broadcast with broadcast_axes={list(lacking)}",
-            ),
-            (
-                openvino.Broadcast3(mode="explicit", target_shape=target, axes_mapping=axes),
-                f"openvino.Broadcast-3 in mode explicit with axes_mapping={list(axes)}",
-            ),
-        ]
-    others.append(
-        (
-            openvino.Broadcast3(mode="bidirectional", target_shape=target),
-            "openvino.Broadcast-3 in mode bidirectional, where the target stretches too,",
-        )
-    )
-    for other, words in others:
+    for other, words in _others(shape, target):
         if type(other) is type(op):
             words = words.removeprefix(f"{op.name} ")
         if _fits(other, (shape,), lower):
             reached = lower(other, (shape,)).outputs[0].shape
             yield f"{words} fits: the output is {format_shape(reached)}"
+
+
+def _others(shape: Shape, target: Shape) -> Iterator[tuple[Op, str]]:
+    """Ops that may take `shape` to `target`, each with its words; those left out whose sizes clash at first sight."""
+    yield numpy.broadcast_to(shape=target), f"numpy.broadcast_to with shape={format_shape(target)}"
+    for axes in combinations(range(len(target)), len(shape)):
+        pairs = [(size, target[axis]) for size, axis in zip(shape, axes, strict=True)]
+        if all(_may_equal(size, wanted) for size, wanted in pairs):
+            lacking = tuple(axis for axis in range(len(target)) if axis not in axes)
+            yield (
+                ngraph.Broadcast(shape=target, broadcast_axes=lacking),
+                f"ngraph.Broadcast with broadcast_axes={list(lacking)}",
+            )
+        if all(size == 1 or _may_equal(size, wanted) for size, wanted in pairs):
+            yield (
+                openvino.Broadcast3(mode="explicit", target_shape=target, axes_mapping=axes),
+                f"openvino.Broadcast-3 in mode explicit with axes_mapping={list(axes)}",
+            )
+    yield (
+        openvino.Broadcast3(mode="bidirectional", target_shape=target),
+        "openvino.Broadcast-3 in mode bidirectional, where the target stretches too,",
+    )
+
+
+def _may_equal(size: int | Symbol, wanted: int | Symbol) -> bool:
+    """Whether two sizes can be equal without a condition: of those that are not known, two with one name, or a name
+    that may be assumed to be an integer."""
+    if isinstance(size, Symbol) or isinstance(wanted, Symbol):
+        return size == wanted or any(isinstance(side, Symbol) and side.name for side in (size, wanted))
+    return size == wanted
 
 
 def _other_axes(op: ngraph.BroadcastLike, shapes: tuple[Shape, ...], lower: Lower) -> Iterator[str]:
