@@ -134,7 +134,14 @@ UNREAD = {
     "half of a chunked body": head("/v1/broadcast", None) + f"{2 * HALF:x}\r\n".encode() + bytes(HALF),
     "a dense answer": post("/v1/broadcast", DENSE),
     "a strided answer": post("/v1/broadcast", {"inputs": [tensor([8 * MiB], 8 * MiB)], "layout": "strided"}),
-    "a JSON answer": post("/v1/check", {"inputs": [[2**62] * 4] * 20_000, "dtype": "int8"}, JSON),
+    "a JSON answer": post(
+        "/v1/broadcast",
+        {
+            "op": {"name": "numpy.broadcast_to", "shape": [2**17]},
+            "inputs": [{"dtype": "str<8>", "shape": [], "data": "\N{GRINNING FACE}" * 8}],
+        },
+        JSON,
+    ),
 }
 """What is sent by a caller who then neither sends nor reads, while the service holds more than a mebibyte for it."""
 
@@ -162,12 +169,12 @@ def test_a_caller_who_goes_while_others_are_worked_for_holds_nothing(monkeypatch
 
     monkeypatch.setattr(exchange, "_parse", parse)
     with app_served() as (url, budget):
-        callers = [connect(url) for _ in range(exchange.THREADS + 1)]
+        callers = [connect(url) for _ in range(2)]
         for number, caller in enumerate(callers):
             caller.sendall(head("/v1/broadcast", 2 * MiB) + bytes(2 * MiB))
-            assert number == exchange.THREADS or begun.acquire(timeout=20)
-        worked_for = exchange.THREADS * (2 * MiB - FREE_BYTES)
-        assert wait_for(lambda: budget.held == worked_for * 3 // 2, 20)
+            assert number == 1 or begun.acquire(timeout=20)
+        worked_for = 2 * MiB - FREE_BYTES
+        assert wait_for(lambda: budget.held == worked_for * 2, 20)
         callers[-1].close()
         assert wait_for(lambda: budget.held == worked_for, 1)
         go_on.set()
@@ -183,8 +190,8 @@ def test_a_caller_who_goes_while_others_are_worked_for_holds_nothing(monkeypatch
         ("/v1/broadcast", DENSE | {"op": {"name": "numpy.broadcast_to", "shape": [4, 2**20]}}, 200),
         ("/v1/broadcast", {"inputs": [tensor([3], MiB)]}, 422),
         ("/v1/backprop", {"inputs": [[MiB]], "gradients": [tensor([MiB], MiB)]}, 200),
-        ("/v1/check", {"inputs": [[1]] * 20_000}, 200),
-        ("/v1/check", [0] * 900_000, 422),
+        ("/v1/check", {"inputs": [[1]] * 2500}, 200),
+        ("/v1/check", [0] * 100_000, 422),
         ("/v1/check/batch", {"inputs": [tensor([MiB // 8, 1], MiB, "int64")]}, 200),
     ],
 )
@@ -192,7 +199,7 @@ def test_nothing_is_held_after_an_answer(path: str, value: Any, status: int) -> 
     with app_served() as (url, budget):
         for media in Media:
             body = value if media is MSGPACK else None
-            content = msgpack.packb(body) if body is not None else b"[" + b"0," * 500_000 + b"0]"
+            content = msgpack.packb(body) if body is not None else b"[" + b"0," * 100_000 + b"0]"
             answer = httpx.post(url + path, content=content, headers={"Content-Type": media.value}, timeout=30)
             assert answer.status_code == (status if body is not None else 422)
             assert wait_for(lambda: budget.held == 0, 1)
@@ -224,7 +231,7 @@ def test_a_body_that_could_never_fit_is_too_large() -> None:
             assert (refused.status_code, document["code"]) == (413, "body-too-large")
             assert "TENSORCAST_MEMORY_BUDGET_BYTES" in document["detail"]
         values = httpx.post(
-            f"{url}/v1/check", content=b"[" + b'"ab",' * 200_000 + b'""]', headers={"Content-Type": JSON.value}
+            f"{url}/v1/check", content=b"[" + b'"ab",' * 100_000 + b'""]', headers={"Content-Type": JSON.value}
         )
         assert (values.status_code, values.json()["code"]) == (413, "body-too-large")
 
@@ -256,7 +263,7 @@ LONG = [[f"{WIDE * 96}{axis:03}" for axis in range(64)], *[[]] * 999]
 KINDS: dict[str, list[bytes]] = {
     "maps": [head("/v1/check", LARGE) + list_header(LARGE - 5) + b"\x80" * (LARGE - 5)],
     "nothing": [head("/v1/check", LARGE) + list_header(LARGE - 5) + b"\xc0" * (LARGE - 5)],
-    "a million values": [head("/v1/check", 900_005) + list_header(900_000) + b"\x90" * 900_000],
+    "a hundred thousand values": [head("/v1/check", 100_005) + list_header(100_000) + b"\x90" * 100_000],
     "unfinished lists": [head("/v1/check", 30 * len(STRINGS)) + STRINGS * 30],
     "half of a body": [head("/v1/broadcast", LARGE) + bytes(LARGE // 2)],
     "a body without end": [head("/v1/broadcast", None) + b"800000\r\n" + bytes(LARGE) + b"\r\n"],
@@ -268,7 +275,7 @@ KINDS: dict[str, list[bytes]] = {
     "strided answers": [post("/v1/broadcast", {"inputs": [tensor([LARGE], LARGE)], "layout": "strided"})],
     "a petabyte": [post("/v1/broadcast", TALL | {"op": {"name": "numpy.broadcast_to", "shape": [10**15, 3]}}, JSON)],
     "backprops": [post("/v1/backprop", TWICE)],
-    "many shapes": [post("/v1/check", {"inputs": [[2**62] * 4] * 20_000, "dtype": "int8"})],
+    "many shapes": [post("/v1/check", {"inputs": [[2**62] * 4] * 2500, "dtype": "int8"})],
     "long names": [
         post("/v1/check", {"inputs": [[2] * 64, *[[]] * 999], "op": {"name": "xarray.broadcast", "dims": LONG}}, JSON)
     ],

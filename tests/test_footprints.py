@@ -21,7 +21,7 @@ from tensorcast.schema.messages import (
     TranslateRequest,
 )
 from tensorcast.schema.problems import Problem
-from tensorcast.schema.tensors import Tensor, tensor_to_json
+from tensorcast.schema.tensors import Tensor, json_parts
 from tensorcast.schema.validation import validated
 from tensorcast_service.batch import check_columns, check_rows
 from tensorcast_service.check import check
@@ -61,7 +61,7 @@ def sent(tensor: Outgoing, reserved: Reserved) -> None:
 
 # --- bodies --------------------------------------------------------------------------------------
 
-N = 20_000
+N = 8000
 ONE = {"inputs": [[1]]}
 NGRAPH = {"name": "ngraph.Broadcast", "shape": [1], "broadcast_axes": [*range(N)]}
 MXNET = {"name": "mxnet.broadcast_axis", "axis": [None] * N, "size": 1}
@@ -171,12 +171,12 @@ def test_an_answer_takes_no_more_than_is_reserved_for_it(work: Any, model: Any, 
 def test_rows_take_no_more_than_is_reserved_for_them() -> None:
     rows = [{"inputs": [[8, 1, 6, 1], [7, 1, 5]], "dtype": "int8"}] * 300 + [{"inputs": [[2, 3]] * 500}] * 4
     reserved = Reserved()
-    assert taken(lambda: encode({"results": check_rows(rows, reserved)}, JSON)) <= reserved.most
+    assert taken(lambda: encode({"results": list(check_rows(rows, reserved))}, JSON)) <= reserved.most
 
 
 def test_a_row_that_does_not_fit_spoils_no_other() -> None:
-    rows = [{"inputs": [[3]]}, {"inputs": [[1]] * 20_000}, {"inputs": [[4]]}]
-    first, second, third = check_rows(rows, Holding(Budget(10 * MiB)).reserve_answer)
+    rows = [{"inputs": [[3]]}, {"inputs": [[1]] * 2000}, {"inputs": [[4]]}]
+    first, second, third = check_rows(rows, Holding(Budget(2 * MiB)).reserve_answer)
     assert (first["compatible"], third["compatible"]) == (True, True)
     assert second["error"]["code"] == "output-too-large"
 
@@ -253,6 +253,6 @@ def test_a_json_answer_takes_no_more_than_is_reserved_for_it(dtype: str, as_base
     else:
         with np.errstate(all="ignore"):
             array = raw.view(kind) if kind.kind in "mM" else (raw % 100 if kind.itemsize < 8 else raw).astype(kind)
-    tensor_to_json(array[:1], False, as_base64)
-    peak = taken(lambda: encode({"outputs": [tensor_to_json(array, False, as_base64)]}, JSON))
+    b"".join(json_parts(array[:1], False, as_base64))
+    peak = taken(lambda: b"".join(json_parts(array, False, as_base64)))
     assert peak <= json_bytes(10_000, array.nbytes)

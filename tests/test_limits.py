@@ -18,7 +18,7 @@ from tensorcast.schema.problems import STATUS, Problem
 from tensorcast.schema.validation import validated
 from tensorcast_service import diagram, limits
 from tensorcast_service.settings import Settings
-from tensorcast_service.web import exchange
+from tensorcast_service.web import threads
 from tensorcast_service.web.backprop import _gradients
 from tensorcast_service.web.broadcast import outputs
 from tensorcast_service.web.budget import Budget, Holding
@@ -94,7 +94,7 @@ def test_what_is_too_large_is_refused_in_5_ms_and_within_a_mebibyte(code: str, w
 # --- the list of limits --------------------------------------------------------------------------
 
 MODULES: dict[str, ModuleType] = {
-    module.__name__.split(".")[-1]: module for module in (limits, codec, survey, dtypes, shapes, exchange, diagram)
+    module.__name__.split(".")[-1]: module for module in (limits, codec, survey, dtypes, shapes, threads, diagram)
 }
 ROWS = re.findall(
     r"^\| .+ \| `([^`]+)` \| `([^`]+)` \| (?:([0-9]{3}) `([a-z-]+)`|none) \|$",

@@ -354,12 +354,12 @@ def test_tensors_have_no_symbols(model: type[BroadcastRequest] | type[BackpropRe
 
 
 def test_too_many_conditions_are_refused_and_as_many_as_are_taken_are_answered() -> None:
-    assert len(ask({"inputs": [["?"]] * 1000 + [[5]]}).conditions) == MAX_CONDITIONS
-    for inputs in ([["?"]] * 1001 + [[5]], [["?"]] * 46, [["N"] * 32] * 4000):
+    assert len(ask({"inputs": [["?"]] * 200 + [[5]]}).conditions) == MAX_CONDITIONS
+    for inputs in ([["?"]] * 201 + [[5]], [["?"]] * 21, [["N"] * 32] * 63):
         with pytest.raises(Problem) as caught:
             ask({"inputs": inputs})
         assert caught.value.code == "work-too-large"
-    same = {"op": "torch.broadcast_tensors", "inputs": [["N", "M", 1, 3] * 16] * 1000}
+    same = {"op": "torch.broadcast_tensors", "inputs": [["N", "M", 1, 3] * 16] * 30}
     assert ask(same).compatible is True
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from time import monotonic
 from typing import Any
@@ -42,21 +42,35 @@ class Columns:
 # --- Rows ----------------------------------------------------------------------------------------
 
 
-def check_rows(requests: Sequence[Any], reserve: Reserve = unlimited) -> list[dict[str, Any]]:
-    """The answer to each request, as plain values: of check, or {"error": problem} where it is not valid."""
+def check_rows(requests: Sequence[Any], reserve: Reserve = unlimited) -> Iterator[dict[str, Any]]:
+    """The answer to each request, as plain values: of check, or {"error": problem} where it is not valid, or where
+    those before it took too long.
+
+    Raises Problem (overloaded) where there is no memory for a row now: the whole batch is then to be sent again.
+    """
     judge_rows(len(requests))
-    end = monotonic() + MAX_BATCH_SECONDS
-    return [_row(number, request, end, reserve) for number, request in enumerate(requests)]
+    return _rows(requests, reserve)
 
 
-def _row(number: int, request: Any, end: float, reserve: Reserve) -> dict[str, Any]:
+def _rows(requests: Sequence[Any], reserve: Reserve) -> Iterator[dict[str, Any]]:
+    left = MAX_BATCH_SECONDS
+    for number, request in enumerate(requests):
+        start = monotonic()
+        answer = _row(number, request, left < 0, reserve)
+        left -= monotonic() - start  # what passes while others have their turn is not counted
+        yield answer
+
+
+def _row(number: int, request: Any, is_late: bool, reserve: Reserve) -> dict[str, Any]:
     try:
-        if monotonic() > end:
+        if is_late:
             raise Problem(
                 "work-too-large", f"the rows before this one took {MAX_BATCH_SECONDS} s: send the rest in another batch"
             )
         return plain_answer(validated(CheckRequest, request), reserve)
     except Problem as problem:
+        if problem.code == "overloaded":
+            raise
         problem.pointer = f"/requests/{number}{problem.pointer or ''}"
         return {"error": problem.document()}
 

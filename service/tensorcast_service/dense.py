@@ -101,6 +101,11 @@ def rearranged(view: Array, reserve: Reserve) -> Array:
     return np.broadcast_to(in_order(once), view.shape)
 
 
+def is_quick(view: Array) -> bool:
+    """Whether a chunk is surely made in a fraction of a millisecond: memory is read in long runs, or as it lies."""
+    return view.flags.c_contiguous or _has_long_rows(_layout(_in_units(view)))
+
+
 def chunks(view: Array) -> Iterator[memoryview]:
     """The bytes of a view in C order, in chunks of up to CHUNK_BYTES.
 
@@ -364,7 +369,8 @@ def _reading_order(strides: Sizes) -> list[int]:
 
 
 def _tile(layout: Layout) -> Sizes:
-    """The shape of a transpose's tile: long on the axis along which it is written, and on that along which it is read."""
+    """The shape of a transpose's tile: long on the axis along which it is written, and on that along which it is
+    read."""
     steps = [1] * len(layout.shape)
     steps[-1] = TILE_BYTES // TILE_NEAR // layout.width
     steps[_reading_order(layout.strides)[-1]] = TILE_NEAR

@@ -15,12 +15,13 @@ from .plan import Shape
 
 MAX_RANK = 64
 """NumPy's own: an array of more axes can't be made."""
-MAX_AXES = 100_000
-"""Inputs times output rank (4 at the least) of one request: what an answer lists; some 0.5 s of work."""
-MAX_SYMBOLIC_AXES = 64_000
-"""Axes of all inputs together, where sizes are symbolic: some two seconds of work."""
-MAX_CONDITIONS = 1000
-"""Conditions that symbolic sizes are weighed by: about a second of work."""
+MAX_AXES = 10_000
+"""Inputs times output rank (4 at the least) of one request: what an answer lists; some 50 ms of work."""
+MAX_SYMBOLIC_AXES = 2000
+"""Axes of all inputs together, where sizes are symbolic: some 50 ms of work."""
+MAX_CONDITIONS = 200
+"""Conditions that symbolic sizes are weighed by: some 50 ms of work. Twenty names that all meet on one axis have
+190."""
 MAX_TRANSLATED_INPUTS = 256
 """Inputs of one translation, which has steps for each of them: code for people."""
 MAX_BATCH_ROWS = 10_000

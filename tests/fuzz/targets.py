@@ -89,7 +89,7 @@ def _broadcast(message: BroadcastRequest) -> None:
 
 def _batch(message: CheckBatchRequest) -> Any:
     if message.requests is not None:
-        return check_rows(message.requests)
+        return list(check_rows(message.requests))
     return check_columns(message)
 
 

@@ -8,9 +8,12 @@ Buffer = bytes | bytearray | memoryview
 Bins = list[tuple[int, int, int]]
 """The long bins of a MessagePack body: where the header of each begins, where its bytes begin, where they end."""
 
-MAX_VALUES = 1_000_000
-"""Values in one body, the bytes of tensors excepted: JSON tensors of a million numbers, a batch of 30,000 shape checks,
-some seconds of work."""
+MAX_VALUES = 2**17
+"""Values in one body, the bytes of tensors excepted: a JSON tensor of so many numbers, a batch of 10,000 small checks.
+The parsers keep the interpreter to themselves while they make them: some 5 ms."""
+MAX_TEXT_BYTES = 4 * 2**20
+"""Bytes of a JSON body; of strings, and of tensors too short to be read in place, in MessagePack. Parsers copy them,
+some 5 ms long."""
 # Bytes of memory that a value takes while it is parsed and validated, at the most; see tests/test_footprints.py.
 NUMBER_BYTES = 80
 STRING_BYTES = 240
@@ -19,7 +22,7 @@ MAP_BYTES = 700
 WIDEST = 5
 """Bytes of memory for a byte of UTF-8, at the most: one wide character makes all of a string wide, and both the
 narrow and the wide form exist for a moment."""
-VIEW_BYTES = 4096
+VIEW_BYTES = 1024
 """A bin of so many bytes is read where it stands in the body; shorter ones are copied."""
 _PIECE = 2**16
 """Bytes that are counted at once, in a copy."""
@@ -52,11 +55,11 @@ _COSTS = [STRING_BYTES + WIDEST * (first - 0xA0) if 0xA0 <= first < 0xC0 else NU
 def survey_msgpack(body: Buffer) -> tuple[int, Bins]:
     """Bytes of memory that the values of a MessagePack body take, at the most, long bins excepted; and those bins.
 
-    Raises Problem (malformed-body) where the body is cut short, goes on, or holds an extension type or too many
-    values; what else may be wrong with it is left to the parser.
+    Raises Problem (malformed-body; body-too-large) where the body is cut short, goes on, or holds an extension type,
+    too many values or too much text; what else may be wrong with it is left to the parser.
     """
     bins: Bins = []
-    nbytes, position, left, values = 0, 0, 1, 1
+    nbytes, position, left, values, text = 0, 0, 1, 1, 0
     try:
         while left:
             first = body[position]
@@ -64,6 +67,7 @@ def survey_msgpack(body: Buffer) -> tuple[int, Bins]:
             if length := _LENGTHS[first]:
                 position += length
                 nbytes += _COSTS[first]
+                text += length
                 continue
             start = position
             position += 1
@@ -77,11 +81,13 @@ def survey_msgpack(body: Buffer) -> tuple[int, Bins]:
             if first in _BINS:
                 if size < VIEW_BYTES:
                     nbytes += NUMBER_BYTES + size
+                    text += size
                 else:
                     bins.append((start, position, position + size))
                 position += size
             elif first in _STRINGS:
                 nbytes += STRING_BYTES + WIDEST * size
+                text += size
                 position += size
             else:
                 is_map = first < 0x90 or first in _MAPS
@@ -99,6 +105,13 @@ def survey_msgpack(body: Buffer) -> tuple[int, Bins]:
         raise malformed("the MessagePack value is truncated")
     if position < len(body):
         raise malformed("bytes follow the MessagePack value: send one map and nothing after it")
+    if text > MAX_TEXT_BYTES:
+        raise Problem(
+            "body-too-large",
+            f"the body holds {text} bytes of strings, numbers and short tensors; this service reads up to "
+            f"{MAX_TEXT_BYTES}: send less at once, and elements as one bin",
+            limit=MAX_TEXT_BYTES,
+        )
     return nbytes, bins
 
 
@@ -116,9 +129,10 @@ def _no_value(body: Buffer, start: int) -> Problem:
 def survey_json(body: Buffer) -> int:
     """Bytes of memory that the text and the values of a JSON body take, at the most.
 
-    Raises Problem (malformed-body) for too many values.
+    Raises Problem (malformed-body; body-too-large) for too many values or bytes.
     """
     view = memoryview(body)
+    judge_json_bytes(len(view))
     commas = colons = lists = maps = quotes = 0
     plain = True
     for start in range(0, len(view), _PIECE):
@@ -135,3 +149,14 @@ def survey_json(body: Buffer) -> int:
         raise malformed(f"the body may hold more than {MAX_VALUES} values; send tensors as base64 or as MessagePack")
     text = 2 * len(view) * (1 if plain else WIDEST)
     return text + commas * NUMBER_BYTES + lists * LIST_BYTES + maps * MAP_BYTES + quotes * STRING_BYTES // 2
+
+
+def judge_json_bytes(nbytes: int) -> None:
+    """Raises Problem (body-too-large) for a longer JSON body than is read."""
+    if nbytes > MAX_TEXT_BYTES:
+        raise Problem(
+            "body-too-large",
+            f"the body has {nbytes} bytes of JSON; this service reads up to {MAX_TEXT_BYTES}: send tensors as "
+            "MessagePack, which may be longer",
+            limit=MAX_TEXT_BYTES,
+        )

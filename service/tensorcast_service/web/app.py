@@ -29,6 +29,7 @@ from .envelope import Envelope
 from .logs import access_log
 from .openapi import describe
 from .problems import response_of
+from .threads import collecting_rarely, switching
 from .watch import QUIET, Watch
 
 logger = logging.getLogger("tensorcast")
@@ -46,7 +47,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
         give_back_what_is_freed()
-        with drain.on_sigterm():
+        with drain.on_sigterm(), switching(), collecting_rarely():
             yield {"request_seconds": settings.request_seconds, "refused": refused, "recall": recall}  # for protocol.py
 
     keys = Keys.from_file(settings.api_keys_file) if settings.api_keys_file else None

@@ -14,6 +14,7 @@ from tensorcast.schema.shapes import format_shape
 from tensorcast.schema.tensors import Array, is_replicated
 
 from ..check import plan_of
+from ..cost import check_milliseconds
 from ..engine import WIDEST_SUM, backprop, gradient_bytes, gradient_work, result_elements
 from ..limits import judge_address, judge_result, judge_work
 from ..plan import Plan
@@ -23,8 +24,8 @@ from .stream import Outgoing, answer
 
 router = APIRouter()
 
-OFFLOAD_ELEMENTS = 10_000
-"""Sums over more elements are taken on a thread."""
+LOOP_ELEMENTS = 10_000
+"""Sums over more elements are taken on a thread of NumPy's."""
 
 
 @router.post(
@@ -36,8 +37,13 @@ OFFLOAD_ELEMENTS = 10_000
 async def post_backprop(request: Request) -> Response:
     """Gradients of the outputs in, gradients of the inputs out: summed over the broadcast axes."""
     exchange = await receive(request, BackpropRequest)
-    plan, gradients = await exchange.run(_gradients, exchange.message, exchange.reserve)
-    results = await exchange.run(backprop, plan, gradients, large=gradient_work(gradients) > OFFLOAD_ELEMENTS)
+    message = exchange.message
+    milliseconds = check_milliseconds(message.op, message.inputs)
+    plan, gradients = await exchange.run(milliseconds, _gradients, message, exchange.reserve)
+    if gradient_work(gradients) > LOOP_ELEMENTS:
+        results = await exchange.compute(backprop, plan, gradients)
+    else:
+        results = await exchange.run(milliseconds, backprop, plan, gradients)
     tensors = [Outgoing(array, array.shape, strided=any(is_replicated(array))) for array in results]
     return await answer(exchange, {"gradients": tensors}, exchange.message.json_data)
 

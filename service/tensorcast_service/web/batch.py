@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from time import monotonic
+from typing import Any
+
 from fastapi import APIRouter, Request, Response
 
+from tensorcast.schema.codec import encode, list_in_map
 from tensorcast.schema.messages import CheckBatchAnswer, CheckBatchRequest
 from tensorcast.schema.problems import Problem
 from tensorcast.schema.tensors import Array
 
 from ..batch import check_columns, check_rows
-from .exchange import encoded, receive
+from .exchange import Exchange, receive
 from .openapi import answers, body
 from .stream import Outgoing, answer
 
 router = APIRouter()
 
-OFFLOAD_ROWS = 50
-"""A batch of more rows is checked on a thread."""
+TURN_SECONDS = 0.02
+"""Rows are checked for about so long at a time; then others have their turn."""
 
 
 @router.post(
@@ -33,18 +37,33 @@ async def post_check_batch(request: Request) -> Response:
     if (message.requests is None) == (message.inputs is None) or (message.requests is not None and message.op):
         raise Problem("invalid-request", "give either requests (rows), or op and inputs (columns)", pointer="")
     if message.requests is not None:
-        rows = message.requests
-        return await exchange.run(
-            lambda: encoded({"results": check_rows(rows, exchange.reserve)}, exchange.media_type),
-            large=len(rows) > OFFLOAD_ROWS,
-        )
-    columns = await exchange.run(check_columns, message, exchange.reserve, large=True)
+        return await _rows(exchange, message.requests)
+    columns = await exchange.compute(check_columns, message, exchange.reserve)
     fields: dict[str, Outgoing | list[Outgoing]] = {
         "compatible": _whole(columns.compatible),
         "outputs": [_whole(output) for output in columns.outputs],
         "conflict_axis": _whole(columns.conflict_axis),
     }
     return await answer(exchange, fields, message.json_data)
+
+
+async def _rows(exchange: Exchange[CheckBatchRequest], requests: list[Any]) -> Response:
+    """The response {"results": [answer, ...]}: as many rows in each turn as there is time for."""
+    rows = check_rows(requests, exchange.reserve)
+    answers: list[bytes] = []
+
+    def turn() -> None:
+        end = monotonic() + TURN_SECONDS
+        for row in rows:
+            answers.append(encode(row, exchange.media))
+            if monotonic() > end:
+                break
+
+    while len(answers) < len(requests):
+        await exchange.run(1000 * TURN_SECONDS, turn)
+    return Response(
+        list_in_map("results", answers, exchange.media), media_type=exchange.media_type, headers={"Vary": "Accept"}
+    )
 
 
 def _whole(array: Array) -> Outgoing:

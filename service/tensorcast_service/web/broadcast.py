@@ -11,6 +11,7 @@ from tensorcast.schema.shapes import format_shape
 from tensorcast.schema.tensors import Array
 
 from ..check import plan_of
+from ..cost import check_milliseconds
 from ..engine import Window, merge, place
 from ..limits import judge_address, judge_output
 from ..plan import Placement, Plan
@@ -34,7 +35,9 @@ async def post_broadcast(request: Request) -> Response:
     """
     exchange = await receive(request, BroadcastRequest)
     message = exchange.message
-    tensors = await exchange.run(outputs, message, request.app.state.settings.max_output_bytes, exchange.reserve)
+    milliseconds = check_milliseconds(message.op, [tensor.shape for tensor in message.inputs])
+    most = request.app.state.settings.max_output_bytes
+    tensors = await exchange.run(milliseconds, outputs, message, most, exchange.reserve)
     request.state.layout = message.layout
     return await answer(exchange, {"outputs": tensors}, message.json_data)
 

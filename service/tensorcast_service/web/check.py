@@ -17,9 +17,10 @@ from tensorcast.schema.shapes import parse_shape
 from tensorcast.schema.validation import validated
 
 from ..check import as_text, check, plain_answer
+from ..cost import check_milliseconds, parse_milliseconds
 from .budget import Holding
 from .caching import tagged
-from .exchange import OFFLOAD_BYTES, encoded, offload, receive
+from .exchange import encoded, receive, threads_of
 from .negotiation import TEXT, answer_type
 from .openapi import answers, body, example_queries
 
@@ -34,7 +35,11 @@ CACHE = "public, max-age=3600"
 async def post_check(request: Request) -> Response:
     """Which shapes come out, or why none do. No tensor data."""
     exchange = await receive(request, CheckRequest)
-    return await exchange.run(lambda: encoded(plain_answer(exchange.message, exchange.reserve), exchange.media_type))
+    message = exchange.message
+    return await exchange.run(
+        check_milliseconds(message.op, message.inputs),
+        lambda: encoded(plain_answer(message, exchange.reserve), exchange.media_type),
+    )
 
 
 @router.get(
@@ -55,17 +60,24 @@ async def get_check(request: Request) -> Response:
     wants_text = ("format", "text") in query
     media_type = TEXT if wants_text else answer_type(request, Media.JSON, offers_text=True)
     memory: Holding = request.state.memory
-    large = len(request.scope["query_string"]) > OFFLOAD_BYTES
-    content = await offload(large, request, _answer, query, media_type, memory.reserve_answer)
+    threads, milliseconds = threads_of(request), parse_milliseconds(len(request.scope["query_string"]), Media.JSON)
+    message = await threads.python(milliseconds, request.receive, _message, query, media_type == TEXT)
+    milliseconds += check_milliseconds(message.op, message.inputs)
+    content = await threads.python(milliseconds, request.receive, _answer, message, media_type, memory.reserve_answer)
     return tagged(request, content, media_type, {"Vary": "Accept", "Cache-Control": CACHE})
 
 
-def _answer(query: list[tuple[str, str]], media_type: str, reserve: Reserve) -> bytes:
+def _message(query: list[tuple[str, str]], as_drawing: bool) -> CheckRequest:
     question = _question(query)
-    if media_type == TEXT:
+    if as_drawing:
         question["explain"] = True
-        return as_text(check(validated(CheckRequest, question), reserve)).encode() + b"\n"
-    return encode(plain_answer(validated(CheckRequest, question), reserve), MEDIA_NAMES[media_type])
+    return validated(CheckRequest, question)
+
+
+def _answer(message: CheckRequest, media_type: str, reserve: Reserve) -> bytes:
+    if media_type == TEXT:
+        return as_text(check(message, reserve)).encode() + b"\n"
+    return encode(plain_answer(message, reserve), MEDIA_NAMES[media_type])
 
 
 def _question(query: list[tuple[str, str]]) -> dict[str, Any]:

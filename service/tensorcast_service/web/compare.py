@@ -7,6 +7,7 @@ from fastapi import APIRouter, Request, Response
 from tensorcast.schema.messages import CompareAnswer, CompareRequest
 
 from ..compare import compare
+from ..cost import compare_milliseconds
 from .exchange import receive
 from .openapi import answers, body
 
@@ -22,4 +23,4 @@ router = APIRouter()
 async def post_compare(request: Request) -> Response:
     """What every framework answers to these shapes: will it port?"""
     exchange = await receive(request, CompareRequest)
-    return await exchange.answer(compare)
+    return await exchange.answer(compare_milliseconds(exchange.message.inputs), compare)

@@ -2,39 +2,31 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-import anyio
-import anyio.to_thread
-from anyio import CapacityLimiter
 from pydantic import BaseModel
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.types import Receive
 
 from tensorcast.schema.codec import MEDIA_NAMES, Media, decode, encode
 from tensorcast.schema.memory import Reserve
 from tensorcast.schema.problems import Problem
-from tensorcast.schema.survey import Buffer
+from tensorcast.schema.survey import Buffer, judge_json_bytes
 from tensorcast.schema.validation import validated
 
+from ..cost import parse_milliseconds
 from .budget import FREE_BYTES, Holding
 from .intake import EXTENSION, room_for
 from .negotiation import answer_type, request_media
+from .threads import Threads
 
 M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")
 
-OFFLOAD_BYTES = 4 * 2**10
-"""A body above this is handled on a thread: it may take longer than other requests should wait."""
 TRANSIT_BYTES = (64 + 256) * 2**10
 """What uvicorn has of a long body before it stops to read it, and one read of uvloop's on top."""
-THREADS = 2
-"""Large requests in work at once, for each worker: more would share the same cores, and add up in memory."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +35,8 @@ class Exchange(Generic[M]):
 
     message: M
     media_type: str
-    large: bool
-    """Whether the body was."""
+    milliseconds: float
+    """What it took to read, about. Any work on what it holds takes as long."""
     reserve: Reserve
     """Asked for the memory of the answer before it is taken."""
     request: Request
@@ -53,15 +45,20 @@ class Exchange(Generic[M]):
     def media(self) -> Media:
         return MEDIA_NAMES[self.media_type]
 
-    async def run(self, work: Callable[..., T], *arguments: Any, large: bool = False) -> T:
-        """The result of `work(*arguments)`; on a thread where the body or the work is large, so that others
-        need not wait for it."""
-        return await offload(self.large or large, self.request, work, *arguments)
+    async def run(self, milliseconds: float, work: Callable[..., T], *arguments: Any) -> T:
+        """The result of `work(*arguments)`, Python of about so long; see Threads.python."""
+        milliseconds += self.milliseconds
+        return await threads_of(self.request).python(milliseconds, self.request.receive, work, *arguments)
 
-    async def answer(self, work: Callable[[M, Reserve], BaseModel]) -> Response:
+    async def compute(self, work: Callable[..., T], *arguments: Any) -> T:
+        """The result of `work(*arguments)`, which is spent in NumPy's kernels, on a thread."""
+        return await threads_of(self.request).numpy(self.request.receive, work, *arguments)
+
+    async def answer(self, milliseconds: float, work: Callable[[M, Reserve], BaseModel]) -> Response:
         """The response of an answer that is worked out, and encoded, in one go."""
         return await self.run(
-            lambda: encoded(work(self.message, self.reserve).model_dump(exclude_unset=True), self.media_type)
+            milliseconds,
+            lambda: encoded(work(self.message, self.reserve).model_dump(exclude_unset=True), self.media_type),
         )
 
 
@@ -75,69 +72,26 @@ async def receive(request: Request, model: type[M]) -> Exchange[M]:
     media = request_media(request)
     media_type = answer_type(request, media)
     memory: Holding = request.state.memory
+    announced = request.headers.get("content-length", "")
+    if media is Media.JSON and announced.isdecimal():
+        judge_json_bytes(int(announced))  # before it comes
     body = await read_body(request, request.app.state.settings.max_body_bytes, memory)
     size = len(body)
-    message = await offload(size > OFFLOAD_BYTES, request, _parse, body, media, model, memory.grow)
+    milliseconds = parse_milliseconds(size, media)
+    message = await threads_of(request).python(milliseconds, request.receive, _parse, body, media, model, memory.grow)
     if media is Media.JSON:  # what was read of MessagePack may be views of the body
         del body
         memory.grow(-size)
-    return Exchange(message, media_type, size > OFFLOAD_BYTES, memory.reserve_answer, request)
+    return Exchange(message, media_type, milliseconds, memory.reserve_answer, request)
 
 
-async def offload(large: bool, request: Request, work: Callable[..., T], *arguments: Any) -> T:
-    """The result of `work(*arguments)`; where it is large on a thread, of which there are few, and only if the caller
-    is still there when one is free."""
-    if not large:
-        return work(*arguments)
-    outcome: tuple[Any, Exception | None] | None = None
-    with while_connected(request.receive):
-        outcome = await anyio.to_thread.run_sync(_tried, work, arguments, limiter=_threads(request))
-    if outcome is None:
-        raise ClientDisconnect
-    result: T = outcome[0]
-    error = outcome[1]
-    del outcome
-    if error is not None:
-        try:
-            raise error
-        finally:
-            del error  # and with it all that its frames hold, at once
-    return result
-
-
-def _tried(work: Callable[..., T], arguments: tuple[Any, ...]) -> tuple[T | None, Exception | None]:
-    """The result, or the exception. Raised on a thread, it would be part of a cycle with what waits for the thread,
-    and all that its frames hold, a body for one, would wait for the next full collection."""
-    try:
-        return work(*arguments), None
-    except Exception as error:
-        return None, error
-
-
-@contextmanager
-def while_connected(receive: Receive) -> Iterator[None]:
-    """What is awaited inside is given up when the caller has gone; work that a thread has begun is finished first."""
-    with anyio.CancelScope() as scope:
-        watch = asyncio.create_task(_cancel_when_gone(scope, receive))
-        try:
-            yield
-        finally:
-            watch.cancel()
-
-
-async def _cancel_when_gone(scope: anyio.CancelScope, receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-    scope.cancel()
-
-
-def _threads(request: Request) -> CapacityLimiter:
-    """The application's limiter, made in its event loop."""
+def threads_of(request: Request) -> Threads:
+    """The application's threads, made in its event loop."""
     state = request.app.state
     if not hasattr(state, "threads"):
-        state.threads = CapacityLimiter(THREADS)
-    limiter: CapacityLimiter = state.threads
-    return limiter
+        state.threads = Threads()
+    threads: Threads = state.threads
+    return threads
 
 
 def _parse(body: Buffer, media: Media, model: type[M], reserve: Reserve) -> M:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain
@@ -9,13 +10,11 @@ from operator import mul
 from time import perf_counter
 from typing import Any
 
-import anyio
-import anyio.to_thread
 import msgpack
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from tensorcast.schema.codec import Media
+from tensorcast.schema.codec import Media, encode
 from tensorcast.schema.dtypes import name_of
 from tensorcast.schema.memory import Reserve
 from tensorcast.schema.tensors import (
@@ -23,26 +22,26 @@ from tensorcast.schema.tensors import (
     bin_header,
     bin_sizes,
     distinct,
+    json_parts,
     msgpack_head,
     msgpack_parts,
-    tensor_to_json,
     to_wire,
 )
 
-from ..dense import CHUNK_BUFFERS, CHUNK_BYTES, chunks, in_order, rearranged
+from ..cost import JSON_ELEMENT, OUTPUT
+from ..dense import CHUNK_BUFFERS, CHUNK_BYTES, chunks, in_order, is_quick, rearranged
 from ..footprint import json_bytes
 from ..limits import judge_json
 from ..plan import Shape
-from .exchange import Exchange, encoded, while_connected
+from ..work import step
+from .exchange import Exchange, threads_of
+from .threads import Threads, while_connected
 
 JOIN_BYTES = 64 * 2**10
-"""Smaller parts are joined before they are sent; larger ones are sent as they are."""
-SLOW_SECONDS = 0.002
-"""Other requests wait while a part is made on the event loop: for no more than about so long."""
-FAIR_BYTES = 4 * 2**20
-"""After so many bytes of an answer others have their turn."""
-OFFLOAD_ELEMENTS = 1000
-"""A JSON answer of more elements is built on a thread."""
+"""Smaller parts are joined before they are sent; larger ones are sent as they are. No more than this is copied on the
+event loop."""
+SLOW_SECONDS = 0.001
+"""A stream whose last part took longer to make has the next one made on a thread."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +69,22 @@ async def answer(exchange: Exchange[Any], fields: Fields, json_data: str) -> Res
     """The answer {field: tensor or [tensor, ...], ...}."""
     if exchange.media is Media.JSON:
         return await _in_json(exchange, fields, json_data == "base64")
-    return await exchange.run(_in_msgpack, exchange, fields)
+    tensors = _tensors(fields)
+    if sum(map(_copied_bytes, tensors)) > JOIN_BYTES:
+        return await exchange.compute(_in_msgpack, exchange, fields)
+    return await exchange.run(OUTPUT * len(tensors), _in_msgpack, exchange, fields)
+
+
+def _tensors(fields: Fields) -> list[Outgoing]:
+    return [tensor for given in fields.values() for tensor in ([given] if isinstance(given, Outgoing) else given)]
+
+
+def _copied_bytes(tensor: Outgoing) -> int:
+    """Bytes that may be copied before anything is sent, at the most."""
+    if tensor.array.flags.c_contiguous:
+        return 0
+    elements, _ = distinct(tensor.array)
+    return 0 if elements.flags.c_contiguous else elements.nbytes
 
 
 def _in_msgpack(exchange: Exchange[Any], fields: Fields) -> Response:
@@ -89,7 +103,8 @@ def _in_msgpack(exchange: Exchange[Any], fields: Fields) -> Response:
     pieces = chain.from_iterable(body.pieces for body in bodies)
     if length <= JOIN_BYTES:
         return Response(b"".join(pieces), media_type=exchange.media_type, headers={"Vary": "Accept"})
-    return Streamed(joined(pieces), length, exchange.media_type)
+    quick = all(is_quick(tensor.array) for tensor in _tensors(fields))
+    return Streamed(joined(pieces), length, exchange.media_type, quick, threads_of(exchange.request))
 
 
 def _encoded(value: bytes) -> Body:
@@ -136,8 +151,12 @@ def _strided(array: Array, reserve: Reserve) -> Body:
 class Streamed(Response):
     """An answer in parts. Stops when the reader has gone."""
 
-    def __init__(self, parts: Iterator[bytes | memoryview], length: int, media_type: str) -> None:
+    def __init__(
+        self, parts: Iterator[bytes | memoryview], length: int, media_type: str, quick: bool, threads: Threads
+    ) -> None:
         self.parts = parts
+        self.quick = quick
+        self.threads = threads
         super().__init__(media_type=media_type, headers={"Vary": "Accept", "Content-Length": str(length)})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -148,19 +167,20 @@ class Streamed(Response):
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _made(self) -> AsyncIterator[bytes | memoryview]:
-        """The parts; once one has taken long to make, the next are made on a thread, so that others need not wait."""
-        slow, sent = False, 0
+        """The parts. While one takes long to make, the next are made on a thread; after each others have their turn,
+        since a reader that is fast enough never makes send wait."""
         while True:
-            start = perf_counter()
-            part = await anyio.to_thread.run_sync(next, self.parts, None) if slow else next(self.parts, None)
+            part, seconds = self._next() if self.quick else await self.threads.next_part(self._next)
             if part is None:
                 return
-            slow = perf_counter() - start > SLOW_SECONDS
-            sent += len(part)
-            if sent > FAIR_BYTES:  # a reader that is fast enough never makes send wait
-                await anyio.lowlevel.checkpoint()
-                sent = 0
             yield part
+            await asyncio.sleep(0)
+            self.quick = seconds < SLOW_SECONDS
+
+    def _next(self) -> tuple[bytes | memoryview | None, float]:
+        """The next part, None at the end, and the seconds that it took."""
+        start = perf_counter()
+        return next(self.parts, None), perf_counter() - start
 
 
 def joined(pieces: Iterable[bytes | memoryview]) -> Iterator[bytes | memoryview]:
@@ -182,7 +202,7 @@ def joined(pieces: Iterable[bytes | memoryview]) -> Iterator[bytes | memoryview]
 
 
 async def _in_json(exchange: Exchange[Any], fields: Fields, as_base64: bool) -> Response:
-    tensors = [tensor for given in fields.values() for tensor in ([given] if isinstance(given, Outgoing) else given)]
+    tensors = _tensors(fields)
     arrays = [distinct(tensor.array)[0] if tensor.strided else tensor.array for tensor in tensors]
     # The lists that hold no element count too: (2^40, 0) nests a trillion of them.
     nested = sum(sum(accumulate(tensor.shape[:-1], mul)) for tensor in tensors if not (tensor.strided or as_base64))
@@ -191,15 +211,29 @@ async def _in_json(exchange: Exchange[Any], fields: Fields, as_base64: bool) -> 
     judge_json(elements, nbytes)
     exchange.reserve(json_bytes(elements, nbytes))
 
-    def listed(tensor: Outgoing) -> dict[str, Any]:
-        whole = tensor.array if tensor.strided else in_order(tensor.array).reshape(tensor.shape)
-        return tensor_to_json(whole, tensor.strided, as_base64)
-
     def build() -> Response:
-        answer = {
-            field: listed(given) if isinstance(given, Outgoing) else [listed(tensor) for tensor in given]
-            for field, given in fields.items()
-        }
-        return encoded(answer, Media.JSON.value)
+        text = b"".join(_json_pieces(fields, as_base64))
+        return Response(text, media_type=Media.JSON.value, headers={"Vary": "Accept"})
 
-    return await exchange.run(build, large=elements > OFFLOAD_ELEMENTS)
+    return await exchange.run(elements * JSON_ELEMENT, build)
+
+
+def _json_pieces(fields: Fields, as_base64: bool) -> Iterator[bytes]:
+    for number, (field, given) in enumerate(fields.items()):
+        yield (b"," if number else b"{") + encode(field, Media.JSON) + b":"
+        if isinstance(given, Outgoing):
+            yield from _json_tensor(given, as_base64)
+        else:
+            yield b"["
+            for place, tensor in enumerate(given):
+                yield b"," if place else b""
+                yield from _json_tensor(tensor, as_base64)
+            yield b"]"
+    yield b"}"
+
+
+def _json_tensor(tensor: Outgoing, as_base64: bool) -> Iterator[bytes]:
+    whole = tensor.array if tensor.strided else in_order(tensor.array).reshape(tensor.shape)
+    for piece in json_parts(whole, tensor.strided, as_base64):
+        yield piece
+        step()

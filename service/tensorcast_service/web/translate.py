@@ -6,14 +6,12 @@ from fastapi import APIRouter, Request, Response
 
 from tensorcast.schema.messages import TranslateAnswer, TranslateRequest
 
+from ..cost import translate_milliseconds
 from ..translate import translate
 from .exchange import encoded, receive
 from .openapi import answers, body
 
 router = APIRouter()
-
-OFFLOAD_AXES = 1000
-"""Inputs of more axes in all are translated on a thread: some 50 ms."""
 
 
 @router.post(
@@ -25,10 +23,9 @@ OFFLOAD_AXES = 1000
 async def post_translate(request: Request) -> Response:
     """The same operation in another framework's words: steps, and source text to paste."""
     exchange = await receive(request, TranslateRequest)
-    axes = sum(map(len, exchange.message.inputs))
 
     def work() -> Response:
         # Not exclude_unset: an op's name is its class's own, and is never set.
         return encoded(translate(exchange.message, exchange.reserve).model_dump(exclude_none=True), exchange.media_type)
 
-    return await exchange.run(work, large=axes > OFFLOAD_AXES)
+    return await exchange.run(translate_milliseconds(exchange.message.inputs), work)

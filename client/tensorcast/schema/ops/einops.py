@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -63,10 +64,7 @@ class repeat(Op):
     def sides(self) -> tuple[Groups, Groups]:
         """The left and the right side. A new axis of fixed length on the right has that number, primed to be
         one of a kind, for its name."""
-        parts = self.pattern.split("->")
-        if len(parts) != 2:
-            raise _unreadable("has one ->, with names on both sides, such as 'h w -> h w c'")
-        return _groups(parts[0], is_left=True), _groups(parts[1], is_left=False)
+        return _sides(self.pattern)
 
 
 def length_of(name: str) -> int:
@@ -79,10 +77,18 @@ def is_fixed(name: str) -> bool:
     return name.rstrip("'").isdecimal()
 
 
+@lru_cache(256)
+def _sides(pattern: str) -> tuple[Groups, Groups]:
+    parts = pattern.split("->")
+    if len(parts) != 2:
+        raise _unreadable("has one ->, with names on both sides, such as 'h w -> h w c'")
+    return _groups(parts[0], is_left=True), _groups(parts[1], is_left=False)
+
+
 def _groups(text: str, is_left: bool) -> Groups:
     groups: list[tuple[str, ...]] = []
     inside: list[str] | None = None
-    seen: set[str] = set()
+    seen: dict[str, int] = {}
     for token in _TOKEN.findall(text):
         if token == "(":
             if inside is not None:
@@ -98,7 +104,6 @@ def _groups(text: str, is_left: bool) -> Groups:
                 groups.append(() if is_left else (_unique("1", seen),))
         else:
             name = _named(token, is_left, inside is not None, seen)
-            seen.add(name)
             if inside is None:
                 groups.append((name,))
             else:
@@ -108,12 +113,12 @@ def _groups(text: str, is_left: bool) -> Groups:
     return tuple(groups)
 
 
-def _named(token: str, is_left: bool, is_inside: bool, seen: set[str]) -> str:
+def _named(token: str, is_left: bool, is_inside: bool, seen: dict[str, int]) -> str:
     if token in (ELLIPSIS, "…"):
         if is_left and is_inside:
             raise _unreadable("has ... inside parentheses on the left, where it can't be told apart")
         token = MERGED_ELLIPSIS if is_inside else ELLIPSIS
-        if {ELLIPSIS, MERGED_ELLIPSIS} & seen:
+        if {ELLIPSIS, MERGED_ELLIPSIS} & seen.keys():
             raise _unreadable("has ... twice on one side")
     elif token.isascii() and token.isdecimal():
         if is_left or int(token) == 0 or len(token) > 19:
@@ -123,14 +128,15 @@ def _named(token: str, is_left: bool, is_inside: bool, seen: set[str]) -> str:
         raise _unreadable(f"has {token[:40]!r}, which is no name: letters, digits and inner underscores")
     if token in seen:
         raise _unreadable(f"names {token[:40]!r} twice on one side")
+    seen[token] = 1
     return token
 
 
-def _unique(number: str, seen: set[str]) -> str:
-    while number in seen:
-        number += "'"
-    seen.add(number)
-    return number
+def _unique(number: str, seen: dict[str, int]) -> str:
+    """A name that no axis of this side has; `seen` counts the axes by what the pattern calls them."""
+    times = seen.get(number, 0)
+    seen[number] = times + 1
+    return number + "'" * times
 
 
 def _unreadable(said: str, field: str = "pattern") -> PydanticCustomError:
