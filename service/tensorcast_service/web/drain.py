@@ -1,4 +1,4 @@
-"""Shutting down without a failed request: not ready at once, then no new connections, then the end."""
+"""Shutting down without a failed request: not ready at once, then no new connections, then the end, in any case."""
 
 from __future__ import annotations
 
@@ -8,6 +8,12 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+
+
+FINISH_SECONDS = 10
+"""After the drain, running answers have so long to finish."""
+LEAVE_SECONDS = 2
+"""So long after that the system ends the process, whatever it is still at."""
 
 
 class Drain:
@@ -32,6 +38,10 @@ class Drain:
                 previous(number, frame)
                 return
             self.begun = True
+            if hasattr(signal, "SIGALRM"):
+                # Not by Python, which may be busy: a signal without a handler ends the process from outside.
+                signal.signal(signal.SIGALRM, signal.SIG_DFL)
+                signal.setitimer(signal.ITIMER_REAL, self.seconds + FINISH_SECONDS + LEAVE_SECONDS)
             loop.call_soon_threadsafe(loop.call_later, self.seconds, previous, number, frame)
 
         signal.signal(signal.SIGTERM, begin)

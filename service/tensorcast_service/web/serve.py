@@ -12,11 +12,10 @@ from contextlib import ExitStack
 import uvicorn
 
 from ..settings import Settings
+from .drain import FINISH_SECONDS
 
 KEEP_ALIVE_SECONDS = 75
 """Above the idle time of common proxies (60 s), so that it is the proxy that closes an idle connection."""
-FINISH_SECONDS = 10
-"""After the drain, running answers have so long to finish."""
 
 COUNTS = "PROMETHEUS_MULTIPROC_DIR"
 """Where several workers count together: prometheus-client's own variable."""
