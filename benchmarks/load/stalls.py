@@ -1,0 +1,613 @@
+"""Search for the requests that keep all others waiting longest: what /livez on another connection sees of them.
+
+    python benchmarks/load/stalls.py --minutes 30 -o benchmarks/results/stalls.json
+    python benchmarks/load/stalls.py --replay benchmarks/results/stalls.json
+    python benchmarks/load/stalls.py --runs 5 --replay benchmarks/results/stalls.json
+
+One service with its defaults, and a process that asks /livez every two milliseconds. Requests are drawn from
+grammar.py, sent alone and eight at once, and those with the longest wait, in all or for each byte sent, are changed and
+sent again. What is found is repeated three times, and the median counts: the machine makes others wait too. The file of
+results holds the bodies, so that a find replays; where the wait was long, also where the service was meanwhile. At the
+end the service gets one SIGTERM with eight of the worst in flight.
+
+`--runs` measures instead of searching: idle, under eight random requests in flight, under eight of the finds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import json
+import os
+import random
+import re
+import signal
+import socket
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+import grammar
+from grammar import Case
+from harness import free_port, machine
+
+EVERY = 0.002
+"""Seconds between two probes."""
+FLIGHT = 8
+"""Requests in flight at once."""
+ANSWER_SECONDS = 20
+"""How long a caller waits for its answer,"""
+STREAM_SECONDS = 3
+"""and how long it reads one."""
+HANG_SECONDS = 60
+"""After so long without an answer to a probe the service is killed."""
+STOP_SECONDS = 12
+"""The service is to end so long after SIGTERM: drain and finish."""
+LONG = 0.015
+"""A wait, in seconds, above which a request is looked at more closely."""
+NUMBERS = count()
+
+PROBE = """
+import socket, struct, sys, time
+port, every, out = int(sys.argv[1]), float(sys.argv[2]), open(sys.argv[3], "ab", buffering=0)
+connection, failed = None, 0
+while failed < 1000:
+    start = time.monotonic()
+    try:
+        connection = connection or socket.create_connection(("127.0.0.1", port), 300)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection.sendall(b"GET /livez HTTP/1.1\\r\\nHost: a\\r\\n\\r\\n")
+        if not connection.recv(65536):
+            raise OSError
+        failed = 0
+    except OSError:
+        connection, failed = None, failed + 1
+    out.write(struct.pack("dd", start, time.monotonic() - start))
+    time.sleep(every)
+"""
+SERVE = """
+import faulthandler, signal, sys
+faulthandler.register(signal.SIGUSR1)
+sys.argv[1:] = ["serve", "--port", sys.argv[1]]
+from tensorcast.cli import main
+main()
+"""
+"""The service, which says on SIGUSR1 where each of its threads is."""
+
+
+class Service:
+    """A service with its defaults, in a process of its own, and its probe."""
+
+    def __init__(self, folder: Path) -> None:
+        self.port = free_port()
+        self.log = folder / f"log-{self.port}"
+        self.probes = folder / f"probes-{self.port}"
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("TENSORCAST_")}
+        command = [sys.executable, "-c", SERVE, str(self.port)]
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(command, env=environment, stderr=log, stdout=log)
+        end = time.monotonic() + 60
+        while b" 200 " not in ask(self.port, b"GET /readyz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", 1):
+            if self.process.poll() is not None or time.monotonic() > end:
+                raise RuntimeError(f"the service did not start: {self.log.read_text()[-2000:]}")
+            time.sleep(0.05)
+        probe = [sys.executable, "-c", PROBE, str(self.port), str(EVERY), str(self.probes)]
+        self.probe = subprocess.Popen(probe)
+        while not self.probes.exists() or self.probes.stat().st_size < 160:
+            time.sleep(0.05)
+
+    def asked(self, start: float, stop: float) -> list[tuple[float, float]]:
+        """When probes that ran between two times were sent, and the seconds that each waited."""
+        size = self.probes.stat().st_size // 16
+        found: list[tuple[float, float]] = []
+        with self.probes.open("rb") as records:
+            while size and (not found or found[-1][0] + found[-1][1] >= start):
+                first = max(size - 1000, 0)
+                records.seek(first * 16)
+                piece = list(struct.iter_unpack("dd", records.read((size - first) * 16)))
+                found += reversed(piece)
+                size = first
+        return [(sent, waited) for sent, waited in reversed(found) if sent + waited >= start and sent <= stop]
+
+    def last(self) -> float:
+        """When the last answered probe was answered."""
+        with self.probes.open("rb") as records:
+            records.seek(-(self.probes.stat().st_size % 16 + 16), os.SEEK_END)
+            sent, waited = struct.unpack("dd", records.read(16))
+        return float(sent + waited)
+
+    def busy(self) -> tuple[float, float]:
+        """Seconds that its threads have been running, and that the first of them has been kept from a core."""
+        ran = 0.0
+        tasks = Path(f"/proc/{self.process.pid}/task")
+        try:
+            for task in tasks.iterdir():
+                ran += int((task / "schedstat").read_text().split()[0]) / 1e9
+            queued = int((tasks / str(self.process.pid) / "schedstat").read_text().split()[1]) / 1e9
+        except (OSError, ValueError):
+            return ran, 0.0
+        return ran, queued
+
+    def settle(self, most: float = 15) -> float:
+        """Wait until it has nothing left to do, for `most` seconds; how long that took."""
+        start = time.monotonic()
+        quiet = 0
+        while quiet < 2 and time.monotonic() - start < most:
+            before = self.busy()[0]
+            time.sleep(0.03)
+            quiet = quiet + 1 if self.busy()[0] - before < 0.018 and time.monotonic() - self.last() < 0.05 else 0
+        return time.monotonic() - start - 0.06
+
+    def stop(self) -> float | None:
+        """Seconds from one SIGTERM to its end; None where it had to be killed."""
+        start = time.monotonic()
+        self.process.terminate()
+        try:
+            self.process.wait(STOP_SECONDS + 20)
+            seconds: float | None = time.monotonic() - start
+        except subprocess.TimeoutExpired:
+            seconds = None
+        self.kill()
+        return seconds
+
+    def kill(self) -> None:
+        for process in (self.process, self.probe):
+            if process.poll() is None:
+                process.kill()
+            process.wait()
+
+
+def ask(port: int, wire: bytes, seconds: float = ANSWER_SECONDS) -> bytes:
+    """The first bytes of an answer that is read as far as there is time; nothing where there was none."""
+    first = b""
+    end = time.monotonic() + seconds
+    try:
+        with socket.create_connection(("127.0.0.1", port), seconds) as connection:
+            connection.settimeout(seconds)
+            try:
+                connection.sendall(wire)
+            except OSError:  # refused before all was sent
+                pass
+            room = bytearray(2**18)
+            while (left := end - time.monotonic()) > 0:
+                connection.settimeout(left)
+                size = connection.recv_into(room)
+                if not size:
+                    break
+                if not first:
+                    first = bytes(room[: min(size, 300)])
+                    end = min(end, time.monotonic() + STREAM_SECONDS)
+    except OSError:
+        pass
+    return first
+
+
+@dataclass
+class Round:
+    """What became of requests that were in flight together."""
+
+    wait: float
+    """Seconds that a probe waited, at the most."""
+    seconds: float
+    """Until the last answer was there, or given up."""
+    queued: float
+    """Seconds that the service's main thread was kept from a core by the machine: no fault of its own."""
+    statuses: list[int]
+    hung: bool = False
+
+
+@dataclass
+class Find:
+    """Requests, and the waits that they have caused."""
+
+    cases: list[Case]
+    rounds: list[Round] = field(default_factory=list)
+    left: float = 0
+    """Seconds for which the service went on after all callers had gone."""
+    where: Counter[str] = field(default_factory=Counter)
+    seed: str = ""
+
+    @property
+    def kind(self) -> str:
+        kinds = dict.fromkeys(case.kind for case in self.cases)
+        return "+".join(kinds) if len(kinds) < 3 else "mix"
+
+    @property
+    def nbytes(self) -> int:
+        return sum(case.nbytes for case in self.cases)
+
+    @property
+    def wait(self) -> float:
+        """Of the first round, which was chosen for being long, no more is believed than of the others."""
+        others = [round.wait for round in self.rounds[1:]]
+        if len(others) < 3:
+            return min(round.wait for round in self.rounds)
+        return statistics.median(others)
+
+    @property
+    def per_byte(self) -> float:
+        return self.wait / self.nbytes
+
+
+class Search:
+    """A pool of the worst for each kind, from which others are made."""
+
+    def __init__(self, options: argparse.Namespace, folder: Path) -> None:
+        self.options, self.folder = options, folder
+        self.seed = options.seed
+        self.pool: dict[str, list[Find]] = {}
+        self.hangs: list[Find] = []
+        self.tried = self.restarts = 0
+        self.kinds: Counter[str] = Counter()
+        self.spent: Counter[str] = Counter()
+        """Seconds for each kind: the slowest ones would take all of them."""
+        self.service = Service(folder)
+        self.callers = ThreadPoolExecutor(FLIGHT)
+
+    def fly(self, find: Find, look: bool = False) -> Round:
+        """One more round of these requests; `look`: ask the service where it is while it does not answer."""
+        service = self.service
+        wires = [case.wire(next(NUMBERS)) for case in find.cases]
+        queued = service.busy()[1]
+        start = time.monotonic()
+        asked = [self.callers.submit(ask, service.port, wire, self.options.seconds) for wire in wires]
+        looked = start
+        while not all(one.done() for one in asked) or service.last() < start:
+            time.sleep(0.002)
+            now = time.monotonic()
+            silent = now - max(service.last(), start)
+            if silent > HANG_SECONDS or service.process.poll() is not None:
+                service.kill()
+                break
+            if look and silent > 0.01 and now - looked > 0.02:
+                looked = now
+                service.process.send_signal(signal.SIGUSR1)
+        stop = time.monotonic()
+        hung = service.process.poll() is not None
+        while not hung and service.last() < stop:
+            time.sleep(0.002)
+            if time.monotonic() - service.last() > HANG_SECONDS:
+                service.kill()
+                hung = True
+        statuses = [int((one.result()[9:12] or b"0").decode("latin-1")) for one in asked]
+        waited = [waited for _, waited in service.asked(start, stop)]
+        done = Round(max(waited, default=0), stop - start, service.busy()[1] - queued, statuses, hung)
+        if hung:
+            done.wait = max(done.wait, stop - start)
+        find.rounds.append(done)
+        if look and not hung:
+            find.where.update(places(service.log))
+        self._rest(find)
+        return done
+
+    def _rest(self, find: Find) -> None:
+        """Let the service come to rest, or begin with a new one."""
+        hung = self.service.process.poll() is not None
+        if hung:
+            self.hangs.append(find)
+        else:
+            find.left = max(find.left, self.service.settle())
+        if hung or find.left > 14:
+            self.service.kill()
+            self.service = Service(self.folder)
+            self.restarts += 1
+
+    def run(self) -> None:
+        """Until the time is over."""
+        end = time.monotonic() + 60 * self.options.minutes
+        start = [Find([case]) for case in grammar.known() if case.nbytes <= self.options.bytes]
+        start = [find for find in start if find.kind in self.options.kinds]
+        number = 0
+        while time.monotonic() < end and number < self.options.rounds:
+            seed = f"{self.seed}:{number}"
+            rng = random.Random(seed)
+            find = start.pop(0) if start else self._next(rng)
+            find.seed = seed
+            number += 1
+            self.try_out(find, rng)
+            if number % 50 == 0:
+                worst = max((kept for finds in self.pool.values() for kept in finds), key=lambda kept: kept.wait)
+                print(f"{number} tried, {self.restarts} restarts, longest {1000 * worst.wait:.0f} ms: {worst.kind}",
+                      file=sys.stderr, flush=True)  # fmt: skip
+
+    def try_out(self, find: Find, rng: random.Random) -> None:
+        """Alone, and where that made a probe wait, eight times at once."""
+        self.tried += 1
+        self.kinds[find.kind] += 1
+        start = time.monotonic()
+        wait = self.fly(find).wait
+        if LONG < wait < 0.3:
+            self.fly(find)
+        self.keep(find)
+        self.spent[find.cases[0].kind] += time.monotonic() - start
+        if len(find.cases) == 1 and (0.005 < find.wait < 0.3 or rng.random() < 0.1):
+            self.try_out(Find(find.cases * FLIGHT, seed=find.seed), rng)
+
+    def keep(self, find: Find) -> None:
+        """In the pool of its kind, as long as it is among the worst there."""
+        finds = [*self.pool.get(find.kind, []), find]
+        longest = sorted(finds, key=lambda kept: -kept.wait)[:6]
+        densest = sorted(finds, key=lambda kept: -kept.per_byte)[:3]
+        self.pool[find.kind] = longest + [kept for kept in densest if kept not in longest]
+
+    def _next(self, rng: random.Random) -> Find:
+        """What to try next: a request from the grammar, a changed one, or eight different ones."""
+        most, pick = self.options.bytes, rng.random()
+        pools = [finds for finds in self.pool.values() if finds]
+        if pick < 0.45 or not pools:
+            drawn = rng.sample(self.options.kinds, min(4, len(self.options.kinds)))
+            return Find([grammar.draw(rng, most, [min(drawn, key=lambda kind: self.spent[kind])])])
+        if pick < 0.85:
+            finds = min(rng.sample(pools, min(3, len(pools))), key=lambda finds: self.spent[finds[0].cases[0].kind])
+            case = rng.choice(rng.choice(finds).cases)
+            others = [kept.cases[0] for pool in pools for kept in pool if kept.cases[0].value is not None]
+            return Find([grammar.mutated(rng, case, others, most)])
+        kept = [case for finds in pools for case in finds[0].cases[:1]]
+        fresh = [grammar.draw(rng, most, self.options.kinds) for _ in range(2)]
+        return Find([rng.choice([*kept, *fresh]) for _ in range(FLIGHT)])
+
+    def worst(self, number: int, of_kind: int) -> list[Find]:
+        """The longest waits, of each kind no more than `of_kind`."""
+        taken: Counter[str] = Counter()
+        chosen = []
+        for find in sorted((find for finds in self.pool.values() for find in finds), key=lambda find: -find.wait):
+            taken[find.kind] += 1
+            if taken[find.kind] <= of_kind and len(chosen) < number:
+                chosen.append(find)
+        return chosen
+
+    def confirm(self, finds: Sequence[Find], repeats: int, end: float) -> None:
+        """Each again so many times, and once more to see where the service is."""
+        for find in finds:
+            if time.monotonic() > end:
+                return
+            for _ in range(repeats):
+                if len(find.rounds) <= repeats and not self.fly(find).hung:
+                    continue
+                break
+            if find.wait > LONG:
+                self.fly(find, look=True)
+                find.rounds.pop()  # signals take their time too
+
+    def stop(self) -> dict[str, Any]:
+        """How the service ends with eight of the worst in flight."""
+        finds = self.worst(FLIGHT, 1) or [Find([next(grammar.known())])]
+        cases = [find.cases[0] for find in finds]
+        cases = (cases * FLIGHT)[:FLIGHT]
+        asked = [self.callers.submit(ask, self.service.port, case.wire(next(NUMBERS)), 40) for case in cases]
+        time.sleep(0.5)
+        seconds = self.service.stop()
+        for one in asked:
+            one.result()
+        return {"seconds": seconds, "within": STOP_SECONDS, "in flight": [case.kind for case in cases]}
+
+
+def places(log: Path) -> Counter[str]:
+    """What each dump of the threads' stacks says: the innermost place of the service in each busy thread."""
+    text = log.read_text(errors="replace")
+    log.write_text("")
+    found: Counter[str] = Counter()
+    for stack in re.split(r"\n\n|(?=Thread 0x|Current thread 0x)", text):
+        frames = re.findall(r'File "([^"]*)", line (\d+) in (\S+)', stack)
+        own = [frame for frame in frames if "/tensorcast" in frame[0]]
+        if own and not frames[0][0].endswith(("threading.py", "thread.py", "selectors.py")):
+            inner = "" if own[0] == frames[0] else f" > {Path(frames[0][0]).name}:{frames[0][2]}"
+            path, line, function = own[0]
+            thread = (
+                "loop" if any(frame[0].endswith(("uvicorn/server.py", "runners.py")) for frame in frames) else "thread"
+            )
+            found[f"{thread}: {path.rpartition('/tensorcast')[2].partition('/')[2]}:{line} {function}{inner}"] += 1
+    return found
+
+
+def kept(find: Find) -> dict[str, Any]:
+    """A find as it is written."""
+    different = _distinct(find.cases)
+    return {
+        "kind": find.kind,
+        "seed": find.seed,
+        "requests": len(find.cases),
+        "bytes": find.nbytes,
+        "wait ms": round(1000 * find.wait, 1),
+        "waits ms": [round(1000 * round_.wait, 1) for round_ in find.rounds],
+        "us per byte": round(1e6 * find.per_byte, 2),
+        "queued ms": round(1000 * statistics.median(round_.queued for round_ in find.rounds), 1),
+        "seconds": round(max(round_.seconds for round_ in find.rounds), 2),
+        "left seconds": round(find.left, 2),
+        "statuses": find.rounds[-1].statuses,
+        "where": dict(find.where.most_common(4)),
+        "cases": [written(case) | {"times": times} for case, times in different],
+    }
+
+
+def _distinct(cases: Sequence[Case]) -> list[tuple[Case, int]]:
+    different: list[tuple[Case, int]] = []
+    for case in cases:
+        for number, (other, times) in enumerate(different):
+            if other is case:
+                different[number] = (other, times + 1)
+                break
+        else:
+            different.append((case, 1))
+    return different
+
+
+def written(case: Case) -> dict[str, Any]:
+    return {
+        "kind": case.kind,
+        "method": case.method,
+        "path": case.path,
+        "media": case.media,
+        "accept": case.accept,
+        "head": case.head,
+        "bytes": case.nbytes,
+        "says": says(case),
+        "body": base64.b64encode(zlib.compress(case.body, 9)).decode(),
+    }
+
+
+def says(case: Case) -> str:
+    """The beginning of a request, for people."""
+    text = repr(case.value) if case.value is not None else case.body[:300].decode("latin-1")
+    return text if len(text) < 300 else f"{text[:220]} ... {text[-60:]}"
+
+
+def read(path: Path) -> list[Find]:
+    """The finds of a file of results."""
+    finds = []
+    for one in json.loads(path.read_text())["finds"]:
+        cases = []
+        for case in one["cases"]:
+            body = zlib.decompress(base64.b64decode(case["body"]))
+            known = (case[name] for name in ("kind", "path", "method", "media", "accept", "head"))
+            name, place, method, media, accept, head = known
+            cases += [Case(name, place, body, method, media, accept, head)] * case["times"]
+        finds.append(Find(cases, seed=one["seed"]))
+    return finds
+
+
+def spread(waits: Sequence[float]) -> dict[str, float]:
+    """Milliseconds."""
+    cuts = statistics.quantiles(waits, n=1000)
+    figures = {"p50": cuts[499], "p99": cuts[989], "max": max(waits)}
+    return {"asked": len(waits)} | {name: round(1000 * value, 2) for name, value in figures.items()}
+
+
+def idle(service: Service, seconds: float) -> dict[str, float]:
+    service.settle()
+    start = time.monotonic()
+    time.sleep(seconds)
+    return spread([waited for _, waited in service.asked(start, time.monotonic())])
+
+
+def report(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """A table of finds, for people."""
+    for number, row in enumerate(rows):
+        yield (
+            f"{number:3} {row['kind']:14} {row['requests']} x {row['bytes'] // row['requests']:6} B  wait {row['wait ms']:8.1f} ms"
+            f" {row['waits ms']}  {row['us per byte']:7.2f} us/B  done {row['seconds']:5.1f} s, {row['left seconds']:4.1f} s left over"
+            f"  {Counter(row['statuses']).most_common(3)}"
+        )
+        for case in row["cases"][:3]:
+            yield f"      {case['times']} x {case['method']} {case['path'][:100]} {case['media'][12:]} {case['accept'][12:]} {case['says'][:260]}"
+        for place, times in row["where"].items():
+            yield f"      {times:4} x at {place}"
+
+
+def measured(options: argparse.Namespace, folder: Path, finds: Sequence[Find]) -> Iterator[dict[str, Any]]:
+    """Runs, each with a new service: idle, then with eight requests in flight, random ones and the finds; and how it
+    ends under those."""
+    for run in range(options.runs):
+        rng = random.Random(f"{options.seed}:{run}")
+        service = Service(folder)
+        row: dict[str, Any] = {"run": run, "idle": idle(service, 5)}
+        mixes = {"mixes": [grammar.draw(rng, options.bytes, options.kinds) for _ in range(200)]}
+        mixes["finds"] = [case for find in finds for case in find.cases if case.nbytes <= options.bytes]
+        for name, cases in mixes.items():
+            if not cases or service.process.poll() is not None:
+                continue
+            start = time.monotonic()
+            end = start + options.run_seconds
+
+            def call(number: int) -> int:
+                own, done = random.Random(f"{options.seed}:{run}:{name}:{number}"), 0
+                while time.monotonic() < end:
+                    ask(service.port, own.choice(cases).wire(next(NUMBERS)), options.seconds)
+                    done += 1
+                return done
+
+            with ThreadPoolExecutor(FLIGHT) as callers:
+                flying = [callers.submit(call, number) for number in range(FLIGHT)]
+                while not all(one.done() for one in flying):
+                    time.sleep(0.1)
+                    if time.monotonic() - service.last() > HANG_SECONDS:
+                        service.process.kill()
+                answered = sum(one.result() for one in flying)
+                waits = [waited for _, waited in service.asked(start, end)] or [HANG_SECONDS] * 2
+                row[name] = {"answers": answered} | spread(waits)
+                row["hung"] = service.process.poll() is not None
+        if service.process.poll() is None:
+            cases = mixes["finds"] or mixes["mixes"]
+            with ThreadPoolExecutor(FLIGHT) as callers:
+                flying = [
+                    callers.submit(ask, service.port, rng.choice(cases).wire(next(NUMBERS)), 40) for _ in range(FLIGHT)
+                ]
+                time.sleep(0.5)
+                row["stop seconds"] = service.stop()
+        service.kill()
+        print(json.dumps(row), flush=True)
+        yield row
+
+
+@contextmanager
+def searching(options: argparse.Namespace, folder: Path) -> Iterator[Search]:
+    search = Search(options, folder)
+    try:
+        yield search
+    finally:
+        search.service.kill()
+        search.callers.shutdown()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=30)
+    parser.add_argument("--rounds", type=int, default=10**9, help="requests to try, at the most")
+    parser.add_argument("--bytes", type=int, default=2**16, help="of a request, at the most")
+    parser.add_argument("--seed", default="0")
+    parser.add_argument("--seconds", type=float, default=ANSWER_SECONDS, help="that a caller waits for an answer")
+    parser.add_argument("--kinds", nargs="+", choices=list(grammar.KINDS), default=list(grammar.KINDS))
+    parser.add_argument("--top", type=int, default=25, help="finds that are repeated and written")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--replay", type=Path, help="a file of results, whose finds are sent again")
+    parser.add_argument("--runs", type=int, default=0)
+    parser.add_argument("--run-seconds", type=float, default=20)
+    parser.add_argument("-o", type=Path)
+    options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(1))  # which ends the service too
+    finds = read(options.replay) if options.replay else []
+    settings = {name: str(value) if isinstance(value, Path) else value for name, value in vars(options).items()}
+    results: dict[str, Any] = {"machine": machine(), "settings": settings}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        if options.runs:
+            results["runs"] = list(measured(options, folder, finds))
+        else:
+            with searching(options, folder) as search:
+                results["idle ms"] = idle(search.service, 2)
+                if finds:
+                    for find in finds:
+                        search.fly(find)
+                        search.keep(find)
+                    worst = finds
+                else:
+                    search.run()
+                    worst = search.worst(options.top, 3)
+                search.confirm(worst, options.repeats, time.monotonic() + 60 * max(options.minutes, 1))
+                worst = sorted(worst, key=lambda find: -find.wait)
+                results |= {"tried": search.tried, "restarts": search.restarts, "kinds": search.kinds}
+                results["hangs"] = [kept(find) for find in search.hangs]
+                results["finds"] = [kept(find) for find in worst]
+                results["stop"] = search.stop()
+                print("\n".join(report(results["finds"])))
+                print(json.dumps({name: results[name] for name in ("idle ms", "tried", "restarts", "kinds", "stop")}))
+    if options.o:
+        options.o.parent.mkdir(exist_ok=True)
+        options.o.write_text(json.dumps(results, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
