@@ -86,3 +86,19 @@ def test_what_was_measured_is_drawn(tmp_path: Path) -> None:
     shown = re.findall(r"\(performance/(.*)\.svg\)", (BENCHMARKS.parent / "docs" / "performance.md").read_text())
     assert set(drawn) == set(shown)
     assert all(len(root) >= 10 for root in drawn.values())
+
+
+def test_stalls_are_searched_for_and_replayed(tmp_path: Path) -> None:
+    found = tmp_path / "found.json"
+    small = ["--bytes", 2000, "--kinds", "hinted", "links", "text", "--repeats", 1]
+    run("load/stalls.py", "--rounds", 5, "--top", 2, "--seconds", 2, *small, "-o", found)
+    finds = json.loads(found.read_text())["finds"]
+    assert 1 <= len(finds) <= 2
+    run("load/stalls.py", "--replay", found, *small, "-o", tmp_path / "again.json")
+    again = json.loads((tmp_path / "again.json").read_text())
+    bodies = [sorted(case["body"] for find in results for case in find["cases"]) for results in (finds, again["finds"])]
+    assert bodies[0] == bodies[1]
+    assert again["stop"]["seconds"] > 0
+    run("load/stalls.py", "--runs", 1, "--run-seconds", 1, "--replay", found, *small, "-o", tmp_path / "runs.json")
+    (row,) = json.loads((tmp_path / "runs.json").read_text())["runs"]
+    assert min(row[name]["asked"] for name in ("idle", "mixes", "finds")) > 0

@@ -53,7 +53,9 @@ ANSWER_SECONDS = 20
 STREAM_SECONDS = 3
 """and how long it reads one."""
 HANG_SECONDS = 60
-"""After so long without an answer to a probe the service is killed."""
+"""After so long without an answer to a probe the service is killed;"""
+ENOUGH_SECONDS = 1.5
+"""while searching after so long, since more is learnt from other requests."""
 STOP_SECONDS = 12
 """The service is to end so long after SIGTERM: drain and finish."""
 LONG = 0.015
@@ -100,7 +102,7 @@ class Service:
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(command, env=environment, stderr=log, stdout=log)
         end = time.monotonic() + 60
-        while b" 200 " not in ask(self.port, b"GET /readyz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", 1):
+        while b" 200 " not in ask(self.port, [b"GET /readyz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"], 1):
             if self.process.poll() is not None or time.monotonic() > end:
                 raise RuntimeError(f"the service did not start: {self.log.read_text()[-2000:]}")
             time.sleep(0.05)
@@ -170,7 +172,7 @@ class Service:
             process.wait()
 
 
-def ask(port: int, wire: bytes, seconds: float = ANSWER_SECONDS) -> bytes:
+def ask(port: int, wires: Sequence[bytes], seconds: float = ANSWER_SECONDS) -> bytes:
     """The first bytes of an answer that is read as far as there is time; nothing where there was none."""
     first = b""
     end = time.monotonic() + seconds
@@ -178,7 +180,8 @@ def ask(port: int, wire: bytes, seconds: float = ANSWER_SECONDS) -> bytes:
         with socket.create_connection(("127.0.0.1", port), seconds) as connection:
             connection.settimeout(seconds)
             try:
-                connection.sendall(wire)
+                for wire in wires:
+                    connection.sendall(wire)
             except OSError:  # refused before all was sent
                 pass
             room = bytearray(2**18)
@@ -232,9 +235,7 @@ class Find:
     @property
     def wait(self) -> float:
         """Of the first round, which was chosen for being long, no more is believed than of the others."""
-        others = [round.wait for round in self.rounds[1:]]
-        if len(others) < 3:
-            return min(round.wait for round in self.rounds)
+        others = [round.wait for round in self.rounds[1:]] or [self.rounds[0].wait]
         return statistics.median(others)
 
     @property
@@ -257,8 +258,9 @@ class Search:
         self.service = Service(folder)
         self.callers = ThreadPoolExecutor(FLIGHT)
 
-    def fly(self, find: Find, look: bool = False) -> Round:
-        """One more round of these requests; `look`: ask the service where it is while it does not answer."""
+    def fly(self, find: Find, look: bool = False, most: float = HANG_SECONDS) -> Round:
+        """One more round of these requests, in which a probe waits for `most` seconds; `look`: ask the service where it
+        is while it does not answer."""
         service = self.service
         wires = [case.wire(next(NUMBERS)) for case in find.cases]
         queued = service.busy()[1]
@@ -269,7 +271,7 @@ class Search:
             time.sleep(0.002)
             now = time.monotonic()
             silent = now - max(service.last(), start)
-            if silent > HANG_SECONDS or service.process.poll() is not None:
+            if silent > most or service.process.poll() is not None:
                 service.kill()
                 break
             if look and silent > 0.01 and now - looked > 0.02:
@@ -279,14 +281,16 @@ class Search:
         hung = service.process.poll() is not None
         while not hung and service.last() < stop:
             time.sleep(0.002)
-            if time.monotonic() - service.last() > HANG_SECONDS:
+            if time.monotonic() - service.last() > most:
                 service.kill()
                 hung = True
         statuses = [int((one.result()[9:12] or b"0").decode("latin-1")) for one in asked]
         waited = [waited for _, waited in service.asked(start, stop)]
         done = Round(max(waited, default=0), stop - start, service.busy()[1] - queued, statuses, hung)
         if hung:
-            done.wait = max(done.wait, stop - start)
+            done.wait = max(done.wait, min(stop - start, most))
+            if most >= self.options.hang:
+                self.hangs.append(find)
         find.rounds.append(done)
         if look and not hung:
             find.where.update(places(service.log))
@@ -296,11 +300,9 @@ class Search:
     def _rest(self, find: Find) -> None:
         """Let the service come to rest, or begin with a new one."""
         hung = self.service.process.poll() is not None
-        if hung:
-            self.hangs.append(find)
-        else:
-            find.left = max(find.left, self.service.settle())
-        if hung or find.left > 14:
+        if not hung:
+            find.left = max(find.left, left := self.service.settle(self.options.seconds))
+        if hung or left > self.options.seconds - 1:
             self.service.kill()
             self.service = Service(self.folder)
             self.restarts += 1
@@ -328,9 +330,9 @@ class Search:
         self.tried += 1
         self.kinds[find.kind] += 1
         start = time.monotonic()
-        wait = self.fly(find).wait
+        wait = self.fly(find, most=ENOUGH_SECONDS).wait
         if LONG < wait < 0.3:
-            self.fly(find)
+            self.fly(find, most=ENOUGH_SECONDS)
         self.keep(find)
         self.spent[find.cases[0].kind] += time.monotonic() - start
         if len(find.cases) == 1 and (0.005 < find.wait < 0.3 or rng.random() < 0.1):
@@ -339,8 +341,9 @@ class Search:
     def keep(self, find: Find) -> None:
         """In the pool of its kind, as long as it is among the worst there."""
         finds = [*self.pool.get(find.kind, []), find]
-        longest = sorted(finds, key=lambda kept: -kept.wait)[:6]
-        densest = sorted(finds, key=lambda kept: -kept.per_byte)[:3]
+        room = max(2 * 2**20 // self.options.bytes, 1)  # bodies are held
+        longest = sorted(finds, key=lambda kept: -kept.wait)[: min(room, 6)]
+        densest = sorted(finds, key=lambda kept: -kept.per_byte)[: min(room, 3)]
         self.pool[find.kind] = longest + [kept for kept in densest if kept not in longest]
 
     def _next(self, rng: random.Random) -> Find:
@@ -359,6 +362,18 @@ class Search:
         fresh = [grammar.draw(rng, most, self.options.kinds) for _ in range(2)]
         return Find([rng.choice([*kept, *fresh]) for _ in range(FLIGHT)])
 
+    def by_kind(self) -> dict[str, dict[str, float]]:
+        """How many requests of each kind were tried, and the longest wait, in milliseconds."""
+        tried: Counter[str] = Counter()
+        longest: dict[str, float] = {}
+        for kind, times in self.kinds.items():
+            tried[kind.partition("+")[0]] += times
+        for finds in self.pool.values():
+            for find in finds:
+                kind = find.kind.partition("+")[0]
+                longest[kind] = max(longest.get(kind, 0), round(1000 * find.wait, 1))
+        return {kind: {"tried": tried[kind], "wait ms": longest.get(kind, 0)} for kind in sorted(tried)}
+
     def worst(self, number: int, of_kind: int) -> list[Find]:
         """The longest waits, of each kind no more than `of_kind`."""
         taken: Counter[str] = Counter()
@@ -374,24 +389,21 @@ class Search:
         for find in finds:
             if time.monotonic() > end:
                 return
-            for _ in range(repeats):
-                if len(find.rounds) <= repeats and not self.fly(find).hung:
-                    continue
-                break
-            if find.wait > LONG:
+            find.rounds = find.rounds[:1]  # which was chosen for being long, and counts no more
+            while len(find.rounds) <= repeats:
+                done = self.fly(find, most=self.options.hang)
+                if done.hung or done.wait > 10:  # surely not the machine
+                    break
+            if find.wait > LONG and not done.hung:
                 self.fly(find, look=True)
                 find.rounds.pop()  # signals take their time too
+            print(f"{find.kind}: {[round(1000 * done.wait) for done in find.rounds]} ms", file=sys.stderr, flush=True)
 
     def stop(self) -> dict[str, Any]:
         """How the service ends with eight of the worst in flight."""
         finds = self.worst(FLIGHT, 1) or [Find([next(grammar.known())])]
-        cases = [find.cases[0] for find in finds]
-        cases = (cases * FLIGHT)[:FLIGHT]
-        asked = [self.callers.submit(ask, self.service.port, case.wire(next(NUMBERS)), 40) for case in cases]
-        time.sleep(0.5)
-        seconds = self.service.stop()
-        for one in asked:
-            one.result()
+        cases = ([find.cases[0] for find in finds] * FLIGHT)[:FLIGHT]
+        seconds = stopped(self.service, cases)
         return {"seconds": seconds, "within": STOP_SECONDS, "in flight": [case.kind for case in cases]}
 
 
@@ -472,9 +484,8 @@ def read(path: Path) -> list[Find]:
         cases = []
         for case in one["cases"]:
             body = zlib.decompress(base64.b64decode(case["body"]))
-            known = (case[name] for name in ("kind", "path", "method", "media", "accept", "head"))
-            name, place, method, media, accept, head = known
-            cases += [Case(name, place, body, method, media, accept, head)] * case["times"]
+            said = {name: case[name] for name in ("kind", "path", "method", "media", "accept", "head")}
+            cases += [Case(body=body, **said)] * case["times"]
         finds.append(Find(cases, seed=one["seed"]))
     return finds
 
@@ -496,13 +507,16 @@ def idle(service: Service, seconds: float) -> dict[str, float]:
 def report(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
     """A table of finds, for people."""
     for number, row in enumerate(rows):
+        each = row["bytes"] // row["requests"]
         yield (
-            f"{number:3} {row['kind']:14} {row['requests']} x {row['bytes'] // row['requests']:6} B  wait {row['wait ms']:8.1f} ms"
-            f" {row['waits ms']}  {row['us per byte']:7.2f} us/B  done {row['seconds']:5.1f} s, {row['left seconds']:4.1f} s left over"
-            f"  {Counter(row['statuses']).most_common(3)}"
+            f"{number:3} {row['kind']:14} {row['requests']} x {each:6} B  "
+            f"wait {row['wait ms']:8.1f} ms {row['waits ms']}  {row['us per byte']:7.2f} us/B  "
+            f"done {row['seconds']:5.1f} s, {row['left seconds']:4.1f} s left over  "
+            f"{Counter(row['statuses']).most_common(3)}"
         )
         for case in row["cases"][:3]:
-            yield f"      {case['times']} x {case['method']} {case['path'][:100]} {case['media'][12:]} {case['accept'][12:]} {case['says'][:260]}"
+            media, accept = case["media"].partition("/")[2], case["accept"].partition("/")[2]
+            yield f"      {case['times']} x {case['method']} {case['path'][:100]} {media} {accept} {case['says'][:260]}"
         for place, times in row["where"].items():
             yield f"      {times:4} x at {place}"
 
@@ -515,41 +529,52 @@ def measured(options: argparse.Namespace, folder: Path, finds: Sequence[Find]) -
         service = Service(folder)
         row: dict[str, Any] = {"run": run, "idle": idle(service, 5)}
         mixes = {"mixes": [grammar.draw(rng, options.bytes, options.kinds) for _ in range(200)]}
-        mixes["finds"] = [case for find in finds for case in find.cases if case.nbytes <= options.bytes]
-        for name, cases in mixes.items():
-            if not cases or service.process.poll() is not None:
-                continue
-            start = time.monotonic()
-            end = start + options.run_seconds
-
-            def call(number: int) -> int:
-                own, done = random.Random(f"{options.seed}:{run}:{name}:{number}"), 0
-                while time.monotonic() < end:
-                    ask(service.port, own.choice(cases).wire(next(NUMBERS)), options.seconds)
-                    done += 1
-                return done
-
-            with ThreadPoolExecutor(FLIGHT) as callers:
-                flying = [callers.submit(call, number) for number in range(FLIGHT)]
-                while not all(one.done() for one in flying):
-                    time.sleep(0.1)
-                    if time.monotonic() - service.last() > HANG_SECONDS:
-                        service.process.kill()
-                answered = sum(one.result() for one in flying)
-                waits = [waited for _, waited in service.asked(start, end)] or [HANG_SECONDS] * 2
-                row[name] = {"answers": answered} | spread(waits)
-                row["hung"] = service.process.poll() is not None
-        if service.process.poll() is None:
-            cases = mixes["finds"] or mixes["mixes"]
-            with ThreadPoolExecutor(FLIGHT) as callers:
-                flying = [
-                    callers.submit(ask, service.port, rng.choice(cases).wire(next(NUMBERS)), 40) for _ in range(FLIGHT)
-                ]
-                time.sleep(0.5)
-                row["stop seconds"] = service.stop()
-        service.kill()
+        mixes["finds"] = [case for find in finds for case in find.cases[:1] if case.nbytes <= options.bytes]
+        try:
+            for name, cases in mixes.items():
+                if cases and service.process.poll() is None:
+                    row[name] = loaded(service, cases, options, f"{options.seed}:{run}:{name}")
+            row["hung"] = service.process.poll() is not None
+            if not row["hung"]:
+                flown = [rng.choice(mixes["finds"] or mixes["mixes"]) for _ in range(FLIGHT)]
+                row["stop seconds"] = stopped(service, flown)
+        finally:
+            service.kill()
         print(json.dumps(row), flush=True)
         yield row
+
+
+def loaded(service: Service, cases: Sequence[Case], options: argparse.Namespace, seed: str) -> dict[str, float]:
+    """What probes wait while eight callers send these requests, in an order of each one's own."""
+    start = time.monotonic()
+    end = start + options.run_seconds
+
+    def call(number: int) -> int:
+        own, done = random.Random(f"{seed}:{number}"), 0
+        while time.monotonic() < end:
+            ask(service.port, own.choice(cases).wire(next(NUMBERS)), options.seconds)
+            done += 1
+        return done
+
+    hung: list[float] = []
+    with ThreadPoolExecutor(FLIGHT) as callers:
+        flying = [callers.submit(call, number) for number in range(FLIGHT)]
+        while not all(one.done() for one in flying):
+            time.sleep(0.1)
+            if not hung and time.monotonic() - service.last() > options.hang:
+                service.kill()
+                hung.append(options.hang)
+    waits = [waited for _, waited in service.asked(start, end)]
+    return {"answers": sum(one.result() for one in flying)} | spread([*waits, *hung])
+
+
+def stopped(service: Service, cases: Sequence[Case]) -> float | None:
+    """Seconds from SIGTERM to the service's end, with these requests in flight; None where it had to be killed."""
+    with ThreadPoolExecutor(len(cases)) as callers:
+        for case in cases:
+            callers.submit(ask, service.port, case.wire(next(NUMBERS)), 40)
+        time.sleep(0.5)
+        return service.stop()
 
 
 @contextmanager
@@ -572,6 +597,7 @@ def main() -> None:
     parser.add_argument("--kinds", nargs="+", choices=list(grammar.KINDS), default=list(grammar.KINDS))
     parser.add_argument("--top", type=int, default=25, help="finds that are repeated and written")
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--hang", type=float, default=HANG_SECONDS, help="seconds after which the service is killed")
     parser.add_argument("--replay", type=Path, help="a file of results, whose finds are sent again")
     parser.add_argument("--runs", type=int, default=0)
     parser.add_argument("--run-seconds", type=float, default=20)
@@ -598,12 +624,14 @@ def main() -> None:
                     worst = search.worst(options.top, 3)
                 search.confirm(worst, options.repeats, time.monotonic() + 60 * max(options.minutes, 1))
                 worst = sorted(worst, key=lambda find: -find.wait)
-                results |= {"tried": search.tried, "restarts": search.restarts, "kinds": search.kinds}
+                results |= {"tried": search.tried, "restarts": search.restarts, "kinds": search.by_kind()}
                 results["hangs"] = [kept(find) for find in search.hangs]
                 results["finds"] = [kept(find) for find in worst]
                 results["stop"] = search.stop()
                 print("\n".join(report(results["finds"])))
-                print(json.dumps({name: results[name] for name in ("idle ms", "tried", "restarts", "kinds", "stop")}))
+                for name in ("idle ms", "tried", "restarts", "kinds", "stop"):
+                    print(f"{name}: {json.dumps(results[name])}")
+                print(f"hangs: {[find.kind for find in search.hangs]}")
     if options.o:
         options.o.parent.mkdir(exist_ok=True)
         options.o.write_text(json.dumps(results, indent=1) + "\n")
