@@ -348,6 +348,7 @@ def faults(rng: Rng, nbytes: int) -> Case:
         {"inputs": [[wrong] * (nbytes // 4)]},
         {"inputs": [[1]], "op": rng.choice(NAMES)[:-2] + "x" * rng.randint(0, 90)},
         {"inputs": [[1]], "op": {"name": "numpy." + "broadcast" * 10}},
+        {"inputs": [[1]], "dtype": rng.choice(["flaot32", "float8_e4m3fnuzfloat8_e4m3b11fnuz", "q" * 40])},
         {"inputs": [{"shape": [1], "data": [1]} | fields] * max(nbytes // (8 * count + 30), 1)},
     ])  # fmt: skip
     path = rng.choice(["/v1/check", "/v1/broadcast", "/v1/backprop", "/v1/compare", "/v1/translate", "/v1/check/batch"])

@@ -50,7 +50,7 @@ FLIGHT = 8
 """Requests in flight at once."""
 ANSWER_SECONDS = 20
 """How long a caller waits for its answer,"""
-STREAM_SECONDS = 3
+STREAM_SECONDS = 1
 """and how long it reads one."""
 HANG_SECONDS = 60
 """After so long without an answer to a probe the service is killed;"""
@@ -99,7 +99,7 @@ class Service:
         self.probes = folder / f"probes-{self.port}"
         environment = {name: value for name, value in os.environ.items() if not name.startswith("TENSORCAST_")}
         command = [sys.executable, "-c", SERVE, str(self.port)]
-        with self.log.open("wb") as log:
+        with self.log.open("ab") as log:
             self.process = subprocess.Popen(command, env=environment, stderr=log, stdout=log)
         end = time.monotonic() + 60
         while b" 200 " not in ask(self.port, [b"GET /readyz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"], 1):
@@ -251,6 +251,8 @@ class Search:
         self.seed = options.seed
         self.pool: dict[str, list[Find]] = {}
         self.hangs: list[Find] = []
+        self.failures: dict[str, Case] = {}
+        """Requests that were answered by 500, by the last line of what the service then wrote."""
         self.tried = self.restarts = 0
         self.kinds: Counter[str] = Counter()
         self.spent: Counter[str] = Counter()
@@ -292,6 +294,9 @@ class Search:
             if most >= self.options.hang:
                 self.hangs.append(find)
         find.rounds.append(done)
+        if 500 in statuses:
+            said = re.findall(r"\n(\w+(?:\.\w+)*: .*)", service.log.read_text(errors="replace"))
+            self.failures.setdefault(said[-1] if said else "", find.cases[statuses.index(500)])
         if look and not hung:
             find.where.update(places(service.log))
         self._rest(find)
@@ -408,13 +413,14 @@ class Search:
 
 
 def places(log: Path) -> Counter[str]:
-    """What each dump of the threads' stacks says: the innermost place of the service in each busy thread."""
+    """What each dump of the threads' stacks says: the innermost place of the service in each busy thread. Where it says
+    nothing of the loop, that waits for a thread that keeps the GIL, or is in uvicorn."""
     text = log.read_text(errors="replace")
-    log.write_text("")
+    os.truncate(log, 0)
     found: Counter[str] = Counter()
     for stack in re.split(r"\n\n|(?=Thread 0x|Current thread 0x)", text):
         frames = re.findall(r'File "([^"]*)", line (\d+) in (\S+)', stack)
-        own = [frame for frame in frames if "/tensorcast" in frame[0]]
+        own = [frame for frame in frames if "/tensorcast" in frame[0] and not frame[0].endswith("web/serve.py")]
         if own and not frames[0][0].endswith(("threading.py", "thread.py", "selectors.py")):
             inner = "" if own[0] == frames[0] else f" > {Path(frames[0][0]).name}:{frames[0][2]}"
             path, line, function = own[0]
@@ -472,8 +478,11 @@ def written(case: Case) -> dict[str, Any]:
 
 
 def says(case: Case) -> str:
-    """The beginning of a request, for people."""
-    text = repr(case.value) if case.value is not None else case.body[:300].decode("latin-1")
+    """The beginning of a request, for people, on one line."""
+    text = repr(case.value) if case.value is not None else repr(case.body[:400])
+    text = re.sub(
+        r"(.{1,24}?)\1{3,}", lambda found: f"{found[1]}{{{len(found[0]) // len(found[1])} times}}", text[:100_000]
+    )
     return text if len(text) < 300 else f"{text[:220]} ... {text[-60:]}"
 
 
@@ -511,7 +520,7 @@ def report(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
         yield (
             f"{number:3} {row['kind']:14} {row['requests']} x {each:6} B  "
             f"wait {row['wait ms']:8.1f} ms {row['waits ms']}  {row['us per byte']:7.2f} us/B  "
-            f"done {row['seconds']:5.1f} s, {row['left seconds']:4.1f} s left over  "
+            f"queued {row['queued ms']:.0f} ms  done {row['seconds']:5.1f} s, {row['left seconds']:4.1f} s left over  "
             f"{Counter(row['statuses']).most_common(3)}"
         )
         for case in row["cases"][:3]:
@@ -527,7 +536,7 @@ def measured(options: argparse.Namespace, folder: Path, finds: Sequence[Find]) -
     for run in range(options.runs):
         rng = random.Random(f"{options.seed}:{run}")
         service = Service(folder)
-        row: dict[str, Any] = {"run": run, "idle": idle(service, 5)}
+        row: dict[str, Any] = {"run": run, "idle": idle(service, min(options.run_seconds, 5))}
         mixes = {"mixes": [grammar.draw(rng, options.bytes, options.kinds) for _ in range(200)]}
         mixes["finds"] = [case for find in finds for case in find.cases[:1] if case.nbytes <= options.bytes]
         try:
@@ -626,12 +635,15 @@ def main() -> None:
                 worst = sorted(worst, key=lambda find: -find.wait)
                 results |= {"tried": search.tried, "restarts": search.restarts, "kinds": search.by_kind()}
                 results["hangs"] = [kept(find) for find in search.hangs]
+                results["failures"] = {said: written(case) for said, case in search.failures.items()}
                 results["finds"] = [kept(find) for find in worst]
                 results["stop"] = search.stop()
                 print("\n".join(report(results["finds"])))
                 for name in ("idle ms", "tried", "restarts", "kinds", "stop"):
                     print(f"{name}: {json.dumps(results[name])}")
                 print(f"hangs: {[find.kind for find in search.hangs]}")
+                for said, case in search.failures.items():
+                    print(f"500: {case.kind} {case.method} {case.path[:60]} {says(case)}\n      {said}")
     if options.o:
         options.o.parent.mkdir(exist_ok=True)
         options.o.write_text(json.dumps(results, indent=1) + "\n")
