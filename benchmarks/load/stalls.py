@@ -37,7 +37,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import grammar
@@ -63,11 +63,17 @@ LONG = 0.015
 NUMBERS = count()
 
 PROBE = """
-import socket, struct, sys, time
-port, every, out = int(sys.argv[1]), float(sys.argv[2]), open(sys.argv[3], "ab", buffering=0)
+import os, socket, struct, sys, time
+port, every, out, server = int(sys.argv[1]), float(sys.argv[2]), open(sys.argv[3], "ab", buffering=0), sys.argv[4]
+tasks = [os.open(path, os.O_RDONLY) for path in ("/proc/self/schedstat", f"/proc/{server}/task/{server}/schedstat")]
+def queued():
+    try:
+        return sum(int(os.pread(task, 100, 0).split()[1]) for task in tasks) / 1e9
+    except OSError:  # the service has ended
+        return 0
 connection, failed = None, 0
 while failed < 1000:
-    start = time.monotonic()
+    before, start = queued(), time.monotonic()
     try:
         connection = connection or socket.create_connection(("127.0.0.1", port), 300)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -77,9 +83,12 @@ while failed < 1000:
         failed = 0
     except OSError:
         connection, failed = None, failed + 1
-    out.write(struct.pack("dd", start, time.monotonic() - start))
+    waited = time.monotonic() - start
+    out.write(struct.pack("ddd", start, waited, min(max(queued() - before, 0), waited)))
     time.sleep(every)
 """
+"""Writes of each request when it was sent, the seconds until its answer, and how many of them the probe itself and the
+service's main thread were kept from a core: on a machine with other work that is no fault of the service's."""
 SERVE = """
 import faulthandler, signal, sys
 faulthandler.register(signal.SIGUSR1)
@@ -88,6 +97,22 @@ from tensorcast.cli import main
 main()
 """
 """The service, which says on SIGUSR1 where each of its threads is."""
+
+
+class Waited(NamedTuple):
+    """A probe: when it was sent, and the seconds that it waited, of which it was `queued` for a core."""
+
+    sent: float
+    raw: float
+    queued: float
+
+    @property
+    def net(self) -> float:
+        return self.raw - self.queued
+
+
+RECORD = 24
+"""Bytes of one in the file."""
 
 
 class Service:
@@ -106,51 +131,49 @@ class Service:
             if self.process.poll() is not None or time.monotonic() > end:
                 raise RuntimeError(f"the service did not start: {self.log.read_text()[-2000:]}")
             time.sleep(0.05)
-        probe = [sys.executable, "-c", PROBE, str(self.port), str(EVERY), str(self.probes)]
+        probe = [sys.executable, "-c", PROBE, str(self.port), str(EVERY), str(self.probes), str(self.process.pid)]
         self.probe = subprocess.Popen(probe)
-        while not self.probes.exists() or self.probes.stat().st_size < 160:
+        while not self.probes.exists() or self.probes.stat().st_size < 10 * RECORD:
             time.sleep(0.05)
 
-    def asked(self, start: float, stop: float) -> list[tuple[float, float]]:
-        """When probes that ran between two times were sent, and the seconds that each waited."""
-        size = self.probes.stat().st_size // 16
-        found: list[tuple[float, float]] = []
+    def asked(self, start: float, stop: float) -> list[Waited]:
+        """The probes that ran between two times."""
+        size = self.probes.stat().st_size // RECORD
+        found: list[Waited] = []
         with self.probes.open("rb") as records:
-            while size and (not found or found[-1][0] + found[-1][1] >= start):
+            while size and (not found or found[-1].sent + found[-1].raw >= start):
                 first = max(size - 1000, 0)
-                records.seek(first * 16)
-                piece = list(struct.iter_unpack("dd", records.read((size - first) * 16)))
-                found += reversed(piece)
+                records.seek(first * RECORD)
+                pieces = struct.iter_unpack("ddd", records.read((size - first) * RECORD))
+                found += reversed([Waited(*piece) for piece in pieces])
                 size = first
-        return [(sent, waited) for sent, waited in reversed(found) if sent + waited >= start and sent <= stop]
+        return [probe for probe in reversed(found) if probe.sent + probe.raw >= start and probe.sent <= stop]
 
     def last(self) -> float:
         """When the last answered probe was answered."""
         with self.probes.open("rb") as records:
-            records.seek(-(self.probes.stat().st_size % 16 + 16), os.SEEK_END)
-            sent, waited = struct.unpack("dd", records.read(16))
-        return float(sent + waited)
+            records.seek((self.probes.stat().st_size // RECORD - 1) * RECORD)
+            probe = Waited(*struct.unpack("ddd", records.read(RECORD)))
+        return probe.sent + probe.raw
 
-    def busy(self) -> tuple[float, float]:
-        """Seconds that its threads have been running, and that the first of them has been kept from a core."""
+    def busy(self) -> float:
+        """Seconds that its threads have been running."""
         ran = 0.0
-        tasks = Path(f"/proc/{self.process.pid}/task")
         try:
-            for task in tasks.iterdir():
+            for task in Path(f"/proc/{self.process.pid}/task").iterdir():
                 ran += int((task / "schedstat").read_text().split()[0]) / 1e9
-            queued = int((tasks / str(self.process.pid) / "schedstat").read_text().split()[1]) / 1e9
-        except (OSError, ValueError):
-            return ran, 0.0
-        return ran, queued
+        except OSError:  # a thread, or all of it, has ended meanwhile
+            pass
+        return ran
 
     def settle(self, most: float = 15) -> float:
         """Wait until it has nothing left to do, for `most` seconds; how long that took."""
         start = time.monotonic()
         quiet = 0
         while quiet < 2 and time.monotonic() - start < most:
-            before = self.busy()[0]
+            before = self.busy()
             time.sleep(0.03)
-            quiet = quiet + 1 if self.busy()[0] - before < 0.018 and time.monotonic() - self.last() < 0.05 else 0
+            quiet = quiet + 1 if self.busy() - before < 0.018 and time.monotonic() - self.last() < 0.05 else 0
         return time.monotonic() - start - 0.06
 
     def stop(self) -> float | None:
@@ -203,11 +226,11 @@ class Round:
     """What became of requests that were in flight together."""
 
     wait: float
-    """Seconds that a probe waited, at the most."""
+    """Seconds that a probe waited, at the most, those not counted in which it was queued for a core."""
+    raw: float
+    """All of them."""
     seconds: float
     """Until the last answer was there, or given up."""
-    queued: float
-    """Seconds that the service's main thread was kept from a core by the machine: no fault of its own."""
     statuses: list[int]
     hung: bool = False
 
@@ -265,7 +288,6 @@ class Search:
         is while it does not answer."""
         service = self.service
         wires = [case.wire(next(NUMBERS)) for case in find.cases]
-        queued = service.busy()[1]
         start = time.monotonic()
         asked = [self.callers.submit(ask, service.port, wire, self.options.seconds) for wire in wires]
         looked = start
@@ -287,10 +309,11 @@ class Search:
                 service.kill()
                 hung = True
         statuses = [int((one.result()[9:12] or b"0").decode("latin-1")) for one in asked]
-        waited = [waited for _, waited in service.asked(start, stop)]
-        done = Round(max(waited, default=0), stop - start, service.busy()[1] - queued, statuses, hung)
+        waited = service.asked(start, stop)
+        longest = max((probe.net for probe in waited), default=0), max((probe.raw for probe in waited), default=0)
+        done = Round(*longest, stop - start, statuses, hung)
         if hung:
-            done.wait = max(done.wait, min(stop - start, most))
+            done.wait = done.raw = max(done.raw, min(stop - start, most))
             if most >= self.options.hang:
                 self.hangs.append(find)
         find.rounds.append(done)
@@ -442,7 +465,7 @@ def kept(find: Find) -> dict[str, Any]:
         "wait ms": round(1000 * find.wait, 1),
         "waits ms": [round(1000 * round_.wait, 1) for round_ in find.rounds],
         "us per byte": round(1e6 * find.per_byte, 2),
-        "queued ms": round(1000 * statistics.median(round_.queued for round_ in find.rounds), 1),
+        "raw ms": [round(1000 * round_.raw, 1) for round_ in find.rounds],
         "seconds": round(max(round_.seconds for round_ in find.rounds), 2),
         "left seconds": round(find.left, 2),
         "statuses": find.rounds[-1].statuses,
@@ -499,18 +522,20 @@ def read(path: Path) -> list[Find]:
     return finds
 
 
-def spread(waits: Sequence[float]) -> dict[str, float]:
-    """Milliseconds."""
-    cuts = statistics.quantiles(waits, n=1000)
-    figures = {"p50": cuts[499], "p99": cuts[989], "max": max(waits)}
-    return {"asked": len(waits)} | {name: round(1000 * value, 2) for name, value in figures.items()}
+def spread(probes: Sequence[Waited]) -> dict[str, float]:
+    """Milliseconds, as they were waited; and the longest without the time in a queue for a core."""
+    cuts = statistics.quantiles([probe.raw for probe in probes], n=1000)
+    figures = {"p50": cuts[499], "p99": cuts[989], "max": max(probe.raw for probe in probes)}
+    nets = sorted(probe.net for probe in probes)
+    figures |= {"net p99": nets[int(0.99 * len(nets))], "net max": nets[-1]}
+    return {"asked": len(probes)} | {name: round(1000 * value, 2) for name, value in figures.items()}
 
 
 def idle(service: Service, seconds: float) -> dict[str, float]:
     service.settle()
     start = time.monotonic()
     time.sleep(seconds)
-    return spread([waited for _, waited in service.asked(start, time.monotonic())])
+    return spread(service.asked(start, time.monotonic()))
 
 
 def report(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
@@ -520,7 +545,7 @@ def report(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
         yield (
             f"{number:3} {row['kind']:14} {row['requests']} x {each:6} B  "
             f"wait {row['wait ms']:8.1f} ms {row['waits ms']}  {row['us per byte']:7.2f} us/B  "
-            f"queued {row['queued ms']:.0f} ms  done {row['seconds']:5.1f} s, {row['left seconds']:4.1f} s left over  "
+            f"done {row['seconds']:5.1f} s, {row['left seconds']:4.1f} s left over  "
             f"{Counter(row['statuses']).most_common(3)}"
         )
         for case in row["cases"][:3]:
@@ -565,16 +590,15 @@ def loaded(service: Service, cases: Sequence[Case], options: argparse.Namespace,
             done += 1
         return done
 
-    hung: list[float] = []
+    hung: list[Waited] = []
     with ThreadPoolExecutor(FLIGHT) as callers:
         flying = [callers.submit(call, number) for number in range(FLIGHT)]
         while not all(one.done() for one in flying):
             time.sleep(0.1)
             if not hung and time.monotonic() - service.last() > options.hang:
                 service.kill()
-                hung.append(options.hang)
-    waits = [waited for _, waited in service.asked(start, end)]
-    return {"answers": sum(one.result() for one in flying)} | spread([*waits, *hung])
+                hung.append(Waited(end, options.hang, 0))
+    return {"answers": sum(one.result() for one in flying)} | spread([*service.asked(start, end), *hung])
 
 
 def stopped(service: Service, cases: Sequence[Case]) -> float | None:
