@@ -60,6 +60,8 @@ STOP_SECONDS = 12
 """The service is to end so long after SIGTERM: drain and finish."""
 LONG = 0.015
 """A wait, in seconds, above which a request is looked at more closely."""
+KNOWN = 0.5
+"""From here on no more is learnt by sending it eight times at once, or among others."""
 NUMBERS = count()
 
 PROBE = """
@@ -124,8 +126,16 @@ class Service:
         self.probes = folder / f"probes-{self.port}"
         environment = {name: value for name, value in os.environ.items() if not name.startswith("TENSORCAST_")}
         command = [sys.executable, "-c", SERVE, str(self.port)]
+        self.probe: subprocess.Popen[bytes] | None = None
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(command, env=environment, stderr=log, stdout=log)
+        try:
+            self._wait_until_ready()
+        except BaseException:
+            self.kill()
+            raise
+
+    def _wait_until_ready(self) -> None:
         end = time.monotonic() + 60
         while b" 200 " not in ask(self.port, [b"GET /readyz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"], 1):
             if self.process.poll() is not None or time.monotonic() > end:
@@ -190,9 +200,9 @@ class Service:
 
     def kill(self) -> None:
         for process in (self.process, self.probe):
-            if process.poll() is None:
+            if process is not None:
                 process.kill()
-            process.wait()
+                process.wait()
 
 
 def ask(port: int, wires: Sequence[bytes], seconds: float = ANSWER_SECONDS) -> bytes:
@@ -235,7 +245,7 @@ class Round:
     hung: bool = False
 
 
-@dataclass
+@dataclass(eq=False)
 class Find:
     """Requests, and the waits that they have caused."""
 
@@ -359,11 +369,11 @@ class Search:
         self.kinds[find.kind] += 1
         start = time.monotonic()
         wait = self.fly(find, most=ENOUGH_SECONDS).wait
-        if LONG < wait < 0.3:
+        if LONG < wait < KNOWN:
             self.fly(find, most=ENOUGH_SECONDS)
         self.keep(find)
         self.spent[find.cases[0].kind] += time.monotonic() - start
-        if len(find.cases) == 1 and (0.005 < find.wait < 0.3 or rng.random() < 0.1):
+        if len(find.cases) == 1 and (0.005 < find.wait < KNOWN or rng.random() < 0.1):
             self.try_out(Find(find.cases * FLIGHT, seed=find.seed), rng)
 
     def keep(self, find: Find) -> None:
@@ -377,7 +387,9 @@ class Search:
     def _next(self, rng: random.Random) -> Find:
         """What to try next: a request from the grammar, a changed one, or eight different ones."""
         most, pick = self.options.bytes, rng.random()
-        pools = [finds for finds in self.pool.values() if finds]
+        pools = list(self.pool.values())
+        if rng.random() < 0.8:
+            pools = [known for finds in pools if (known := [find for find in finds if find.wait < KNOWN])]
         if pick < 0.45 or not pools:
             drawn = rng.sample(self.options.kinds, min(4, len(self.options.kinds)))
             return Find([grammar.draw(rng, most, [min(drawn, key=lambda kind: self.spent[kind])])])
@@ -386,7 +398,7 @@ class Search:
             case = rng.choice(rng.choice(finds).cases)
             others = [kept.cases[0] for pool in pools for kept in pool if kept.cases[0].value is not None]
             return Find([grammar.mutated(rng, case, others, most)])
-        kept = [case for finds in pools for case in finds[0].cases[:1]]
+        kept = [rng.choice(finds).cases[0] for finds in pools]
         fresh = [grammar.draw(rng, most, self.options.kinds) for _ in range(2)]
         return Find([rng.choice([*kept, *fresh]) for _ in range(FLIGHT)])
 
