@@ -805,6 +805,36 @@ def known() -> Iterator[Case]:
         "inputs": [a_tensor(rng, [1], None, "complex128")]}, MSGPACK, JSON)  # fmt: skip
 
 
+def large(most: int) -> Iterator[Case]:
+    """As long as is admitted, of each kind of value, for calls in C that keep the GIL until they have done."""
+    raw = bytes(most // 4)
+    one = {"name": "numpy.broadcast_to", "shape": [1, len(raw)]}
+    tensor = {"dtype": "int8", "shape": [len(raw)], "data": raw}
+    yield of_value("answers", "/v1/broadcast", {"op": one, "inputs": [tensor], "json_data": "base64"}, JSON, MSGPACK)
+    yield of_value("permuted", "/v1/broadcast", {"inputs": [tensor], "layout": "strided"}, MSGPACK)
+    count = min(most // 20, 200_000)
+    for dtype, element in [
+        ("float64", 0.1234567890123), ("int64", "1234567890123456"), ("str<20>", "\U0001f600"), ("complex64", [1, 2]),
+        ("datetime64[ns]", "2020-01-01T00:00"), ("bytes<9>", "AQIDBAUGBwgJ"), (None, 1),
+    ]:  # fmt: skip
+        held = {"shape": [count], "data": [element] * count} | ({"dtype": dtype} if dtype else {})
+        yield of_value("lists", "/v1/broadcast", {"inputs": [held]}, JSON, MSGPACK)
+    yield of_value(
+        "lists", "/v1/broadcast", {"inputs": [{"dtype": "int8", "shape": [3, count], "data": [[1] * count] * 3}]}
+    )
+    yield of_value("integers", "/v1/check", {"inputs": [[1]] * (min(most // 4, 300_000))}, MSGPACK)
+    text = "\u00e9" * (most // 8)
+    yield Case("text", "/v1/check", json.dumps({"inputs": [[1]], "op": text}).encode())
+    yield Case("text", "/v1/check", b'{"inputs":[%b1]}' % (b"1e5," * min(most // 8, 900_000)))
+    rows = min(most // 20, 10_000)
+    yield of_value("rows", "/v1/check/batch", {"requests": [{"inputs": [[8, 1, 6, 1], [7, 1, 5]]}] * rows})
+    sizes = {"dtype": "int64", "shape": [most // 160, 4], "data": bytes([1, 0, 0, 0, 0, 0, 0, 0]) * (most // 160 * 4)}
+    for media, accept in [(MSGPACK, MSGPACK), (JSON, JSON)]:
+        yield of_value("columns", "/v1/check/batch", {"inputs": [sizes, sizes], "json_data": "base64"}, media, accept)
+    bins = {"dtype": "int8", "shape": [min(most // 4, 400_000)], "data": [b"a"] * min(most // 4, 400_000)}
+    yield Case("packed", "/v1/broadcast", msgpack.packb({"inputs": [bins]}), media=MSGPACK)
+
+
 def draw(rng: Rng, most: int, kinds: list[str] | None = None) -> Case:
     """A request of one of the kinds, of up to `most` bytes."""
     for _ in range(50):

@@ -35,7 +35,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -348,7 +348,8 @@ class Search:
     def run(self) -> None:
         """Until the time is over."""
         end = time.monotonic() + 60 * self.options.minutes
-        start = [Find([case]) for case in grammar.known() if case.nbytes <= self.options.bytes]
+        cases = chain(grammar.known(), grammar.large(self.options.bytes) if self.options.bytes > 2**20 else ())
+        start = [Find([case]) for case in cases if case.nbytes <= self.options.bytes]
         start = [find for find in start if find.kind in self.options.kinds]
         number = 0
         while time.monotonic() < end and number < self.options.rounds:
