@@ -178,6 +178,7 @@ MALFORMED = {
     "a chunk that is longer than it says": CHUNKED + b"f\r\n" + BODY + b"\r\n0\r\n\r\n",
     "a chunk that ends in a line feed": CHUNKED + b"10\n" + BODY,
     "a chunk of endless extensions": CHUNKED + b"10;" + b"x" * 1100,
+    "thousands of chunks of a byte": CHUNKED + b"1\r\n \r\n" * 4097,
     "a trailer that is no field": CHUNKED + b"0\r\nno field\r\n\r\n",
 }
 
@@ -244,6 +245,13 @@ def test_a_request_may_come_in_any_pieces(gate: Served) -> None:
         alive, *checked, last = ask(gate.port, *in_pieces(requests, size), pause=0.0005 if size > 1 else 0)
         assert (alive.body, last.body) == (b'{"status":"alive"}', b'{"status":"alive"}')
         assert [json.loads(answer.body)["outputs"][0]["shape"] for answer in checked] == [[3]] * 3
+
+
+def test_chunks_may_be_small_where_they_are_few_or_others_large(gate: Served) -> None:
+    small, large = b"1\r\n \r\n", b"1000\r\n" + b" " * 4096 + b"\r\n"
+    for chunks in (small * 4095, large + small * 4100):
+        (answer,) = ask(gate.port, CHUNKED + chunks + b"10\r\n" + BODY + b"\r\n0\r\n\r\n" + LAST, pause=0)[:1]
+        assert json.loads(answer.body)["outputs"][0]["shape"] == [3]
 
 
 def test_the_fields_after_a_body_are_not_taken_for_the_heads(gate: Served) -> None:

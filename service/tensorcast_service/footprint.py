@@ -22,8 +22,8 @@ COMPARED_BYTES = 300
 """Of each axis of each op that is compared."""
 CONDITION_BYTES = 6000
 """Of a condition on symbolic sizes, which may name several by long names."""
-JSON_ELEMENT_BYTES = 400
-"""Of an element, or an empty list, of a JSON answer."""
+JSON_ELEMENT_BYTES = 120
+"""Of an element, or an empty list, of a JSON answer: its text twice."""
 JSON_TIMES = 8
 """A JSON answer takes so many times the bytes of its elements besides: they may be long strings of wide characters."""
 

@@ -32,7 +32,9 @@ ELEMENT_BYTES = 80
 _SPECIAL_FLOATS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _FLOAT_END = 2**1024 - 2**970  # what rounds to a float64 lies below
 _DECIMAL = re.compile(r"-?[0-9]{1,20}")
-_ISO_DATE = re.compile(r"[+-]?[0-9]{4,18}(-[0-9]{2}(-[0-9]{2}([T ][0-9:.]+)?)?)?")
+_ISO_DATE = re.compile(
+    r"[+-]?[0-9]{4,18}(-[0-9]{2}(-[0-9]{2}([T ][0-9]{2}(:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,18})?)?)?)?)?)?"
+)
 
 
 class InvalidData(ValueError):

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-
 FINISH_SECONDS = 10
 """After the drain, running answers have so long to finish."""
 LEAVE_SECONDS = 2

@@ -47,6 +47,9 @@ HEAD_FIELDS = 100
 """Fields in them: each costs objects of its own, and is looked at by whoever looks for another."""
 RECALL_BYTES = 4096
 """Bytes of a request that may have been answered before; longer ones are not looked up."""
+SMALL_CHUNKS, SMALL_CHUNK_BYTES = 4096, 64
+"""Of a body in chunks so many may be small; more only where all have so many bytes on average. Each takes a step of
+Python while all others wait, whatever is in it."""
 CHUNK_LINE_BYTES = 1024
 """Bytes of the line before a chunk: its size, and extensions that nobody reads."""
 LINGER_SECONDS = 2
@@ -86,6 +89,10 @@ _BAD_HEAD = (
 _BAD_HOST = "a request has exactly one Host field: the name, and the port, that it is sent to"
 _BAD_FRAMING = (
     "a body is announced by one Content-Length, a number, or by one `Transfer-Encoding: chunked`, never by both"
+)
+_SMALL_CHUNKS = (
+    f"the body comes in more than {SMALL_CHUNKS} chunks of less than {SMALL_CHUNK_BYTES} bytes on average: send larger "
+    "ones, or all of it with a Content-Length"
 )
 _BAD_CHUNK = "a chunk is its size in hexadecimal, CR LF, so many bytes, CR LF; one of size 0 ends the body"
 
@@ -139,6 +146,8 @@ class Protocol(Uvicorn):
         """What has come and is not whole, or belongs to the next request."""
         self.chunked = False
         """Whether the body in work comes in chunks."""
+        self.chunks = 0
+        """How many more of them may be small."""
         self.reframed = False
         """Whether uvicorn is given it in chunks: also a long one, of which uvicorn sees the beginning alone."""
         self.intake: Intake | None = None
@@ -286,7 +295,7 @@ class Protocol(Uvicorn):
             length = _LENGTH.search(fields)
             self.due = int(length[1]) if length else 0
             announced = fields.count(b"\ncontent-length:") + fields.count(b"\ntransfer-encoding:")
-            self.chunked = announced == 1 and not length
+            self.chunked, self.chunks = announced == 1 and not length, SMALL_CHUNKS
             if announced > 1 or (self.chunked and (line[1] == b"0" or not _CHUNKED.search(fields))):
                 raise Problem("malformed-request", _BAD_FRAMING)
         self.head, self.whole = head, b""
@@ -381,6 +390,9 @@ class Protocol(Uvicorn):
             at, self.due = line.end(), int(line[1], 16)
             if self.due:
                 at += 2
+                self.chunks += min(self.due // SMALL_CHUNK_BYTES, SMALL_CHUNKS) - 1
+                if self.chunks < 0:
+                    raise Problem("malformed-request", _SMALL_CHUNKS)
             else:
                 self.phase = "trailer"
         if body := b"".join(parts):
