@@ -5,13 +5,16 @@ PYTHON ?= python3
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 PIP = $(VENV)/bin/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: serve test lint types oldest fuzz bench bench-quick image-test lock clean
+.PHONY: serve test bench-smoke lint types oldest fuzz bench bench-quick lines image-test lock clean
 
 serve: $(VENV)/service.done
 	@exec $(VENV)/bin/tensorcast serve
 
 test: $(VENV)/dev.done
-	$(VENV)/bin/python -m pytest -n auto
+	$(VENV)/bin/python -m pytest -n auto --dist worksteal
+
+bench-smoke: $(VENV)/dev.done
+	$(VENV)/bin/python -m pytest tests/smoke_benchmarks.py -n auto
 
 lint: $(VENV)/dev.done
 	$(VENV)/bin/ruff format --check .
@@ -20,12 +23,12 @@ lint: $(VENV)/dev.done
 types: $(VENV)/dev.done
 	$(VENV)/bin/mypy
 
-# The suite again, on the oldest versions that pyproject.toml admits; the benchmarks are for today's.
+# The suite again, on the oldest versions that pyproject.toml admits.
 oldest: $(VENV)/bin/python
 	@echo "Installing the oldest supported versions ..."
 	@$(PYTHON) -m venv $(VENV)-oldest
 	@$(VENV)-oldest/bin/python -m pip --disable-pip-version-check --quiet install -c tests/oldest.txt -e '.[service,metrics,dev]'
-	$(VENV)-oldest/bin/python -m pytest -n auto -W default --ignore tests/test_benchmarks.py
+	$(VENV)-oldest/bin/python -m pytest -n auto --dist worksteal -W default
 
 # Longer than the suite does: whatever reads what others send, guided by coverage; then every endpoint, by its document.
 SECONDS ?= 60
@@ -48,6 +51,12 @@ bench-quick: $(VENV)/dev.done
 	$(VENV)/bin/python benchmarks/remote.py --rounds 2 --mib 64
 	$(VENV)/bin/python benchmarks/checks.py --rounds 1 --seconds 1
 	$(VENV)/bin/python benchmarks/scale.py --rounds 1 --mib 32 --points 4
+
+# Lines of the product at two commits, by folder: make lines AT=v0.1.0 BESIDE=HEAD
+AT ?= HEAD
+BESIDE ?=
+lines:
+	@$(PYTHON) benchmarks/lines.py $(AT) $(BESIDE)
 
 image-test:
 	deploy/image_test.sh

@@ -2,28 +2,127 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import gc
 import os
 import shutil
+import signal
 import socket
 import ssl
 import subprocess
 import sys
 import time
 import tracemalloc
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import IO, Any
 
 import httpx
+import hypothesis
 import pytest
 
 from tensorcast import Client
 from tensorcast.schema.problems import Problem
 
 Serve = Callable[..., "Served"]
+
+PATIENCE = 300.0
+"""Seconds after which what a test waits for is held to hang. No claim about speed: a busy machine may be late."""
+
+hypothesis.settings.register_profile(
+    "suite", deadline=None, print_blob=True, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("suite")
+
+for phase in ("connect", "read", "write", "pool"):  # httpx would give up after 5 s
+    setattr(httpx._config.DEFAULT_TIMEOUT_CONFIG, phase, PATIENCE)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """`-n auto` is two workers for each core: every third second of a worker is spent in waiting."""
+    return 2 * len(os.sched_getaffinity(0))
+
+
+# --- processes ------------------------------------------------------------------------------------
+
+GUARD = """
+import os, sys
+groups = set()
+for line in sys.stdin:
+    (groups.add if line[0] == "+" else groups.discard)(int(line[1:]))
+for group in groups:
+    try:
+        os.killpg(group, 9)
+    except ProcessLookupError:
+        pass
+"""
+"""Reads which process groups begin (+) and end (-); when its reader is gone, even by SIGKILL, so are they."""
+
+
+@functools.cache
+def guard() -> IO[str]:
+    """What a process of its own is told, which outlives this one to end what it has left running."""
+    process = subprocess.Popen(
+        [sys.executable, "-IS", "-c", GUARD],
+        stdin=subprocess.PIPE,
+        text=True,
+        bufsize=1,
+        start_new_session=True,
+    )
+    assert process.stdin
+    atexit.register(process.communicate)
+    return process.stdin
+
+
+@contextmanager
+def started(command: Sequence[str | Path], **options: Any) -> Iterator[subprocess.Popen[str]]:
+    """A process in a group of its own. When the block is left, and when pytest is killed, the whole group ends."""
+    process = subprocess.Popen(command, text=True, start_new_session=True, **options)
+    try:
+        guard().write(f"+{process.pid}\n")
+        yield process
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate(timeout=PATIENCE)
+        guard().write(f"-{process.pid}\n")
+
+
+def run(command: Sequence[str | Path], input: str | None = None, **options: Any) -> subprocess.CompletedProcess[str]:
+    """A command's exit status and, unless `options` send it elsewhere, what it wrote. All that it started has ended."""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with started(command, **pipes | options) as process:
+        written = process.communicate(input, timeout=PATIENCE)
+    return subprocess.CompletedProcess(command, process.returncode, *written)
+
+
+def wait_for(claim: Callable[[], bool], seconds: float = PATIENCE) -> bool:
+    """Whether the claim comes true, asked again and again."""
+    end = time.monotonic() + seconds
+    while not claim():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def unhurried(claim: Callable[[float], None], seconds: float) -> None:
+    """Makes a claim that a busy machine can be too late for, in so many seconds; where that fails, in four and in
+    sixteen times as many. What is wrong fails each time."""
+    for longer in (1, 4):
+        try:
+            claim(longer * seconds)
+        except (AssertionError, OSError, httpx.TransportError):
+            continue
+        return
+    claim(16 * seconds)
+
+
+# --- services -------------------------------------------------------------------------------------
 
 
 class Served:
@@ -40,6 +139,16 @@ class Served:
         with open(f"/proc/{self.process.pid}/status") as status:
             (line,) = (line for line in status if line.startswith(field))
         return int(line.split()[1]) * 1024
+
+    def cpu(self) -> float:
+        """Seconds of work done so far, the system's on its behalf included."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def end(self) -> str:
+        """What it has written to stderr, once SIGTERM has ended it."""
+        self.process.terminate()
+        return self.process.communicate(timeout=PATIENCE)[1]
 
     def forget_peak(self) -> None:
         """Let VmHWM begin anew from what is held now."""
@@ -66,34 +175,26 @@ def served(absent: str = "", **settings: object) -> Iterator[Served]:
     if absent:
         run = ["-c", f"import sys; sys.modules[{absent!r}] = None; from tensorcast.cli import main; main()"]
     command = [sys.executable, *run, "serve", "--port", str(port)]
-    process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
     certificate = settings.get("tls_certificate")
     url = f"{'https' if certificate else 'http'}://127.0.0.1:{port}"
-    try:
+    with started(command, env=environment, stderr=subprocess.PIPE) as process:
         running = Served(url, process)
         _wait_until_ready(url, process, ssl.create_default_context(cafile=str(certificate)) if certificate else True)
-        yield running
-    finally:
-        process.terminate()
         try:
-            running.log = process.communicate(timeout=20)[1]
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.communicate()
-            raise
+            yield running
+        finally:
+            running.log = running.end()
 
 
 def _wait_until_ready(url: str, process: subprocess.Popen[str], verify: ssl.SSLContext | bool) -> None:
-    end = time.monotonic() + 30
-    while True:
-        try:
-            if httpx.get(f"{url}/readyz", timeout=1, verify=verify).status_code == 200:
-                return
-        except httpx.HTTPError:
-            pass
+    def ready() -> bool:
         assert process.poll() is None, "the service ended: " + process.communicate()[1]
-        assert time.monotonic() < end, "the service did not become ready in 30 s"
-        time.sleep(0.05)
+        try:
+            return httpx.get(f"{url}/readyz", verify=verify).status_code == 200
+        except httpx.HTTPError:
+            return False
+
+    assert wait_for(ready), "the service did not become ready"
 
 
 def taken(work: Callable[[], Any]) -> int:
@@ -136,7 +237,7 @@ def service() -> Iterator[Served]:
 @pytest.fixture
 def http(service: Served) -> Iterator[httpx.Client]:
     """Plain HTTP to the service, as any program would speak it."""
-    with httpx.Client(base_url=service.url, timeout=30) as client:
+    with httpx.Client(base_url=service.url) as client:
         yield client
 
 

@@ -6,7 +6,6 @@ import asyncio
 import os
 import re
 import socket
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +15,7 @@ import httpx
 import msgpack
 import numpy as np
 import pytest
-from conftest import Served, served
+from conftest import PATIENCE, Served, run, served
 
 from tensorcast import AsyncClient, Client, InvalidAnswer, Unauthenticated
 from tensorcast_service.web import auth
@@ -93,7 +92,7 @@ def test_anything_else_is_401_and_says_what_to_send(guarded: Served, headers: li
     ],
 )
 def test_a_path_needs_a_key_unless_it_is_known_to_be_open(guarded: Served, path: str) -> None:
-    with socket.create_connection(("127.0.0.1", int(guarded.url.rpartition(":")[2])), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", int(guarded.url.rpartition(":")[2])), timeout=PATIENCE) as connection:
         connection.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())  # httpx would tidy the path up
         assert connection.makefile("rb").readline().split()[1] == b"401"
 
@@ -148,7 +147,7 @@ def test_a_refusal_comes_in_messagepack_where_the_request_is(guarded: Served) ->
 
 
 def test_the_refusal_comes_before_the_body_is_read(guarded: Served) -> None:
-    with socket.create_connection(("127.0.0.1", int(guarded.url.rpartition(":")[2])), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", int(guarded.url.rpartition(":")[2])), timeout=PATIENCE) as connection:
         head = "POST /v1/check HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n"
         connection.sendall(head.encode())
         answer = connection.makefile("rb").read()  # to the end: the connection closes
@@ -205,7 +204,7 @@ def test_weak_keys_are_refused_in_a_sentence_without_the_key(tmp_path: Path, tex
 def test_the_service_does_not_start_without_the_keys_that_were_meant(tmp_path: Path, file: str, said: str) -> None:
     (tmp_path / "weak").write_text("a:1234\n")
     command = [sys.executable, "-m", "tensorcast", "serve", "--api-keys-file", str(tmp_path / file)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    done = run(command)
     assert (done.returncode, done.stdout) == (2, "")
     assert said in done.stderr
     assert "Traceback" not in done.stderr
@@ -269,14 +268,14 @@ def test_the_command_line_takes_the_key(guarded: Served, given: str) -> None:
     arguments = ["--api-key", ALICE] if given == "option" else []
     environment = os.environ | ({"TENSORCAST_API_KEY": ALICE} if given == "environment" else {})
     command = [sys.executable, "-m", "tensorcast", "check", "3", "1", "--url", guarded.url, *arguments]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
+    done = run(command, env=environment)
     assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("key", ["", "secret-0123456789abcdef", "secret with spaces"])
 def test_the_command_line_says_what_is_wrong_with_the_key(guarded: Served, key: str) -> None:
     command = [sys.executable, "-m", "tensorcast", "ops", "--url", guarded.url, "--api-key", key]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    done = run(command)
     assert done.returncode == 2
     assert "Authorization: Bearer KEY" in done.stderr or "api_key must be printable" in done.stderr
     assert "secret" not in done.stderr

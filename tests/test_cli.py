@@ -5,18 +5,19 @@ from __future__ import annotations
 import json
 import os
 import pty
-import subprocess
 import sys
 from pathlib import Path
+from subprocess import CompletedProcess
 
+import conftest
 import numpy as np
 import pytest
 from conftest import Served
 
 
-def run(*arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+def run(*arguments: str, folder: Path | None = None) -> CompletedProcess[str]:
     command = [sys.executable, "-m", "tensorcast", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False, timeout=60)
+    return conftest.run(command, cwd=folder)
 
 
 @pytest.fixture(params=["here", "from a service"])
@@ -118,7 +119,7 @@ def test_long_work_shows_a_progress_bar_on_a_terminal(tmp_path: Path) -> None:
     np.save(tmp_path / "in.npy", np.zeros((1, 1024), np.uint8))
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "tensorcast", "broadcast", "in.npy", "--shape", "131072,1024", "-o", "out.npy"]
-    done = subprocess.run(command, stderr=theirs, stdout=subprocess.PIPE, cwd=tmp_path, check=False, timeout=60)
+    done = conftest.run(command, stderr=theirs, cwd=tmp_path)
     os.close(theirs)
     shown = os.read(ours, 65536).decode()
     os.close(ours)

@@ -173,14 +173,14 @@ def test_a_refusal_echoes_no_more_than_the_head_of_a_key():
     assert len(refusal(f'{{"{key}":1,"{key}":2}}'.encode(), JSON)) < 200
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(st.binary(max_size=100), st.sampled_from(Media))
 @example(b"\xc7\x0c\xff\xff\xff\xff\xff" + b"\0" * 8, MSGPACK)  # a timestamp of too many nanoseconds
 def test_any_bytes_are_a_value_or_malformed(body, media):
     assert outcome(body, media) in ("a value", "malformed-body")
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.data(), st.sampled_from(Media))
 def test_a_damaged_message_is_a_value_or_malformed(data, media):
     body = bytearray(encode(MESSAGE, media))
@@ -200,7 +200,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(VALUES, st.sampled_from(Media))
 def test_decoding_gives_back_what_was_encoded(value, media):
     assert decode(encode(value, media), media) == value
@@ -219,7 +219,7 @@ def whole(body):
     return True
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=1000)
 @given(st.lists(st.sampled_from([bytes([first]) for first in range(256) if first not in NOT_SURVEYED]), max_size=40))
 def test_a_body_is_surveyed_to_where_msgpack_reads_it(pieces):
     body = b"".join(pieces)

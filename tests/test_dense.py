@@ -53,7 +53,7 @@ def copied(view: Any) -> bytes:
     return np.ascontiguousarray(view.view(f"V{view.itemsize}")).tobytes()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(views(), st.sampled_from([0, 1, 4, 16]))
 def test_a_filled_array_holds_the_views_bytes(view: Any, offset: int) -> None:
     memory = np.full(view.nbytes + offset + 9, 0xEE, np.uint8)
@@ -64,7 +64,7 @@ def test_a_filled_array_holds_the_views_bytes(view: Any, offset: int) -> None:
     assert set(memory[:offset].tolist() + memory[offset + view.nbytes :].tolist()) == {0xEE}
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(views())
 def test_chunks_are_the_views_bytes(view: Any) -> None:
     with limited(dense, SMALL):

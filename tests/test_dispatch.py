@@ -15,6 +15,7 @@ from typing import Any
 import msgpack
 import pytest
 import uvicorn
+from conftest import PATIENCE, wait_for
 
 from tensorcast_service.settings import Settings
 from tensorcast_service.web.app import create_app
@@ -57,14 +58,11 @@ def running(short: bool = True, **settings: Any) -> Iterator[Running]:
     service = Running(short, Settings(**settings))
     service.thread.start()
     try:
-        end = time.monotonic() + 20
-        while not service.server.started:
-            assert time.monotonic() < end
-            time.sleep(0.01)
+        assert wait_for(lambda: service.server.started)
         yield service
     finally:
         service.server.should_exit = True
-        service.thread.join(20)
+        service.thread.join(PATIENCE)
 
 
 def request(line: str, *fields: str, body: bytes = b"") -> bytes:
@@ -76,7 +74,7 @@ class Asking:
     """One connection, on which each request goes out in one piece."""
 
     def __init__(self, service: Running) -> None:
-        self.connection = socket.create_connection(("127.0.0.1", service.port()), timeout=10)
+        self.connection = socket.create_connection(("127.0.0.1", service.port()), timeout=PATIENCE)
         self.stream = self.connection.makefile("rb")
 
     def __enter__(self) -> Asking:

@@ -60,7 +60,7 @@ def flat(array):
 # --- place ---------------------------------------------------------------------------------------
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(placements(), st.sampled_from(sorted(LAYOUTS)))
 def test_the_view_holds_what_the_reference_says(placement, layout):
     array = numbered(placement.input_shape, layout)
@@ -69,7 +69,7 @@ def test_the_view_holds_what_the_reference_says(placement, layout):
     assert flat(view) == reference.broadcast(flat(array), *axes_of(placement))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.data(), placements(), st.sampled_from(sorted(LAYOUTS)))
 def test_a_window_is_that_box_of_the_full_output(data, placement, layout):
     array = numbered(placement.input_shape, layout)
@@ -80,7 +80,7 @@ def test_a_window_is_that_box_of_the_full_output(data, placement, layout):
     assert flat(view) == reference.box(full, placement.output_shape, window)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.data(), placements(), st.booleans())
 def test_a_view_shares_the_inputs_memory_and_is_read_only(data, placement, windowed):
     array = numbered(placement.input_shape, "C")
@@ -154,7 +154,7 @@ def consumed_late(stream, lag):
     return b"".join([*consumed, *waiting])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     placement=placements(),
     dtype=st.sampled_from(DTYPES),
@@ -249,7 +249,7 @@ def with_replicated_axes(array, axes):
     return np.broadcast_to(box, array.shape)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     placement=placements(),
     dtype=st.sampled_from(["int64", "float64", "complex128"]),
@@ -262,7 +262,7 @@ def test_the_gradient_is_the_sum_over_every_element_that_reads_an_input(placemen
     assert flat(backprop_one(placement, gradient)) == reference.gradient(flat(gradient), *axes_of(placement))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(placement=placements(), replicated=st.sets(st.integers(0, 5)))
 def test_int8_sums_wrap_around(placement, replicated):
     values = (np.arange(math.prod(placement.output_shape)) * 7919).astype(np.int8).reshape(placement.output_shape)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 
 import pytest
+from conftest import run
 
 import tensorcast
 
@@ -38,8 +38,9 @@ CASES = {
 @pytest.mark.parametrize(("statement", "forbidden"), CASES.values(), ids=CASES)
 def test_it_imports_nothing_of_the_layers_above(statement: str, forbidden: set[str]) -> None:
     report = f"{statement}; import sys; print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", report], capture_output=True, text=True, check=True).stdout.split()
-    assert forbidden.isdisjoint(loaded)
+    done = run([sys.executable, "-c", report])
+    assert done.returncode == 0, done.stderr
+    assert forbidden.isdisjoint(done.stdout.split())
 
 
 def test_every_exported_name_is_there_and_documented() -> None:

@@ -75,10 +75,10 @@ OVERSIZED: dict[str, tuple[str, Callable[[], None]]] = {
 def least_seconds(work: Callable[[], None]) -> float:
     best = 9.0
     for _ in range(20):
-        start = time.perf_counter()
+        start = time.process_time()  # of work: what others do meanwhile doesn't count
         with pytest.raises(Problem):
             work()
-        best = min(best, time.perf_counter() - start)
+        best = min(best, time.process_time() - start)
     return best
 
 

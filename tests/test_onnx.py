@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
-from conftest import Served
+from conftest import Served, run
 
 from tensorcast import Client
 from tensorcast.cli import main
@@ -487,7 +486,7 @@ def test_names_that_are_no_text_are_shown_all_the_same(check: Check, tmp_path: P
 
 def test_without_onnx_the_command_says_what_to_install() -> None:
     program = "import sys; sys.modules['onnx'] = None; from tensorcast.cli import main; main(['check', 'model.onnx'])"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    done = run([sys.executable, "-c", program])
     assert (done.returncode, done.stderr.splitlines()[-1]) == (
         2,
         "Error: reading a model takes the package onnx: pip install 'tensorcast[onnx]'",

@@ -13,7 +13,7 @@ from urllib.parse import unquote
 
 import httpx
 import pytest
-from conftest import Served, served
+from conftest import PATIENCE, Served, served
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -27,7 +27,7 @@ COMPARISON = "op=compare&input=1x3&shape=2,-1"
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"], timeout=PATIENCE * 1000)
         yield browser
         browser.close()
 
@@ -38,7 +38,7 @@ class Page:
     def __init__(self, tab: Any, url: str) -> None:
         self.tab, self.url = tab, url
         self.complaints: list[str] = []
-        tab.set_default_timeout(10_000)
+        tab.set_default_timeout(PATIENCE * 1000)
         tab.on("console", lambda message: self.complaints.append(message.text))
         tab.on("pageerror", lambda error: self.complaints.append(str(error)))
 
@@ -254,7 +254,7 @@ def test_a_service_that_asks_for_keys_says_so(browser: Any, tmp_path: Path) -> N
     with served(api_keys_file=keys) as guarded:
         tab = browser.new_page()
         tab.goto(guarded.url)
-        tab.get_by_text("this service asks for an API key").wait_for(timeout=10_000)
+        tab.get_by_text("this service asks for an API key").wait_for(timeout=PATIENCE * 1000)
         tab.close()
 
 

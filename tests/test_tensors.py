@@ -412,7 +412,7 @@ def test_the_stride_of_a_size_one_axis_is_never_stepped():
     assert tensor.to_array("/inputs/0").tolist() == [[1, 2]]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     name=st.sampled_from(["int8", "float32", "bool", "str<1>", "bytes<3>"]),
     shape=st.lists(st.sampled_from([0, 1, 2, 3, 2**40, 2**62]), max_size=4),
@@ -472,7 +472,7 @@ def test_a_tensor_in_more_bins_than_sixteen_bits_count_is_one_tensor():
     assert [bits(again) for again in read(answer([array], bin_bytes=1), [4096])] == [bits(array)]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     shapes=st.lists(st.lists(st.integers(0, 4), max_size=3), max_size=3),
     name=st.sampled_from(["bool", "bfloat16", "float32", "complex128", "str<3>"]),
@@ -624,13 +624,13 @@ def reads(body, sizes):
     return True
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(st.binary(max_size=60), st.booleans(), st.sampled_from([1, 1000]))
 def test_random_bytes_are_an_invalid_answer(noise, opened, size):
     assert not reads((OPENED if opened else b"") + noise, [size])
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(st.data(), st.sampled_from([1, 7, 1000]))
 def test_a_damaged_answer_is_read_or_invalid(data, size):
     body = bytearray(answer([np.arange(3.0), np.zeros((2, 2), bool)], strided=data.draw(st.booleans())))

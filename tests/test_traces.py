@@ -64,8 +64,7 @@ def ask_three_times(running: Served) -> list[dict[str, Any]]:
     """A check with a trace to join, one with one that is not sampled, one with none; the lines of the log."""
     for headers in ({"traceparent": f"00-{TRACE}-{PARENT}-01"}, {"traceparent": f"00-{TRACE}-{PARENT}-00"}, {}):
         assert httpx.get(f"{running.url}/v1/ops/torch.expand?secret=1", headers=headers).status_code == 200
-    running.process.terminate()
-    log = [json.loads(line) for line in running.process.communicate(timeout=20)[1].splitlines()]
+    log = [json.loads(line) for line in running.end().splitlines()]
     return [line for line in log if line["message"] == "answered"]
 
 
@@ -97,5 +96,6 @@ def test_no_span_leaves_where_the_sdk_is_disabled(collector: Collector, monkeypa
 
 def test_a_collector_that_is_not_there_fails_no_request(collector: Collector, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{free_port()}")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "1")  # it is tried again until then
     with served(access_log="true", log_format="json") as running:
         assert len(ask_three_times(running)) == 3  # and it ends, with every line of its log in JSON

@@ -1,7 +1,7 @@
 """The adversarial list, as data: what is sent, the invariant that it attacks, and what must come back.
 
 An attack is a request as bytes, in pieces where the pieces matter. `status` 0 means that the connection is closed
-with no answer. `growth` is what the worker's memory may grow by, in MiB, `seconds` how long it may take.
+with no answer. `growth` is what the worker's memory may grow by, in MiB, `seconds` what it may take of a processor.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ MSGPACK = "application/vnd.msgpack"
 MIB = 2**20
 REQUEST_SECONDS = 1
 """The setting of the service that is attacked."""
+SENDS_ON = 120
+"""Seconds for which a slow attack goes on, unless it is cut before."""
 
 
 @dataclass(frozen=True)
@@ -502,7 +504,7 @@ def timing() -> Iterator[Attack]:
     prompt = "what does not get on is given up, in the time that the settings say"
 
     def attack(name: str, first: bytes, more: bytes, status: int, code: str | None, after: float = 0.2) -> Attack:
-        pieces = [first, *([after, more] * int(4 / after))]
+        pieces = [first, *([after, more] * int(SENDS_ON / after))]
         return Attack(name, "timing", prompt, pieces, status, code, seconds=6, closes=True)
 
     slow = head("POST", "/v1/check", "Content-Type: application/json", "Content-Length: 500")

@@ -58,7 +58,7 @@ _TOKENS = [
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_whatever_is_sent_is_answered_or_refused(name: str) -> None:
-    @settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=400, suppress_health_check=list(HealthCheck))
     @given(bent(name) | st.binary(max_size=200))
     def run(data: bytes) -> None:
         TARGETS[name](data)

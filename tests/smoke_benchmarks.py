@@ -1,27 +1,28 @@
-"""The benchmarks run: each script in a tiny size, and every figure that it writes is one. Nothing about time."""
+"""The benchmarks run: each script in a tiny size, and every figure that it writes is one. Nothing about time.
+
+`make bench-smoke` runs them, and `make test` does not: they test no part of the product, and take a sixth of its time.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import conftest
 import pytest
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
 
-def run(script: str, *arguments: object) -> str:
-    command = [sys.executable, str(BENCHMARKS / script), *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100)
+def run(script: str, *arguments: object) -> None:
+    done = conftest.run([sys.executable, str(BENCHMARKS / script), *map(str, arguments)])
     assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def figures(value: Any) -> Iterator[float]:
