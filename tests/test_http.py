@@ -6,6 +6,7 @@ import gzip
 import json
 import re
 import socket
+import time
 from pathlib import Path
 from typing import Any
 
@@ -411,6 +412,8 @@ def test_from_sigterm_on_it_is_not_ready_but_answers_until_the_drain_ends() -> N
             assert (refused.status_code, refused.json()["code"]) == (503, "shutting-down")
             answer = http.get("/v1/check?input=3")
             assert (answer.status_code, answer.headers["connection"]) == (200, "close")
+            time.sleep(seconds / 2)
+            assert httpx.get(f"{draining.url}/v1/check?input=3").status_code == 200
             assert draining.process.wait(timeout=PATIENCE) in (0, -15)
 
     unhurried(drain, 2)

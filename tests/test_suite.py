@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -40,7 +41,8 @@ def test_a_suite_that_is_interrupted_leaves_nothing_running(number: signal.Signa
     running = tmp_path / "running"
     command = [sys.executable, "-m", "pytest", "-p", "conftest", "-p", "no:cacheprovider", tmp_path]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path])}
-    with started(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE) as suite:
+    attended = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a shell lets what it runs behind it ignore it
+    with started(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, preexec_fn=attended) as suite:
         assert wait_for(lambda: running.exists() and running.read_text().count("\n") == 2)
         left = [int(line) for line in running.read_text().splitlines()]
         assert all(map(runs, left))
