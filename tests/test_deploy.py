@@ -294,7 +294,7 @@ def test_alerts_ask_for_metrics_that_the_service_has() -> None:
     metrics.ended("GET", "/v1/check", 200, 0.1)
     given = set(re.findall(r"(?m)^(\w+)", metrics.exposition().decode()))
     wanted = set(re.findall(r"\b(?:http_server|tensorcast)_\w+(?={)", " ".join(rule["expr"] for rule in ALERTS)))
-    assert len(wanted) == 5
+    assert len(wanted) == 6
     assert wanted <= given
     codes = set(re.findall(r'code="([a-z-]+)"', " ".join(rule["expr"] for rule in ALERTS)))
     assert codes <= set(STATUS)

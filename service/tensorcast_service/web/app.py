@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Any
@@ -26,6 +26,7 @@ from .budget import Budget, give_back_what_is_freed
 from .dispatch import Dispatch, Recall
 from .drain import Drain
 from .envelope import Envelope
+from .lag import lag_told
 from .logs import access_log
 from .openapi import describe
 from .problems import response_of
@@ -47,7 +48,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
         give_back_what_is_freed()
-        with drain.on_sigterm(), switching(), collecting_rarely():
+        told = lag_told(metrics.lag) if metrics else nullcontext()
+        with drain.on_sigterm(), switching(), collecting_rarely(), told:
             yield {"request_seconds": settings.request_seconds, "refused": refused, "recall": recall}  # for protocol.py
 
     keys = Keys.from_file(settings.api_keys_file) if settings.api_keys_file else None

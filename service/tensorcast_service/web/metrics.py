@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 from prometheus_client import (
     CollectorRegistry,
@@ -61,19 +62,28 @@ class Metrics:
         )
         self._refused = {reason: refused.labels(reason) for reason in REASONS}
         self._unfinished = self._counter("tensorcast_unfinished_answers", "Answers that broke off before their end.")
+        self._lag = self._gauge(
+            "tensorcast_event_loop_lag_seconds",
+            "Longest that a timer was late in the last minute: so long did all callers wait, and new connections.",
+            mode="livemax",
+        )
         self._held: Callable[[], float] | None = None
 
     def _counter(self, name: str, doc: str, *labels: str) -> Counter:
         return Counter(name, doc, labels, registry=self._registry)
 
-    def _gauge(self, name: str, doc: str, *labels: str) -> Gauge:
-        return Gauge(name, doc, labels, registry=self._registry, multiprocess_mode="livesum")
+    def _gauge(self, name: str, doc: str, *labels: str, mode: Literal["livesum", "livemax"] = "livesum") -> Gauge:
+        return Gauge(name, doc, labels, registry=self._registry, multiprocess_mode=mode)
 
     def watch_memory(self, held: Callable[[], float], budget: float) -> None:
         """Report the bytes that requests in work hold, of those that they may hold together."""
         self._gauge("tensorcast_memory_budget_bytes", "Bytes that requests in work may hold.").set(budget)
         self._memory = self._gauge("tensorcast_memory_bytes", "Bytes that requests in work hold.")
         self._held = held
+
+    def lag(self, seconds: float) -> None:
+        """So late was the event loop at the most in the last minute."""
+        self._lag.set(seconds)
 
     def began(self, method: str) -> None:
         """A request has come in."""

@@ -1,0 +1,52 @@
+"""Lag: a held event loop is seen, in one worker and in several."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+import time
+
+import httpx
+import pytest
+from conftest import served
+from test_metrics import workers_of
+
+from tensorcast_service.web.lag import lag_told
+
+LONGEST = 30
+
+
+def test_a_held_event_loop_is_told_until_it_is_long_past(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tensorcast_service.web.lag.WINDOW_SECONDS", 0.2)
+    told: list[float] = []
+
+    async def hold() -> None:
+        with lag_told(told.append):
+            await asyncio.sleep(0.2)
+            time.sleep(2)
+            while not told or told[-1] < 1.9:
+                await asyncio.sleep(0.01)
+            while told[-1] >= 1.9:
+                await asyncio.sleep(0.01)
+
+    asyncio.run(asyncio.wait_for(hold(), LONGEST))
+    assert max(told) >= 1.9
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_longest_lag_of_any_worker_is_a_metric(workers: int) -> None:
+    with served(workers=workers) as running:
+        pid = running.process.pid if workers == 1 else workers_of(running)[0]
+
+        def lag() -> float:
+            text = httpx.get(f"{running.url}/metrics").text
+            return float(re.findall(r"^tensorcast_event_loop_lag_seconds (.*)", text, re.MULTILINE)[0])
+
+        end = time.monotonic() + LONGEST
+        while lag() < 0.8:  # the first time this worker may not have begun
+            assert time.monotonic() < end
+            os.kill(pid, signal.SIGSTOP)
+            time.sleep(1)
+            os.kill(pid, signal.SIGCONT)
