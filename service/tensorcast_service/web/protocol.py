@@ -14,6 +14,7 @@ import socket
 import struct
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
@@ -165,18 +166,61 @@ class Protocol(Uvicorn):
         """Bytes that the caller had not taken at the last check."""
         self.stalls = 0
         """Checks in which it took none."""
+        self.unmade: socket.socket | None = None
+        """The connection, from `accepted` until it is made."""
+        self.counted = False
+        self.crowded = False
+        """Whether there is no room for it, nor any to be made."""
+
+    def accepted(self, connection: socket.socket, encrypted: bool) -> None:
+        """The connection is accepted, and its TLS handshake, where it is encrypted, is still to come."""
+        self.unmade = connection
+        self._count()
+        if encrypted:
+            Protocol.waiting[self] = None  # crowded or not: a handshake that never ends must make room
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        self.wire = transport
+        self.wire, self.unmade = transport, None
         super().connection_made(Outlet(transport, self))
         self.timer = self.loop.call_later(self.seconds / CHECKS, self._watch)
+        if not self.counted:
+            self._count()  # accepted by uvicorn's own server
+        if self.crowded:
+            self._refuse(Problem("overloaded", "all connections of this worker are in work: try again shortly"))
+
+    def ended_unmade(self) -> None:
+        """Nothing more comes of `accepted`: either the connection was made, or it has ended."""
+        if self.unmade is None:
+            return
+        self.unmade.close()
+        self.unmade = None
+        Protocol.total -= 1
+        if self in Protocol.waiting:  # else it was cut
+            Protocol.waiting.pop(self)
+            self.refused("handshake")
+
+    def give_up(self) -> None:
+        """End a connection that is not made yet."""
+        if self.unmade is not None:
+            with suppress(OSError):  # it has ended already
+                self.unmade.shutdown(socket.SHUT_RDWR)
+
+    def _count(self) -> None:
+        self.counted = True
         Protocol.total += 1
         if Protocol.total > _max_connections():
-            if not Protocol.waiting:
-                self._refuse(Problem("overloaded", "all connections of this worker are in work: try again shortly"))
-                return
-            next(iter(Protocol.waiting))._cut("no-room")
-        Protocol.waiting[self] = None
+            self.crowded = not Protocol.make_room()
+        if not self.crowded:
+            Protocol.waiting[self] = None
+
+    @staticmethod
+    def make_room() -> bool:
+        """Close the connection that has waited for longest; False where none waits."""
+        longest = next(iter(Protocol.waiting), None)
+        if longest is None:
+            return False
+        longest._cut("no-room")
+        return True
 
     def connection_lost(self, exc: Exception | None) -> None:
         Protocol.total -= 1
@@ -232,6 +276,8 @@ class Protocol(Uvicorn):
         self.end_intake()
         self.phase, self.rest, self.received = "over", b"", 0
         if not linger or self.wire.is_closing():
+            if not self.wire.get_write_buffer_size():
+                Protocol.waiting[self] = None  # TLS waits for the caller's goodbye
             self.wire.close()
             return
         Protocol.waiting[self] = None
@@ -467,6 +513,9 @@ class Protocol(Uvicorn):
         self.refused(reason)
         logger.debug("cut a connection: %s", reason)
         Protocol.waiting.pop(self, None)
+        if self.unmade is not None:
+            self.give_up()
+            return
         if self.wire.get_write_buffer_size():
             # By a reset: else the system keeps up to 4 MiB that nobody reads, for minutes.
             connection = self.wire.get_extra_info("socket")

@@ -77,6 +77,8 @@ def serve(settings: Settings) -> None:
             ssl_certfile=settings.tls_certificate or None,
             ssl_keyfile=settings.tls_key or None,
             workers=settings.workers,
+            # asyncio's loop of Windows can't watch a listening socket: there it is uvicorn that listens.
+            loop="auto" if sys.platform == "win32" else "tensorcast_service.web.listener:Loop",
             http=Protocol,
             ws="none",
             access_log=False,

@@ -1,0 +1,337 @@
+"""Listening: fresh connections are taken however busy the others are, shared out, counted from then on, and let go."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import re
+import resource
+import selectors
+import signal
+import socket
+import ssl
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import uvicorn
+from conftest import free_port, served
+from test_metrics import workers_of
+
+from tensorcast_service.settings import Settings
+from tensorcast_service.web.app import create_app
+from tensorcast_service.web.protocol import Protocol
+
+LIVEZ = b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"
+LONGEST = 30
+LOOP = "tensorcast_service.web.listener:Loop"
+
+
+def sockets_of(pid: int) -> int:
+    links = [link for link in Path(f"/proc/{pid}/fd").iterdir() if link.is_symlink()]
+    return sum(os.readlink(link).startswith("socket:") for link in links)
+
+
+def listening(port: int) -> int:
+    """How many sockets listen on a port."""
+    rows = [line.split() for table in ("tcp", "tcp6") for line in Path(f"/proc/net/{table}").read_text().splitlines()]
+    return sum(row[3] == "0A" and row[1].endswith(f":{port:04X}") for row in rows)
+
+
+def wait_until(reached: Callable[[], bool]) -> None:
+    end = time.monotonic() + LONGEST
+    while not reached():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def connect(port: int) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", port), timeout=LONGEST)
+
+
+def encrypted(pem: Path, **settings: object) -> Any:
+    return served(tls_certificate=pem / "certificate", tls_key=pem / "key", **settings)
+
+
+def trusting(pem: Path) -> ssl.SSLContext:
+    return ssl.create_default_context(cafile=str(pem / "certificate"))
+
+
+def hello(pem: Path) -> bytes:
+    """What a caller sends first of a handshake."""
+    sent = ssl.MemoryBIO()
+    with pytest.raises(ssl.SSLWantReadError):
+        trusting(pem).wrap_bio(ssl.MemoryBIO(), sent, server_hostname="127.0.0.1").do_handshake()
+    return sent.read()
+
+
+# --- fresh connections ----------------------------------------------------------------------------
+
+
+def never_asked(number: int) -> bytes:
+    body = json.dumps({"inputs": [[8, 1, 6, 1], [7, 1, number]]}).encode()
+    head = b"POST /v1/check HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+    return head % len(body) + body
+
+
+def turns_until_answered(port: int, busy: int, fresh: int) -> float:
+    """How many answers a busy connection had until a fresh one had its first: the median of all fresh ones. Each busy
+    one has one answer in a turn of the server's loop, so this counts turns, however long they take."""
+    sizes = itertools.count(2)
+    came: dict[socket.socket, bytes] = {}
+    turns: list[float] = []
+    with ExitStack() as stack, selectors.DefaultSelector() as selector:
+
+        def add(first: bytes) -> socket.socket:
+            connection = stack.enter_context(connect(port))
+            connection.sendall(first)
+            selector.register(connection, selectors.EVENT_READ)
+            came[connection] = b""
+            return connection
+
+        def answered() -> Iterator[socket.socket]:
+            """Those of which a whole answer has come."""
+            for key, _ in selector.select(LONGEST):
+                connection: Any = key.fileobj
+                came[connection] += connection.recv(2**16)
+                head, end, body = came[connection].partition(b"\r\n\r\n")
+                if end and len(body) == int(re.findall(rb"content-length: (\d+)", head)[0]):
+                    assert head.startswith(b"HTTP/1.1 200 ")
+                    came[connection] = b""
+                    yield connection
+
+        others = {add(never_asked(next(sizes))) for _ in range(busy)}
+        answers = 0
+        while len(turns) < fresh:
+            for connection in list(answered()):
+                if connection in others:
+                    answers += 1
+                    connection.sendall(never_asked(next(sizes)))
+                else:
+                    turns.append(answers / busy)
+                    selector.unregister(connection)
+            if answers >= 5 * busy and len(came) == busy:  # it is in full swing
+                answers = 0
+                for _ in range(fresh):
+                    add(LIVEZ)
+    return statistics.median(turns)
+
+
+@pytest.mark.parametrize("absent", ["", "uvloop"], ids=["uvloop", "asyncio"])
+def test_fresh_connections_wait_for_few_turns_whatever_the_others_ask(absent: str) -> None:
+    with served(absent) as running:
+        # One connection in each turn, as libuv has it, makes half of the 40 wait for more than 20.
+        assert turns_until_answered(running.port, busy=40, fresh=40) < 8
+
+
+@pytest.mark.parametrize("tls", [False, True], ids=["plain", "TLS"])
+def test_workers_share_connections_out_whichever_is_quick(tls: bool, pem: Path) -> None:
+    with encrypted(pem, workers=2) if tls else served(workers=2) as running, ExitStack() as stack:
+        workers = workers_of(running)
+        wait_until(lambda: listening(running.port) == 2)
+        before = [sockets_of(pid) for pid in workers]
+        for _ in range(200):
+            stack.enter_context(connect(running.port))
+        wait_until(lambda: sum(map(sockets_of, workers)) >= sum(before) + 200)
+        shares = [sockets_of(pid) - count for pid, count in zip(workers, before, strict=True)]
+        # They are shared out by their ports, as a coin would: beyond these bounds once in 10^8.
+        assert min(shares) >= 60
+
+
+def test_a_port_on_which_workers_listen_is_taken() -> None:
+    with served(workers=2) as running:
+        command = [sys.executable, "-m", "tensorcast", "serve", "--port", str(running.port), "--workers"]
+        for workers in ("1", "2"):
+            second = subprocess.run([*command, workers], capture_output=True, text=True, timeout=2 * LONGEST)
+            assert second.returncode != 0
+            assert "address already in use" in second.stderr.lower()
+
+
+@pytest.mark.skipif(not socket.has_ipv6, reason="there is no IPv6 here")
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_it_listens_on_ipv6_and_says_which_free_port_it_found(workers: str) -> None:
+    command = [sys.executable, "-m", "tensorcast", "serve", "--host", "::1", "--port", "0", "--workers", workers]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr is not None
+            said = iter(process.stderr.readline, "")
+            url = next(found[1] for line in said if (found := re.search(r"running on (http://\[::1\]:\d+) ", line)))
+            wait_until(lambda: listening(int(url.rpartition(":")[2])) == int(workers))
+            assert httpx.get(f"{url}/livez", timeout=LONGEST).status_code == 200
+        finally:
+            process.terminate()
+            process.communicate(timeout=LONGEST)
+
+
+# --- no file for another --------------------------------------------------------------------------
+
+
+def seconds_worked(pid: int) -> float:
+    """Of the processor, by a process."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@pytest.mark.parametrize("absent", ["", "uvloop"], ids=["uvloop", "asyncio"])
+def test_where_files_lack_it_waits_without_spinning_and_goes_on(absent: str) -> None:
+    with served(absent) as running, ExitStack() as stack:
+        pid = running.process.pid
+        time.sleep(0.3)  # the one that asked whether it is ready is closed
+        held = len(list(Path(f"/proc/{pid}/fd").iterdir()))
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (held + 3, held + 3))
+        working = []
+        for _ in range(3):  # in work: they make no room
+            working.append(stack.enter_context(connect(running.port)))
+            working[-1].sendall(never_asked(3)[:-9].replace(b"Host", b"Expect: 100-continue\r\nHost"))
+            assert working[-1].recv(2**16).startswith(b"HTTP/1.1 100 ")
+        queued = stack.enter_context(connect(running.port))
+        queued.sendall(LIVEZ)
+        queued.settimeout(1)
+        before = seconds_worked(pid)
+        with pytest.raises(TimeoutError):
+            queued.recv(1)
+        assert seconds_worked(pid) - before < 0.5
+        queued.settimeout(LONGEST)
+        working[0].close()
+        assert queued.recv(2**16).startswith(b"HTTP/1.1 200 ")
+        for _ in range(2):  # one that waits makes room
+            another = stack.enter_context(connect(running.port))
+            another.sendall(LIVEZ)
+            assert another.recv(2**16).startswith(b"HTTP/1.1 200 ")
+        while queued.recv(2**16):
+            pass
+    assert running.log.count("a connection can't be accepted") == 1
+    assert "Too many open files" in running.log
+
+
+# --- handshakes -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("absent", ["", "uvloop"], ids=["uvloop", "asyncio"])
+@pytest.mark.parametrize("begun", [False, True], ids=["silent", "half"])
+def test_handshakes_that_never_end_make_room(absent: str, begun: bool, pem: Path) -> None:
+    first = hello(pem) if begun else b""
+    with encrypted(pem, absent=absent, request_seconds=300) as running, ExitStack() as stack:
+        resource.prlimit(running.process.pid, resource.RLIMIT_NOFILE, (128, 128))
+        with httpx.Client(verify=trusting(pem), base_url=running.url, timeout=LONGEST) as honest:
+            assert honest.get("/livez").status_code == 200
+            idle = [stack.enter_context(connect(running.port)) for _ in range(200)]
+            for connection in idle:
+                connection.sendall(first)
+            assert httpx.get(f"{running.url}/livez", verify=trusting(pem), timeout=LONGEST).status_code == 200
+            assert len(list(Path(f"/proc/{running.process.pid}/fd").iterdir())) < 128
+            counted = httpx.get(f"{running.url}/metrics", verify=trusting(pem), timeout=LONGEST).text
+            assert float(re.findall(r'refused_total{reason="no-room"} (.*)', counted)[0]) >= 200 - 0.75 * 128
+            idle[0].settimeout(LONGEST)
+            while idle[0].recv(2**16):  # the answer to its beginning, then the end
+                pass
+    assert "Traceback" not in running.log
+    assert "never retrieved" not in running.log
+
+
+@contextmanager
+def here(pem: Path, **settings: Any) -> Iterator[tuple[int, Any]]:
+    """The port of an encrypted service in this process, and its application."""
+    app = create_app(Settings(**settings))
+    config = uvicorn.Config(
+        app,
+        port=free_port(),
+        loop=LOOP,
+        http=Protocol,
+        log_config=None,
+        ssl_certfile=str(pem / "certificate"),
+        ssl_keyfile=str(pem / "key"),
+    )
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    wait_until(lambda: server.started)
+    try:
+        yield config.port, app
+    finally:
+        server.should_exit = True
+        thread.join(LONGEST)
+
+
+def test_nothing_is_left_of_a_handshake_that_failed(pem: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with here(pem, request_seconds=1) as (port, app):
+        with connect(port) as silent, connect(port) as half, connect(port) as plain, connect(port) as gone:
+            half.sendall(hello(pem))
+            plain.sendall(LIVEZ)
+            gone.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+            gone.close()  # by a reset
+            for connection in (silent, half, plain):
+                with suppress(ConnectionResetError):
+                    while connection.recv(2**16):
+                        pass
+        wait_until(lambda: Protocol.total == 0)
+        assert Protocol.waiting == {}
+        assert app.state.refusals == {"handshake": 4}
+        # One that counted from its handshake on counts once.
+        with trusting(pem).wrap_socket(connect(port), server_hostname="127.0.0.1") as connection:
+            connection.sendall(LIVEZ)
+            assert connection.recv(2**16).startswith(b"HTTP/1.1 200 ")
+            wait_until(lambda: (Protocol.total, len(Protocol.waiting)) == (1, 1))
+        wait_until(lambda: Protocol.total == 0)
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
+
+
+@pytest.mark.parametrize("seconds", [1, 3600])
+def test_a_caller_that_does_not_end_its_tls_is_not_waited_for_or_makes_room(
+    seconds: int, pem: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tensorcast_service.web.listener.LINGER_SECONDS", seconds)
+    monkeypatch.setattr("tensorcast_service.web.protocol.MAX_CONNECTIONS", 1)
+    last = LIVEZ.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
+    with here(pem) as (port, app), ExitStack() as stack:
+        for _ in range(2):
+            connection = stack.enter_context(
+                trusting(pem).wrap_socket(connect(port), server_hostname="127.0.0.1", suppress_ragged_eofs=False)
+            )
+            connection.sendall(last)
+            assert connection.recv(2**16).startswith(b"HTTP/1.1 200 ")
+            wait_until(lambda: len(Protocol.waiting) == Protocol.total)
+            if seconds == 1:
+                wait_until(lambda: Protocol.total == 0)
+        assert app.state.refusals == ({} if seconds == 1 else {"no-room": 1})
+
+
+# --- the end --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_from_the_end_of_the_drain_on_nobody_listens_while_answers_go_on(workers: int) -> None:
+    body = (
+        b'{"op":{"name":"numpy.broadcast_to","shape":[4294967296]},"inputs":[{"dtype":"uint8","shape":[],"data":[1]}]}'
+    )
+    head = b"POST /v1/broadcast HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+    head += b"Accept: application/vnd.msgpack\r\nContent-Length: %d\r\n\r\n" % len(body)
+    with served(workers=workers) as running, connect(running.port) as reader:
+        reader.sendall(head + body)
+        assert reader.recv(100).startswith(b"HTTP/1.1 200 ")
+        wait_until(lambda: listening(running.port) == workers)
+        running.process.send_signal(signal.SIGTERM)
+        wait_until(lambda: listening(running.port) == 0)
+        assert len(reader.recv(2**20)) > 0
+        assert running.process.poll() is None
+        with pytest.raises(ConnectionRefusedError):
+            connect(running.port)
+
+
+def test_a_handshake_that_never_ends_does_not_hold_up_the_end(pem: Path) -> None:
+    with encrypted(pem, request_seconds=300) as running, connect(running.port) as silent:
+        time.sleep(0.2)
+        running.process.terminate()
+        with suppress(ConnectionResetError):
+            assert silent.recv(1) == b""
+    assert "exceeded" not in running.log  # the time for running answers
+    assert "Traceback" not in running.log
