@@ -73,6 +73,12 @@ def test_growth_is_measured(tmp_path: Path) -> None:
             assert all(point["seconds"][0] > 0 for point in points)
 
 
+def test_fresh_connections_are_measured(tmp_path: Path) -> None:
+    run("load/fresh.py", "--busy", 20, "--seconds", 1, "--rounds", 1, "-o", tmp_path / "fresh.json")
+    results = saved(tmp_path / "fresh.json", 30)
+    assert list(results["fresh"]["contenders"]) == ["tensorcast", "uvicorn on uvloop", "uvicorn on asyncio"]
+
+
 @pytest.mark.skipif(shutil.which("wrk") is None, reason="wrk is not installed")
 def test_checks_are_measured(tmp_path: Path) -> None:
     run("checks.py", "--rounds", 1, "--seconds", 1, "-o", tmp_path / "checks.json")
