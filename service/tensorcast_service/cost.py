@@ -8,11 +8,14 @@ more than is told here.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from tensorcast.schema.codec import Media
 from tensorcast.schema.dimensions import Symbol
 from tensorcast.schema.ops import Op
+from tensorcast.schema.tensors import Tensor
 
+from .footprint import BLOCK_ROWS
 from .limits import MAX_CONDITIONS, MAX_RANK
 from .plan import Shape
 
@@ -32,6 +35,8 @@ JSON_ELEMENT = 0.002
 """Of an element that is answered in JSON."""
 TRANSLATED_AXIS = 0.25
 """Of an axis in a translation, which tries many ways to say it."""
+COLUMN_CALL, COLUMN_SIZE = 0.05, 3e-5
+"""Of an axis of a block of rows in columns, and of a size there."""
 COMPARED_OPS = 12
 """Ops that a comparison asks, at the most: the others can't be asked with shapes alone, or refuse them at once."""
 JSON_BYTE, MESSAGEPACK_BYTE = 2e-4, 2e-5
@@ -60,6 +65,14 @@ def check_milliseconds(op: Op, shapes: Sequence[Shape]) -> float:
     entries = sum(len(value) for value in op.__dict__.values() if type(value) in (tuple, dict))
     pattern = getattr(op, "pattern", "")
     return milliseconds + ATTRIBUTE_ENTRY * (entries + len(pattern) / 2)
+
+
+def columns_milliseconds(inputs: Sequence[Tensor]) -> float:
+    """Of columns (n, rank): of calls of NumPy, a few for each axis of each block of rows, and of what they do."""
+    shapes = [tensor.shape for tensor in inputs]
+    rows = max((shape[0] for shape in shapes if shape), default=0)
+    calls = sum(shape[-1] for shape in shapes if shape) * -(-max(rows, 1) // BLOCK_ROWS)
+    return REQUEST + COLUMN_CALL * calls + COLUMN_SIZE * sum(map(prod, shapes))
 
 
 def compare_milliseconds(shapes: Sequence[Shape]) -> float:

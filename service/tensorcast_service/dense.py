@@ -17,6 +17,8 @@ import numpy as np
 
 from tensorcast.schema.memory import Reserve
 
+from .work import step
+
 Array = np.ndarray[Any, np.dtype[Any]]
 Sizes = tuple[int, ...]
 Write = Callable[[Array, Array], None]
@@ -280,11 +282,12 @@ def _is_scattered(strides: Sizes) -> bool:
 
 
 def blocks(shape: Sizes, steps: Sizes) -> Iterator[tuple[slice, ...]]:
-    """Boxes of so many steps along each axis, that together are the whole."""
+    """Boxes of so many steps along each axis, that together are the whole: each a step of work."""
     if not shape:
         yield ()
         return
     for start in range(0, shape[0], steps[0]):
+        step()
         for inner in blocks(shape[1:], steps[1:]):
             yield (slice(start, start + steps[0]), *inner)
 

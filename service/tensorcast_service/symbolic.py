@@ -22,6 +22,7 @@ from .limits import judge_conditions, judge_symbolic_axes
 from .ops import align
 from .plan import Shape
 from .sizes import ONE, Clause, Sizes
+from .work import step
 
 Size = int | Symbol
 Dimension = int | str
@@ -232,6 +233,7 @@ def _weighed(alignment: Alignment, met: Sequence[Sequence[int]], variables: _Var
                 raise mismatch(alignment, number, axis, clash, because)
             sizes.add(clause)
             clauses[clause.key] = clause
+            step()
             judge_conditions(len(clauses))
     return sizes, list(clauses.values())
 
@@ -332,6 +334,7 @@ def _needed(clauses: Sequence[Clause], sizes: Sizes, variables: _Variables) -> l
     for clause in longer.values():
         base.add(clause)
     for clause in sorted(longer.values(), key=lambda clause: len(clause.unless))[::-1]:
+        step()
         base.left_out.add(clause)
         if not base.entails(clause):
             base.left_out.remove(clause)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from pydantic import ValidationError
+
 from tensorcast.schema.ops import Op
 
 from ..alignment import Alignment, Incompatible, settle
@@ -69,10 +71,10 @@ def raise_(kind: type[Op], plan: Plan) -> Op | None:
     count = len(plan.input_shapes)
     if not plan.outputs or count < kind.min_inputs or (kind.max_inputs is not None and count > kind.max_inputs):
         return None
-    op = RULES[kind].raise_(plan)
     try:
+        op = RULES[kind].raise_(plan)
         return op if op is not None and lower(op, plan.input_shapes) in (plan, _unstretched(plan)) else None
-    except Incompatible:
+    except (Incompatible, ValidationError):  # the latter: a merged axis is longer than an attribute can say
         return None
 
 

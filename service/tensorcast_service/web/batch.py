@@ -13,6 +13,7 @@ from tensorcast.schema.problems import Problem
 from tensorcast.schema.tensors import Array
 
 from ..batch import check_columns, check_rows
+from ..cost import columns_milliseconds
 from .exchange import Exchange, receive
 from .openapi import answers, body
 from .stream import Outgoing, answer
@@ -38,7 +39,7 @@ async def post_check_batch(request: Request) -> Response:
         raise Problem("invalid-request", "give either requests (rows), or op and inputs (columns)", pointer="")
     if message.requests is not None:
         return await _rows(exchange, message.requests)
-    columns = await exchange.compute(check_columns, message, exchange.reserve)
+    columns = await exchange.run(columns_milliseconds(message.inputs or ()), check_columns, message, exchange.reserve)
     fields: dict[str, Outgoing | list[Outgoing]] = {
         "compatible": _whole(columns.compatible),
         "outputs": [_whole(output) for output in columns.outputs],
