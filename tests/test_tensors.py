@@ -1,7 +1,9 @@
 """Tensors on the wire: every dtype to the bit, every fault in words, answers read from whatever pieces they come in."""
 
 import json
+import math
 import tracemalloc
+from itertools import product
 from operator import itemgetter
 
 import ml_dtypes
@@ -291,6 +293,40 @@ def test_a_json_tensor_is_read_so(tensor, array):
     assert (read.dtype, read.shape, values(read)) == (array.dtype, array.shape, values(array))
 
 
+PLAIN = [True, False, 0, 1, -1, 2**63 - 1, -(2**63), 2**63, 2**64 - 1, 0.5, -0.0, 1e300]
+
+
+@pytest.mark.parametrize(
+    ("data", "name", "elements"),
+    [
+        ([2**63], "uint64", [2**63]),
+        ([2**64 - 1, 2**63], "uint64", [2**64 - 1, 2**63]),
+        ([2**63 - 1, -(2**63)], "int64", [2**63 - 1, -(2**63)]),
+        ([2**63, 1], "float64", [2.0**63, 1.0]),
+        ([-1, 2**63], "float64", [-1.0, 2.0**63]),
+        ([True, 2, False], "int64", [1, 2, 0]),
+        ([2**63, True], "uint64", [2**63, 1]),
+        ([True, 1.5], "float64", [1.0, 1.5]),
+        ([False, "NaN"], "float64", [0.0, math.nan]),
+        ([[True], [2**63]], "uint64", [[1], [2**63]]),
+        (True, "bool", True),
+        (2**63, "uint64", 2**63),
+        ([], "float64", []),
+    ],
+    ids=repr,
+)
+def test_a_dtype_that_is_left_out_is_the_one_that_numpy_infers(data, name, elements):
+    shape = list(np.shape(data))
+    read = received(json.dumps({"shape": shape, "data": data}))
+    assert (read.dtype, repr(read.tolist())) == (np.dtype(name), repr(elements))
+
+
+def test_a_dtype_that_is_left_out_is_what_numpy_itself_makes_of_any_two_or_three_values():
+    for values in [*product(PLAIN, repeat=2), *product(PLAIN, repeat=3)]:
+        read, numpys = received(json.dumps({"shape": [len(values)], "data": values})), np.array(values)
+        assert (read.dtype, bits(read)) == (numpys.dtype, bits(numpys)), values
+
+
 # --- invalid tensors -----------------------------------------------------------------------------
 
 EIGHT = b"\0" * 8
@@ -354,7 +390,15 @@ INVALID = {
     "int8 -129": (listed("int8", -129), "outside the range of int8"),
     "uint8 -1": (listed("uint8", -1), "outside the range of uint8"),
     "uint64 2^64": (listed("uint64", str(2**64)), "outside the range of uint64"),
-    "int64 2^63 without dtype": ({"shape": [1], "data": [2**63]}, "outside the range of int64"),
+    "2^64 without dtype": (
+        {"shape": [1], "data": [2**64]},
+        "neither int64 nor uint64",
+        "with a point",
+        "a dtype such as",
+    ),
+    "2^64 beside a float without dtype": ({"shape": [2], "data": [1.5, 2**64]}, "neither int64 nor uint64"),
+    "-2^63 - 1 without dtype": ({"shape": [1], "data": [-(2**63) - 1]}, "neither int64 nor uint64"),
+    "null without dtype": ({"shape": [2], "data": [1, None]}, "dtype is missing", "lists of booleans or of numbers"),
     "int4 8": (listed("int4", 8), "outside the range of int4"),
     "uint2 4": (listed("uint2", 4), "outside the range of uint2"),
     "float in an int8": (listed("int8", 1, 1.5), "element 1 of data is not an integer that int8 holds"),

@@ -53,6 +53,7 @@ def list_to_array(
     `flat_size`: only a flat list of so many elements (strided tensors). `name` None: the dtype that NumPy
     infers. Raises InvalidData, and UnknownDtype.
     """
+    inferred = name is None
     name = name or _inferred(data)
     dtype = dtype_named(name)
     if flat_size is not None and not isinstance(data, list):
@@ -62,6 +63,8 @@ def list_to_array(
     if len(values) != wanted:
         raise InvalidData(f"data holds {len(values)} elements, and the shape {format_shape(shape)} needs {wanted}")
     reserve(wanted * (ELEMENT_BYTES + 3 * dtype.itemsize))
+    if inferred and dtype.kind != "b":  # a dtype that is given holds no booleans
+        values = [int(value) if type(value) is bool else value for value in values]
     return _elements(values, name, dtype)
 
 
@@ -96,20 +99,32 @@ def _flatten(data: Any, shape: tuple[int, ...]) -> list[Any]:
 
 
 def _inferred(data: Any) -> str:
-    """The dtype that NumPy infers for JSON booleans and numbers, however they are nested."""
-    kinds: set[type] = set()
+    """The dtype that NumPy infers for JSON booleans and numbers, however they are nested: an integer from 2^63 on is
+    uint64, which beside a negative or a smaller integer is float64."""
+    names: set[str] = set()
     stack = [data]
     while stack:
         item = stack.pop()
         if isinstance(item, list):
             stack.extend(item)
         else:
-            kinds.add(float if isinstance(item, str) and item in _SPECIAL_FLOATS else type(item))
-    if kinds == {bool}:
+            names.add(_inferred_one(item))
+    return np.result_type(*names).name if names else "float64"
+
+
+def _inferred_one(value: Any) -> str:
+    if type(value) is bool:
         return "bool"
-    if kinds == {int}:
-        return "int64"
-    if kinds <= {int, float}:
+    if type(value) is int:
+        for name in "int64", "uint64":
+            low, high = _bounds(name)
+            if low <= value <= high:
+                return name
+        raise InvalidData(
+            "dtype is missing, and data holds an integer that neither int64 nor uint64 does; write it with a point "
+            "(1e20), or give a dtype such as float64"
+        )
+    if type(value) is float or (isinstance(value, str) and value in _SPECIAL_FLOATS):
         return "float64"
     raise InvalidData(
         f"dtype is missing, and only lists of booleans or of numbers do without; give one, such as {EXAMPLES}"

@@ -40,7 +40,7 @@ class Tensor(BaseModel):
 
     dtype: str | None = Field(
         default=None,
-        description=f"Such as {EXAMPLES}. May be left out for JSON lists of booleans or numbers.",
+        description=f"Such as {EXAMPLES}. Of JSON lists of booleans or numbers NumPy infers it where it is left out.",
         examples=["float32"],
     )
     shape: Shape = Field(description="Sizes; [] is a scalar.", examples=[[3]])
