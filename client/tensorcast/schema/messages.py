@@ -218,6 +218,11 @@ class BackpropRequest(Request):
         description="The gradient of each output.",
         examples=[[{"dtype": "float32", "shape": [3], "data": [1, 2, 3]}]],
     )
+    layout: Literal["dense", "strided"] | None = Field(
+        default=None,
+        description="Where it is left out, a gradient is strided where its input only lends its shape, and in "
+        "MessagePack also where it is replicated; else dense.",
+    )
     json_data: Literal["list", "base64"] = Field(default="list", description="How a JSON answer holds data.")
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import compress
 from math import prod
 
 from fastapi import APIRouter, Request, Response
 
+from tensorcast.schema.codec import Media
 from tensorcast.schema.dtypes import name_of
 from tensorcast.schema.memory import Reserve
 from tensorcast.schema.messages import BackpropAnswer, BackpropRequest
@@ -16,11 +18,11 @@ from tensorcast.schema.tensors import Array, is_replicated
 from ..check import plan_of
 from ..cost import check_milliseconds
 from ..engine import WIDEST_SUM, backprop, gradient_bytes, gradient_work, result_elements
-from ..limits import judge_address, judge_result, judge_work
+from ..limits import judge_address, judge_json, judge_output, judge_result, judge_work
 from ..plan import Plan
 from .exchange import receive
 from .openapi import answers, body
-from .stream import Outgoing, answer
+from .stream import Outgoing, answer, lists_in
 
 router = APIRouter()
 
@@ -40,12 +42,44 @@ async def post_backprop(request: Request) -> Response:
     message = exchange.message
     milliseconds = check_milliseconds(message.op, message.inputs)
     plan, gradients = await exchange.run(milliseconds, _gradients, message, exchange.reserve)
+    dense = dense_gradients(plan, message.layout, exchange.media)
+    judge_dense(plan, gradients, dense, exchange.media, message.json_data, request.app.state.settings.max_output_bytes)
     if gradient_work(gradients) > LOOP_ELEMENTS:
         results = await exchange.compute(backprop, plan, gradients)
     else:
         results = await exchange.run(milliseconds, backprop, plan, gradients)
-    tensors = [Outgoing(array, array.shape, strided=any(is_replicated(array))) for array in results]
-    return await answer(exchange, {"gradients": tensors}, exchange.message.json_data)
+    tensors = [
+        Outgoing(array, array.shape, strided=message.layout == "strided" or (not whole and any(is_replicated(array))))
+        for array, whole in zip(results, dense, strict=True)
+    ]
+    return await answer(exchange, {"gradients": tensors}, message.json_data)
+
+
+def dense_gradients(plan: Plan, layout: str | None, media: Media) -> list[bool]:
+    """For each input, whether its gradient goes out dense even where it is replicated. By itself a reader of JSON
+    expects lists, and one of MessagePack, whose arrays have strides, what is cheapest; a shape that is only lent may be
+    any size."""
+    if layout is not None:
+        return [layout == "dense"] * len(plan.input_shapes)
+    fed = {placement.input for placement in plan.outputs}
+    return [media is Media.JSON and number in fed for number in range(len(plan.input_shapes))]
+
+
+def judge_dense(
+    plan: Plan, gradients: list[Array], dense: list[bool], media: Media, json_data: str, max_output_bytes: int
+) -> None:
+    """Raises Problem (output-too-large) for dense results that are too large, before anything is summed."""
+    widths = [gradients[0].itemsize] * len(dense)
+    for placement, gradient in reversed(list(zip(plan.outputs, gradients, strict=True))):
+        widths[placement.input] = gradient.itemsize
+    shapes = list(compress(plan.input_shapes, dense))
+    itemsizes = list(compress(widths, dense))
+    if media is Media.JSON:
+        lists = 0 if json_data == "base64" else sum(map(lists_in, shapes))
+        nbytes = sum(prod(shape) * itemsize for shape, itemsize in zip(shapes, itemsizes, strict=True))
+        judge_json(sum(map(prod, shapes)) + lists, nbytes)
+    elif shapes:
+        judge_output(shapes, itemsizes, max_output_bytes)
 
 
 def _gradients(message: BackpropRequest, reserve: Reserve) -> tuple[Plan, list[Array]]:

@@ -201,11 +201,16 @@ def joined(pieces: Iterable[bytes | memoryview]) -> Iterator[bytes | memoryview]
         yield bytes(gathered)
 
 
+def lists_in(shape: Shape) -> int:
+    """Lists that the nested list of this shape holds. Where they hold no element they count too: (2^40, 0) nests a
+    trillion of them."""
+    return sum(accumulate(shape[:-1], mul))
+
+
 async def _in_json(exchange: Exchange[Any], fields: Fields, as_base64: bool) -> Response:
     tensors = _tensors(fields)
     arrays = [distinct(tensor.array)[0] if tensor.strided else tensor.array for tensor in tensors]
-    # The lists that hold no element count too: (2^40, 0) nests a trillion of them.
-    nested = sum(sum(accumulate(tensor.shape[:-1], mul)) for tensor in tensors if not (tensor.strided or as_base64))
+    nested = sum(lists_in(tensor.shape) for tensor in tensors if not (tensor.strided or as_base64))
     elements = sum(array.size for array in arrays) + nested
     nbytes = sum(array.nbytes for array in arrays)
     judge_json(elements, nbytes)
