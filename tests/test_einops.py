@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 import httpx
 import numpy as np
 import pytest
 
+import tensorcast
 from tensorcast import Client, NotStrided, einops
 
 
@@ -51,8 +53,66 @@ def test_json_answers_are_merged_too(http: httpx.Client) -> None:
     }
     (output,) = http.post("/v1/broadcast", json=request).json()["outputs"]
     assert (output["shape"], output["data"]) == ([8], [1, 3, 1, 3, 2, 4, 2, 4])
-    refused = http.post("/v1/broadcast", json=request | {"window": [[0, 2]]}).json()
+    (window,) = http.post("/v1/broadcast", json=request | {"window": [[1, 6]]}).json()["outputs"]
+    assert (window["shape"], window["data"]) == ([5], [3, 1, 3, 2, 4])
+    (window,) = http.post("/v1/broadcast", json=request | {"window": [[1, 6]], "json_data": "base64"}).json()["outputs"]
+    assert window["base64"] == base64.b64encode(np.array([3, 1, 3, 2, 4], "<i8")).decode()
+    refused = http.post("/v1/broadcast", json=request | {"window": [[0, 9]]}).json()
+    assert (refused["code"], refused["pointer"]) == ("invalid-request", "/window/0")
+    assert "0 <= start <= stop <= 8" in refused["detail"]
+    refused = http.post("/v1/broadcast", json=request | {"window": [[0, 2], [0, 2], [0, 2]]}).json()
     assert (refused["code"], refused["pointer"]) == ("invalid-request", "/window")
+
+
+WINDOWS: dict[str, tuple[einops.repeat, list[tuple[int, int]], bool]] = {
+    "joined axes": (repeat("a b c -> (a b) c"), [(1, 5), (2, 4)], True),
+    "all axes joined": (repeat("a b c -> (a b c)"), [(3, 23)], True),
+    "each element repeated": (repeat("a b c -> a b (c r)", r=3), [(0, 2), (1, 3), (2, 10)], False),
+    "one element's repeats": (repeat("a b c -> a b (c r)", r=3), [(0, 2), (1, 3), (3, 6)], True),
+    "the end of one and the next": (repeat("a b c -> a b (c r)", r=3), [(0, 2), (1, 3), (5, 7)], True),
+    "tiled": (repeat("a b c -> (r a) b c", r=3), [(1, 5), (0, 3), (0, 4)], False),
+    "one tile": (repeat("a b c -> (r a) b c", r=3), [(2, 4), (0, 3), (0, 4)], True),
+    "transposed": (repeat("a b c -> (c a) b"), [(0, 8), (0, 3)], False),
+    "backwards": (repeat("a b c -> (c a) b"), [(1, 3), (0, 3)], True),
+    "upsampled": (repeat("a b c -> (b 2) (c r) a", r=2), [(1, 6), (1, 7), (1, 2)], False),
+    "split and merged": (repeat("a b (c d) -> (d a) (c 2) b", c=2), [(1, 4), (0, 4), (1, 3)], False),
+    "nothing": (repeat("a b c -> (r a) b c", r=3), [(1, 1), (0, 3), (0, 4)], True),
+}
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float32", "complex128", "U3"])
+@pytest.mark.parametrize(("op", "window", "strided"), WINDOWS.values(), ids=WINDOWS)
+def test_a_window_of_merged_axes_is_that_slice_of_the_whole(
+    client: Client, op: einops.repeat, window: list[tuple[int, int]], strided: bool, dtype: str
+) -> None:
+    x = np.arange(24).reshape(2, 3, 4).astype(dtype)
+    (whole,) = client.broadcast(op, x)
+    expected = whole[tuple(slice(start, stop) for start, stop in window)]
+    (dense,) = client.broadcast(op, x, window=window)
+    assert (dense.dtype, dense.shape, dense.tolist()) == (whole.dtype, expected.shape, expected.tolist())
+    if strided:
+        (view,) = client.broadcast(op, x, window=window, layout="strided")
+        assert (view.dtype, view.shape, view.tolist()) == (whole.dtype, expected.shape, expected.tolist())
+    else:
+        with pytest.raises(NotStrided, match='"layout": "dense"'):
+            client.broadcast(op, x, window=window, layout="strided")
+
+
+def test_a_window_of_merged_axes_streams_out_of_what_no_machine_could_hold(client: Client) -> None:
+    op = repeat("a b -> (a r) (b s)", r=10**9, s=10**9)
+    x = np.arange(12, dtype=np.int16).reshape(3, 4)
+    (box,) = client.broadcast(op, x, window=[(10**9 - 2, 10**9 + 1), (10**9 - 10**6, 10**9 + 2 * 10**6 + 1)])
+    assert box.shape == (3, 3 * 10**6 + 1)
+    for row, first in enumerate((0, 0, 4)):
+        assert (box[row, : 10**6] == first).all()
+        assert (box[row, 10**6 :] == first + 1).all()
+
+
+def test_a_window_that_takes_too_many_lookups_is_refused_before_it_is_begun(client: Client) -> None:
+    op, x = repeat("a -> (a r)", r=2**40), np.arange(3, dtype=np.int8)
+    window = [(2**40 - 2**33, 2**40 + 2**33)]
+    with pytest.raises(tensorcast.WorkTooLarge, match="ask for smaller windows"):
+        client.broadcast(op, x, window=window)
 
 
 def test_a_merged_axis_beyond_64_bits_is_a_decimal_string(client: Client, http: httpx.Client) -> None:

@@ -3,16 +3,18 @@
 import math
 import tracemalloc
 from collections import deque
+from dataclasses import replace
 
 import ml_dtypes
 import numpy as np
 import pytest
 import reference
+from conftest import limited
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tensorcast.schema.ops import ngraph
-from tensorcast_service import dense, engine
+from tensorcast_service import dense, engine, gather
 from tensorcast_service.ops import lower
 from tensorcast_service.plan import Placement, Plan
 
@@ -104,6 +106,67 @@ def test_a_view_shares_the_inputs_memory_and_is_read_only(data, placement, windo
 def test_replicated_axes_have_stride_zero(input_shape, output_shape, output_axes, strides):
     placement = Placement(0, input_shape, output_shape, output_axes)
     assert engine.place(placement, numbered(input_shape, "C")).strides == strides
+
+
+@st.composite
+def merges(draw):
+    """A placement that merges its output axes, and a window of what it gives."""
+    placement = draw(placements())
+    counts, left = [], len(placement.output_shape)
+    while left:
+        counts.append(draw(st.integers(1, left)))
+        left -= counts[-1]
+    merged = replace(placement, merges=tuple(counts))
+    return merged, draw(windows(merged.shape))
+
+
+def is_strided(box):
+    """Whether what is read from memory that is numbered in order could be read by strides."""
+    return not box.size or all(len(np.unique(np.diff(box, axis=axis))) < 2 for axis in range(box.ndim))
+
+
+@settings(max_examples=400, deadline=None)
+@given(case=merges(), lookups=st.integers(1, 20))
+def test_a_window_of_merged_axes_is_that_box_by_strides_wherever_there_are_some(case, lookups):
+    placement, window = case
+    array = numbered(placement.input_shape, "C")
+    elements = reference.broadcast(flat(array), placement.input_shape, placement.output_shape, placement.output_axes)
+    expected = reference.box(elements, placement.shape, window)
+    shape = tuple(stop - start for start, stop in window)
+    view = engine.merge(placement, array, window)
+    assert (view is not None) == is_strided(np.array(expected, int).reshape(shape))
+    if view is not None:
+        assert (view.shape, flat(view)) == (shape, expected)
+        assert not view.flags.writeable
+    else:
+        with limited(gather, {"PIECE_LOOKUPS": lookups}):
+            gathered = gather.Gathered(placement, array, window)
+            assert [element for piece in gathered.pieces() for element in piece.tolist()] == expected
+        assert (gathered.whole().tolist(), gathered.nbytes) == (
+            np.array(expected).reshape(shape).tolist(),
+            len(expected) * array.itemsize,
+        )
+
+
+@pytest.mark.parametrize("dtype", ["int8", "bfloat16", "<U3", "S5", "M8[ns]", "complex128", "S300000"])
+def test_what_is_gathered_has_every_dtype_and_any_address(dtype):
+    kind = np.dtype(getattr(ml_dtypes, dtype) if dtype == "bfloat16" else dtype)
+    raw = np.random.default_rng(0).integers(0, 127, 6 * kind.itemsize + 1, np.uint8)
+    odd = np.frombuffer(raw.tobytes(), kind, 6, 1).reshape(2, 3)
+    box = gather.Gathered(Placement(0, (2, 3), (2, 2, 3), (0, 2), (2, 1)), odd, [(1, 4), (0, 2)])
+    expected = odd.tobytes()[: 2 * kind.itemsize] + odd.tobytes()[3 * kind.itemsize : 5 * kind.itemsize] * 2
+    assert b"".join(piece.tobytes() for piece in box.pieces()) == expected
+    assert (box.whole().dtype, box.whole().tobytes()) == (kind, expected)
+
+
+def test_a_window_of_merged_axes_reaches_into_a_shape_that_no_array_can_have():
+    far = Placement(0, (3,), (3, 2**30, 2**31), (0,), (3,))
+    start = 2**62 - 1  # the last place of the middle element
+    assert gather.Gathered(far, np.array([5, 6, 7]), [(start - 1, start + 3)]).whole().tolist() == [6, 6, 7, 7]
+    within = engine.merge(far, np.array([5, 6, 7]), [(start - 2**50, start + 1)])
+    assert (within.shape, within.strides, within[0]) == ((2**50 + 1,), (0,), 6)
+    farther = Placement(0, (2, 2), (2, 2**40, 2**40, 2), (3, 0), (4,))
+    assert gather.Gathered(farther, np.array([[1, 2], [3, 4]]), [(1, 4)]).whole().tolist() == [3, 1, 3]
 
 
 def test_a_window_reaches_into_a_shape_that_no_array_can_have():

@@ -245,6 +245,19 @@ def test_a_strided_answer_that_must_be_copied_is_reserved() -> None:
     assert 2 * 10**6 < peak <= reserved.most + SLACK
 
 
+@pytest.mark.parametrize("dtype", ["int8", "float64", "str<100000>"])
+def test_a_window_that_is_gathered_takes_no_more_than_is_reserved_for_it(dtype: str) -> None:
+    size = 8 * MiB // dtypes.dtype_named(dtype).itemsize
+    data = memoryview(bytes(size * dtypes.dtype_named(dtype).itemsize + 1))[1:]  # where it lies in a message
+    tensor = {"dtype": dtype, "shape": [size], "data": data}
+    op = {"name": "einops.repeat", "pattern": "a -> (a r)", "axes_lengths": {"r": 3}}
+    request = validated(BroadcastRequest, {"op": op, "inputs": [tensor], "window": [[1, 2 * size]]})
+    reserved = Reserved()
+    peak = taken(lambda: [sent(output, reserved) for output in outputs(request, 2**40, reserved)])
+    assert MiB // 2 < peak <= reserved.most + SLACK
+    assert reserved.most <= 3 * MiB
+
+
 @pytest.mark.parametrize("as_base64", [False, True])
 @pytest.mark.parametrize("dtype", [*dtypes.NUMPY_NAMES, *dtypes.ML_NAMES, "datetime64[ns]", "datetime64[as]",
                                    "timedelta64[s]", "str<4>", "str<100>", "bytes<3>", "bytes<100>"])  # fmt: skip

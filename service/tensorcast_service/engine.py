@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from functools import reduce
-from itertools import pairwise
+from itertools import accumulate
 from math import prod
 from typing import Any
 
@@ -30,39 +30,81 @@ Window = Sequence[tuple[int, int]]
 
 
 def place(placement: Placement, array: Array, window: Window | None = None) -> Array:
-    """The output, or a box of it, as a read-only view of the input: strides 0 where it is replicated.
+    """The output before its axes are merged, or a box of it, as a read-only view of the input: strides 0 where it is
+    replicated.
 
     No element is copied. Only the box need be a shape that an array can have.
     """
     shape = placement.output_shape if window is None else tuple(stop - start for start, stop in window)
-    strides = [0] * len(shape)
     box: list[Any] = []
     array = array.reshape(placement.input_shape)  # a view: axes are at most split
-    for axis, size, step in zip(placement.output_axes, array.shape, array.strides, strict=True):
+    for axis, size in zip(placement.output_axes, array.shape, strict=True):
         own = size == placement.output_shape[axis]
-        strides[axis] = step if own else 0
         box.append(slice(*window[axis]) if window and own else slice(None))
+    strides = reads(placement, array)
     # The ellipsis keeps an array of no axes an array: its one element may be bytes that end in zeros.
     return strided_view(array[(*box, ...)], shape, strides)
 
 
-def merge(placement: Placement, view: Array) -> Array | None:
-    """The whole output, as a view with its merged axes; None where their strides do not allow one."""
-    if placement.merges is None:
-        return view
-    shape, strides, start = [], [], 0
-    for count in placement.merges:
-        axes = [
-            (size, step)
-            for size, step in zip(view.shape[start : start + count], view.strides[start : start + count], strict=True)
-            if size != 1
-        ]
-        start += count
-        if view.size and any(step != after * size for (_, step), (size, after) in pairwise(axes)):
+def reads(placement: Placement, array: Array) -> list[int]:
+    """For each axis of `output_shape` the bytes to step in the input (of `input_shape`): 0 where it is replicated."""
+    steps = [0] * len(placement.output_shape)
+    for axis, size, step in zip(placement.output_axes, array.shape, array.strides, strict=True):
+        if size == placement.output_shape[axis]:
+            steps[axis] = step
+    return steps
+
+
+def merge(placement: Placement, array: Array, window: Window | None = None) -> Array | None:
+    """The output, or a box of it, as a read-only view of the input with the axes merged that are to be; None where no
+    strides step along one of them."""
+    box = window or [(0, size) for size in placement.shape]
+    shape = [stop - start for start, stop in box]
+    array = array.reshape(placement.input_shape)
+    if 0 in shape:
+        return strided_view(array, shape, [0] * len(shape))
+    strides = reads(placement, array)
+    first: list[int] = []
+    steps: list[int] = []
+    for axes, (start, stop) in zip(merged_axes(placement), box, strict=True):
+        sizes = [placement.output_shape[axis] for axis in axes]
+        step = _step(sizes, strides[axes.start : axes.stop], start, stop)
+        if step is None:
             return None
-        shape.append(prod(size for size, _ in axes))
-        strides.append(axes[-1][1] if axes else 0)
-    return strided_view(view, shape, strides)
+        steps.append(step)
+        first += _places(start, sizes)
+    at: list[Any] = [...]  # keeps an array of no axes an array
+    for size, axis in reversed(list(zip(array.shape, placement.output_axes, strict=True))):
+        at.insert(0, slice(first[axis], None) if size > 1 else slice(None))
+    return strided_view(array[tuple(at)], shape, steps)
+
+
+def merged_axes(placement: Placement) -> list[range]:
+    """For each axis of the output the axes of `output_shape` that it is made of."""
+    counts = placement.merges or (1,) * len(placement.output_shape)
+    return [range(end - count, end) for end, count in zip(accumulate(counts), counts, strict=True)]
+
+
+def _places(place: int, sizes: Sequence[int]) -> list[int]:
+    """Where a place on a merged axis lies on each of the axes, of these sizes, that it is made of."""
+    places = []
+    for size in reversed(sizes):
+        place, digit = divmod(place, size)
+        places.append(digit)
+    return places[::-1]
+
+
+def _step(sizes: Sequence[int], steps: Sequence[int], start: int, stop: int) -> int | None:
+    """The one step that leads from each place between `start` and `stop` on a merged axis to the next; None where there
+    is none. Where an outer axis moves on, the inner ones go back to their beginning."""
+    found = set()
+    inner, back = 1, 0
+    for size, step in zip(reversed(sizes), reversed(steps), strict=True):
+        outer = inner * size
+        if (stop - 1) // inner - start // inner > (stop - 1) // outer - start // outer:
+            found.add(step - back)
+        inner, back = outer, back + (size - 1) * step
+    return None if len(found) > 1 else max(found, default=0)
 
 
 def gradient_work(gradients: Sequence[Array]) -> int:

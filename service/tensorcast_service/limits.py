@@ -37,6 +37,8 @@ MAX_WORK_ELEMENTS = 2**28
 MAX_RESULT_ELEMENTS = 2**26
 """Elements of the gradients that one backprop makes: each is held in up to 16 bytes. A gradient whose strides
 overlap may ask for more than its own bytes."""
+MAX_LOOKUPS = 2**28
+"""Elements of a window that has no strides, times the axes that are merged in it: some two seconds."""
 MAX_JSON_ELEMENTS = 2**17
 """Elements in a JSON answer, which is built whole: some 50 MB and 0.3 s while it is built."""
 MAX_JSON_BYTES = 4 * 2**20
@@ -169,6 +171,18 @@ def judge_result(elements: int) -> None:
             "once: send the gradient in slices and join the results",
             elements=exact(elements),
             limit=MAX_RESULT_ELEMENTS,
+        )
+
+
+def judge_gather(lookups: int) -> None:
+    """Raises Problem (work-too-large) for a window of merged axes that is looked up element by element."""
+    if lookups > MAX_LOOKUPS:
+        raise Problem(
+            "work-too-large",
+            f"no strides read this window of merged axes, and its elements take {lookups} lookups; this service does "
+            f"up to {MAX_LOOKUPS}: ask for smaller windows, or for the whole output",
+            pointer="/window",
+            limit=MAX_LOOKUPS,
         )
 
 

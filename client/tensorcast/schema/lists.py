@@ -116,10 +116,10 @@ def _inferred_one(value: Any) -> str:
     if type(value) is bool:
         return "bool"
     if type(value) is int:
-        for name in "int64", "uint64":
-            low, high = _bounds(name)
-            if low <= value <= high:
-                return name
+        if -(2**63) <= value <= MAX_SIZE:
+            return "int64"
+        if 0 <= value < 2**64:
+            return "uint64"
         raise InvalidData(
             "dtype is missing, and data holds an integer that neither int64 nor uint64 does; write it with a point "
             "(1e20), or give a dtype such as float64"

@@ -178,12 +178,12 @@ def distinct(array: Array) -> tuple[Array, Strides]:
     if not array.size:
         return np.empty(0, array.dtype), (0,) * array.ndim
     replicated = is_replicated(array)
-    span = _span(array)
+    memory = span(array)
     if (
-        span is not None
-        and math.prod(size for size, gone in zip(array.shape, replicated, strict=True) if not gone) > span.size
+        memory is not None
+        and math.prod(size for size, gone in zip(array.shape, replicated, strict=True) if not gone) > memory.size
     ):
-        return span, tuple(step // array.itemsize for step in array.strides)
+        return memory, tuple(step // array.itemsize for step in array.strides)
     box = array[(*(slice(1) if gone else slice(None) for gone in replicated), ...)]
     strides, step = [], 1
     for size, gone in zip(reversed(box.shape), reversed(replicated), strict=True):
@@ -199,7 +199,7 @@ def strided_view(array: Array, shape: Sequence[int], strides: Sequence[int]) -> 
     return np.lib.stride_tricks.as_strided(raw, shape, strides, writeable=False).view(array.dtype)
 
 
-def _span(array: Array) -> Array | None:
+def span(array: Array) -> Array | None:
     """The elements from an array's first to its farthest, as they lie in memory, flat; None where strides step
     back, or between elements. Fewer than the array's own where its strides overlap."""
     if any(step < 0 or step % array.itemsize for step in array.strides):

@@ -13,7 +13,8 @@ from tensorcast.schema.tensors import Array
 from ..check import plan_of
 from ..cost import check_milliseconds
 from ..engine import Window, merge, place
-from ..limits import judge_address, judge_output
+from ..gather import Gathered
+from ..limits import judge_address, judge_gather, judge_output
 from ..plan import Placement, Plan
 from .exchange import receive
 from .openapi import answers, body
@@ -56,31 +57,34 @@ def outputs(message: BroadcastRequest, max_output_bytes: int, reserve: Reserve) 
         judge_output(shapes, itemsizes, max_output_bytes)
     for placement, itemsize in zip(plan.outputs, itemsizes, strict=True):
         judge_address(placement.output_shape if box is None else box, itemsize)
-    tensors = []
-    for placement, shape in zip(plan.outputs, shapes, strict=True):
-        view = place(placement, arrays[placement.input], window)
-        if message.layout == "strided":
-            view = _merged(placement, view)
-        tensors.append(Outgoing(view, shape, strided=message.layout == "strided"))
-    return tensors
+    strided = message.layout == "strided"
+    return [
+        Outgoing(_read(placement, arrays[placement.input], window, strided), shape, strided)
+        for placement, shape in zip(plan.outputs, shapes, strict=True)
+    ]
 
 
-def _merged(placement: Placement, view: Array) -> Array:
-    merged = merge(placement, view)
-    if merged is None:
+def _read(placement: Placement, array: Array, window: Window | None, strided: bool) -> Array | Gathered:
+    """The output, or the window of it, so that it can go out in this layout."""
+    if placement.merges is None or (window is None and not strided):
+        return place(placement, array, window)
+    merged = merge(placement, array, window)
+    if merged is not None:
+        return merged
+    if strided or window is None:
         raise Problem(
             "not-strided",
             f"merging {format_shape(placement.output_shape)} to {format_shape(placement.shape)} leaves no strides that "
             'read it from the input: ask for "layout": "dense"',
         )
-    return merged
+    gathered = Gathered(placement, array, window)
+    judge_gather(gathered.lookups)
+    return gathered
 
 
 def _window(window: list[tuple[int, int]], plan: Plan) -> Window:
     shape = plan.outputs[0].shape
-    if plan.outputs[0].merges is not None:
-        raise Problem("invalid-request", "window: this op merges axes; ask without parentheses", pointer="/window")
-    if any(placement.output_shape != shape for placement in plan.outputs):
+    if any(placement.shape != shape for placement in plan.outputs):
         raise Problem(
             "invalid-request",
             "window: the outputs have several shapes, so no one window suits all",

@@ -11,6 +11,7 @@ from time import perf_counter
 from typing import Any
 
 import msgpack
+import numpy as np
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
@@ -31,6 +32,7 @@ from tensorcast.schema.tensors import (
 from ..cost import JSON_ELEMENT, OUTPUT
 from ..dense import CHUNK_BUFFERS, CHUNK_BYTES, chunks, in_order, is_quick, rearranged
 from ..footprint import json_bytes
+from ..gather import Gathered
 from ..limits import judge_json
 from ..plan import Shape
 from ..work import step
@@ -48,7 +50,7 @@ SLOW_SECONDS = 0.001
 class Outgoing:
     """One tensor of an answer: an array, and the shape that it goes out with (its axes merged, where that differs)."""
 
-    array: Array
+    array: Array | Gathered
     shape: Shape
     strided: bool
 
@@ -80,7 +82,9 @@ def _tensors(fields: Fields) -> list[Outgoing]:
 
 
 def _copied_bytes(tensor: Outgoing) -> int:
-    """Bytes that may be copied before anything is sent, at the most."""
+    """Bytes that may be copied, or numbers that are looked up, before anything is sent, at the most."""
+    if isinstance(tensor.array, Gathered):
+        return tensor.array.lookups
     if tensor.array.flags.c_contiguous:
         return 0
     elements, _ = distinct(tensor.array)
@@ -103,7 +107,7 @@ def _in_msgpack(exchange: Exchange[Any], fields: Fields) -> Response:
     pieces = chain.from_iterable(body.pieces for body in bodies)
     if length <= JOIN_BYTES:
         return Response(b"".join(pieces), media_type=exchange.media_type, headers={"Vary": "Accept"})
-    quick = all(is_quick(tensor.array) for tensor in _tensors(fields))
+    quick = all(not isinstance(tensor.array, Gathered) and is_quick(tensor.array) for tensor in _tensors(fields))
     return Streamed(joined(pieces), length, exchange.media_type, quick, threads_of(exchange.request))
 
 
@@ -113,22 +117,32 @@ def _encoded(value: bytes) -> Body:
 
 def body_of(tensor: Outgoing, reserve: Reserve) -> Body:
     """A tensor in MessagePack. What is made before it is sent, rather than while it is, is reserved."""
-    return _strided(tensor.array, reserve) if tensor.strided else _dense(tensor, reserve)
+    if isinstance(tensor.array, Gathered):
+        return _gathered(tensor.array)
+    return _strided(tensor.array, reserve) if tensor.strided else _dense(tensor.array, tensor.shape, reserve)
 
 
-def _dense(tensor: Outgoing, reserve: Reserve) -> Body:
+def _dense(array: Array, shape: Shape, reserve: Reserve) -> Body:
     """A view, written out while it is sent: no more than a few chunks exist at once."""
-    view = rearranged(to_wire(tensor.array), reserve)
-    sizes = bin_sizes(view.nbytes)
-    head = msgpack_head(name_of(view.dtype), tensor.shape, None, len(sizes))
-    header_bytes = sum(len(bin_header(size)) for size in sizes)
+    view = rearranged(to_wire(array), reserve)
     held = 0 if view.flags.c_contiguous else (CHUNK_BUFFERS + 1) * min(view.nbytes, CHUNK_BYTES)
-    return Body(_dense_pieces(view, head, sizes), len(head) + header_bytes + view.nbytes, held)
+    return _streamed(view, shape, chunks(view), held)
 
 
-def _dense_pieces(view: Array, head: bytes, sizes: Sequence[int]) -> Iterator[bytes | memoryview]:
+def _gathered(box: Gathered) -> Body:
+    """The same of what has no strides."""
+    return _streamed(box, box.shape, (piece.view(np.uint8).data for piece in box.pieces()), box.held)
+
+
+def _streamed(tensor: Array | Gathered, shape: Shape, stream: Iterator[memoryview], held: int) -> Body:
+    sizes = bin_sizes(tensor.nbytes)
+    head = msgpack_head(name_of(tensor.dtype), shape, None, len(sizes))
+    header_bytes = sum(len(bin_header(size)) for size in sizes)
+    return Body(_dense_pieces(stream, head, sizes), len(head) + header_bytes + tensor.nbytes, held)
+
+
+def _dense_pieces(stream: Iterator[memoryview], head: bytes, sizes: Sequence[int]) -> Iterator[bytes | memoryview]:
     yield head
-    stream = chunks(view)
     rest = memoryview(b"")
     for size in sizes:
         yield bin_header(size)
@@ -209,7 +223,10 @@ def lists_in(shape: Shape) -> int:
 
 async def _in_json(exchange: Exchange[Any], fields: Fields, as_base64: bool) -> Response:
     tensors = _tensors(fields)
-    arrays = [distinct(tensor.array)[0] if tensor.strided else tensor.array for tensor in tensors]
+    arrays = [
+        distinct(tensor.array)[0] if tensor.strided and not isinstance(tensor.array, Gathered) else tensor.array
+        for tensor in tensors
+    ]
     nested = sum(lists_in(tensor.shape) for tensor in tensors if not (tensor.strided or as_base64))
     elements = sum(array.size for array in arrays) + nested
     nbytes = sum(array.nbytes for array in arrays)
@@ -238,7 +255,10 @@ def _json_pieces(fields: Fields, as_base64: bool) -> Iterator[bytes]:
 
 
 def _json_tensor(tensor: Outgoing, as_base64: bool) -> Iterator[bytes]:
-    whole = tensor.array if tensor.strided else in_order(tensor.array).reshape(tensor.shape)
+    if isinstance(tensor.array, Gathered):
+        whole = tensor.array.whole()
+    else:
+        whole = tensor.array if tensor.strided else in_order(tensor.array).reshape(tensor.shape)
     for piece in json_parts(whole, tensor.strided, as_base64):
         yield piece
         step()
