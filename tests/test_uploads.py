@@ -1,0 +1,148 @@
+"""Long uploads: random bytes come back byte for byte, whatever their number and the pieces they come in."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable, Iterator
+from itertools import accumulate, pairwise
+from typing import Any
+
+import msgpack
+import numpy as np
+import pytest
+from conftest import Served, served
+
+from tensorcast import AsyncClient, Client
+from tensorcast_service.web.intake import LONG_BYTES, WINDOW_BYTES
+
+MiB = 2**20
+Cut = Callable[[bytes], Iterator[bytes]]
+HEAD = b"POST /v1/broadcast HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/msgpack\r\n"
+
+
+@pytest.fixture(scope="module", params=["", "httptools"], ids=["httptools", "h11"])
+def parser(request: pytest.FixtureRequest) -> Iterator[Served]:
+    """A service with either of uvicorn's parsers."""
+    with served(request.param) as running:
+        yield running
+
+
+def random_bytes(nbytes: int) -> bytes:
+    """None of them 0, which memory holds where nothing was written."""
+    return np.random.default_rng(nbytes).integers(1, 256, nbytes, np.uint8).tobytes()
+
+
+def body_of(nbytes: int) -> tuple[bytes, bytes]:
+    """A body of so many bytes that asks for its tensor's own bytes, and these."""
+
+    def packed(data: bytes) -> bytes:
+        return bytes(msgpack.packb({"inputs": [{"dtype": "uint8", "shape": [len(data)], "data": data}]}))
+
+    around = len(packed(bytes(MiB))) - MiB
+    data = random_bytes(nbytes - around)
+    body = packed(data)
+    assert len(body) == nbytes
+    return body, data
+
+
+def cut_by(*sizes: int) -> Cut:
+    """Cuts to pieces of these sizes, and then of the last of them."""
+
+    def cut(data: bytes) -> Iterator[bytes]:
+        at = [*accumulate(sizes, initial=0)]
+        at += range(at[-1] + sizes[-1], len(data), sizes[-1])
+        for start, stop in pairwise([place for place in at if place < len(data)] + [len(data)]):
+            yield data[start:stop]
+
+    return cut
+
+
+def cut_at_random(data: bytes) -> Iterator[bytes]:
+    sizes = np.random.default_rng(len(data)).integers(1, 400_000, len(data) // 100_000 + 2)
+    return cut_by(*sizes.tolist())(data)
+
+
+CUTS: dict[str, Cut] = {
+    "whole": cut_by(64 * MiB),
+    "even": cut_by(2**16),
+    "odd": cut_by(65_537),
+    "the first byte by itself": cut_by(1, MiB - 1),
+    "windows": cut_by(WINDOW_BYTES),
+    "random": cut_at_random,
+}
+
+
+def come_back(port: int, pieces: Iterator[bytes]) -> bytes:
+    """The data of the one tensor that is answered to a request in these pieces."""
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        connection.settimeout(60)
+        for piece in pieces:
+            connection.sendall(piece)
+        received = bytearray()
+        while part := connection.recv(MiB):
+            received += part
+    head, _, answer = bytes(received).partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 200 ")
+    (output,) = msgpack.unpackb(answer)["outputs"]
+    return bytes(output["data"])
+
+
+def announced(body: bytes, cut: Cut) -> Iterator[bytes]:
+    return cut(HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+
+
+def chunked(body: bytes, cut: Cut) -> Iterator[bytes]:
+    """A chunk for each piece."""
+    yield HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+    for piece in cut(body):
+        yield b"%x\r\n" % len(piece) + piece + b"\r\n"
+    yield b"0\r\n\r\n"
+
+
+# Around what is long, around windows, and as long as a service of the default settings takes beside its answer.
+SIZES = [LONG_BYTES, LONG_BYTES + 1, 3 * WINDOW_BYTES - 1, 3 * WINDOW_BYTES, 3 * WINDOW_BYTES + 1, 9 * MiB + 1]
+SIZES += [5 * WINDOW_BYTES, 16 * MiB + 12_345, 40 * MiB - 17]
+
+
+@pytest.mark.parametrize("cut", CUTS.values(), ids=CUTS)
+@pytest.mark.parametrize("framed", [announced, chunked])
+def test_random_bytes_come_back(parser: Served, framed: Callable[[bytes, Cut], Iterator[bytes]], cut: Cut) -> None:
+    for nbytes in (9 * MiB + 4321, 6 * MiB):
+        body, data = body_of(nbytes)
+        assert come_back(parser.port, framed(body, cut)) == data, nbytes
+
+
+@pytest.mark.parametrize("framed", [announced, chunked])
+@pytest.mark.parametrize("nbytes", SIZES)
+def test_any_number_of_bytes_comes_back(
+    parser: Served, framed: Callable[[bytes, Cut], Iterator[bytes]], nbytes: int
+) -> None:
+    body, data = body_of(nbytes)
+    assert come_back(parser.port, framed(body, CUTS["random"])) == data
+
+
+@pytest.mark.parametrize("nbytes", [9 * MiB + 1, 12 * MiB - 1, 25 * MiB + 333])
+def test_the_clients_arrays_come_back(parser: Served, nbytes: int) -> None:
+    array = np.frombuffer(random_bytes(nbytes), np.uint8)
+    with Client(parser.url) as client:
+        (same,) = client.broadcast("numpy.broadcast_arrays", array)
+        into = np.zeros(nbytes, np.uint8)
+        client.broadcast("numpy.broadcast_arrays", array, out=into)
+
+    async def awaited() -> Any:
+        async with AsyncClient(parser.url) as client:
+            (array_,) = await client.broadcast("numpy.broadcast_arrays", array)
+            return array_
+
+    for again in (same, into, asyncio.run(awaited())):
+        assert np.array_equal(again, array)
+
+
+def test_several_arrays_of_odd_sizes_come_back(parser: Served) -> None:
+    arrays = [
+        np.frombuffer(random_bytes(3 * MiB + 1 + seed), np.uint8)[seed:].reshape(3 * MiB + 1) for seed in range(3)
+    ]
+    with Client(parser.url) as client:
+        for again, array in zip(client.broadcast("numpy.broadcast_arrays", *arrays), arrays, strict=True):
+            assert np.array_equal(again, array)
