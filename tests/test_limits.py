@@ -1,27 +1,50 @@
-"""Limits: refusals that cost nothing, and the list in docs/limits.md."""
+"""Limits: refusals that cost nothing, the list in docs/limits.md, and each limit on both of its sides."""
 
 from __future__ import annotations
 
+import asyncio
+import json
 import re
+import socket
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import anyio
+import httpx
+import numpy as np
 import pytest
-from conftest import taken
+from conftest import Served, taken
 
+from tensorcast import numpy
 from tensorcast.schema import codec, dtypes, shapes, survey
-from tensorcast.schema.messages import BackpropRequest, BroadcastRequest
+from tensorcast.schema.codec import Media, decode, encode
+from tensorcast.schema.memory import unlimited
+from tensorcast.schema.messages import (
+    BackpropRequest,
+    BroadcastRequest,
+    CheckBatchRequest,
+    CheckRequest,
+    TranslateRequest,
+)
 from tensorcast.schema.problems import STATUS, Problem
+from tensorcast.schema.tensors import Tensor
 from tensorcast.schema.validation import validated
-from tensorcast_service import diagram, limits
-from tensorcast_service.settings import Settings
-from tensorcast_service.web import threads
-from tensorcast_service.web.backprop import _gradients
+from tensorcast_service import batch, diagram, limits
+from tensorcast_service.batch import check_columns, check_rows
+from tensorcast_service.check import plain_answer, plan_of
+from tensorcast_service.settings import Settings, variable_of
+from tensorcast_service.translate import translate
+from tensorcast_service.web import protocol, threads
+from tensorcast_service.web.admission import Admission
+from tensorcast_service.web.app import create_app
+from tensorcast_service.web.backprop import _gradients, judge_dense
 from tensorcast_service.web.broadcast import outputs
-from tensorcast_service.web.budget import Budget, Holding
+from tensorcast_service.web.budget import FREE_BYTES, Budget, Holding
 
 MiB = 2**20
 
@@ -120,3 +143,421 @@ def test_every_limit_is_on_the_list() -> None:
     wanted = {name for module in MODULES.values() for name in vars(module) if name.startswith("MAX_")}
     assert wanted <= named
     assert {f"TENSORCAST_{name.upper()}" for name in Settings.__dataclass_fields__ if name.startswith("max_")} <= named
+
+
+# --- both sides of each limit --------------------------------------------------------------------
+#
+# A question that measures so much passes where the limit is as high, and is refused where it is lower by one. So no
+# number here need follow a limit that changes, and nothing large is made.
+
+Ask = Callable[[int], object]
+"""Does what measures so much under the limit that it is given (a setting), or that stands in its module (a constant).
+Returns, or raises in a Problem, the code of the refusal."""
+
+
+def posted(path: str, value: Any, **settings: int) -> str | None:
+    """The code of what the whole application answers to JSON; None where it is no problem."""
+
+    async def post() -> httpx.Response:
+        transport = httpx.ASGITransport(create_app(Settings(metrics=False, **settings)))
+        async with httpx.AsyncClient(transport=transport, base_url="http://tensorcast") as http:
+            if not isinstance(value, dict):
+                return await http.post(path, content=value, headers={"Content-Type": "application/json"})
+            return await http.post(path, json=value)
+
+    code: str | None = asyncio.run(post()).json().get("code")
+    return code
+
+
+def got(query: dict[str, str]) -> str | None:
+    """The same of GET /v1/check."""
+
+    async def get() -> httpx.Response:
+        transport = httpx.ASGITransport(create_app(Settings(metrics=False)))
+        async with httpx.AsyncClient(transport=transport, base_url="http://tensorcast") as http:
+            return await http.get("/v1/check", params=query)
+
+    code: str | None = asyncio.run(get()).json().get("code")
+    return code
+
+
+async def in_pieces(body: bytes) -> AsyncIterator[bytes]:
+    for byte in body:
+        yield bytes([byte])
+
+
+def checked(op: str | dict[str, Any], *inputs: list[Any], **fields: Any) -> dict[str, Any]:
+    return plain_answer(validated(CheckRequest, {"op": op, "inputs": list(inputs), **fields}))
+
+
+def answered(max_output_bytes: int = 2**34, **request: Any) -> None:
+    outputs(validated(BroadcastRequest, request), max_output_bytes, unlimited)
+
+
+def summed(op: str | dict[str, Any], inputs: list[Any], *gradients: Any) -> None:
+    message = validated(BackpropRequest, {"op": op, "inputs": inputs, "gradients": list(gradients)})
+    _gradients(message, unlimited)
+
+
+def columns(op: Any, *inputs: Any) -> None:
+    tensors = [{"shape": [len(rows), len(rows[0])], "data": rows} for rows in inputs]
+    check_columns(validated(CheckBatchRequest, {"op": op, "inputs": tensors}))
+
+
+def code_of_the_last(results: list[dict[str, Any]]) -> str | None:
+    error = results[-1].get("error")
+    return None if error is None else error["code"]
+
+
+def row_after_seconds(seconds: int) -> str | None:
+    """What is said of a row when the one before it took so long."""
+    clock = iter([0, seconds, seconds, seconds])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(batch, "monotonic", lambda: next(clock))
+        return code_of_the_last(list(check_rows([{"inputs": [[1]]}] * 2)))
+
+
+def at_once(count: int, limit: int) -> str | None:
+    """What is said to the last of so many requests that are in work at once."""
+
+    async def last() -> str | None:
+        done = asyncio.Event()
+        codes: list[str | None] = []
+
+        async def app(scope: Any, receive: Any, send: Any) -> None:
+            await done.wait()
+
+        async def send(message: Any) -> None:
+            if body := message.get("body"):
+                codes.append(json.loads(body)["code"])
+
+        admission = Admission(app, limit, Budget(MiB))
+        scope = {"type": "http", "method": "GET", "path": "/v1/check", "headers": []}
+        async with asyncio.TaskGroup() as tasks:
+            for _ in range(count):
+                tasks.create_task(admission(dict(scope), None, send))  # type: ignore[arg-type]
+            await asyncio.sleep(0)
+            done.set()
+        return codes[-1] if codes else None
+
+    return asyncio.run(last())
+
+
+def threads_at_once(count: int) -> str | None:
+    async def begin() -> str | None:
+        limiter = threads.Threads()._numpy
+        try:
+            for number in range(count):
+                limiter.acquire_on_behalf_of_nowait(number)
+        except anyio.WouldBlock:
+            return "none"
+        return None
+
+    return asyncio.run(begin())
+
+
+def drawn(count: int) -> str | None:
+    return (
+        "none" if "more inputs" in checked("torch.broadcast_tensors", *[[2]] * count, explain=True)["diagram"] else None
+    )
+
+
+def packed(value: Any) -> bytes:
+    return encode(value, Media.MSGPACK)
+
+
+def said(code: str, work: Callable[[], object]) -> str | None:
+    """A refusal that is no Problem yet."""
+    try:
+        work()
+    except ValueError:
+        return code
+    return None
+
+
+QUESTION = b'{"inputs": [[3]]}'
+TORCH = "torch.broadcast_tensors"
+SPLIT = {"name": "einops.repeat", "pattern": "(a b) -> a b c", "axes_lengths": {"a": 2, "c": 2}}
+REPEATED = {"name": "einops.repeat", "pattern": "a -> (a r)", "axes_lengths": {"r": 2}}
+BYTES = {"dtype": "int8", "shape": [3], "data": b"abc"}
+FLOATS = {"dtype": "float32", "shape": [2, 3], "data": bytes(24)}
+LISTED = {"dtype": "int8", "shape": [3], "data": [1, 2, 3]}
+ROWS_OF_3 = {"op": {"name": "numpy.broadcast_to", "shape": [2, 3]}, "inputs": [LISTED]}
+GRADIENT = {"inputs": [[2, 3]], "gradients": [{"dtype": "int8", "shape": [2, 3], "data": [1] * 6}]}
+REPLICATED = {"dtype": "int8", "shape": [2, 3, 2], "strides": [0, 0, 1], "data": b"ab"}
+
+CONSTANTS: dict[str, list[tuple[int, Callable[[], object]]]] = {
+    "threads.NUMPY_THREADS": [(3, lambda: threads_at_once(3))],
+    "survey.MAX_VALUES": [
+        (4, lambda: decode(packed([1, 2, 3]), Media.MSGPACK)),  # a list and its three
+        (5, lambda: decode(packed({"a": 1, "b": 2}), Media.MSGPACK)),  # a map, its keys and their values
+        (4, lambda: decode(b"[1, 2, 3, 4]", Media.JSON)),  # three commas and a list
+        (4, lambda: decode(b'{"a": 1, "b": 2}', Media.JSON)),  # a comma, two colons and a map
+    ],
+    "survey.MAX_TEXT_BYTES": [
+        (6, lambda: decode(packed({"a": "xyz"}), Media.MSGPACK)),  # each string with its first byte
+        (3, lambda: decode(b"[1]", Media.JSON)),
+        (len(QUESTION), lambda: posted("/v1/check", QUESTION)),
+        (len(QUESTION), lambda: posted("/v1/check", in_pieces(QUESTION))),
+    ],
+    "codec.MAX_DIGITS": [(3, lambda: decode(b"[123" + b" " * codec.SHORT_BYTES + b"]", Media.JSON))],
+    "codec.MAX_FIELDS": [
+        (3, lambda media=media: decode(encode({"a": 1, "b": 2, "c": 3}, media), media)) for media in Media
+    ],
+    "codec.MAX_KEY": [(3, lambda media=media: decode(encode({"abc": 1}, media), media)) for media in Media],
+    "shapes.MAX_NAMES": [
+        (2, lambda: checked(TORCH, ["N", "M"], assume={"N": 2, "M": 3})),
+        (2, lambda: checked(SPLIT, [4])),
+    ],
+    "shapes.MAX_TEXT": [(5, lambda: got({"input": "1,2,3"}))],
+    "dtypes.MAX_ITEM_BYTES": [
+        (12, lambda: answered(inputs=[{"dtype": "str<3>", "shape": [1], "data": bytes(12)}])),
+        (3, lambda: answered(inputs=[{"dtype": "bytes<3>", "shape": [1], "data": b"abc"}])),
+    ],
+    "limits.MAX_RANK": [(5, lambda: checked(TORCH, [1, 1, 1, 1, 1], [1]))],
+    "limits.MAX_AXES": [(15, lambda: checked(TORCH, [1] * 5, [1], [])), (12, lambda: checked(TORCH, [1], [1], []))],
+    "limits.MAX_SYMBOLIC_AXES": [(5, lambda: checked(TORCH, ["N", 2, 3], [2, 3]))],
+    "limits.MAX_CONDITIONS": [
+        (3, lambda: checked(TORCH, ["A"], ["B"], ["C"])),  # each two of them
+        (2, lambda: checked(TORCH, ["A", "B"], ["C", "D"])),
+    ],
+    "diagram.MAX_INPUTS": [(3, lambda: drawn(3))],
+    "limits.MAX_TRANSLATED_INPUTS": [
+        (3, lambda: translate(validated(TranslateRequest, {"op": TORCH, "inputs": [[1]] * 3, "to": "onnx.Expand"}))),
+    ],
+    "limits.MAX_BATCH_ROWS": [(3, lambda: check_rows([{"inputs": [[1]]}] * 3))],
+    "limits.MAX_BATCH_SECONDS": [(2, lambda: row_after_seconds(2))],
+    "limits.MAX_COLUMN_SIZES": [(2 * (2 + 1 + 2 * 2 + 1), lambda: columns(TORCH, [[1, 2], [3, 4]], [[2], [4]]))],
+    "limits.MAX_ROWS_ALONE": [(2, lambda: columns("poputil.canBroadcastToMatch", [[2], [3], [4]], [[3], [3], [3]]))],
+    "limits.MAX_WORK_ELEMENTS": [
+        (6, lambda: summed(TO | {"shape": [2, 3]}, [[3]], FLOATS)),
+        (2, lambda: summed(SPLIT | {"axes_lengths": {"a": 2, "c": 2}}, [[6]], REPLICATED)),  # replicated axes once
+    ],
+    "limits.MAX_RESULT_ELEMENTS": [
+        (3, lambda: summed(TO | {"shape": [2, 3]}, [[3]], FLOATS)),
+        (6, lambda: summed(SPLIT, [[6]], REPLICATED)),  # put together again
+        (12, lambda: summed("numpy.broadcast_arrays", [[2, 3], [2, 3]], FLOATS, FLOATS)),
+    ],
+    "limits.MAX_LOOKUPS": [(6, lambda: answered(op=REPEATED, inputs=[BYTES], window=[[1, 4]]))],
+    "limits.MAX_JSON_ELEMENTS": [
+        (8, lambda: posted("/v1/broadcast", ROWS_OF_3)),  # and the lists of each row
+        (6, lambda: posted("/v1/broadcast", ROWS_OF_3 | {"json_data": "base64"})),
+        (3, lambda: posted("/v1/broadcast", ROWS_OF_3 | {"layout": "strided"})),
+        (8, lambda: posted("/v1/backprop", GRADIENT)),
+        (6, lambda: posted("/v1/backprop", GRADIENT | {"json_data": "base64"})),
+    ],
+    "limits.MAX_JSON_BYTES": [
+        (6, lambda: posted("/v1/broadcast", ROWS_OF_3)),
+        (3, lambda: posted("/v1/broadcast", ROWS_OF_3 | {"layout": "strided"})),
+        (6, lambda: posted("/v1/backprop", GRADIENT)),
+    ],
+    "limits.MAX_ADDRESS": [
+        (6, lambda: answered(op=TO | {"shape": [2, 3]}, inputs=[BYTES], layout="strided")),
+        (6, lambda: answered(op=TO | {"shape": [2, 3]}, inputs=[BYTES])),
+        (4, lambda: answered(op=REPEATED, inputs=[BYTES], window=[[1, 5]])),
+        (24, lambda: summed("numpy.broadcast_arrays", [[2, 3]], FLOATS)),
+    ],
+}
+"""Constants: for each way in to one, what is measured by it, and how much it measures."""
+
+SETTINGS: dict[str, list[tuple[int, Ask]]] = {
+    "TENSORCAST_MAX_BODY_BYTES": [
+        (len(QUESTION), lambda limit: posted("/v1/check", QUESTION, max_body_bytes=limit)),
+        (len(QUESTION), lambda limit: posted("/v1/check", in_pieces(QUESTION), max_body_bytes=limit)),
+    ],
+    "TENSORCAST_MEMORY_BUDGET_BYTES": [
+        (4000, lambda limit: holding(limit, other=1000).grow(FREE_BYTES + 2000)),  # of three quarters
+    ],
+    "TENSORCAST_MAX_OUTPUT_BYTES": [
+        (6, lambda limit: answered(limit, op=TO | {"shape": [2, 3]}, inputs=[BYTES])),
+        (48, lambda limit: answered(limit, inputs=[FLOATS, FLOATS])),
+        (2, lambda limit: answered(limit, op=TO | {"shape": [2, 3]}, inputs=[BYTES], window=[[0, 1], [1, 3]])),
+        (24, lambda limit: judge_dense(plan_of(numpy.broadcast_to(shape=(2, 3)), ((2, 3),)), [np.zeros((2, 3), "f4")],
+                                       [True], Media.MSGPACK, "list", limit)),
+    ],
+    "TENSORCAST_MAX_CONCURRENT_REQUESTS": [(3, lambda limit: at_once(3, limit))],
+}  # fmt: skip
+"""Settings: the same under a limit that is given."""
+
+FIXED: dict[str, tuple[Callable[[], object], Callable[[], object]]] = {
+    "shapes.MAX_SIZE": (
+        lambda: checked(TORCH, [shapes.MAX_SIZE]),
+        lambda: checked(TORCH, [shapes.MAX_SIZE + 1]),
+    ),
+}
+"""What is part of a format: at the limit and one above."""
+
+
+def holding(budget: int, other: int = 0) -> Holding:
+    """A request's of a budget of which others hold so much."""
+    shared = Budget(budget)
+    assert shared.draw(other)
+    return Holding(shared)
+
+
+def refusal(work: Callable[[], object]) -> object:
+    """The code of the Problem that it raises, or that it returns."""
+    try:
+        outcome = work()
+    except Problem as problem:
+        return problem.code
+    return outcome if isinstance(outcome, str) else None
+
+
+def with_constant(name: str, value: int, work: Callable[[], object]) -> object:
+    """The refusal while a constant is so high, wherever its name was imported."""
+    module, constant = name.split(".")
+    old = getattr(MODULES[module], constant)
+    with pytest.MonkeyPatch.context() as patch:
+        for loaded in [loaded for name, loaded in sys.modules.items() if name.startswith("tensorcast")]:
+            if vars(loaded).get(constant) == old:
+                patch.setattr(loaded, constant, value)
+        for cached in dtypes.dtype_named, dtypes.name_of:
+            cached.cache_clear()
+        try:
+            return refusal(work)
+        finally:
+            dtypes.dtype_named.cache_clear()
+
+
+CODES = {name: code or "none" for _, name, _, code in ROWS}
+
+
+@pytest.mark.parametrize("name", CODES)
+def test_each_limit_holds_on_both_sides(name: str) -> None:
+    if name in FIXED:
+        within, beyond = FIXED[name]
+        assert (refusal(within), refusal(beyond)) == (None, CODES[name])
+        return
+    assert name in CONSTANTS or name in SETTINGS, "write down what measures as much as this limit"
+    for measure, work in CONSTANTS.get(name, ()):
+        assert with_constant(name, measure, work) is None
+        assert with_constant(name, measure - 1, work) == CODES[name]
+    for measure, ask in SETTINGS.get(name, ()):
+        assert refusal(partial(ask, measure)) is None
+        assert refusal(partial(ask, measure - 1)) == CODES[name]
+
+
+def test_what_could_never_be_held_is_told_so_from_one_byte_on() -> None:
+    most = 3000 + FREE_BYTES
+    for code, grow in (("body-too-large", Holding.grow), ("output-too-large", Holding.reserve_answer)):
+        assert refusal(partial(grow, holding(4000), most)) is None
+        assert refusal(partial(grow, holding(4000), most + 1)) == code
+        assert refusal(partial(grow, holding(4000, other=1), most)) == "overloaded"
+
+
+def test_each_request_holds_so_much_beside_the_budget() -> None:
+    assert refusal(partial(holding(4000, other=3000).grow, FREE_BYTES)) is None
+    assert refusal(partial(holding(4000, other=3000).grow, FREE_BYTES + 1)) == "overloaded"
+
+
+VIEW: dict[str, Any] = {"dtype": "int8", "strides": [0], "data": b"a"}
+EINOPS: dict[str, Any] = {"name": "einops.repeat", "pattern": "a -> a"}
+XARRAY: dict[str, Any] = {"name": "xarray.broadcast"}
+OTHERS: dict[str, tuple[str, Callable[[int], object], int]] = {
+    "a size in an attribute": (
+        "invalid-request",
+        lambda size: checked(TO | {"shape": [size]}, [1]),
+        shapes.MAX_SIZE,
+    ),
+    "bytes of a view": (
+        "invalid-tensor",
+        lambda count: answered(inputs=[VIEW | {"dtype": "float16", "shape": [count], "data": b"ab"}], layout="strided"),
+        2**62 - 1,
+    ),
+    "axes of a tensor": (
+        "invalid-tensor",
+        lambda rank: Tensor(dtype="int8", shape=(1,) * rank, data=b"a").to_array("/inputs/0"),
+        64,
+    ),
+    "characters of a pattern": (
+        "invalid-request",
+        lambda count: checked(EINOPS | {"pattern": "a -> a".ljust(count)}, [1]),
+        1000,
+    ),
+    "characters of a name": (
+        "invalid-request",
+        lambda count: checked(XARRAY | {"dims": [["x" * count]]}, [1]),
+        100,
+    ),
+    "names that are excluded": (
+        "invalid-request",
+        lambda count: checked(XARRAY | {"dims": [["x"]], "exclude": [f"a{number}" for number in range(count)]}, [1]),
+        1000,
+    ),
+    "characters of a symbol": ("invalid-request", lambda count: checked(TORCH, ["N" * count]), 100),
+    "axes of numpy.broadcast_to": ("rank-too-large", lambda rank: conflicting(TO | {"shape": [1] * rank}), 64),
+    "axes of numpy.broadcast_arrays": (
+        "rank-too-large",
+        lambda rank: conflicting("numpy.broadcast_arrays", [1] * rank),
+        32,
+    ),
+    "axes of paddle.expand": (
+        "rank-too-large",
+        lambda rank: conflicting({"name": "paddle.expand", "shape": [1] * rank}),
+        8,
+    ),
+}
+"""What else has an end: its code, what asks for so much, and the most."""
+
+
+def conflicting(op: Any, *shapes: list[int]) -> str | None:
+    conflict = checked(op, *(shapes or [[1]])).get("conflict")
+    return None if conflict is None else conflict["code"]
+
+
+@pytest.mark.parametrize(("code", "ask", "most"), OTHERS.values(), ids=OTHERS)
+def test_what_else_has_an_end_has_it_there(code: str, ask: Callable[[int], object], most: int) -> None:
+    assert (refusal(partial(ask, most)), refusal(partial(ask, most + 1))) == (None, code)
+
+
+@pytest.mark.parametrize("name", [name for name, field in Settings.__dataclass_fields__.items() if field.type == "int"])
+def test_each_setting_has_its_least_value(name: str) -> None:
+    variable, least = variable_of(name), Settings.__dataclass_fields__[name].metadata["least"]
+    assert getattr(Settings.from_environment({variable: str(least)}), name) == least
+    with pytest.raises(ValueError, match=f"{variable} must be"):
+        Settings.from_environment({variable: str(least - 1)})
+
+
+def test_a_port_has_16_bits() -> None:
+    assert Settings.from_environment({"TENSORCAST_PORT": "65535"}).port == 65535
+    with pytest.raises(ValueError, match="at most 65535"):
+        Settings.from_environment({"TENSORCAST_PORT": "65536"})
+
+
+# --- of a connection -----------------------------------------------------------------------------
+
+
+def status(service: Served, *pieces: bytes) -> int:
+    """The status of the answer to what is sent in these pieces."""
+    with socket.create_connection(("127.0.0.1", service.port), timeout=30) as connection:
+        for piece in pieces:
+            connection.sendall(piece)
+            time.sleep(0.1 if len(pieces) > 1 else 0)
+        return int(connection.recv(2**16).split()[1])
+
+
+def test_a_head_has_so_many_bytes_and_fields(service: Served) -> None:
+    line = b"GET /livez HTTP/1.1\r\nHost: x\r\n"
+    padding = protocol.HEAD_BYTES - len(line) - len(b"A: \r\n\r\n")
+    assert status(service, line + b"A: " + b"a" * padding + b"\r\n\r\n") == 200
+    assert status(service, line + b"A: " + b"a" * (padding + 1) + b"\r\n\r\n") == 431
+    fields = protocol.HEAD_FIELDS - 1  # beside Host
+    assert status(service, line + b"A: a\r\n" * fields + b"\r\n") == 200
+    assert status(service, line + b"A: a\r\n" * (fields + 1) + b"\r\n") == 431
+
+
+def test_the_fields_after_a_body_have_as_many_bytes(service: Served) -> None:
+    head = b"POST /v1/check HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+    body = b"%x\r\n%b\r\n0" % (len(QUESTION), QUESTION)
+    padding = protocol.HEAD_BYTES - len(b"\r\nA: \r\n\r\n")
+    assert status(service, head + body + b"\r\nA: " + b"a" * padding + b"\r\n\r\n") == 200
+    assert status(service, head + body + b"\r\nA: " + b"a" * (padding + 1) + b"\r\n\r\n") == 431
+
+
+def test_the_line_before_a_chunk_has_so_many_bytes_when_it_does_not_come_at_once(service: Served) -> None:
+    head = b"POST /v1/check HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+    first = head + b"1\r\n" + QUESTION[:1]
+    for length, expected in (protocol.CHUNK_LINE_BYTES, 200), (protocol.CHUNK_LINE_BYTES + 1, 400):
+        line = (b"\r\n%x;" % (len(QUESTION) - 1)).ljust(length, b"x")
+        assert status(service, first + line, b"\r\n" + QUESTION[1:] + b"\r\n0\r\n\r\n") == expected

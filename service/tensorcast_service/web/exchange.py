@@ -132,7 +132,7 @@ async def read_body(request: Request, limit: int, memory: Holding) -> Buffer:
             raise _too_large(length, limit)
         if end == length == len(chunk):
             body = memoryview(chunk)
-        else:
+        elif chunk:  # some servers end a body with an empty piece
             body[size:end] = chunk
         size = end
         del message, chunk  # else they are kept while the next is waited for
