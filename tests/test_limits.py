@@ -462,8 +462,10 @@ OTHERS: dict[str, tuple[str, Callable[[int], object], int]] = {
     ),
     "bytes of a view": (
         "invalid-tensor",
-        lambda count: answered(inputs=[VIEW | {"dtype": "float16", "shape": [count], "data": b"ab"}], layout="strided"),
-        2**62 - 1,
+        lambda count: answered(
+            inputs=[VIEW | {"dtype": "bytes<7>", "shape": [count], "data": b"1234567"}], layout="strided"
+        ),
+        (2**63 - 1) // 7,  # which it divides
     ),
     "axes of a tensor": (
         "invalid-tensor",
