@@ -24,7 +24,7 @@ from typing import Any
 import httpx
 import pytest
 import uvicorn
-from conftest import free_port, served
+from conftest import free_port, run, served, started
 from test_metrics import workers_of
 
 from tensorcast_service.settings import Settings
@@ -151,7 +151,7 @@ def test_a_port_on_which_workers_listen_is_taken() -> None:
     with served(workers=2) as running:
         command = [sys.executable, "-m", "tensorcast", "serve", "--port", str(running.port), "--workers"]
         for workers in ("1", "2"):
-            second = subprocess.run([*command, workers], capture_output=True, text=True, timeout=2 * LONGEST)
+            second = run([*command, workers])
             assert second.returncode != 0
             assert "address already in use" in second.stderr.lower()
 
@@ -160,16 +160,12 @@ def test_a_port_on_which_workers_listen_is_taken() -> None:
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_it_listens_on_ipv6_and_says_which_free_port_it_found(workers: str) -> None:
     command = [sys.executable, "-m", "tensorcast", "serve", "--host", "::1", "--port", "0", "--workers", workers]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stderr is not None
-            said = iter(process.stderr.readline, "")
-            url = next(found[1] for line in said if (found := re.search(r"running on (http://\[::1\]:\d+) ", line)))
-            wait_until(lambda: listening(int(url.rpartition(":")[2])) == int(workers))
-            assert httpx.get(f"{url}/livez", timeout=LONGEST).status_code == 200
-        finally:
-            process.terminate()
-            process.communicate(timeout=LONGEST)
+    with started(command, stderr=subprocess.PIPE) as process:
+        assert process.stderr is not None
+        said = iter(process.stderr.readline, "")
+        url = next(found[1] for line in said if (found := re.search(r"running on (http://\[::1\]:\d+) ", line)))
+        wait_until(lambda: listening(int(url.rpartition(":")[2])) == int(workers))
+        assert httpx.get(f"{url}/livez", timeout=LONGEST).status_code == 200
 
 
 # --- no file for another --------------------------------------------------------------------------

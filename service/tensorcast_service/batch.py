@@ -24,7 +24,7 @@ from .footprint import BLOCK_ROWS, columns_bytes
 from .limits import MAX_BATCH_SECONDS, judge_columns, judge_rows, judge_rows_alone
 from .ops import RULES, align, lower
 from .plan import Shape
-from .work import step
+from .work import checkpoint
 
 Values = np.ndarray[Any, np.dtype[np.int64]]
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
@@ -159,7 +159,7 @@ def _settled(alignment: Alignment, inputs: Sequence[Values], count: int, reserve
     shown = {axis for output in alignment.outputs for axis in output.axes} or range(len(alignment.axes))
     compatible, conflict_axis = np.empty(count, np.bool_), np.empty(count, np.int64)
     for start in range(0, count, BLOCK_ROWS):
-        step()
+        checkpoint()
         block = slice(start, min(start + BLOCK_ROWS, count))
         bad, negative, blamed = compatible[block], np.zeros(block.stop - start, np.bool_), conflict_axis[block]
         bad[:], blamed[:] = alignment.refusal is not None, -1
@@ -245,7 +245,7 @@ def _blame_alone(op: Op, inputs: Sequence[Values], answer: Columns) -> None:
     rows = np.flatnonzero(~(answer.compatible | negative))
     judge_rows_alone(len(rows))
     for row in rows:
-        step()
+        checkpoint()
         try:
             lower(op, tuple(tuple(values[row].tolist()) for values in inputs))
         except Incompatible as incompatible:

@@ -14,7 +14,7 @@ from tensorcast.schema.problems import Problem
 
 from .check import plain_answer
 from .footprint import compared_bytes
-from .work import step
+from .work import checkpoint
 
 
 def compare(request: CompareRequest, reserve: Reserve = unlimited) -> CompareAnswer:
@@ -25,7 +25,7 @@ def compare(request: CompareRequest, reserve: Reserve = unlimited) -> CompareAns
     reserve(compared_bytes(tuple(request.inputs)))
     results = []
     for op in _askable(len(request.inputs), request.shape):
-        step()
+        checkpoint()
         answer = plain_answer(CheckRequest(op=op, inputs=request.inputs))
         results.append(
             Comparison(

@@ -17,7 +17,7 @@ import numpy as np
 
 from tensorcast.schema.memory import Reserve
 
-from .work import step
+from .work import checkpoint
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Sizes = tuple[int, ...]
@@ -287,7 +287,7 @@ def blocks(shape: Sizes, steps: Sizes) -> Iterator[tuple[slice, ...]]:
         yield ()
         return
     for start in range(0, shape[0], steps[0]):
-        step()
+        checkpoint()
         for inner in blocks(shape[1:], steps[1:]):
             yield (slice(start, start + steps[0]), *inner)
 

@@ -15,7 +15,7 @@ from tensorcast.schema.tensors import span
 from .dense import blocks
 from .engine import Window, merged_axes, reads
 from .plan import Placement, Shape
-from .work import step
+from .work import checkpoint
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -67,7 +67,7 @@ class Gathered:
                 _numbers(axes, start + part.start, start + min(part.stop, size))
                 for axes, part, start, size in zip(self._axes, box, self._starts, self.shape, strict=True)
             ]
-            step()
+            checkpoint()
             yield self._memory.take(reduce(np.add.outer, numbers).reshape(-1)).view(self.dtype)
 
     def whole(self) -> Array:

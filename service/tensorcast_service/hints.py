@@ -13,7 +13,7 @@ from .alignment import Incompatible
 from .ops import lower
 from .plan import Plan, Shape
 from .symbolic import SymbolicPlan
-from .work import step
+from .work import checkpoint
 
 MAX_HINTS = 3
 MAX_RANK = 8
@@ -38,7 +38,7 @@ def hints(op: Op, shapes: tuple[Shape, ...], lower: Lower = lower) -> list[str]:
     def tried(op: Op, shapes: tuple[Shape, ...]) -> Plan | SymbolicPlan:
         if next(tries) >= MAX_TRIES:
             raise _Enough
-        step()
+        checkpoint()
         return lower(op, shapes)
 
     try:

@@ -22,7 +22,7 @@ from .limits import judge_conditions, judge_symbolic_axes
 from .ops import align
 from .plan import Shape
 from .sizes import ONE, Clause, Sizes
-from .work import step
+from .work import checkpoint
 
 Size = int | Symbol
 Dimension = int | str
@@ -233,7 +233,7 @@ def _weighed(alignment: Alignment, met: Sequence[Sequence[int]], variables: _Var
                 raise mismatch(alignment, number, axis, clash, because)
             sizes.add(clause)
             clauses[clause.key] = clause
-            step()
+            checkpoint()
             judge_conditions(len(clauses))
     return sizes, list(clauses.values())
 
@@ -334,7 +334,7 @@ def _needed(clauses: Sequence[Clause], sizes: Sizes, variables: _Variables) -> l
     for clause in longer.values():
         base.add(clause)
     for clause in sorted(longer.values(), key=lambda clause: len(clause.unless))[::-1]:
-        step()
+        checkpoint()
         base.left_out.add(clause)
         if not base.entails(clause):
             base.left_out.remove(clause)

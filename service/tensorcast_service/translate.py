@@ -19,7 +19,7 @@ from .limits import judge_translation
 from .ops import RULES, raise_
 from .plan import Placement, Plan, Shape
 from .snippets import code
-from .work import step
+from .work import checkpoint
 
 
 def translate(request: TranslateRequest, reserve: Reserve = unlimited) -> TranslateAnswer:
@@ -63,7 +63,7 @@ def steps_of(plan: Plan, kind: type[Op]) -> list[Step] | None:
         return steps
     steps = []
     for placement in plan.outputs:
-        step()
+        checkpoint()
         own = _by_one_op(Plan((plan.input_shapes[placement.input],), (replace(placement, input=0),)), kind)
         if own is None:
             return None
@@ -79,7 +79,7 @@ def _by_one_op(plan: Plan, kind: type[Op]) -> list[Step] | None:
             return [Step(op=op)]
         plan = _coarse(plan)
     for arrangements in _arrangements(plan):
-        step()
+        checkpoint()
         for lent in _lent(plan, arrangements[0].after):
             shapes = list(plan.input_shapes)
             for arrangement in arrangements:

@@ -1,8 +1,8 @@
 """Work that somebody waits for: done in steps on a thread, and left off where nobody waits any more.
 
-A thread can't be ended from outside. So whatever takes long goes in steps of at most some 50 ms and calls `step()`
-between them, which ends it by an exception once its caller has gone or its seconds are over. What runs outside of a
-Work, on the event loop or in a program of one's own, is never ended.
+A thread can't be ended from outside. So whatever takes long goes in steps of at most some 50 ms and calls
+`checkpoint()` between them, which ends it by an exception once its caller has gone or its seconds are over. What runs
+outside of a Work, on the event loop or in a program of one's own, is never ended.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Work:
         self._abandoned = False
 
     def abandon(self) -> None:
-        """Let the work end at its next step. From any thread."""
+        """Let the work end at its next checkpoint. From any thread."""
         self._abandoned = True
 
     def run(self) -> tuple[Any, Exception | None]:
@@ -44,14 +44,14 @@ class Work:
         self._end = monotonic() + MAX_SECONDS
         _thread.work = self
         try:
-            self.step()
+            self.checkpoint()
             return function(*arguments), None
         except Exception as error:
             return None, error
         finally:
             _thread.work = None
 
-    def step(self) -> None:
+    def checkpoint(self) -> None:
         """Raises Abandoned, or Problem (work-too-large) where it has taken too long."""
         if self._abandoned:
             raise Abandoned
@@ -59,8 +59,8 @@ class Work:
             raise Problem("work-too-large", f"this took more than {MAX_SECONDS} seconds: ask for less at once")
 
 
-def step() -> None:
-    """Go on with the work of this thread. Raises what ends it: see Work.step."""
+def checkpoint() -> None:
+    """Go on with the work of this thread. Raises what ends it: see Work.checkpoint."""
     work: Work | None = getattr(_thread, "work", None)
     if work is not None:
-        work.step()
+        work.checkpoint()

@@ -35,7 +35,7 @@ from ..footprint import json_bytes
 from ..gather import Gathered
 from ..limits import judge_json
 from ..plan import Shape
-from ..work import step
+from ..work import checkpoint
 from .exchange import Exchange, threads_of
 from .threads import Threads, while_connected
 
@@ -261,4 +261,4 @@ def _json_tensor(tensor: Outgoing, as_base64: bool) -> Iterator[bytes]:
         whole = tensor.array if tensor.strided else in_order(tensor.array).reshape(tensor.shape)
     for piece in json_parts(whole, tensor.strided, as_base64):
         yield piece
-        step()
+        checkpoint()
