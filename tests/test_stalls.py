@@ -1,0 +1,410 @@
+"""No request keeps the others waiting: what is done on the event loop, in one call of C, and in turns.
+
+Times are of the processor, for one thread: a busy machine changes them little. benchmarks/load/stalls.py searches for
+more, and measures what others wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import msgpack
+import numpy as np
+import pytest
+from conftest import PATIENCE, started, wait_for
+
+from tensorcast.in_process import AsyncAppTransport
+from tensorcast.schema import codec, survey, tensors
+from tensorcast.schema.codec import Media, decode, encode
+from tensorcast.schema.lists import PIECE_ELEMENTS, list_to_array
+from tensorcast.schema.messages import CheckRequest
+from tensorcast.schema.problems import Problem
+from tensorcast.schema.tensors import Tensor, json_parts
+from tensorcast.schema.validation import validated
+from tensorcast_service.cost import check_milliseconds
+from tensorcast_service.dense import fill
+from tensorcast_service.settings import Settings
+from tensorcast_service.sums import add_up
+from tensorcast_service.web import threads
+from tensorcast_service.web.app import create_app
+from tensorcast_service.web.threads import Threads, collecting_rarely
+from tensorcast_service.work import Abandoned, Work, checkpoint
+
+LOOP_SECONDS = 0.02
+"""Of the processor, for one callback of the event loop: some ten times what is meant to be done there."""
+KEPT_SECONDS = 0.04
+"""The same of one call of C that lets no other thread run; the slowest takes some 10 ms."""
+
+NAMES = [f"{letter}{digit}" for letter in "abcdefghi" for digit in "12345"]
+OVERLAPPING = {
+    "op": {"name": "numpy.broadcast_to", "shape": [100] + [2] * 18},
+    "inputs": [{"dtype": "int8", "shape": [2] * 18, "strides": list(range(1, 19)), "data": bytes(172)}],
+    "window": [[0, 1]] + [[0, 2]] * 18,
+}
+REVERSED = {
+    "op": {
+        "name": "einops.repeat",
+        "pattern": "a b c d e f g h i j k l m n o p q r -> r q p o n m l k j i h g f e d c b a z",
+        "axes_lengths": {"z": 3},
+    },
+    "inputs": [{"dtype": "int8", "shape": [2] * 18, "data": bytes(2**18)}],
+}
+TWENTY = {"inputs": [[name] for name in NAMES[:20]]}
+HINTED = {
+    "op": {"name": "ngraph.Broadcast", "shape": ["M", "N", "M", 2, 2, 3, 2, "M"], "broadcast_axes": [7, 6, 3, 0]},
+    "inputs": [[2, 2, "N", 2]],
+}
+FINDS: dict[str, tuple[str, Any, int]] = {
+    "strides that overlap": ("/v1/broadcast", OVERLAPPING, 200),
+    "axes reversed and repeated": ("/v1/broadcast", REVERSED, 200),
+    "names that all meet": ("/v1/check", TWENTY, 200),
+    "more names than are weighed": ("/v1/check", {"inputs": [[name] for name in NAMES]}, 422),
+    "rows of names": ("/v1/check/batch", {"requests": [TWENTY] * 12}, 200),
+    "hints where sizes are not known": ("/v1/check", HINTED, 200),
+    "names on each of eight axes": (
+        "/v1/check",
+        {"inputs": [[NAMES[(place + axis) % 20] for axis in range(8)] for place in range(20)]},
+        200,
+    ),
+    "ranges on 64 axes": (
+        "/v1/check",
+        {"op": "torch.broadcast_tensors", "inputs": [["1..2", "2.."] * 32, NAMES[:32] * 2]},
+        200,
+    ),
+    "a comparison of 1200 inputs": ("/v1/compare", {"inputs": [[1]] * 1200}, 200),
+    "a translation of 30 inputs of rank 32": (
+        "/v1/translate",
+        {"inputs": [[2, 1] * 16] * 30, "to": "einops.repeat"},
+        200,
+    ),
+    "columns of no rows, and thousands of axes": (
+        "/v1/check/batch",
+        {"op": "torch.broadcast_tensors", "inputs": [{"dtype": "int64", "shape": [0, 64], "data": b""}] * 150},
+        200,
+    ),
+    "a thousand numbers in a pattern": (
+        "/v1/check",
+        {"op": {"name": "einops.repeat", "pattern": "a -> a" + " 2" * 480}, "inputs": [[2]]},
+        422,
+    ),
+    "names beside what is excluded": (
+        "/v1/check",
+        {"op": {"name": "xarray.broadcast", "dims": [[]] * 900, "exclude": NAMES}, "inputs": [[]] * 900},
+        200,
+    ),
+    "rows with an unknown dtype": ("/v1/check/batch", {"requests": [{"inputs": [[3]], "dtype": "fload32"}] * 500}, 200),
+    "lists of lists": ("/v1/check", {"inputs": [[1]] * 43_000}, 422),
+    "as many inputs as are admitted": ("/v1/check", {"inputs": [[8, 1, 6, 1]] * 2500}, 200),
+}
+
+
+@pytest.mark.parametrize(("path", "value", "status"), FINDS.values(), ids=FINDS)
+@pytest.mark.parametrize("answered", Media)
+def test_no_callback_of_the_event_loop_takes_long(
+    monkeypatch: pytest.MonkeyPatch, path: str, value: Any, status: int, answered: Media
+) -> None:
+    longest = 0.0
+    run = asyncio.Handle._run
+
+    def timed(handle: asyncio.Handle) -> None:
+        nonlocal longest
+        start = time.thread_time()
+        run(handle)
+        longest = max(longest, time.thread_time() - start)
+
+    async def ask() -> httpx.Response:
+        transport = AsyncAppTransport(create_app(Settings(host="127.0.0.1")))
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", timeout=PATIENCE) as http:
+            headers = {"Content-Type": Media.MSGPACK.value, "Accept": answered.value}
+            await http.post("/v1/check", content=msgpack.packb({"inputs": [[3]]}), headers=headers)  # what is made once
+            with monkeypatch.context() as patch:
+                patch.setattr(asyncio.Handle, "_run", timed)
+                return await http.post(path, content=msgpack.packb(value), headers=headers)
+
+    if answered is Media.JSON and path == "/v1/broadcast" and status == 200:
+        status = 422  # too many elements for JSON
+    assert asyncio.run(ask()).status_code == status
+    assert 0 < longest < LOOP_SECONDS
+
+
+# --- calls that keep the interpreter --------------------------------------------------------------
+
+
+def json_of(item: str, separator: str = ",") -> bytes:
+    count = min(survey.MAX_VALUES - 1, survey.MAX_TEXT_BYTES // (len(item) + 1) - 2) // (1 + item.count("["))
+    return f"[{separator.join([item] * count)}]".encode()
+
+
+def raw_json(body: bytes) -> Callable[[], object]:
+    """The parser's own part, in one call."""
+    text = body.decode()
+    return lambda: codec._FROM_LONG_JSON.decode(text)
+
+
+def raw_messagepack(item: Any) -> Callable[[], object]:
+    body = msgpack.packb([item] * (survey.MAX_VALUES - 1))
+    return lambda: msgpack.unpackb(body)
+
+
+LONGEST_TEXT = "A" * tensors.BASE64_BYTES
+PIECE = np.linspace(0, 1, tensors.PIECE_ELEMENTS)
+KEPT: dict[str, Callable[[], object]] = {
+    "JSON: empty lists": raw_json(json_of("[]")),
+    "JSON: lists in lists": raw_json(json_of("[[[]]]")),
+    "JSON: null": raw_json(json_of("null")),
+    "JSON: strings": raw_json(json_of('"abcdefgh"')),
+    "JSON: one long string": raw_json(b'"' + b"a" * (survey.MAX_TEXT_BYTES - 2) + b'"'),
+    "JSON: one string of escapes": raw_json(b'"' + b"\\u00e9" * (survey.MAX_TEXT_BYTES // 6 - 1) + b'"'),
+    "UTF-8": lambda: str(b"\xc3\xa9" * (survey.MAX_TEXT_BYTES // 2), "utf-8"),
+    "MessagePack: empty lists": raw_messagepack([]),
+    "MessagePack: nil": raw_messagepack(None),
+    "MessagePack: strings": raw_messagepack("abcdefgh"),
+    "MessagePack: floats": raw_messagepack(1.5),
+    "base64, read": lambda: base64.b64decode(LONGEST_TEXT),
+    "base64, written": lambda: base64.b64encode(bytes(tensors.BASE64_BYTES)),
+    "np.array of a list": lambda: np.array([1.5] * PIECE_ELEMENTS),
+    "np.array of strings": lambda: np.array(["abcd"] * PIECE_ELEMENTS, "U4"),
+    "tolist, and JSON of floats": lambda: encode(PIECE.tolist(), Media.JSON),
+    "floats as the shortest text": lambda: tensors._list_parts(PIECE.astype(np.float32)).__next__(),
+    "a batch's answer": lambda: codec.list_in_map("results", [b"x" * 400] * 10_000, Media.JSON),
+}
+"""Each call of C that keeps the interpreter, with the most that it is given."""
+
+
+@pytest.mark.parametrize("call", KEPT.values(), ids=KEPT)
+def test_what_keeps_the_interpreter_is_given_little_at_a_time(call: Callable[[], object]) -> None:
+    with collecting_rarely():
+        best = 9.0
+        for _ in range(3):
+            start = time.thread_time()
+            call()
+            best = min(best, time.thread_time() - start)
+    assert best < KEPT_SECONDS
+
+
+def longest_wait_beside(work: Callable[[], object]) -> float:
+    """Seconds for which a thread that wants to run Python waits at the most, while another does this work."""
+    longest, done = 0.0, threading.Event()
+    worker = threading.Thread(target=lambda: (work(), done.set()))
+    with threads.switching():
+        worker.start()
+        before = time.perf_counter()
+        while not done.is_set():
+            time.sleep(0.0001)
+            now = time.perf_counter()
+            longest, before = max(longest, now - before), now
+    worker.join()
+    return longest
+
+
+LONG_LISTS = json_of("123456789")
+LONG_WORK: dict[str, Callable[[], object]] = {
+    "a JSON body of numbers": lambda: decode(LONG_LISTS, Media.JSON),
+    "a list of numbers to an array": lambda: list_to_array([1.5] * 2**17, "float32", (2**17,)),
+    "4 MiB of base64": lambda: Tensor(dtype="int8", shape=[3 * 2**20], base64="A" * 2**22).to_array("/inputs/0"),
+    "floats to JSON": lambda: b"".join(json_parts(np.linspace(0, 1, 2**17, dtype=np.float32), False, False)),
+    "64 MiB in bins, joined": lambda: tensors._joined([bytes(2**20)] * 64, 2**26),
+}
+
+
+@pytest.mark.parametrize("work", LONG_WORK.values(), ids=LONG_WORK)
+def test_other_threads_run_while_long_work_is_done(work: Callable[[], object]) -> None:
+    start = time.thread_time()
+    work()
+    alone = time.thread_time() - start
+    # Beside it another thread waits for a small part of that. A busy machine makes it wait too: the least of a few.
+    assert min(longest_wait_beside(work) for _ in range(5)) < max(alone / 3, KEPT_SECONDS)
+
+
+# --- in turns -------------------------------------------------------------------------------------
+
+
+async def never() -> dict[str, Any]:
+    """What is received from a caller who says no more, and stays."""
+    await asyncio.Event().wait()
+    raise AssertionError
+
+
+def test_work_in_python_is_done_one_at_a_time_in_the_order_in_which_it_came() -> None:
+    at_work, most, order = 0, 0, []
+
+    def work(number: int) -> None:
+        nonlocal at_work, most
+        at_work += 1
+        most = max(most, at_work)
+        time.sleep(0.01)
+        order.append(number)
+        at_work -= 1
+
+    async def run() -> None:
+        own = Threads()
+        await asyncio.gather(*(own.python(5, never, work, number) for number in range(8)))
+
+    asyncio.run(run())
+    assert (most, order) == (1, list(range(8)))
+
+
+def test_short_work_is_done_at_once_on_the_event_loop() -> None:
+    async def run() -> list[int]:
+        own = Threads()
+        return [await own.python(milliseconds, never, threading.get_ident) for milliseconds in (0.5, 50)]
+
+    here, there = asyncio.run(run())
+    assert here == threading.get_ident() != there
+
+
+def test_more_work_than_can_be_waited_for_is_refused_and_taken_again_later() -> None:
+    go_on = threading.Event()
+
+    async def run() -> None:
+        own = Threads()
+        first = asyncio.create_task(own.python(4000, never, go_on.wait, PATIENCE))
+        await asyncio.sleep(0)
+        with pytest.raises(Problem) as refused:
+            await own.python(1001, never, print)
+        assert refused.value.code == "overloaded"
+        assert "4.0 seconds of work wait" in refused.value.detail
+        second = asyncio.create_task(own.python(1000, never, int))
+        await asyncio.sleep(0)
+        go_on.set()
+        assert (await first, await second) == (True, 0)
+        assert await own.python(9999, never, int) == 0  # alone it may be as long as it is
+
+    asyncio.run(run())
+
+
+def test_work_ends_at_its_next_checkpoint_once_its_caller_has_gone() -> None:
+    begun, ended = threading.Event(), []
+
+    def work() -> None:
+        begun.set()
+        try:
+            while True:
+                checkpoint()
+                time.sleep(0.001)
+        except Abandoned:
+            ended.append(True)
+            raise
+
+    async def leaves() -> dict[str, Any]:
+        while not begun.is_set():
+            await asyncio.sleep(0.001)
+        return {"type": "http.disconnect"}
+
+    async def run() -> None:
+        with pytest.raises(threads.ClientDisconnect):
+            await Threads().numpy(leaves, work)
+
+    asyncio.run(run())
+    assert ended == [True]
+
+
+def test_work_ends_when_its_seconds_are_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tensorcast_service.work.MAX_SECONDS", 0)
+    _, error = Work(checkpoint).run()
+    assert isinstance(error, Problem)
+    assert error.code == "work-too-large"
+    checkpoint()  # outside of a Work it ends nothing
+
+
+def rearranged(view: np.ndarray[Any, Any]) -> None:
+    fill(view, np.empty(view.shape, view.dtype))
+
+
+BIG = np.zeros((64, 2**20), np.uint8)
+ENDED: dict[str, Callable[[], object]] = {
+    "columns become rows": lambda: rearranged(BIG.reshape(2**13, 2**13).T),
+    "short rows repeat": lambda: rearranged(
+        np.broadcast_to(BIG.reshape(-1)[: 3 * 2**20].reshape(-1, 1, 3), (2**20, 20, 3))
+    ),
+    "a sum": lambda: add_up(BIG, (0,), np.dtype(np.uint8)),
+}
+
+
+@pytest.mark.parametrize("work", ENDED.values(), ids=ENDED)
+def test_long_work_of_numpy_has_checkpoints(work: Callable[[], object]) -> None:
+    left_off = Work(work)
+    left_off.abandon()
+    _, error = left_off.run()
+    assert isinstance(error, Abandoned)
+    passed: list[bool] = []
+
+    class Counting(Work):
+        def checkpoint(self) -> None:
+            passed.append(True)
+
+    assert Counting(work).run()[1] is None
+    assert len(passed) > 8
+
+
+def test_batches_have_their_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small batch that comes second is answered first."""
+    monkeypatch.setattr("tensorcast_service.web.batch.TURN_SECONDS", 0)
+    order = []
+
+    async def ask(http: httpx.AsyncClient, rows: int) -> None:
+        request = {"requests": [{"inputs": [[3], [4, 1]]}] * rows}
+        answer = await http.post("/v1/check/batch", json=request)
+        assert [row["compatible"] for row in answer.json()["results"]] == [True] * rows
+        order.append(rows)
+
+    async def run() -> None:
+        transport = AsyncAppTransport(create_app(Settings()))
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", timeout=PATIENCE) as http:
+            await asyncio.gather(ask(http, 400), ask(http, 3))
+
+    asyncio.run(run())
+    assert order == [3, 400]
+
+
+# --- what it costs --------------------------------------------------------------------------------
+
+
+def test_a_cost_is_told_of_each_thing_that_costs() -> None:
+    def cost(value: Any) -> float:
+        request = validated(CheckRequest, value)
+        return check_milliseconds(request.op, request.inputs)
+
+    assert cost({"inputs": [[8, 1, 6, 1], [7, 1, 5]]}) < threads.LOOP_MILLISECONDS / 2
+    assert cost({"inputs": [["N", 1], ["M"]]}) < threads.LOOP_MILLISECONDS
+    for found in ("names that all meet", "names on each of eight axes", "as many inputs as are admitted"):
+        assert cost(FINDS[found][1]) > 20
+    assert cost(FINDS["a thousand numbers in a pattern"][1]) > threads.LOOP_MILLISECONDS
+
+
+# --- the end --------------------------------------------------------------------------------------
+
+STUCK = """
+import asyncio, re, signal, threading
+from tensorcast_service.web import drain
+
+drain.FINISH_SECONDS = drain.LEAVE_SECONDS = 0.1
+signal.signal(signal.SIGTERM, lambda *_: None)
+
+async def run():
+    with drain.Drain(0.1).on_sigterm():
+        print("ready", flush=True)
+        while True:
+            await asyncio.sleep(0.01)
+            if signal.getitimer(signal.ITIMER_REAL)[0]:
+                re.match("(a+)+$", "a" * 60 + "b")  # keeps the interpreter for ages
+
+asyncio.run(run())
+"""
+
+
+def test_a_process_that_is_stuck_is_ended_by_the_system() -> None:
+    with started([sys.executable, "-c", STUCK], stdout=-1) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(signal.SIGTERM)
+        assert wait_for(lambda: process.poll() is not None)
+        assert process.returncode == -signal.SIGALRM
