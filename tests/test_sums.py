@@ -47,21 +47,60 @@ def test_sums_of_small_whole_numbers_are_exact(case: Any, dtype: Any) -> None:
         assert np.array_equal(sums.add_up(array, axes, array.dtype), exact.astype(wide).astype(dtype))
 
 
-@settings(max_examples=200)
+SPOILERS = [np.inf, -np.inf, np.nan, np.finfo("f8").max, np.finfo("f8").min, np.finfo("f4").max, np.finfo("f4").min]
+
+
+@settings(max_examples=150)
 @given(
     cases(),
-    st.sampled_from(["f4", "f8", ml_dtypes.bfloat16]),
-    st.integers(0, 2**20),
-    st.sampled_from([np.inf, -np.inf, np.nan]),
+    st.sampled_from(["f4", "f8", "f2", "c8", "c16", ml_dtypes.bfloat16, ml_dtypes.float8_e5m2]),
+    st.lists(st.tuples(st.integers(0, 2**20), st.sampled_from(SPOILERS)), max_size=6),
+    st.booleans(),
 )
-def test_what_is_not_finite_reaches_its_own_sum_alone(case: Any, dtype: Any, at: int, value: float) -> None:
+def test_what_is_not_finite_reaches_its_own_sum_alone(case: Any, dtype: Any, planted: Any, small: bool) -> None:
     shape, axes, order, reverse = case
-    values = np.ones(shape)
-    values.reshape(-1)[at % values.size] = value
-    array = laid_out(values.astype(dtype), order, reverse)
-    expected = np.sum(values, axes, keepdims=True)
-    with limited(sums, SMALL), np.errstate(invalid="ignore"):
-        assert np.array_equal(sums.add_up(array, axes, np.dtype(np.float64)), expected, equal_nan=True)
+    values = np.random.default_rng(1).standard_normal(shape)
+    for at, value in planted:
+        values.reshape(-1)[at % values.size] = value
+    with limited(sums, SMALL if small else {}), np.errstate(all="ignore"):
+        array = laid_out(values.astype(dtype), order, reverse)
+        if array.dtype.kind != "c":
+            assert_each_is_exact(sums.add_up(array, axes, np.dtype(np.float64)), array, axes)
+            return
+        array.imag = array.real[::-1]
+        ours = sums.add_up(array, axes, np.dtype(np.complex128))
+        assert_each_is_exact(ours.real, array.real, axes)
+        assert_each_is_exact(ours.imag, array.imag, axes)
+
+
+def assert_each_is_exact(ours: Any, array: Any, axes: tuple[int, ...]) -> None:
+    """Each sum by itself, in fractions: off by less than its dtype's share of its own magnitudes."""
+    kept = [axis for axis in range(array.ndim) if axis not in axes]
+    terms = array.astype(np.float64).transpose([*kept, *axes]).reshape(ours.size, -1)
+    for column, found in zip(terms, ours.reshape(-1).tolist(), strict=True):
+        if not np.isfinite(column).all():
+            assert np.array_equal(found, column[~np.isfinite(column)].sum(), equal_nan=True)
+            continue
+        exact, magnitude = sum(map(Fraction, column.tolist())), sum(map(Fraction, np.abs(column).tolist()))
+        if abs(exact) >= LARGEST:
+            assert found == math.copysign(math.inf, exact)
+        else:
+            assert abs(Fraction(found) - exact) <= magnitude / (2**49 if array.itemsize == 8 else 10**6)
+
+
+LARGEST = 2**1024 - 2**970
+"""What is more is rounded to infinity."""
+
+
+@pytest.mark.parametrize("spoiler", [math.nan, math.inf])
+@pytest.mark.parametrize("dtype", ["f8", "c16"])
+def test_the_other_columns_are_as_exact_beside_what_is_not_finite(dtype: str, spoiler: float) -> None:
+    array = np.full((2**17, 40), 0.1, dtype)
+    array[5, 7] = spoiler
+    ours = sums.add_up(array, (0,), array.dtype)[0]
+    exact = float(2**17 * Fraction(0.1))
+    assert np.array_equal(ours[7].real, spoiler, equal_nan=True)
+    assert np.max(np.abs(np.delete(ours, 7) - exact)) <= 8 * math.ulp(exact)
 
 
 @settings(max_examples=300)
@@ -71,9 +110,14 @@ def test_a_step_is_no_larger_than_asked(axes: Any) -> None:
     assert math.prod(sums._steps(shape, summed, sums.COPIED_ELEMENTS)) <= sums.COPIED_ELEMENTS
 
 
-def test_a_group_may_overflow_where_its_sum_does_not() -> None:
-    values = np.tile(np.float32([3e38, 3e38, -3e38, -3e38]), 10_000)
-    assert sums.add_up(values, (0,), values.dtype).tolist() == [0]
+@pytest.mark.parametrize("times", [1, 10_000])
+@pytest.mark.parametrize(
+    ("dtype", "large"), [("f4", 3e38), ("f8", 1.5e308), (ml_dtypes.bfloat16, 3e38), ("c16", 1.5e308)]
+)
+def test_a_group_may_overflow_where_its_sum_does_not(dtype: Any, large: float, times: int) -> None:
+    values = np.tile(np.array([large, large, -large, -large]).astype(dtype), times)
+    with np.errstate(over="ignore", invalid="ignore"):
+        assert sums.add_up(values, (0,), values.dtype).tolist() == [0]
 
 
 MANY = 10**7
@@ -122,3 +166,10 @@ def test_sums_take_no_more_memory_than_they_say(shape: Any, axes: Any, dtype: An
     results = array.size // math.prod(array.shape[axis] for axis in axes) * array.itemsize
     sums.add_up(array, axes, array.dtype)
     assert taken(lambda: sums.add_up(array, axes, array.dtype)) <= results + sums.working_bytes(array.size) + 2**16
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_complex_sums_have_as_many_axes_as_numpy_has(dtype: Any) -> None:
+    summed = sums.add_up(np.full([2] * 13 + [1] * 51, 1 + 2j, dtype), (0, 1), np.dtype(np.complex128))
+    assert summed.shape == (1, 1, *[2] * 11, *[1] * 51)
+    assert (summed == 4 + 8j).all()

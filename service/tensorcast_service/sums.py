@@ -30,6 +30,8 @@ COPIED_ELEMENTS = 2**18
 """The same of an array that is copied first, as it is converted or does not lie in C order."""
 KEPT_ELEMENTS = 2**18
 """Sums that are added to from step to step stay in the cache."""
+RETAKEN_ELEMENTS = 2**14
+"""Sums that are taken anew at once, in a wider float."""
 RUN_ELEMENTS = 2**10
 """So many elements in a row are read as fast as any more."""
 GROUP_TERMS = 16
@@ -58,12 +60,18 @@ def working_bytes(elements: int) -> int:
 
 def add_up(array: Array, axes: Sizes, dtype: Dtype) -> Array:
     """The array summed over `axes`, which stay with size 1, in `dtype`: the array's own, or its accumulator."""
+    if dtype.kind == "c":
+        source, summed = _collapsed(array, axes)  # else there might be no room for one axis more
+        merged = tuple([axis for axis, gone in enumerate(summed) if gone])
+        reals = strided_view(source.real, (*source.shape, 2), (*source.strides, source.itemsize // 2))
+        parts = add_up(reals, merged, np.dtype(f"f{dtype.itemsize // 2}"))
+        return parts.view(dtype).reshape([1 if axis in axes else size for axis, size in enumerate(array.shape)])
     wide = accumulator(array.dtype)
     if array.size <= SMALL_ELEMENTS:
-        return np.add.reduce(array, axis=axes, dtype=wide, keepdims=True).astype(dtype)
-    if dtype.kind == "c":
-        reals = strided_view(array.real, (*array.shape, 2), (*array.strides, array.itemsize // 2))
-        return add_up(reals, axes, np.dtype(f"f{dtype.itemsize // 2}")).view(dtype)[..., 0]
+        total = np.add.reduce(array, axis=axes, dtype=wide, keepdims=True)
+        out = total.astype(dtype)
+        _retake(array, axes, total, out)
+        return out
     narrow = np.dtype(np.float32) if wide == np.float64 and array.itemsize <= 4 else wide
     source, summed = _collapsed(array, axes)
     merged = tuple([axis for axis, gone in enumerate(summed) if gone])
@@ -77,11 +85,33 @@ def add_up(array: Array, axes: Sizes, dtype: Dtype) -> Array:
         total = _folded(rows[next(parts)], merged, narrow, wide)
         for number, part in enumerate(parts):  # what is first may be the array's own memory
             total = np.add(total, _folded(rows[part], merged, narrow, wide), out=total if number else None, dtype=wide)
-        if wide.kind == "f" and not np.isfinite(total).all():
-            # A group may overflow where the sum does not, and 0 times infinity is none.
-            total = np.add.reduce(rows, axis=merged, dtype=wide, keepdims=True)
         np.copyto(out[box], total, casting="unsafe")
+        _retake(rows, merged, total, out[box])
     return out.reshape([1 if axis in axes else size for axis, size in enumerate(array.shape)])
+
+
+def _retake(array: Array, axes: Sizes, total: Array, out: Array) -> None:
+    """Write to `out` anew the sums of `array` over `axes` of which `total` is not finite, and no other.
+
+    A term that is not finite, found at the ends of the values, decides its sum. Where all are finite, the total is not
+    for the way that was taken: 0 times the infinity of another sum is no number, and a group may overflow where its
+    sum does not. That is the sum in the widest float (where the platform has none beyond 64 bits, it may overflow).
+    """
+    if total.dtype.kind != "f" or np.isfinite(total).all():
+        return
+    steps = _steps(total.shape, (False,) * total.ndim, RETAKEN_ELEMENTS)
+    for box in blocks(total.shape, (1,) * total.ndim if total.size <= SHORT_RUN else steps):
+        wrong = ~np.isfinite(total[box])
+        if not wrong.any():
+            continue
+        rows = array[tuple([slice(None) if axis in axes else part for axis, part in enumerate(box)])]
+        least, most = (end.reduce(rows, axis=axes, dtype=np.float64, keepdims=True) for end in (np.minimum, np.maximum))
+        ends = least / 2 + most / 2
+        np.copyto(out[box], ends, casting="unsafe", where=wrong)
+        wrong &= np.isfinite(ends)
+        if wrong.any():
+            sums = np.add.reduce(rows, axis=axes, dtype=np.longdouble, keepdims=True, where=wrong)
+            np.copyto(out[box], sums, casting="unsafe", where=wrong)
 
 
 def _folded(array: Array, axes: Sizes, narrow: Dtype, wide: Dtype) -> Array:
