@@ -147,6 +147,34 @@ def test_shapes_that_do_not_suit_the_pattern_are_a_conflict(
     assert said in conflict.message
 
 
+# As einops 0.8.2 reads them.
+READ: list[tuple[str, tuple[int, ...], list[int]]] = [
+    ("01 h -> h 02", (1, 4), [4, 2]),
+    ("h -> \uff13 h (\uff12 \uff11)", (4,), [3, 4, 2]),
+    ("é 中 -> 中 é", (2, 3), [3, 2]),
+    ("for axis -> axis for", (2, 3), [3, 2]),
+    ("a_1 -> (a_1)", (4,), [4]),
+    ("… w -> w …", (2, 3), [3, 2]),
+    ("(h …) -> … h", (6,), [3, 2]),
+    ("a(b)(1)() -> b()a", (2, 3, 1, 1), [3, 1, 2]),
+    ("->", (), []),
+]
+
+
+@pytest.mark.parametrize(("pattern", "shape", "reached"), READ, ids=[pattern for pattern, *_ in READ])
+def test_a_pattern_is_read_as_einops_reads_it(
+    client: Client, pattern: str, shape: tuple[int, ...], reached: list[int]
+) -> None:
+    lengths = {"h": 2} if "(h" in pattern else {}
+    assert client.check(repeat(pattern, **lengths), shape).outputs[0].shape == reached
+
+
+def test_the_one_character_ellipsis_is_one_axis(client: Client) -> None:
+    conflict = client.check(repeat("… w -> w …"), (2, 3, 4)).conflict
+    assert conflict is not None
+    assert conflict.code == "rank-mismatch"
+
+
 BAD_PATTERNS: list[tuple[str, dict[str, Any], str, str]] = [
     ("h w", {}, "/op/pattern", "has one ->"),
     ("h -> w -> h", {}, "/op/pattern", "has one ->"),
@@ -163,6 +191,20 @@ BAD_PATTERNS: list[tuple[str, dict[str, Any], str, str]] = [
     ("2 h -> h", {}, "/op/pattern", "has 2 as an axis"),
     ("h -> h 0", {}, "/op/pattern", "has 0 as an axis"),
     ("h _w -> h _w", {}, "/op/pattern", "'_w', which is no name"),
+    ("h\tw -> h w", {}, "/op/pattern", r"'h\tw', which is no name"),
+    ("h w ->\nh w", {}, "/op/pattern", r"'\nh', which is no name"),
+    ("h\u00a0w -> h w", {}, "/op/pattern", "which is no name"),
+    ("h... -> h...", {}, "/op/pattern", "'h...', which is no name"),
+    ("h ..... -> h .....", {}, "/op/pattern", "'.....', which is no name"),
+    ("… ... -> … ...", {}, "/op/pattern", "... twice"),
+    ("h… -> h…", {}, "/op/pattern", "'h…', which is no name"),
+    ("a\u0301 -> a\u0301", {}, "/op/pattern", "which is no name"),
+    ("a·b -> a·b", {}, "/op/pattern", "'a·b', which is no name"),
+    ("h² -> h²", {}, "/op/pattern", "'h²', which is no name"),
+    ("h -> h 2", {"2": 2}, "/op/axes_lengths", "'2' is not in the pattern"),
+    ("... -> ... 2", {"...": 2}, "/op/axes_lengths", "'...' is not in the pattern"),
+    ("… -> …", {"…": 2}, "/op/axes_lengths", "'…' is not in the pattern"),
+    ("03 h -> h", {}, "/op/pattern", "has 03 as an axis"),
     ("(a b) -> a b", {}, "/op/axes_lengths", "all lengths but one"),
     ("h -> h c", {"c": "3"}, "/op/axes_lengths/c", "must be an integer, not a string"),
     ("h" * 1001, {}, "/op/pattern", "at most 1000"),

@@ -125,7 +125,7 @@ def is_strided(box):
     return not box.size or all(len(np.unique(np.diff(box, axis=axis))) < 2 for axis in range(box.ndim))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(case=merges(), lookups=st.integers(1, 20))
 def test_a_window_of_merged_axes_is_that_box_by_strides_wherever_there_are_some(case, lookups):
     placement, window = case

@@ -10,24 +10,30 @@ from typing import Annotated, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from ..shapes import Integer, few
+from ..shapes import MAX_SIZE, Integer, few
 from .base import Op
 
 ELLIPSIS = "..."
 """The axes that a pattern leaves unnamed, each one standing for itself."""
 MERGED_ELLIPSIS = "(...)"
 """The same inside parentheses: merged with what stands beside it."""
+NAMED_ELLIPSIS = "…"
+"""The one character, which einops takes for a name: of one axis, like any other."""
 Groups = tuple[tuple[str, ...], ...]
 """One side of a pattern: for each axis the names that it is made of; a 1, or (), on the left is made of none."""
 
-_TOKEN = re.compile(r"\(|\)|\.\.\.|…|[^\s()…]+?(?=\.\.\.|[\s()…]|$)")
+_TOKEN = re.compile(r"[()]|[^ ()]+")
 
 
 class repeat(Op):
     """Say where an input's named axes go: new names are replicated, parentheses split (left) and merge (right)."""
 
     name: Literal["einops.repeat"] = "einops.repeat"
-    pattern: str = Field(max_length=1000, description="Left -> right, names between spaces.", examples=["h w -> h w c"])
+    pattern: str = Field(
+        max_length=1000,
+        description="Left -> right, names between spaces (no other white space).",
+        examples=["h w -> h w c"],
+    )
     axes_lengths: Annotated[dict[str, Integer], BeforeValidator(few)] = Field(
         default={}, description="The length of each new name, and of others to be checked.", examples=[{"c": 3}]
     )
@@ -44,7 +50,7 @@ class repeat(Op):
             if name == ELLIPSIS:
                 raise _unreadable("... stands on the right only: write it on the left too")
             raise _unreadable(f"{name!r} is new, and axes_lengths does not say how long it is", "axes_lengths")
-        for name in sorted(set(self.axes_lengths) - known - wanted):
+        for name in sorted(name for name in self.axes_lengths if not _is_name(name) or name not in known | wanted):
             raise _unreadable(f"{name!r} is not in the pattern", "axes_lengths")
         for group in left:
             unknown = [name for name in group if name not in self.axes_lengths]
@@ -99,7 +105,7 @@ def _groups(text: str, is_left: bool) -> Groups:
                 raise _unreadable("has a ) without its (")
             groups.append(tuple(inside) if inside or is_left else (_unique("1", seen),))
             inside = None
-        elif token == "1":
+        elif token.isdecimal() and int(token) == 1:
             if inside is None:
                 groups.append(() if is_left else (_unique("1", seen),))
         else:
@@ -114,22 +120,31 @@ def _groups(text: str, is_left: bool) -> Groups:
 
 
 def _named(token: str, is_left: bool, is_inside: bool, seen: dict[str, int]) -> str:
-    if token in (ELLIPSIS, "…"):
+    if token in (ELLIPSIS, NAMED_ELLIPSIS):
+        if {ELLIPSIS, NAMED_ELLIPSIS} & seen.keys():
+            raise _unreadable("has ... twice on one side")
+        seen[token] = 1
+        if token == NAMED_ELLIPSIS:
+            return token
         if is_left and is_inside:
             raise _unreadable("has ... inside parentheses on the left, where it can't be told apart")
-        token = MERGED_ELLIPSIS if is_inside else ELLIPSIS
-        if {ELLIPSIS, MERGED_ELLIPSIS} & seen.keys():
-            raise _unreadable("has ... twice on one side")
-    elif token.isascii() and token.isdecimal():
-        if is_left or int(token) == 0 or len(token) > 19:
+        return MERGED_ELLIPSIS if is_inside else ELLIPSIS
+    if token.isdecimal():
+        if is_left or not 0 < int(token) <= MAX_SIZE:
             raise _unreadable(f"has {token[:20]} as an axis: numbers above 0 stand on the right only; name it")
-        return _unique(token, seen)
-    elif not token.isidentifier() or token.startswith("_") or token.endswith("_"):
+        return _unique(str(int(token)), seen)
+    if not _is_name(token):
         raise _unreadable(f"has {token[:40]!r}, which is no name: letters, digits and inner underscores")
     if token in seen:
         raise _unreadable(f"names {token[:40]!r} twice on one side")
     seen[token] = 1
     return token
+
+
+def _is_name(text: str) -> bool:
+    """Whether einops takes a name: an identifier of letters, digits (of any script, without marks) and underscores."""
+    letters = text.replace("_", "a")
+    return text.isidentifier() and letters.isalnum() and not text.startswith("_") and not text.endswith("_")
 
 
 def _unique(number: str, seen: dict[str, int]) -> str:
