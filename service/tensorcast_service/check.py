@@ -62,6 +62,8 @@ def plain_answer(request: CheckRequest, reserve: Reserve = unlimited) -> dict[st
         ]
         if len(placements) > 1 and rule.output_dims is None:
             warnings = _warnings(shapes, placements, answer["outputs"])
+    if mistake := rule.warned(op):
+        warnings.append(dict(zip(("code", "message"), mistake, strict=True)))
     if isinstance(outcome, SymbolicPlan):
         answer["conditions"] = [condition.model_dump(exclude_unset=True) for condition in outcome.conditions]
         answer["compatible"] = None if outcome.conditions else True

@@ -31,7 +31,7 @@ def attribute_from_text(op: type[Op], name: str, text: str) -> Any:
         if not re.fullmatch(r"\s*-?[0-9]{1,19}\s*", text):
             raise ValueError("must be an integer")
         return int(text)
-    if "string" in kinds:
+    if "string" in kinds and not ("array" in kinds and text.lstrip().startswith("[")):
         return text
     try:
         return json.loads(text)

@@ -73,6 +73,7 @@ _SAYINGS = {
     "model_attributes_type": "must be the name of an op, or a map such as "
     '{"name": "numpy.broadcast_to", "shape": [4, 3]}',
     "list_type": "must be a list",
+    "tuple_type": "must be a list",
     "dict_type": 'must be a map, such as {"N": "2.."}',
     "string_type": "must be a string",
     "bool_type": "must be true or false",

@@ -31,6 +31,8 @@ class Rule:
     """The largest rank that the framework's own rule admits."""
     release_differs: Callable[[Any, tuple[Shape, ...], Outcome], str | None] = lambda op, shapes, outcome: None
     """What a released version does otherwise with this request, as a sentence; None where it does the same."""
+    warned: Callable[[Any], tuple[str, str] | None] = lambda op: None
+    """The code and the sentence of a warning, where attributes are legal but often a mistake."""
     weighs_sizes: Callable[[Any], bool] = lambda op: False
     """Whether the rule reads sizes itself to tell which axis is to blame: of columns that is then found row by row."""
     output_dims: Callable[[Any], list[list[str]]] | None = None

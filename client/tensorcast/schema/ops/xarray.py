@@ -3,15 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, PlainSerializer, ValidatorFunctionWrapHandler, WrapValidator
+from pydantic_core import PydanticKnownError
 
 from ..shapes import AtFirstFault
 from .base import Op
 
-Name = Annotated[str, Field(max_length=100)]
+MAX_CHARACTERS = 100
+Name = Annotated[str, Field(max_length=MAX_CHARACTERS)]
 Names = Annotated[tuple[Name, ...], AtFirstFault()]
+
+
+def _as_text(value: Any, names: ValidatorFunctionWrapHandler) -> Any:
+    """A string as it is: what it excludes is the rule's to say."""
+    if not isinstance(value, str):
+        return names(value)
+    if len(value) > MAX_CHARACTERS:
+        raise PydanticKnownError("string_too_long", {"max_length": MAX_CHARACTERS})
+    return value
+
+
+if TYPE_CHECKING:
+    NamesOrText = Sequence[str] | str
+else:
+    _Few = Annotated[Names, Field(max_length=1000)]
+    NamesOrText = Annotated[
+        _Few,
+        WrapValidator(_as_text, json_schema_input_type=_Few | Name),
+        PlainSerializer(lambda value: value, return_type=_Few | Name),
+    ]
+    """A list of names, or a string."""
 
 
 class broadcast(Op):
@@ -23,7 +46,9 @@ class broadcast(Op):
     dims: Annotated[tuple[Names, ...], AtFirstFault()] = Field(
         description="The names of each input's dimensions.", examples=[[["x", "y"], ["y"]]]
     )
-    exclude: Names = Field(default=(), max_length=1000, description="Names that are not broadcast.", examples=[["x"]])
+    exclude: NamesOrText = Field(
+        default=(), description="Names that are not broadcast; of a string, its characters.", examples=[["x"]]
+    )
 
     def highest_rank(self, shapes: Sequence[Sequence[object]]) -> int:
         return max(super().highest_rank(shapes), len({name for names in self.dims for name in names}))

@@ -143,7 +143,8 @@ function listOf(text) {
 function literals(asked, ofAttributes) {
   const literal = (schema, text) => {
     if (listsIntegers(schema)) return listOf(text);
-    return schema.type === "string" ? JSON.stringify(text) : text; // an integer or JSON is what it was
+    const isText = schema.type === "string" || (schema.type === "array" && !text.startsWith("[")); // in place of a list
+    return isText ? JSON.stringify(text) : text; // an integer or JSON is what it was
   };
   return given(asked).filter(([{name}]) => name in attributesOf(asked.op) === ofAttributes)
     .map(([{name, schema}, text]) => [name, literal(schema, text)]);
