@@ -24,16 +24,19 @@ from conftest import PATIENCE, started, wait_for
 from tensorcast.in_process import AsyncAppTransport
 from tensorcast.schema import codec, survey, tensors
 from tensorcast.schema.codec import Media, decode, encode
-from tensorcast.schema.lists import PIECE_ELEMENTS, list_to_array
+from tensorcast.schema.lists import list_to_array
 from tensorcast.schema.messages import CheckRequest
+from tensorcast.schema.ops import ngraph
 from tensorcast.schema.problems import Problem
 from tensorcast.schema.tensors import Tensor, json_parts
 from tensorcast.schema.validation import validated
 from tensorcast_service.cost import check_milliseconds
 from tensorcast_service.dense import fill
+from tensorcast_service.hints import MAX_TRIES, hints
+from tensorcast_service.ops import lower
 from tensorcast_service.settings import Settings
 from tensorcast_service.sums import add_up
-from tensorcast_service.web import threads
+from tensorcast_service.web import batch, threads
 from tensorcast_service.web.app import create_app
 from tensorcast_service.web.threads import Threads, collecting_rarely
 from tensorcast_service.work import Abandoned, Work, checkpoint
@@ -170,8 +173,8 @@ KEPT: dict[str, Callable[[], object]] = {
     "MessagePack: floats": raw_messagepack(1.5),
     "base64, read": lambda: base64.b64decode(LONGEST_TEXT),
     "base64, written": lambda: base64.b64encode(bytes(tensors.BASE64_BYTES)),
-    "np.array of a list": lambda: np.array([1.5] * PIECE_ELEMENTS),
-    "np.array of strings": lambda: np.array(["abcd"] * PIECE_ELEMENTS, "U4"),
+    "np.array of a list": lambda: np.array([1.5] * survey.MAX_VALUES),
+    "np.array of strings": lambda: np.array(["abcd"] * survey.MAX_VALUES, "U4"),
     "tolist, and JSON of floats": lambda: encode(PIECE.tolist(), Media.JSON),
     "floats as the shortest text": lambda: tensors._list_parts(PIECE.astype(np.float32)).__next__(),
     "a batch's answer": lambda: codec.list_in_map("results", [b"x" * 400] * 10_000, Media.JSON),
@@ -205,7 +208,7 @@ def longest_wait_beside(work: Callable[[], object]) -> float:
     return longest
 
 
-LONG_LISTS = json_of("123456789")
+LONG_LISTS = json_of("0.123456789012345678")
 LONG_WORK: dict[str, Callable[[], object]] = {
     "a JSON body of numbers": lambda: decode(LONG_LISTS, Media.JSON),
     "a list of numbers to an array": lambda: list_to_array([1.5] * 2**17, "float32", (2**17,)),
@@ -220,8 +223,8 @@ def test_other_threads_run_while_long_work_is_done(work: Callable[[], object]) -
     start = time.thread_time()
     work()
     alone = time.thread_time() - start
-    # Beside it another thread waits for a small part of that. A busy machine makes it wait too: the least of a few.
-    assert min(longest_wait_beside(work) for _ in range(5)) < max(alone / 3, KEPT_SECONDS)
+    # Beside it another thread waits for a small part of that. A busy machine makes it wait too: the least of some.
+    assert any(longest_wait_beside(work) < max(alone / 10, 0.008) for _ in range(40))
 
 
 # --- in turns -------------------------------------------------------------------------------------
@@ -345,10 +348,15 @@ def test_long_work_of_numpy_has_checkpoints(work: Callable[[], object]) -> None:
     assert len(passed) > 8
 
 
-def test_batches_have_their_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A small batch that comes second is answered first."""
-    monkeypatch.setattr("tensorcast_service.web.batch.TURN_SECONDS", 0)
-    order = []
+def test_a_small_batch_that_comes_second_is_answered_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch, "TURN_SECONDS", 0)
+    begun, order = threading.Event(), []
+
+    def encode_row(row: Any, media: Media) -> bytes:
+        begun.set()
+        return encode(row, media)
+
+    monkeypatch.setattr(batch, "encode", encode_row)
 
     async def ask(http: httpx.AsyncClient, rows: int) -> None:
         request = {"requests": [{"inputs": [[3], [4, 1]]}] * rows}
@@ -359,10 +367,37 @@ def test_batches_have_their_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     async def run() -> None:
         transport = AsyncAppTransport(create_app(Settings()))
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", timeout=PATIENCE) as http:
-            await asyncio.gather(ask(http, 400), ask(http, 3))
+            first = asyncio.create_task(ask(http, 2000))
+            while not begun.is_set():
+                await asyncio.sleep(0)
+            await ask(http, 3)
+            await first
 
     asyncio.run(run())
-    assert order == [3, 400]
+    assert order == [3, 2000]
+
+
+def test_a_transpose_of_many_short_axes_takes_few_steps_of_python() -> None:
+    steps = []
+
+    class Counting(Work):
+        def checkpoint(self) -> None:
+            steps.append(True)
+
+    assert Counting(rearranged, np.zeros([2] * 20, np.uint8).transpose()).run()[1] is None
+    assert len(steps) < 100
+
+
+def test_hints_are_searched_in_a_bounded_number_of_tries() -> None:
+    tries = []
+
+    def counting(op: Any, shapes: Any) -> Any:
+        tries.append(op)
+        return lower(op, shapes)
+
+    target, shape = (2, 2, 2, 2, 2, 2, 2, 3), (2, 2, 2, 5)
+    hints(ngraph.Broadcast(shape=target, broadcast_axes=(0,)), (shape, shape, *[(2,) * 5] * 6), counting)
+    assert 10 < len(tries) <= MAX_TRIES
 
 
 # --- what it costs --------------------------------------------------------------------------------

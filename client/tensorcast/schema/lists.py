@@ -25,8 +25,6 @@ EXACT = 2**53
 """Beyond this a reader that holds numbers as doubles would change an integer."""
 NAT = -(2**63)
 """How datetimes and timedeltas hold NaT."""
-PIECE_ELEMENTS = 2**14
-"""Elements of a list that NumPy reads in one call: some 2 ms."""
 ELEMENT_BYTES = 80
 """Bytes of memory that an element takes while lists become an array, besides three times its own."""
 _SPECIAL_FLOATS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
@@ -143,28 +141,20 @@ def _elements(values: list[Any], name: str, dtype: np.dtype[Any]) -> Array:
             raise InvalidData(f"element {number} of data is not {wanted} that {name} holds{special}")
         elements.append(element)
     if kind in "fc":
-        wide = _array(elements, np.complex128 if kind == "c" else np.float64)
+        wide = np.array(elements, np.complex128 if kind == "c" else np.float64)
         with np.errstate(over="ignore", invalid="ignore"):
             array = wide.astype(dtype)
         wrong = _lost(wide.view(np.float64), array)
     elif kind == "i":
         low, high = _bounds(name)
         wrong = np.array([not low <= element <= high for element in elements], bool)
-        array = _array([] if wrong.any() else elements, np.uint64 if low == 0 else np.int64).astype(dtype)
+        array = np.array([] if wrong.any() else elements, np.uint64 if low == 0 else np.int64).astype(dtype)
     elif kind in "mM":
-        return _array(elements, np.int64).view(dtype)
+        return np.array(elements, np.int64).view(dtype)
     else:
-        return _array(elements, dtype)
+        return np.array(elements, dtype)
     if wrong.any():
         raise InvalidData(f"element {int(wrong.argmax())} of data lies outside the range of {name}")
-    return array
-
-
-def _array(elements: list[Any], dtype: Any) -> Array:
-    """A flat array of these, made piece by piece: nothing else runs while NumPy reads a list."""
-    array = np.empty(len(elements), dtype)
-    for start in range(0, len(elements), PIECE_ELEMENTS):
-        array[start : start + PIECE_ELEMENTS] = elements[start : start + PIECE_ELEMENTS]
     return array
 
 
