@@ -64,8 +64,8 @@ def add_up(array: Array, axes: Sizes, dtype: Dtype) -> Array:
         source, summed = _collapsed(array, axes)  # else there might be no room for one axis more
         merged = tuple([axis for axis, gone in enumerate(summed) if gone])
         reals = strided_view(source.real, (*source.shape, 2), (*source.strides, source.itemsize // 2))
-        parts = add_up(reals, merged, np.dtype(f"f{dtype.itemsize // 2}"))
-        return parts.view(dtype).reshape([1 if axis in axes else size for axis, size in enumerate(array.shape)])
+        sums = add_up(reals, merged, np.dtype(f"f{dtype.itemsize // 2}"))
+        return sums.view(dtype).reshape([1 if axis in axes else size for axis, size in enumerate(array.shape)])
     wide = accumulator(array.dtype)
     if array.size <= SMALL_ELEMENTS:
         total = np.add.reduce(array, axis=axes, dtype=wide, keepdims=True)
