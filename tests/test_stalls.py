@@ -39,6 +39,7 @@ from tensorcast_service.settings import Settings
 from tensorcast_service.sums import add_up
 from tensorcast_service.web import batch, threads
 from tensorcast_service.web.app import create_app
+from tensorcast_service.web.budget import give_back_what_is_freed
 from tensorcast_service.web.threads import Threads, collecting_rarely
 from tensorcast_service.work import Abandoned, Work, checkpoint
 
@@ -205,6 +206,7 @@ def longest_wait_beside(work: Callable[[], object]) -> float:
             time.sleep(0.0001)
             now = time.perf_counter()
             longest, before = max(longest, now - before), now
+        longest = max(longest, time.perf_counter() - before)
     worker.join()
     return longest
 
@@ -221,6 +223,7 @@ LONG_WORK: dict[str, Callable[[], object]] = {
 
 @pytest.mark.parametrize("work", LONG_WORK.values(), ids=LONG_WORK)
 def test_other_threads_run_while_long_work_is_done(work: Callable[[], object]) -> None:
+    give_back_what_is_freed()  # as the service does: what is allocated anew takes its time
     start = time.thread_time()
     work()
     alone = time.thread_time() - start
@@ -350,7 +353,7 @@ def test_long_work_of_numpy_has_checkpoints(work: Callable[[], object]) -> None:
 
 
 def test_a_small_batch_that_comes_second_has_its_turn_before_the_first_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batch, "TURN_SECONDS", 0)
+    monkeypatch.setattr(batch, "TURN_SECONDS", 1.5 * threads.LOOP_MILLISECONDS / 1000)
     begun, order = threading.Event(), []
 
     def encode_row(row: Any, media: Media) -> bytes:
