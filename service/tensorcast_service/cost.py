@@ -7,6 +7,7 @@ more than is told here.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from math import prod
 
@@ -18,6 +19,7 @@ from tensorcast.schema.tensors import Tensor
 from .footprint import BLOCK_ROWS
 from .limits import MAX_CONDITIONS, MAX_RANK
 from .plan import Shape
+from .symbolic import is_symbolic
 
 REQUEST = 0.05
 """Of any request."""
@@ -50,21 +52,24 @@ def parse_milliseconds(nbytes: int, media: Media) -> float:
 
 def check_milliseconds(op: Op, shapes: Sequence[Shape]) -> float:
     """Of the plan of an op on these shapes, and of its answer."""
-    attributes = [value for value in op.__dict__.values() if type(value) is tuple]
-    rank = max(min(max(map(len, (*shapes, *attributes)), default=0), MAX_RANK), 4)
-    milliseconds = REQUEST + AXIS * len(shapes) * rank
-    symbols, met = 0, [0] * rank
-    for sizes in (*shapes, *attributes):
-        for axis, size in enumerate(reversed(sizes)):
-            if type(size) is Symbol:
-                symbols += 1
-                met[min(axis, rank - 1)] += 1
-    if symbols:
-        pairs = sum(count * (count + 1) // 2 for count in met)
-        milliseconds += SYMBOL * symbols + CONDITION * min(pairs, MAX_CONDITIONS)
-    entries = sum(len(value) for value in op.__dict__.values() if type(value) in (tuple, dict))
-    pattern = getattr(op, "pattern", "")
-    return milliseconds + ATTRIBUTE_ENTRY * (entries + len(pattern) / 2)
+    rank, entries, symbolic = 4, 0, is_symbolic(op, shapes)
+    for shape in shapes:  # loops, since every check passes here
+        rank = max(rank, len(shape))
+    for value in op.__dict__.values():
+        if type(value) in (tuple, dict):
+            entries += len(value)
+    milliseconds = REQUEST + AXIS * len(shapes) * min(max(rank, entries), MAX_RANK)
+    milliseconds += ATTRIBUTE_ENTRY * (entries + len(getattr(op, "pattern", "")) / 2)
+    return milliseconds + _symbols_milliseconds(op, shapes) if symbolic else milliseconds
+
+
+def _symbols_milliseconds(op: Op, shapes: Sequence[Shape]) -> float:
+    """What sizes that are not known add."""
+    met: Counter[int] = Counter()  # how many of them on each axis, counted from the last
+    for sizes in (*shapes, *(value for value in op.__dict__.values() if type(value) is tuple)):
+        met.update(axis for axis, size in enumerate(reversed(sizes)) if type(size) is Symbol)
+    pairs = sum(count * (count + 1) // 2 for count in met.values())
+    return SYMBOL * met.total() + CONDITION * min(pairs, MAX_CONDITIONS)
 
 
 def columns_milliseconds(inputs: Sequence[Tensor]) -> float:
