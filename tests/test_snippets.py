@@ -134,6 +134,14 @@ def run_mindspore(text: str, inputs: dict[str, Array], outputs: list[str]) -> li
     return [tensor.asnumpy() for tensor in executed(text, tensors, outputs)]
 
 
+def run_mxnet(text: str, inputs: dict[str, Array], outputs: list[str]) -> list[Array]:
+    import mxnet
+
+    mxnet.util.set_np_shape(False)  # as it starts
+    arrays = {name: mxnet.nd.array(array) for name, array in inputs.items()}
+    return [array.asnumpy() for array in executed(text, arrays, outputs)]
+
+
 def run_onnx(text: str, inputs: dict[str, Array], outputs: list[str]) -> list[Array]:
     import onnxruntime
     from onnx import TensorProto, helper
@@ -208,6 +216,7 @@ RUNNERS: dict[str, tuple[str, Callable[[str, dict[str, Array], list[str]], list[
     "tensorflow": ("tensorflow", run_tensorflow),
     "mindspore": ("mindspore", run_mindspore),
     "paddle": ("paddle", run_paddle),
+    "mxnet": ("mxnet", run_mxnet),
     "onnx": ("onnxruntime", run_onnx),
     "openvino": ("openvino", run_openvino),
     "xarray": ("xarray", run_xarray),
@@ -281,7 +290,6 @@ poplar::Tensor y = t1;
 poputil::broadcastToMatch(y, {2, 3, 4});""",
     "mxnet.broadcast_axis": """\
 # x has shape (3,)
-# unverified: written from the documents of mxnet, not executed
 import mxnet as mx
 
 t1 = mx.nd.reshape(x, shape=(1, 3, 1))
@@ -294,3 +302,56 @@ def test_a_snippet_reads_as_a_person_writes_it(to: str) -> None:
     answer = translate(TranslateRequest(op=EXPLICIT, inputs=[(3,)], to=to))
     assert answer.code.text == TEXTS[to]
     assert answer.code.language == ("c++" if to in ("ngraph.Broadcast", "poputil.broadcastToMatch") else "python")
+
+
+EMPTY: list[tuple[Op, Shape, str]] = [
+    (
+        placed(0, shape=(0, 4)),
+        (0,),
+        """\
+# x has shape (0,)
+import mxnet as mx
+mx.util.set_np_shape(True)  # a scalar is a shape, and 0 a size: else either is one not known
+
+t1 = x.as_np_ndarray().reshape((0, 1)).as_nd_ndarray()  # to mx.nd.reshape 0 means a copy
+y = mx.nd.broadcast_axis(t1, axis=(1,), size=(4,))""",
+    ),
+    (
+        placed(shape=(2, 3)),
+        (),
+        """\
+# x has shape ()
+import mxnet as mx
+mx.util.set_np_shape(True)  # a scalar is a shape, and 0 a size: else either is one not known
+
+t1 = x.as_np_ndarray().reshape((1, 1)).as_nd_ndarray()  # to mx.nd.reshape 0 means a copy
+y = mx.nd.broadcast_axis(t1, axis=(0, 1), size=(2, 3))""",
+    ),
+    (
+        placed(0, shape=(3, 0)),
+        (3,),
+        """\
+# x has shape (3,)
+import mxnet as mx
+mx.util.set_np_shape(True)  # a scalar is a shape, and 0 a size: else either is one not known
+
+t1 = mx.nd.reshape(x, shape=(3, 1))
+y = mx.nd.broadcast_axis(t1, axis=(1,), size=(0,))""",
+    ),
+    (
+        einops.repeat(pattern="a b -> (a b)"),
+        (1, 0),
+        """\
+# x has shape (1, 0)
+import mxnet as mx
+mx.util.set_np_shape(True)  # a scalar is a shape, and 0 a size: else either is one not known
+
+t1 = mx.nd.broadcast_axis(x, axis=(), size=())
+y = t1.as_np_ndarray().reshape((0,)).as_nd_ndarray()  # to mx.nd.reshape 0 means a copy""",
+    ),
+]
+
+
+@pytest.mark.parametrize(("op", "shape", "text"), EMPTY)
+def test_mxnet_is_told_that_0_is_a_size_and_no_axes_a_shape(op: Op, shape: Shape, text: str) -> None:
+    assert translate(TranslateRequest(op=op, inputs=[shape], to="mxnet.broadcast_axis")).code.text == text

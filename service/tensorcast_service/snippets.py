@@ -32,6 +32,10 @@ class Words:
     reshape: str
     ops: dict[str, tuple[str, ...]]
     """By the op's name: used is the first template all of whose fields the step has."""
+    empty_head: str = ""
+    """What follows `head` where a tensor is a scalar or has a size 0."""
+    empty_reshape: str | None = None
+    """A reshape from or to such a shape, if it has words of its own."""
     executed: str | None = None
     """The release on which every template was run and gave the same bytes; None: they were only read."""
 
@@ -133,6 +137,9 @@ WORDS: dict[str, Words] = {
                 "{y} = mx.nd.broadcast_like({x0}, {x1})",
             ),
         },
+        empty_head="mx.util.set_np_shape(True)  # a scalar is a shape, and 0 a size: else either is one not known\n",
+        empty_reshape="{y} = {x}.as_np_ndarray().reshape({shape}).as_nd_ndarray()  # to mx.nd.reshape 0 means a copy",
+        executed="MXNet 1.9.1",
     ),
     "xarray": Words(
         "python",
@@ -216,7 +223,15 @@ def code(to: str, plan: Plan, steps: Sequence[Step]) -> Code:
     head = [f"{comment} {', '.join(f'{name} has shape {format_shape(shape)}' for name, shape in inputs)}"]
     if words.executed is None:
         head.append(f"{comment} unverified: written from the documents of {framework}, not executed")
-    return Code(language=words.language, text="\n".join([*head, words.head, *_lines(words, plan, steps)]))
+    reshaped = [step.op.shape for step in steps if isinstance(step.op, Reshape)]
+    shapes = [*plan.input_shapes, *reshaped, *(output.shape for output in plan.outputs)]
+    opening = words.head + (words.empty_head if any(map(_is_empty, shapes)) else "")
+    return Code(language=words.language, text="\n".join([*head, opening, *_lines(words, plan, steps)]))
+
+
+def _is_empty(shape: Shape) -> bool:
+    """Whether a shape is what older frameworks take for one that is not known: a scalar's, or one with a size 0."""
+    return not shape or 0 in shape
 
 
 def _lines(words: Words, plan: Plan, steps: Sequence[Step]) -> Iterator[str]:
@@ -266,7 +281,9 @@ def _filled_in(
         fields[f"{letter}s"] = ", ".join(names)
         fields |= {f"{letter}{number}" if len(names) > 1 else letter: name for number, name in enumerate(names)}
         fields[f"{letter}_shape"] = _said_shape(shapes[0], words.language)
-    templates = {"transpose": (words.transpose,), "reshape": (words.reshape,), **words.ops}[op.name]
+    empty = _is_empty(before[0]) or _is_empty(after[0])
+    reshape = words.empty_reshape if empty and words.empty_reshape else words.reshape
+    templates = {"transpose": (words.transpose,), "reshape": (reshape,), **words.ops}[op.name]
     return next(template for template in templates if _fields(template) <= set(fields)).format(**fields)
 
 
