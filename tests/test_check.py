@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tensorcast.schema.messages import CheckAnswer, CheckRequest
-from tensorcast.schema.ops import OPS, Op, mindspore, ngraph, numpy, openvino, poputil
+from tensorcast.schema.ops import OPS, Op, mindspore, mxnet, ngraph, numpy, openvino, paddle, poputil
 from tensorcast.schema.problems import Problem
 from tensorcast.schema.validation import validated
 from tensorcast_service.check import as_text, check
@@ -179,6 +179,27 @@ def test_a_rank_above_the_services_own_limit_is_a_problem_unless_the_rule_has_on
     conflict = ask(numpy.broadcast_to(shape=(1,) * 65), (1,)).conflict
     assert conflict is not None
     assert conflict.code == "rank-too-large"
+
+
+def test_paddle_limits_the_shape_alone_and_none_keeps_the_input() -> None:
+    nine = (2,) * 9
+    assert ask(paddle.expand(shape=()), nine).outputs[0].shape == list(nine)
+    assert ask(paddle.expand(shape=()), (1,) * 64).compatible
+    for shape, code in (((-1,) * 9, "rank-too-large"), ((2,), "rank-mismatch")):
+        conflict = ask(paddle.expand(shape=shape), nine).conflict
+        assert conflict is not None
+        assert conflict.code == code
+    with pytest.raises(Problem, match="up to 64"):
+        ask(paddle.expand(shape=()), (1,) * 65)
+
+
+def test_mxnet_stretches_no_axis_where_none_is_named() -> None:
+    assert ask(mxnet.broadcast_axis(), (2, 1)).outputs[0].shape == [2, 1]
+    assert ask(mxnet.broadcast_axis(axis=1, size=3), (2, 1)).outputs[0].shape == [2, 3]
+    for op in (mxnet.broadcast_axis(axis=1), mxnet.broadcast_axis(size=3)):
+        conflict = ask(op, (2, 1)).conflict
+        assert conflict is not None
+        assert conflict.code == "axes-count"
 
 
 def test_an_answer_as_text_says_all_there_is_to_say() -> None:

@@ -160,7 +160,10 @@ def test_raise_undoes_lower_for_every_op_that_can_say_it_and_for_no_other(meant:
 
 def test_a_rank_limit_is_part_of_what_can_be_said() -> None:
     ones = (1,) * 9
-    assert raise_(paddle.expand, plan(ones, ones, tuple(range(9)))) is None
+    stretched = plan(ones, (*ones[1:], 2), tuple(range(9)))
+    assert raise_(paddle.expand, stretched) is None
+    assert raise_(torch.expand, stretched) == torch.expand(size=(*ones[1:], 2))
+    assert raise_(paddle.expand, plan(ones, ones, tuple(range(9)))) == paddle.expand(shape=())
     assert raise_(torch.expand, plan(ones, ones, tuple(range(9)))) == torch.expand(size=ones)
 
 

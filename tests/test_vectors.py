@@ -57,6 +57,40 @@ def _settled(vector: dict[str, Any]) -> dict[str, Any]:
     return vector
 
 
+def admits(schema: dict[str, Any], value: Any) -> bool:
+    """Whether a JSON Schema of an attribute, of the few keywords that they use, takes a value."""
+    if "anyOf" in schema:
+        return any(admits(each, value) for each in schema["anyOf"])
+    match schema["type"]:
+        case "null":
+            return value is None
+        case "integer":
+            return type(value) is int and schema.get("minimum", value) <= value <= schema.get("maximum", value)
+        case "string":
+            return isinstance(value, str) and value in schema.get("enum", [value]) and len(value) <= 1000
+        case "array":
+            return isinstance(value, list) and all(admits(schema["items"], item) for item in value)
+        case kind:
+            assert kind == "object"
+            names = schema.get("additionalProperties", {})
+            return isinstance(value, dict) and all(admits(names, each) for each in value.values())
+
+
+def test_the_catalogues_schema_takes_every_attribute_that_the_rules_take() -> None:
+    schemas = {name: kind.model_json_schema()["properties"] for name, kind in OPS.items()}
+    asked = [vector["op"] for name in FILES for vector in vectors(name) if not vector.get("request_error_ok")]
+    asked += [
+        {"name": "mxnet.broadcast_axis", "axis": 0, "size": 2},
+        {"name": "mxnet.broadcast_axis", "axis": [0], "size": ["N"]},
+        {"name": "mxnet.broadcast_axis", "axis": [], "size": "N"},
+        {"name": "xarray.broadcast", "dims": [["x"]], "exclude": "xy"},
+    ]
+    for op in asked:
+        for attribute, value in op.items():
+            assert attribute == "name" or admits(schemas[op["name"]][attribute], value), op
+        OP.validate_python(op)
+
+
 parametrize_files = pytest.mark.parametrize("name", FILES)
 
 

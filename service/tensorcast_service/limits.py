@@ -10,7 +10,7 @@ from tensorcast.schema.ops import Op
 from tensorcast.schema.problems import Problem
 from tensorcast.schema.shapes import format_shape
 
-from .ops import RULES
+from .ops import exceeds_rank
 from .plan import Shape
 
 MAX_RANK = 64
@@ -49,8 +49,8 @@ MAX_ADDRESS = 2**63 - 1
 
 def judge_ranks(op: Op, shapes: tuple[Shape, ...]) -> None:
     """Raises Problem (work-too-large) for too many axes, unless the op's own rule already refuses them."""
-    rank, rule = op.highest_rank(shapes), RULES[type(op)]
-    if rank > MAX_RANK and (rule.max_rank is None or rank <= rule.max_rank):
+    rank = op.highest_rank(shapes)
+    if rank > MAX_RANK and not exceeds_rank(op, shapes):
         raise Problem("work-too-large", f"a shape has {rank} axes; this service takes up to {MAX_RANK}", limit=MAX_RANK)
     axes = len(shapes) * max(min(rank, MAX_RANK), 4)
     if axes > MAX_AXES:

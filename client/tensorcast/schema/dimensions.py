@@ -100,6 +100,9 @@ else:
     DimensionOrDimensions = Annotated[
         tuple[_Attribute, ...],
         AtFirstFault(),
-        BeforeValidator(lambda value: [value] if isinstance(value, (int, str)) else as_list(value)),
+        BeforeValidator(
+            lambda value: [value] if isinstance(value, (int, str)) else as_list(value),
+            json_schema_input_type=tuple[_Attribute, ...] | _Attribute,
+        ),
     ]
     """One size, or a list of them."""

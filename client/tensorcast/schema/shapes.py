@@ -85,7 +85,10 @@ else:
     IntegerOrIntegers = Annotated[
         tuple[Integer, ...],
         AtFirstFault(),
-        BeforeValidator(lambda value: [value] if isinstance(value, int) else as_list(value)),
+        BeforeValidator(
+            lambda value: [value] if isinstance(value, int) else as_list(value),
+            json_schema_input_type=tuple[Integer, ...] | Integer,
+        ),
     ]
     """One integer, or a list of them."""
 

@@ -57,12 +57,18 @@ def lower(op: Op, shapes: tuple[Shape, ...]) -> Plan:
 def align(op: Op, shapes: tuple[Shape, ...]) -> Alignment:
     """Which sizes of a request meet, where they agree or not. Raises Incompatible for what no sizes mend."""
     rule = RULES[type(op)]
-    rank = op.highest_rank(shapes)
-    if rule.max_rank is not None and rank > rule.max_rank:
+    if exceeds_rank(op, shapes):
+        rank = rule.limited_rank(op, shapes)
         raise Incompatible(
             "rank-too-large", f"{op.name} takes at most {rule.max_rank} axes, and this request has {rank}."
         )
     return rule.align(op, shapes)
+
+
+def exceeds_rank(op: Op, shapes: tuple[Shape, ...]) -> bool:
+    """Whether the framework's own rule refuses a rank of this request."""
+    rule = RULES[type(op)]
+    return rule.max_rank is not None and rule.limited_rank(op, shapes) > rule.max_rank
 
 
 def raise_(kind: type[Op], plan: Plan) -> Op | None:
@@ -92,4 +98,4 @@ def _fills(output: Placement, size: int, axis: int) -> bool:
     return size == output.output_shape[axis]
 
 
-__all__ = ["RULES", "Rule", "align", "lower", "raise_"]
+__all__ = ["RULES", "Rule", "align", "exceeds_rank", "lower", "raise_"]

@@ -5,14 +5,23 @@ from __future__ import annotations
 from tensorcast.schema.ops import Op, paddle
 
 from ..alignment import Alignment, fit_right, fit_right_keeping
-from ..plan import Shape
+from ..plan import Plan, Shape
 from .rule import Outcome, Rule
+
+MAX_RANK = 8
+"""Sizes of `shape` that Paddle takes."""
 
 
 def expand(op: paddle.expand, shapes: tuple[Shape, ...]) -> Alignment:
     """NumPy's one-way rule; -1 keeps the input's size; an empty shape keeps the input as it is."""
     (shape,), target = shapes, tuple(op.shape)
     return fit_right_keeping(shape, target, "shape", op.name) if target else fit_right(shape, shape)
+
+
+def raise_expand(plan: Plan) -> paddle.expand:
+    """The shape; none where it would be too long, which keeps the input as it is."""
+    shape = plan.outputs[0].output_shape
+    return paddle.expand(shape=shape if len(shape) <= MAX_RANK else ())
 
 
 def _differs(op: paddle.expand, shapes: tuple[Shape, ...], outcome: Outcome) -> str | None:
@@ -28,8 +37,9 @@ RULES: dict[type[Op], Rule] = {
         link="https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/expand_en.html",
         reference=("paddlepaddle", "3.3.1"),
         example=(paddle.expand(shape=(2, -1)), ((3,),)),
-        raise_=lambda plan: paddle.expand(shape=plan.outputs[0].output_shape),
-        max_rank=8,
+        raise_=raise_expand,
+        max_rank=MAX_RANK,
+        limited_rank=lambda op, shapes: len(op.shape),
         release_differs=_differs,
     ),
 }

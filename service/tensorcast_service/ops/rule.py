@@ -29,6 +29,8 @@ class Rule:
     ops.raise_ holds it against the rule."""
     max_rank: int | None = None
     """The largest rank that the framework's own rule admits."""
+    limited_rank: Callable[[Any, tuple[Shape, ...]], int] = lambda op, shapes: op.highest_rank(shapes)
+    """The rank that `max_rank` is about."""
     release_differs: Callable[[Any, tuple[Shape, ...], Outcome], str | None] = lambda op, shapes, outcome: None
     """What a released version does otherwise with this request, as a sentence; None where it does the same."""
     warned: Callable[[Any], tuple[str, str] | None] = lambda op: None

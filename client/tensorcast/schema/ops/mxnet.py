@@ -15,8 +15,12 @@ class broadcast_axis(Op):
     """Stretch the named axes, which must have size 1, to the sizes given."""
 
     name: Literal["mxnet.broadcast_axis"] = "mxnet.broadcast_axis"
-    axis: IntegerOrIntegers = Field(description="The axis, or the axes, to stretch; not negative.", examples=[[0, 2]])
-    size: DimensionOrDimensions = Field(description="The size of each, in the same order.", examples=[[2, 4]])
+    axis: IntegerOrIntegers = Field(
+        default=(), description="The axis, or the axes, to stretch; not negative.", examples=[[0, 2]]
+    )
+    size: DimensionOrDimensions = Field(
+        default=(), description="The size of each, in the same order.", examples=[[2, 4]]
+    )
 
 
 class broadcast_like(Op):
