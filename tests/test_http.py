@@ -541,9 +541,9 @@ def test_the_pages_need_nothing_from_outside(http: httpx.Client) -> None:
         assert page.headers["content-type"].startswith("text/html")
         assert 'src="http' not in page.text
         assert 'rel="stylesheet" href="http' not in page.text
-    policy = http.get("/").headers["content-security-policy"]
-    assert "default-src 'none'" in policy
-    assert "unsafe" not in policy
+        policy = page.headers["content-security-policy"].split("; ")
+        assert {"default-src 'none'", "script-src 'self'", "style-src 'self'", "frame-ancestors 'none'"} <= {*policy}
+        assert "unsafe" not in page.headers["content-security-policy"]
     for asset in ("swagger-ui-bundle.js", "swagger-ui.css"):
         assert asset in http.get("/docs").text
         assert len(http.get(f"/docs/{asset}").content) > 100_000
@@ -551,21 +551,21 @@ def test_the_pages_need_nothing_from_outside(http: httpx.Client) -> None:
 
 
 def test_the_parts_of_the_page_are_there_and_are_sent_once(http: httpx.Client) -> None:
-    types = {"": "text/html", "css": "text/css", "js": "text/javascript"}
-    left, seen = ["/"], []
+    types = {"": "text/html", "css": "text/css", "js": "text/javascript", "json": "application/json"}
+    left, seen = ["/", "/docs", "/openapi.json"], []
     for path in left:
         answer = http.get(path)
         assert answer.status_code == 200, path
-        assert answer.headers["content-type"].split(";")[0] == types[path.rpartition(".")[2].strip("/")]
+        assert answer.headers["content-type"].split(";")[0] == types[path.partition(".")[2]]
         assert answer.headers["cache-control"] == "no-cache"
         again = http.get(path, headers={"If-None-Match": answer.headers["etag"]})
         assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", answer.headers["etag"])
         seen.append(answer.headers["etag"])
-        named = re.findall(r'(?:href|src|from)(?:=| )"(?:static|\.)/(\w+\.\w+)"', answer.text)
-        left += [part for part in (f"/static/{name}" for name in named) if part not in left]
+        named = re.findall(r'(?:href|src|from)(?:=| )"((?:static|docs|\.)/[\w-]+\.\w+)"', answer.text[:10_000])
+        left += [part for part in (f"/{name.replace('./', 'static/')}" for name in named) if part not in left]
     assert len(set(seen)) == len(left)
     files = {file.name for file in (Path(pages.__file__).parent / "static").iterdir()}
-    assert {path.rpartition("/")[2] or "index.html" for path in left} == files
+    assert {path.rpartition("/")[2] for path in left if "static" in path} | {"index.html", "docs.html"} == files
     for path in ("/static/other.js", "/static/index.html", "/static/..%2Fpages.py", "/static/"):
         assert http.get(path).status_code == 404
 

@@ -263,3 +263,26 @@ def test_nothing_is_wider_than_a_phone(page: Page) -> None:
     for query in ("", COMPARISON, EINOPS, "op=onnx.Expand&input=3,1&shape=2,1,6", *HINTS):
         page.ask(query)
         assert page.tab.evaluate("document.documentElement.scrollWidth") == 320, query
+
+
+def test_the_documentation_asks_in_the_browser_within_its_policy(page: Page) -> None:
+    page.tab.goto(f"{page.url}/docs")
+    operation = page.tab.locator("#operations-broadcasting-post_check_v1_check_post")
+    operation.locator(".opblock-summary").click()
+    operation.get_by_text("Try it out").click()
+    operation.locator("button.execute").click()
+    answer = operation.locator(".live-responses-table .microlight").first
+    answer.wait_for()
+    assert '"compatible": true' in answer.inner_text()
+    assert page.tab.locator(".opblock").count() >= 8
+
+
+def test_no_other_page_may_frame_the_page_or_the_documentation(browser: Any, service: Served) -> None:
+    paths = {"/v1/check?input=3&format=text": True, "/": False, "/docs": False}
+    frames = "".join(f'<iframe src="{service.url}{path}"></iframe>' for path in paths)
+    tab = browser.new_page()
+    tab.route(f"{service.url}/outer", lambda route: route.fulfill(content_type="text/html", body=frames))
+    tab.goto(f"{service.url}/outer")
+    tab.wait_for_timeout(500)
+    assert [frame.url.startswith(service.url) for frame in tab.frames[1:]] == list(paths.values())
+    tab.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Awaitable
 
 from starlette.requests import Request
@@ -9,6 +10,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tensorcast.schema.problems import Problem
 
+from .auth import OPEN
 from .budget import FREE_BYTES, Budget, Holding
 from .problems import response_of
 from .watch import QUIET
@@ -16,33 +18,50 @@ from .watch import QUIET
 
 class Admission:
     """ASGI middleware that answers 503 (overloaded) above `limit` requests in work, probes not counted, and gives each
-    what it holds of the memory budget as `request.state.memory`."""
+    what it holds of the memory budget as `request.state.memory`. What is open to all is counted by itself, so that its
+    readers, however slow, keep nobody from asking."""
 
     def __init__(self, app: ASGIApp, limit: int, budget: Budget) -> None:
         self.app = app
         self.limit = limit
         self.budget = budget
-        self.in_work = 0
+        self.in_work: Counter[bool] = Counter()
+        """How many of what is open to all, and how many others."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"] in QUIET:
             await self.app(scope, receive, send)
             return
-        if self.in_work >= self.limit:
+        is_open = scope["path"] in OPEN
+        if self.in_work[is_open] >= self.limit:
             problem = Problem(
                 "overloaded",
-                f"{self.in_work} requests are in work, as many as this worker takes at once: try again shortly",
+                f"{self.limit} requests are in work, as many as this worker takes at once: try again shortly",
                 limit=self.limit,
             )
             await response_of(problem, Request(scope))(scope, receive, send)
             return
-        self.in_work += 1
+        self.in_work[is_open] += 1
         try:
             with Holding(self.budget) as memory:
                 scope.setdefault("state", {})["memory"] = memory
-                await self.app(scope, receive, _to_the_last(send, memory))
+                send = _in_parts(send) if scope["state"].get("copies") else send
+                await self.app(scope, receive, send if is_open else _to_the_last(send, memory))
         finally:
-            self.in_work -= 1
+            self.in_work[is_open] -= 1
+
+
+def _in_parts(send: Send) -> Send:
+    """`send` for a transport that copies what it can't send at once: it is given no more than it may hold."""
+
+    async def send_parts(message: Message) -> None:
+        body = memoryview(message.get("body", b""))
+        while len(body) > FREE_BYTES:
+            await send({"type": "http.response.body", "body": body[:FREE_BYTES], "more_body": True})
+            body = body[FREE_BYTES:]
+        await send({**message, "body": body} if body else message)
+
+    return send_parts
 
 
 def _to_the_last(send: Send, memory: Holding) -> Send:

@@ -6,6 +6,7 @@ import logging
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
+from functools import cache
 from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Any
@@ -16,6 +17,7 @@ from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect
 from starlette.routing import Match
 
+from tensorcast.schema.codec import Media, encode
 from tensorcast.schema.problems import Problem
 
 from ..settings import Settings
@@ -23,6 +25,7 @@ from . import backprop, batch, broadcast, check, compare, ops, pages, translate
 from .admission import Admission
 from .auth import Auth, Keys
 from .budget import Budget, give_back_what_is_freed
+from .caching import Part
 from .dispatch import Dispatch, Recall
 from .drain import Drain
 from .envelope import Envelope
@@ -75,7 +78,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         title="tensorcast",
         version=version("tensorcast"),
         summary="Tensor broadcasting as a service: every framework's rule, exact.",
-        openapi_url="/openapi.json" if settings.docs else None,
+        openapi_url=None,
         docs_url=None,
         redoc_url=None,
         lifespan=lifespan,
@@ -102,6 +105,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.metrics = metrics
     app.state.refusals = refusals
     app.state.budget = budget
+    app.state.document = cache(lambda: Part(encode(app.openapi(), Media.JSON), Media.JSON.value))
     for resource in (*_QUESTIONS, ops, pages):
         app.include_router(resource.router, tags=["broadcasting"])
     describe(app, asks_for_keys=keys is not None)

@@ -6,12 +6,41 @@ from hashlib import blake2b
 
 from fastapi import Request, Response
 
+_NO_CACHE = {"Cache-Control": "no-cache"}
+"""Callers ask each time whether it is still the same: the parts of a page must go together."""
 
-def tagged(request: Request, content: bytes, media_type: str, headers: dict[str, str]) -> Response:
-    """200 with the content and its ETag, or 304 where the request says that it is known."""
-    tag = f'"{blake2b(content, digest_size=12).hexdigest()}"'
-    headers = {**headers, "ETag": tag}
+
+class Part:
+    """Bytes that are the same for whoever asks, held once: a page, or what it loads."""
+
+    def __init__(self, content: bytes, media_type: str, headers: dict[str, str] | None = None) -> None:
+        self.content = content
+        self.media_type = media_type
+        self.headers = _NO_CACHE | {"ETag": _tag(content)} | (headers or {})
+
+    def answer(self, request: Request) -> Response:
+        """200 with the bytes, or 304 where the request says that they are known."""
+        return _unless_known(request, self.content, self.media_type, self.headers)
+
+
+def tagged(request: Request, content: bytes, media_type: str) -> Response:
+    """200 with the content and its ETag, or 304 where the request says that it is known. It may be kept for an hour:
+    an answer depends on the question and the release alone. Where it took a key, by that key's holder only."""
+    keyed = hasattr(request.state, "key_name")
+    kept = {
+        "Vary": "Accept, Authorization" if keyed else "Accept",
+        "Cache-Control": f"{'private' if keyed else 'public'}, max-age=3600",
+        "ETag": _tag(content),
+    }
+    return _unless_known(request, content, media_type, kept)
+
+
+def _tag(content: bytes) -> str:
+    return f'"{blake2b(content, digest_size=12).hexdigest()}"'
+
+
+def _unless_known(request: Request, content: bytes, media_type: str, headers: dict[str, str]) -> Response:
     known = ",".join(request.headers.getlist("if-none-match"))
-    if tag in known or known.strip() == "*":
+    if headers["ETag"] in known or known.strip() == "*":
         return Response(status_code=304, headers=headers)
     return Response(content, media_type=media_type, headers=headers)

@@ -27,8 +27,6 @@ from .openapi import answers, body, example_queries
 router = APIRouter()
 
 _RESERVED = ("op", "input", "dtype", "explain", "format", "assume")
-CACHE = "public, max-age=3600"
-"""An answer depends on the question and the release alone."""
 
 
 @router.post("/v1/check", summary="Check shapes", openapi_extra=body(CheckRequest), responses=answers(CheckAnswer))
@@ -64,7 +62,7 @@ async def get_check(request: Request) -> Response:
     message = await threads.python(milliseconds, request.receive, _message, query, media_type == TEXT)
     milliseconds += check_milliseconds(message.op, message.inputs)
     content = await threads.python(milliseconds, request.receive, _answer, message, media_type, memory.reserve_answer)
-    return tagged(request, content, media_type, {"Vary": "Accept", "Cache-Control": CACHE})
+    return tagged(request, content, media_type)
 
 
 def _message(query: list[tuple[str, str]], as_drawing: bool) -> CheckRequest:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib.resources import files
 
 from fastapi import APIRouter, Request, Response
-from fastapi.openapi.docs import get_swagger_ui_html
 from starlette.responses import JSONResponse
 
 from tensorcast.schema.problems import Problem
 
-from .caching import tagged
+from .caching import Part
 
 router = APIRouter(include_in_schema=False)
 
@@ -18,13 +18,12 @@ _POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src data:; connect-src 'self'; "
     "base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
 )
-_STATIC = files(__package__) / "static"
+_DOCS_POLICY = _POLICY.partition("; require-trusted")[0]
+"""Swagger UI writes HTML of its own."""
 PARTS = {
     "page.css": "text/css",
-    **dict.fromkeys(["page.js", "question.js", "answer.js", "elements.js"], "text/javascript"),
+    **dict.fromkeys(["page.js", "question.js", "answer.js", "elements.js", "docs.js"], "text/javascript"),
 }
-_NO_CACHE = {"Cache-Control": "no-cache"}
-"""Callers ask each time whether a part is still the same: the parts must go together."""
 _METHODS = ["GET", "HEAD"]
 _EXPOSITION = "text/plain; version=0.0.4; charset=utf-8"
 ASSETS = {"swagger-ui-bundle.js": "text/javascript", "swagger-ui.css": "text/css"}
@@ -33,8 +32,7 @@ ASSETS = {"swagger-ui-bundle.js": "text/javascript", "swagger-ui.css": "text/css
 @router.api_route("/", methods=_METHODS)
 async def get_page(request: Request) -> Response:
     """The page: type shapes, see the drawing; its link holds the question."""
-    page = (_STATIC / "index.html").read_bytes()
-    return tagged(request, page, "text/html", _NO_CACHE | {"Content-Security-Policy": _POLICY})
+    return _page("index.html", _POLICY).answer(request)
 
 
 @router.api_route("/static/{name}", methods=_METHODS)
@@ -42,30 +40,50 @@ async def get_part_of_page(request: Request, name: str) -> Response:
     """What the page loads."""
     if name not in PARTS:
         raise Problem("not-found", "there is no such file here: see /")
-    return tagged(request, (_STATIC / name).read_bytes(), PARTS[name], _NO_CACHE)
+    return _part(__package__, name, PARTS[name]).answer(request)
 
 
 @router.api_route("/docs", methods=_METHODS)
 async def get_docs(request: Request) -> Response:
     """The OpenAPI document for people. Its script and style come from here, not from the internet."""
-    if not request.app.state.settings.docs:
-        raise Problem("not-found", "the documentation is turned off here: TENSORCAST_DOCS")
-    return get_swagger_ui_html(
-        openapi_url="openapi.json",
-        title="tensorcast API",
-        swagger_js_url="docs/swagger-ui-bundle.js",
-        swagger_css_url="docs/swagger-ui.css",
-        swagger_favicon_url="data:,",
-    )
+    _judge_docs(request)
+    return _page("docs.html", _DOCS_POLICY).answer(request)
+
+
+@router.api_route("/openapi.json", methods=_METHODS)
+async def get_openapi(request: Request) -> Response:
+    """The OpenAPI document."""
+    _judge_docs(request)
+    part: Part = request.app.state.document()
+    return part.answer(request)
 
 
 @router.api_route("/docs/{name}", methods=_METHODS)
-async def get_docs_asset(name: str) -> Response:
+async def get_docs_asset(request: Request, name: str) -> Response:
     """What the documentation page loads."""
+    _judge_docs(request)
     if name not in ASSETS:
         raise Problem("not-found", "there is no such file here: see /docs")
-    content = (files("fastapi_offline") / "static" / name).read_bytes()
-    return Response(content, media_type=ASSETS[name], headers={"Cache-Control": "public, max-age=86400"})
+    return _part("fastapi_offline", name, ASSETS[name]).answer(request)
+
+
+def _judge_docs(request: Request) -> None:
+    if not request.app.state.settings.docs:
+        raise Problem("not-found", "the documentation is turned off here: TENSORCAST_DOCS")
+
+
+@cache
+def _page(name: str, policy: str) -> Part:
+    return Part(_read(__package__, name), "text/html", {"Content-Security-Policy": policy})
+
+
+@cache
+def _part(package: str, name: str, media_type: str) -> Part:
+    return Part(_read(package, name), media_type)
+
+
+def _read(package: str, name: str) -> bytes:
+    return (files(package) / "static" / name).read_bytes()
 
 
 @router.api_route("/metrics", methods=_METHODS)

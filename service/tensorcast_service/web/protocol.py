@@ -22,6 +22,7 @@ from starlette.requests import Request
 
 from tensorcast.schema.problems import Problem
 
+from .budget import FREE_BYTES
 from .envelope import request_id_of
 from .intake import EXTENSION, LONG_BYTES, Intake, Reserve
 from .problems import response_of
@@ -181,6 +182,11 @@ class Protocol(Uvicorn):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         self.wire, self.unmade = transport, None
+        encrypted = transport.get_extra_info("sslcontext") is not None
+        if encrypted:
+            transport.set_write_buffer_limits(FREE_BYTES)  # of TLS 512 KiB are held by default
+        # Whether what can't be sent at once is copied, and not kept where it lies.
+        self.app_state["copies"] = encrypted or not type(transport).__module__.startswith("uvloop")
         super().connection_made(Outlet(transport, self))
         self.timer = self.loop.call_later(self.seconds / CHECKS, self._watch)
         if not self.counted:

@@ -1,0 +1,86 @@
+"""What is open to all: the pages and what they load, held once, however many read them and however slowly."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from conftest import served
+
+BUNDLE = "/docs/swagger-ui-bundle.js"
+READERS = 24
+GETS = 8
+"""Each reader asks for so many at once: the system takes the first few of its answers, read or not."""
+KEY = "alice-0123456789abcdef"
+
+
+@contextmanager
+def slow_readers(port: int, number: int, tls: ssl.SSLContext | None) -> Iterator[list[socket.socket]]:
+    """Connections on which much was asked for and nothing is read."""
+    with ExitStack() as stack:
+        readers = []
+        for _ in range(number):
+            reader = stack.enter_context(socket.socket())
+            reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            reader.settimeout(20)
+            reader.connect(("127.0.0.1", port))
+            if tls is not None:
+                reader = stack.enter_context(tls.wrap_socket(reader, server_hostname="127.0.0.1"))
+            reader.sendall(f"GET {BUNDLE} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode() * GETS)
+            assert reader.recv(12) == b"HTTP/1.1 200"
+            readers.append(reader)
+        time.sleep(1)  # whatever goes into the system's buffers is there
+        yield readers
+
+
+@pytest.mark.parametrize("encrypted", [False, True])
+def test_slow_readers_of_the_documentation_take_no_memory_and_keep_no_caller_from_asking(
+    encrypted: bool, pem: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "keys").write_text(f"alice:{KEY}\n")
+    settings: dict[str, Any] = {"api_keys_file": tmp_path / "keys", "max_concurrent_requests": READERS}
+    tls = None
+    if encrypted:
+        tls = ssl.create_default_context(cafile=str(pem / "certificate"))
+        settings |= {"tls_certificate": pem / "certificate", "tls_key": pem / "key"}
+    key = {"Authorization": f"Bearer {KEY}"}
+    with served(**settings) as service, httpx.Client(base_url=service.url, verify=tls or True, headers=key) as http:
+        size = len(http.get(BUNDLE).content)
+        before = service.memory()
+        with slow_readers(service.port, READERS, tls):
+            assert service.memory() - before < READERS * size / 4
+            for shape in range(50):
+                assert http.get(f"/v1/check?input={shape}").status_code == 200
+        assert http.get(BUNDLE).status_code == 200
+
+
+def test_a_slow_reader_of_the_documentation_is_cut() -> None:
+    with served(request_seconds=1) as service, slow_readers(service.port, 1, None) as (reader,):
+        time.sleep(4)
+        with pytest.raises(ConnectionResetError):
+            deque(iter(lambda: reader.recv(2**20), b""), maxlen=0)
+
+
+def test_the_bytes_arrive_whole_through_tls(pem: Path) -> None:
+    """In parts: an answer that is held in one piece, and one that is a stream of pieces, each longer than a part."""
+    tls = ssl.create_default_context(cafile=str(pem / "certificate"))
+    with served() as plain, served(tls_certificate=pem / "certificate", tls_key=pem / "key") as encrypted:
+        assert httpx.get(encrypted.url + BUNDLE, verify=tls).content == httpx.get(plain.url + BUNDLE).content
+        question = {
+            "op": {"name": "numpy.broadcast_to", "shape": [30_000, 3]},
+            "inputs": [{"dtype": "int16", "shape": [3], "data": [1, 2, 3]}],
+        }
+        for accept in ("application/json", "application/vnd.msgpack"):
+            headers = {"Accept": accept}
+            url = "/v1/broadcast"
+            given = httpx.post(encrypted.url + url, json=question, headers=headers, verify=tls).content
+            assert given == httpx.post(plain.url + url, json=question, headers=headers).content
+            assert len(given) > 2 * 2**16
