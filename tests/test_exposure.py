@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import ssl
 import subprocess
 import sys
@@ -106,3 +107,46 @@ def test_the_documentation_can_be_turned_off() -> None:
         assert "TENSORCAST_DOCS" in httpx.get(f"{running.url}/docs").json()["detail"]
         document: dict[str, Any] = httpx.get(f"{running.url}/openapi.json").json()
         assert (document["code"], "/docs" in document["detail"]) == ("not-found", False)
+
+
+SAID = [
+    "GET /livez",
+    "GET /",
+    "GET /docs/swagger-ui.css",
+    "HEAD /v1/check?input=3",
+    *["GET /v1/check?input=7"] * 4,  # the last by its bytes
+    "GET /v1/ops",
+    "GET /nothing",
+    "PUT /v1/check",
+    "POST /v1/check",
+    "GET /v1/check?input=a!",
+    "nonsense",
+]
+
+
+@pytest.mark.parametrize("keys", [False, True])
+def test_no_answer_is_to_be_taken_for_another_type(keys: bool, tmp_path: Path) -> None:
+    (tmp_path / "keys").write_text("alice:0123456789abcdef\n")
+    with served(**({"api_keys_file": tmp_path / "keys"} if keys else {})) as running:
+        for said in SAID:
+            with socket.create_connection(("127.0.0.1", running.port), timeout=10) as connection:
+                connection.sendall(f"{said} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+                head = connection.recv(2**16).partition(b"\r\n\r\n")[0].lower()
+            assert head.startswith(b"http/1.1 "), said
+            assert head.count(b"\r\nx-content-type-options: nosniff") == 1, said
+
+
+def test_only_an_answer_that_took_no_key_may_be_kept_by_those_between(tmp_path: Path) -> None:
+    (tmp_path / "keys").write_text("alice:0123456789abcdef\n")
+    key = {"Authorization": "Bearer 0123456789abcdef"}
+    with served(api_keys_file=tmp_path / "keys") as keyed, served() as free:
+        for path in ("/v1/check?input=3", "/v1/check?input=3&format=text"):
+            for _ in range(4):  # the last by its bytes
+                given = httpx.get(keyed.url + path, headers=key)
+                assert given.headers["cache-control"] == "private, max-age=3600"
+                assert given.headers["vary"] == "Accept, Authorization"
+            known = httpx.get(keyed.url + path, headers=key | {"If-None-Match": given.headers["etag"]})
+            assert (known.status_code, known.headers["cache-control"]) == (304, "private, max-age=3600")
+            assert httpx.get(free.url + path).headers["cache-control"] == "public, max-age=3600"
+        for path in ("/v1/ops", "/v1/ops/numpy.broadcast_to", "/metrics", "/v1/compare"):
+            assert "public" not in httpx.get(keyed.url + path, headers=key).headers.get("cache-control", "")

@@ -84,6 +84,7 @@ def serve(settings: Settings) -> None:
             access_log=False,
             log_config=configuration(settings.log_format),
             server_header=False,
+            headers=[("X-Content-Type-Options", "nosniff")],  # of every answer, those of protocol.py too
             proxy_headers=False,
             timeout_keep_alive=KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=FINISH_SECONDS,
