@@ -169,7 +169,8 @@ def served(absent: str = "", **settings: object) -> Iterator[Served]:
     port = free_port()
     environment = {key: value for key, value in os.environ.items() if not key.startswith("TENSORCAST_")}
     environment |= {
-        f"TENSORCAST_{name.upper()}": str(value) for name, value in {"drain_seconds": 0, **settings}.items()
+        f"TENSORCAST_{name.upper()}": str(value)
+        for name, value in {"drain_seconds": 0, "allowed_hosts": "*", **settings}.items()
     }
     run = ["-m", "tensorcast"]
     if absent:

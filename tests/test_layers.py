@@ -55,7 +55,7 @@ def test_the_exported_names_are_the_ones_that_are_meant() -> None:
         einops jax mindspore mxnet ngraph numpy onnx openvino paddle poputil stablehlo tensorflow torch xarray
         TensorcastError ServiceProblem IncompatibleShapes InvalidRequest UnknownOp InvalidTensor MalformedBody
         NotStrided OutputTooLarge WorkTooLarge BodyTooLarge Untranslatable NotFound MethodNotAllowed NotAcceptable
-        Unauthenticated UnsupportedMediaType MalformedRequest HeadTooLarge RequestTimeout
+        MisdirectedRequest Unauthenticated UnsupportedMediaType MalformedRequest HeadTooLarge RequestTimeout
         Overloaded ShuttingDown InternalError ConnectionFailed DeadlineExceeded InvalidAnswer
     """
     assert tensorcast.__all__ == sorted(meant.split())

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .errors import MalformedBody as MalformedBody
     from .errors import MalformedRequest as MalformedRequest
     from .errors import MethodNotAllowed as MethodNotAllowed
+    from .errors import MisdirectedRequest as MisdirectedRequest
     from .errors import NotAcceptable as NotAcceptable
     from .errors import NotFound as NotFound
     from .errors import NotStrided as NotStrided
@@ -80,6 +81,7 @@ _ERRORS = [
     "MalformedBody",
     "MalformedRequest",
     "MethodNotAllowed",
+    "MisdirectedRequest",
     "NotAcceptable",
     "NotFound",
     "NotStrided",

@@ -8,6 +8,7 @@ TensorcastError
     OutputTooLarge  WorkTooLarge  BodyTooLarge                   a limit; has .facts["limit"]
     Untranslatable          the other framework's op can never say it; the detail says why
     Unauthenticated         the service asks for another api_key
+    MisdirectedRequest      the service does not answer under the name in the URL
     NotFound  MethodNotAllowed  NotAcceptable  UnsupportedMediaType
     MalformedRequest  HeadTooLarge  RequestTimeout               its HTTP is wrong, or it came too slowly
     Overloaded  ShuttingDown                                     retried before it is raised
@@ -115,6 +116,12 @@ class Unauthenticated(ServiceProblem):
     """The service asks for an API key, or does not know this one."""
 
     code = "unauthenticated"
+
+
+class MisdirectedRequest(ServiceProblem):
+    """The service does not answer under the name that the URL has: see TENSORCAST_ALLOWED_HOSTS."""
+
+    code = "misdirected-request"
 
 
 class NotFound(ServiceProblem):

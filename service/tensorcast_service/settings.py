@@ -30,6 +30,11 @@ class Settings:
     max_output_bytes: int = _setting(16 * 2**30, "Bytes of a dense answer; it is streamed, never held.", 1)
     max_concurrent_requests: int = _setting(64, "Requests in work at once, for each worker.", 1)
     api_keys_file: str = _setting("", "File of API keys, a line name:key for each caller; without it anyone may ask.")
+    allowed_hosts: str = _setting(
+        "",
+        "Names under which it answers (Host), separated by commas, or * for any; without it those of loopback where it "
+        "listens there and asks for no key, else any.",
+    )
     tls_certificate: str = _setting(
         "", "PEM file of the certificate and those that vouch for it; with it, HTTPS alone."
     )

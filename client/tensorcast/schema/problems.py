@@ -14,6 +14,7 @@ STATUS: dict[str, tuple[int, str]] = {
     "request-timeout": (408, "The request did not arrive in time"),
     "body-too-large": (413, "The body is too large"),
     "unsupported-media-type": (415, "The body's encoding is not supported"),
+    "misdirected-request": (421, "The request is for another host"),
     "invalid-request": (422, "The request is not valid"),
     "unknown-op": (422, "There is no such op"),
     "incompatible-shapes": (422, "The shapes do not broadcast"),

@@ -29,6 +29,7 @@ from .caching import Part
 from .dispatch import Dispatch, Recall
 from .drain import Drain
 from .envelope import Envelope
+from .hosts import Hosts, names_in
 from .lag import lag_told
 from .logs import access_log
 from .openapi import describe
@@ -55,6 +56,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         with drain.on_sigterm(), switching(), collecting_rarely(), told:
             yield {"request_seconds": settings.request_seconds, "refused": refused, "recall": recall}  # for protocol.py
 
+    names = names_in(settings.allowed_hosts)
     keys = Keys.from_file(settings.api_keys_file) if settings.api_keys_file else None
     metrics = None
     if settings.metrics and find_spec("prometheus_client"):
@@ -86,6 +88,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         middleware=[
             *([Middleware(Watch, metrics=metrics, log=log)] if metrics or log else []),
             Middleware(Envelope, drain=drain),
+            *([Middleware(Hosts, names=names)] if names else []),
             *([Middleware(Auth, keys=keys)] if keys else []),
             Middleware(Admission, limit=settings.max_concurrent_requests, budget=budget),
             Middleware(Dispatch, routes=questions, remembered={"/v1/check"}, handlers=_HANDLERS),
@@ -108,7 +111,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.document = cache(lambda: Part(encode(app.openapi(), Media.JSON), Media.JSON.value))
     for resource in (*_QUESTIONS, ops, pages):
         app.include_router(resource.router, tags=["broadcasting"])
-    describe(app, asks_for_keys=keys is not None)
+    describe(app, asks_for_keys=keys is not None, asks_for_names=bool(names))
     return app
 
 

@@ -204,8 +204,8 @@ def example_queries() -> dict[str, Any]:
     }
 
 
-def describe(app: FastAPI, asks_for_keys: bool) -> None:
-    """Give the application's OpenAPI document the schemas of the wire, and the key where one is asked for."""
+def describe(app: FastAPI, asks_for_keys: bool, asks_for_names: bool) -> None:
+    """Give the application's OpenAPI document the schemas of the wire, and what every request is asked for."""
     generate = app.openapi
     requests = (CheckRequest, CheckBatchRequest, BroadcastRequest, BackpropRequest, CompareRequest, TranslateRequest)
     replies = (
@@ -239,9 +239,10 @@ def describe(app: FastAPI, asks_for_keys: bool) -> None:
         if asks_for_keys:
             document["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
             document["security"] = [{"key": []}]
-            for path in document["paths"].values():
-                for operation in path.values():
-                    operation["responses"] |= _refusals("unauthenticated")
+        codes = ["unauthenticated"] * asks_for_keys + ["misdirected-request"] * asks_for_names
+        for path in document["paths"].values():
+            for operation in path.values():
+                operation["responses"] |= _refusals(*codes)
         return document
 
     app.openapi = openapi  # type: ignore[method-assign]

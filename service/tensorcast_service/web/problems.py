@@ -32,7 +32,7 @@ def response_of(problem: Problem, request: Request) -> Response:
         headers["Retry-After"] = str(RETRY_SECONDS)
     if problem.code == "unauthenticated":
         headers["WWW-Authenticate"] = "Bearer"
-    if problem.code in ("body-too-large", "unauthenticated"):
+    if problem.code in ("body-too-large", "unauthenticated", "misdirected-request"):
         headers["Connection"] = "close"  # the body, if there is one, is not read
     return Response(
         encode(document, media),

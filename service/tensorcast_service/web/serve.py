@@ -11,8 +11,9 @@ from contextlib import ExitStack
 
 import uvicorn
 
-from ..settings import Settings
+from ..settings import Settings, variable_of
 from .drain import FINISH_SECONDS
+from .hosts import hosts_of, names_in
 
 KEEP_ALIVE_SECONDS = 75
 """Above the idle time of common proxies (60 s), so that it is the proxy that closes an idle connection."""
@@ -23,6 +24,7 @@ COUNTS = "PROMETHEUS_MULTIPROC_DIR"
 
 def verify(settings: Settings) -> None:
     """Raises ValueError for what the service could not start with, here and not in each worker."""
+    names_in(settings.allowed_hosts)
     if settings.api_keys_file:
         from .auth import Keys
 
@@ -66,6 +68,7 @@ def serve(settings: Settings) -> None:
         )
     from .logs import configuration
 
+    os.environ[variable_of("allowed_hosts")] = hosts_of(settings)
     with ExitStack() as stack:
         if _counts_in_files(settings):
             os.environ[COUNTS] = stack.enter_context(tempfile.TemporaryDirectory(prefix="tensorcast-metrics-"))

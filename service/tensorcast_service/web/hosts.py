@@ -1,0 +1,80 @@
+"""Under which names the service answers: else a web page whose name is made to point here (DNS rebinding) could ask it
+from inside, as if the page had come from it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from ipaddress import ip_address
+
+from starlette.requests import Request
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from tensorcast.schema.problems import Problem
+
+from ..settings import Settings
+from .problems import response_of
+from .watch import QUIET
+
+ANY = "*"
+_LOOPBACK = "localhost,127.0.0.1,[::1]"
+_NAME = re.compile(r"[a-z0-9._-]+|\[[0-9a-f:.]+\]")
+_HOST = re.compile(r"(\[[^\]]*\]|[^:\[\]]*?)\.?(?::[0-9]*)?")
+_SHOWN = 100
+"""Characters of a name that a refusal repeats."""
+
+
+def hosts_of(settings: Settings) -> str:
+    """What TENSORCAST_ALLOWED_HOSTS says; where it says nothing, the names of loopback if the service can be reached
+    there alone and asks for no key, else any name."""
+    if settings.allowed_hosts:
+        return settings.allowed_hosts
+    if settings.api_keys_file or not _is_loopback(settings.host):
+        return ANY
+    return f"{_LOOPBACK},{f'[{settings.host}]' if ':' in settings.host else settings.host}"
+
+
+def names_in(text: str) -> frozenset[str]:
+    """The names of a list with commas, in lower case; none where any name will do. Raises ValueError."""
+    names = frozenset(name.strip().lower() for name in text.split(",")) - {""}
+    if ANY in names:
+        return frozenset()
+    for name in sorted(names):
+        if not _NAME.fullmatch(name):
+            raise ValueError(
+                f"TENSORCAST_ALLOWED_HOSTS has {name!r}: write names and addresses without a port, with commas between, "
+                "an address of IPv6 in brackets, or * for any"
+            )
+    return names
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+class Hosts:
+    """ASGI middleware that answers 421 (misdirected-request) to a request for another name than these, whatever its
+    port; probes go by addresses, and are let through."""
+
+    def __init__(self, app: ASGIApp, names: Collection[str]) -> None:
+        self.app = app
+        self.names = names
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"] in QUIET:
+            await self.app(scope, receive, send)
+            return
+        given = next((value for name, value in scope["headers"] if name == b"host"), b"").decode("latin-1")
+        host = _HOST.fullmatch(given.lower())
+        if host is not None and host[1] in self.names:
+            await self.app(scope, receive, send)
+            return
+        problem = Problem(
+            "misdirected-request",
+            f"this service does not answer under the name {given[:_SHOWN]!r}, the request's Host: ask under a name that is "
+            "in TENSORCAST_ALLOWED_HOSTS, or add this one there (* for any)",
+        )
+        await response_of(problem, Request(scope))(scope, receive, send)
