@@ -9,7 +9,7 @@ import struct
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -147,6 +147,30 @@ def test_what_is_held_is_given_back_at_a_disconnect(name: str, sent: bytes) -> N
         assert wait_for(lambda: budget.held > MiB)
         caller.close()
         assert wait_for(lambda: budget.held == 0)
+
+
+STREAMS = {
+    "content that repeats": (
+        DENSE | {"op": {"name": "numpy.broadcast_to", "shape": [2**26, 3]}, "inputs": [tensor([3], 3)]},
+        1,
+    ),
+    "rows of the body's own bytes": (DENSE, 1),  # the body
+    "distinct rows": (
+        {"op": {"name": "numpy.broadcast_to", "shape": [2**16, 2**10]}, "inputs": [tensor([2**16, 1], 2**16)]},
+        3 + 1 / 16,
+    ),
+}
+
+
+@pytest.mark.parametrize(("value", "mebibytes"), STREAMS.values(), ids=STREAMS)
+def test_a_stalled_stream_holds_its_buffers_and_no_more(value: Any, mebibytes: float) -> None:
+    with app_served() as (url, budget), ExitStack() as stack:
+        callers = [stack.enter_context(connect(url)) for _ in range(4)]
+        for number, caller in enumerate(callers):
+            caller.sendall(post("/v1/broadcast", value))
+            assert caller.recv(12) == b"HTTP/1.1 200"
+            assert budget.held <= (number + 1) * mebibytes * MiB
+        assert budget.held >= len(callers) * (mebibytes - 0.2) * MiB
 
 
 def test_a_caller_who_goes_while_others_are_worked_for_holds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -155,6 +155,35 @@ def test_a_stream_takes_no_more_memory_than_its_buffers_and_one_chunk(view: Any)
         tracemalloc.stop()
 
 
+CHUNK = 2**20
+HELD = {
+    "nothing is repeated, nor out of order": (np.zeros(2**22, np.uint8), 0),
+    "rows of the view's own memory": (np.broadcast_to(np.zeros(2**20, np.uint8), (100, 2**20)), 0),
+    "one short row, repeated": (np.broadcast_to(np.zeros(3, np.uint8), (2**22, 3)), CHUNK),
+    "one element, repeated": (np.broadcast_to(np.uint8(1), (2**24,)), CHUNK),
+    "two rows of one element": (np.broadcast_to(np.zeros((2, 1), np.uint8), (2, 2**24)), 2 * CHUNK),
+    "many rows of one element": (np.broadcast_to(np.zeros((2**14, 1), np.uint8), (2**14, 2**10)), 3 * CHUNK),
+    "a few hundred kilobytes": (np.broadcast_to(np.zeros((300, 1), np.uint8), (300, 1000)), 300_032),
+    "up to 64 KiB": (np.broadcast_to(np.zeros((60, 1), np.uint8), (60, 1000)), 60_000),
+    "nothing": (np.zeros((0, 5), np.uint8), 0),
+}
+
+
+@pytest.mark.parametrize(("view", "most"), HELD.values(), ids=HELD)
+def test_a_stream_holds_the_buffers_that_it_says(view: Any, most: int) -> None:
+    held = dense.buffered(view)
+    assert most - most // 8 <= held <= most
+    stream = dense.chunks(view)
+    first = next(stream, None)
+    tracemalloc.start()
+    again = dense.chunks(view)
+    kept = [next(again, None)]
+    taken = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert (first is None) == (kept == [None])
+    assert held <= taken + 100 <= held + 20_000
+
+
 def test_a_petabyte_begins_at_once_and_takes_no_more() -> None:
     stream = dense.chunks(np.broadcast_to(np.arange(5000)[:, None], (10**6, 5000, 40_000)))
     tracemalloc.start()

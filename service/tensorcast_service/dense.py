@@ -108,6 +108,14 @@ def is_quick(view: Array) -> bool:
     return view.flags.c_contiguous or _has_long_rows(_layout(_in_units(view)))
 
 
+def buffered(view: Array) -> int:
+    """Bytes of the buffers that `chunks` fills: as many as it writes chunks, up to CHUNK_BUFFERS."""
+    if view.nbytes <= min(SMALL_BYTES, CHUNK_BYTES):
+        return 0 if view.flags.c_contiguous else view.nbytes
+    cut = _cut(_in_units(view))
+    return cut.buffers * cut.pitch
+
+
 def chunks(view: Array) -> Iterator[memoryview]:
     """The bytes of a view in C order, in chunks of up to CHUNK_BYTES.
 
@@ -121,14 +129,10 @@ def chunks(view: Array) -> Iterator[memoryview]:
         yield in_order(view).reshape(-1).view(np.uint8).data
         return
     source = _in_units(view)
-    axis, pieces = _cuts(_layout(source), CHUNK_BYTES)
+    axis, pieces, most, row, count, pitch = _cut(source)
     size, repeats = source.shape[axis], source.strides[axis] == 0
-    row = prod(source.shape[axis + 1 :]) * source.itemsize
-    most = -(-size // pieces)
-    writes = prod(source.shape[:axis]) * (1 if repeats else pieces)
-    pitch = -(-most * row // ALIGNMENT) * ALIGNMENT
     like = _address(source) if source.flags.aligned or _has_long_rows(_layout(source)) else 0
-    buffers = cycle(_aligned(min(writes, CHUNK_BUFFERS) * pitch, like).reshape(-1, pitch))
+    buffers = cycle(_aligned(count * pitch, like).reshape(-1, pitch))
     for part in _parts(source, axis):
         if part.flags.c_contiguous:
             memory = part.reshape(-1).view(np.uint8).data
@@ -157,6 +161,27 @@ def _parts(array: Array, axes: int) -> Iterator[Array]:
         return
     for row in array:
         yield from _parts(row, axes - 1)
+
+
+class Cut(NamedTuple):
+    """Chunks are cut along an axis, each of its indices of so many pieces, of up to `most` rows of so many bytes; and
+    the buffers that they need, each of `pitch` bytes."""
+
+    axis: int
+    pieces: int
+    most: int
+    row: int
+    buffers: int
+    pitch: int
+
+
+def _cut(source: Array) -> Cut:
+    axis, pieces = _cuts(_layout(source), CHUNK_BYTES)
+    row = prod(source.shape[axis + 1 :]) * source.itemsize
+    most = -(-source.shape[axis] // pieces)
+    inner = source[(0,) * axis]
+    writes = 0 if inner.flags.c_contiguous else prod(source.shape[:axis]) * (1 if inner.strides[0] == 0 else pieces)
+    return Cut(axis, pieces, most, row, min(writes, CHUNK_BUFFERS), -(-most * row // ALIGNMENT) * ALIGNMENT)
 
 
 @lru_cache(1024)

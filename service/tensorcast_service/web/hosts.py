@@ -42,8 +42,8 @@ def names_in(text: str) -> frozenset[str]:
     for name in sorted(names):
         if not _NAME.fullmatch(name):
             raise ValueError(
-                f"TENSORCAST_ALLOWED_HOSTS has {name!r}: write names and addresses without a port, with commas between, "
-                "an address of IPv6 in brackets, or * for any"
+                f"TENSORCAST_ALLOWED_HOSTS has {name!r}: write names and addresses without a port, with commas "
+                "between, an address of IPv6 in brackets, or * for any"
             )
     return names
 
@@ -74,7 +74,7 @@ class Hosts:
             return
         problem = Problem(
             "misdirected-request",
-            f"this service does not answer under the name {given[:_SHOWN]!r}, the request's Host: ask under a name that is "
-            "in TENSORCAST_ALLOWED_HOSTS, or add this one there (* for any)",
+            f"this service does not answer under the name {given[:_SHOWN]!r}, the request's Host: ask under a name "
+            "that is in TENSORCAST_ALLOWED_HOSTS, or add this one there (* for any)",
         )
         await response_of(problem, Request(scope))(scope, receive, send)

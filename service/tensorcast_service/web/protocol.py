@@ -38,9 +38,9 @@ else:
         from uvicorn.protocols.http.h11_impl import H11Protocol as Uvicorn
 
 FLOOR_BYTES = 256 * 2**10
-"""What a body must bring in each `request_seconds`, unless it ends in them: 9 kB/s by default. A floor for each window,
-as by a total, or a mean, who starts fast could hold the memory for hours after. A reader needs no floor: the system
-reports it only when it has taken a good part of what is in the system's own buffer."""
+"""What a body must bring in each `request_seconds`, unless it ends in them: 9 kB/s by default; and what a reader must
+take, unless it takes all that waits. A floor for each window, as by a total, or a mean, who starts fast could hold the
+memory for hours after."""
 CHECKS = 4
 """How often this is looked at in `request_seconds`."""
 HEAD_BYTES = 32 * 2**10
@@ -163,10 +163,10 @@ class Protocol(Uvicorn):
         """`received` when its window began."""
         self.waits = 0
         """Checks since then in which the caller should have been sending."""
-        self.unsent = 0
-        """Bytes that the caller had not taken at the last check."""
+        self.unsent = sys.maxsize
+        """Bytes that the caller had not taken when its window began."""
         self.stalls = 0
-        """Checks in which it took none."""
+        """Checks since then in which it should have taken more."""
         self.unmade: socket.socket | None = None
         """The connection, from `accepted` until it is made."""
         self.counted = False
@@ -185,6 +185,10 @@ class Protocol(Uvicorn):
         encrypted = transport.get_extra_info("sslcontext") is not None
         if encrypted:
             transport.set_write_buffer_limits(FREE_BYTES)  # of TLS 512 KiB are held by default
+        connection = transport.get_extra_info("socket")
+        if hasattr(socket, "TCP_NOTSENT_LOWAT") and connection.family != socket.AF_UNIX:
+            # Else the system takes up to 4 MiB for a reader that takes nothing, and a container's limit counts them.
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, FREE_BYTES)
         # Whether what can't be sent at once is copied, and not kept where it lies.
         self.app_state["copies"] = encrypted or not type(transport).__module__.startswith("uvloop")
         super().connection_made(Outlet(transport, self))
@@ -482,8 +486,10 @@ class Protocol(Uvicorn):
         busy says little."""
         self.timer = self.loop.call_later(self.seconds / CHECKS, self._watch)
         unsent = self.wire.get_write_buffer_size()
-        self.stalls = self.stalls + 1 if unsent and unsent >= self.unsent else 0
-        self.unsent = unsent
+        if unsent and unsent > self.unsent - FLOOR_BYTES:
+            self.stalls += 1
+        else:
+            self.stalls, self.unsent = 0, unsent or sys.maxsize
         awaited = self.phase in ("body", "trailer") or (self.phase == "head" and (self.rest or not self.head))
         if awaited and self.wire.is_reading() and self.received - self.mark < FLOOR_BYTES:
             self.waits += 1

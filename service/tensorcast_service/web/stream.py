@@ -30,7 +30,7 @@ from tensorcast.schema.tensors import (
 )
 
 from ..cost import JSON_ELEMENT, OUTPUT
-from ..dense import CHUNK_BUFFERS, CHUNK_BYTES, chunks, in_order, is_quick, rearranged
+from ..dense import buffered, chunks, in_order, is_quick, rearranged
 from ..footprint import json_bytes
 from ..gather import Gathered
 from ..limits import judge_json
@@ -125,8 +125,7 @@ def body_of(tensor: Outgoing, reserve: Reserve) -> Body:
 def _dense(array: Array, shape: Shape, reserve: Reserve) -> Body:
     """A view, written out while it is sent: no more than a few chunks exist at once."""
     view = rearranged(to_wire(array), reserve)
-    held = 0 if view.flags.c_contiguous else (CHUNK_BUFFERS + 1) * min(view.nbytes, CHUNK_BYTES)
-    return _streamed(view, shape, chunks(view), held)
+    return _streamed(view, shape, chunks(view), buffered(view))
 
 
 def _gathered(box: Gathered) -> Body:
