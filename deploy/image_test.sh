@@ -12,7 +12,7 @@
 #   CA_BUNDLE  a file of certificates, for the build alone; pip's `cert` and `index-url` on this machine if they are set
 #   KEEP       1 keeps the image, as tensorcast:image-test
 #
-# Needs Bash 5, Python 3 (its standard library) and one of the engines.
+# Needs Bash 5, Python 3.11 (its standard library) and one of the engines.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -20,6 +20,7 @@ readonly IMAGE=localhost/tensorcast:image-test
 readonly STAND_IN=localhost/tensorcast-base:bookworm
 readonly MEMORY_MIB=256
 readonly READY_SECONDS=30
+readonly SIEGE_SECONDS=10
 readonly STOP_SECONDS=15
 
 step() { printf '\n==> %s\n' "$*"; }
@@ -222,6 +223,14 @@ inside env TENSORCAST_PORT=1 "${healthcheck[@]}" 2>/dev/null && die 'the health 
 step 'Asking it'
 client check_answers
 client check_stream $((2 * MEMORY_MIB))
+note "$(memory)"
+
+step "Besieging it: everything at once that holds memory, for $SIEGE_SECONDS seconds"
+python3 deploy/siege.py "$url" --seconds "$SIEGE_SECONDS" >"$scratch/siege.json" || {
+  cat "$scratch/siege.json" >&2
+  die 'the siege'
+}
+note "probes answered throughout, the slowest in $(sed -n 's/.*"longest probe": \([0-9.]*\).*/\1/p' "$scratch/siege.json") s"
 note "$(memory)"
 
 step 'Stopping it'

@@ -47,7 +47,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     """The service. Without settings, those of the environment."""
     settings = Settings.from_environment() if settings is None else settings
     drain = Drain(settings.drain_seconds)
-    budget = Budget(settings.memory_budget_bytes)
+    budget = Budget(settings.memory_budget_bytes, encrypted=bool(settings.tls_certificate))
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:

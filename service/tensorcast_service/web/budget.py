@@ -26,9 +26,10 @@ def give_back_what_is_freed() -> None:
 class Budget:
     """Bytes that the requests in work may hold together, and how many they hold."""
 
-    def __init__(self, nbytes: int) -> None:
-        self.limit = nbytes * 3 // 4
-        """The rest is for what can't be reserved, free blocks that the allocators keep: 40 MiB of 128 were seen."""
+    def __init__(self, nbytes: int, encrypted: bool = False) -> None:
+        self.limit = nbytes // 2 if encrypted else nbytes * 3 // 4
+        """The rest is for what can't be reserved: free blocks that the allocators keep, of which 40 MiB of 128 were seen,
+        and where the service speaks TLS, what that keeps for each connection."""
         self.held = 0
         self._lock = Lock()  # requests that are large are worked at on threads
 
