@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from functools import cache, partial
+
 from fastapi import APIRouter, Request, Response
 
-from tensorcast.schema.codec import Media
+from tensorcast.schema.codec import MEDIA_NAMES, Media, encode
 from tensorcast.schema.messages import Catalogue, OpEntry
 from tensorcast.schema.problems import Problem
 
 from ..catalogue import catalogue
-from .exchange import encoded
+from .exchange import encoded, threads_of
 from .negotiation import answer_type
 from .openapi import answers
 
@@ -20,7 +22,14 @@ router = APIRouter()
 @router.head("/v1/ops", include_in_schema=False)
 async def get_ops(request: Request) -> Response:
     """The catalogue: each op, its attributes, its definition, the release it was held against, an example."""
-    return encoded(catalogue().model_dump(), answer_type(request, Media.JSON))
+    media_type = answer_type(request, Media.JSON)
+    content = await threads_of(request).aside(partial(_catalogue, MEDIA_NAMES[media_type]))
+    return Response(content, media_type=media_type, headers={"Vary": "Accept"})
+
+
+@cache
+def _catalogue(media: Media) -> bytes:
+    return encode(catalogue().model_dump(), media)
 
 
 @router.get("/v1/ops/{name}", summary="One op", responses=answers(OpEntry, problems=("not-found",)))

@@ -76,6 +76,7 @@ class Threads:
 
     def __init__(self) -> None:
         self._python = CapacityLimiter(1)
+        self._aside = CapacityLimiter(1)
         self._numpy = CapacityLimiter(NUMPY_THREADS)
         self._queued = 0.0
 
@@ -95,6 +96,10 @@ class Threads:
             return await _on_thread(self._python, receive, work, arguments)
         finally:
             self._queued -= milliseconds
+
+    async def aside(self, work: Callable[[], T]) -> T:
+        """The result of some milliseconds of Python that can't wait for a turn: what tells how busy all others are."""
+        return await anyio.to_thread.run_sync(work, limiter=self._aside)
 
     async def numpy(self, receive: Receive, work: Callable[..., T], *arguments: Any) -> T:
         """The result of `work(*arguments)`, which is spent in NumPy's kernels."""
