@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tensorcast.schema.messages import CheckAnswer, CheckRequest
-from tensorcast.schema.ops import OPS, Op, mindspore, mxnet, ngraph, numpy, openvino, paddle, poputil
+from tensorcast.schema.ops import OPS, Op, mindspore, mxnet, ngraph, numpy, openvino, paddle, poputil, torch
 from tensorcast.schema.problems import Problem
 from tensorcast.schema.validation import validated
 from tensorcast_service.check import as_text, check
@@ -150,13 +150,36 @@ RELEASE_DIFFERS = {
     "OpenVINO, a -1 in the target": (openvino.Broadcast3(target_shape=(-1,)), [(3,)]),
     "OpenVINO, an input of size 0": (openvino.Broadcast3(target_shape=(2, 0)), [(0,)]),
     "OpenVINO, pdpd beyond the target": (openvino.Broadcast1(mode="pdpd", target_shape=(2, 3), axis=3), [(3,)]),
+    "OpenVINO, a -2 in the target": (openvino.Broadcast3(target_shape=(-2, 3)), [(3,)]),
     "MindSpore, -2 beside a 0": (mindspore.broadcast_to(shape=(0, -2)), [(1,)]),
+    "MindSpore, -2 beside a 0 that is kept": (mindspore.broadcast_to(shape=(-2, -1)), [(0,)]),
+    "PyTorch, -3 beside a 0 that is kept": (torch.expand(size=(-3, -1)), [(0,)]),
+    "PyTorch, -1 for a scalar beside a 0": (torch.expand(size=(0, -1)), [()]),
+    "Paddle, -2 on an axis that is there": (paddle.expand(shape=(2, -2)), [(3,)]),
 }
 
 
 @pytest.mark.parametrize(("op", "shapes"), RELEASE_DIFFERS.values(), ids=RELEASE_DIFFERS)
 def test_a_release_that_does_otherwise_is_warned_of(op: Op, shapes: list[tuple[int, ...]]) -> None:
     assert "release-differs" in codes(ask(op, *shapes))
+
+
+RELEASE_REFUSES = {
+    "OpenVINO, -2 beside sizes that differ": (openvino.Broadcast3(target_shape=(-2, 3)), [(2,)]),
+    "MindSpore, -1 on a new axis": (mindspore.broadcast_to(shape=(-1, 0, -2)), [(1,)]),
+    "PyTorch, sizes that differ": (torch.expand(size=(-2, 0)), [(3,)]),
+    "PyTorch, -1 on a new axis": (torch.expand(size=(-1, 0)), [(1,)]),
+    "PyTorch, elements beyond 64 bits before the 0": (torch.expand(size=(-2, 3, 0)), [(1,)]),
+    "Paddle, -1 on a new axis too": (paddle.expand(shape=(-1, -2)), [(3,)]),
+    "Paddle, sizes that differ too": (paddle.expand(shape=(2, -2)), [(3, 3)]),
+}
+
+
+@pytest.mark.parametrize(("op", "shapes"), RELEASE_REFUSES.values(), ids=RELEASE_REFUSES)
+def test_a_release_that_refuses_too_is_not_warned_of(op: Op, shapes: list[tuple[int, ...]]) -> None:
+    answer = ask(op, *shapes)
+    assert answer.compatible is False
+    assert codes(answer) == []
 
 
 def test_a_release_that_does_the_same_is_not_warned_of() -> None:

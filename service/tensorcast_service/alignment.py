@@ -249,6 +249,14 @@ def fit_right_keeping(shape: Shape, target: Shape, attribute: str, framework: st
     return replace(fit_right(shape, kept), target=target)
 
 
+def unchecked_sizes(shape: Shape, target: Shape) -> Shape:
+    """The sizes of `fit_right_keeping` where a framework does not check negative ones; () where others do not fit."""
+    new = len(target) - len(shape)
+    own = tuple(map(_kept, shape, target[max(new, 0) :]))
+    fits = new >= 0 and all(have in (1, want) for have, want in zip(shape, own, strict=True))
+    return (*target[:new], *own) if fits else ()
+
+
 def _kept(have: int, want: int) -> int:
     if isinstance(want, Column):
         return want.keeping(have)

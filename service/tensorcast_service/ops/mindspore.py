@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tensorcast.schema.ops import Op, mindspore
 
-from ..alignment import Alignment, fit_right_keeping
+from ..alignment import Alignment, fit_right_keeping, unchecked_sizes
 from ..plan import Shape
 from .rule import Outcome, Rule
 
@@ -15,7 +15,8 @@ def broadcast_to(op: mindspore.broadcast_to, shapes: tuple[Shape, ...]) -> Align
 
 
 def _differs(op: mindspore.broadcast_to, shapes: tuple[Shape, ...], outcome: Outcome) -> str | None:
-    if 0 in op.shape and min(op.shape) < -1:
+    sizes = unchecked_sizes(shapes[0], tuple(op.shape))
+    if 0 in sizes and min(sizes) < -1 and -1 not in sizes:
         return (
             "MindSpore 2.10 does not check sizes below -1, and beside a 0 makes a tensor of negative shape. "
             "They are refused here."

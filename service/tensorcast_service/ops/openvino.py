@@ -21,6 +21,7 @@ from ..alignment import (
     fit_axes,
     fit_right,
     meet_right,
+    settle,
 )
 from ..plan import Plan, Shape
 from .rule import Outcome, Rule
@@ -107,6 +108,8 @@ def _differs(op: openvino.Broadcast1 | openvino.Broadcast3, shapes: tuple[Shape,
         return "OpenVINO 2026.4 accepts a repeated axes_mapping in shape inference and then reads outside the input."
     if code == "invalid-dimension" and -1 in op.target_shape:
         return "OpenVINO 2026.4 reads a -1 in a constant target as a dynamic dimension, and fails or gives 0 when run."
+    if code == "invalid-dimension" and _fits(op, shapes, tuple(max(size, 0) for size in op.target_shape)):
+        return "OpenVINO 2026.4 takes a size below -1 in a constant target for 0."
     if code == "rank-mismatch" and op.mode == "pdpd":
         start = op.axis or 0 if isinstance(op, openvino.Broadcast1) else 0
         if start >= 0 and start + len(shape) > len(op.target_shape):
@@ -121,6 +124,14 @@ def _differs(op: openvino.Broadcast1 | openvino.Broadcast3, shapes: tuple[Shape,
                 "OpenVINO 2026.4 infers this shape, but its CPU plugin takes 1 over 0 where the target is a constant."
             )
     return None
+
+
+def _fits(op: openvino.Broadcast1 | openvino.Broadcast3, shapes: tuple[Shape, ...], target: Shape) -> bool:
+    try:
+        settle(broadcast(op.model_copy(update={"target_shape": target}), shapes))
+    except Incompatible:
+        return False
+    return True
 
 
 RULES: dict[type[Op], Rule] = {

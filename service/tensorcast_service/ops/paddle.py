@@ -25,8 +25,11 @@ def raise_expand(plan: Plan) -> paddle.expand:
 
 
 def _differs(op: paddle.expand, shapes: tuple[Shape, ...], outcome: Outcome) -> str | None:
-    own = op.shape[len(op.shape) - len(shapes[0]) :] if len(op.shape) >= len(shapes[0]) else ()
-    if any(size < -1 for size in own):
+    (shape,), new = shapes, len(op.shape) - len(shapes[0])
+    if not 0 <= new <= MAX_RANK - len(shape) or min(op.shape[:new], default=0) < 0:
+        return None
+    own = op.shape[new:]
+    if min(own, default=0) < -1 and all(want < 0 or have in (1, want) for have, want in zip(shape, own, strict=True)):
         return "Paddle 3.3 takes a size below -1, on an axis that the input has, for 0, whatever the input's size."
     return None
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
+from operator import mul
+
 from tensorcast.schema.ops import Op, torch
 
-from ..alignment import Alignment, fit_right_keeping, meet_right
+from ..alignment import Alignment, fit_right_keeping, meet_right, unchecked_sizes
 from ..plan import Shape
 from .rule import Outcome, Rule
 
@@ -20,8 +23,15 @@ def broadcast_tensors(op: torch.broadcast_tensors, shapes: tuple[Shape, ...]) ->
 
 
 def _differs(op: torch.expand, shapes: tuple[Shape, ...], outcome: Outcome) -> str | None:
-    lowest = min(op.size, default=0)
-    if 0 in op.size and (lowest < -1 or (lowest == -1 and shapes[0] == ())):
+    (shape,) = shapes
+    sizes = unchecked_sizes(shape, tuple(op.size))
+    elements = list(accumulate((size % 2**64 for size in sizes), mul))
+    if (
+        min(sizes, default=0) < 0
+        and not (shape and -1 in sizes)  # on an axis that the input lacks: checked
+        and elements[-1] == 0
+        and max(elements) < 2**64  # their product is, too
+    ):
         return "PyTorch 2.13 does not check this negative size, and beside a 0 makes a tensor of negative shape."
     return None
 
