@@ -28,8 +28,8 @@ class Budget:
 
     def __init__(self, nbytes: int, encrypted: bool = False) -> None:
         self.limit = nbytes // 2 if encrypted else nbytes * 3 // 4
-        """The rest is for what can't be reserved: free blocks that the allocators keep, of which 40 MiB of 128 were
-        seen, and where the service speaks TLS, what that keeps for each connection."""
+        """The rest is for what can't be reserved: free blocks that the allocators keep (40 MiB of 128 were seen), and
+        where the service speaks TLS, what that keeps for each connection."""
         self.held = 0
         self._lock = Lock()  # requests that are large are worked at on threads
 
