@@ -234,6 +234,34 @@ def test_handshakes_that_never_end_make_room(absent: str, begun: bool, pem: Path
     assert "never retrieved" not in running.log
 
 
+def test_encrypted_connections_that_took_long_bodies_wait_in_small_numbers(
+    pem: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tensorcast_service.web.protocol.MAX_SWOLLEN", 1)
+    body = b'{"inputs":[[3]]}' + b" " * 2**17
+    post = b"POST /v1/check HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+
+    def answer(connection: ssl.SSLSocket, request: bytes) -> bytes:
+        connection.sendall(request)
+        answer = b""
+        while not answer.endswith(b"}"):
+            answer += connection.recv(2**16)
+        return answer
+
+    with here(pem) as (port, _), ExitStack() as stack:
+        small, *large = (
+            stack.enter_context(
+                trusting(pem).wrap_socket(connect(port), server_hostname="127.0.0.1", suppress_ragged_eofs=True)
+            )
+            for _ in range(4)
+        )
+        for connection, request in ((small, LIVEZ), *((connection, post % len(body) + body) for connection in large)):
+            assert answer(connection, request).startswith(b"HTTP/1.1 200 ")
+        wait_until(lambda: Protocol.total == 2)
+        for connection in (small, large[-1]):  # the first two of the large ones were closed
+            assert answer(connection, LIVEZ).startswith(b"HTTP/1.1 200 ")
+
+
 @contextmanager
 def here(pem: Path, **settings: Any) -> Iterator[tuple[int, Any]]:
     """The port of an encrypted service in this process, and its application."""

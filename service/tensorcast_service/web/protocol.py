@@ -22,7 +22,7 @@ from starlette.requests import Request
 
 from tensorcast.schema.problems import Problem
 
-from .budget import FREE_BYTES
+from .budget import FREE_BYTES, give_back_free_pages
 from .envelope import request_id_of
 from .intake import EXTENSION, LONG_BYTES, Intake, Reserve
 from .problems import response_of
@@ -64,6 +64,12 @@ MAX_CONNECTIONS = 1000
 FILES_SHARE = 0.75
 """Nor may connections take more of the files that the process can have open: the rest is for all else, and for those
 that are accepted at one go, before others have made room."""
+
+SWOLLEN_BYTES = 64 * 2**10
+"""An encrypted connection on which longer bodies came has buffers of TLS that stay as large as they grew: some 600
+kB."""
+MAX_SWOLLEN = 32
+"""So many of them may wait for another request; the one that has waited for longest is closed."""
 
 _TOKEN = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]++"
 _FIELDS = rb"(?:" + _TOKEN + rb":[\t -~\x80-\xff]*+\r\n){0,%d}+" % HEAD_FIELDS
@@ -134,6 +140,9 @@ class Protocol(Uvicorn):
     waiting: ClassVar[dict[Protocol, None]] = {}
     """Those in which nothing is in work, the longest-waiting first: they make room for new ones."""
 
+    swollen: ClassVar[dict[Protocol, None]] = {}
+    """Those that are encrypted and took long bodies."""
+
     def __init__(self, config: Any, server_state: Any, app_state: dict[str, Any], _loop: Any = None) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self.seconds: float = app_state["request_seconds"]
@@ -167,6 +176,8 @@ class Protocol(Uvicorn):
         """Bytes that the caller had not taken when its window began."""
         self.stalls = 0
         """Checks since then in which it should have taken more."""
+        self.swelled = False
+        """Whether its buffers of TLS have grown."""
         self.unmade: socket.socket | None = None
         """The connection, from `accepted` until it is made."""
         self.counted = False
@@ -239,6 +250,9 @@ class Protocol(Uvicorn):
         self.end_intake()
         super().connection_lost(exc)
         Protocol.waiting.pop(self, None)
+        if self.swelled:
+            Protocol.swollen.pop(self, None)
+            self.loop.run_in_executor(None, give_back_free_pages)  # what TLS had lies between what others have
         self._unset_keepalive_if_required()  # uvicorn leaves it where the caller resets
         vars(self.transport).clear()  # else both, and what they hold, wait for the collector of cycles
 
@@ -269,10 +283,23 @@ class Protocol(Uvicorn):
         if self.recall is not None and self.whole:
             self.recall.keep(self.whole, self.scope)
         Protocol.waiting[self] = None
+        if self.received > SWOLLEN_BYTES and self.wire.get_extra_info("sslcontext") is not None:
+            self._swell()
         if self.rest:
             rest, self.rest = self.rest, b""
             self.wire.resume_reading()
             self.data_received(rest)
+
+    def _swell(self) -> None:
+        """Count this connection as one whose buffers stay large, and close the one too many."""
+        self.swelled = True
+        Protocol.swollen.pop(self, None)
+        Protocol.swollen[self] = None
+        if len(Protocol.swollen) > MAX_SWOLLEN:
+            longest = next((one for one in Protocol.swollen if one in Protocol.waiting), None)
+            if longest is not None:
+                Protocol.swollen.pop(longest)
+                longest._cut("no-room")
 
     def timeout_keep_alive_handler(self) -> None:
         if not self.rest:  # else a head has begun to come
