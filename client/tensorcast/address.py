@@ -30,6 +30,13 @@ def tls_of(url: str, options: Mapping[str, Any]) -> ssl.SSLContext | None:
     return httpx.create_ssl_context(verify=options.get("verify", True)) if httpx.URL(url).scheme == "https" else None
 
 
+def unkept(limits: httpx.Limits | None) -> httpx.Limits:
+    """The limits of httpx's own connections, none of which is used twice: it would take bytes that follow an answer
+    for the answer to the next call."""
+    given = limits or httpx.Limits()
+    return httpx.Limits(max_connections=given.max_connections, max_keepalive_connections=0)
+
+
 class Address:
     """Makes requests in a few microseconds, where httpx.Client takes fifty."""
 

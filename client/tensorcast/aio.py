@@ -10,7 +10,7 @@ import anyio
 import httpx
 
 from . import calls
-from .address import Address, is_plain, tls_of
+from .address import Address, is_plain, tls_of, unkept
 from .aio_transport import AsyncTransport, usable
 from .attempts import Attempts
 from .calls import Attempt, Call, CheckedColumns, Layout, Progress, Shape, SymbolicShape, Window
@@ -43,7 +43,8 @@ class AsyncClient:
         try:
             if transport is None and is_plain(url, options):
                 transport = self._direct = AsyncTransport(tls_of(url, options))
-            self._http = httpx.AsyncClient(base_url=url, transport=transport, **options)
+            limits = unkept(options.pop("limits", None))
+            self._http = httpx.AsyncClient(base_url=url, transport=transport, limits=limits, **options)
         except httpx.InvalidURL as error:
             raise ValueError(f"{url!r} is no URL: {error}") from None
         if api_key is not None:

@@ -10,6 +10,7 @@ from selectors import EVENT_READ, EVENT_WRITE
 
 import httpx
 
+from .address import unkept
 from .wire import Resolve, Wait, Wire
 
 
@@ -36,7 +37,7 @@ class AsyncTransport(httpx.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         if "answer" not in request.extensions:
             if self._other is None:
-                self._other = httpx.AsyncHTTPTransport(verify=self._context or True)
+                self._other = httpx.AsyncHTTPTransport(verify=self._context or True, limits=unkept(None))
             return await self._other.handle_async_request(request)
         with closing(self._wire.handle(request)) as steps:
             try:

@@ -10,7 +10,7 @@ from typing import Any, Self, TypeVar
 import httpx
 
 from . import calls
-from .address import Address, is_plain, tls_of
+from .address import Address, is_plain, tls_of, unkept
 from .attempts import Attempts
 from .calls import Attempt, Call, CheckedColumns, Layout, Progress, Shape, SymbolicShape, Window
 from .errors import ConnectionFailed, DeadlineExceeded, InvalidAnswer, ServiceProblem, TensorcastError
@@ -33,7 +33,8 @@ class Client:
     `api_key` goes to this service alone.
     `transport` is any httpx transport; `options` go to httpx.Client (headers, verify, limits, ...). With a
     transport, an option other than headers and verify, or a proxy in the environment, httpx itself sends and
-    receives: more slowly, and a single read or write may then pass the timeout by up to its own length.
+    receives: more slowly, on a new connection for each call (a transport of your own decides that for itself), and a
+    single read or write may then pass the timeout by up to its own length.
     """
 
     def __init__(
@@ -50,7 +51,8 @@ class Client:
         try:
             if transport is None and is_plain(url, options):
                 transport = self._direct = Transport(tls_of(url, options))
-            self._http = httpx.Client(base_url=url, transport=transport, **options)
+            limits = unkept(options.pop("limits", None))
+            self._http = httpx.Client(base_url=url, transport=transport, limits=limits, **options)
         except httpx.InvalidURL as error:
             raise ValueError(f"{url!r} is no URL: {error}") from None
         if api_key is not None:

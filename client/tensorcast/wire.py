@@ -68,6 +68,17 @@ class Connection:
         ready = self._selector.select(seconds)
         return ready[0][1] if ready else 0
 
+    def is_silent(self) -> bool:
+        """Whether the service keeps it open, and has said nothing: what came unasked would answer the next request."""
+        try:
+            self._socket.recv_into(self.scratch, 1)
+        except (BlockingIOError, ssl.SSLWantReadError):
+            # Asked of the socket alone, TLS would hide the bytes that it has taken from there and holds decrypted.
+            return True
+        except OSError:
+            pass
+        return False
+
     def close(self) -> None:
         self._selector.close()
         self._socket.close()
@@ -188,8 +199,7 @@ class Wire:
             idle = self._idle[os.getpid(), url.scheme, url.netloc]
             while idle:
                 since, connection = idle.pop()
-                # One that can be read has been closed by the service, or holds what nobody asked for.
-                if time.monotonic() - since < MAX_IDLE_SECONDS and not connection.select(EVENT_READ, 0):
+                if time.monotonic() - since < MAX_IDLE_SECONDS and connection.is_silent():
                     return connection
                 connection.close()
         return None
