@@ -655,6 +655,36 @@ def test_a_cancelled_call_closes_its_connection() -> None:
         asyncio.run(main(url))
 
 
+CHUNKED_HEAD = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n" + MSGPACK + b"\r\n"
+FLOODS = {
+    "heads of other answers": repeat(b"HTTP/1.1 103 Early Hints\r\n\r\n" * 100),
+    "long heads of other answers": repeat(b"HTTP/1.1 100 Continue\r\nX: " + b"y" * 10_000 + b"\r\n\r\n"),
+    "a head": repeat(b"HTTP/1.1 200 OK\r\nX: " + b"y" * 10_000),
+    "a status line": repeat(b"HTTP" * 1000),
+    "a chunk's extension": repeat(CHUNKED_HEAD + b"1;" + b"x" * 10_000),
+    "chunks of long extensions": repeat((b"1;" + b"x" * 10_000 + b"\r\n\x81\r\n") * 100, CHUNKED_HEAD),
+    "trailers": repeat(CHUNKED_HEAD + b"%x\r\n%s\r\n0\r\n" % (len(CHECKED), CHECKED) + b"X: y\r\n" * 20_000),
+    "a body": repeat(b"HTTP/1.1 200 OK\r\n" + MSGPACK + b"\r\n" + b"\x90" * 10_000),
+    "a body of a length": repeat(
+        b"HTTP/1.1 200 OK\r\nContent-Length: 9999999999\r\n" + MSGPACK + b"\r\n" + b"\x90" * 9999
+    ),
+    "a problem": repeat(b"HTTP/1.1 500 X\r\nContent-Type: application/problem+json\r\n\r\n" + b"[" * 10_000),
+    "a page": repeat(b"HTTP/1.1 404 X\r\nContent-Type: text/html\r\n\r\n" + b"<p>" * 10_000),
+}
+
+
+@pytest.mark.parametrize("flood", FLOODS.values(), ids=FLOODS)
+def test_what_has_no_end_is_ended_without_a_deadline(make: Any, flood: Script) -> None:
+    with peer(flood) as url, make(url, retries=0, timeout=None) as client, pytest.raises(tensorcast.InvalidAnswer):
+        client.can_broadcast((3,))
+
+
+def test_small_chunks_are_an_answer_like_others(make: Any) -> None:
+    chunks = b"".join(b"1\r\n%c\r\n" % byte for byte in TENSOR)
+    with peer(answering(CHUNKED_HEAD + chunks + b"0\r\n\r\n")) as url, make(url, retries=0) as client:
+        assert client.broadcast_to(np.zeros(1, np.uint8), (4, 50)).reshape(-1).tolist() == list(range(200))
+
+
 # --- services that are none -------------------------------------------------------------------------
 
 CHUNKS = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n" + MSGPACK + b"\r\n"

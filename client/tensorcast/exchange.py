@@ -15,6 +15,9 @@ import httpx
 
 MAX_HEAD_BYTES = 64 * 2**10
 """The longest head of an answer that is read."""
+MAX_FRAMING_BYTES = 2 * MAX_HEAD_BYTES
+"""Bytes of an answer that are none of its body's, beyond as many as those: heads before its own (1xx), and what stands
+around chunks. Without end each would keep a client busy, or an endless one alive."""
 JOIN_BYTES = 64 * 2**10
 """A head and the body behind it are sent in one go where they have no more bytes."""
 
@@ -52,6 +55,8 @@ class Exchange:
         self._h11.send(_for_h11(request.method))
         self._left: int | None = None
         """Bytes that are yet to come of a body of known length; None: h11 reads."""
+        self._framing = 0
+        """Bytes that h11 has read, less twice those of the body."""
         self._direct = False
         """Whether `buffer()` was the answer's."""
         self._sent = False
@@ -91,8 +96,11 @@ class Exchange:
         if self.response is None and not count:
             raise httpx.RemoteProtocolError("the service closed the connection without an answer")
         if self._left is None:
+            self._framing += count
             self._h11.receive_data(bytes(self._scratch[:count]))
             self._read()
+            if self._framing > MAX_FRAMING_BYTES and self._left is None and not self.complete:
+                raise httpx.RemoteProtocolError(f"heads and chunks have {self._framing} bytes more than their data")
             return
         if not count:
             raise httpx.RemoteProtocolError(f"the connection ended {self._left} bytes before the answer's end")
@@ -116,6 +124,7 @@ class Exchange:
                 self._begin(event)
             elif isinstance(event, h11.Data):
                 self._answer.feed(event.data)
+                self._framing -= 2 * len(event.data)
             elif isinstance(event, h11.EndOfMessage):
                 self.complete = True
                 self._lasts = self._lasts and self._h11.their_state is h11.DONE and not self._h11.trailing_data[0]
@@ -126,7 +135,8 @@ class Exchange:
         if length is not None and "transfer-encoding" in headers:
             raise httpx.RemoteProtocolError("the answer has both a Content-Length and a Transfer-Encoding")
         self.response = httpx.Response(head.status_code, headers=head.headers.raw_items(), stream=httpx.ByteStream(b""))
-        self._lasts = head.http_version == b"1.1" and "close" not in headers.get("connection", "").lower()
+        closes = any(name == b"connection" and b"close" in value.lower() for name, value in head.headers)
+        self._lasts = head.http_version == b"1.1" and not closes
         self._answer.begin(head.status_code, headers)
         if length is not None and self._has_body and head.status_code not in (204, 304):
             self._left = int(length)
