@@ -272,7 +272,9 @@ def packed(value: Any, status: int = 200) -> httpx.Response:
     return httpx.Response(status, content=msgpack.packb(value), headers={"content-type": "application/vnd.msgpack"})
 
 
-GOOD = packed({"compatible": True, "outputs": [], "warnings": []})
+GOOD = packed(
+    {"compatible": True, "outputs": [{"shape": [3], "input": 0, "axes": [0], "broadcast_axes": [], "elements": 3}]}
+)
 BUSY = httpx.Response(503, json={"code": "overloaded", "detail": "busy"}, headers={"retry-after": "0"})
 
 

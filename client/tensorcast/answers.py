@@ -11,8 +11,10 @@ import numpy as np
 from pydantic import ValidationError
 
 from .errors import InvalidAnswer, problem_from
+from .expected import MAX_TENSORS, Expected, Fields
 from .schema.codec import Media, decode
 from .schema.dtypes import dtype_named, impossible_element
+from .schema.memory import Reserve
 from .schema.problems import Problem
 from .schema.tensors import Array, reach_of, to_wire, view_of
 
@@ -21,10 +23,28 @@ T_co = TypeVar("T_co", covariant=True)
 Chunk = bytes | bytearray | memoryview
 NOWHERE = memoryview(b"")
 
-HELD_BYTES = 16 * 2**20
-"""What a reader of tensors holds besides them: the chunk in hand."""
+MAX_SMALL_BYTES = 4 * 2**10
+"""The most that a tensor has besides its data: 64 sizes and 64 strides take some 1,200 bytes."""
+PIECE_BYTES = 2**10
+"""Of what may be small fields, so many bytes are parsed at once, at the most: each may become a hundred in memory."""
+MAX_BINS = 1000
+"""Bins of one tensor, and one more for each MiB of it: each costs some microseconds, whatever it holds."""
+MAX_PROBLEM_BYTES = 2**20
+"""The longest problem document that is read: it names one thing that is wrong."""
 MAX_PLAIN_BYTES = 64 * 2**20
-"""The longest answer without tensors that is read."""
+"""The longest answer without tensors that is read, whatever was asked."""
+PLAIN_BYTES, PLAIN_BYTES_AN_INPUT = 4 * 2**20, 16 * 2**10
+"""The longest that is read of a question about so many inputs: a thousand conditions, a catalogue or a program; and for
+each input 64 axes, with sizes of 19 digits and names of a hundred characters."""
+MEMORY_A_BYTE = 16
+"""Bytes of memory that a byte of them may take, all in all: a number takes more, a name less."""
+MAX_PLAIN_MEMORY = 512 * 2**20
+"""Bytes of memory that any of them may take."""
+
+
+def plain_bytes(inputs: int) -> int:
+    """The longest answer without tensors to a question about so many inputs."""
+    return min(PLAIN_BYTES + inputs * PLAIN_BYTES_AN_INPUT, MAX_PLAIN_BYTES)
 
 
 class Reader(Protocol[T_co]):
@@ -43,10 +63,11 @@ class Reader(Protocol[T_co]):
 
 
 class Plain(Generic[T]):
-    """An answer that is read whole."""
+    """An answer that is read whole: of so many bytes at the most, which may take so much memory as values."""
 
-    def __init__(self, finish: Callable[[bytes], T]) -> None:
+    def __init__(self, most: int, finish: Callable[[bytes, Reserve], T]) -> None:
         self._body = bytearray()
+        self._most = most
         self._finish = finish
 
     def buffer(self) -> memoryview:
@@ -56,34 +77,50 @@ class Plain(Generic[T]):
         raise AssertionError("there is no buffer")
 
     def feed(self, chunk: Chunk) -> None:
+        if len(self._body) + len(chunk) > self._most:
+            raise InvalidAnswer(f"the answer has more than {self._most} bytes, which no answer of this kind has")
         self._body += chunk
-        if len(self._body) > MAX_PLAIN_BYTES:
-            raise InvalidAnswer(f"the answer has more than {MAX_PLAIN_BYTES} bytes, which no answer of this kind has")
 
     def finish(self) -> T:
-        return self._finish(bytes(self._body))
+        return self._finish(bytes(self._body), self._reserve)
+
+    def _reserve(self, nbytes: int) -> None:
+        if nbytes > min(self._most * MEMORY_A_BYTE, MAX_PLAIN_MEMORY):
+            raise InvalidAnswer(f"the answer's values take {nbytes} bytes of memory, which no answer of this kind does")
 
 
-def typed(model: Any, body: bytes) -> Any:
-    try:
-        return model.model_validate(decode(body, Media.MSGPACK))
-    except (Problem, ValidationError) as error:
-        raise InvalidAnswer(f"the answer does not fit the schema: {_first_line(error)}") from None
+def typed(model: Any, inputs: int, finish: Callable[[Any], T]) -> Plain[T]:
+    """Reads an answer of this model to a question about so many inputs, and makes the result of it."""
+
+    def read(body: bytes, reserve: Reserve) -> T:
+        try:
+            return finish(model.model_validate(decode(body, Media.MSGPACK, reserve, is_answer=True)))
+        except (Problem, ValidationError) as error:
+            raise InvalidAnswer(f"the answer does not fit the schema: {_first_line(error)}") from None
+
+    return Plain(plain_bytes(inputs), read)
 
 
 def _first_line(error: Exception) -> str:
     return " ".join(str(error).split())[:200]
 
 
-def raise_problem(body: bytes, media: str, status: int) -> Any:
-    """Raise the problem that an answer holds."""
-    try:
-        document = decode(body, Media.JSON if media.endswith("json") else Media.MSGPACK)
-        problem = problem_from(document, status) if isinstance(document, dict) and "code" in document else None
-    except (ValueError, ValidationError, Problem):
-        problem = None
-    raise problem or InvalidAnswer(f"status {status} without a problem document: is this URL a tensorcast service?")
+def problem(media: str, status: int) -> Plain[Any]:
+    """Reads the problem that an answer holds, and raises it."""
 
+    def read(body: bytes, reserve: Reserve) -> Any:
+        try:
+            document = decode(body, Media.JSON if media.endswith("json") else Media.MSGPACK, reserve)
+            is_one = isinstance(document, dict) and isinstance(document.get("code"), str)
+            found = problem_from(document, status) if is_one else None
+        except (ValueError, Problem):
+            found = None
+        raise found or InvalidAnswer(f"status {status} without a problem document: is this URL a tensorcast service?")
+
+    return Plain(MAX_PROBLEM_BYTES, read)
+
+
+ANYTHING = Expected()
 
 Arrays = dict[str, list[Array]]
 """The tensors of an answer, by field."""
@@ -92,31 +129,31 @@ Arrays = dict[str, list[Array]]
 class TensorReader(Generic[T]):
     """Reads {field: [tensor, ...], ...} in MessagePack: each tensor's bytes go straight to their array.
 
-    `singles` are fields that hold one tensor and no list.
+    `singles` are fields that hold one tensor and no list. Nothing is kept but the tensors that are expected; all else
+    is bounded before it is parsed.
     """
 
     def __init__(
         self,
-        field: str,
+        expected: Fields,
         length: int | None,
         finish: Callable[[Arrays], T],
         out: Sequence[Array] | None = None,
         singles: Collection[str] = (),
     ) -> None:
-        self._fields = {field, *singles}
+        self._expected = expected
         self._singles = singles
         self._finish = finish
         self._length = length
         self._out = out
-        # All but data is small. Older releases allocate what an array's header announces.
+        # Older releases allocate what an array's header announces.
         self._unpacker = msgpack.Unpacker(
-            max_buffer_size=HELD_BYTES,
-            max_str_len=1000,
-            max_bin_len=0,
-            max_ext_len=0,
-            max_array_len=1000,
-            max_map_len=100,
+            max_buffer_size=4 * MAX_SMALL_BYTES, max_bin_len=0, max_ext_len=0, max_array_len=1000, max_map_len=100
         )
+        self._unread = NOWHERE
+        """Of the chunk in hand, what the unpacker has not been fed."""
+        self._small = 0
+        """Bytes that it has been fed for the tensor in hand."""
         self._arrays: Arrays = {}
         self._wanted = NOWHERE
         self._done = False
@@ -155,26 +192,31 @@ class TensorReader(Generic[T]):
         return self._finish(self._arrays)
 
     def _read(self) -> Generator[None, Chunk, None]:
-        count = yield from self._take(self._unpacker.read_map_header)
-        for _ in range(count):
+        for _ in range((yield from self._take(self._unpacker.read_map_header))):
             field = yield from self._value()
-            if count != len(self._fields) or field not in self._fields or field in self._arrays:
-                raise ValueError(f"it is not a map of {', '.join(sorted(self._fields))}")
-            self._arrays[field] = yield from self._tensors(field)
-        if len(self._arrays) != len(self._fields):
-            raise ValueError(f"it is not a map of {', '.join(sorted(self._fields))}")
-        if self._unpacker.read_bytes(1):
+            if field in self._arrays:
+                raise ValueError("a field comes twice")
+            if field in self._expected:
+                self._arrays[field] = yield from self._tensors(field, self._expected[field])
+            else:
+                yield from self._value()
+        if len(self._arrays) != len(self._expected):
+            raise ValueError(f"it is not a map of {', '.join(sorted(self._expected))}")
+        if self._unread or self._unpacker.read_bytes(1):
             raise ValueError("bytes follow it")
 
-    def _tensors(self, field: str) -> Generator[None, Chunk, list[Array]]:
-        if field in self._singles:
-            return [(yield from self._tensor(None))]
-        count = yield from self._take(self._unpacker.read_array_header)
+    def _tensors(self, field: str, expected: Sequence[Expected] | None) -> Generator[None, Chunk, list[Array]]:
+        count = 1 if field in self._singles else (yield from self._take(self._unpacker.read_array_header))
+        if count > MAX_TENSORS if expected is None else count != len(expected):
+            raise ValueError(
+                f"{field} has {count} tensors" + (f", not {len(expected)}" if expected is not None else "")
+            )
         if self._out is not None and count != len(self._out):
             raise _CallersFault(f"out has {len(self._out)} arrays for {count} outputs")
         arrays = []
         for number in range(count):
-            arrays.append((yield from self._tensor(None if self._out is None else self._out[number])))
+            wanted = ANYTHING if expected is None else expected[number]
+            arrays.append((yield from self._tensor(wanted, None if self._out is None else self._out[number])))
         return arrays
 
     def _take(self, read: Callable[[], Any]) -> Generator[None, Chunk, Any]:
@@ -182,7 +224,17 @@ class TensorReader(Generic[T]):
             try:
                 return read()
             except msgpack.OutOfData:
-                self._unpacker.feed((yield))
+                yield from self._feed()
+
+    def _feed(self) -> Generator[None, Chunk, None]:
+        """Give the unpacker some more bytes."""
+        if self._small > MAX_SMALL_BYTES:
+            raise ValueError(f"a tensor has more than {MAX_SMALL_BYTES} bytes besides its data")
+        if not self._unread:
+            self._unread = memoryview((yield))
+        piece, self._unread = self._unread[:PIECE_BYTES], self._unread[PIECE_BYTES:]
+        self._small += len(piece)
+        self._unpacker.feed(piece)
 
     def _value(self) -> Generator[None, Chunk, Any]:
         return (yield from self._take(self._unpacker.unpack))
@@ -192,30 +244,34 @@ class TensorReader(Generic[T]):
         while len(taken) < count:
             more = self._unpacker.read_bytes(count - len(taken))
             if not more:
-                self._unpacker.feed((yield))
+                yield from self._feed()
             taken += more
         return taken
 
-    def _tensor(self, out: Array | None) -> Generator[None, Chunk, Array]:
+    def _tensor(self, expected: Expected, out: Array | None) -> Generator[None, Chunk, Array]:
         fields: dict[str, Any] = {}
+        array: Array | None = None
+        self._small = 0
         for _ in range((yield from self._take(self._unpacker.read_map_header))):
             key = yield from self._value()
-            if not isinstance(key, str):
-                raise ValueError("a key of a tensor is not a string")
+            if not isinstance(key, str) or key in fields:
+                raise ValueError("a key of a tensor is not a string, or comes twice")
             if key == "data":
-                return (yield from self._data(fields, out))
-            fields[key] = yield from self._value()
-        raise ValueError("a tensor has no data")
+                array = yield from self._data(fields, expected, out)
+            fields[key] = None if key == "data" else (yield from self._value())
+        if array is None:
+            raise ValueError("a tensor has no data")
+        return array
 
-    def _data(self, fields: dict[str, Any], out: Array | None) -> Generator[None, Chunk, Array]:
+    def _data(self, fields: dict[str, Any], expected: Expected, out: Array | None) -> Generator[None, Chunk, Array]:
         name, shape, strides = fields.get("dtype"), fields.get("shape"), fields.get("strides")
         if not isinstance(name, str) or not _is_sizes(shape) or not (strides is None or _is_sizes(strides)):
             raise ValueError("a tensor's dtype, shape or strides are missing or wrong")
         shape, strides = tuple(shape or ()), None if strides is None else tuple(strides)
         if strides is not None and len(strides) != len(shape):
             raise ValueError("a tensor's strides do not fit its shape")
-        if out is not None and strides is not None:
-            raise ValueError("a tensor is strided where a dense one was asked for")
+        if refusal := expected.refusal(name, shape, strides):
+            raise ValueError(refusal)
         dtype = dtype_named(name)
         nbytes = (math.prod(shape) if strides is None else reach_of(shape, strides)) * dtype.itemsize
         if self._length is not None and nbytes > self._length:
@@ -237,9 +293,12 @@ class TensorReader(Generic[T]):
         if first in (0xDC, 0xDD) or first & 0xF0 == 0x90:
             width = {0xDC: 2, 0xDD: 4}.get(first, 0)
             bins = int.from_bytes((yield from self._bytes(width)), "big") if width else first & 0x0F
+            if bins > MAX_BINS + len(target) // 2**20:
+                raise ValueError(f"a tensor of {len(target)} bytes is in {bins} pieces")
             first = -1
         start = 0
         for _ in range(bins):
+            self._small = 0
             if first < 0:
                 (first,) = yield from self._bytes(1)
             if not 0xC4 <= first <= 0xC6:
@@ -256,14 +315,16 @@ class TensorReader(Generic[T]):
         """Fill a buffer with the next bytes, past the unpacker."""
         held = self._unpacker.read_bytes(len(target))
         target[: len(held)] = held
-        self._wanted = target[len(held) :]
-        while self._wanted:
-            chunk = memoryview((yield))
-            part = min(len(chunk), len(self._wanted))
-            self._wanted[:part] = chunk[:part]
-            self._wanted = self._wanted[part:]
-            if part < len(chunk):
-                self._unpacker.feed(chunk[part:])
+        rest = target[len(held) :]
+        while rest:
+            if not self._unread:
+                self._wanted = rest
+                self._unread = memoryview((yield))
+                rest = self._wanted
+            part = min(len(self._unread), len(rest))
+            rest[:part] = self._unread[:part]
+            rest, self._unread = rest[part:], self._unread[part:]
+        self._wanted = NOWHERE
 
 
 class _CallersFault(ValueError):

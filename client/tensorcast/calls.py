@@ -9,7 +9,8 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 import msgpack
 import numpy as np
 
-from .answers import Arrays, Chunk, Plain, Reader, TensorReader, raise_problem, typed
+from . import expected
+from .answers import Arrays, Chunk, Reader, TensorReader, problem, typed
 from .errors import InvalidAnswer, ServiceProblem, problem_from
 from .schema.codec import Media, encode
 from .schema.dtypes import UnknownDtype
@@ -20,6 +21,7 @@ from .schema.messages import (
     CheckRequest,
     CompareAnswer,
     Comparison,
+    Failed,
     OpEntry,
     TranslateAnswer,
 )
@@ -92,11 +94,14 @@ class Call(Generic[T]):
             raise InvalidAnswer("the answer is compressed, which was not asked for: a proxy must leave it as it is")
         media = headers.get("content-type", "").split(";")[0].strip().lower()
         if status == 200 and media == MSGPACK:
-            return self.reader(length)
+            try:
+                return self.reader(length)
+            except (ValueError, TypeError, LookupError, ArithmeticError):
+                raise InvalidAnswer("the service answered a question that has no answer") from None
         if status >= 400:
-            return Plain(lambda body: raise_problem(body, media, status))
+            return problem(media, status)
         raise InvalidAnswer(
-            f"status {status} with {media or 'no content type'} is no answer of this service: is the URL right?"
+            f"status {status} with {media[:60] or 'no content type'} is no answer of this service: is the URL right?"
         )
 
 
@@ -169,7 +174,11 @@ def check(
     if explain:
         message["explain"] = True
     parts = [encode(message, Media.MSGPACK)]
-    return Call("POST", "/v1/check", parts, lambda length: Plain(lambda body: typed(CheckAnswer, body)))
+
+    def held(answer: CheckAnswer) -> CheckAnswer:
+        return expected.verdict(answer, message["op"], len(shapes))
+
+    return Call("POST", "/v1/check", parts, lambda length: typed(CheckAnswer, len(shapes), held))
 
 
 class CheckedColumns(NamedTuple):
@@ -187,8 +196,24 @@ def check_batch(
     requests: Iterable[CheckRequest | Mapping[str, Any]],
 ) -> Call[list[CheckAnswer | ServiceProblem]]:
     """Requests of check in, an answer or a problem for each out."""
-    message = {"requests": [_check_request(request) for request in requests]}
-    return Call("POST", "/v1/check/batch", [encode(message, Media.MSGPACK)], lambda length: Plain(_results))
+    rows = [_check_request(request) for request in requests]
+    inputs = [len(row.get("inputs", ())) for row in rows]
+
+    def results(answer: CheckBatchAnswer) -> list[CheckAnswer | ServiceProblem]:
+        given = answer.results or []
+        if len(given) != len(rows):
+            raise InvalidAnswer(f"the answer has {len(given)} results for {len(rows)} requests")
+        return [
+            problem_from(result.error.model_dump(), result.error.status)
+            if isinstance(result, Failed)
+            else expected.verdict(result, row.get("op", NUMPY.name), count)
+            for result, row, count in zip(given, rows, inputs, strict=True)
+        ]
+
+    parts = [encode({"requests": rows}, Media.MSGPACK)]
+    return Call(
+        "POST", "/v1/check/batch", parts, lambda length: typed(CheckBatchAnswer, len(rows) + sum(inputs), results)
+    )
 
 
 def _check_request(request: CheckRequest | Mapping[str, Any]) -> dict[str, Any]:
@@ -202,25 +227,21 @@ def _check_request(request: CheckRequest | Mapping[str, Any]) -> dict[str, Any]:
     return plain
 
 
-def _results(body: bytes) -> list[CheckAnswer | ServiceProblem]:
-    answer = typed(CheckBatchAnswer, body)
-    return [
-        result if isinstance(result, CheckAnswer) else problem_from(result.error.model_dump(), result.error.status)
-        for result in answer.results or ()
-    ]
-
-
 def check_columns(op: Op | str, columns: Sequence[Any], targets: Mapping[str, Any]) -> Call[CheckedColumns]:
     """Arrays of shapes in, arrays of verdicts and shapes out."""
     plain = _op(op)
     named = {"name": plain} if isinstance(plain, str) else plain
-    for name, column in targets.items():
-        array = _column(column)
+    inputs, attributes = list(map(_column, columns)), {name: _column(column) for name, column in targets.items()}
+    for name, array in attributes.items():
         named[name] = {"dtype": "int64", "shape": list(array.shape), "data": array.tobytes()}
-    parts = _message({"op": named}, "inputs", [_column(column) for column in columns])
-    singles = ("compatible", "conflict_axis")
+    parts = _message({"op": named}, "inputs", inputs)
     return Call(
-        "POST", "/v1/check/batch", parts, lambda length: TensorReader("outputs", length, _checked, singles=singles)
+        "POST",
+        "/v1/check/batch",
+        parts,
+        lambda length: TensorReader(
+            expected.columns(op, inputs, attributes), length, _checked, singles=("compatible", "conflict_axis")
+        ),
     )
 
 
@@ -253,18 +274,25 @@ def broadcast(
     for array in given or ():
         if not (array.flags.c_contiguous and array.flags.writeable):
             raise ValueError("out must be writable and C-contiguous, such as np.empty makes it")
-    parts = _message(fields, "inputs", [np.asarray(array) for array in arrays])
-    return Call(
-        "POST", "/v1/broadcast", parts, lambda length: TensorReader("outputs", length, itemgetter("outputs"), given)
-    )
+    inputs = [np.asarray(array) for array in arrays]
+
+    def reader(length: int | None) -> TensorReader[list[Array]]:
+        tensors = expected.outputs(op, inputs, layout, fields.get("window"))
+        return TensorReader({"outputs": tensors}, length, itemgetter("outputs"), given)
+
+    return Call("POST", "/v1/broadcast", _message(fields, "inputs", inputs), reader)
 
 
 def backprop(op: Op | str, shapes: Sequence[Shape], gradients: Sequence[Any]) -> Call[list[Array]]:
     """Gradients of the outputs in, gradients of the inputs out."""
     fields = {"op": _op(op), "inputs": [_sizes(shape) for shape in shapes]}
-    parts = _message(fields, "gradients", [np.asarray(array) for array in gradients])
+    given = [np.asarray(array) for array in gradients]
+    tensors = expected.gradients(fields["inputs"], given)
     return Call(
-        "POST", "/v1/backprop", parts, lambda length: TensorReader("gradients", length, itemgetter("gradients"))
+        "POST",
+        "/v1/backprop",
+        _message(fields, "gradients", given),
+        lambda length: TensorReader({"gradients": tensors}, length, itemgetter("gradients")),
     )
 
 
@@ -274,19 +302,25 @@ def compare(shapes: Sequence[Shape], target: Shape | None) -> Call[list[Comparis
     if target is not None:
         message["shape"] = _sizes(target)
     parts = [encode(message, Media.MSGPACK)]
-    return Call("POST", "/v1/compare", parts, lambda length: Plain(lambda body: typed(CompareAnswer, body).results))
+
+    def held(answer: CompareAnswer) -> list[Comparison]:
+        return [expected.verdict(result, result.op, len(shapes)) for result in answer.results]
+
+    return Call("POST", "/v1/compare", parts, lambda length: typed(CompareAnswer, len(shapes) * len(OPS), held))
 
 
 def translate(op: Op | str, shapes: Sequence[Shape], to: str) -> Call[TranslateAnswer]:
     """Shapes in, the same operation in another framework's words out."""
     message = {"op": _op(op), "inputs": [_sizes(shape) for shape in shapes], "to": to}
     parts = [encode(message, Media.MSGPACK)]
-    return Call("POST", "/v1/translate", parts, lambda length: Plain(lambda body: typed(TranslateAnswer, body)))
+    return Call(
+        "POST", "/v1/translate", parts, lambda length: typed(TranslateAnswer, len(shapes), lambda answer: answer)
+    )
 
 
 def ops() -> Call[list[OpEntry]]:
     """The catalogue."""
-    return Call("GET", "/v1/ops", [], lambda length: Plain(lambda body: typed(Catalogue, body).ops))
+    return Call("GET", "/v1/ops", [], lambda length: typed(Catalogue, 0, lambda answer: answer.ops))
 
 
 def broadcast_shape(answer: CheckAnswer) -> tuple[int, ...]:
@@ -297,9 +331,10 @@ def broadcast_shape(answer: CheckAnswer) -> tuple[int, ...]:
             {"code": "incompatible-shapes", "detail": answer.conflict.message, "conflict": conflict},
             status=422,
         )
-    if not answer.outputs:
-        raise InvalidAnswer("the answer has no output")
-    return tuple(map(int, answer.outputs[0].shape))
+    sizes = answer.outputs[0].shape
+    if not all(isinstance(size, int) for size in sizes):
+        raise InvalidAnswer("the answer has sizes that are not known, and all were known that were asked about")
+    return tuple(map(int, sizes))
 
 
 def single(arrays: list[Array]) -> Array:

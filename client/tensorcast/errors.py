@@ -36,10 +36,10 @@ class ServiceProblem(TensorcastError):
     code: str = ""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
-        self.code = str(document.get("code", self.code))
+        self.code = _text(document, "code") or self.code
         self.status = document.get("status")
-        self.detail = str(document.get("detail", ""))
-        self.pointer: str | None = document.get("pointer")
+        self.detail = _text(document, "detail") or ""
+        self.pointer = _text(document, "pointer")
         known = ("type", "title", "status", "detail", "code", "pointer")
         self.facts: dict[str, Any] = {key: value for key, value in document.items() if key not in known}
         super().__init__(self.detail or self.code)
@@ -200,6 +200,11 @@ BY_CODE: dict[str, type[ServiceProblem]] = {problem.code: problem for problem in
 
 
 def problem_from(document: Mapping[str, Any], status: int) -> ServiceProblem:
-    """The exception of a problem document; of an unknown code, a plain ServiceProblem with its status."""
-    whole = {"status": status, **document}
-    return BY_CODE.get(str(document.get("code")), ServiceProblem)(whole)
+    """The exception of a problem document that came with this status; of an unknown code, a plain ServiceProblem."""
+    return BY_CODE.get(_text(document, "code") or "", ServiceProblem)({**document, "status": status})
+
+
+def _text(document: Mapping[str, Any], member: str) -> str | None:
+    """A member that is a string; None where it is something else, which may be of any size and depth."""
+    value = document.get(member)
+    return value if isinstance(value, str) else None

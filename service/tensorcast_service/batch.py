@@ -91,7 +91,7 @@ def check_columns(request: CheckBatchRequest, reserve: Reserve = unlimited) -> C
         several = " and ".join(map(str, sorted(counts)[:5]))
         raise Problem("invalid-request", f"inputs: the columns have {several} rows: give as many", pointer="/inputs")
     (count,) = counts
-    ranks, outputs = [values.shape[1] for values in (*inputs, *targets.values())], _OUTPUTS.get(op.outputs, len(inputs))
+    ranks, outputs = [values.shape[1] for values in (*inputs, *targets.values())], op.output_count(len(inputs))
     judge_columns(count * (sum(ranks) + outputs * op.highest_rank(shapes) + 1))
     try:
         answer = _settled(align(op, shapes), inputs, count, reserve)
@@ -107,10 +107,6 @@ def check_columns(request: CheckBatchRequest, reserve: Reserve = unlimited) -> C
     if RULES[type(op)].weighs_sizes(op):
         _blame_alone(op, inputs, answer)
     return answer
-
-
-_OUTPUTS = {"none": 0, "1": 1, "2": 2}
-"""Outputs of an op, where they are not as many as inputs."""
 
 
 def _op(given: Any, reserve: Reserve) -> tuple[Op, dict[str, Values]]:

@@ -60,19 +60,19 @@ def list_in_map(field: str, items: Sequence[bytes], media: Media) -> bytes:
     return bytes(head) + b"".join(items)
 
 
-def decode(body: Buffer, media: Media, reserve: Reserve = unlimited) -> Any:
+def decode(body: Buffer, media: Media, reserve: Reserve = unlimited, is_answer: bool = False) -> Any:
     """The plain value of a whole body; long binary data in MessagePack is a view of the body, not a copy.
 
     Raises Problem (malformed-body) with what is wrong and where it can be said. `reserve` is told what memory the
-    values take, at the most, before they are made.
+    values take, at the most, before they are made. An answer in MessagePack may hold more than a request.
     """
-    return _decode_json(body, reserve) if media is Media.JSON else _decode_msgpack(body, reserve)
+    return _decode_json(body, reserve) if media is Media.JSON else _decode_msgpack(body, reserve, is_answer)
 
 
-def _decode_msgpack(body: Buffer, reserve: Reserve) -> Any:
+def _decode_msgpack(body: Buffer, reserve: Reserve, is_answer: bool) -> Any:
     if bytes(body[:1]) in (b"{", b"["):  # a lone number, to MessagePack
         raise malformed("the body looks like JSON: send Content-Type: application/json, or MessagePack")
-    nbytes, bins = survey_msgpack(body)
+    nbytes, bins = survey_msgpack(body, is_answer)
     reserve(nbytes)
     rest, views = _apart(body, bins) if bins else (body, [])
     given = iter(views)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SkipValidation, StrictBool, WithJsonSchema
 
@@ -13,6 +13,11 @@ from .tensors import Tensor
 
 Bounds = tuple[Integer, Integer]
 """[start, stop] on one axis."""
+
+
+T = TypeVar("T")
+Many = Annotated[list[T], AtFirstFault()]
+"""A list in an answer."""
 
 
 class Request(BaseModel):
@@ -50,23 +55,23 @@ class CheckRequest(Request):
 class OutputShape(Answer):
     """One output: its shape, and how its input reaches it."""
 
-    shape: list[int | str] = Field(
+    shape: Many[int | str] = Field(
         description="Sizes; a name, a range or ? where that is all there is to say. A merged axis beyond 2^63-1 is a "
         "decimal string."
     )
     input: int = Field(description="Which input this output reads.")
-    factors: list[int | str] | None = Field(
+    factors: Many[int | str] | None = Field(
         default=None, description="Where the op splits or merges axes: the shape that axes and broadcast_axes refer to."
     )
-    axes: list[int] = Field(description="`axes[d]` is the output axis that input axis `d` feeds.")
-    broadcast_axes: list[int] = Field(description="Output axes along which the input is replicated.")
-    maybe_broadcast_axes: list[int] = Field(
+    axes: Many[int] = Field(description="`axes[d]` is the output axis that input axis `d` feeds.")
+    broadcast_axes: Many[int] = Field(description="Output axes along which the input is replicated.")
+    maybe_broadcast_axes: Many[int] = Field(
         default_factory=list, description="Those along which it is for some sizes only."
     )
     elements: int | str | None = Field(
         description="The product of shape; a decimal string beyond 2^63-1, null where it is not known."
     )
-    dims: list[str] | None = Field(default=None, description="The names of the dimensions, where the op names them.")
+    dims: Many[str] | None = Field(default=None, description="The names of the dimensions, where the op names them.")
     nbytes: int | str | None = Field(default=None, description="Bytes when dense, where the request has a dtype.")
 
 
@@ -76,9 +81,9 @@ class ConflictAnswer(Answer):
     code: str
     message: str
     axis: int | None = Field(default=None, description="The lowest conflicting output axis.")
-    inputs: list[int | None] = []
-    sizes: list[int | str] = []
-    hints: list[str] = []
+    inputs: Many[int | None] = []
+    sizes: Many[int | str] = []
+    hints: Many[str] = []
 
 
 class Warned(Answer):
@@ -110,7 +115,7 @@ class Equation(Answer):
 class Condition(Answer):
     """What must hold: any one of these."""
 
-    any: list[Equation]
+    any: Many[Equation]
     text: str
 
 
@@ -120,13 +125,13 @@ class CheckAnswer(Answer):
     compatible: bool | None = Field(
         description="true: for all sizes that the symbols may have; false: for none; null: for some."
     )
-    outputs: list[OutputShape] = []
-    conditions: list[Condition] = Field(
+    outputs: Many[OutputShape] = []
+    conditions: Many[Condition] = Field(
         default_factory=list,
         description="Where shapes are symbolic: the sizes broadcast exactly where all of these hold.",
     )
     conflict: ConflictAnswer | None = None
-    warnings: list[Warned] = []
+    warnings: Many[Warned] = []
     diagram: str | None = None
 
 
@@ -173,9 +178,9 @@ class Failed(Answer):
 class CheckBatchAnswer(Answer):
     """Of rows: `results`, in order. Of columns: `compatible`, `outputs` and `conflict_axis`."""
 
-    results: list[CheckAnswer | Failed] | None = None
+    results: Many[CheckAnswer | Failed] | None = None
     compatible: Tensor | None = Field(default=None, description="bool (n,)")
-    outputs: list[Tensor] | None = Field(
+    outputs: Many[Tensor] | None = Field(
         default=None, description="For each output int64 (n, rank): its shape, all -1 where not compatible."
     )
     conflict_axis: Tensor | None = Field(
@@ -204,7 +209,7 @@ class BroadcastRequest(Request):
 class BroadcastAnswer(Answer):
     """The outputs, in the op's order."""
 
-    outputs: list[Tensor]
+    outputs: Many[Tensor]
 
 
 class BackpropRequest(Request):
@@ -229,7 +234,7 @@ class BackpropRequest(Request):
 class BackpropAnswer(Answer):
     """The gradient of each input, in order."""
 
-    gradients: list[Tensor]
+    gradients: Many[Tensor]
 
 
 class CompareRequest(Request):
@@ -246,14 +251,14 @@ class Comparison(Answer):
 
     op: dict[str, Any] = Field(description="The full op.")
     compatible: bool
-    outputs: list[OutputShape] = []
+    outputs: Many[OutputShape] = []
     conflict: ConflictAnswer | None = None
 
 
 class CompareAnswer(Answer):
     """A verdict for each op and mode that can be asked with inputs and a target alone."""
 
-    results: list[Comparison]
+    results: Many[Comparison]
 
 
 class Transpose(Answer):
@@ -262,7 +267,7 @@ class Transpose(Answer):
     model_config = ConfigDict(frozen=True)
 
     name: Literal["transpose"] = "transpose"
-    permutation: tuple[int, ...] = Field(examples=[[1, 0]])
+    permutation: Annotated[tuple[int, ...], AtFirstFault()] = Field(examples=[[1, 0]])
 
 
 class Reshape(Answer):
@@ -271,7 +276,7 @@ class Reshape(Answer):
     model_config = ConfigDict(frozen=True)
 
     name: Literal["reshape"] = "reshape"
-    shape: tuple[int, ...] = Field(examples=[[3, 1]])
+    shape: Annotated[tuple[int, ...], AtFirstFault()] = Field(examples=[[3, 1]])
 
 
 class TranslateRequest(Request):
@@ -340,4 +345,4 @@ class OpEntry(Answer):
 class Catalogue(Answer):
     """Every op."""
 
-    ops: list[OpEntry]
+    ops: Many[OpEntry]

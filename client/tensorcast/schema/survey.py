@@ -11,6 +11,8 @@ Bins = list[tuple[int, int, int]]
 MAX_VALUES = 2**17
 """Values in one body, the bytes of tensors excepted: a JSON tensor of so many numbers, a batch of 10,000 small checks.
 The parsers keep the interpreter to themselves while they make them: some 5 ms."""
+MAX_ANSWER_VALUES = 2**20
+"""Values in one answer: to a batch of 10,000 checks, each of two inputs or some more."""
 MAX_TEXT_BYTES = 4 * 2**20
 """Bytes of a JSON body; of strings, and of tensors too short to be read in place, in MessagePack. Parsers copy them,
 some 5 ms long."""
@@ -52,13 +54,15 @@ _LENGTHS[0xA0:0xC0] = range(1, 33)
 _COSTS = [STRING_BYTES + WIDEST * (first - 0xA0) if 0xA0 <= first < 0xC0 else NUMBER_BYTES for first in range(256)]
 
 
-def survey_msgpack(body: Buffer) -> tuple[int, Bins]:
+def survey_msgpack(body: Buffer, is_answer: bool = False) -> tuple[int, Bins]:
     """Bytes of memory that the values of a MessagePack body take, at the most, long bins excepted; and those bins.
 
     Raises Problem (malformed-body; body-too-large) where the body is cut short, goes on, or holds an extension type,
-    too many values or too much text; what else may be wrong with it is left to the parser.
+    too many values or too much text; what else may be wrong with it is left to the parser. An answer may hold more
+    values, and as much text as its reader takes: nobody else waits for it.
     """
     bins: Bins = []
+    most = MAX_ANSWER_VALUES if is_answer else MAX_VALUES
     nbytes, position, left, values, text = 0, 0, 1, 1, 0
     try:
         while left:
@@ -95,8 +99,8 @@ def survey_msgpack(body: Buffer) -> tuple[int, Bins]:
                 inside = 2 * size if is_map else size
                 values += inside
                 left += inside
-                if values > MAX_VALUES:
-                    raise malformed(f"the body holds more than {MAX_VALUES} values")
+                if values > most:
+                    raise malformed(f"the body holds more than {most} values")
                 if left > len(body) - position:  # each takes a byte at least
                     raise IndexError
     except IndexError:
@@ -105,7 +109,7 @@ def survey_msgpack(body: Buffer) -> tuple[int, Bins]:
         raise malformed("the MessagePack value is truncated")
     if position < len(body):
         raise malformed("bytes follow the MessagePack value: send one map and nothing after it")
-    if text > MAX_TEXT_BYTES:
+    if text > MAX_TEXT_BYTES and not is_answer:
         raise Problem(
             "body-too-large",
             f"the body holds {text} bytes of strings, numbers and short tensors; this service reads up to "

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 from pydantic import Field
 
 from ..dimensions import Dimensions
-from .base import Op
+from .base import Op, met
 
 
 class broadcast_arrays(Op):
@@ -16,6 +17,9 @@ class broadcast_arrays(Op):
     name: Literal["numpy.broadcast_arrays"] = "numpy.broadcast_arrays"
     max_inputs: ClassVar[int | None] = None
     outputs: ClassVar[str] = "as many as inputs"
+
+    def output_shape(self, shapes: Sequence[Sequence[int]]) -> tuple[int, ...]:
+        return met(shapes)
 
 
 class broadcast_to(Op):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 from pydantic import Field
 
 from ..dimensions import Dimensions
-from .base import Op
+from .base import Op, met
 
 
 class expand(Op):
@@ -24,3 +25,6 @@ class broadcast_tensors(Op):
     name: Literal["torch.broadcast_tensors"] = "torch.broadcast_tensors"
     max_inputs: ClassVar[int | None] = None
     outputs: ClassVar[str] = "as many as inputs"
+
+    def output_shape(self, shapes: Sequence[Sequence[int]]) -> tuple[int, ...]:
+        return met(shapes)

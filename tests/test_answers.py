@@ -1,0 +1,419 @@
+"""Answers held against their questions, and what a hostile one may cost: whatever comes ends as InvalidAnswer, and
+takes no more memory than what was asked for."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import struct
+import tracemalloc
+from collections.abc import Iterator
+from typing import Any
+
+import msgpack
+import numpy as np
+import pytest
+from conftest import Served
+from test_vectors import FILES, OP, vectors
+
+import tensorcast
+from tensorcast import Client, InvalidAnswer, ServiceProblem, einops, ngraph, numpy
+from tensorcast.calls import (
+    Attempt,
+    Call,
+    backprop,
+    broadcast,
+    broadcast_shape,
+    check,
+    check_batch,
+    check_columns,
+    compare,
+    ops,
+)
+
+ROW = np.array([1, 2, 3], np.float32)
+COLUMN = np.array([[1], [2]], np.int64)
+MSGPACK = "application/vnd.msgpack"
+MIB = 2**20
+
+
+def answered(call: Call[Any], body: bytes, media: str = MSGPACK, status: int = 200, piece: int = 65536) -> Any:
+    """What a call makes of an answer."""
+    attempt = Attempt(call, None)
+    attempt.begin(status, {"content-type": media, "content-length": str(len(body))})
+    for start in range(0, len(body), piece):
+        attempt.feed(body[start : start + piece])
+    return attempt.finish()
+
+
+def tensor(array: Any, **fields: Any) -> dict[str, Any]:
+    """An array as a dense tensor, some of its fields replaced."""
+    array = np.asarray(array)
+    return {"dtype": array.dtype.name, "shape": list(array.shape)} | fields | {"data": array.tobytes()}
+
+
+# --- shapes that are known before the answer ------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_an_op_knows_the_shapes_that_the_framework_gives(name: str) -> None:
+    for vector in vectors(name):
+        if vector["compatible"]:
+            expected = [tuple(output["shape"]) for output in vector["outputs"]]
+            assert OP.validate_python(vector["op"]).output_shapes(vector["inputs"]) == expected, vector["id"]
+
+
+# --- another answer than the question's ------------------------------------------------------------
+
+TO = broadcast(numpy.broadcast_to(shape=(2, 3)), [ROW], "dense", None, None)
+AGAINST = broadcast("numpy.broadcast_arrays", [COLUMN, ROW], "dense", None, None)
+STRIDED = broadcast(ngraph.Broadcast(shape=(2, 3), broadcast_axes={0}), [ROW], "strided", None, None)
+BOX = broadcast("numpy.broadcast_arrays", [COLUMN, ROW], "dense", [(0, 1), (1, 3)], None)
+GRADIENT = backprop("numpy.broadcast_arrays", [(2, 1), (3,)], [np.ones((2, 3), np.float16), np.ones((2, 3))])
+LIKE = backprop(ngraph.BroadcastLike(initial_broadcast_axes=()), [(2,), (2, 3)], [np.ones((2, 3), np.float16)])
+REPEAT = broadcast(einops.repeat(pattern="h (w b) ... -> b (h c) ... w", axes_lengths={"b": 2, "c": 3}),
+                   [np.zeros((5, 8, 7), np.int8)], "dense", None, None)  # fmt: skip
+SHAPES = check_columns("numpy.broadcast_arrays", [[[2, 3]] * 4, [[1]] * 4], {})
+
+WIDE = np.zeros((2, 3), np.float32)
+TRUE, NONE, ROWS = np.ones(4, np.bool_), np.full(4, -1), np.zeros((4, 2), np.int64)
+
+
+def outputs(*tensors: dict[str, Any]) -> dict[str, Any]:
+    return {"outputs": list(tensors)}
+
+
+def gradients(*tensors: dict[str, Any]) -> dict[str, Any]:
+    return {"gradients": list(tensors)}
+
+
+def columns(compatible: Any = TRUE, shapes: Any = (ROWS, ROWS), axis: Any = NONE) -> dict[str, Any]:
+    return {
+        "compatible": tensor(compatible),
+        "outputs": [tensor(rows) for rows in shapes],
+        "conflict_axis": tensor(axis),
+    }
+
+
+MANY = {"shape": [2**40, 3], "strides": [1, 0]}
+RIGHT = {
+    "one shape": (TO, outputs(tensor(WIDE))),
+    "two outputs": (AGAINST, outputs(tensor(np.zeros((2, 3), int)), tensor(WIDE))),
+    "strided": (STRIDED, outputs(tensor(ROW, shape=[2, 3], strides=[0, 1]))),
+    "a box": (BOX, outputs(tensor(np.zeros((1, 2), int)), tensor(np.zeros((1, 2), np.float32)))),
+    "gradients": (GRADIENT, gradients(tensor(np.ones((2, 1), np.float16)), tensor(np.ones(3)))),
+    "a gradient of zeros": (
+        LIKE,
+        gradients(tensor(np.ones(2, np.float16)), tensor(np.zeros(1, np.float16), shape=[2, 3], strides=[0, 0])),
+    ),
+    "an einops pattern": (REPEAT, outputs(tensor(np.zeros((2, 15, 7, 4), np.int8)))),
+    "columns": (SHAPES, columns()),
+    "many bins": (TO, outputs(tensor(WIDE) | {"data": [b""] * 999 + [WIDE.tobytes()]})),
+    "fields of later releases": (TO, outputs(tensor(WIDE) | {"note": {"a": [1]}}) | {"more": [1, {}]}),
+    "an op of later releases": (broadcast("numpy.tile", [ROW], "dense", None, None), outputs(tensor(TRUE))),
+}
+WRONG = {
+    "another dtype of the same width": (TO, outputs(tensor(WIDE.view(np.int32)))),
+    "another dtype": (TO, outputs(tensor(WIDE.astype(np.float64)))),
+    "another shape of as many bytes": (TO, outputs(tensor(WIDE, shape=[3, 2]))),
+    "more rows": (TO, outputs(tensor(np.zeros((4, 3), np.float32)))),
+    "its input": (TO, outputs(tensor(ROW))),
+    "one axis too many": (TO, outputs(tensor(WIDE, shape=[1, 2, 3]))),
+    "no output": (TO, outputs()),
+    "an output too many": (TO, outputs(tensor(WIDE), tensor(WIDE))),
+    "an output too few": (AGAINST, outputs(tensor(np.zeros((2, 3), int)))),
+    "outputs that changed places": (AGAINST, outputs(tensor(WIDE), tensor(np.zeros((2, 3), int)))),
+    "outputs of which one is not broadcast": (AGAINST, outputs(tensor(np.zeros((2, 3), int)), tensor(ROW))),
+    "strided for dense": (TO, outputs(tensor(ROW, shape=[2, 3], strides=[0, 1]))),
+    "dense for strided": (STRIDED, outputs(tensor(WIDE))),
+    "strided, and more elements than the input": (STRIDED, outputs(tensor(WIDE, strides=[3, 1]))),
+    "the whole for a box": (BOX, outputs(tensor(np.zeros((2, 3), int)), tensor(WIDE))),
+    "a box of another shape": (BOX, outputs(tensor(np.zeros((2, 1), int)), tensor(np.zeros((2, 1), np.float32)))),
+    "a gradient of the output's shape": (GRADIENT, gradients(tensor(np.ones((2, 3), np.float16)), tensor(np.ones(3)))),
+    "a gradient of the sum's dtype": (GRADIENT, gradients(tensor(np.ones((2, 1))), tensor(np.ones(3)))),
+    "a gradient too few": (GRADIENT, gradients(tensor(np.ones((2, 1), np.float16)))),
+    "a gradient too many": (LIKE, gradients(*[tensor(np.ones(2, np.float16))] * 3)),
+    "a gradient of zeros in another dtype": (LIKE, gradients(tensor(np.ones(2, np.float16)), tensor(np.zeros((2, 3))))),
+    "a gradient with more data than elements": (
+        LIKE,
+        gradients(tensor(np.ones(2, np.float16)), tensor(np.zeros(13, np.float16), shape=[2, 3], strides=[10, 1])),
+    ),
+    "an einops pattern, not merged": (REPEAT, outputs(tensor(np.zeros((2, 5, 3, 7, 4), np.int8)))),
+    "bins without number": (TO, outputs(tensor(WIDE) | {"data": [b""] * 1000 + [WIDE.tobytes()]})),
+    "a row too few": (SHAPES, columns(compatible=TRUE[:3])),
+    "an axis too few": (SHAPES, columns(axis=NONE[:3])),
+    "a shape too few": (SHAPES, columns(shapes=(ROWS[:3], ROWS))),
+    "one output's shapes": (SHAPES, columns(shapes=(ROWS,))),
+    "more axes than any input": (SHAPES, columns(shapes=(np.zeros((4, 3), int),) * 2)),
+    "verdicts that are numbers": (SHAPES, columns(compatible=NONE)),
+    "shapes of 32 bits": (SHAPES, columns(shapes=(ROWS.astype(np.int32),) * 2)),
+    "axes of 32 bits": (SHAPES, columns(axis=NONE.astype(np.int32))),
+    "a field twice": (TO, b"\x82" + msgpack.packb(outputs(tensor(WIDE)))[1:] * 2),
+    "a key twice": (TO, b"\x81\xa7outputs\x91\x84\xa5dtype\xa7float32" + msgpack.packb(tensor(WIDE))[1:]),
+    "a map with a key too few": (TO, b"\x81\xa7outputs\x91\x84" + msgpack.packb(tensor(WIDE))[1:]),
+    "an answer to inputs that do not broadcast": (
+        broadcast(einops.repeat(pattern="a b -> b a"), [ROW], "dense", None, None),
+        outputs(tensor(ROW)),
+    ),
+}
+
+
+def body_of(answer: Any) -> bytes:
+    return answer if isinstance(answer, bytes) else bytes(msgpack.packb(answer))
+
+
+@pytest.mark.parametrize("piece", [1, 65536])
+@pytest.mark.parametrize(("call", "answer"), RIGHT.values(), ids=RIGHT)
+def test_an_answer_to_its_question_is_taken(call: Call[Any], answer: Any, piece: int) -> None:
+    assert len(answered(call, body_of(answer), piece=piece)) > 0
+
+
+@pytest.mark.parametrize("piece", [1, 65536])
+@pytest.mark.parametrize(("call", "answer"), WRONG.values(), ids=WRONG)
+def test_an_answer_to_another_question_is_an_invalid_answer(call: Call[Any], answer: Any, piece: int) -> None:
+    with pytest.raises(InvalidAnswer):
+        answered(call, body_of(answer), piece=piece)
+
+
+def test_an_out_is_held_against_the_answer_and_the_answer_against_the_question_first() -> None:
+    call = broadcast(numpy.broadcast_to(shape=(2, 3)), [ROW], "dense", None, [np.empty((3, 2), np.float32)])
+    with pytest.raises(ValueError, match="out is") as caught:
+        answered(call, body_of(outputs(tensor(WIDE))))
+    assert not isinstance(caught.value, tensorcast.TensorcastError)
+    with pytest.raises(InvalidAnswer):
+        answered(call, body_of(outputs(tensor(WIDE, shape=[3, 2]))))
+
+
+REACHED = {"shape": [2, 3], "input": 0, "axes": [0, 1], "broadcast_axes": [], "elements": 6}
+CONFLICT = {"code": "size-mismatch", "message": "no", "axis": 0, "inputs": [0, 1], "sizes": [2, 3]}
+FITS = {"compatible": True, "outputs": [REACHED, REACHED | {"input": 1}]}
+CLASHES = {"compatible": False, "conflict": CONFLICT}
+PAIR: dict[str, Any] = {"inputs": [(2, 1), (3,)]}
+FAILED = {"error": {"type": "/problems/unknown-op", "title": "", "status": 422, "detail": "no", "code": "unknown-op"}}
+VERDICTS = {
+    "an output too few": {"compatible": True, "outputs": [REACHED]},
+    "no output": {"compatible": True},
+    "an output too many": {"compatible": True, "outputs": [REACHED] * 3},
+    "a conflict too": FITS | {"conflict": CONFLICT},
+    "outputs too": CLASHES | {"outputs": [REACHED, REACHED]},
+    "no conflict": {"compatible": False},
+    "conditions and no output": {"compatible": None},
+    "a conflict where it fits": {"compatible": True, "conflict": CONFLICT},
+    "outputs where it does not": {"compatible": False, "outputs": [REACHED, REACHED]},
+}
+
+
+@pytest.mark.parametrize("verdict", VERDICTS.values(), ids=VERDICTS)
+def test_a_verdict_that_contradicts_itself_or_the_op_is_an_invalid_answer(verdict: dict[str, Any]) -> None:
+    for call, answer in (
+        (check("numpy.broadcast_arrays", PAIR["inputs"], None, False, None), verdict),
+        (check_batch([PAIR, PAIR]), {"results": [FITS, verdict]}),
+        (compare(PAIR["inputs"], None), {"results": [{"op": {"name": "torch.broadcast_tensors"}} | verdict]}),
+    ):
+        with pytest.raises(InvalidAnswer):
+            answered(call, body_of(answer))
+
+
+@pytest.mark.parametrize("results", [None, [], [FITS], [FITS] * 3], ids=["none", "no row", "one row", "three rows"])
+def test_a_batch_has_a_result_for_each_request(results: Any) -> None:
+    with pytest.raises(InvalidAnswer):
+        answered(check_batch([PAIR, PAIR]), body_of({"results": results}))
+    one, other = answered(
+        check_batch([PAIR, {"op": "numpy.tile", "inputs": [(3,)]}]), body_of({"results": [CLASHES, FAILED]})
+    )
+    assert (one.compatible, other.code) == (False, "unknown-op")
+
+
+@pytest.mark.parametrize("size", ["N", "9" * 5000, "-", "²"])
+def test_a_shape_of_sizes_has_no_names(size: str) -> None:
+    call = check("numpy.broadcast_arrays", PAIR["inputs"], None, False, None)
+    answer = {"compatible": True, "outputs": [REACHED | {"shape": [size, 3]}] * 2}
+    with pytest.raises(InvalidAnswer):
+        broadcast_shape(answered(call, body_of(answer)))
+
+
+def test_the_answers_to_the_longest_batch_are_read(service: Served) -> None:
+    with Client(service.url) as client:
+        answers = client.check_batch([{"inputs": [(8, 1, 6, 1), (7, 1, 5)]}] * 10_000)
+    assert [answer.outputs[1].shape for answer in answers] == [[8, 7, 6, 5]] * 10_000  # type: ignore[union-attr]
+
+
+def test_more_outputs_than_a_thousand_are_read(service: Served) -> None:
+    with Client(service.url) as client:
+        arrays = client.broadcast_arrays(*(np.full(1, number, np.int16) for number in range(1500)), np.zeros(2))
+    assert [array.tolist() for array in arrays[:-1]] == [[number] * 2 for number in range(1500)]
+
+
+# --- problems -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("member", ["detail", "pointer"])
+@pytest.mark.parametrize("depth", [1, 500, 900])
+def test_a_member_of_a_problem_that_is_no_text_is_none(member: str, depth: int) -> None:
+    document = b"\x82\xa4code\xa8internal" + msgpack.packb(member) + b"\x91" * depth + b"\xc0"
+    with pytest.raises(tensorcast.InternalError) as caught:
+        answered(ops(), document, status=500)
+    assert (caught.value.detail, caught.value.pointer, str(caught.value)) == ("", None, "internal")
+
+
+def test_the_status_of_a_problem_is_that_of_its_answer() -> None:
+    with pytest.raises(tensorcast.Overloaded) as caught:
+        answered(ops(), b'{"code": "overloaded", "status": 422}', "application/problem+json", 503)
+    assert caught.value.status == 503
+
+
+@pytest.mark.parametrize(
+    "document",
+    [b"{", b"[]", b'{"code": 7}', b'{"code": ["overloaded"]}', b'{"code": "\xff"}', b"[" * 10**5, b'{"code": NaN}'],
+    ids=lambda document: document[:20].decode("latin-1"),
+)
+def test_what_is_no_problem_document_is_an_invalid_answer(document: bytes) -> None:
+    with pytest.raises(InvalidAnswer, match="status 503 without a problem document"):
+        answered(ops(), document, "application/problem+json", 503)
+
+
+# --- what an answer may cost ------------------------------------------------------------------------
+
+
+def listed(count: int) -> bytes:
+    """The header of a list."""
+    return b"\xdd" + struct.pack(">I", count)
+
+
+NESTED = b"\xdc\x03\xde" + b"\x90" * 990
+"""A list of 990 lists, of which a byte takes 56 and more in memory."""
+FIRST = b"\x81\xa7outputs\x91"
+WANTED = FIRST + b"\x83\xa5dtype\xa7float32\xa5shape\x92\x02\x03\xa4data"
+EIGHT = struct.pack(">I", 8 * MIB)
+LISTS = (b"\xdc\x03\xde" + NESTED * 990) * 4
+SIXTY = struct.pack(">I", 60 * MIB)
+SMALL = msgpack.packb({"shape": [], "input": 0, "axes": [], "broadcast_axes": [], "elements": 1})
+GREEDY_TENSORS = {
+    "lists in a shape": FIRST + b"\x82\xa5shape" + LISTS,
+    "lists in strides": FIRST + b"\x82\xa7strides" + LISTS,
+    "lists in a field that nobody knows": FIRST + b"\x82\xa4note" + LISTS,
+    "lists in a field beside the tensors": b"\x82\xa4note" + LISTS,
+    "lists for the tensors": b"\x81\xa7outputs" + LISTS,
+    "lists for a key": FIRST + b"\x82" + LISTS,
+    "a long name of a dtype": FIRST + b"\x82\xa5dtype\xdb" + EIGHT + b"f" * 8 * MIB,
+    "a long key": FIRST + b"\x82\xdb" + EIGHT + b"f" * 8 * MIB,
+    "fields without end": FIRST + b"\xdf\xff\xff\xff\xff" + b"".join(b"\xa5%05d\xc0" % n for n in range(99999)) * 9,
+    "a shape of many sizes": FIRST + b"\x83\xa5shape" + listed(8 * MIB) + b"\x01" * 8 * MIB,
+    "tensors without end": b"\x81\xa7outputs" + listed(2**32 - 1) + b"\x81\xa4data\xc4\0" * MIB,
+    "bins without end": WANTED + listed(2**32 - 1) + b"\xc4\0" * 4 * MIB,
+    "a bin that is too long": WANTED + b"\xc6\xff\xff\xff\xff" + bytes(8 * MIB),
+    "a tensor that was not asked for": FIRST + msgpack.packb(tensor(np.zeros(8 * MIB, np.uint8))),
+    "lists after the data": FIRST + b"\x84" + msgpack.packb(tensor(WIDE))[1:] + b"\xa1n" + LISTS,
+}  # fmt: skip
+
+
+def rows_of(item: bytes, count: int, field: bytes = b"\xa7outputs") -> bytes:
+    return b"\x82\xaacompatible\xc3" + field + listed(count) + item * count
+
+
+GREEDY_VERDICTS = {
+    "outputs that are numbers": rows_of(b"\0", 150_000),
+    "outputs that are maps": rows_of(b"\x80", 90_000),
+    "more of those": rows_of(b"\x80", 100_000),
+    "outputs that are none": rows_of(SMALL, 20_000),
+    "warnings that are texts": rows_of(b"\xa0", 100_000, b"\xa8warnings"),
+    "conditions that are none": rows_of(b"\x82\xa3any\x91\x80\xa4text\0", 20_000, b"\xaaconditions"),
+    "axes that are texts": b"\x82\xaacompatible\xc3\xa7outputs\x91\x81\xa4axes" + listed(90_000) + b"\xa0" * 90_000,
+    "lists that nobody knows": rows_of(b"\x91\x90", 90_000, b"\xa4note"),
+    "a long text": b"\x82\xaacompatible\xc3\xa4note\xdb" + SIXTY + b"a" * 60 * MIB,
+    "a wide text": b"\x82\xaacompatible\xc3\xa4note\xdb" + struct.pack(">I", 3 * MIB + 4)
+    + b"a" * 3 * MIB + b"\xf0\x9f\x98\x80",
+    "a long bin": b"\x82\xaacompatible\xc3\xa4note\xc6" + SIXTY + bytes(60 * MIB),
+    "results that are numbers": b"\x81\xa7results" + listed(150_000) + b"\0" * 150_000,
+    "values without end": rows_of(b"\0", 2**20),
+    "results that are maps": b"\x81\xa7results" + listed(90_000) + b"\x80" * 90_000,
+}  # fmt: skip
+GREEDY_PROBLEMS = {
+    "a long detail": b"\x82\xa4code\xa8internal\xa6detail\xdb" + SIXTY + b"a" * 60 * MIB,
+    "facts that are maps": b"\x82\xa4code\xa8internal\xa1n" + listed(100_000) + b"\x80" * 100_000,
+    "a conflict of texts": b"\x82\xa4code\xb3incompatible-shapes\xa8conflict\x83\xa4code\xa1a\xa7message\xa1b\xa6inputs"
+    + listed(60_000) + b"\xa0" * 60_000,
+    "JSON lists": b'{"code": "internal", "a": [' + b"[]," * 10 * MIB + b"[]]}",
+    "JSON text": b'{"code": "internal", "detail": "' + b"\\ud83d\\ude00" * 5 * MIB + b'"}',
+    "a JSON number": b'{"code": "internal", "a": ' + b"1" * MIB + b"}",
+}  # fmt: skip
+
+
+def peak_of(call: Call[Any], body: bytes, media: str = MSGPACK, status: int = 200) -> int:
+    """Bytes of memory that an answer takes until it is refused."""
+    tracemalloc.start()
+    try:
+        with pytest.raises((InvalidAnswer, ServiceProblem)) as caught:
+            answered(call, body, media, status)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert len(str(caught.value)) < 300
+    return peak
+
+
+@pytest.mark.parametrize("body", GREEDY_TENSORS.values(), ids=GREEDY_TENSORS)
+def test_a_tensor_costs_no_more_than_what_was_asked_for(body: bytes) -> None:
+    assert peak_of(TO, body) < MIB
+
+
+VERDICT_CALLS = {
+    "check": check("numpy.broadcast_arrays", [(2, 1), (3,)], None, False, None),
+    "batch": check_batch([PAIR, PAIR]),
+    "ops": ops(),
+}
+
+
+@pytest.mark.parametrize("call", VERDICT_CALLS.values(), ids=VERDICT_CALLS)
+@pytest.mark.parametrize("body", GREEDY_VERDICTS.values(), ids=GREEDY_VERDICTS)
+def test_a_verdict_costs_no_more_than_such_answers_do(call: Call[Any], body: bytes) -> None:
+    assert peak_of(call, body) < 80 * MIB
+
+
+@pytest.mark.parametrize("call", VERDICT_CALLS.values(), ids=VERDICT_CALLS)
+def test_values_that_would_take_much_memory_are_not_made(call: Call[Any]) -> None:
+    with pytest.raises(InvalidAnswer, match="bytes of memory"):
+        answered(call, rows_of(b"\x80", 110_000, b"\xa4note"))
+
+
+@pytest.mark.parametrize("body", GREEDY_PROBLEMS.values(), ids=GREEDY_PROBLEMS)
+def test_a_problem_costs_no_more_than_problems_do(body: bytes) -> None:
+    media = "application/problem+json" if body.startswith(b"{") else MSGPACK
+    assert peak_of(ops(), body, media, 422) < 24 * MIB
+
+
+# --- whatever comes -----------------------------------------------------------------------------------
+
+
+def mutations(body: bytes, chance: random.Random) -> Iterator[bytes]:
+    """The body cut short, with parts taken out, twice in it, moved or replaced."""
+    while True:
+        start = chance.randrange(len(body))
+        end = min(start + chance.choice([1, 1, 2, 5, 20]), len(body))
+        part = chance.choice(
+            [
+                b"",
+                body[start:end] * 2,
+                bytes(chance.choice([0, 1, 0x7F, 0x80, 0x90, 0xA0, 0xC0, 0xC1, 0xC4, 0xC6, 0xDB, 0xDD, 0xDF, 0xFF])
+                      for _ in range(end - start)),
+                chance.randbytes(end - start),
+                body[chance.randrange(len(body)) :][: end - start],
+            ]
+        )  # fmt: skip
+        yield chance.choice([body[:start], body[:start] + part + body[end:], body[:start] + part + body[end:]])
+
+
+CALLS = {name: (call, body_of(answer)) for name, (call, answer) in RIGHT.items()} | {
+    "check": (check("numpy.broadcast_arrays", PAIR["inputs"], None, False, None), body_of(FITS)),
+    "batch": (check_batch([PAIR, PAIR]), body_of({"results": [CLASHES, FAILED]})),
+}
+
+
+@pytest.mark.parametrize(("call", "body"), CALLS.values(), ids=CALLS)
+def test_a_mutated_answer_is_read_or_is_an_invalid_answer(call: Call[Any], body: bytes) -> None:
+    chance = random.Random(body)
+    for mutated in itertools.islice(mutations(body, chance), 300):
+        try:
+            answered(call, mutated, piece=chance.choice([1, 7, 1000]))
+        except (InvalidAnswer, ServiceProblem):
+            continue
