@@ -20,7 +20,7 @@ from typing import Any
 import httpx
 import pytest
 import yaml
-from conftest import Served, free_port, run, unhurried
+from conftest import PATIENCE, Served, free_port, run, started, unhurried, wait_for
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
@@ -360,17 +360,18 @@ def proxied(proxy: str, folder: Path, backends: list[int]) -> Iterator[httpx.Cli
         "nginx": ["nginx", "-p", str(folder), "-c", str(configuration), "-g", "daemon off; pid nginx.pid;"],
         "haproxy": ["haproxy", "-db", "-f", str(configuration)],
     }[proxy]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        try:
-            with httpx.Client(base_url=f"http://127.0.0.1:{front}", timeout=60) as client:
-                for _ in range(600):
-                    with suppress(httpx.TransportError):
-                        client.get("/livez")
-                        break
-                    time.sleep(0.05)
-                yield client
-        finally:
-            process.terminate()
+    with (
+        started(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL),
+        httpx.Client(base_url=f"http://127.0.0.1:{front}", timeout=PATIENCE) as client,
+    ):
+
+        def answers() -> bool:
+            with suppress(httpx.TransportError):
+                return client.get("/livez").status_code > 0
+            return False
+
+        assert wait_for(answers)
+        yield client
 
 
 def test_no_proxy_takes_a_busy_service_for_a_dead_one() -> None:

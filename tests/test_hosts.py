@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import subprocess
 import sys
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import httpx
 import msgpack
 import pytest
 import yaml
-from conftest import Served, served
+from conftest import Served, run, served
 
 from tensorcast import Client, MisdirectedRequest
 from tensorcast_service.settings import Settings
@@ -107,7 +106,7 @@ def test_what_is_no_name_stops_the_start(listed: str) -> None:
         names_in(f"localhost,{listed}")
     command = [sys.executable, "-m", "tensorcast", "serve", "--allowed-hosts", listed]
     if listed == "a:8000":
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        done = run(command)
         assert (done.returncode, "without a port" in done.stderr, "Traceback" in done.stderr) == (2, True, False)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import threading
 import time
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import served
+from conftest import run, served
 
 MiB = 2**20
 LIMIT = 256 * MiB
@@ -99,7 +98,7 @@ def test_a_siege_takes_less_than_256_mib_and_probes_are_answered(encrypted: bool
             if group is not None:
                 watch.start()
             command = [sys.executable, str(SIEGE), service.url, "--seconds", str(SECONDS)]
-            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS + 60)
+            done = run(command)
             ended.set()
             assert done.returncode == 0, done.stdout + done.stderr
             peak = service.memory("VmHWM")

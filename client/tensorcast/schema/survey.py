@@ -11,7 +11,7 @@ Bins = list[tuple[int, int, int]]
 MAX_VALUES = 2**17
 """Values in one body, the bytes of tensors excepted: a JSON tensor of so many numbers, a batch of 10,000 small checks.
 The parsers keep the interpreter to themselves while they make them: some 5 ms."""
-MAX_ANSWER_VALUES = 2**20
+ANSWER_VALUES = 2**20
 """Values in one answer: to a batch of 10,000 checks, each of two inputs or some more."""
 MAX_TEXT_BYTES = 4 * 2**20
 """Bytes of a JSON body; of strings, and of tensors too short to be read in place, in MessagePack. Parsers copy them,
@@ -62,7 +62,7 @@ def survey_msgpack(body: Buffer, is_answer: bool = False) -> tuple[int, Bins]:
     values, and as much text as its reader takes: nobody else waits for it.
     """
     bins: Bins = []
-    most = MAX_ANSWER_VALUES if is_answer else MAX_VALUES
+    most = ANSWER_VALUES if is_answer else MAX_VALUES
     nbytes, position, left, values, text = 0, 0, 1, 1, 0
     try:
         while left:

@@ -197,7 +197,7 @@ class Protocol(Uvicorn):
         if encrypted:
             transport.set_write_buffer_limits(FREE_BYTES)  # of TLS 512 KiB are held by default
         connection = transport.get_extra_info("socket")
-        if hasattr(socket, "TCP_NOTSENT_LOWAT") and connection.family != socket.AF_UNIX:
+        if hasattr(socket, "TCP_NOTSENT_LOWAT") and connection is not None and connection.family != socket.AF_UNIX:
             # Else the system takes up to 4 MiB for a reader that takes nothing, and a container's limit counts them.
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, FREE_BYTES)
         # Whether what can't be sent at once is copied, and not kept where it lies.
