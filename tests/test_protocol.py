@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -243,7 +243,11 @@ def test_a_request_may_come_in_any_pieces(gate: Served) -> None:
         + LAST
     )
     for size in (1, 2, 7, 50, len(requests)):
-        alive, *checked, last = ask(gate.port, *in_pieces(requests, size), pause=0.0005 if size > 1 else 0)
+        for tries in range(9):  # a busy machine may send more slowly than the gate waits for
+            with suppress(ConnectionError):
+                alive, *checked, last = ask(gate.port, *in_pieces(requests, size), pause=0.0005 if size > 1 else 0)
+                break
+            assert tries < 8
         assert (alive.body, last.body) == (b'{"status":"alive"}', b'{"status":"alive"}')
         assert [json.loads(answer.body)["outputs"][0]["shape"] for answer in checked] == [[3]] * 3
 

@@ -514,7 +514,7 @@ def test_a_tensor_in_several_bins_is_one_tensor(bin_bytes, bins, monkeypatch):
 def test_a_tensor_in_thousands_of_tiny_bins_is_refused():
     array = random_array("uint8", (70_000,))
     assert [bits(again) for again in read(answer([array], bin_bytes=70), [4096])] == [bits(array)]
-    with pytest.raises(InvalidAnswer, match="a tensor of 70000 bytes is in 70000 pieces"):
+    with pytest.raises(tensorcast.InvalidAnswer, match="a tensor of 70000 bytes is in 70000 pieces"):
         read(answer([array], bin_bytes=1), [4096])
 
 

@@ -265,7 +265,8 @@ def array_to_list(array: Array) -> Any:
         return array_to_list(np.stack([array.real, array.imag], -1))
     if kind in "iu":
         integers = array.astype(np.int64) if array.dtype.kind == "V" else array
-        large = bool(integers.size) and bool(((integers > EXACT) | (integers < -EXACT)).any())
+        # Narrow integers are not compared: NumPy 2.0 crashes where a replicated one meets a number beyond its range.
+        large = integers.itemsize == 8 and bool(((integers > EXACT) | (integers < -EXACT)).any())
         return _map(integers.tolist(), _exact) if large else integers.tolist()
     if kind == "m":
         return _map(array.view(np.int64).tolist(), lambda count: "NaT" if count == NAT else _exact(count))
