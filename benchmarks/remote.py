@@ -181,7 +181,7 @@ def naive() -> FastAPI:
         asked = msgpack.unpackb(await request.body())
         tensor = asked["inputs"][0]
         array = np.frombuffer(tensor["data"], tensor["dtype"]).reshape(tensor["shape"])
-        result = np.broadcast_to(array, asked["op"]["shape"])[: 1 if "window" in asked else None]
+        result = np.broadcast_to(array, asked["op"]["shape"])[: 2 if "window" in asked else None]
         output = {"dtype": str(result.dtype), "shape": list(result.shape), "data": result.tobytes()}
         return Response(msgpack.packb({"outputs": [output]}), media_type="application/vnd.msgpack")
 
@@ -261,7 +261,7 @@ def asked(group: str, nbytes: int) -> tuple[Any, tuple[int, int], dict[str, Any]
     target = (nbytes // ROW, ROW // 4)
     if group == "down":
         return np.arange(ROW // 4, dtype=np.float32), target, {}
-    return np.zeros(target, np.float32), target, {"window": [(0, 1), (0, ROW // 4)]}
+    return np.zeros(target, np.float32), target, {"window": [(0, 2), (0, ROW // 4)]}
 
 
 def packed(group: str, nbytes: int) -> bytes:
@@ -484,7 +484,7 @@ def measure(group: str, nbytes: int, rounds: int) -> list[dict[str, Any]]:
     taken: list[list[tuple[float, float, float]]] = [[] for _ in contenders]
     with ExitStack() as stack:
         kinds = dict.fromkeys(contender.server for contender in contenders)
-        servers = {kind: stack.enter_context(served(kind, ROW if group == "up" else nbytes)) for kind in kinds}
+        servers = {kind: stack.enter_context(served(kind, 2 * ROW if group == "up" else nbytes)) for kind in kinds}
         calls = [
             stack.enter_context(contextmanager(contender.setup)(servers[contender.server][0], nbytes))
             for contender in contenders

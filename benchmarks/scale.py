@@ -40,7 +40,7 @@ Ask = Callable[[int, int], bytes]
 
 
 def posted(path: str, media: str, body: bytes) -> bytes:
-    head = f"POST {path} HTTP/1.1\r\nHost: a\r\nContent-Type: {media}\r\nContent-Length: {len(body)}\r\n\r\n"
+    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {media}\r\nContent-Length: {len(body)}\r\n\r\n"
     return head.encode() + body
 
 

@@ -66,7 +66,7 @@ def served(loop: str) -> Iterator[int]:
 
 def never_asked(number: int) -> bytes:
     body = json.dumps({"inputs": [[8, 1, 6, 1], [7, 1, number]]}).encode()
-    head = b"POST /v1/check HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+    head = b"POST /v1/check HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
     return head % len(body) + body
 
 
@@ -97,7 +97,7 @@ def round_of(port: int, busy: int, seconds: float, sizes: Iterator[int]) -> Row:
             due += EVERY_SECONDS
             connection = socket.create_connection(("127.0.0.1", port))
             path = next(paths)
-            connection.sendall(b"GET %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n" % path.encode())
+            connection.sendall(b"GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n" % path.encode())
             selector.register(connection, selectors.EVENT_READ)
             came[connection], fresh[connection] = b"", (path, now)
         for key, _ in selector.select(EVERY_SECONDS):

@@ -44,7 +44,7 @@ class Case:
         accept = f"Accept: {self.accept or self.media};n={number}\r\n"
         content = f"Content-Type: {self.media};n={number}\r\n{length}" if self.method == "POST" else ""
         close = "Connection: close\r\n" if last and self.kind != "pipelined" else ""
-        head = f"{self.method} {self.path} HTTP/1.1\r\nHost: a\r\n{close}{accept}{content}{self.head}\r\n"
+        head = f"{self.method} {self.path} HTTP/1.1\r\nHost: localhost\r\n{close}{accept}{content}{self.head}\r\n"
         return head.encode("latin-1", "replace"), self.body
 
 

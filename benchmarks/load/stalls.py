@@ -79,7 +79,7 @@ while failed < 1000:
     try:
         connection = connection or socket.create_connection(("127.0.0.1", port), 300)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        connection.sendall(b"GET /livez HTTP/1.1\\r\\nHost: a\\r\\n\\r\\n")
+        connection.sendall(b"GET /livez HTTP/1.1\\r\\nHost: localhost\\r\\n\\r\\n")
         if not connection.recv(65536):
             raise OSError
         failed = 0
@@ -137,7 +137,9 @@ class Service:
 
     def _wait_until_ready(self) -> None:
         end = time.monotonic() + 60
-        while b" 200 " not in ask(self.port, [b"GET /readyz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"], 1):
+        while b" 200 " not in ask(
+            self.port, [b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"], 1
+        ):
             if self.process.poll() is not None or time.monotonic() > end:
                 raise RuntimeError(f"the service did not start: {self.log.read_text()[-2000:]}")
             time.sleep(0.05)
@@ -327,6 +329,8 @@ class Search:
             if most >= self.options.hang:
                 self.hangs.append(find)
         find.rounds.append(done)
+        if 421 in statuses:
+            raise RuntimeError("the service took the search's requests for another host's, and did no work for them")
         if 500 in statuses:
             said = re.findall(r"\n(\w+(?:\.\w+)*: .*)", service.log.read_text(errors="replace"))
             self.failures.setdefault(said[-1] if said else "", find.cases[statuses.index(500)])
