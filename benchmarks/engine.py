@@ -23,9 +23,9 @@ import ml_dtypes
 import numpy as np
 from harness import Row, interleave, pin, save
 
-from tensorcast_service import dense
-from tensorcast_service.engine import backprop, place
-from tensorcast_service.plan import Placement, Plan
+from tensorcast.plan.plan import Placement, Plan
+from tensorcast_service.engine import dense
+from tensorcast_service.engine.views import backprop, place
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Filler = Callable[[], object]

@@ -16,10 +16,10 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from tensorcast.schema.ops import AnyOp
-from tensorcast_service.alignment import Incompatible
-from tensorcast_service.ops import lower
-from tensorcast_service.plan import Plan
+from tensorcast.ops import AnyOp
+from tensorcast.ops.rules import lower
+from tensorcast.plan.alignment import Incompatible
+from tensorcast.plan.plan import Plan
 
 OP: TypeAdapter[Any] = TypeAdapter(AnyOp)
 SIZES = {"shape", "size", "sizes", "target_shape"}

@@ -18,7 +18,7 @@ from test_vectors import FILES, OP, vectors
 
 import tensorcast
 from tensorcast import Client, InvalidAnswer, ServiceProblem, einops, ngraph, numpy
-from tensorcast.calls import (
+from tensorcast.client.calls import (
     Attempt,
     Call,
     backprop,

@@ -15,14 +15,14 @@ from test_vectors import FILES, OP, vectors
 
 import tensorcast
 from tensorcast import Client
-from tensorcast.schema.messages import CheckBatchRequest
-from tensorcast.schema.ops import OPS
+from tensorcast.answers import batch, limits
+from tensorcast.answers.batch import Columns, check_columns, check_rows
+from tensorcast.messages import CheckBatchRequest
+from tensorcast.messages.validation import validated
+from tensorcast.ops import OPS
+from tensorcast.ops.rules import lower
+from tensorcast.plan.alignment import Incompatible
 from tensorcast.schema.problems import Problem
-from tensorcast.schema.validation import validated
-from tensorcast_service import batch, limits
-from tensorcast_service.alignment import Incompatible
-from tensorcast_service.batch import Columns, check_columns, check_rows
-from tensorcast_service.ops import lower
 
 SHAPE_ATTRIBUTES = {name: kind.target for name, kind in OPS.items() if kind.target} | {"jax.lax.broadcast": "sizes"}
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tensorcast.schema.messages import CheckAnswer, CheckRequest
-from tensorcast.schema.ops import OPS, Op, mindspore, mxnet, ngraph, numpy, openvino, paddle, poputil, torch
+from tensorcast.answers.check import as_text, check
+from tensorcast.messages import CheckAnswer, CheckRequest
+from tensorcast.messages.validation import validated
+from tensorcast.ops import OPS, Op, mindspore, mxnet, ngraph, numpy, openvino, paddle, poputil, torch
+from tensorcast.ops.rules import RULES
 from tensorcast.schema.problems import Problem
-from tensorcast.schema.validation import validated
-from tensorcast_service.check import as_text, check
-from tensorcast_service.ops import RULES
 
 
 def ask(op: Op, *shapes: tuple[int, ...], **options: object) -> CheckAnswer:

@@ -6,8 +6,8 @@ import httpx
 import pytest
 
 from tensorcast import Client, InvalidRequest
-from tensorcast.schema.messages import CompareRequest
-from tensorcast_service.compare import compare
+from tensorcast.answers.compare import compare
+from tensorcast.messages import CompareRequest
 
 
 def verdicts(*shapes: tuple[int, ...], shape: tuple[int, ...] | None = None) -> dict[str, object]:

@@ -14,7 +14,7 @@ from conftest import limited
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tensorcast_service import dense
+from tensorcast_service.engine import dense
 
 SMALL = {
     "SMALL_BYTES": 256, "ROW_BYTES": 64, "LINE_BYTES": 256, "BLOCK_BYTES": 512, "TILE_BYTES": 2**11, "TILE_NEAR": 8,

@@ -13,10 +13,11 @@ from conftest import limited
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tensorcast.schema.ops import ngraph
-from tensorcast_service import dense, engine, gather
-from tensorcast_service.ops import lower
-from tensorcast_service.plan import Placement, Plan
+from tensorcast.ops import ngraph
+from tensorcast.ops.rules import lower
+from tensorcast.plan.plan import Placement, Plan
+from tensorcast_service.engine import dense, gather
+from tensorcast_service.engine import views as engine
 
 SIZES = st.sampled_from([0, 1, 2, 3, 4, 2, 3])
 

@@ -10,9 +10,12 @@ import numpy as np
 import pytest
 from conftest import taken
 
-from tensorcast.schema import dtypes, survey
-from tensorcast.schema.codec import Media, decode, encode
-from tensorcast.schema.messages import (
+from tensorcast.answers.batch import check_columns, check_rows
+from tensorcast.answers.check import check
+from tensorcast.answers.compare import compare
+from tensorcast.answers.footprint import json_bytes
+from tensorcast.answers.translate import translate
+from tensorcast.messages import (
     BackpropRequest,
     BroadcastRequest,
     CheckBatchRequest,
@@ -20,15 +23,12 @@ from tensorcast.schema.messages import (
     CompareRequest,
     TranslateRequest,
 )
+from tensorcast.messages.validation import validated
+from tensorcast.schema import dtypes, survey
+from tensorcast.schema.codec import Media, decode, encode
 from tensorcast.schema.problems import Problem
 from tensorcast.schema.tensors import Tensor, json_parts
-from tensorcast.schema.validation import validated
-from tensorcast_service.batch import check_columns, check_rows
-from tensorcast_service.check import check
-from tensorcast_service.compare import compare
-from tensorcast_service.engine import backprop
-from tensorcast_service.footprint import json_bytes
-from tensorcast_service.translate import translate
+from tensorcast_service.engine.views import backprop
 from tensorcast_service.web.backprop import _gradients
 from tensorcast_service.web.broadcast import outputs
 from tensorcast_service.web.budget import Budget, Holding

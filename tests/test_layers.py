@@ -17,20 +17,23 @@ CASES = {
         WEB | {"tensorcast_service", "tensorcast.cli"},
     ),
     "the sync client": ("import tensorcast; tensorcast.Client('http://127.0.0.1:1')", {"asyncio", "anyio", "httpcore"}),
-    "the schema": ("import tensorcast.schema.messages", WEB | {"httpx", "tensorcast_service", "click"}),
-    "an op": ("import tensorcast_service.ops", WEB | {"httpx", "numpy", "click", "tensorcast.client"}),
+    "the schema": ("import tensorcast.messages", WEB | {"httpx", "tensorcast_service", "click"}),
+    "an op": ("import tensorcast.ops.rules", WEB | {"httpx", "numpy", "click", "tensorcast.client.client"}),
     "the engine": (
-        "import tensorcast_service.engine",
-        WEB | {"httpx", "click", "tensorcast.client", "tensorcast.calls"},
+        "import tensorcast_service.engine.views",
+        WEB | {"httpx", "click", "tensorcast.client.client", "tensorcast.client.calls"},
     ),
-    "check": ("import tensorcast_service.check", WEB | {"httpx", "click", "tensorcast.client", "tensorcast.calls"}),
+    "check": (
+        "import tensorcast.answers.check",
+        WEB | {"httpx", "click", "tensorcast.client.client", "tensorcast.client.calls"},
+    ),
     "the application": (
         "import tensorcast_service.web.app",
-        {"tensorcast.client", "tensorcast.calls", "tensorcast.cli"},
+        {"tensorcast.client.client", "tensorcast.client.calls", "tensorcast.cli"},
     ),
     "the command line": (
         "import tensorcast.cli",
-        WEB | {"httpx", "rich", "onnx", "tensorcast.client", "tensorcast_service.web"},
+        WEB | {"httpx", "rich", "onnx", "tensorcast.client.client", "tensorcast_service.web"},
     ),
 }
 

@@ -21,24 +21,18 @@ import pytest
 from conftest import Served, taken
 
 from tensorcast import numpy
+from tensorcast.answers import batch, diagram, limits
+from tensorcast.answers.batch import check_columns, check_rows
+from tensorcast.answers.check import plain_answer, plan_of
+from tensorcast.answers.translate import translate
+from tensorcast.messages import BackpropRequest, BroadcastRequest, CheckBatchRequest, CheckRequest, TranslateRequest
+from tensorcast.messages.validation import validated
 from tensorcast.schema import codec, dtypes, shapes, survey
 from tensorcast.schema.codec import Media, decode, encode
 from tensorcast.schema.memory import unlimited
-from tensorcast.schema.messages import (
-    BackpropRequest,
-    BroadcastRequest,
-    CheckBatchRequest,
-    CheckRequest,
-    TranslateRequest,
-)
 from tensorcast.schema.problems import STATUS, Problem
 from tensorcast.schema.tensors import Tensor
-from tensorcast.schema.validation import validated
-from tensorcast_service import batch, diagram, limits
-from tensorcast_service.batch import check_columns, check_rows
-from tensorcast_service.check import plain_answer, plan_of
 from tensorcast_service.settings import Settings, variable_of
-from tensorcast_service.translate import translate
 from tensorcast_service.web import protocol, threads
 from tensorcast_service.web.admission import Admission
 from tensorcast_service.web.app import create_app

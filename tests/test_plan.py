@@ -2,7 +2,7 @@
 
 import pytest
 
-from tensorcast_service.plan import LawBroken, Placement
+from tensorcast.plan.plan import LawBroken, Placement
 
 
 @pytest.mark.parametrize(

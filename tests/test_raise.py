@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_vectors import FILES, OP, vectors
 
-from tensorcast.schema.ops import (
+from tensorcast.ops import (
     OPS,
     Op,
     einops,
@@ -29,9 +29,9 @@ from tensorcast.schema.ops import (
     torch,
     xarray,
 )
-from tensorcast_service.engine import place
-from tensorcast_service.ops import lower, raise_
-from tensorcast_service.plan import Placement, Plan
+from tensorcast.ops.rules import lower, raise_
+from tensorcast.plan.plan import Placement, Plan
+from tensorcast_service.engine.views import place
 
 
 def plan(input_shape: tuple[int, ...], output_shape: tuple[int, ...], output_axes: tuple[int, ...]) -> Plan:

@@ -13,25 +13,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tensorcast.schema.messages import TranslateRequest
-from tensorcast.schema.ops import (
-    OPS,
-    Op,
-    einops,
-    mxnet,
-    ngraph,
-    numpy,
-    openvino,
-    poputil,
-    stablehlo,
-    torch,
-    xarray,
-)
+from tensorcast.answers.snippets import WORDS
+from tensorcast.answers.translate import translate
+from tensorcast.messages import TranslateRequest
+from tensorcast.ops import OPS, Op, einops, mxnet, ngraph, numpy, openvino, poputil, stablehlo, torch, xarray
+from tensorcast.ops.rules import lower
 from tensorcast.schema.problems import Problem
-from tensorcast_service.engine import place
-from tensorcast_service.ops import lower
-from tensorcast_service.snippets import WORDS
-from tensorcast_service.translate import translate
+from tensorcast_service.engine.views import place
 
 Shape = tuple[int, ...]
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -21,26 +21,26 @@ import numpy as np
 import pytest
 from conftest import PATIENCE, started, wait_for
 
-from tensorcast.in_process import AsyncAppTransport
+from tensorcast.answers.cost import check_milliseconds
+from tensorcast.answers.hints import MAX_TRIES, hints
+from tensorcast.client.in_process import AsyncAppTransport
+from tensorcast.messages import CheckRequest
+from tensorcast.messages.validation import validated
+from tensorcast.ops import ngraph
+from tensorcast.plan.alignment import Incompatible
 from tensorcast.schema import codec, survey, tensors
 from tensorcast.schema.codec import Media, decode, encode
 from tensorcast.schema.dimensions import Symbol
 from tensorcast.schema.lists import list_to_array
-from tensorcast.schema.messages import CheckRequest
-from tensorcast.schema.ops import ngraph
 from tensorcast.schema.problems import Problem
 from tensorcast.schema.tensors import Tensor, json_parts
-from tensorcast.schema.validation import validated
-from tensorcast_service.alignment import Incompatible
-from tensorcast_service.cost import check_milliseconds
-from tensorcast_service.dense import fill
-from tensorcast_service.hints import MAX_TRIES, hints
+from tensorcast.schema.work import Abandoned, Work, checkpoint
+from tensorcast_service.engine.dense import fill
+from tensorcast_service.engine.sums import add_up
 from tensorcast_service.settings import Settings
-from tensorcast_service.sums import add_up
 from tensorcast_service.web import batch, threads
 from tensorcast_service.web.app import create_app
 from tensorcast_service.web.threads import Threads, collecting_rarely
-from tensorcast_service.work import Abandoned, Work, checkpoint
 
 LOOP_SECONDS = 0.02
 """Of the processor, for one callback of the event loop: some ten times what is meant to be done there."""
@@ -312,7 +312,7 @@ def test_work_ends_at_its_next_checkpoint_once_its_caller_has_gone() -> None:
 
 
 def test_work_ends_when_its_seconds_are_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tensorcast_service.work.MAX_SECONDS", 0)
+    monkeypatch.setattr("tensorcast.schema.work.MAX_SECONDS", 0)
     _, error = Work(checkpoint).run()
     assert isinstance(error, Problem)
     assert error.code == "work-too-large"

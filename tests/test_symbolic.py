@@ -13,12 +13,12 @@ from test_cli import run
 from test_vectors import FOLDER, SYMBOLIC_FILES
 
 from tensorcast import Client, InvalidRequest
-from tensorcast.schema.messages import BackpropRequest, BroadcastRequest, CheckAnswer, CheckRequest
-from tensorcast.schema.ops import OPS, einops, numpy
+from tensorcast.answers.check import as_text, check
+from tensorcast.answers.limits import MAX_CONDITIONS
+from tensorcast.messages import BackpropRequest, BroadcastRequest, CheckAnswer, CheckRequest
+from tensorcast.messages.validation import validated
+from tensorcast.ops import OPS, einops, numpy
 from tensorcast.schema.problems import Problem
-from tensorcast.schema.validation import validated
-from tensorcast_service.check import as_text, check
-from tensorcast_service.limits import MAX_CONDITIONS
 
 REQUESTS_PER_OP = 60
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tensorcast
-from tensorcast.answers import TensorReader
+from tensorcast.client.reading import TensorReader
 from tensorcast.schema import tensors
 from tensorcast.schema.codec import Media, decode
 from tensorcast.schema.dtypes import UnknownDtype, dtype_named, name_of

@@ -20,26 +20,13 @@ from test_vectors import FILES, OP, vectors
 
 import tensorcast
 from tensorcast import Client
-from tensorcast.schema.messages import Step, TranslateAnswer, TranslateRequest
-from tensorcast.schema.ops import (
-    OPS,
-    Op,
-    einops,
-    jax,
-    mxnet,
-    ngraph,
-    numpy,
-    openvino,
-    poputil,
-    stablehlo,
-    torch,
-    xarray,
-)
+from tensorcast.answers.translate import as_text, translate
+from tensorcast.messages import Step, TranslateAnswer, TranslateRequest
+from tensorcast.ops import OPS, Op, einops, jax, mxnet, ngraph, numpy, openvino, poputil, stablehlo, torch, xarray
+from tensorcast.ops.rules import lower
+from tensorcast.plan.alignment import Incompatible
 from tensorcast.schema.problems import Problem
-from tensorcast_service.alignment import Incompatible
-from tensorcast_service.engine import place
-from tensorcast_service.ops import lower
-from tensorcast_service.translate import as_text, translate
+from tensorcast_service.engine.views import place
 
 FULL = bool(os.environ.get("TENSORCAST_FULL"))
 SAMPLE = 8

@@ -12,10 +12,11 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from tensorcast import Client, NotStrided
-from tensorcast.schema.ops import OPS, AnyOp
-from tensorcast_service import dense, engine
-from tensorcast_service.alignment import Incompatible
-from tensorcast_service.ops import lower
+from tensorcast.ops import OPS, AnyOp
+from tensorcast.ops.rules import lower
+from tensorcast.plan.alignment import Incompatible
+from tensorcast_service.engine import dense
+from tensorcast_service.engine import views as engine
 
 FILES = {
     "numpy": 459,

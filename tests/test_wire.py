@@ -25,8 +25,8 @@ from hypothesis import strategies as st
 
 import tensorcast
 from tensorcast import AsyncClient, Client
-from tensorcast.calls import Attempt, broadcast
-from tensorcast.exchange import Exchange
+from tensorcast.client.calls import Attempt, broadcast
+from tensorcast.client.exchange import Exchange
 
 MSGPACK = b"Content-Type: application/vnd.msgpack\r\n"
 REACHED = {"shape": [3], "input": 0, "axes": [0], "broadcast_axes": [], "elements": 3}

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from tensorcast import Client, xarray
-from tensorcast.schema.messages import CheckAnswer
+from tensorcast.messages import CheckAnswer
 
 Dims = tuple[tuple[str, ...], ...]
 

@@ -15,10 +15,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .aio import AsyncClient as AsyncClient
-    from .calls import CheckedColumns as CheckedColumns
-    from .calls import Transfer as Transfer
-    from .client import Client as Client
+    from .client.aio import AsyncClient as AsyncClient
+    from .client.calls import CheckedColumns as CheckedColumns
+    from .client.calls import Transfer as Transfer
+    from .client.client import Client as Client
     from .errors import BodyTooLarge as BodyTooLarge
     from .errors import ConnectionFailed as ConnectionFailed
     from .errors import DeadlineExceeded as DeadlineExceeded
@@ -46,27 +46,27 @@ if TYPE_CHECKING:
     from .errors import UnsupportedMediaType as UnsupportedMediaType
     from .errors import Untranslatable as Untranslatable
     from .errors import WorkTooLarge as WorkTooLarge
-    from .schema.messages import CheckAnswer as CheckAnswer
-    from .schema.messages import CheckRequest as CheckRequest
-    from .schema.messages import Comparison as Comparison
-    from .schema.messages import ConflictAnswer as ConflictAnswer
-    from .schema.messages import OpEntry as OpEntry
-    from .schema.messages import OutputShape as OutputShape
-    from .schema.messages import TranslateAnswer as TranslateAnswer
-    from .schema.ops import einops as einops
-    from .schema.ops import jax as jax
-    from .schema.ops import mindspore as mindspore
-    from .schema.ops import mxnet as mxnet
-    from .schema.ops import ngraph as ngraph
-    from .schema.ops import numpy as numpy
-    from .schema.ops import onnx as onnx
-    from .schema.ops import openvino as openvino
-    from .schema.ops import paddle as paddle
-    from .schema.ops import poputil as poputil
-    from .schema.ops import stablehlo as stablehlo
-    from .schema.ops import tensorflow as tensorflow
-    from .schema.ops import torch as torch
-    from .schema.ops import xarray as xarray
+    from .messages import CheckAnswer as CheckAnswer
+    from .messages import CheckRequest as CheckRequest
+    from .messages import Comparison as Comparison
+    from .messages import ConflictAnswer as ConflictAnswer
+    from .messages import OpEntry as OpEntry
+    from .messages import OutputShape as OutputShape
+    from .messages import TranslateAnswer as TranslateAnswer
+    from .ops import einops as einops
+    from .ops import jax as jax
+    from .ops import mindspore as mindspore
+    from .ops import mxnet as mxnet
+    from .ops import ngraph as ngraph
+    from .ops import numpy as numpy
+    from .ops import onnx as onnx
+    from .ops import openvino as openvino
+    from .ops import paddle as paddle
+    from .ops import poputil as poputil
+    from .ops import stablehlo as stablehlo
+    from .ops import tensorflow as tensorflow
+    from .ops import torch as torch
+    from .ops import xarray as xarray
 
 _ERRORS = [
     "BodyTooLarge",
@@ -115,12 +115,12 @@ _FRAMEWORKS = [
     "xarray",
 ]
 _HOMES = {
-    "AsyncClient": "aio",
-    "Client": "client",
-    **dict.fromkeys(["CheckedColumns", "Transfer"], "calls"),
+    "AsyncClient": "client.aio",
+    "Client": "client.client",
+    **dict.fromkeys(["CheckedColumns", "Transfer"], "client.calls"),
     **dict.fromkeys(_ERRORS, "errors"),
-    **dict.fromkeys(_ANSWERS, "schema.messages"),
-    **dict.fromkeys(_FRAMEWORKS, "schema.ops"),
+    **dict.fromkeys(_ANSWERS, "messages"),
+    **dict.fromkeys(_FRAMEWORKS, "ops"),
 }
 
 __all__ = sorted(_HOMES)

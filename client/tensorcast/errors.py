@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .schema.messages import ConflictAnswer
+from .messages import ConflictAnswer
 
 
 class TensorcastError(Exception):

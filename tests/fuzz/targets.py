@@ -15,11 +15,13 @@ import uvicorn
 from starlette.datastructures import QueryParams
 from uvicorn.server import ServerState
 
-from tensorcast.answers import TensorReader
+from tensorcast.answers.batch import check_columns, check_rows
+from tensorcast.answers.check import check
+from tensorcast.answers.compare import compare
+from tensorcast.answers.translate import translate
+from tensorcast.client.reading import TensorReader
 from tensorcast.errors import InvalidAnswer
-from tensorcast.schema.codec import Media, decode
-from tensorcast.schema.memory import unlimited
-from tensorcast.schema.messages import (
+from tensorcast.messages import (
     BackpropRequest,
     BroadcastRequest,
     CheckBatchRequest,
@@ -27,14 +29,12 @@ from tensorcast.schema.messages import (
     CompareRequest,
     TranslateRequest,
 )
+from tensorcast.messages.validation import validated
+from tensorcast.schema.codec import Media, decode
+from tensorcast.schema.memory import unlimited
 from tensorcast.schema.problems import STATUS, Problem
 from tensorcast.schema.shapes import parse_shape
-from tensorcast.schema.validation import validated
-from tensorcast_service.batch import check_columns, check_rows
-from tensorcast_service.check import check
-from tensorcast_service.compare import compare
-from tensorcast_service.engine import backprop
-from tensorcast_service.translate import translate
+from tensorcast_service.engine.views import backprop
 from tensorcast_service.web.backprop import _gradients
 from tensorcast_service.web.broadcast import outputs
 from tensorcast_service.web.check import _question

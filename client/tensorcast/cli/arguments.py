@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ..schema.ops import OPS
+from ..messages.questions import attribute_from_text
+from ..ops import OPS
 from ..schema.problems import Problem
-from ..schema.questions import attribute_from_text
 
 if TYPE_CHECKING:
-    from ..client import Client
+    from ..client.client import Client
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -53,7 +53,7 @@ def url_option(command: F) -> F:
 
 def client_of(url: str, **options: Any) -> Client:
     """A client of this service, with the key of --api-key."""
-    from ..client import Client
+    from ..client.client import Client
 
     try:
         return Client(url, api_key=click.get_current_context().meta[_API_KEY], **options)

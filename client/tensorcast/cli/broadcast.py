@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..schema.messages import CheckAnswer, CheckRequest
-from ..schema.ops import Op
+from ..messages import CheckAnswer, CheckRequest
+from ..messages.validation import validated
+from ..ops import Op
 from ..schema.shapes import format_shape
-from ..schema.validation import validated
 from .arguments import client_of, json_option, op_options, op_values, problems_in_words, url_option
 from .check import ask, colored
 
 if TYPE_CHECKING:
-    from ..calls import Progress, Transfer
+    from ..client.calls import Progress, Transfer
     from ..schema.tensors import Array
 
 BAR_BYTES = 64 * 2**20
@@ -149,9 +149,10 @@ def _loaded(path: Path) -> Array:
 def _fill_here(op: Op, arrays: Sequence[Array], filled: Sequence[Array], progress: Callable[[int], None]) -> None:
     import numpy as np
 
-    from tensorcast_service.dense import chunks
-    from tensorcast_service.engine import place
-    from tensorcast_service.ops import lower
+    from tensorcast_service.engine.dense import chunks
+    from tensorcast_service.engine.views import place
+
+    from ..ops.rules import lower
 
     for placement, target in zip(lower(op, tuple(array.shape for array in arrays)).outputs, filled, strict=True):
         if not target.size:

@@ -10,10 +10,10 @@ from typing import Any
 
 import click
 
-from ..schema.messages import CheckAnswer, CheckRequest
-from ..schema.questions import assumption_from_text
+from ..messages import CheckAnswer, CheckRequest
+from ..messages.questions import assumption_from_text
+from ..messages.validation import validated
 from ..schema.shapes import parse_shape
-from ..schema.validation import validated
 from .arguments import client_of, json_option, op_options, op_values, parsed, problems_in_words, url_option
 
 
@@ -90,7 +90,7 @@ def _report(model: str, assume: dict[str, int | str], url: str | None, as_json: 
 def ask(request: CheckRequest, url: str | None) -> CheckAnswer:
     """The answer to a check, from here or from a service."""
     if url is None:
-        from tensorcast_service.check import check as answer_here
+        from ..answers.check import check as answer_here
 
         return answer_here(request)
     with client_of(url) as client:
@@ -101,7 +101,7 @@ def ask(request: CheckRequest, url: str | None) -> CheckAnswer:
 
 def colored(answer: CheckAnswer) -> str:
     """An answer for a terminal, in colors."""
-    from tensorcast_service.check import as_text
+    from ..answers.check import as_text
 
     colors = {
         "compatible": "green" if answer.compatible else "yellow",

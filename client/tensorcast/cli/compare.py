@@ -9,9 +9,9 @@ from typing import Any
 
 import click
 
-from ..schema.messages import CompareRequest, Comparison
+from ..messages import CompareRequest, Comparison
+from ..messages.validation import validated
 from ..schema.shapes import format_shape, parse_shape
-from ..schema.validation import validated
 from .arguments import client_of, json_option, parsed, problems_in_words, url_option
 
 
@@ -52,7 +52,7 @@ def compare(shapes: Sequence[str], target: str | None, url: str | None, as_json:
 
 def _comparisons(request: CompareRequest, url: str | None) -> list[Comparison]:
     if url is None:
-        from tensorcast_service.compare import compare as compare_here
+        from ..answers.compare import compare as compare_here
 
         return compare_here(request).results
     with client_of(url) as client:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from ..schema.messages import OpEntry
+from ..messages import OpEntry
 from .arguments import client_of, json_option, problems_in_words, url_option
 
 
@@ -56,7 +56,7 @@ def ops(name: str | None, url: str | None, as_json: bool) -> None:
 
 def _catalogue(url: str | None) -> list[OpEntry]:
     if url is None:
-        from tensorcast_service.catalogue import catalogue
+        from ..answers.catalogue import catalogue
 
         return catalogue().ops
     with client_of(url) as client:

@@ -9,10 +9,10 @@ from typing import Any
 
 import click
 
-from ..schema.messages import CheckAnswer, CheckRequest
+from ..messages import CheckAnswer, CheckRequest
+from ..messages.validation import validated
 from ..schema.problems import Problem
 from ..schema.shapes import format_shape
-from ..schema.validation import validated
 from .arguments import client_of
 from .check import colored
 from .model import UnusableModel, read
@@ -93,7 +93,7 @@ def _names(request: Request) -> set[str]:
 def _answers(requests: Sequence[Request], url: str | None) -> Iterator[Verdict]:
     """The answer to each request, from here or from a service, or what is wrong with it."""
     if url is None:
-        from tensorcast_service.check import check
+        from ..answers.check import check
 
         for request in requests:
             try:

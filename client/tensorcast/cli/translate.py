@@ -9,10 +9,10 @@ from typing import Any
 
 import click
 
-from ..schema.messages import TranslateAnswer, TranslateRequest
+from ..messages import TranslateAnswer, TranslateRequest
+from ..messages.validation import validated
 from ..schema.problems import Problem
 from ..schema.shapes import parse_shape
-from ..schema.validation import validated
 from .arguments import client_of, json_option, op_options, op_values, parsed, problems_in_words, url_option
 
 
@@ -47,7 +47,7 @@ def translate(
     if as_json:
         click.echo(json.dumps(answer.model_dump(exclude_none=True)))
         return
-    from tensorcast_service.translate import as_text
+    from ..answers.translate import as_text
 
     click.echo(as_text(answer))
 
@@ -57,7 +57,7 @@ def _translated(request: TranslateRequest, url: str | None) -> TranslateAnswer:
 
     try:
         if url is None:
-            from tensorcast_service.translate import translate as translate_here
+            from ..answers.translate import translate as translate_here
 
             return translate_here(request)
         with client_of(url) as client:

@@ -7,19 +7,19 @@ from math import prod
 
 from fastapi import APIRouter, Request, Response
 
+from tensorcast.answers.check import plan_of
+from tensorcast.answers.cost import check_milliseconds
+from tensorcast.answers.limits import judge_address, judge_json, judge_output, judge_result, judge_work
+from tensorcast.messages import BackpropAnswer, BackpropRequest
+from tensorcast.plan.plan import Plan
 from tensorcast.schema.codec import Media
 from tensorcast.schema.dtypes import name_of
 from tensorcast.schema.memory import Reserve
-from tensorcast.schema.messages import BackpropAnswer, BackpropRequest
 from tensorcast.schema.problems import Problem
 from tensorcast.schema.shapes import format_shape
 from tensorcast.schema.tensors import Array, is_replicated
 
-from ..check import plan_of
-from ..cost import check_milliseconds
-from ..engine import WIDEST_SUM, backprop, gradient_bytes, gradient_work, result_elements
-from ..limits import judge_address, judge_json, judge_output, judge_result, judge_work
-from ..plan import Plan
+from ..engine.views import WIDEST_SUM, backprop, gradient_bytes, gradient_work, result_elements
 from .exchange import receive
 from .openapi import answers, body
 from .stream import Outgoing, answer, lists_in

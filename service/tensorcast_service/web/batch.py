@@ -7,13 +7,13 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
+from tensorcast.answers.batch import check_columns, check_rows
+from tensorcast.answers.cost import columns_milliseconds
+from tensorcast.messages import CheckBatchAnswer, CheckBatchRequest
 from tensorcast.schema.codec import encode, list_in_map
-from tensorcast.schema.messages import CheckBatchAnswer, CheckBatchRequest
 from tensorcast.schema.problems import Problem
 from tensorcast.schema.tensors import Array
 
-from ..batch import check_columns, check_rows
-from ..cost import columns_milliseconds
 from .exchange import Exchange, receive
 from .openapi import answers, body
 from .stream import Outgoing, answer

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
+from tensorcast.answers.check import plan_of
+from tensorcast.answers.cost import check_milliseconds
+from tensorcast.answers.limits import judge_address, judge_gather, judge_output
+from tensorcast.messages import BroadcastAnswer, BroadcastRequest
+from tensorcast.plan.plan import Placement, Plan
 from tensorcast.schema.memory import Reserve
-from tensorcast.schema.messages import BroadcastAnswer, BroadcastRequest
 from tensorcast.schema.problems import Problem
 from tensorcast.schema.shapes import format_shape
 from tensorcast.schema.tensors import Array
 
-from ..check import plan_of
-from ..cost import check_milliseconds
-from ..engine import Window, merge, place
-from ..gather import Gathered
-from ..limits import judge_address, judge_gather, judge_output
-from ..plan import Placement, Plan
+from ..engine.gather import Gathered
+from ..engine.views import Window, merge, place
 from .exchange import receive
 from .openapi import answers, body
 from .stream import Outgoing, answer

@@ -7,17 +7,17 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
+from tensorcast.answers.check import as_text, check, plain_answer
+from tensorcast.answers.cost import check_milliseconds, parse_milliseconds
+from tensorcast.messages import CheckAnswer, CheckRequest
+from tensorcast.messages.questions import attribute_from_text
+from tensorcast.messages.validation import validated
+from tensorcast.ops import OPS
 from tensorcast.schema.codec import MEDIA_NAMES, Media, encode
 from tensorcast.schema.memory import Reserve
-from tensorcast.schema.messages import CheckAnswer, CheckRequest
-from tensorcast.schema.ops import OPS
 from tensorcast.schema.problems import Problem
-from tensorcast.schema.questions import attribute_from_text
 from tensorcast.schema.shapes import parse_shape
-from tensorcast.schema.validation import validated
 
-from ..check import as_text, check, plain_answer
-from ..cost import check_milliseconds, parse_milliseconds
 from .budget import Holding
 from .caching import tagged
 from .exchange import encoded, receive, threads_of

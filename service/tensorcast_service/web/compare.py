@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
-from tensorcast.schema.messages import CompareAnswer, CompareRequest
+from tensorcast.answers.compare import compare
+from tensorcast.answers.cost import compare_milliseconds
+from tensorcast.messages import CompareAnswer, CompareRequest
 
-from ..compare import compare
-from ..cost import compare_milliseconds
 from .exchange import receive
 from .openapi import answers, body
 

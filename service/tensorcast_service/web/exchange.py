@@ -10,13 +10,13 @@ from pydantic import BaseModel
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
+from tensorcast.answers.cost import parse_milliseconds
+from tensorcast.messages.validation import validated
 from tensorcast.schema.codec import MEDIA_NAMES, Media, decode, encode
 from tensorcast.schema.memory import Reserve
 from tensorcast.schema.problems import Problem
 from tensorcast.schema.survey import Buffer, judge_json_bytes
-from tensorcast.schema.validation import validated
 
-from ..cost import parse_milliseconds
 from .budget import FREE_BYTES, Holding
 from .intake import EXTENSION, room_for
 from .negotiation import answer_type, request_media

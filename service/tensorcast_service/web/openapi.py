@@ -9,8 +9,7 @@ from fastapi import FastAPI
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from tensorcast.schema.codec import Media
-from tensorcast.schema.messages import (
+from tensorcast.messages import (
     BackpropAnswer,
     BackpropRequest,
     BroadcastAnswer,
@@ -27,7 +26,8 @@ from tensorcast.schema.messages import (
     TranslateAnswer,
     TranslateRequest,
 )
-from tensorcast.schema.ops import OPS
+from tensorcast.ops import OPS
+from tensorcast.schema.codec import Media
 from tensorcast.schema.problems import STATUS
 
 _REF = "#/components/schemas/{model}"

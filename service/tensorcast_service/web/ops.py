@@ -6,11 +6,11 @@ from functools import cache, partial
 
 from fastapi import APIRouter, Request, Response
 
+from tensorcast.answers.catalogue import catalogue
+from tensorcast.messages import Catalogue, OpEntry
 from tensorcast.schema.codec import MEDIA_NAMES, Media, encode
-from tensorcast.schema.messages import Catalogue, OpEntry
 from tensorcast.schema.problems import Problem
 
-from ..catalogue import catalogue
 from .exchange import encoded, threads_of
 from .negotiation import answer_type
 from .openapi import answers

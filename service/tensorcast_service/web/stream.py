@@ -15,6 +15,10 @@ import numpy as np
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from tensorcast.answers.cost import JSON_ELEMENT, OUTPUT
+from tensorcast.answers.footprint import json_bytes
+from tensorcast.answers.limits import judge_json
+from tensorcast.plan.plan import Shape
 from tensorcast.schema.codec import Media, encode
 from tensorcast.schema.dtypes import name_of
 from tensorcast.schema.memory import Reserve
@@ -28,14 +32,10 @@ from tensorcast.schema.tensors import (
     msgpack_parts,
     to_wire,
 )
+from tensorcast.schema.work import checkpoint
 
-from ..cost import JSON_ELEMENT, OUTPUT
-from ..dense import buffered, chunks, in_order, is_quick, rearranged
-from ..footprint import json_bytes
-from ..gather import Gathered
-from ..limits import judge_json
-from ..plan import Shape
-from ..work import checkpoint
+from ..engine.dense import buffered, chunks, in_order, is_quick, rearranged
+from ..engine.gather import Gathered
 from .exchange import Exchange, threads_of
 from .threads import Threads, while_connected
 

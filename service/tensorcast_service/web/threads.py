@@ -23,8 +23,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Receive
 
 from tensorcast.schema.problems import Problem
-
-from ..work import Abandoned, Work
+from tensorcast.schema.work import Abandoned, Work
 
 T = TypeVar("T")
 

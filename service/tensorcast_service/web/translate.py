@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
-from tensorcast.schema.messages import TranslateAnswer, TranslateRequest
+from tensorcast.answers.cost import translate_milliseconds
+from tensorcast.answers.translate import translate
+from tensorcast.messages import TranslateAnswer, TranslateRequest
 
-from ..cost import translate_milliseconds
-from ..translate import translate
 from .exchange import encoded, receive
 from .openapi import answers, body
 

@@ -1,0 +1,218 @@
+"""check: the shapes that come out, or why none do. The one implementation, for HTTP and for the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from itertools import repeat
+from math import prod
+from typing import Any
+
+from ..messages import CheckAnswer, CheckRequest, Condition
+from ..ops import Op
+from ..ops.rules import RULES, lower
+from ..plan.alignment import Alignment, Conflict, Incompatible
+from ..plan.plan import Placement, Plan, Shape
+from ..schema.dtypes import UnknownDtype, dtype_named
+from ..schema.memory import Reserve, unlimited
+from ..schema.problems import Problem
+from ..schema.shapes import format_shape
+from .diagram import draw
+from .footprint import answer_bytes
+from .hints import Lower, hints
+from .limits import MAX_RANK, exact, judge_ranks
+from .symbolic import SymbolicPlacement, SymbolicPlan, is_symbolic, judge_assumed
+from .symbolic import lower as lower_symbolic
+
+AnyPlacement = Placement | SymbolicPlacement
+
+_NAMED_INPUTS = 20
+"""Inputs of a conflict that an answer lists."""
+_JOINED_CONDITIONS = 20
+"""Conditions that an answer in text lists."""
+
+
+def check(request: CheckRequest, reserve: Reserve = unlimited) -> CheckAnswer:
+    """The answer to a check, typed. Raises Problem for what the op could never accept."""
+    return CheckAnswer.model_validate(plain_answer(request, reserve))
+
+
+def plain_answer(request: CheckRequest, reserve: Reserve = unlimited) -> dict[str, Any]:
+    """The answer to a check, as the plain values of a CheckAnswer that are sent. Raises Problem for what the op could
+    never accept. `reserve` is asked for its memory."""
+    op, shapes, rule = request.op, tuple(request.inputs), RULES[type(request.op)]
+    itemsize = _itemsize(request.dtype)
+    judge_request(op, shapes)
+    reserve(answer_bytes(op, shapes))
+    if request.assume:
+        judge_assumed(op, shapes, request.assume)
+    symbolic = is_symbolic(op, shapes)
+    lower_here: Lower = partial(lower_symbolic, assume=request.assume or {}) if symbolic else lower
+    outcome = _outcome(lower_here, op, shapes)
+    answer: dict[str, Any] = {"compatible": not isinstance(outcome, Conflict)}
+    warnings = []
+    if isinstance(outcome, Conflict):
+        answer["conflict"] = conflict_answer(op, shapes, outcome, lower_here)
+    else:
+        dims = repeat(None) if rule.output_dims is None else rule.output_dims(op)
+        placements: Sequence[AnyPlacement] = outcome.outputs
+        answer["outputs"] = [
+            _output(placement, itemsize, shapes, names) for placement, names in zip(placements, dims, strict=False)
+        ]
+        if len(placements) > 1 and rule.output_dims is None:
+            warnings = _warnings(shapes, placements, answer["outputs"])
+    if mistake := rule.warned(op):
+        warnings.append(dict(zip(("code", "message"), mistake, strict=True)))
+    if isinstance(outcome, SymbolicPlan):
+        answer["conditions"] = [condition.model_dump(exclude_unset=True) for condition in outcome.conditions]
+        answer["compatible"] = None if outcome.conditions else True
+    elif not symbolic and (differs := rule.release_differs(op, shapes, outcome)):  # known of integers alone
+        warnings.append({"code": "release-differs", "message": differs})
+    answer["warnings"] = warnings
+    if request.explain and op.highest_rank(shapes) <= MAX_RANK:
+        answer["diagram"] = draw(op, shapes, _alignment(op, shapes), outcome)
+    return answer
+
+
+def as_text(answer: CheckAnswer) -> str:
+    """An answer for a terminal: the drawing, if it was asked for, and a sentence for each thing to say."""
+    lines = [answer.diagram, ""] if answer.diagram else []
+    if answer.conflict is None:
+        shapes = dict.fromkeys(format_shape(output.shape) for output in answer.outputs)
+        said = "compatible" if answer.compatible else f"compatible if {_joined(answer.conditions)}"
+        lines.append(f"{said}: {', '.join(shapes)}" if shapes else said)
+    else:
+        lines.append(f"incompatible ({answer.conflict.code}): {answer.conflict.message}")
+        lines += [f"hint: {hint}" for hint in answer.conflict.hints]
+    lines += [f"warning ({warning.code}): {warning.message}" for warning in answer.warnings]
+    return "\n".join(lines)
+
+
+def _joined(conditions: Sequence[Condition]) -> str:
+    """All of them in one sentence, the alternatives in parentheses where several are joined."""
+    texts = [condition.text for condition in conditions[:_JOINED_CONDITIONS]]
+    if len(conditions) > 1:
+        texts = [f"({text})" if " or " in text else text for text in texts]
+    if len(conditions) > len(texts):
+        texts.append(f"{len(conditions) - len(texts)} more conditions")
+    return " and ".join(texts)
+
+
+def judge_request(op: Op, shapes: tuple[Shape, ...]) -> None:
+    """Raises Problem for a number of inputs that the op never takes, or for too many axes."""
+    if wrong := op.input_count_problem(len(shapes)):
+        raise Problem("invalid-request", wrong, pointer="/inputs")
+    judge_ranks(op, shapes)
+
+
+def plan_of(op: Op, shapes: tuple[Shape, ...], reserve: Reserve = unlimited) -> Plan:
+    """The plan of a request. Raises Problem (incompatible-shapes, with the conflict) where there is none; `reserve`
+    is asked for its memory."""
+    judge_request(op, shapes)
+    reserve(answer_bytes(op, shapes))
+    try:
+        return lower(op, shapes)
+    except Incompatible as incompatible:
+        conflict = conflict_answer(op, shapes, incompatible.conflict)
+        raise Problem("incompatible-shapes", conflict["message"], conflict=conflict) from None
+
+
+def conflict_answer(op: Op, shapes: tuple[Shape, ...], conflict: Conflict, lower: Lower = lower) -> dict[str, Any]:
+    """A conflict as it is sent (a ConflictAnswer), with hints."""
+    return {
+        "code": conflict.code,
+        "message": conflict.message,
+        "axis": conflict.axis,
+        "inputs": list(conflict.inputs[:_NAMED_INPUTS]),
+        "sizes": list(conflict.sizes[:_NAMED_INPUTS]),
+        "hints": hints(op, shapes, lower),
+    }
+
+
+def _outcome(lower: Lower, op: Op, shapes: tuple[Shape, ...]) -> Plan | SymbolicPlan | Conflict:
+    try:
+        return lower(op, shapes)
+    except Incompatible as incompatible:
+        return incompatible.conflict
+
+
+def _alignment(op: Op, shapes: tuple[Shape, ...]) -> Alignment | None:
+    try:
+        alignment = RULES[type(op)].align(op, shapes)
+    except Incompatible:
+        return None
+    return alignment if alignment.refusal is None else None
+
+
+def _itemsize(dtype: str | None) -> int | None:
+    try:
+        return None if dtype is None else dtype_named(dtype).itemsize
+    except UnknownDtype as error:
+        raise Problem("invalid-request", f"dtype: {error}", pointer="/dtype") from None
+
+
+def _output(
+    placement: AnyPlacement,
+    itemsize: int | None,
+    shapes: tuple[Shape, ...],
+    dims: list[str] | None,
+) -> dict[str, Any]:
+    """An output as it is sent (an OutputShape)."""
+    shape: list[int | str] = list(placement.shape)
+    output: dict[str, Any] = {"shape": shape, "input": placement.input}
+    if placement.merges is not None or placement.input_shape != shapes[placement.input]:
+        output["factors"] = list(placement.output_shape)
+        output["shape"] = [exact(size) if isinstance(size, int) else size for size in shape]  # a merge may be huge
+    output["axes"] = list(placement.output_axes)
+    output["broadcast_axes"] = list(placement.broadcast_axes)
+    elements: int | None
+    if isinstance(placement, SymbolicPlacement):
+        output["maybe_broadcast_axes"] = list(placement.maybe_broadcast_axes)
+        elements = _product(placement.shape)
+    else:
+        elements = placement.elements
+    output["elements"] = None if elements is None else exact(elements)
+    if dims is not None:
+        output["dims"] = dims
+    if itemsize is not None:
+        output["nbytes"] = None if elements is None else exact(elements * itemsize)
+    return output
+
+
+def _product(shape: Sequence[int | str]) -> int | None:
+    """Virtual elements; None where the sizes leave it open."""
+    known = [size for size in shape if isinstance(size, int)]
+    return prod(known) if len(known) == len(shape) or 0 in known else None
+
+
+def _warnings(
+    shapes: tuple[Shape, ...], placements: Sequence[AnyPlacement], outputs: Sequence[dict[str, Any]]
+) -> list[dict[str, str]]:
+    """What is legal of several inputs that meet, but often a mistake (each a Warned)."""
+    warnings = []
+    stretching = [
+        placement
+        for placement, output in zip(placements, outputs, strict=True)
+        if any(placement.output_shape[axis] != 1 for axis in output["broadcast_axes"])
+    ]
+    if len(stretching) > 1:
+        one, other = stretching[:2]
+        warnings.append(
+            {
+                "code": "mutual-stretch",
+                "message": f"Inputs {one.input} and {other.input} stretch each other: "
+                f"{format_shape(one.input_shape)} and {format_shape(other.input_shape)} become "
+                f"{format_shape(one.shape)}. Where only one was meant to stretch, an axis is missing.",
+            }
+        )
+    ranks = [len(placement.input_shape) for placement in placements]
+    if min(ranks) != max(ranks):
+        low, high = ranks.index(min(ranks)), ranks.index(max(ranks))
+        warnings.append(
+            {
+                "code": "rank-promotion",
+                "message": f"Input {low} of shape {format_shape(shapes[low])} gets new axes on the left to meet input "
+                f"{high} of shape {format_shape(shapes[high])}. Write them out where that is not meant.",
+            }
+        )
+    return warnings

@@ -1,0 +1,58 @@
+"""compare: what every framework answers to the same shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, get_args
+
+from pydantic import ValidationError
+
+from ..messages import CheckRequest, CompareAnswer, CompareRequest, Comparison
+from ..ops import OPS, Op
+from ..schema.memory import Reserve, unlimited
+from ..schema.problems import Problem
+from ..schema.work import checkpoint
+from .check import plain_answer
+from .footprint import compared_bytes
+
+
+def compare(request: CompareRequest, reserve: Reserve = unlimited) -> CompareAnswer:
+    """A verdict for each op and mode that these inputs, and the target where there is one, are all it takes to ask.
+
+    Raises Problem where no op can be asked so.
+    """
+    reserve(compared_bytes(tuple(request.inputs)))
+    results = []
+    for op in _askable(len(request.inputs), request.shape):
+        checkpoint()
+        answer = plain_answer(CheckRequest(op=op, inputs=request.inputs))
+        results.append(
+            Comparison(
+                op=op.model_dump(mode="json", exclude_none=True),
+                **{field: answer[field] for field in ("compatible", "outputs", "conflict") if field in answer},
+            )
+        )
+    if not results:
+        said = "a target shape goes with one input" if request.shape is not None else "give at least one input"
+        raise Problem("invalid-request", f"inputs: no op takes {len(request.inputs)} here; {said}", pointer="/inputs")
+    return CompareAnswer(results=results)
+
+
+def _askable(count: int, shape: tuple[int, ...] | None) -> Iterator[Op]:
+    for kind in OPS.values():
+        if shape is not None and kind.target is None:
+            continue
+        target: dict[str, Any] = {} if shape is None or kind.target is None else {kind.target: shape}
+        for mode in _modes(kind):
+            try:
+                op = kind(**target, **mode)
+            except ValidationError:
+                continue  # it needs more than a target
+            if op.input_count_problem(count) is None:
+                yield op
+
+
+def _modes(kind: type[Op]) -> list[dict[str, str]]:
+    """The values of the op's attribute `mode`, each as an attribute; nothing to say where it has none."""
+    field = kind.model_fields.get("mode")
+    return [{}] if field is None else [{"mode": mode} for mode in get_args(field.annotation)]

@@ -1,0 +1,90 @@
+"""Costs: about how many milliseconds of Python a request takes, told from its shapes and attributes before it is begun.
+
+They are rough, and rather too high: on a 2-core machine of 2025, twice what was measured. What costs more than the
+event loop may be held is done on a thread (web/threads.py); benchmarks/load/stalls.py searches for requests that cost
+more than is told here.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from math import prod
+
+from ..ops import Op
+from ..plan.plan import Shape
+from ..schema.codec import Media
+from ..schema.dimensions import Symbol
+from ..schema.tensors import Tensor
+from .footprint import BLOCK_ROWS
+from .limits import MAX_CONDITIONS, MAX_RANK
+from .symbolic import is_symbolic
+
+REQUEST = 0.05
+"""Of any request."""
+AXIS = 0.005
+"""Of an axis of an input (four at the least), from alignment to answer."""
+ATTRIBUTE_ENTRY = 0.01
+"""Of an entry of a list or a map among an op's attributes: a name of einops costs most."""
+SYMBOL = 0.1
+"""Of a size that is not known, by itself."""
+CONDITION = 0.35
+"""Of two such sizes that meet."""
+OUTPUT = 0.05
+"""Of a tensor that is answered."""
+JSON_ELEMENT = 0.002
+"""Of an element that is answered in JSON."""
+TRANSLATED_AXIS = 0.25
+"""Of an axis in a translation, which tries many ways to say it."""
+COLUMN_CALL, COLUMN_SIZE = 0.05, 3e-5
+"""Of an axis of a block of rows in columns, and of a size there."""
+COMPARED_OPS = 12
+"""Ops that a comparison asks, at the most: the others can't be asked with shapes alone, or refuse them at once."""
+JSON_BYTE, MESSAGEPACK_BYTE = 2e-4, 2e-5
+"""Of a byte of a body, read and validated. Most bytes of MessagePack are tensors, which are not looked at."""
+
+
+def parse_milliseconds(nbytes: int, media: Media) -> float:
+    """Of reading and validating a body: from 4 KiB on more than a millisecond, whatever it holds."""
+    return nbytes / 4096 if nbytes <= 4096 else 1 + nbytes * (JSON_BYTE if media is Media.JSON else MESSAGEPACK_BYTE)
+
+
+def check_milliseconds(op: Op, shapes: Sequence[Shape]) -> float:
+    """Of the plan of an op on these shapes, and of its answer."""
+    rank, entries, symbolic = 4, 0, is_symbolic(op, shapes)
+    for shape in shapes:  # loops, since every check passes here
+        rank = max(rank, len(shape))
+    for value in op.__dict__.values():
+        if type(value) in (tuple, dict):
+            entries += len(value)
+    milliseconds = REQUEST + AXIS * len(shapes) * min(max(rank, entries), MAX_RANK)
+    milliseconds += ATTRIBUTE_ENTRY * (entries + len(getattr(op, "pattern", "")) / 2)
+    return milliseconds + _symbols_milliseconds(op, shapes) if symbolic else milliseconds
+
+
+def _symbols_milliseconds(op: Op, shapes: Sequence[Shape]) -> float:
+    """What sizes that are not known add."""
+    met: Counter[int] = Counter()  # how many of them on each axis, counted from the last
+    for sizes in (*shapes, *(value for value in op.__dict__.values() if type(value) is tuple)):
+        met.update(axis for axis, size in enumerate(reversed(sizes)) if type(size) is Symbol)
+    pairs = sum(count * (count + 1) // 2 for count in met.values())
+    return SYMBOL * met.total() + CONDITION * min(pairs, MAX_CONDITIONS)
+
+
+def columns_milliseconds(inputs: Sequence[Tensor]) -> float:
+    """Of columns (n, rank): of calls of NumPy, a few for each axis of each block of rows, and of what they do."""
+    shapes = [tensor.shape for tensor in inputs]
+    rows = max((shape[0] for shape in shapes if shape), default=0)
+    calls = sum(shape[-1] for shape in shapes if shape) * -(-max(rows, 1) // BLOCK_ROWS)
+    return REQUEST + COLUMN_CALL * calls + COLUMN_SIZE * sum(map(prod, shapes))
+
+
+def compare_milliseconds(shapes: Sequence[Shape]) -> float:
+    """Of what every op answers."""
+    rank = max(map(len, shapes), default=0)
+    return COMPARED_OPS * (REQUEST + AXIS * len(shapes) * max(min(rank, MAX_RANK), 4))
+
+
+def translate_milliseconds(shapes: Sequence[Shape]) -> float:
+    """Of the steps and their code."""
+    return REQUEST + TRANSLATED_AXIS * sum(max(len(shape), 4) for shape in shapes)

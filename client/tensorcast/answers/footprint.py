@@ -1,0 +1,68 @@
+"""Footprints: bytes of memory that an answer takes while it is made, at the most, told before anything is made.
+tests/test_footprints.py measures them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from itertools import chain
+from typing import Any
+
+from ..ops import Op
+from ..ops.rules import RULES
+from ..plan.plan import Shape
+from ..schema.dimensions import Symbol
+from .limits import MAX_AXES, MAX_CONDITIONS, MAX_RANK
+from .symbolic import is_symbolic
+
+AXIS_BYTES = 750
+"""Of each axis of each output (four at the least), as objects and as text."""
+COMPARED_BYTES = 300
+"""Of each axis of each op that is compared."""
+CONDITION_BYTES = 6000
+"""Of a condition on symbolic sizes, which may name several by long names."""
+JSON_ELEMENT_BYTES = 120
+"""Of an element, or an empty list, of a JSON answer: its text twice."""
+JSON_TIMES = 8
+"""A JSON answer takes so many times the bytes of its elements besides: they may be long strings of wide characters."""
+
+
+BLOCK_ROWS = 2**14
+"""Rows of columns that are settled at once: their sizes on two axes, and what is worked out of them, stay in the core's
+own cache."""
+
+
+def answer_bytes(op: Op, shapes: tuple[Shape, ...]) -> int:
+    """Of the shapes that come out, and of all that leads to them."""
+    rank = max(min(op.highest_rank(shapes), MAX_RANK), 4)
+    nbytes = AXIS_BYTES * min(len(shapes) * rank, MAX_AXES)
+    name_dims = RULES[type(op)].output_dims
+    if name_dims is not None:
+        nbytes += _text_bytes({name for dims in name_dims(op) for name in dims}, len(shapes))
+    if is_symbolic(op, shapes):
+        sizes: chain[Any] = chain.from_iterable(shapes)
+        symbols = {size for size in sizes if type(size) is Symbol}
+        nbytes += CONDITION_BYTES * min(len(symbols) ** 2, MAX_CONDITIONS) + _text_bytes(symbols, len(shapes))
+    return nbytes
+
+
+def _text_bytes(names: Iterable[str], outputs: int) -> int:
+    """Of names that each output may bear."""
+    return 3 * outputs * sum(len(json.dumps(name)) for name in names)
+
+
+def compared_bytes(shapes: tuple[Shape, ...]) -> int:
+    """Of what every op answers to these shapes."""
+    rank = max(min(max(map(len, shapes), default=0), MAX_RANK), 4)
+    return 2 * AXIS_BYTES * min(len(shapes) * rank, MAX_AXES) + COMPARED_BYTES * len(RULES) * rank
+
+
+def columns_bytes(count: int, answered: int, asked: int) -> int:
+    """Of the answer to `count` rows: `answered` sizes in each, and what is worked out in a block of inputs that have
+    `asked` sizes in each."""
+    return (8 * answered + 9) * count + 16 * (answered + asked) * min(count, BLOCK_ROWS)
+
+
+def json_bytes(elements: int, nbytes: int) -> int:
+    """Of a JSON answer of so many elements (and lists without one) of `nbytes` in all."""
+    return JSON_ELEMENT_BYTES * elements + JSON_TIMES * nbytes

@@ -1,0 +1,176 @@
+"""Hints: what would make shapes fit. Each is tried before it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import combinations, count
+
+from ..ops import Op, mindspore, ngraph, numpy, openvino
+from ..ops.rules import lower
+from ..plan.alignment import Incompatible
+from ..plan.plan import Plan, Shape
+from ..schema.dimensions import Symbol
+from ..schema.shapes import format_shape
+from ..schema.work import checkpoint
+from .symbolic import SymbolicPlan
+
+MAX_HINTS = 3
+MAX_RANK = 8
+MAX_INPUTS = 8
+"""Beyond these no hint is searched for: what would be found is not what was meant."""
+MAX_TRIES = 64
+"""Changes that are tried in one search: some two milliseconds, and ten times as long where sizes are not known."""
+
+
+Lower = Callable[[Op, tuple[Shape, ...]], Plan | SymbolicPlan]
+"""From a request to its plan; raises Incompatible."""
+
+
+def hints(op: Op, shapes: tuple[Shape, ...], lower: Lower = lower) -> list[str]:
+    """Up to MAX_HINTS changes of the request under which it broadcasts, the likeliest first."""
+    target = getattr(op, op.target) if op.target else None
+    if len(shapes) > MAX_INPUTS or max(map(len, (*shapes, target or ()))) > MAX_RANK:
+        return []
+    tries = count()
+    found: list[str] = []
+
+    def tried(op: Op, shapes: tuple[Shape, ...]) -> Plan | SymbolicPlan:
+        if next(tries) >= MAX_TRIES:
+            raise _Enough
+        checkpoint()
+        return lower(op, shapes)
+
+    try:
+        for hint in _candidates(op, shapes, target, tried):
+            if hint not in found:
+                found.append(hint)
+            if len(found) == MAX_HINTS:
+                break
+    except _Enough:
+        pass
+    return found
+
+
+class _Enough(Exception):
+    """So many changes were tried that no other is."""
+
+
+def _candidates(op: Op, shapes: tuple[Shape, ...], target: Shape | None, lower: Lower) -> Iterator[str]:
+    yield from _swapped(op, shapes, target, lower)
+    yield from _reshaped(op, shapes, lower)
+    if target is not None and len(shapes) == 1:
+        yield from _other_target(op, shapes, target, lower)
+        yield from _other_op(op, shapes[0], target, lower)
+    elif len(shapes) == 2 and isinstance(op, ngraph.BroadcastLike):
+        yield from _other_axes(op, shapes, lower)
+
+
+def _fits(op: Op, shapes: tuple[Shape, ...], lower: Lower) -> bool:
+    try:
+        plan = lower(op, shapes)
+    except Incompatible:
+        return False
+    return isinstance(plan, Plan) or not plan.conditions
+
+
+def _with(shapes: tuple[Shape, ...], number: int, shape: Shape) -> tuple[Shape, ...]:
+    return (*shapes[:number], shape, *shapes[number + 1 :])
+
+
+def _swapped(op: Op, shapes: tuple[Shape, ...], target: Shape | None, lower: Lower) -> Iterator[str]:
+    """Two axes of one input that stand the other way round in another input, or in the target."""
+    for number, shape in enumerate(shapes):
+        partners = [
+            other for other in (*shapes[:number], *shapes[number + 1 :], target or ()) if len(other) == len(shape)
+        ]
+        for one, other in combinations(range(len(shape)), 2):
+            if shape[one] == shape[other] or not any(
+                (partner[one], partner[other]) == (shape[other], shape[one]) for partner in partners
+            ):
+                continue
+            swapped = list(shape)
+            swapped[one], swapped[other] = shape[other], shape[one]
+            if _fits(op, _with(shapes, number, tuple(swapped)), lower):
+                yield f"swap axes {one} and {other} of input {number}: {format_shape(swapped)} fits"
+                return
+
+
+def _reshaped(op: Op, shapes: tuple[Shape, ...], lower: Lower) -> Iterator[str]:
+    """One input with size-1 axes after its own, or without its leading ones."""
+    ranks = [len(shape) for shape in shapes]
+    room = max([*ranks, len(getattr(op, op.target) or ()) if op.target else 0])
+    for number, shape in sorted(enumerate(shapes), key=lambda pair: len(pair[1])):
+        for extra in range(1, room - len(shape) + 1):
+            wider = shape + (1,) * extra
+            if shape and _fits(op, _with(shapes, number, wider), lower):
+                index = ", ".join([":"] * len(shape) + ["None"] * extra)
+                yield f"reshape input {number} to {format_shape(wider)}, x[{index}]: it then fits"
+        narrower = shape
+        while narrower[:1] == (1,):
+            narrower = narrower[1:]
+            if _fits(op, _with(shapes, number, narrower), lower):
+                yield f"drop the leading axes of size 1 of input {number}: {format_shape(narrower)} fits"
+                break
+
+
+def _other_target(op: Op, shapes: tuple[Shape, ...], target: Shape, lower: Lower) -> Iterator[str]:
+    """A -1 that this framework refuses, written out."""
+    (shape,) = shapes
+    new = len(target) - len(shape)
+    if new < 0 or -1 not in target:
+        return
+    spelled = tuple(shape[axis - new] if size == -1 and axis >= new else size for axis, size in enumerate(target))
+    changed = op.model_copy(update={str(op.target): spelled})
+    if any(isinstance(size, Symbol) and size.name is None for size in spelled):
+        return  # what is not known can't be written out
+    if spelled != target and _fits(changed, shapes, lower):
+        yield f"write {op.target}={format_shape(spelled)}: {op.name} reads -1 as no size"
+    if not isinstance(op, mindspore.broadcast_to) and _fits(mindspore.broadcast_to(shape=target), shapes, lower):
+        yield f"mindspore.broadcast_to takes this target: there -1 keeps the input's size, {format_shape(spelled)}"
+
+
+def _other_op(op: Op, shape: Shape, target: Shape, lower: Lower) -> Iterator[str]:
+    """Another framework's op that takes the same input to the same target."""
+    for other, words in _others(shape, target):
+        if type(other) is type(op):
+            words = words.removeprefix(f"{op.name} ")
+        if _fits(other, (shape,), lower):
+            reached = lower(other, (shape,)).outputs[0].shape
+            yield f"{words} fits: the output is {format_shape(reached)}"
+
+
+def _others(shape: Shape, target: Shape) -> Iterator[tuple[Op, str]]:
+    """Ops that may take `shape` to `target`, each with its words; those left out whose sizes clash at first sight."""
+    yield numpy.broadcast_to(shape=target), f"numpy.broadcast_to with shape={format_shape(target)}"
+    for axes in combinations(range(len(target)), len(shape)):
+        pairs = [(size, target[axis]) for size, axis in zip(shape, axes, strict=True)]
+        if all(_may_equal(size, wanted) for size, wanted in pairs):
+            lacking = tuple(axis for axis in range(len(target)) if axis not in axes)
+            yield (
+                ngraph.Broadcast(shape=target, broadcast_axes=lacking),
+                f"ngraph.Broadcast with broadcast_axes={list(lacking)}",
+            )
+        if all(size == 1 or _may_equal(size, wanted) for size, wanted in pairs):
+            yield (
+                openvino.Broadcast3(mode="explicit", target_shape=target, axes_mapping=axes),
+                f"openvino.Broadcast-3 in mode explicit with axes_mapping={list(axes)}",
+            )
+    yield (
+        openvino.Broadcast3(mode="bidirectional", target_shape=target),
+        "openvino.Broadcast-3 in mode bidirectional, where the target stretches too,",
+    )
+
+
+def _may_equal(size: int | Symbol, wanted: int | Symbol) -> bool:
+    """Whether two sizes can be equal without a condition: of those that are not known, two with one name, or a name
+    that may be assumed to be an integer."""
+    if isinstance(size, Symbol) or isinstance(wanted, Symbol):
+        return size == wanted or any(isinstance(side, Symbol) and side.name for side in (size, wanted))
+    return size == wanted
+
+
+def _other_axes(op: ngraph.BroadcastLike, shapes: tuple[Shape, ...], lower: Lower) -> Iterator[str]:
+    arg, like = shapes
+    for lacking in combinations(range(len(like)), max(len(like) - len(arg), 0)):
+        if lacking and _fits(ngraph.BroadcastLike(initial_broadcast_axes=lacking), shapes, lower):
+            yield f"initial_broadcast_axes={list(lacking)} fits"

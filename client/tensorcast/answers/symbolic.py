@@ -1,0 +1,383 @@
+"""Symbolic sizes settled: for which of them the shapes broadcast, and what then comes out.
+
+Each relation is put in clauses; sizes.py weighs them, and every answer is exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from math import prod
+from typing import Any
+
+from ..messages import Condition, DimensionPlace, Equation, Known
+from ..ops import Op
+from ..ops.rules import align
+from ..plan.alignment import Alignment, Axis, Relation, is_known, known_axes, meet, mismatch, settle
+from ..plan.plan import Shape
+from ..plan.sizes import ONE, Clause, Sizes
+from ..schema.dimensions import Quotient, Symbol
+from ..schema.problems import Problem
+from ..schema.shapes import MAX_SIZE
+from ..schema.work import checkpoint
+from .limits import judge_conditions, judge_symbolic_axes
+
+Size = int | Symbol
+Dimension = int | str
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolicPlacement:
+    """How one output reads one input; see Placement. An axis that only some sizes replicate is a maybe."""
+
+    input: int
+    input_shape: tuple[Size | Quotient, ...]
+    output_shape: tuple[Dimension, ...]
+    output_axes: tuple[int, ...]
+    broadcast_axes: tuple[int, ...]
+    maybe_broadcast_axes: tuple[int, ...]
+    shape: tuple[Dimension, ...]
+    merges: tuple[int, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolicPlan:
+    """What an op does to inputs of these shapes, where all conditions hold; nowhere else do they broadcast."""
+
+    input_shapes: tuple[tuple[Size, ...], ...]
+    outputs: tuple[SymbolicPlacement, ...]
+    conditions: tuple[Condition, ...]
+
+
+def is_symbolic(op: Op, shapes: Sequence[Shape]) -> bool:
+    """Whether a request holds a size that is not known."""
+    for sizes in (*shapes, *op.__dict__.values()):  # a loop, since every check of integers passes here
+        if type(sizes) is tuple:
+            for size in sizes:
+                if type(size) is Symbol:
+                    return True
+    return False
+
+
+def lower(op: Op, shapes: tuple[Shape, ...], assume: Mapping[str, Size]) -> SymbolicPlan:
+    """The plan of an op on inputs of these shapes, some of whose sizes are symbols; `assume` bounds the names.
+
+    Raises Incompatible where no sizes broadcast, Problem (work-too-large) for too many of them.
+    """
+    judge_symbolic_axes(sum(map(len, shapes)))
+    places: dict[int, Known] = {
+        id(size): DimensionPlace(input=number, axis=axis)
+        for number, shape in enumerate(shapes)
+        for axis, size in enumerate(shape)
+        if isinstance(size, Symbol) and size.name is None
+    }
+    places |= {id(size): DimensionPlace(attribute=name, axis=axis) for name, axis, size in op.symbols()}
+    alignment = align(op, shapes)
+    if alignment.refusal is not None:
+        settle(known_axes(alignment))
+    return _settle(alignment, _Variables(assume, places))
+
+
+def judge_assumed(op: Op, shapes: Sequence[Shape], assume: Mapping[str, Size]) -> None:
+    """Raises Problem (invalid-request) where a name is assumed that does not occur, or to be more than a range."""
+    sizes: list[Size] = [size for shape in shapes for size in shape]
+    sizes += [size for _, _, size in op.symbols()]
+    names = {size.name for size in sizes if isinstance(size, Symbol) and size.name}
+    for name, known in assume.items():
+        said = None
+        if name not in names:
+            said = f"no size here has this name: the names are {', '.join(sorted(names)[:20])}" if names else None
+            said = said or "no size here has a name"
+        elif isinstance(known, Symbol) and known.name:
+            said = 'must be a range, such as "2..", or a size: for two equal sizes write one name twice'
+        if said:
+            raise Problem("invalid-request", f"assume/{name[:60]}: {said}", pointer=f"/assume/{name[:60]}")
+
+
+class _Variables:
+    """The sizes of a request by number: a number for each integer, each name and each other symbol."""
+
+    def __init__(self, assume: Mapping[str, Size], places: Mapping[int, Known]) -> None:
+        self._assume = assume
+        self._places = places
+        self._numbers: dict[tuple[str, Any], int] = {}
+        self.bounds: list[tuple[int, int]] = []
+        self.names: list[str | None] = []
+        self.sides: list[Known] = []
+        """How a condition says each."""
+        self.quotients: dict[int, tuple[int, int]] = {}
+        """Of each that is a quotient, on which there are no clauses: the variable that is divided, and by what."""
+        self.of(1)
+
+    def of(self, size: Size | Quotient) -> int:
+        """The number of a size: the same for the same."""
+        if isinstance(size, Quotient):
+            whole = self.of(size.whole), size.divisor
+            number = self._numbered(("quotient", whole), 0, MAX_SIZE, str(size))
+            self.quotients[number] = whole
+            return number
+        low, high, side = (size, size, size) if isinstance(size, int) else self._bounded(size)
+        if low == high:
+            return self._numbered(("integer", low), low, high, low)
+        return self._numbered(("name", side) if isinstance(side, str) else ("place", id(size)), low, high, side)
+
+    def _numbered(self, key: tuple[str, Any], low: int, high: int, side: Known) -> int:
+        if key not in self._numbers:
+            self._numbers[key] = len(self.bounds)
+            self.bounds.append((low, high))
+            self.names.append(side if isinstance(side, str) else None)
+            self.sides.append(side)
+        return self._numbers[key]
+
+    def _bounded(self, symbol: Symbol) -> tuple[int, int, Known]:
+        if symbol.name is None:
+            return symbol.low, symbol.high, self._places[id(symbol)]
+        known = self._assume.get(symbol.name, symbol)
+        return (known, known, known) if isinstance(known, int) else (known.low, known.high, symbol.name)
+
+    def is_integer(self, number: int) -> bool:
+        return isinstance(self.sides[number], int)
+
+
+def _clauses(relation: Relation, numbers: Sequence[int], sizes: Sizes) -> Iterator[tuple[Clause, int, int]]:
+    """What a relation says of the variables that meet, each clause with the positions of the two that it is about."""
+    first = {number: position for position, number in reversed(list(enumerate(numbers)))}
+    last = len(numbers) - 1
+    match relation:
+        case Relation.EQUAL:
+            for number, position in first.items():
+                yield Clause((numbers[0], number)), 0, position
+        case Relation.FROM_ONE:
+            for position, number in enumerate(numbers[:-1]):
+                yield Clause((number, ONE)), position, last
+        case Relation.INTO:
+            for position, number in enumerate(numbers[:-1]):
+                yield Clause((number, numbers[-1]), (number,)), position, last
+        case Relation.MULTIPLE:
+            yield Clause((numbers[0], numbers[1]), divides=True), 0, last
+        case Relation.MUTUAL:
+            stretching = sorted((number for number in first if number != ONE), key=first.__getitem__)
+            leader = _leader(stretching, sizes)
+            if leader is None:
+                judge_conditions(len(stretching) * (len(stretching) - 1) // 2)
+            for end, other in enumerate(stretching):
+                for one in stretching[:end] if leader is None else (leader,):
+                    start, stop = sorted((first[one], first[other]))
+                    unless = tuple(number for number in (numbers[start], numbers[stop]) if number != leader)
+                    yield Clause((numbers[start], numbers[stop]), unless), start, stop
+
+
+def _leader(stretching: Sequence[int], sizes: Sizes) -> int | None:
+    """A size that is not 1, an integer if there is one: all others are 1, or equal to it."""
+    apart = [number for number in stretching if sizes.excludes_one(number)]
+    return min(apart, key=lambda number: sizes.bounds(number)[0] != sizes.bounds(number)[1], default=None)
+
+
+def _settle(alignment: Alignment, variables: _Variables) -> SymbolicPlan:
+    """The plan of an alignment with symbols. Raises Incompatible (size-mismatch, lowest axis) where no sizes agree."""
+    met = [[variables.of(term.size) for term in axis.terms] for axis in alignment.axes]
+    placed = [
+        alignment.input_shapes[output.input] if output.placed_shape is None else output.placed_shape
+        for output in alignment.outputs
+    ]
+    own = [[variables.of(size) for size in shape] for shape in placed]
+    sizes, clauses = _weighed(alignment, met, variables)
+    reached = [_reached(axis.relation, numbers, sizes) for axis, numbers in zip(alignment.axes, met, strict=True)]
+    sizes_out = [_notation(sizes, variables, numbers) for numbers in reached]
+
+    @cache
+    def stretches(axis: int, number: int) -> tuple[bool, bool]:
+        return _stretches(sizes, number, reached[axis])
+
+    outputs = []
+    for output, input_shape, numbers in zip(alignment.outputs, placed, own, strict=True):
+        certain = set(range(len(output.axes))).difference(output.output_axes)
+        maybe: set[int] = set()
+        for place, number in zip(output.output_axes, numbers, strict=True):
+            sometimes, always = stretches(output.axes[place], number)
+            if sometimes:
+                (certain if always else maybe).add(place)
+        output_shape = shape = tuple(sizes_out[axis] for axis in output.axes)
+        if output.merges is not None:
+            shape = tuple(_product(sizes, variables, [reached[axis][0] for axis in group]) for group in output.groups)
+        outputs.append(
+            SymbolicPlacement(
+                output.input,
+                input_shape,
+                output_shape,
+                output.output_axes,
+                tuple(sorted(certain)),
+                tuple(sorted(maybe)),
+                shape,
+                output.merges,
+            )
+        )
+    conditions = [_condition(clause, variables) for clause in _needed(clauses, sizes, variables)]
+    return SymbolicPlan(alignment.input_shapes, tuple(outputs), tuple(conditions))
+
+
+def _weighed(alignment: Alignment, met: Sequence[Sequence[int]], variables: _Variables) -> tuple[Sizes, list[Clause]]:
+    """All that follows from the sizes that meet, and the clauses that say so; raises Incompatible, see _settle."""
+    blank, sizes = Sizes(variables.bounds), Sizes(variables.bounds)
+    clauses: dict[object, Clause] = {}
+    for number, (axis, numbers) in enumerate(zip(alignment.axes, met, strict=True)):
+        _meet_integers(alignment, number, axis)
+        for clause, start, stop in _clauses(axis.relation, numbers, blank):
+            if clause.key in clauses or blank.entails(clause):
+                continue
+            if not sizes.allows(clause):
+                clash = (axis.terms[start], axis.terms[stop])
+                because = _because(sizes, variables, [term.size for term in clash])
+                raise mismatch(alignment, number, axis, clash, because)
+            sizes.add(clause)
+            clauses[clause.key] = clause
+            checkpoint()
+            judge_conditions(len(clauses))
+    return sizes, list(clauses.values())
+
+
+def _meet_integers(alignment: Alignment, number: int, axis: Axis) -> None:
+    """Raises Incompatible, as it is raised where all sizes are known, for the integers of an axis."""
+    known = tuple(term for term in axis.terms if is_known(term.size))
+    if known and (axis.relation in (Relation.EQUAL, Relation.MUTUAL) or known[-1] is axis.terms[-1]):
+        meet(alignment, number, Axis(axis.relation, known))
+
+
+def _because(sizes: Sizes, variables: _Variables, clash: Iterable[Size]) -> str:
+    """What else is known of the symbols that clash."""
+    facts = []
+    for size in clash:
+        number = variables.of(size)
+        known = _notation(sizes, variables, [number], but=str(size))
+        told = [str(known)] if str(known) not in (str(size), "?") else []
+        if sizes.step(number) > 1 and not isinstance(known, int):
+            told.append(f"a multiple of {sizes.step(number)}")
+        facts += [f"{size} is {', '.join(told)}"] if told else []
+    return f", where {' and '.join(facts)}" if facts else ""
+
+
+def _reached(relation: Relation, numbers: Sequence[int], sizes: Sizes) -> list[int]:
+    """The variables of which the one that is not 1 is the size of an output axis."""
+    if relation is not Relation.MUTUAL:
+        return list(numbers[-1:])
+    stretching = [number for number in dict.fromkeys(numbers) if number != ONE]
+    leader = _leader(stretching, sizes)
+    return stretching if leader is None else [leader]
+
+
+def _notation(sizes: Sizes, variables: _Variables, reached: Sequence[int], but: str | None = None) -> Dimension:
+    """The size of an output axis: the narrowest integer, name (`but` this one), range or ? that covers its values."""
+    if reached and reached[0] in variables.quotients:
+        return _product(sizes, variables, reached)
+    spans = []
+    equal = dict.fromkeys(number for start in reached for number in (start, *sizes.members(start)))
+    named = [number for number in equal if variables.names[number] not in (None, but)]
+    if sizes.admits(ones=reached):
+        spans.append((1, 1))
+        named = [number for number in named if not sizes.admits(ones=reached, others=[number])]
+    for start in reached:
+        with sizes.trial():
+            if sizes.exclude_one(start):
+                spans.append(sizes.bounds(start))
+                named = [number for number in named if sizes.same(number, start)]
+    low, high = min(low for low, _ in spans), max(high for _, high in spans)
+    return str(variables.names[named[0]]) if named and low < high else _range(low, high)
+
+
+def _range(low: int, high: int) -> Dimension:
+    if low == high:
+        return low
+    if high >= MAX_SIZE:
+        return f"{low}.." if low else "?"
+    return f"{low}..{high}"
+
+
+def _product(sizes: Sizes, variables: _Variables, numbers: Sequence[int]) -> Dimension:
+    """The size of an axis that is merged of axes of these sizes, each without a condition on it but its own."""
+    parts = [variables.quotients.get(number, (number, 1)) for number in numbers]
+    divisor, spans = prod(divisor for _, divisor in parts), [sizes.bounds(number) for number, _ in parts]
+    factor = prod(low for low, high in spans if low == high)
+    varying = [number for (number, _), (low, high) in zip(parts, spans, strict=True) if low < high]
+    if factor == 0 or not varying:
+        return factor // divisor
+    if all(sizes.same(number, varying[0]) for number in varying):
+        # Powers of one size are that size where it has no value but 0 and one other.
+        ends, count = sizes.bounds(varying[0]), len(varying)
+        if all(factor * end**count == divisor * end for end in ends) and (
+            count == 1 or ends[1] - ends[0] == sizes.step(varying[0])
+        ):
+            return _notation(sizes, variables, varying[:1])
+    is_open = any(sizes.bounds(number)[1] == MAX_SIZE for number in varying)
+    high = MAX_SIZE if is_open else min(prod(high for _, high in spans) // divisor, MAX_SIZE)
+    return _range(prod(low for low, _ in spans) // divisor, high)
+
+
+def _stretches(sizes: Sizes, number: int, reached: Sequence[int]) -> tuple[bool, bool]:
+    """Whether a size is stretched for some sizes, and whether it is for all."""
+    sometimes = any(sizes.admits([number], [other]) for other in reached if other != number)
+    return sometimes, sometimes and not sizes.admits(others=[number]) and not sizes.admits(ones=reached)
+
+
+def _needed(clauses: Sequence[Clause], sizes: Sizes, variables: _Variables) -> list[Clause]:
+    """The same said in the shortest clauses, none of which follows from the others and the bounds."""
+    shortest = [_shortest(clause, sizes, variables) for clause in clauses]
+    base = Sizes(variables.bounds)
+    needed: list[Clause] = []
+    # Of two names that are 5, that they are equal may say it already: equations with integers come second.
+    for clause in sorted(shortest, key=lambda clause: any(map(variables.is_integer, clause.equation or ()))):
+        if not clause.unless and not base.entails(clause):
+            base.add(clause)
+            needed.append(clause)
+    longer = {clause.key: clause for clause in shortest if clause.unless}
+    for clause in longer.values():
+        base.add(clause)
+    for clause in sorted(longer.values(), key=lambda clause: len(clause.unless))[::-1]:
+        checkpoint()
+        base.left_out.add(clause)
+        if not base.entails(clause):
+            base.left_out.remove(clause)
+    needed += [clause for clause in longer.values() if clause not in base.left_out]
+    order = {clause: number for number, clause in reversed(list(enumerate(shortest)))}
+    return sorted(needed, key=order.__getitem__)
+
+
+def _shortest(clause: Clause, sizes: Sizes, variables: _Variables) -> Clause:
+    """A clause without what never saves it; of a size that is divided, all that divides it, or its one value."""
+    if clause.divides and clause.equation:
+        number = clause.equation[0]
+        low, high = sizes.bounds(number)
+        return Clause((number, variables.of(low if low == high else sizes.step(number))), divides=low < high)
+    for number in clause.unless:
+        shorter = Clause(clause.equation, tuple(other for other in clause.unless if other != number))
+        if sizes.entails(shorter):
+            clause = shorter
+    if clause.unless and sizes.entails(Clause(None, clause.unless)):
+        clause = Clause(None, clause.unless)
+    if clause.equation is None and len(clause.unless) == 1:
+        return Clause((clause.unless[0], ONE))
+    return clause
+
+
+def _condition(clause: Clause, variables: _Variables) -> Condition:
+    """A clause as it is sent."""
+    equations = [clause.equation] if clause.equation else []
+    equations += [(number, ONE) for number in clause.unless]
+    pairs = []
+    for one, other in equations:
+        if variables.is_integer(one):
+            one, other = other, one
+        pairs.append((variables.sides[one], variables.sides[other]))
+    if clause.divides:
+        ((side, divisor),) = pairs
+        return Condition(any=[Equation(divides=(divisor, side))], text=f"{divisor} divides {_in_words(side)}")
+    return Condition(
+        any=[Equation(equal=pair) for pair in pairs],
+        text=" or ".join(f"{_in_words(one)} == {_in_words(other)}" for one, other in pairs),
+    )
+
+
+def _in_words(side: Known) -> str:
+    if not isinstance(side, DimensionPlace):
+        return str(side)
+    return f"{side.attribute or f'inputs[{side.input}]'}[{side.axis}]"

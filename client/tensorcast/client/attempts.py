@@ -1,0 +1,58 @@
+"""Attempts: a call's deadline, and whether and when it is tried again."""
+
+from __future__ import annotations
+
+import random
+import time
+from email.utils import parsedate_to_datetime
+
+from ..errors import ServiceProblem, TensorcastError
+
+LONGEST_RETRY_AFTER = 3600.0
+
+
+class Attempts:
+    """One call's deadline, and whether and when it is tried again. All requests are free of side effects."""
+
+    FIRST_DELAY = 0.1
+    LONGEST_DELAY = 5.0
+
+    def __init__(self, timeout: float | None, retries: int) -> None:
+        self._deadline = None if timeout is None else time.monotonic() + timeout
+        self.timeout = timeout
+        self._left = retries
+        self._delay = self.FIRST_DELAY
+
+    def remaining(self) -> float | None:
+        """Seconds to the deadline, not below 0; None where there is none."""
+        return None if self._deadline is None else max(self._deadline - time.monotonic(), 0.0)
+
+    @property
+    def late(self) -> bool:
+        return self._deadline is not None and time.monotonic() >= self._deadline
+
+    def delay_after(self, error: TensorcastError, retry_after: str | None = None) -> float:
+        """Seconds to wait before the next attempt. Raises the error itself where there is none."""
+        retryable = not isinstance(error, ServiceProblem) or error.status in (429, 502, 503, 504)
+        if self._left <= 0 or not retryable:
+            raise error
+        self._left -= 1
+        # Half of the delay is jitter, so that clients that failed together do not come back together.
+        delay = max(self._delay * random.uniform(0.5, 1.0), _seconds(retry_after))
+        self._delay = min(self._delay * 2, self.LONGEST_DELAY)
+        remaining = self.remaining()
+        if remaining is not None and delay >= remaining:
+            raise error
+        return delay
+
+
+def _seconds(retry_after: str | None) -> float:
+    """What Retry-After asks for, in seconds from now; 0 where it says nothing that can be read."""
+    if not retry_after:
+        return 0.0
+    try:
+        if retry_after.strip().isdecimal():
+            return min(float(retry_after), LONGEST_RETRY_AFTER)
+        return min(max(parsedate_to_datetime(retry_after).timestamp() - time.time(), 0.0), LONGEST_RETRY_AFTER)
+    except (ValueError, OverflowError):
+        return 0.0

@@ -1,0 +1,407 @@
+"""Calls without IO: what is sent, and what reads the answer. Both clients use these."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
+
+import msgpack
+import numpy as np
+
+from ..errors import InvalidAnswer, ServiceProblem, problem_from
+from ..messages import (
+    Catalogue,
+    CheckAnswer,
+    CheckBatchAnswer,
+    CheckRequest,
+    CompareAnswer,
+    Comparison,
+    Failed,
+    OpEntry,
+    TranslateAnswer,
+)
+from ..ops import OPS, Op, numpy
+from ..schema.codec import Media, encode
+from ..schema.dtypes import UnknownDtype
+from ..schema.shapes import MAX_SIZE, as_int, as_list
+from ..schema.tensors import Array, is_replicated, msgpack_parts
+from . import expected
+from .reading import Arrays, Chunk, Reader, TensorReader, problem, typed
+
+T = TypeVar("T")
+Shape = Sequence[int] | int
+"""Sizes; one integer stands for one axis, as in NumPy."""
+SymbolicShape = Sequence[int | str] | int
+Layout = Literal["dense", "strided"]
+Window = Sequence[tuple[int, int]]
+
+MSGPACK = Media.MSGPACK.value
+SEND_BYTES = 2**20 - 2**12
+"""Pieces in which a large body is sent: a page less than what Linux takes more slowly."""
+
+
+class Transfer(NamedTuple):
+    """How far a call has come, for a progress callback."""
+
+    direction: Literal["upload", "download"]
+    done: int
+    """Bytes so far."""
+    total: int | None
+    """Bytes in all, where they are known."""
+
+
+Progress = Callable[[Transfer], None]
+
+
+class Call(Generic[T]):
+    """One call: method, path, body in parts, and what reads a good answer of `length` bytes (None: not announced)."""
+
+    def __init__(
+        self,
+        method: str,
+        path: str,
+        parts: Sequence[bytes | memoryview],
+        reader: Callable[[int | None], Reader[T]],
+    ) -> None:
+        self.method = method
+        self.path = path
+        self.parts = parts
+        self.length = sum(map(len, parts))
+        self.reader = reader
+
+    @property
+    def headers(self) -> dict[str, str]:
+        accept = {"Accept": MSGPACK, "Accept-Encoding": "identity"}
+        if not self.parts:
+            return accept
+        return accept | {"Content-Type": MSGPACK, "Content-Length": str(self.length)}
+
+    def body(self, progress: Progress | None = None) -> Iterator[bytes | memoryview]:
+        """The body's bytes in pieces of at most SEND_BYTES."""
+        done = 0
+        for part in self.parts:
+            for start in range(0, len(part), SEND_BYTES):
+                piece = part[start : start + SEND_BYTES]
+                yield piece
+                done += len(piece)
+                if progress is not None:
+                    progress(Transfer("upload", done, self.length))
+
+    def read(self, status: int, headers: Mapping[str, str], length: int | None) -> Reader[T]:
+        """The reader of an answer with this status and these headers, and so many bytes."""
+        if headers.get("content-encoding", "identity").lower() != "identity":
+            raise InvalidAnswer("the answer is compressed, which was not asked for: a proxy must leave it as it is")
+        media = headers.get("content-type", "").split(";")[0].strip().lower()
+        if status == 200 and media == MSGPACK:
+            try:
+                return self.reader(length)
+            except (ValueError, TypeError, LookupError, ArithmeticError):
+                raise InvalidAnswer("the service answered a question that has no answer") from None
+        if status >= 400:
+            return problem(media, status)
+        raise InvalidAnswer(
+            f"status {status} with {media[:60] or 'no content type'} is no answer of this service: is the URL right?"
+        )
+
+
+def authorization(api_key: str) -> str:
+    """The Authorization header of a key. Raises ValueError, without the key, for what is none."""
+    if not (api_key.isascii() and api_key.isprintable() and api_key and " " not in api_key):
+        raise ValueError("api_key must be printable ASCII without spaces or line ends: has one been read from a file?")
+    return f"Bearer {api_key}"
+
+
+class Attempt(Generic[T]):
+    """One attempt at a call: what goes out, and the answer while it comes in."""
+
+    buffer: Callable[[], memoryview]
+    """See Reader.buffer."""
+    _reader: Reader[T]
+
+    def __init__(self, call: Call[T], progress: Progress | None) -> None:
+        self.call = call
+        self._progress = progress
+        self._done = 0
+        self._total: int | None = None
+        self.retry_after: str | None = None
+
+    def body(self) -> Iterator[bytes | memoryview]:
+        """The call's body in pieces."""
+        return self.call.body(self._progress)
+
+    def begin(self, status: int, headers: Mapping[str, str]) -> None:
+        """Take the head."""
+        self.retry_after = headers.get("retry-after")
+        length = headers.get("content-length", "")
+        self._total = int(length) if length.isdecimal() and len(length) < 20 else None
+        self._reader = self.call.read(status, headers, self._total)
+        self.buffer = self._reader.buffer
+
+    def received(self, count: int) -> None:
+        """So many bytes have been put into `buffer()`."""
+        self._reader.received(count)
+        self._count(count)
+
+    def feed(self, chunk: Chunk) -> None:
+        """Take the next bytes."""
+        self._reader.feed(chunk)
+        self._count(len(chunk))
+
+    def _count(self, count: int) -> None:
+        self._done += count
+        if self._progress is not None:
+            self._progress(Transfer("download", self._done, self._total))
+
+    def finish(self) -> T:
+        """The result."""
+        return self._reader.finish()
+
+
+def check(
+    op: Op | str,
+    shapes: Sequence[SymbolicShape],
+    dtype: str | None,
+    explain: bool,
+    assume: Mapping[str, int | str] | None,
+) -> Call[CheckAnswer]:
+    """Shapes in, shapes or a conflict out."""
+    message: dict[str, Any] = {"op": _op(op), "inputs": [_dimensions(shape) for shape in shapes]}
+    if assume:
+        message["assume"] = {name: _dimension(known) for name, known in assume.items()}
+    if dtype is not None:
+        message["dtype"] = dtype
+    if explain:
+        message["explain"] = True
+    parts = [encode(message, Media.MSGPACK)]
+
+    def held(answer: CheckAnswer) -> CheckAnswer:
+        return expected.verdict(answer, message["op"], len(shapes))
+
+    return Call("POST", "/v1/check", parts, lambda length: typed(CheckAnswer, len(shapes), held))
+
+
+class CheckedColumns(NamedTuple):
+    """The answers to a batch of columns of n rows."""
+
+    compatible: Array
+    """bool (n,)"""
+    outputs: list[Array]
+    """For each output int64 (n, rank): its shape, all -1 where not compatible."""
+    conflict_axis: Array
+    """int64 (n,): the lowest conflicting output axis; -1 where there is none."""
+
+
+def check_batch(
+    requests: Iterable[CheckRequest | Mapping[str, Any]],
+) -> Call[list[CheckAnswer | ServiceProblem]]:
+    """Requests of check in, an answer or a problem for each out."""
+    rows = [_check_request(request) for request in requests]
+    inputs = [len(row.get("inputs", ())) for row in rows]
+
+    def results(answer: CheckBatchAnswer) -> list[CheckAnswer | ServiceProblem]:
+        given = answer.results or []
+        if len(given) != len(rows):
+            raise InvalidAnswer(f"the answer has {len(given)} results for {len(rows)} requests")
+        return [
+            problem_from(result.error.model_dump(), result.error.status)
+            if isinstance(result, Failed)
+            else expected.verdict(result, row.get("op", NUMPY.name), count)
+            for result, row, count in zip(given, rows, inputs, strict=True)
+        ]
+
+    parts = [encode({"requests": rows}, Media.MSGPACK)]
+    return Call(
+        "POST", "/v1/check/batch", parts, lambda length: typed(CheckBatchAnswer, len(rows) + sum(inputs), results)
+    )
+
+
+def _check_request(request: CheckRequest | Mapping[str, Any]) -> dict[str, Any]:
+    if isinstance(request, CheckRequest):
+        return request.model_dump(exclude_unset=True, exclude_none=True) | {"op": _op(request.op)}
+    plain = dict(request)
+    if "op" in plain and not isinstance(plain["op"], Mapping):
+        plain["op"] = _op(plain["op"])
+    if "inputs" in plain:
+        plain["inputs"] = [_dimensions(shape) for shape in plain["inputs"]]
+    return plain
+
+
+def check_columns(op: Op | str, columns: Sequence[Any], targets: Mapping[str, Any]) -> Call[CheckedColumns]:
+    """Arrays of shapes in, arrays of verdicts and shapes out."""
+    plain = _op(op)
+    named = {"name": plain} if isinstance(plain, str) else plain
+    inputs, attributes = list(map(_column, columns)), {name: _column(column) for name, column in targets.items()}
+    for name, array in attributes.items():
+        named[name] = {"dtype": "int64", "shape": list(array.shape), "data": array.tobytes()}
+    parts = _message({"op": named}, "inputs", inputs)
+    return Call(
+        "POST",
+        "/v1/check/batch",
+        parts,
+        lambda length: TensorReader(
+            expected.columns(op, inputs, attributes), length, _checked, singles=("compatible", "conflict_axis")
+        ),
+    )
+
+
+def _column(values: Any) -> Array:
+    array = np.asarray(values)
+    if array.ndim != 2 or array.dtype.kind not in "iu":
+        raise ValueError("a column of shapes is an integer array (n, rank), a shape in each row")
+    return array.astype(np.int64, casting="same_kind", copy=False)
+
+
+def _checked(arrays: Arrays) -> CheckedColumns:
+    (compatible,), (conflict_axis,) = arrays["compatible"], arrays["conflict_axis"]
+    return CheckedColumns(compatible, arrays["outputs"], conflict_axis)
+
+
+def broadcast(
+    op: Op | str,
+    arrays: Sequence[Any],
+    layout: Layout,
+    window: Window | None,
+    out: Array | Sequence[Array] | None,
+) -> Call[list[Array]]:
+    """Arrays in, arrays out: `out` is filled where it is given."""
+    if out is not None and layout == "strided":
+        raise ValueError('out needs layout="dense": a strided answer holds each distinct element once')
+    fields: dict[str, Any] = {"op": _op(op), "layout": layout}
+    if window is not None:
+        fields["window"] = [_sizes(pair) for pair in window]
+    given = None if out is None else [out] if isinstance(out, np.ndarray) else list(out)
+    for array in given or ():
+        if not (array.flags.c_contiguous and array.flags.writeable):
+            raise ValueError("out must be writable and C-contiguous, such as np.empty makes it")
+    inputs = [np.asarray(array) for array in arrays]
+
+    def reader(length: int | None) -> TensorReader[list[Array]]:
+        tensors = expected.outputs(op, inputs, layout, fields.get("window"))
+        return TensorReader({"outputs": tensors}, length, itemgetter("outputs"), given)
+
+    return Call("POST", "/v1/broadcast", _message(fields, "inputs", inputs), reader)
+
+
+def backprop(op: Op | str, shapes: Sequence[Shape], gradients: Sequence[Any]) -> Call[list[Array]]:
+    """Gradients of the outputs in, gradients of the inputs out."""
+    fields = {"op": _op(op), "inputs": [_sizes(shape) for shape in shapes]}
+    given = [np.asarray(array) for array in gradients]
+    tensors = expected.gradients(fields["inputs"], given)
+    return Call(
+        "POST",
+        "/v1/backprop",
+        _message(fields, "gradients", given),
+        lambda length: TensorReader({"gradients": tensors}, length, itemgetter("gradients")),
+    )
+
+
+def compare(shapes: Sequence[Shape], target: Shape | None) -> Call[list[Comparison]]:
+    """Shapes in, every framework's verdict out."""
+    message: dict[str, Any] = {"inputs": [_sizes(shape) for shape in shapes]}
+    if target is not None:
+        message["shape"] = _sizes(target)
+    parts = [encode(message, Media.MSGPACK)]
+
+    def held(answer: CompareAnswer) -> list[Comparison]:
+        return [expected.verdict(result, result.op, len(shapes)) for result in answer.results]
+
+    return Call("POST", "/v1/compare", parts, lambda length: typed(CompareAnswer, len(shapes) * len(OPS), held))
+
+
+def translate(op: Op | str, shapes: Sequence[Shape], to: str) -> Call[TranslateAnswer]:
+    """Shapes in, the same operation in another framework's words out."""
+    message = {"op": _op(op), "inputs": [_sizes(shape) for shape in shapes], "to": to}
+    parts = [encode(message, Media.MSGPACK)]
+    return Call(
+        "POST", "/v1/translate", parts, lambda length: typed(TranslateAnswer, len(shapes), lambda answer: answer)
+    )
+
+
+def ops() -> Call[list[OpEntry]]:
+    """The catalogue."""
+    return Call("GET", "/v1/ops", [], lambda length: typed(Catalogue, 0, lambda answer: answer.ops))
+
+
+def broadcast_shape(answer: CheckAnswer) -> tuple[int, ...]:
+    """The one shape of an answer's outputs. Raises IncompatibleShapes."""
+    if answer.conflict is not None:
+        conflict = answer.conflict.model_dump()
+        raise problem_from(
+            {"code": "incompatible-shapes", "detail": answer.conflict.message, "conflict": conflict},
+            status=422,
+        )
+    sizes = answer.outputs[0].shape
+    if not all(isinstance(size, int) for size in sizes):
+        raise InvalidAnswer("the answer has sizes that are not known, and all were known that were asked about")
+    return tuple(map(int, sizes))
+
+
+def single(arrays: list[Array]) -> Array:
+    """The one output of an op that has one."""
+    if len(arrays) != 1:
+        raise InvalidAnswer(f"the answer has {len(arrays)} outputs, not one")
+    return arrays[0]
+
+
+NUMPY = numpy.broadcast_arrays()
+
+
+def to_shape(shape: Shape) -> Op:
+    """NumPy's op for this target."""
+    return numpy.broadcast_to(shape=_sizes(shape))
+
+
+def _sizes(shape: Shape) -> list[int]:
+    """Sizes as integers that the wire holds. Raises ValueError for what is none: 2.5, True, "34"."""
+    return list(map(_size, _listed(shape)))
+
+
+def _dimensions(shape: SymbolicShape) -> list[int | str]:
+    """Sizes as integers that the wire holds, and symbols as they are. Raises ValueError for what is neither."""
+    return list(map(_dimension, _listed(shape)))
+
+
+def _dimension(size: int | str) -> int | str:
+    return size if isinstance(size, str) else _size(size)
+
+
+def _listed(shape: SymbolicShape) -> list[Any]:
+    if hasattr(shape, "dtype") and getattr(shape, "ndim", 1) != 1:
+        raise ValueError("an array stands where a shape belongs: pass its .shape")
+    return [shape] if isinstance(shape, int) else list(as_list(shape))
+
+
+def _size(value: Any) -> int:
+    size = as_int(value)
+    if not -MAX_SIZE <= size <= MAX_SIZE:
+        raise ValueError("a size has at most 63 bits")
+    return size
+
+
+def _op(op: Op | str) -> Any:
+    if isinstance(op, str):
+        return op
+    if not isinstance(op, Op):
+        raise TypeError(
+            f"the first argument is an op, such as tensorcast.numpy.broadcast_to(shape=(4, 3)) "
+            f"or one of the names {', '.join(OPS)}; not {type(op).__name__}"
+        )
+    return op.model_dump(exclude_none=True)
+
+
+def _message(fields: Mapping[str, Any], last: str, arrays: Sequence[Array]) -> list[bytes | memoryview]:
+    """A MessagePack map of small fields and then tensors, as parts; arrays are sent as they lie in memory."""
+    packer = msgpack.Packer()
+    head = packer.pack_map_header(len(fields) + 1)
+    for name, value in fields.items():
+        head += packer.pack(name) + packer.pack(value)
+    parts: list[bytes | memoryview] = [head + packer.pack(last) + packer.pack_array_header(len(arrays))]
+    for array in arrays:
+        try:
+            parts += msgpack_parts(array, strided=any(is_replicated(array)))
+        except UnknownDtype as error:
+            raise TypeError(str(error)) from None
+    if sum(map(len, parts)) <= SEND_BYTES:
+        return [b"".join(parts)]
+    return parts

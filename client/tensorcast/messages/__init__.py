@@ -1,0 +1,348 @@
+"""Requests and answers of every endpoint, typed: the one schema of both encodings and both sides."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SkipValidation, StrictBool, WithJsonSchema
+
+from ..ops import OPS, AnyOp, IntegerOpField, OpField, numpy
+from ..schema.dimensions import Dimension, DimensionShape
+from ..schema.shapes import AtFirstFault, Integer, Shape, as_list, few
+from ..schema.tensors import Tensor
+
+Bounds = tuple[Integer, Integer]
+"""[start, stop] on one axis."""
+
+
+T = TypeVar("T")
+Many = Annotated[list[T], AtFirstFault()]
+"""A list in an answer."""
+
+
+class Request(BaseModel):
+    """A request: unknown fields are an error, since a field that is ignored is a question not answered."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Answer(BaseModel):
+    """An answer: fields that this version does not know are ignored."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+class CheckRequest(Request):
+    """Which shapes come out, or why none do."""
+
+    op: OpField = Field(
+        default=numpy.broadcast_arrays(), description="The op, or its name where it needs no attribute."
+    )
+    inputs: Annotated[list[DimensionShape], AtFirstFault()] = Field(
+        description='The shape of each input. A size that is not known is a name ("N": everywhere the same size), '
+        'a range ("1..8", "2..") or "?"; so also in an attribute that is a shape.',
+        examples=[[[8, 1, 6, 1], [7, 1, 5]]],
+    )
+    assume: Annotated[dict[str, Dimension], BeforeValidator(few)] | None = Field(
+        default=None, description="What is known of a name: a range, or a size.", examples=[{"N": "2.."}]
+    )
+    dtype: str | None = Field(default=None, description="Adds `nbytes` to each output.", examples=["float32"])
+    explain: StrictBool = Field(
+        default=False, description="Adds `diagram`, a drawing of the aligned axes in plain text."
+    )
+
+
+class OutputShape(Answer):
+    """One output: its shape, and how its input reaches it."""
+
+    shape: Many[int | str] = Field(
+        description="Sizes; a name, a range or ? where that is all there is to say. A merged axis beyond 2^63-1 is a "
+        "decimal string."
+    )
+    input: int = Field(description="Which input this output reads.")
+    factors: Many[int | str] | None = Field(
+        default=None, description="Where the op splits or merges axes: the shape that axes and broadcast_axes refer to."
+    )
+    axes: Many[int] = Field(description="`axes[d]` is the output axis that input axis `d` feeds.")
+    broadcast_axes: Many[int] = Field(description="Output axes along which the input is replicated.")
+    maybe_broadcast_axes: Many[int] = Field(
+        default_factory=list, description="Those along which it is for some sizes only."
+    )
+    elements: int | str | None = Field(
+        description="The product of shape; a decimal string beyond 2^63-1, null where it is not known."
+    )
+    dims: Many[str] | None = Field(default=None, description="The names of the dimensions, where the op names them.")
+    nbytes: int | str | None = Field(default=None, description="Bytes when dense, where the request has a dtype.")
+
+
+class ConflictAnswer(Answer):
+    """Why shapes do not broadcast. `sizes[i]` belongs to `inputs[i]`; null is the target attribute."""
+
+    code: str
+    message: str
+    axis: int | None = Field(default=None, description="The lowest conflicting output axis.")
+    inputs: Many[int | None] = []
+    sizes: Many[int | str] = []
+    hints: Many[str] = []
+
+
+class Warned(Answer):
+    """What is legal but often a mistake, or where a release does otherwise."""
+
+    code: str
+    message: str
+
+
+class DimensionPlace(Answer):
+    """Where a size without a name stands: on an axis of an input or of an attribute."""
+
+    input: int | None = None
+    attribute: str | None = None
+    axis: int
+
+
+Known = int | str | DimensionPlace
+"""A side of an equation: a size, a name, or the place of a size that has neither."""
+
+
+class Equation(Answer):
+    """Two sizes that are equal; or two of which the first divides the second."""
+
+    equal: tuple[Known, Known] | None = None
+    divides: tuple[int, Known] | None = None
+
+
+class Condition(Answer):
+    """What must hold: any one of these."""
+
+    any: Many[Equation]
+    text: str
+
+
+class CheckAnswer(Answer):
+    """The answer of `check`: `outputs` where the shapes broadcast, `conflict` where they do not."""
+
+    compatible: bool | None = Field(
+        description="true: for all sizes that the symbols may have; false: for none; null: for some."
+    )
+    outputs: Many[OutputShape] = []
+    conditions: Many[Condition] = Field(
+        default_factory=list,
+        description="Where shapes are symbolic: the sizes broadcast exactly where all of these hold.",
+    )
+    conflict: ConflictAnswer | None = None
+    warnings: Many[Warned] = []
+    diagram: str | None = None
+
+
+class ProblemDetails(Answer):
+    """RFC 9457 problem details. Further members are facts of the code, such as `limit`."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: str = Field(examples=["/problems/invalid-request"])
+    title: str
+    status: int
+    detail: str
+    code: str
+    pointer: str | None = Field(default=None, description="JSON Pointer to what is wrong.")
+
+
+class CheckBatchRequest(Request):
+    """Many shape checks at once: rows (`requests`), or columns (`op` and `inputs`)."""
+
+    requests: list[SkipValidation[CheckRequest]] | None = Field(
+        default=None,
+        description="Rows: a request of check each, whatever its op.",
+        examples=[[{"inputs": [[8, 1, 6, 1], [7, 1, 5]]}]],
+    )
+    op: Annotated[Any, WithJsonSchema({"type": ["object", "string"]})] = Field(
+        default=None,
+        description="Columns: the op of every row. An attribute that is a shape may be an int64 tensor (n, rank).",
+        examples=["numpy.broadcast_arrays"],
+    )
+    inputs: Annotated[list[Tensor], AtFirstFault()] | None = Field(
+        default=None,
+        description="Columns: for each input an int64 tensor (n, rank), in whose row r is its shape in query r.",
+        examples=[[{"shape": [2, 2], "data": [[3, 1], [1, 4]]}]],
+    )
+    json_data: Literal["list", "base64"] = Field(default="list", description="How a JSON answer holds columns.")
+
+
+class Failed(Answer):
+    """A row that is no valid request."""
+
+    error: ProblemDetails
+
+
+class CheckBatchAnswer(Answer):
+    """Of rows: `results`, in order. Of columns: `compatible`, `outputs` and `conflict_axis`."""
+
+    results: Many[CheckAnswer | Failed] | None = None
+    compatible: Tensor | None = Field(default=None, description="bool (n,)")
+    outputs: Many[Tensor] | None = Field(
+        default=None, description="For each output int64 (n, rank): its shape, all -1 where not compatible."
+    )
+    conflict_axis: Tensor | None = Field(
+        default=None, description="int64 (n,): the lowest conflicting output axis, -1 where there is none."
+    )
+
+
+class BroadcastRequest(Request):
+    """Tensors in, broadcast tensors out."""
+
+    op: IntegerOpField = Field(
+        default=numpy.broadcast_arrays(), description="The op, or its name where it needs no attribute."
+    )
+    inputs: Annotated[list[Tensor], AtFirstFault()] = Field(
+        description="The input tensors.", examples=[[{"dtype": "float32", "shape": [3], "data": [1, 2, 3]}]]
+    )
+    layout: Literal["dense", "strided"] = Field(
+        default="dense", description="strided costs the bytes of the input, not those of the output."
+    )
+    window: Annotated[list[Bounds], AtFirstFault()] | None = Field(
+        default=None, description="[start, stop] on each output axis: only that box of the output."
+    )
+    json_data: Literal["list", "base64"] = Field(default="list", description="How a JSON answer holds data.")
+
+
+class BroadcastAnswer(Answer):
+    """The outputs, in the op's order."""
+
+    outputs: Many[Tensor]
+
+
+class BackpropRequest(Request):
+    """Gradients of the outputs in, gradients of the inputs out."""
+
+    op: IntegerOpField = Field(
+        default=numpy.broadcast_arrays(), description="The op, or its name where it needs no attribute."
+    )
+    inputs: Annotated[list[Shape], AtFirstFault()] = Field(description="The shape of each input.", examples=[[[3]]])
+    gradients: Annotated[list[Tensor], AtFirstFault()] = Field(
+        description="The gradient of each output.",
+        examples=[[{"dtype": "float32", "shape": [3], "data": [1, 2, 3]}]],
+    )
+    layout: Literal["dense", "strided"] | None = Field(
+        default=None,
+        description="Where it is left out, a gradient is strided where its input only lends its shape, and in "
+        "MessagePack also where it is replicated; else dense.",
+    )
+    json_data: Literal["list", "base64"] = Field(default="list", description="How a JSON answer holds data.")
+
+
+class BackpropAnswer(Answer):
+    """The gradient of each input, in order."""
+
+    gradients: Many[Tensor]
+
+
+class CompareRequest(Request):
+    """What every framework would answer to these shapes."""
+
+    inputs: Annotated[list[Shape], AtFirstFault()] = Field(description="The shape of each input.", examples=[[[1, 3]]])
+    shape: Annotated[tuple[Integer, ...], AtFirstFault(), BeforeValidator(as_list)] | None = Field(
+        default=None, description="The target: of the ops that take one, with one input.", examples=[[2, -1]]
+    )
+
+
+class Comparison(Answer):
+    """One op's verdict: `outputs` where the shapes broadcast, `conflict` where they do not."""
+
+    op: dict[str, Any] = Field(description="The full op.")
+    compatible: bool
+    outputs: Many[OutputShape] = []
+    conflict: ConflictAnswer | None = None
+
+
+class CompareAnswer(Answer):
+    """A verdict for each op and mode that can be asked with inputs and a target alone."""
+
+    results: Many[Comparison]
+
+
+class Transpose(Answer):
+    """A step: axis `i` of the result is axis `permutation[i]`."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: Literal["transpose"] = "transpose"
+    permutation: Annotated[tuple[int, ...], AtFirstFault()] = Field(examples=[[1, 0]])
+
+
+class Reshape(Answer):
+    """A step: the same elements, in C order, in this shape."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: Literal["reshape"] = "reshape"
+    shape: Annotated[tuple[int, ...], AtFirstFault()] = Field(examples=[[3, 1]])
+
+
+class TranslateRequest(Request):
+    """The same operation in another framework's words."""
+
+    op: IntegerOpField = Field(
+        default=numpy.broadcast_arrays(), description="The op, or its name where it needs no attribute."
+    )
+    inputs: Annotated[list[Shape], AtFirstFault()] = Field(description="The shape of each input.", examples=[[[3]]])
+    to: str = Field(
+        description="The op to say it with.",
+        examples=["stablehlo.broadcast_in_dim"],
+        json_schema_extra={"enum": list(OPS)},
+    )
+
+
+class Step(Answer):
+    """One step of a translation. Tensors are the inputs at first; each step replaces what it takes by what it gives."""
+
+    op: Annotated[AnyOp | Transpose | Reshape, Field(discriminator="name")]
+    input: int | None = Field(default=None, description="The tensor that it takes; all of them where there is none.")
+
+
+class Code(Answer):
+    """Source text."""
+
+    language: str = Field(examples=["python"])
+    text: str
+
+
+class TranslateAnswer(Answer):
+    """The same operation in another framework's words: the same bytes, step after step."""
+
+    exact: bool = Field(description="Whether the op alone does it, without a reshape or a transposition.")
+    steps: list[Step]
+    code: Code = Field(description="The steps as source text.")
+
+
+class InputCount(Answer):
+    """How many inputs an op takes; `max` null is any number."""
+
+    min: int
+    max: int | None
+
+
+class Reference(Answer):
+    """The release that an op was held against."""
+
+    package: str
+    version: str
+
+
+class OpEntry(Answer):
+    """One op of the catalogue."""
+
+    name: str
+    doc: str
+    attributes: dict[str, Any] = Field(description="JSON Schema of the attributes.")
+    inputs: InputCount
+    outputs: str
+    link: str
+    reference: Reference
+    example: dict[str, Any] = Field(description="A request for check.")
+
+
+class Catalogue(Answer):
+    """Every op."""
+
+    ops: Many[OpEntry]

@@ -1,0 +1,61 @@
+"""Questions as text: how an attribute is written in a URL or on a command line."""
+
+from __future__ import annotations
+
+import json
+import re
+from difflib import get_close_matches
+from functools import cache
+from typing import Any
+
+from ..ops import Op
+from ..schema.shapes import parse_shape
+
+
+def attribute_from_text(op: type[Op], name: str, text: str) -> Any:
+    """The plain value of an attribute that is written as text: a number, a string, a shape, else JSON.
+
+    Raises ValueError, with what would be right, where the op has no such attribute or the text is none.
+    """
+    known = [field for field in op.model_fields if field != "name"]
+    if name not in known:
+        close = get_close_matches(name, known, n=1)
+        meant = f": did you mean {close[0]}?" if close else ""
+        wire_name = op.model_fields["name"].default
+        raise ValueError(f"{wire_name} has no such attribute{meant} (it has {', '.join(known) or 'none'})")
+    schemas = _schemas(op, name)
+    if any(schema.get("type") == "array" and _holds_integers(schema) for schema in schemas):
+        return parse_shape(text)
+    kinds = {schema.get("type") for schema in schemas}
+    if "integer" in kinds:
+        if not re.fullmatch(r"\s*-?[0-9]{1,19}\s*", text):
+            raise ValueError("must be an integer")
+        return int(text)
+    if "string" in kinds and not ("array" in kinds and text.lstrip().startswith("[")):
+        return text
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise ValueError('must be JSON, such as [["x", "y"], ["y"]] or {"c": 3}') from None
+
+
+def assumption_from_text(text: str) -> tuple[str, int | str]:
+    """A name and what is known of it, written as ``N=2..``. Raises ValueError, with what would be right."""
+    name, _, known = (part.strip() for part in text.partition("="))
+    sizes = parse_shape(known)
+    if not name or len(sizes) != 1:
+        raise ValueError("write a name and its sizes, such as N=2.., N=1..8 or N=3")
+    return name, sizes[0]
+
+
+@cache
+def _schemas(op: type[Op], name: str) -> list[dict[str, Any]]:
+    """The JSON Schema of an attribute, and its variants."""
+    schema = op.model_json_schema()["properties"][name]
+    return [schema, *schema.get("anyOf", [])]
+
+
+def _holds_integers(schema: dict[str, Any]) -> bool:
+    """Whether a list's items are integers, or integers and symbols."""
+    items = schema.get("items", {})
+    return any(variant.get("type") == "integer" for variant in [items, *items.get("anyOf", [])])

@@ -1,0 +1,325 @@
+"""Alignment: which sizes meet on which output axis, and by which relation. Settled, it becomes a plan.
+
+A framework's rule says how axes find each other, from ranks and attributes alone; whether the sizes
+that meet agree is one of five relations, written once: here of integers, in symbolic.py of symbols, in batch.py
+of columns, which stand in a shape where an integer would. A rule compares sizes only where `is_known` says it can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from itertools import accumulate
+from typing import NamedTuple
+
+from ..schema.shapes import brief, format_shape
+from .column import Column
+from .plan import Placement, Plan, Shape
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Why shapes do not broadcast. `code` is one of the contract's; `inputs[i]` (None: the target) has `sizes[i]`."""
+
+    code: str
+    message: str
+    axis: int | None = None
+    inputs: tuple[int | None, ...] = ()
+    sizes: tuple[int | str, ...] = ()
+
+
+class Incompatible(Exception):
+    """These shapes do not broadcast under this op: an answer, not an error."""
+
+    def __init__(self, code: str, message: str, **where: object) -> None:
+        super().__init__(message)
+        self.conflict = Conflict(code, message, **where)  # type: ignore[arg-type]
+
+
+class Relation(Enum):
+    """What sizes that meet on one output axis must be to each other; each value says it for people."""
+
+    MUTUAL = "sizes that meet must be equal, or 1 to be stretched"
+    INTO = "an input's size must equal the target's, or be 1 to be stretched"
+    EQUAL = "the sizes must be equal: a size 1 is not stretched"
+    FROM_ONE = "an axis that is named must have size 1, and then gets the size given"
+    MULTIPLE = "the size must be a multiple of the number given"
+
+
+class Term(NamedTuple):
+    """One size on an output axis: axis `axis` of input `input`, or of the target where `input` is None."""
+
+    input: int | None
+    axis: int | None
+    size: int
+
+
+class Axis(NamedTuple):
+    """One output axis: the sizes that meet there. Under INTO and FROM_ONE the last term is the target's, under
+    MULTIPLE the divisor."""
+
+    relation: Relation
+    terms: tuple[Term, ...]
+    said: str | None = None
+    """What an op asks of an axis of its input, in words; then this is no output axis."""
+
+
+class Output(NamedTuple):
+    """One output: the input that it reads, where each input axis lands, and which of the
+    alignment's axes make up its shape."""
+
+    input: int
+    output_axes: tuple[int, ...]
+    axes: Sequence[int]
+    placed_shape: Shape | None = None
+    """The input's shape, where the op splits its axes."""
+    merges: tuple[int, ...] | None = None
+
+    @property
+    def groups(self) -> tuple[tuple[int, ...], ...]:
+        """The axes that each axis of the output is made of."""
+        counts = (1,) * len(self.axes) if self.merges is None else self.merges
+        return tuple(tuple(self.axes[end - count : end]) for end, count in zip(accumulate(counts), counts, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """All that a rule says about a request."""
+
+    input_shapes: tuple[Shape, ...]
+    target: Shape | None
+    axes: tuple[Axis, ...]
+    outputs: tuple[Output, ...]
+    refusal: Incompatible | None = None
+    """What is wrong even where all sizes agree."""
+
+
+def settle(alignment: Alignment) -> Plan:
+    """The plan of an alignment whose sizes agree; raises Incompatible (size-mismatch, lowest axis; or its refusal)."""
+    sizes = [meet(alignment, number, axis) for number, axis in enumerate(alignment.axes)]
+    if alignment.refusal is not None:
+        raise alignment.refusal
+    whole = tuple(sizes)
+    return Plan(
+        alignment.input_shapes,
+        tuple(
+            Placement(
+                output.input,
+                alignment.input_shapes[output.input] if output.placed_shape is None else output.placed_shape,
+                whole if len(output.axes) == len(sizes) else tuple(sizes[axis] for axis in output.axes),
+                output.output_axes,
+                output.merges,
+            )
+            for output in alignment.outputs
+        ),
+    )
+
+
+def meet(alignment: Alignment, number: int, axis: Axis) -> int:
+    """The size of output axis `number`, at which integers meet; raises Incompatible (size-mismatch)."""
+    terms = axis.terms
+    if len(terms) < 2:
+        return terms[0].size if terms else 1
+    size = terms[-1].size
+    clash: Sequence[Term] = ()
+    match axis.relation:
+        case Relation.MUTUAL:  # first, since most are
+            for term in terms:
+                if size == 1:
+                    size = term.size
+                elif term.size != size and term.size != 1:
+                    clash = (term,)
+        case Relation.INTO:
+            clash = [term for term in terms[:-1] if term.size not in (1, size)]
+        case Relation.FROM_ONE:
+            clash = [term for term in terms[:-1] if term.size != 1]
+        case Relation.EQUAL:
+            clash = [term for term in terms if term.size != size]
+        case Relation.MULTIPLE:
+            clash = [term for term in terms[:-1] if term.size % size]
+    if clash:
+        raise mismatch(alignment, number, axis, _to_blame(axis))
+    return size
+
+
+def is_known(*sizes: int) -> bool:
+    """Whether all these are integers, and none is a symbol."""
+    return all(type(size) is int for size in sizes)
+
+
+def known_axes(alignment: Alignment) -> Alignment:
+    """The same, with nothing on the axes where a symbol meets: what can be settled at once."""
+    axes = (
+        axis if is_known(*(term.size for term in axis.terms)) else Axis(axis.relation, ()) for axis in alignment.axes
+    )
+    return replace(alignment, axes=tuple(axes))
+
+
+def _to_blame(axis: Axis) -> list[Term]:
+    """Of terms that do not agree the first and the target's; where all are equals, the first of each size."""
+    *others, last = axis.terms
+    if axis.relation is Relation.INTO:
+        return [next(term for term in others if term.size not in (1, last.size)), last]
+    if axis.relation is Relation.FROM_ONE:
+        return [next(term for term in others if term.size != 1), last]
+    first: dict[int, Term] = {}
+    for term in axis.terms:
+        if axis.relation is Relation.EQUAL or term.size != 1:
+            first.setdefault(term.size, term)
+    return list(first.values())
+
+
+def mismatch(alignment: Alignment, number: int, axis: Axis, clash: Sequence[Term], because: str = "") -> Incompatible:
+    """The conflict of these terms on output axis `number`; `because` is what else must be known to see it."""
+
+    def owner(term: Term) -> str:
+        if term.input is None:
+            return f"the target {format_shape(alignment.target or ())}"
+        return f"input {term.input} of shape {format_shape(alignment.input_shapes[term.input])}"
+
+    if axis.said is not None:
+        term = axis.terms[0]
+        message = f"Axis {term.axis} of {owner(term)} has size {term.size}{because}: {axis.said}."
+        return Incompatible("size-mismatch", message, inputs=(term.input,), sizes=(term.size,))
+    shown = clash[:4]
+    sizes = ", ".join(f"{owner(term)} has size {term.size}" for term in shown[:-1])
+    more = f" (and {len(clash) - len(shown)} more sizes)" if len(clash) > len(shown) else ""
+    last = f"{owner(shown[-1])} has size {shown[-1].size}"
+    return Incompatible(
+        "size-mismatch",
+        f"On output axis {number}, {sizes} but {last}{more}{because}: {axis.relation.value}.",
+        axis=number,
+        inputs=tuple(term.input for term in clash),
+        sizes=tuple(term.size for term in clash),
+    )
+
+
+def meet_right(shapes: tuple[Shape, ...], target: Shape | None = None) -> Alignment:
+    """Shapes aligned on their last axes, each stretching to the others; and to a target, if there is one."""
+    everyone: list[tuple[int | None, Shape]] = [*enumerate(shapes)]
+    if target is not None:
+        everyone.append((None, target))
+    rank, mutual = max([len(shape) for _, shape in everyone]), Relation.MUTUAL
+    columns: list[list[Term]] = [[] for _ in range(rank)]
+    for source, shape in everyone:
+        new = rank - len(shape)
+        for axis, size in enumerate(shape):
+            columns[new + axis].append(Term(source, axis, size))
+    return Alignment(
+        shapes,
+        target,
+        tuple([Axis(mutual, tuple(terms)) for terms in columns]),
+        tuple(
+            [Output(number, tuple(range(rank - len(shape), rank)), range(rank)) for number, shape in enumerate(shapes)]
+        ),
+    )
+
+
+def fit_right(shape: Shape, target: Shape) -> Alignment:
+    """One input aligned on its last axes, stretching into a target of no lower rank (see `check_rank`)."""
+    return fit_axes((shape,), target, tuple(range(len(target) - len(shape), len(target))), Relation.INTO)
+
+
+def fit_right_plainly(shape: Shape, target: Shape, attribute: str, framework: str) -> Alignment:
+    """NumPy's one-way rule, as fit_right. Raises Incompatible for a target of lower rank, or of a negative size."""
+    check_rank(shape, target, framework)
+    check_sizes(target, attribute, framework)
+    return fit_right(shape, target)
+
+
+def fit_right_keeping(shape: Shape, target: Shape, attribute: str, framework: str) -> Alignment:
+    """As fit_right, where a -1 in the target keeps the input's size. Raises Incompatible for a target of lower
+    rank, a -1 on an axis that the input lacks, and any other negative size."""
+    check_rank(shape, target, framework)
+    new = len(target) - len(shape)
+    for axis, size in enumerate(target[:new]):
+        if size == -1:
+            raise Incompatible(
+                "invalid-dimension",
+                f"{attribute} {format_shape(target)} has -1 on axis {axis}, which input 0 of shape "
+                f"{format_shape(shape)} lacks: -1 keeps a size that is there; write the size of a new axis.",
+                axis=axis,
+                inputs=(None,),
+                sizes=(-1,),
+            )
+    kept = target[:new] + tuple(map(_kept, shape, target[new:]))
+    check_sizes(kept, attribute, framework)
+    return replace(fit_right(shape, kept), target=target)
+
+
+def unchecked_sizes(shape: Shape, target: Shape) -> Shape:
+    """The sizes of `fit_right_keeping` where a framework does not check negative ones; () where others do not fit."""
+    new = len(target) - len(shape)
+    own = tuple(map(_kept, shape, target[max(new, 0) :]))
+    fits = new >= 0 and all(have in (1, want) for have, want in zip(shape, own, strict=True))
+    return (*target[:new], *own) if fits else ()
+
+
+def _kept(have: int, want: int) -> int:
+    if isinstance(want, Column):
+        return want.keeping(have)
+    return have if want == -1 else want
+
+
+def fit_axes(
+    shapes: tuple[Shape, ...],
+    target: Shape,
+    output_axes: tuple[int, ...],
+    relation: Relation,
+    lender: int | None = None,
+) -> Alignment:
+    """Input 0, whose axis `i` meets the target's axis `output_axes[i]`; the target's other axes are new.
+
+    `lender` is the input whose shape the target is; None where it is an attribute.
+    """
+    source = {axis: number for number, axis in enumerate(output_axes)}
+    axes = []
+    for axis, size in enumerate(target):
+        terms: tuple[Term, ...] = (Term(lender, axis, size),)
+        if axis in source:
+            terms = (Term(0, source[axis], shapes[0][source[axis]]), *terms)
+        axes.append(Axis(relation, terms))
+    return Alignment(shapes, target, tuple(axes), (Output(0, output_axes, range(len(target))),))
+
+
+def check_rank(shape: Shape, target: Shape, framework: str) -> None:
+    """Raises Incompatible (rank-mismatch) where a target has fewer axes than the input."""
+    if len(shape) > len(target):
+        raise Incompatible(
+            "rank-mismatch",
+            f"Input 0 of shape {format_shape(shape)} has {len(shape)} axes, "
+            f"more than the {len(target)} of the target {format_shape(target)}: "
+            f"{framework} adds axes and never drops one.",
+        )
+
+
+def check_sizes(target: Shape, attribute: str, framework: str) -> None:
+    """Raises Incompatible (invalid-dimension) where an attribute holds a negative size."""
+    for axis, size in enumerate(target):
+        if type(size) is int and size < 0:
+            raise Incompatible(
+                "invalid-dimension",
+                f"{attribute} {format_shape(target)} has {size} on axis {axis}: "
+                f"{framework} takes no negative size here.",
+                axis=axis,
+                inputs=(None,),
+                sizes=(size,),
+            )
+
+
+def check_mapping(mapping: Sequence[int], target: Shape, attribute: str) -> None:
+    """Raises Incompatible (axis-out-of-range, axis-repeated) where a mapping names no axis, or one twice."""
+    for axis in mapping:
+        if not 0 <= axis < len(target):
+            raise Incompatible(
+                "axis-out-of-range",
+                f"{attribute} {brief(mapping)} names axis {axis}, outside the target {format_shape(target)}: "
+                + (f"its axes are 0 to {len(target) - 1}." if target else "a scalar has no axes."),
+            )
+    for position, axis in enumerate(mapping):
+        if axis in mapping[:position]:
+            raise Incompatible(
+                "axis-repeated",
+                f"{attribute} {brief(mapping)} names axis {axis} twice: each output axis takes one input axis.",
+            )

@@ -1,0 +1,420 @@
+"""The dense bytes of a view: written into memory, or as a stream of chunks. A place for speed tricks.
+
+Axes are collapsed, and what lies together moves as one unsigned integer, so that no dtype costs more than another
+and no bit changes. How it moves follows from shape and strides alone, and is worked out once for each: np.copyto is
+best for most, and there are four ways more where it is not. What came in a message lies at any address, odd ones too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import lru_cache, partial
+from itertools import cycle
+from math import gcd, lcm, prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tensorcast.schema.memory import Reserve
+from tensorcast.schema.work import checkpoint
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Sizes = tuple[int, ...]
+Write = Callable[[Array, Array], None]
+"""Writes its second argument into its first, which has the same shape and units, and whose elements do not overlap."""
+
+CHUNK_BYTES = 2**20 - 2**12
+"""A chunk fits the cache, and is well above the send buffer's high-water mark (64 KiB). From 1 MiB on a write to a
+loopback socket costs Linux up to half as much again per byte, and half as long a one does no better (not explained)."""
+CHUNK_BUFFERS = 3
+"""A server that waits before each send until its buffer has drained below the high-water mark still
+holds the last chunk, and may hold the end of the one before it; the third is free to be filled."""
+
+SMALL_BYTES = 2**16
+"""Up to here np.copyto has finished before another way is set up."""
+BLOCK_BYTES = 15 * 2**16
+"""What is read again once it is written stays in the cache meanwhile; what is set aside takes no more than this, and
+less than a chunk."""
+CACHE_BYTES = 2**24
+"""A larger output goes past the cache to memory, where it matters how rows lie:"""
+FAR_ROW_BYTES, FAR_ALIGNMENT = 2**10, 2**5
+"""those of so many bytes take twice the time where their addresses differ from the output's modulo the alignment."""
+SHORT_ROW_BYTES = 2**7
+"""Rows of so many bytes hide what NumPy spends on each."""
+LINE_BYTES, ALIGNMENT = 2**12, 64
+"""Rows of about so many bytes are copied fastest, from where they lie in their cache lines as they are to lie."""
+NARROW = 2
+"""Units of so few bytes cost as much each as others, and so more a byte."""
+ROW_BYTES = 96
+"""What is written unit by unit, before it is copied, where each of many rows repeats; half of it of narrow units."""
+COLUMNS, COLUMN_BYTES = 12, 32
+"""Rows of so few units and bytes are written faster column by column."""
+ORDER_BYTES = 2**24
+"""An input of up to so many bytes is put in order before it is streamed again and again."""
+WIDEST = 16
+"""Bytes of the widest unit that NumPy moves as one."""
+TILE_BYTES, TILE_NEAR = 2**18, 64
+"""A transpose's tiles, and how many of their units lie near each other in the view."""
+PIECE_BYTES = 2**14
+"""A tile of fewer bytes does not pay for the step of Python that it takes: where most axes are short, tiles would have
+a handful of units each, and np.copyto is up to a thousand times faster."""
+
+
+class Layout(NamedTuple):
+    """Units of `width` bytes, how many bytes to step along each axis, and whether NumPy calls them aligned."""
+
+    shape: Sizes
+    strides: Sizes
+    width: int
+    aligned: bool
+
+
+def fill(view: Array, out: Array) -> None:
+    """Write a view's elements into `out`, an array of its shape and dtype in C order, elsewhere in memory."""
+    if out.shape != view.shape or out.dtype != view.dtype or not out.flags.c_contiguous:
+        raise ValueError("out has another shape or dtype than the view, or does not lie in C order")
+    if view.dtype.kind in "biufc" and (view.nbytes <= SMALL_BYTES or _is_plain(_layout(view))):
+        np.copyto(out, view)
+    elif view.size:
+        source = _in_units(view)
+        _writer(_layout(source))(out.reshape(-1).view(np.uint8).view(source.dtype).reshape(source.shape), source)
+
+
+def in_order(view: Array) -> Array:
+    """A view in C order: itself, or a copy."""
+    if view.flags.c_contiguous:
+        return view
+    copy = np.empty(view.shape, view.dtype)
+    fill(view, copy)
+    return copy
+
+
+def rearranged(view: Array, reserve: Reserve) -> Array:
+    """The same elements, from a copy of up to ORDER_BYTES where they would be read out of order again and again; what
+    it takes is reserved before."""
+    repeated = next((axis for axis, step in enumerate(view.strides) if step == 0 and view.shape[axis] > 1), view.ndim)
+    if repeated == view.ndim or not _is_scattered(view.strides[repeated + 1 :]):
+        return view
+    once = view[_once(view)]
+    if not 0 < once.nbytes <= ORDER_BYTES:
+        return view
+    reserve(once.nbytes)
+    return np.broadcast_to(in_order(once), view.shape)
+
+
+def is_quick(view: Array) -> bool:
+    """Whether a chunk is surely made in a fraction of a millisecond: memory is read in long runs, or as it lies."""
+    return view.flags.c_contiguous or _has_long_rows(_layout(_in_units(view)))
+
+
+def buffered(view: Array) -> int:
+    """Bytes of the buffers that `chunks` fills: as many as it writes chunks, up to CHUNK_BUFFERS."""
+    if view.nbytes <= min(SMALL_BYTES, CHUNK_BYTES):
+        return 0 if view.flags.c_contiguous else view.nbytes
+    cut = _cut(_in_units(view))
+    return cut.buffers * cut.pitch
+
+
+def chunks(view: Array) -> Iterator[memoryview]:
+    """The bytes of a view in C order, in chunks of up to CHUNK_BYTES.
+
+    Where they lie together in the view's own memory, they are that memory. Else they are a few buffers that are
+    filled again: use each before CHUNK_BUFFERS - 1 more have been taken. Content that repeats is written once and
+    given again and again.
+    """
+    if not view.size:
+        return
+    if view.nbytes <= min(SMALL_BYTES, CHUNK_BYTES):
+        yield in_order(view).reshape(-1).view(np.uint8).data
+        return
+    source = _in_units(view)
+    axis, pieces, most, row, count, pitch = _cut(source)
+    size, repeats = source.shape[axis], source.strides[axis] == 0
+    like = _address(source) if source.flags.aligned or _has_long_rows(_layout(source)) else 0
+    buffers = cycle(_aligned(count * pitch, like).reshape(-1, pitch))
+    for part in _parts(source, axis):
+        if part.flags.c_contiguous:
+            memory = part.reshape(-1).view(np.uint8).data
+        elif repeats:
+            memory = _chunk(part[:most], next(buffers))
+        for piece in range(pieces):
+            start, stop = -(-size * piece // pieces), -(-size * (piece + 1) // pieces)
+            if part.flags.c_contiguous:
+                yield memory[start * row : stop * row]
+            elif repeats:
+                yield memory[: (stop - start) * row]
+            else:
+                yield _chunk(part[start:stop], next(buffers))
+
+
+def _chunk(piece: Array, buffer: Array) -> memoryview:
+    chunk = buffer[: piece.nbytes]
+    _writer(_layout(piece))(chunk.view(piece.dtype).reshape(piece.shape), piece)
+    return chunk.data
+
+
+def _parts(array: Array, axes: int) -> Iterator[Array]:
+    """What lies at each index of the outer axes."""
+    if not axes:
+        yield array
+        return
+    for row in array:
+        yield from _parts(row, axes - 1)
+
+
+class Cut(NamedTuple):
+    """Chunks are cut along an axis, each of its indices of so many pieces, of up to `most` rows of so many bytes; and
+    the buffers that they need, each of `pitch` bytes."""
+
+    axis: int
+    pieces: int
+    most: int
+    row: int
+    buffers: int
+    pitch: int
+
+
+def _cut(source: Array) -> Cut:
+    axis, pieces = _cuts(_layout(source), CHUNK_BYTES)
+    row = prod(source.shape[axis + 1 :]) * source.itemsize
+    most = -(-source.shape[axis] // pieces)
+    inner = source[(0,) * axis]
+    writes = 0 if inner.flags.c_contiguous else prod(source.shape[:axis]) * (1 if inner.strides[0] == 0 else pieces)
+    return Cut(axis, pieces, most, row, min(writes, CHUNK_BUFFERS), -(-most * row // ALIGNMENT) * ALIGNMENT)
+
+
+@lru_cache(1024)
+def _cuts(layout: Layout, chunk_bytes: int) -> tuple[int, int]:
+    """The axis along which chunks are cut, and to how many pieces."""
+    shape, width = layout.shape, layout.width
+    axis = next(axis for axis in range(len(shape)) if prod(shape[axis + 1 :]) * width <= max(chunk_bytes, width))
+    return axis, -(-shape[axis] // max(chunk_bytes // (prod(shape[axis + 1 :]) * width), 1))
+
+
+# --- layout --------------------------------------------------------------------------------------
+
+
+def _layout(array: Array) -> Layout:
+    return Layout(array.shape, array.strides, array.itemsize, array.flags.aligned)
+
+
+def _address(array: Array) -> int:
+    address: int = array.__array_interface__["data"][0]
+    return address
+
+
+def _aligned(nbytes: int, address: int) -> Array:
+    """Memory that lies in its cache lines as `address` does."""
+    raw = np.empty(nbytes + ALIGNMENT, np.uint8)
+    start = (address - _address(raw)) % ALIGNMENT
+    return raw[start : start + nbytes]
+
+
+def _in_units(view: Array) -> Array:
+    """The same bytes in as few axes as can be, of the widest units; they need not be aligned."""
+    shape, strides, width, _ = _collapse(_layout(view), WIDEST)
+    head: Any = (*[slice(1)] * view.ndim, ...)  # the ellipsis keeps an array of no axes an array
+    first = view[head].reshape(-1).view(np.uint8)
+    units = np.lib.stride_tricks.as_strided(first, (*shape, width), (*strides, 1), writeable=False)
+    return units.view("c16" if width == WIDEST else f"u{width}")[..., 0]
+
+
+@lru_cache(1024)
+def _collapse(layout: Layout, widest: int) -> Layout:
+    shape, [strides] = _merge((*layout.shape, layout.width), (*layout.strides, 1))
+    if not shape:
+        return Layout((1,), (1,), 1, True)
+    width = gcd(widest, shape[-1], *strides[:-1]) if strides[-1] == 1 else 1
+    if width == shape[-1] and len(shape) > 1:
+        return Layout(shape[:-1], strides[:-1], width, layout.aligned)
+    return Layout((*shape[:-1], shape[-1] // width), (*strides[:-1], strides[-1] * width), width, layout.aligned)
+
+
+@lru_cache(1024)
+def _merge(shape: Sizes, *strides: Sizes) -> tuple[Sizes, list[Sizes]]:
+    """As few axes as can be that visit the same places in the same order, for each of several arrays."""
+    sizes: list[int] = []
+    steps: list[Sizes] = []
+    for size, step in zip(shape, zip(*strides, strict=True), strict=True):
+        if sizes and all(outer == inner * size for outer, inner in zip(steps[-1], step, strict=True)):
+            sizes[-1], steps[-1] = sizes[-1] * size, step
+        elif size > 1:
+            sizes.append(size)
+            steps.append(step)
+    return tuple(sizes), list(zip(*steps, strict=True)) or [()] * len(strides)
+
+
+# --- ways of writing -----------------------------------------------------------------------------
+
+
+@lru_cache(1024)
+def _writer(layout: Layout) -> Write:
+    """The fastest way found."""
+    shape, strides, width, aligned = layout
+    if prod(shape) * width <= SMALL_BYTES:
+        return np.copyto
+    scattered = _is_scattered(strides)
+    narrow = shape[-1] <= COLUMNS and shape[-1] * width < COLUMN_BYTES
+    short = not _has_long_rows(layout) if strides[-1] == width else narrow
+    repeated = [axis for axis, step in enumerate(strides[:-1]) if step == 0]
+    if not aligned and (short and repeated if strides[-1] else not narrow):
+        return _beside  # NumPy writes units from other addresses again and again one by one
+    if repeated:
+        outer, inner = repeated[0], repeated[-1]
+        if short or scattered:
+            axis, most = outer, LINE_BYTES if not outer else ROW_BYTES if width > NARROW else ROW_BYTES // 2
+            repeat = _repeat
+        else:
+            far = strides[-1] == width and shape[-1] * width >= FAR_ROW_BYTES and prod(shape) * width > CACHE_BYTES
+            axis, most, repeat = inner, LINE_BYTES if far else 0, _repeat_far
+        if most and (times := _times(layout, axis, most)) < shape[axis]:
+            return partial(repeat, axis=axis, times=times)
+    if scattered and strides[-1]:
+        return _transpose if _tile_bytes(layout) >= PIECE_BYTES else np.copyto
+    if narrow:
+        return _beside if scattered else _columns
+    return np.copyto
+
+
+def _times(layout: Layout, axis: int, most: int) -> int:
+    """How often to write what an axis repeats before the rest is copied from there: up to about so many bytes."""
+    nbytes = prod(layout.shape[axis + 1 :]) * layout.width
+    line = lcm(nbytes, ALIGNMENT)
+    return max(most // line * line, most // nbytes * nbytes if line > most else 0, nbytes) // nbytes
+
+
+@lru_cache(1024)
+def _is_plain(layout: Layout) -> bool:
+    """Whether np.copyto does best with the elements as they are."""
+    return _writer(_collapse(layout, layout.width)) is np.copyto
+
+
+def _once(array: Array) -> tuple[slice, ...]:
+    """Where each element is that is not a repetition."""
+    return tuple(slice(None) if step else slice(1) for step in array.strides)
+
+
+def _has_long_rows(layout: Layout) -> bool:
+    """Whether memory is read in runs that are long enough to hide what NumPy spends on each."""
+    return layout.strides[-1] == layout.width and layout.shape[-1] * layout.width >= SHORT_ROW_BYTES
+
+
+def _is_scattered(strides: Sizes) -> bool:
+    """Whether memory is read in another order than it is written in."""
+    far = [abs(step) for step in strides if step]
+    return bool(far) and min(far) < far[-1]
+
+
+def blocks(shape: Sizes, steps: Sizes) -> Iterator[tuple[slice, ...]]:
+    """Boxes of so many steps along each axis, that together are the whole: each a step of work."""
+    if not shape:
+        yield ()
+        return
+    for start in range(0, shape[0], steps[0]):
+        checkpoint()
+        for inner in blocks(shape[1:], steps[1:]):
+            yield (slice(start, start + steps[0]), *inner)
+
+
+@lru_cache(1024)
+def _steps(shape: Sizes, width: int) -> Sizes:
+    """How to cut an array to blocks of up to BLOCK_BYTES."""
+    steps = list(shape)
+    for axis, size in enumerate(shape):
+        steps[axis] = min(max(BLOCK_BYTES // (prod(shape[axis + 1 :]) * width), 1), size)
+    return tuple(steps)
+
+
+def _columns(out: Array, source: Array) -> None:
+    """Column by column, those of an axis of short rows together."""
+    axes = 1
+    while axes < out.ndim and prod(out.shape[-axes - 1 :]) <= COLUMNS:
+        axes += 1
+    for block in blocks(out.shape[:-axes], _steps(out.shape, out.itemsize)[:-axes]):
+        for column in np.ndindex(out.shape[-axes:]):
+            index: Any = (*block, *column)
+            np.copyto(out[index], source[index])
+
+
+def _repeat(out: Array, source: Array, axis: int, times: int) -> None:
+    """What an axis repeats a few times beside, and all from there."""
+    shape = out.shape
+    row = times * prod(shape[axis + 1 :])
+    seed = _steps((*shape[:axis], times, *shape[axis + 1 :]), out.itemsize)
+    steps = (*seed[:axis], shape[axis], *seed[axis + 1 :])
+    memory = _aligned(prod(seed) * out.itemsize, _address(out)).view(out.dtype)
+    for block in blocks(shape, steps):
+        into = out[block]
+        piece = source[(*block[:axis], slice(times), *block[axis + 1 :])]
+        beside = memory[: piece.size].reshape(piece.shape)
+        _write(beside, piece)
+        if times == 1:
+            np.copyto(into, beside)
+        else:
+            outer, whole = into.shape[:axis], shape[axis] // times * row
+            rows, line = into.reshape(*outer, -1), beside.reshape(*outer, row)
+            one = f"S{row * out.itemsize}"  # whose elements NumPy copies one by one by memcpy, with nothing between
+            np.copyto(rows[..., :whole].view(one), line.view(one))
+            np.copyto(rows[..., whole:], line[..., : rows.shape[-1] - whole])
+
+
+def _repeat_far(out: Array, source: Array, axis: int, times: int) -> None:
+    """The same, where rows do not lie as they are to lie."""
+    if (_address(out) - _address(source)) % FAR_ALIGNMENT:
+        _repeat(out, source, axis, times)
+    else:
+        np.copyto(out, source)
+
+
+def _write(out: Array, source: Array) -> None:
+    """Write to memory in C order what may have axes that can be merged."""
+    shape, [strides] = _merge(source.shape, source.strides)
+    if shape != source.shape:
+        out, source = out.reshape(shape), np.lib.stride_tricks.as_strided(source, shape, strides)
+    _writer(_layout(source))(out, source)
+
+
+def _beside(out: Array, source: Array) -> None:
+    """The distinct units in order and aligned beside, and all from there."""
+    distinct = source[_once(source)].shape
+    steps = list(_steps(distinct, out.itemsize))
+    cut = max((axis for axis, size in enumerate(distinct) if steps[axis] < size), default=0)
+    for axis, size in enumerate(distinct):
+        if size == 1 and axis >= cut:  # outside of the cut a block goes on elsewhere, and must lie in one piece
+            steps[axis] = out.shape[axis]
+    for block in blocks(out.shape, tuple(steps)):
+        into, piece = out[block], source[block]
+        once = piece[_once(piece)]
+        beside = np.empty(once.shape, once.dtype)
+        _write(beside, once)
+        _write(into, np.broadcast_to(beside, into.shape))
+
+
+def _reading_order(strides: Sizes) -> list[int]:
+    """The axes in the order in which memory is read straight through."""
+    return sorted(range(len(strides)), key=lambda axis: -abs(strides[axis]))
+
+
+def _tile(layout: Layout) -> Sizes:
+    """The shape of a transpose's tile: long on the axis along which it is written, and on that along which it is
+    read."""
+    steps = [1] * len(layout.shape)
+    steps[-1] = TILE_BYTES // TILE_NEAR // layout.width
+    steps[_reading_order(layout.strides)[-1]] = TILE_NEAR
+    return tuple(map(min, steps, layout.shape))
+
+
+def _tile_bytes(layout: Layout) -> int:
+    return prod(_tile(layout)) * layout.width
+
+
+def _transpose(out: Array, source: Array) -> None:
+    """In tiles, each read into the cache as it lies."""
+    order = _reading_order(source.strides)
+    back = [order.index(axis) for axis in range(out.ndim)]
+    memory = np.empty(min(TILE_BYTES // out.itemsize, out.size), out.dtype)
+    for block in blocks(out.shape, _tile(_layout(source))):
+        tile = source[block]
+        near = memory[: tile.size].reshape([tile.shape[axis] for axis in order]).transpose(back)
+        np.copyto(near, tile)
+        np.copyto(out[block], near)
