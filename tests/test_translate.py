@@ -472,6 +472,12 @@ WHY_NOT: list[tuple[Op, list[Shape], str, str]] = [
         "paddle.expand",
         "paddle.expand takes at most 8 axes, and the output (2, 2, 2, 2, 2, 2, 2, 2, 2) has 9 of another size than 1",
     ),
+    (
+        einops.repeat(pattern="a b -> (a b) z", axes_lengths={"z": 2}),
+        [(2**63 - 1, 2)],
+        "onnx.Expand",
+        "an output has a merged axis of size 18446744073709551614, and the longest that a tensor's can be is 2^63-1",
+    ),
 ]
 
 

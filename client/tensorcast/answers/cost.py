@@ -40,6 +40,8 @@ COLUMN_CALL, COLUMN_SIZE = 0.05, 3e-5
 """Of an axis of a block of rows in columns, and of a size there."""
 COMPARED_OPS = 12
 """Ops that a comparison asks, at the most: the others can't be asked with shapes alone, or refuse them at once."""
+COMPARED_OP = 0.5
+"""Of each of them, most of it the hints where its sizes clash."""
 JSON_BYTE, MESSAGEPACK_BYTE = 2e-4, 2e-5
 """Of a byte of a body, read and validated. Most bytes of MessagePack are tensors, which are not looked at."""
 
@@ -82,7 +84,7 @@ def columns_milliseconds(inputs: Sequence[Tensor]) -> float:
 def compare_milliseconds(shapes: Sequence[Shape]) -> float:
     """Of what every op answers."""
     rank = max(map(len, shapes), default=0)
-    return COMPARED_OPS * (REQUEST + AXIS * len(shapes) * max(min(rank, MAX_RANK), 4))
+    return COMPARED_OPS * (COMPARED_OP + AXIS * len(shapes) * max(min(rank, MAX_RANK), 4))
 
 
 def translate_milliseconds(shapes: Sequence[Shape]) -> float:

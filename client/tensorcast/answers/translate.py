@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from math import prod
+
+from pydantic import ValidationError
 
 from ..messages import Reshape, Step, TranslateAnswer, TranslateRequest, Transpose
 from ..messages.validation import unknown_op
@@ -14,7 +17,7 @@ from ..ops.rules import RULES, raise_
 from ..plan.plan import Placement, Plan, Shape
 from ..schema.memory import Reserve, unlimited
 from ..schema.problems import Problem
-from ..schema.shapes import format_shape
+from ..schema.shapes import MAX_SIZE, format_shape
 from ..schema.work import checkpoint
 from .check import plan_of
 from .limits import judge_translation
@@ -86,7 +89,9 @@ def _by_one_op(plan: Plan, kind: type[Op]) -> list[Step] | None:
             for lender, shape in lent.items():
                 shapes[lender] = shape
             op = raise_(kind, Plan(tuple(shapes), tuple(arrangement.core for arrangement in arrangements)))
-            if op is not None:
+            if op is None:
+                continue
+            with suppress(ValidationError):  # a reshape on the way has a merged axis that is longer than any tensor's
                 return list(_steps(plan, op, arrangements, lent))
     return None
 
@@ -332,6 +337,9 @@ def _why_not(op: Op, plan: Plan, kind: type[Op]) -> str:
     if not plan.outputs or kind.outputs == "none":
         without = op.name if not plan.outputs else to
         return f"{without} has no outputs: there is nothing to translate"
+    longest = max(chain.from_iterable(output.shape for output in plan.outputs), default=0)
+    if longest > MAX_SIZE:
+        return f"an output has a merged axis of size {longest}, and the longest that a tensor's can be is 2^63-1"
     max_rank = RULES[kind].max_rank
     for output in plan.outputs:
         if max_rank is not None and len(_large(output)) > max_rank:

@@ -276,7 +276,7 @@ class Reshape(Answer):
     model_config = ConfigDict(frozen=True)
 
     name: Literal["reshape"] = "reshape"
-    shape: Annotated[tuple[int, ...], AtFirstFault()] = Field(examples=[[3, 1]])
+    shape: Shape = Field(examples=[[3, 1]])
 
 
 class TranslateRequest(Request):
