@@ -17,7 +17,7 @@ import tensorcast
 from tensorcast import Client
 from tensorcast.answers import batch, limits
 from tensorcast.answers.batch import Columns, check_columns, check_rows
-from tensorcast.messages import CheckBatchRequest
+from tensorcast.messages.tensors import CheckBatchRequest
 from tensorcast.messages.validation import validated
 from tensorcast.ops import OPS
 from tensorcast.ops.rules import lower

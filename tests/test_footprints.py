@@ -15,14 +15,8 @@ from tensorcast.answers.check import check
 from tensorcast.answers.compare import compare
 from tensorcast.answers.footprint import json_bytes
 from tensorcast.answers.translate import translate
-from tensorcast.messages import (
-    BackpropRequest,
-    BroadcastRequest,
-    CheckBatchRequest,
-    CheckRequest,
-    CompareRequest,
-    TranslateRequest,
-)
+from tensorcast.messages import CheckRequest, CompareRequest, TranslateRequest
+from tensorcast.messages.tensors import BackpropRequest, BroadcastRequest, CheckBatchRequest
 from tensorcast.messages.validation import validated
 from tensorcast.schema import dtypes, survey
 from tensorcast.schema.codec import Media, decode, encode

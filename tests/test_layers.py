@@ -17,15 +17,16 @@ CASES = {
         WEB | {"tensorcast_service", "tensorcast.cli"},
     ),
     "the sync client": ("import tensorcast; tensorcast.Client('http://127.0.0.1:1')", {"asyncio", "anyio", "httpcore"}),
-    "the schema": ("import tensorcast.messages", WEB | {"httpx", "tensorcast_service", "click"}),
+    "the messages": ("import tensorcast.messages", WEB | {"numpy", "httpx", "tensorcast_service", "click"}),
     "an op": ("import tensorcast.ops.rules", WEB | {"httpx", "numpy", "click", "tensorcast.client.client"}),
     "the engine": (
         "import tensorcast_service.engine.views",
         WEB | {"httpx", "click", "tensorcast.client.client", "tensorcast.client.calls"},
     ),
-    "check": (
-        "import tensorcast.answers.check",
-        WEB | {"httpx", "click", "tensorcast.client.client", "tensorcast.client.calls"},
+    "a check": (
+        "from tensorcast.answers.check import check; from tensorcast.messages import CheckRequest; "
+        "check(CheckRequest(inputs=[(2, 3), (4,)], explain=True))",
+        WEB | {"numpy", "httpx", "click", "tensorcast.client.client", "tensorcast.client.calls"},
     ),
     "the application": (
         "import tensorcast_service.web.app",

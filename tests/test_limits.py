@@ -25,7 +25,8 @@ from tensorcast.answers import batch, diagram, limits
 from tensorcast.answers.batch import check_columns, check_rows
 from tensorcast.answers.check import plain_answer, plan_of
 from tensorcast.answers.translate import translate
-from tensorcast.messages import BackpropRequest, BroadcastRequest, CheckBatchRequest, CheckRequest, TranslateRequest
+from tensorcast.messages import CheckRequest, TranslateRequest
+from tensorcast.messages.tensors import BackpropRequest, BroadcastRequest, CheckBatchRequest
 from tensorcast.messages.validation import validated
 from tensorcast.schema import codec, dtypes, shapes, survey
 from tensorcast.schema.codec import Media, decode, encode

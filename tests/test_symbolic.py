@@ -15,7 +15,8 @@ from test_vectors import FOLDER, SYMBOLIC_FILES
 from tensorcast import Client, InvalidRequest
 from tensorcast.answers.check import as_text, check
 from tensorcast.answers.limits import MAX_CONDITIONS
-from tensorcast.messages import BackpropRequest, BroadcastRequest, CheckAnswer, CheckRequest
+from tensorcast.messages import CheckAnswer, CheckRequest
+from tensorcast.messages.tensors import BackpropRequest, BroadcastRequest
 from tensorcast.messages.validation import validated
 from tensorcast.ops import OPS, einops, numpy
 from tensorcast.schema.problems import Problem

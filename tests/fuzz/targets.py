@@ -21,14 +21,8 @@ from tensorcast.answers.compare import compare
 from tensorcast.answers.translate import translate
 from tensorcast.client.reading import TensorReader
 from tensorcast.errors import InvalidAnswer
-from tensorcast.messages import (
-    BackpropRequest,
-    BroadcastRequest,
-    CheckBatchRequest,
-    CheckRequest,
-    CompareRequest,
-    TranslateRequest,
-)
+from tensorcast.messages import CheckRequest, CompareRequest, TranslateRequest
+from tensorcast.messages.tensors import BackpropRequest, BroadcastRequest, CheckBatchRequest
 from tensorcast.messages.validation import validated
 from tensorcast.schema.codec import Media, decode
 from tensorcast.schema.memory import unlimited

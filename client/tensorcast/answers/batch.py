@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..messages import CheckBatchRequest, CheckRequest
+from ..messages import CheckRequest
+from ..messages.tensors import CheckBatchRequest
 from ..messages.validation import validated
 from ..ops import Op
 from ..ops.rules import RULES, align, lower

@@ -13,7 +13,6 @@ from ..ops import Op
 from ..ops.rules import RULES, lower
 from ..plan.alignment import Alignment, Conflict, Incompatible
 from ..plan.plan import Placement, Plan, Shape
-from ..schema.dtypes import UnknownDtype, dtype_named
 from ..schema.memory import Reserve, unlimited
 from ..schema.problems import Problem
 from ..schema.shapes import format_shape
@@ -145,8 +144,12 @@ def _alignment(op: Op, shapes: tuple[Shape, ...]) -> Alignment | None:
 
 
 def _itemsize(dtype: str | None) -> int | None:
+    if dtype is None:
+        return None
+    from ..schema.dtypes import UnknownDtype, dtype_named  # takes NumPy, which a check without a dtype does not
+
     try:
-        return None if dtype is None else dtype_named(dtype).itemsize
+        return dtype_named(dtype).itemsize
     except UnknownDtype as error:
         raise Problem("invalid-request", f"dtype: {error}", pointer="/dtype") from None
 

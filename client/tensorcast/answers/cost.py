@@ -10,15 +10,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from math import prod
+from typing import TYPE_CHECKING
 
 from ..ops import Op
 from ..plan.plan import Shape
 from ..schema.codec import Media
 from ..schema.dimensions import Symbol
-from ..schema.tensors import Tensor
 from .footprint import BLOCK_ROWS
 from .limits import MAX_CONDITIONS, MAX_RANK
 from .symbolic import is_symbolic
+
+if TYPE_CHECKING:  # which takes NumPy
+    from ..schema.tensors import Tensor
 
 REQUEST = 0.05
 """Of any request."""

@@ -10,17 +10,8 @@ import msgpack
 import numpy as np
 
 from ..errors import InvalidAnswer, ServiceProblem, problem_from
-from ..messages import (
-    Catalogue,
-    CheckAnswer,
-    CheckBatchAnswer,
-    CheckRequest,
-    CompareAnswer,
-    Comparison,
-    Failed,
-    OpEntry,
-    TranslateAnswer,
-)
+from ..messages import Catalogue, CheckAnswer, CheckRequest, CompareAnswer, Comparison, OpEntry, TranslateAnswer
+from ..messages.tensors import CheckBatchAnswer, Failed
 from ..ops import OPS, Op, numpy
 from ..schema.codec import Media, encode
 from ..schema.dtypes import UnknownDtype

@@ -1,19 +1,15 @@
-"""Requests and answers of every endpoint, typed: the one schema of both encodings and both sides."""
+"""Requests and answers, typed: the one schema of both encodings and both sides. Those that hold tensors, which take
+NumPy, are in tensors.py."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SkipValidation, StrictBool, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool
 
 from ..ops import OPS, AnyOp, IntegerOpField, OpField, numpy
 from ..schema.dimensions import Dimension, DimensionShape
 from ..schema.shapes import AtFirstFault, Integer, Shape, as_list, few
-from ..schema.tensors import Tensor
-
-Bounds = tuple[Integer, Integer]
-"""[start, stop] on one axis."""
-
 
 T = TypeVar("T")
 Many = Annotated[list[T], AtFirstFault()]
@@ -146,95 +142,6 @@ class ProblemDetails(Answer):
     detail: str
     code: str
     pointer: str | None = Field(default=None, description="JSON Pointer to what is wrong.")
-
-
-class CheckBatchRequest(Request):
-    """Many shape checks at once: rows (`requests`), or columns (`op` and `inputs`)."""
-
-    requests: list[SkipValidation[CheckRequest]] | None = Field(
-        default=None,
-        description="Rows: a request of check each, whatever its op.",
-        examples=[[{"inputs": [[8, 1, 6, 1], [7, 1, 5]]}]],
-    )
-    op: Annotated[Any, WithJsonSchema({"type": ["object", "string"]})] = Field(
-        default=None,
-        description="Columns: the op of every row. An attribute that is a shape may be an int64 tensor (n, rank).",
-        examples=["numpy.broadcast_arrays"],
-    )
-    inputs: Annotated[list[Tensor], AtFirstFault()] | None = Field(
-        default=None,
-        description="Columns: for each input an int64 tensor (n, rank), in whose row r is its shape in query r.",
-        examples=[[{"shape": [2, 2], "data": [[3, 1], [1, 4]]}]],
-    )
-    json_data: Literal["list", "base64"] = Field(default="list", description="How a JSON answer holds columns.")
-
-
-class Failed(Answer):
-    """A row that is no valid request."""
-
-    error: ProblemDetails
-
-
-class CheckBatchAnswer(Answer):
-    """Of rows: `results`, in order. Of columns: `compatible`, `outputs` and `conflict_axis`."""
-
-    results: Many[CheckAnswer | Failed] | None = None
-    compatible: Tensor | None = Field(default=None, description="bool (n,)")
-    outputs: Many[Tensor] | None = Field(
-        default=None, description="For each output int64 (n, rank): its shape, all -1 where not compatible."
-    )
-    conflict_axis: Tensor | None = Field(
-        default=None, description="int64 (n,): the lowest conflicting output axis, -1 where there is none."
-    )
-
-
-class BroadcastRequest(Request):
-    """Tensors in, broadcast tensors out."""
-
-    op: IntegerOpField = Field(
-        default=numpy.broadcast_arrays(), description="The op, or its name where it needs no attribute."
-    )
-    inputs: Annotated[list[Tensor], AtFirstFault()] = Field(
-        description="The input tensors.", examples=[[{"dtype": "float32", "shape": [3], "data": [1, 2, 3]}]]
-    )
-    layout: Literal["dense", "strided"] = Field(
-        default="dense", description="strided costs the bytes of the input, not those of the output."
-    )
-    window: Annotated[list[Bounds], AtFirstFault()] | None = Field(
-        default=None, description="[start, stop] on each output axis: only that box of the output."
-    )
-    json_data: Literal["list", "base64"] = Field(default="list", description="How a JSON answer holds data.")
-
-
-class BroadcastAnswer(Answer):
-    """The outputs, in the op's order."""
-
-    outputs: Many[Tensor]
-
-
-class BackpropRequest(Request):
-    """Gradients of the outputs in, gradients of the inputs out."""
-
-    op: IntegerOpField = Field(
-        default=numpy.broadcast_arrays(), description="The op, or its name where it needs no attribute."
-    )
-    inputs: Annotated[list[Shape], AtFirstFault()] = Field(description="The shape of each input.", examples=[[[3]]])
-    gradients: Annotated[list[Tensor], AtFirstFault()] = Field(
-        description="The gradient of each output.",
-        examples=[[{"dtype": "float32", "shape": [3], "data": [1, 2, 3]}]],
-    )
-    layout: Literal["dense", "strided"] | None = Field(
-        default=None,
-        description="Where it is left out, a gradient is strided where its input only lends its shape, and in "
-        "MessagePack also where it is replicated; else dense.",
-    )
-    json_data: Literal["list", "base64"] = Field(default="list", description="How a JSON answer holds data.")
-
-
-class BackpropAnswer(Answer):
-    """The gradient of each input, in order."""
-
-    gradients: Many[Tensor]
 
 
 class CompareRequest(Request):

@@ -12,7 +12,6 @@ from pydantic_core import ErrorDetails
 
 from ..ops import OPS
 from ..schema.problems import Problem
-from ..schema.tensors import Tensor
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -122,6 +121,8 @@ def _model_at(model: type[BaseModel], location: Sequence[int | str]) -> type[Bas
         return model
     if len(location) == 3 and location[0] == "op":
         return OPS[str(location[1])]
-    if len(location) == 3 and location[0] in ("inputs", "gradients"):
+    if len(location) == 3 and location[0] in ("inputs", "gradients") and isinstance(location[2], str):
+        from ..schema.tensors import Tensor  # takes NumPy, which a request without tensors does not
+
         return Tensor
     return None

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request, Response
 from tensorcast.answers.check import plan_of
 from tensorcast.answers.cost import check_milliseconds
 from tensorcast.answers.limits import judge_address, judge_json, judge_output, judge_result, judge_work
-from tensorcast.messages import BackpropAnswer, BackpropRequest
+from tensorcast.messages.tensors import BackpropAnswer, BackpropRequest
 from tensorcast.plan.plan import Plan
 from tensorcast.schema.codec import Media
 from tensorcast.schema.dtypes import name_of

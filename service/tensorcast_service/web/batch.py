@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request, Response
 
 from tensorcast.answers.batch import check_columns, check_rows
 from tensorcast.answers.cost import columns_milliseconds
-from tensorcast.messages import CheckBatchAnswer, CheckBatchRequest
+from tensorcast.messages.tensors import CheckBatchAnswer, CheckBatchRequest
 from tensorcast.schema.codec import encode, list_in_map
 from tensorcast.schema.problems import Problem
 from tensorcast.schema.tensors import Array

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Request, Response
 from tensorcast.answers.check import plan_of
 from tensorcast.answers.cost import check_milliseconds
 from tensorcast.answers.limits import judge_address, judge_gather, judge_output
-from tensorcast.messages import BroadcastAnswer, BroadcastRequest
+from tensorcast.messages.tensors import BroadcastAnswer, BroadcastRequest
 from tensorcast.plan.plan import Placement, Plan
 from tensorcast.schema.memory import Reserve
 from tensorcast.schema.problems import Problem

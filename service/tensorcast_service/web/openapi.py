@@ -10,14 +10,8 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from tensorcast.messages import (
-    BackpropAnswer,
-    BackpropRequest,
-    BroadcastAnswer,
-    BroadcastRequest,
     Catalogue,
     CheckAnswer,
-    CheckBatchAnswer,
-    CheckBatchRequest,
     CheckRequest,
     CompareAnswer,
     CompareRequest,
@@ -25,6 +19,14 @@ from tensorcast.messages import (
     ProblemDetails,
     TranslateAnswer,
     TranslateRequest,
+)
+from tensorcast.messages.tensors import (
+    BackpropAnswer,
+    BackpropRequest,
+    BroadcastAnswer,
+    BroadcastRequest,
+    CheckBatchAnswer,
+    CheckBatchRequest,
 )
 from tensorcast.ops import OPS
 from tensorcast.schema.codec import Media
