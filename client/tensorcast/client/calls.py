@@ -13,6 +13,7 @@ from ..errors import InvalidAnswer, ServiceProblem, problem_from
 from ..messages import Catalogue, CheckAnswer, CheckRequest, CompareAnswer, Comparison, OpEntry, TranslateAnswer
 from ..messages.tensors import CheckBatchAnswer, Failed
 from ..ops import OPS, Op, numpy
+from ..plan.alignment import Incompatible
 from ..schema.codec import Media, encode
 from ..schema.dtypes import UnknownDtype
 from ..schema.shapes import MAX_SIZE, as_int, as_list
@@ -87,7 +88,7 @@ class Call(Generic[T]):
         if status == 200 and media == MSGPACK:
             try:
                 return self.reader(length)
-            except (ValueError, TypeError, LookupError, ArithmeticError):
+            except (Incompatible, ValueError, TypeError, LookupError, ArithmeticError):
                 raise InvalidAnswer("the service answered a question that has no answer") from None
         if status >= 400:
             return problem(media, status)

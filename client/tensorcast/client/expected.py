@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from ..errors import InvalidAnswer
 from ..messages import CheckAnswer, Comparison
 from ..ops import OPS, Op
+from ..ops.rules import lower
 from ..schema.dtypes import name_of
 from ..schema.shapes import format_shape
 from ..schema.tensors import Array, Strides, is_replicated, reach_of
@@ -77,13 +78,19 @@ def verdict(answer: V, op: Any, inputs: int) -> V:
 
 
 def outputs(op: Op | str, arrays: Sequence[Array], layout: str, window: Any) -> Sequence[Expected] | None:
-    """The outputs of `broadcast`: of their inputs' dtypes, in the layout, and of the box's shape or the op's own."""
+    """The outputs of `broadcast`: of their inputs' dtypes, in the layout, and of the window's shape or the plan's.
+    None for the name of an op that is not known here. Raises Incompatible for inputs that do not broadcast.
+
+    >>> outputs("numpy.broadcast_arrays", [np.zeros((2, 1)), np.zeros(3)], "dense", None)[1].shape
+    (2, 3)
+    """
     known = instance(op)
     if known is None:
         return None
-    box = None if window is None else tuple(stop - start for start, stop in window)
-    shapes = known.output_shapes([array.shape for array in arrays]) if box is None else None
-    shapes = shapes or [box] * known.output_count(len(arrays))
+    if window is None:
+        shapes = [placement.shape for placement in lower(known, tuple(array.shape for array in arrays)).outputs]
+    else:
+        shapes = [tuple(stop - start for start, stop in window)] * known.output_count(len(arrays))
     strided = layout == "strided"
     # A strided output holds none but elements of its input.
     return [

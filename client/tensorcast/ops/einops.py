@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from math import prod
 from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -67,27 +66,6 @@ class repeat(Op):
         left, right = self.sides()
         unnamed = max(len(shapes[0]) - len(left) + 1, 0) if (ELLIPSIS,) in left else 0
         return max(super().highest_rank(shapes), *(unnamed + sum(map(len, side)) for side in (left, right)))
-
-    def output_shape(self, shapes: Sequence[Sequence[int]]) -> tuple[int, ...]:
-        left, right = map(list, self.sides())
-        sizes, unnamed = list(shapes[0]), []
-        if (ELLIPSIS,) in left:
-            start, count = left.index((ELLIPSIS,)), len(sizes) - len(left) + 1
-            unnamed = sizes[start : start + count]
-            del sizes[start : start + count], left[start]
-        lengths = {**self.axes_lengths, MERGED_ELLIPSIS: prod(unnamed)}
-        for group, size in zip(left, sizes, strict=True):
-            given = prod(lengths[name] for name in group if name in lengths)
-            lengths |= {name: size // given for name in group if name not in lengths}
-        return tuple(
-            size
-            for group in right
-            for size in (
-                unnamed
-                if group == (ELLIPSIS,)
-                else [prod(length_of(name) if is_fixed(name) else lengths[name] for name in group)]
-            )
-        )
 
     def sides(self) -> tuple[Groups, Groups]:
         """The left and the right side. A new axis of fixed length on the right has that number, primed to be

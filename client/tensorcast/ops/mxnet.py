@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 from pydantic import Field
 
 from ..schema.dimensions import DimensionOrDimensions
-from ..schema.shapes import IntegerOrIntegers, Integers, as_list
+from ..schema.shapes import IntegerOrIntegers, Integers
 from .base import Op
 
 
@@ -23,12 +22,6 @@ class broadcast_axis(Op):
         default=(), description="The size of each, in the same order.", examples=[[2, 4]]
     )
 
-    def output_shape(self, shapes: Sequence[Sequence[int]]) -> tuple[int, ...]:
-        sizes = list(shapes[0])
-        for axis, size in zip(as_list(self.axis), as_list(self.size), strict=True):
-            sizes[axis] = size
-        return tuple(sizes)
-
 
 class broadcast_like(Op):
     """Stretch `lhs` to the shape of `rhs`, or only its axes `lhs_axes` to the sizes of `rhs_axes`."""
@@ -42,12 +35,3 @@ class broadcast_like(Op):
     rhs_axes: Integers | None = Field(
         default=None, description="Axes of `rhs` whose sizes they get; ignored without lhs_axes.", examples=[[1]]
     )
-
-    def output_shape(self, shapes: Sequence[Sequence[int]]) -> tuple[int, ...]:
-        lhs, rhs = shapes
-        if self.lhs_axes is None or self.rhs_axes is None:
-            return tuple(rhs)
-        sizes = list(lhs)
-        for one, other in zip(self.lhs_axes, self.rhs_axes, strict=True):
-            sizes[one] = rhs[other]
-        return tuple(sizes)

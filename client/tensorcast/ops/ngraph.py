@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 from pydantic import Field
@@ -34,6 +33,3 @@ class BroadcastLike(Op):
         description="The axes of `like_arg` that `arg` lacks; () infers them, `arg` aligned left.",
         examples=[[1]],
     )
-
-    def output_shape(self, shapes: Sequence[Sequence[int]]) -> tuple[int, ...]:
-        return tuple(shapes[1])

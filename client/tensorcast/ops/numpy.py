@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 from pydantic import Field
 
 from ..schema.dimensions import Dimensions
-from .base import Op, met
+from .base import Op
 
 
 class broadcast_arrays(Op):
@@ -17,9 +16,6 @@ class broadcast_arrays(Op):
     name: Literal["numpy.broadcast_arrays"] = "numpy.broadcast_arrays"
     max_inputs: ClassVar[int | None] = None
     outputs: ClassVar[str] = "as many as inputs"
-
-    def output_shape(self, shapes: Sequence[Sequence[int]]) -> tuple[int, ...]:
-        return met(shapes)
 
 
 class broadcast_to(Op):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 from pydantic import Field
 
 from ..schema.dimensions import Dimensions
-from .base import Op, met
+from .base import Op
 
 
 class Expand(Op):
@@ -17,6 +16,3 @@ class Expand(Op):
     name: Literal["onnx.Expand"] = "onnx.Expand"
     target: ClassVar[str | None] = "shape"
     shape: Dimensions = Field(description="A shape that the input meets; both stretch.", examples=[[2, 1, 6]])
-
-    def output_shape(self, shapes: Sequence[Sequence[int]]) -> tuple[int, ...]:
-        return met([*shapes, self.shape])

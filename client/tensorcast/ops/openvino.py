@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
@@ -10,7 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from ..schema.dimensions import Dimensions
 from ..schema.shapes import Integer, Integers
-from .base import Op, met
+from .base import Op
 
 _TARGET = Field(description="The shape of the output.", examples=[[1, 16, 50, 50]])
 _MAPPING = Field(
@@ -18,11 +17,6 @@ _MAPPING = Field(
     description="explicit only: `axes_mapping[i]` is the output axis that input axis `i` feeds; ascending.",
     examples=[[1]],
 )
-
-
-def _output_shape(op: Broadcast1 | Broadcast3, shapes: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    stretches = op.mode in ("pdpd", "bidirectional")
-    return met([*shapes, op.target_shape]) if stretches else tuple(op.target_shape)
 
 
 def _check_mapping(mode: str, axes_mapping: Integers | None) -> None:
@@ -53,9 +47,6 @@ class Broadcast1(Op):
         description="pdpd only: the output axis of input axis 0; 0 when left out, -1 aligns right.",
     )
 
-    def output_shape(self, shapes: Sequence[Sequence[int]]) -> tuple[int, ...]:
-        return _output_shape(self, shapes)
-
     @model_validator(mode="after")
     def _attributes_suit_the_mode(self) -> Self:
         _check_mapping(self.mode, self.axes_mapping)
@@ -78,9 +69,6 @@ class Broadcast3(Op):
     )
     target_shape: Dimensions = _TARGET
     axes_mapping: Integers | None = _MAPPING
-
-    def output_shape(self, shapes: Sequence[Sequence[int]]) -> tuple[int, ...]:
-        return _output_shape(self, shapes)
 
     @model_validator(mode="after")
     def _attributes_suit_the_mode(self) -> Self:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 from pydantic import Field
@@ -17,6 +16,3 @@ class expand(Op):
     name: Literal["paddle.expand"] = "paddle.expand"
     target: ClassVar[str | None] = "shape"
     shape: Dimensions = Field(description="The shape of the output; -1 keeps the input's size.", examples=[[2, -1]])
-
-    def output_shape(self, shapes: Sequence[Sequence[int]]) -> tuple[int, ...] | None:
-        return super().output_shape(shapes) if self.shape else tuple(shapes[0])

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 from pydantic import Field
 
 from ..schema.dimensions import Dimensions
-from .base import Op, met
+from .base import Op
 
 
 class expandToMatchRanks(Op):
@@ -18,10 +17,6 @@ class expandToMatchRanks(Op):
     min_inputs: ClassVar[int] = 2
     max_inputs: ClassVar[int | None] = 2
     outputs: ClassVar[str] = "2"
-
-    def output_shapes(self, shapes: Sequence[Sequence[int]]) -> list[tuple[int, ...] | None]:
-        rank = max(map(len, shapes))
-        return [(*(1,) * (rank - len(shape)), *shape) for shape in shapes]
 
 
 class broadcastToMatch(Op):
@@ -34,9 +29,6 @@ class broadcastToMatch(Op):
     shape: Dimensions | None = Field(
         default=None, description="The shape to match: with one input only.", examples=[[2, 3]]
     )
-
-    def output_shape(self, shapes: Sequence[Sequence[int]]) -> tuple[int, ...]:
-        return met(shapes) if self.shape is None else tuple(self.shape)
 
     def input_count_problem(self, count: int) -> str | None:
         if count == 1 and self.shape is None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 from pydantic import Field
 
 from ..schema.dimensions import Dimensions
-from .base import Op, met
+from .base import Op
 
 
 class expand(Op):
@@ -25,6 +24,3 @@ class broadcast_tensors(Op):
     name: Literal["torch.broadcast_tensors"] = "torch.broadcast_tensors"
     max_inputs: ClassVar[int | None] = None
     outputs: ClassVar[str] = "as many as inputs"
-
-    def output_shape(self, shapes: Sequence[Sequence[int]]) -> tuple[int, ...]:
-        return met(shapes)

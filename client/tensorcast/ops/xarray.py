@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, PlainSerializer, ValidatorFunctionWrapHandler, WrapValidator
@@ -50,12 +49,6 @@ class broadcast(Op):
     exclude: NamesOrText = Field(
         default=(), description="Names that are not broadcast; of a string, its characters.", examples=[["x"]]
     )
-
-    def output_shapes(self, shapes: Sequence[Sequence[int]]) -> list[tuple[int, ...] | None]:
-        sizes = dict(zip(chain(*self.dims), chain(*shapes), strict=True))
-        shared = [size for name, size in sizes.items() if name not in self.exclude]
-        own = [dict(zip(names, shape, strict=True)) for names, shape in zip(self.dims, shapes, strict=True)]
-        return [(*shared, *(sizes[name] for name in dict.fromkeys(self.exclude) if name in sizes)) for sizes in own]
 
     def highest_rank(self, shapes: Sequence[Sequence[object]]) -> int:
         return max(super().highest_rank(shapes), len({name for names in self.dims for name in names}))
