@@ -199,8 +199,19 @@ def test_a_problem_raises_its_own_exception(anyone: Any, kind: type[errors.Servi
     assert str(caught.value).startswith(caught.value.detail)
 
 
-def test_every_problem_code_has_its_exception() -> None:
-    assert set(errors.BY_CODE) == set(STATUS)
+def test_every_exception_of_a_code_is_public_and_its_code_one_of_the_services() -> None:
+    assert set(errors.BY_CODE) < set(STATUS)
+    assert {kind.__name__ for kind in errors.BY_CODE.values()} < set(errors.__all__)
+
+
+def test_a_code_without_a_class_is_a_service_problem_that_says_it() -> None:
+    document = {"code": "not-acceptable", "detail": "neither JSON nor MessagePack", "supported": ["application/json"]}
+    transport, _ = answers(httpx.Response(406, json=document))
+    with Client(transport=transport, retries=0) as client, pytest.raises(tensorcast.ServiceProblem) as caught:
+        client.ops()
+    problem = caught.value
+    assert (type(problem), problem.code, problem.status) == (tensorcast.ServiceProblem, "not-acceptable", 406)
+    assert (str(problem), problem.facts) == ("neither JSON nor MessagePack", {"supported": ["application/json"]})
 
 
 def test_both_clients_have_the_same_methods_with_the_same_arguments() -> None:

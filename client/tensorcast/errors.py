@@ -1,21 +1,25 @@
 """What can go wrong, as exceptions.
 
 TensorcastError
-  ServiceProblem            the service refused; one class per problem code
+  ServiceProblem            the service refused, and .code says why; a class where a caller can do something about it:
     IncompatibleShapes      also a ValueError, as NumPy raises; has .conflict
-    InvalidRequest  UnknownOp  InvalidTensor  MalformedBody      the request is wrong
+    InvalidRequest  UnknownOp  InvalidTensor                     the request is wrong
     NotStrided                                                   layout="dense" would do
     OutputTooLarge  WorkTooLarge  BodyTooLarge                   a limit; has .facts["limit"]
     Untranslatable          the other framework's op can never say it; the detail says why
     Unauthenticated         the service asks for another api_key
     MisdirectedRequest      the service does not answer under the name in the URL
-    NotFound  MethodNotAllowed  NotAcceptable  UnsupportedMediaType
-    MalformedRequest  HeadTooLarge  RequestTimeout               its HTTP is wrong, or it came too slowly
+    RequestTimeout          the request came too slowly
     Overloaded  ShuttingDown                                     retried before it is raised
-    InternalError
+    InternalError           the service failed
   ConnectionFailed          the service can't be reached, or went away in mid-answer
   DeadlineExceeded          the call took longer than its timeout; also a TimeoutError
   InvalidAnswer             what came back is no answer of this service
+
+    try:
+        client.broadcast_to(array, (10**9, 3))
+    except tensorcast.OutputTooLarge as problem:
+        print(problem.facts["limit"])                            # bytes; layout="strided" or a window would do
 """
 
 from __future__ import annotations
@@ -25,13 +29,39 @@ from typing import Any
 
 from .messages import ConflictAnswer
 
+__all__ = [
+    "BodyTooLarge",
+    "ConnectionFailed",
+    "DeadlineExceeded",
+    "IncompatibleShapes",
+    "InternalError",
+    "InvalidAnswer",
+    "InvalidRequest",
+    "InvalidTensor",
+    "MisdirectedRequest",
+    "NotStrided",
+    "OutputTooLarge",
+    "Overloaded",
+    "RequestTimeout",
+    "ServiceProblem",
+    "ShuttingDown",
+    "TensorcastError",
+    "Unauthenticated",
+    "UnknownOp",
+    "Untranslatable",
+    "WorkTooLarge",
+]
+
 
 class TensorcastError(Exception):
     """Everything that a client raises but for mistakes in its own arguments (ValueError, TypeError)."""
 
 
 class ServiceProblem(TensorcastError):
-    """The service refused: `code`, `status`, `detail`, a JSON `pointer` to what is wrong, and further `facts`."""
+    """The service refused: `code`, `status`, `detail`, a JSON `pointer` to what is wrong, and further `facts`.
+
+    A code that has no class of its own raises this one.
+    """
 
     code: str = ""
 
@@ -40,8 +70,8 @@ class ServiceProblem(TensorcastError):
         self.status = document.get("status")
         self.detail = _text(document, "detail") or ""
         self.pointer = _text(document, "pointer")
-        known = ("type", "title", "status", "detail", "code", "pointer")
-        self.facts: dict[str, Any] = {key: value for key, value in document.items() if key not in known}
+        attributes = ("type", "title", "status", "detail", "code", "pointer")
+        self.facts: dict[str, Any] = {key: value for key, value in document.items() if key not in attributes}
         super().__init__(self.detail or self.code)
 
 
@@ -74,12 +104,6 @@ class InvalidTensor(ServiceProblem):
     """A tensor's bytes, shape, strides or dtype do not agree."""
 
     code = "invalid-tensor"
-
-
-class MalformedBody(ServiceProblem):
-    """The service could not read the body."""
-
-    code = "malformed-body"
 
 
 class OutputTooLarge(ServiceProblem):
@@ -124,42 +148,6 @@ class MisdirectedRequest(ServiceProblem):
     code = "misdirected-request"
 
 
-class NotFound(ServiceProblem):
-    """Nothing is at this address."""
-
-    code = "not-found"
-
-
-class MethodNotAllowed(ServiceProblem):
-    """Something is at this address, but not for this method."""
-
-    code = "method-not-allowed"
-
-
-class NotAcceptable(ServiceProblem):
-    """The service can't answer in an encoding that was asked for."""
-
-    code = "not-acceptable"
-
-
-class UnsupportedMediaType(ServiceProblem):
-    """The service does not read the encoding that was sent."""
-
-    code = "unsupported-media-type"
-
-
-class MalformedRequest(ServiceProblem):
-    """The service could not read the request as HTTP/1.1."""
-
-    code = "malformed-request"
-
-
-class HeadTooLarge(ServiceProblem):
-    """The request's URL and headers have more bytes, or are more, than the service takes."""
-
-    code = "head-too-large"
-
-
 class RequestTimeout(ServiceProblem):
     """The request did not reach the service within its time: the network is slow, or the sender paused."""
 
@@ -197,10 +185,11 @@ class InvalidAnswer(TensorcastError):
 
 
 BY_CODE: dict[str, type[ServiceProblem]] = {problem.code: problem for problem in ServiceProblem.__subclasses__()}
+"""The class of each code that has one."""
 
 
 def problem_from(document: Mapping[str, Any], status: int) -> ServiceProblem:
-    """The exception of a problem document that came with this status; of an unknown code, a plain ServiceProblem."""
+    """The exception of a problem document that came with this status: of its code's class, or a ServiceProblem."""
     return BY_CODE.get(_text(document, "code") or "", ServiceProblem)({**document, "status": status})
 
 

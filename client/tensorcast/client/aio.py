@@ -20,6 +20,8 @@ from .attempts import Attempts
 from .calls import Attempt, Call, CheckedColumns, Layout, Progress, Shape, SymbolicShape, Window
 from .client import DEFAULT_URL, translated
 
+__all__ = ["AsyncClient"]
+
 T = TypeVar("T")
 
 

@@ -21,6 +21,8 @@ from ..schema.tensors import Array, is_replicated, msgpack_parts
 from . import expected
 from .reading import Arrays, Chunk, Reader, TensorReader, problem, typed
 
+__all__ = ["CheckedColumns", "Transfer"]
+
 T = TypeVar("T")
 Shape = Sequence[int] | int
 """Sizes; one integer stands for one axis, as in NumPy."""

@@ -19,6 +19,8 @@ from .attempts import Attempts
 from .calls import Attempt, Call, CheckedColumns, Layout, Progress, Shape, SymbolicShape, Window
 from .transport import Transport
 
+__all__ = ["Client"]
+
 T = TypeVar("T")
 
 DEFAULT_URL = "http://127.0.0.1:8000"

@@ -11,6 +11,8 @@ from ..ops import OPS, AnyOp, IntegerOpField, OpField, numpy
 from ..schema.dimensions import Dimension, DimensionShape
 from ..schema.shapes import AtFirstFault, Integer, Shape, as_list, few
 
+__all__ = ["CheckAnswer", "CheckRequest", "Comparison", "ConflictAnswer", "OpEntry", "OutputShape", "TranslateAnswer"]
+
 T = TypeVar("T")
 Many = Annotated[list[T], AtFirstFault()]
 """A list in an answer."""
