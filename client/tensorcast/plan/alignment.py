@@ -8,10 +8,10 @@ of columns, which stand in a shape where an integer would. A rule compares sizes
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields
 from enum import Enum
 from itertools import accumulate
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..schema.shapes import brief, format_shape
 from .column import Column
@@ -95,8 +95,93 @@ class Alignment:
     """What is wrong even where all sizes agree."""
 
 
+def changed(alignment: Alignment, **changes: Any) -> Alignment:
+    """The same alignment, of whatever kind, but for these fields."""
+    kept = {field.name: getattr(alignment, field.name) for field in fields(Alignment)}
+    return Alignment(**(kept | changes))
+
+
+class RightAlignment(Alignment):
+    """Inputs that meet on their last axes; under INTO one input meets a target.
+
+    Most requests are of this kind, and most hold integers that agree: one loop settles those. So `axes` and `outputs`
+    are made only where somebody reads them: to say why sizes clash, to draw, to weigh symbols or columns.
+    """
+
+    __slots__ = ("reached", "relation")
+    relation: Relation
+    reached: Shape | None
+    """The sizes that the target asks for: `target`, but where that holds a -1 the input's own size."""
+
+    def __init__(
+        self, shapes: tuple[Shape, ...], relation: Relation, target: Shape | None = None, reached: Shape | None = None
+    ) -> None:
+        put = object.__setattr__  # as in any frozen dataclass
+        put(self, "input_shapes", shapes)
+        put(self, "target", target)
+        put(self, "refusal", None)
+        put(self, "relation", relation)
+        put(self, "reached", target if reached is None else reached)
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        columns: list[list[Term]] = [[] for _ in range(self._rank)]
+        for number, shape in enumerate(self.input_shapes):
+            for axis, size in enumerate(shape, self._rank - len(shape)):
+                columns[axis].append(Term(number, axis - self._rank + len(shape), size))
+        for axis, size in enumerate(self.reached or (), self._rank - len(self.reached or ())):
+            columns[axis].append(Term(None, axis - self._rank + len(self.reached or ()), size))
+        return tuple([Axis(self.relation, tuple(terms)) for terms in columns])
+
+    @property
+    def outputs(self) -> tuple[Output, ...]:
+        rank = self._rank
+        return tuple(
+            Output(number, tuple(range(rank - len(shape), rank)), range(rank))
+            for number, shape in enumerate(self.input_shapes)
+        )
+
+    @property
+    def _rank(self) -> int:
+        return max(map(len, self._everyone))
+
+    @property
+    def _everyone(self) -> tuple[Shape, ...]:
+        return self.input_shapes if self.reached is None else (*self.input_shapes, self.reached)
+
+    def settled(self) -> Plan | None:
+        """The plan of integers that agree; None of all else."""
+        everyone = self._everyone
+        rank = max(map(len, everyone))
+        sizes = [1] * rank
+        for shape in everyone:
+            axis = rank - len(shape)
+            for size in shape:
+                if type(size) is not int:
+                    return None
+                if size != 1 and sizes[axis] != size:
+                    if sizes[axis] != 1:
+                        return None
+                    sizes[axis] = size
+                axis += 1
+        whole = tuple(sizes)
+        if self.relation is Relation.INTO and whole != self.reached:
+            return None
+        return Plan(
+            self.input_shapes,
+            tuple(
+                [
+                    Placement(number, shape, whole, tuple(range(rank - len(shape), rank)))
+                    for number, shape in enumerate(self.input_shapes)
+                ]
+            ),
+        )
+
+
 def settle(alignment: Alignment) -> Plan:
     """The plan of an alignment whose sizes agree; raises Incompatible (size-mismatch, lowest axis; or its refusal)."""
+    if isinstance(alignment, RightAlignment) and (plan := alignment.settled()) is not None:
+        return plan
     sizes = [meet(alignment, number, axis) for number, axis in enumerate(alignment.axes)]
     if alignment.refusal is not None:
         raise alignment.refusal
@@ -153,7 +238,7 @@ def known_axes(alignment: Alignment) -> Alignment:
     axes = (
         axis if is_known(*(term.size for term in axis.terms)) else Axis(axis.relation, ()) for axis in alignment.axes
     )
-    return replace(alignment, axes=tuple(axes))
+    return changed(alignment, axes=tuple(axes))
 
 
 def _to_blame(axis: Axis) -> list[Term]:
@@ -197,28 +282,12 @@ def mismatch(alignment: Alignment, number: int, axis: Axis, clash: Sequence[Term
 
 def meet_right(shapes: tuple[Shape, ...], target: Shape | None = None) -> Alignment:
     """Shapes aligned on their last axes, each stretching to the others; and to a target, if there is one."""
-    everyone: list[tuple[int | None, Shape]] = [*enumerate(shapes)]
-    if target is not None:
-        everyone.append((None, target))
-    rank, mutual = max([len(shape) for _, shape in everyone]), Relation.MUTUAL
-    columns: list[list[Term]] = [[] for _ in range(rank)]
-    for source, shape in everyone:
-        new = rank - len(shape)
-        for axis, size in enumerate(shape):
-            columns[new + axis].append(Term(source, axis, size))
-    return Alignment(
-        shapes,
-        target,
-        tuple([Axis(mutual, tuple(terms)) for terms in columns]),
-        tuple(
-            [Output(number, tuple(range(rank - len(shape), rank)), range(rank)) for number, shape in enumerate(shapes)]
-        ),
-    )
+    return RightAlignment(shapes, Relation.MUTUAL, target)
 
 
 def fit_right(shape: Shape, target: Shape) -> Alignment:
     """One input aligned on its last axes, stretching into a target of no lower rank (see `check_rank`)."""
-    return fit_axes((shape,), target, tuple(range(len(target) - len(shape), len(target))), Relation.INTO)
+    return RightAlignment((shape,), Relation.INTO, target)
 
 
 def fit_right_plainly(shape: Shape, target: Shape, attribute: str, framework: str) -> Alignment:
@@ -245,7 +314,7 @@ def fit_right_keeping(shape: Shape, target: Shape, attribute: str, framework: st
             )
     kept = target[:new] + tuple(map(_kept, shape, target[new:]))
     check_sizes(kept, attribute, framework)
-    return replace(fit_right(shape, kept), target=target)
+    return RightAlignment((shape,), Relation.INTO, target, kept)
 
 
 def unchecked_sizes(shape: Shape, target: Shape) -> Shape:

@@ -42,20 +42,24 @@ class Placement:
     """Where the op merges axes: how many axes of `output_shape` each axis of the output is made of."""
 
     def __post_init__(self) -> None:
-        sizes, rank = self.output_shape, len(self.output_shape)
-        for size in (*self.input_shape, *sizes):  # loops, since every check passes here
+        shape, axes, sizes, rank = self.input_shape, self.output_axes, self.output_shape, len(self.output_shape)
+        for size in sizes:  # loops, since every check passes here
             if type(size) is not int or size < 0:
                 raise LawBroken("P1", self)
-        if len(self.output_axes) != len(self.input_shape):
+        if len(axes) != len(shape):
             raise LawBroken("P2", self)
-        for axis in self.output_axes:
+        fits = True
+        for size, axis in zip(shape, axes, strict=True):
+            if type(size) is not int or size < 0:
+                raise LawBroken("P1", self)
             if type(axis) is not int or not 0 <= axis < rank:
                 raise LawBroken("P3", self)
-        if len(set(self.output_axes)) != len(self.output_axes):
-            raise LawBroken("P4", self)
-        for size, axis in zip(self.input_shape, self.output_axes, strict=True):
             if size != 1 and size != sizes[axis]:
-                raise LawBroken("P5", self)
+                fits = False
+        if len(set(axes)) != len(axes):
+            raise LawBroken("P4", self)
+        if not fits:
+            raise LawBroken("P5", self)
 
     @property
     def new_axes(self) -> tuple[int, ...]:

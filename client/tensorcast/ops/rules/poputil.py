@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ...plan.alignment import (
     Alignment,
     Axis,
@@ -11,6 +9,7 @@ from ...plan.alignment import (
     Output,
     Relation,
     Term,
+    changed,
     fit_right_plainly,
     is_known,
     meet_right,
@@ -51,8 +50,8 @@ def raise_broadcast_to_match(plan: Plan) -> poputil.broadcastToMatch:
 
 def can_broadcast_to_match(op: poputil.canBroadcastToMatch, shapes: tuple[Shape, ...]) -> Alignment:
     """The rule of broadcastToMatch, asked only. An axis that the release refuses too is blamed first."""
-    asked = replace(meet_right(shapes), outputs=())
-    settle(replace(asked, axes=tuple(Axis(Relation.MUTUAL, ()) if _passes(axis) else axis for axis in asked.axes)))
+    asked = changed(meet_right(shapes), outputs=())
+    settle(changed(asked, axes=tuple(Axis(Relation.MUTUAL, ()) if _passes(axis) else axis for axis in asked.axes)))
     return asked
 
 
