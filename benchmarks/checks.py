@@ -1,10 +1,13 @@
-"""Shape checks over HTTP: requests per second of the whole product, beside a bare server and an ordinary endpoint.
+"""Shape checks over HTTP: requests per second of the whole product, beside a bare server, an ordinary endpoint, and
+those of Go and node.
 
-    python benchmarks/checks.py [--rounds 7] [--seconds 3] [-o benchmarks/results/checks.json]
+    python benchmarks/checks.py [--kinds post get ...] [--contenders NAME ...] [--rounds 7] [--seconds 3] [-o FILE]
 
-Each contender is a server of its own on one core; wrk asks it from the other, with 16 keep-alive connections, in turn
-with all others, round after round: only the ratios within a round are compared. Then batches, of tensorcast alone.
-Needs wrk, and shows nginx where it is installed (Debian's packages); prints medians with their spread.
+Each contender is a server of its own on one core; wrk asks it from the other, in turn with all others, round after
+round: only the ratios within a round are compared. What is asked is never the same twice, but for `zipf` and `again`
+(questions.lua). All contenders but the bare server parse the question and compute its answer; those that speak JSON
+alone are asked in JSON where tensorcast is asked in MessagePack. Then batches, of tensorcast alone. Needs wrk; go and
+node compete where they are installed (Debian's packages). Prints medians, with the least and the most.
 """
 
 from __future__ import annotations
@@ -12,233 +15,209 @@ from __future__ import annotations
 import argparse
 import http.client
 import json
-import os
 import re
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
 import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
+from itertools import count, product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgpack
 import numpy as np
-from harness import free_port, save, spread
+from harness import Row, cpu_of, destination, free_port, pin, save, spread
 
-GET = "/v1/check?input=8x1x6x1&input=7x1x5"
-CHECK = {"inputs": [[8, 1, 6, 1], [7, 1, 5]]}
-ROWS = 1000
-COLUMN_ROWS = 10**6
-
-BARE = """
-async def app(scope, receive, send):
-    if scope["type"] == "lifespan":
-        return
-    body = b'{"compatible":true,"outputs":[{"shape":[8,7,6,5],"input":0,"axes":[0,1,2,3],"broadcast_axes":[1,3]}]}'
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    await send({"type": "http.response.start", "status": 200, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
-"""
-ORDINARY = """
-import numpy as np
-from fastapi import FastAPI
-from pydantic import BaseModel
-
-class Question(BaseModel):
-    inputs: list[list[int]]
-
-class Answer(BaseModel):
-    compatible: bool
-    shape: list[int]
-
-app = FastAPI()
-
-@app.post("/v1/check")
-async def check(question: Question) -> Answer:
-    return Answer(compatible=True, shape=list(np.broadcast_shapes(*map(tuple, question.inputs))))
-
-@app.get("/v1/check")
-async def get_check() -> Answer:
-    return Answer(compatible=True, shape=list(np.broadcast_shapes((8, 1, 6, 1), (7, 1, 5))))
-
-@app.get("/readyz")
-async def ready() -> None: ...
-"""
-NGINX = """
-worker_processes 1;
-daemon off;
-pid {folder}/nginx.pid;
-error_log /dev/null;
-events {{}}
-http {{
-  access_log off;
-  keepalive_requests 100000000;
-  client_body_temp_path {folder}; proxy_temp_path {folder}; fastcgi_temp_path {folder};
-  uwsgi_temp_path {folder}; scgi_temp_path {folder};
-  server {{ listen 127.0.0.1:{port}; default_type application/json; return 200 '{{"compatible":true}}'; }}
-}}
-"""
-POST_SCRIPT = """
-wrk.method, wrk.body = "POST", "{body}"
-wrk.headers["Content-Type"] = "{media}"
-"""
-FRESH_SCRIPT = """
-local number = 0
-request = function()
-  number = number + 1
-  return wrk.format("GET", "/v1/check?input=" .. number .. "x1x6x1&input=7x1x5")
-end
-"""
+FOLDER = Path(__file__).parent
+QUESTION = {"inputs": [[8, 1, 6, 1], [7, 1, 5]]}
+JSON, MSGPACK = "application/json", "application/vnd.msgpack"
+BARE, ORDINARY, OURS, LOGGED = "bare uvicorn", "ordinary FastAPI", "tensorcast", "tensorcast, access log"
+CONTENDERS = [BARE, ORDINARY, OURS, LOGGED, "node http", "Go net/http"]
 
 
-def scripts(folder: Path) -> dict[str, Path | None]:
-    """What wrk asks, by a script where it takes one."""
-    texts = {
-        "POST": post(json.dumps(CHECK).encode(), "application/json"),
-        "POST, MessagePack": post(msgpack.packb(CHECK), "application/vnd.msgpack"),
-        "GET, never the same": FRESH_SCRIPT,
-    }
-    paths = {kind: folder / f"{number}.lua" for number, kind in enumerate(texts)}
-    for kind, path in paths.items():
-        path.write_text(texts[kind])
-    return {"GET": None, **paths}
+class Kind(NamedTuple):
+    title: str
+    asked: str
+    """The kind of question in questions.lua."""
+    connections: int = 16
 
 
-def post(body: bytes, media: str) -> str:
-    return POST_SCRIPT.format(body="".join(f"\\{byte:03}" for byte in body), media=media)
+KINDS = {
+    "post": Kind("POST, JSON", "post"),
+    "msgpack": Kind("POST, MessagePack", "msgpack"),
+    "get": Kind("GET", "get"),
+    "clash": Kind("POST that does not fit", "clash"),
+    "zipf": Kind("Zipf over 10,000 POST", "zipf"),
+    "again": Kind("the same POST", "again"),
+    "many": Kind("POST, 256 connections", "post", 256),
+}
+"""Each by its name for --kinds."""
+ROWS, COLUMN_ROWS = 1000, 10**6
 
 
 def servers(folder: Path) -> dict[str, list[str]]:
-    """Each contender's command, without the port; that of nginx stands in its configuration."""
-    (folder / "bare.py").write_text(BARE)
-    (folder / "ordinary.py").write_text(ORDINARY)
-    uvicorn = [sys.executable, "-m", "uvicorn", "--app-dir", str(folder), "--no-access-log", "--log-level", "error"]
-    nginx = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin")
-    return {
-        **({"nginx": [nginx, "-c", str(folder / "nginx.conf")]} if nginx else {}),
-        "bare uvicorn": [*uvicorn, "bare:app"],
-        "ordinary FastAPI": [*uvicorn, "ordinary:app"],
-        "tensorcast": [sys.executable, "-m", "tensorcast", "serve"],
+    """The command of each contender that is installed, in which PORT stands for its port."""
+    others = FOLDER / "others"
+    uvicorn = [sys.executable, "-m", "uvicorn", "--app-dir", str(others), "--no-access-log", "--port", "PORT"]
+    ours = [sys.executable, "-m", "tensorcast", "serve", "--port", "PORT"]
+    commands = {
+        BARE: [*uvicorn, "bare:app"],
+        ORDINARY: [*uvicorn, "ordinary:app"],
+        OURS: ours,
+        LOGGED: [*ours, "--access-log", "true"],
     }
+    if node := shutil.which("node"):
+        commands["node http"] = [node, str(others / "server.mjs"), "PORT"]
+    if go := shutil.which("go"):
+        subprocess.run([go, "build", "-o", folder / "server", others / "server.go"], check=True)
+        commands["Go net/http"] = [str(folder / "server"), "PORT"]
+    return commands
 
 
-def start(command: list[str], port: int, folder: Path) -> subprocess.Popen[bytes]:
-    if command[-1].endswith("nginx.conf"):
-        Path(command[-1]).write_text(NGINX.format(folder=folder, port=port))
-    else:
-        command = [*command, "--port", str(port)]
-    process = subprocess.Popen(command, stderr=subprocess.DEVNULL, preexec_fn=lambda: os.sched_setaffinity(0, {0}))
-    for _ in range(200):
-        try:
-            urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=1).close()
-            return process
-        except OSError:
+@contextmanager
+def served(command: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """The port and the process id of a server that answers on core 0."""
+    port = free_port()
+    process = subprocess.Popen(
+        [str(port) if part == "PORT" else part for part in command],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        preexec_fn=partial(pin, 0),
+    )
+    try:
+        body, head = json.dumps(QUESTION).encode(), {"Content-Type": JSON}
+        for _ in range(400):
+            with suppress(OSError):
+                request = urllib.request.Request(f"http://127.0.0.1:{port}/v1/check", body, head)
+                if b"[8,7,6,5]" in urllib.request.urlopen(request, timeout=1).read():
+                    break
             time.sleep(0.05)
-    raise SystemExit(f"{command} did not become ready")
+        else:
+            raise SystemExit(f"no answer from {command}")
+        yield port, process.pid
+    finally:
+        process.terminate()
+        process.wait(20)
 
 
-def ask(port: int, seconds: int, script: Path | None, connections: int = 16) -> tuple[float, float, float]:
-    """Requests per second, and the 50th and 99th percentile in ms."""
-    command = ["taskset", "-c", "1", "wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--latency"]
-    command += ["-s", str(script)] if script else []
-    said = subprocess.run(
-        [*command, f"http://127.0.0.1:{port}{GET}"], capture_output=True, text=True, check=True
-    ).stdout
-    if "Non-2xx" in said or re.search(r"(connect|read|write) [1-9]", said):
-        raise SystemExit(said)
+def ask(port: int, process: int, kind: Kind, start: int, seconds: int) -> Row:
+    """Requests per second, microseconds of the server's CPU time for each, and percentiles of the latency in ms."""
+    before = cpu_of(process)
+    command = ["taskset", "-c", "1", "wrk", "-t1", f"-c{kind.connections}", f"-d{seconds}s", "--latency"]
+    command += ["-s", str(FOLDER / "questions.lua"), f"http://127.0.0.1:{port}", "--", kind.asked, str(start)]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    if "Non-2xx" in printed or re.search(r"(connect|read|write) [1-9]", printed):
+        raise SystemExit(printed)
 
-    def percentile(which: str) -> float:
-        value, unit = re.findall(rf"{which}%\s+([\d.]+)(us|ms|s)", said)[0]
+    def percentile(which: int) -> float:
+        value, unit = re.findall(rf"{which}%\s+([\d.]+)(us|ms|s)", printed)[0]
         return float(value) * {"us": 0.001, "ms": 1, "s": 1000}[unit]
 
-    return float(re.findall(r"Requests/sec:\s+([\d.]+)", said)[0]), percentile("50"), percentile("99")
-
-
-def batches(port: int, rounds: int) -> dict[str, list[float]]:
-    """Checks per second in batches: rows in JSON, columns in MessagePack."""
-    columns = np.tile([[1, 4, 3], [5, 1, 3], [5, 4, 1], [5, 4, 3]], (COLUMN_ROWS // 4, 1))
-    tensor = {"dtype": "int64", "shape": list(columns.shape), "data": columns.tobytes()}
-    asked = {
-        f"rows of {ROWS}": (ROWS, json.dumps({"requests": [CHECK] * ROWS}).encode(), "application/json"),
-        f"columns of {COLUMN_ROWS}": (
-            COLUMN_ROWS,
-            msgpack.packb({"op": {"name": "numpy.broadcast_to", "shape": [5, 4, 3]}, "inputs": [tensor]}),
-            "application/vnd.msgpack",
-        ),
+    return {
+        "per second": float(re.findall(r"Requests/sec:\s+([\d.]+)", printed)[0]),
+        "CPU us": (cpu_of(process) - before) * 1e6 / int(re.findall(r"(\d+) requests in", printed)[0]),
+        "p50 ms": percentile(50),
+        "p99 ms": percentile(99),
     }
-    rates: dict[str, list[float]] = {kind: [] for kind in asked}
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-    for _ in range(rounds):
-        for kind, (count, body, media) in asked.items():
-            start = time.perf_counter()
-            connection.request("POST", "/v1/check/batch", body, {"Content-Type": media})
-            answer = connection.getresponse()
-            answer.read()
-            rates[kind].append(count / (time.perf_counter() - start))
-            if answer.status != 200:
-                raise SystemExit(f"{kind}: {answer.status}")
-    connection.close()
-    return rates
+
+
+def requests(kinds: Sequence[str], contenders: Sequence[str], rounds: int, seconds: int) -> dict[str, dict[str, Row]]:
+    """For each kind and contender the figures of `ask`, and the rate as a ratio to that of the bare server and of the
+    ordinary endpoint in the same round: each median, least, most."""
+    taken: dict[str, dict[str, list[Row]]] = {KINDS[kind].title: {} for kind in kinds}
+    starts = (pow(16807, number << 20, 2**31 - 1) for number in count())
+    with ExitStack() as stack:
+        commands = servers(Path(stack.enter_context(tempfile.TemporaryDirectory())))
+        running = {name: stack.enter_context(served(commands[name])) for name in commands if name in contenders}
+        for _ in range(rounds):
+            for kind, (name, (port, process)) in product(map(KINDS.__getitem__, kinds), running.items()):
+                if name != LOGGED or kind.asked == "post":
+                    json_alone = kind.asked == "msgpack" and name not in (BARE, OURS, LOGGED)
+                    asked = kind._replace(asked="post") if json_alone else kind
+                    taken[kind.title].setdefault(name, []).append(ask(port, process, asked, next(starts), seconds))
+    return {title: {name: compared(rows, name) for name in rows} for title, rows in taken.items()}
+
+
+def compared(rows: Mapping[str, Sequence[Row]], name: str) -> Row:
+    own = rows[name]
+    ratios = {
+        f"x {other}": spread(
+            [row["per second"] / base["per second"] for row, base in zip(own, rows[other], strict=True)]
+        )
+        for other in (BARE, ORDINARY)
+        if other in rows
+    }
+    return ratios | {figure: spread([row[figure] for row in own]) for figure in own[0]}
+
+
+def batches(rounds: int) -> dict[str, Row]:
+    """Checks per second of tensorcast in requests of many: rows in JSON, and columns in MessagePack, of two inputs."""
+    rng = np.random.default_rng(1)
+    path, rates = "/v1/check/batch", dict[str, list[float]]()
+    with served([sys.executable, "-m", "tensorcast", "serve", "--port", "PORT"]) as (port, _):
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        for _ in range(rounds):
+            sizes = rng.integers(2, 258, (ROWS, 4)).tolist()
+            rows = [{"inputs": [[a, 1, c, 1], [1, b, 1, d], [a, b, c, d]]} for a, b, c, d in sizes]
+            first, second = rng.integers(2, 9, (COLUMN_ROWS, 4)), rng.integers(1, 9, (COLUMN_ROWS, 3))
+            fitting = np.where(second > 4, first[:, 1:], 1)
+            for title, number, body, media in [
+                (f"rows of {ROWS}", ROWS, json.dumps({"requests": rows}).encode(), JSON),
+                (f"columns of {COLUMN_ROWS} that fit", COLUMN_ROWS, columns(first, fitting), MSGPACK),
+                (f"columns of {COLUMN_ROWS} that mostly clash", COLUMN_ROWS, columns(first, second), MSGPACK),
+            ]:
+                start = time.perf_counter()
+                connection.request("POST", path, body, {"Content-Type": media})
+                answer = connection.getresponse()
+                answer.read()
+                rates.setdefault(title, []).append(number / (time.perf_counter() - start))
+                if answer.status != 200:
+                    raise SystemExit(f"{title}: {answer.status}")
+        connection.close()
+    return {title: {"checks per second": spread(values)} for title, values in rates.items()}
+
+
+def columns(*inputs: np.ndarray[Any, np.dtype[np.int64]]) -> bytes:
+    """The request for a check of each row of these."""
+    tensors = [{"dtype": "int64", "shape": column.shape, "data": column.tobytes()} for column in inputs]
+    return bytes(msgpack.packb({"op": "numpy.broadcast_arrays", "inputs": tensors}))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kinds", nargs="+", choices=[*KINDS, "batches"], default=[*KINDS, "batches"])
+    parser.add_argument("--contenders", nargs="+", choices=CONTENDERS, default=CONTENDERS)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=int, default=3)
-    parser.add_argument("-o", "--output", type=Path, help="write the figures to this file too, as JSON")
+    parser.add_argument("-o", type=destination, help="write the figures there, as JSON")
     options = parser.parse_args()
     if not shutil.which("wrk"):
         parser.exit(3, "this needs wrk: apt-get install wrk\n")
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        kinds = scripts(folder)
-        running = {}
-        results: dict[tuple[str, str], list[tuple[float, float, float]]] = {}
-        try:
-            for contender, command in servers(folder).items():
-                port = free_port()
-                running[contender] = (start(command, port, folder), port)
-            urllib.request.urlopen(f"http://127.0.0.1:{running['tensorcast'][1]}/metrics").close()  # they are on
-            for _ in range(options.rounds):
-                for kind, script in kinds.items():
-                    for contender, (_, port) in running.items():
-                        only_json = (kind, contender) == ("POST, MessagePack", "ordinary FastAPI")
-                        asked = kinds["POST"] if only_json else script
-                        results.setdefault((kind, contender), []).append(ask(port, options.seconds, asked))
-            rates = batches(running["tensorcast"][1], options.rounds)
-        finally:
-            for process, _ in running.values():
-                process.terminate()
-                process.wait(20)
-    figures: dict[str, Any] = {"requests": {}, "batches": {}}
-    for kind, contender in results:
-        of = {
-            other: [
-                rate / base
-                for (rate, _, _), (base, _, _) in zip(results[kind, contender], results[kind, other], strict=True)
-            ]
-            for other in ("bare uvicorn", "ordinary FastAPI")
-        }
-        found = {f"x {other}": spread(ratios) for other, ratios in of.items()}
-        columns = zip(*results[kind, contender], strict=True)
-        found |= {
-            name: spread(list(values)) for name, values in zip(("per second", "p50 ms", "p99 ms"), columns, strict=True)
-        }
-        figures["requests"].setdefault(kind, {})[contender] = found
-        bare, ordinary = found["x bare uvicorn"], found["x ordinary FastAPI"]
-        print(
-            f"{kind:20} {contender:18} {found['per second'][0]:8.0f}/s  "
-            f"{bare[0]:.2f} x bare ({bare[1]:.2f}..{bare[2]:.2f})  {ordinary[0]:5.2f} x ordinary "
-            f" p50 {found['p50 ms'][0]:.2f} ms  p99 {found['p99 ms'][0]:.2f} ms"
-        )
-    for kind, values in rates.items():
-        figures["batches"][kind] = {"checks per second": spread(values)}
-        print(f"{kind:20} tensorcast         {statistics.median(values):8.0f} checks/s")
-    if options.output:
-        save(options.output, figures)
+    pin(1)
+    figures: dict[str, dict[str, Any]] = {}
+    if kinds := [kind for kind in options.kinds if kind in KINDS]:
+        figures["requests"] = requests(kinds, options.contenders, options.rounds, options.seconds)
+        for title, rows in figures["requests"].items():
+            print(title)
+            for name, row in rows.items():
+                print(f"  {name:23}", *(f"{shown(values):>22} {figure}" for figure, values in row.items()))
+    if "batches" in options.kinds:
+        figures["batches"] = batches(options.rounds)
+        for title, row in figures["batches"].items():
+            print(f"{title}: {shown(row['checks per second'])} checks per second")
+    if options.o:
+        save(options.o, figures)
+
+
+def shown(values: Sequence[float]) -> str:
+    """A median, and in parentheses the least and the most."""
+    median, least, most = (f"{value:.3g}" if value < 1000 else f"{value:.0f}" for value in values)
+    return f"{median} ({least}..{most})"
 
 
 if __name__ == "__main__":

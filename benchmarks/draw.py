@@ -75,21 +75,17 @@ def curve(title: str, points: Sequence[tuple[float, float]], across: str, up: st
 
 
 def growth(title: str, across: str, lines: dict[str, list[dict[str, Any]]]) -> str:
-    """How two figures of each line grow, side by side, both axes logarithmic."""
-    first = next(iter(lines.values()))[0]
-    left, right = ("seconds", "memory") if "memory" in first and "seconds" in first else ("per second", "p99 ms")
+    """How time and memory of each line grow, side by side, both axes logarithmic."""
     drawn = []
     for number, name in enumerate(lines):
         colour, y = COLOURS[number], 32 + 16 * number
         drawn.append(f'<rect x="10" y="{y}" width="10" height="10" fill="{colour}"/>')
         drawn.append(f'<text x="24" y="{y + 9}">{escape(name)}</text>')
     top = 50 + 16 * len(lines)
-    drawn += _panel(60, top, across, left, [[(at["at"], at[left][0]) for at in line] for line in lines.values()])
-    values = [
-        [(at["at"], max(at["memory"] / 2**20, 0.1) if right == "memory" else at[right][0]) for at in line]
-        for line in lines.values()
-    ]
-    drawn += _panel(520, top, across, "MiB over idle" if right == "memory" else right, values)
+    seconds = [[(at["at"], at["seconds"][0]) for at in line] for line in lines.values()]
+    memory = [[(at["at"], max(at["memory"] / 2**20, 0.1)) for at in line] for line in lines.values()]
+    drawn += _panel(60, top, across, "seconds", seconds)
+    drawn += _panel(520, top, across, "MiB over idle", memory)
     return _svg(title, drawn, 930, top + PANEL + 35)
 
 
@@ -181,7 +177,6 @@ def plots() -> Iterator[tuple[str, str]]:
         ("inputs", "Inputs of one request: time, and the server's memory"),
         ("batch", "Checks in one request: time, and the server's memory"),
         ("streams", "Streams of 512 MiB at once: time of them all, and the server's memory"),
-        ("connections", "Connections that ask for checks without pause"),
     ]:
         if found_group := _figures("scale").get(group):
             yield f"scale-{group}", growth(title, **found_group)

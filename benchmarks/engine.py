@@ -14,14 +14,13 @@ import os
 from collections.abc import Callable, Iterator
 from functools import partial
 from math import isqrt, prod
-from pathlib import Path
 from typing import Any
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # before NumPy: what is read by np.dot is read by one core
 
 import ml_dtypes
 import numpy as np
-from harness import Row, interleave, pin, save
+from harness import Row, destination, interleave, pin, save
 
 from tensorcast.plan.plan import Placement, Plan
 from tensorcast_service.engine import dense
@@ -294,7 +293,7 @@ def main() -> None:
     parser.add_argument("groups", nargs="*", choices=[[], *GROUPS])
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--mib", type=int, default=512, help="of the large outputs; all others are parts of it")
-    parser.add_argument("-o", type=Path, help="write the figures there, as JSON")
+    parser.add_argument("-o", type=destination, help="write the figures there, as JSON")
     options = parser.parse_args()
     pin(1)
     for group in options.groups or GROUPS:

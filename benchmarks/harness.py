@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import platform
@@ -18,7 +19,10 @@ from typing import Any
 
 import numpy as np
 
+import tensorcast
+
 Row = dict[str, Any]
+RESULTS = Path(__file__).parent / "results"
 
 
 def interleave(calls: Mapping[str, Callable[[], object]], rounds: int, least_seconds: float = 0.02) -> dict[str, Row]:
@@ -70,6 +74,12 @@ def memory_of(process: int, field: str = "VmRSS") -> int:
     return int(re.findall(rf"{field}:\s+(\d+)", Path(f"/proc/{process}/status").read_text())[0]) * 1024
 
 
+def cpu_of(process: int) -> float:
+    """Seconds of CPU time that a process has taken, in steps of 0.01."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(") ")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def forget_peak(process: int) -> None:
     """Let VmHWM begin anew from what is held now."""
     Path(f"/proc/{process}/clear_refs").write_text("5")
@@ -88,17 +98,30 @@ def machine() -> Row:
 
 
 def commit() -> str:
-    """What client/ and service/ are of; unknown where there is no repository, or no git."""
-    git = partial(subprocess.run, cwd=Path(__file__).parents[1], capture_output=True)
-    if not shutil.which("git") or not (described := git(["git", "describe", "--always"]).stdout.decode().strip()):
+    """The commit of the tensorcast that is imported, with `-dirty` where its code, or what measures it, is another by
+    now; `unknown` where it is of no repository, or git is not there."""
+    package = Path(tensorcast.__file__).parent
+    git = partial(subprocess.run, cwd=package, capture_output=True)
+    if not shutil.which("git") or git(["git", "ls-files", "--error-unmatch", "__init__.py"]).returncode:
         return "unknown"
-    changed = git(["git", "diff", "--quiet", "HEAD", "--", "client", "service"]).returncode
-    return f"{described}-dirty" if changed else described
+    found = git(["git", "rev-parse", "--short", "HEAD"]).stdout.decode().strip()
+    measured = [f":/{folder}" for folder in ("client", "service", "benchmarks")]
+    changed = git(["git", "status", "--porcelain", "--", *measured, ":/!benchmarks/results"]).stdout
+    return f"{found}-dirty" if changed else found
+
+
+def destination(text: str) -> Path:
+    """Where figures are written to, as an argument's type. To benchmarks/results only those of a commit go."""
+    path = Path(text)
+    if path.absolute().parent == RESULTS and not re.fullmatch("[0-9a-f]+", commit()):
+        raise argparse.ArgumentTypeError(f"figures in {RESULTS.name} are of a commit, and the code is {commit()}")
+    return path
 
 
 def save(path: Path, groups: Mapping[str, Any]) -> None:
-    """The figures, beside those of groups that were not run this time, and what they were taken on."""
+    """Write the figures beside what they were taken on; those of other groups stay if they were taken on the same."""
     old = json.loads(path.read_text()) if path.exists() else {}
+    kept = old if old.get("machine") == machine() else {}
     path.parent.mkdir(exist_ok=True)
-    text = json.dumps(old | {"machine": machine()} | dict(groups), indent=1)
+    text = json.dumps(kept | {"machine": machine()} | dict(groups), indent=1)
     path.write_text(re.sub(r"\[\s+([^][{}]*?)\s+\]", lambda found: f"[{' '.join(found[1].split())}]", text) + "\n")

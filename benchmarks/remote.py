@@ -29,7 +29,6 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpx
@@ -37,7 +36,7 @@ import msgpack
 import numpy as np
 import uvicorn
 from fastapi import FastAPI, Request, Response
-from harness import free_port, pin, save
+from harness import cpu_of, destination, free_port, pin, save
 
 from tensorcast import AsyncClient, Client, stablehlo
 from tensorcast import numpy as op
@@ -471,12 +470,6 @@ CONTENDERS: dict[str, list[Contender]] = {
 # --- the run -------------------------------------------------------------------------------------------
 
 
-def cpu_of(process: int) -> float:
-    """Seconds of CPU that a process has taken."""
-    fields = Path(f"/proc/{process}/stat").read_text().rpartition(") ")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 def measure(group: str, nbytes: int, rounds: int) -> list[dict[str, Any]]:
     """For each contender seconds of a call (median, least, most), the CPU time of the client and of the server, and how
     many times as fast as the first contender it was in the same round (median, least, most)."""
@@ -523,7 +516,7 @@ def main() -> None:
     parser.add_argument("groups", nargs="*", choices=[[], *CONTENDERS])
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--mib", type=int, default=512)
-    parser.add_argument("-o", type=Path, help="write the figures there, as JSON")
+    parser.add_argument("-o", type=destination, help="write the figures there, as JSON")
     parser.add_argument("--serve", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:

@@ -1,33 +1,29 @@
-"""How cost and memory grow: with bytes, ranks, inputs, rows, streams and connections, from one to what the limits take.
+"""How cost and memory grow: with bytes, ranks, inputs, rows and streams, from one to what the limits take.
 
     python benchmarks/scale.py [GROUP ...] [--rounds 5] [--mib 512] [--points N] [-o benchmarks/results/scale.json]
 
 A server on core 0, its client on core 1: a plain socket that throws away what comes, so that an answer may be larger
 than memory. Each group has lines, each line points; a round calls every point once, short ones as often as takes 20 ms
 and never twice with the same question. The first round goes upwards and notes what the server held at the most (VmHWM)
-over what it holds idle. `connections` is asked by wrk, and left out where that is not installed.
+over what it holds idle.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import shutil
 import socket
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from functools import partial
 from itertools import chain, count, takewhile
-from pathlib import Path
 from typing import NamedTuple
 
-import checks
 import msgpack
 import numpy as np
-from harness import Row, forget_peak, memory_of, pin, save, spread
+from harness import Row, destination, forget_peak, memory_of, pin, save, spread
 from remote import LARGE, STEP, connected, drain, served
 
 MIB = 2**20
@@ -177,8 +173,6 @@ def groups(mib: int) -> dict[str, tuple[str, list[Line]]]:
     }
 
 
-CONNECTIONS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
-
 # --- the run ------------------------------------------------------------------------------------------------
 
 
@@ -253,47 +247,21 @@ def measure(lines: Sequence[Line], mib: int, rounds: int, most_points: int) -> d
     }
 
 
-def connections(rounds: int, seconds: int, most_points: int) -> dict[str, list[Row]]:
-    """Checks by so many connections at once: those of one question, and those never asked before."""
-    found: dict[str, list[Row]] = {}
-    with tempfile.TemporaryDirectory() as folder, served("tensorcast", 0, {}) as (address, process):
-        port, scripts = int(address.split(":")[1]), checks.scripts(Path(folder))
-        for kind in ("GET", "GET, never the same"):
-            checks.ask(port, 1, scripts[kind])
-            idle = memory_of(process)
-            for amount in CONNECTIONS[:most_points]:
-                forget_peak(process)
-                asked = [checks.ask(port, seconds, scripts[kind], amount) for _ in range(rounds)]
-                rate, p50, p99 = (spread(values) for values in zip(*asked, strict=True))
-                memory = max(memory_of(process, "VmHWM") - idle, 0)
-                found.setdefault(kind, []).append(
-                    {"at": amount, "per second": rate, "p50 ms": p50, "p99 ms": p99, "memory": memory}
-                )
-    return found
-
-
 def main() -> None:
-    names = [*groups(512), "connections"]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("groups", nargs="*", choices=[[], *names])
+    parser.add_argument("groups", nargs="*", choices=[[], *groups(1)])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--mib", type=int, default=512, help="of an upload, and of each stream; answers go to 16 times")
     parser.add_argument("--points", type=int, default=64, help="so many of each line, from below")
-    parser.add_argument("-o", type=Path, help="write the figures there, as JSON")
+    parser.add_argument("-o", type=destination, help="write the figures there, as JSON")
     options = parser.parse_args()
     pin(1)
-    for group in options.groups or names:
-        if group == "connections":
-            across = group
-            if not shutil.which("wrk"):
-                print("\nconnections: left out, wrk is not installed")
-                continue
-            results = connections(min(options.rounds, 3), 2, options.points)
-        else:
-            across, lines = groups(options.mib)[group]
-            print(f"\n{group}:", flush=True)
-            rounds = 1 if group == "streams" else options.rounds  # 42 GiB for each line
-            results = measure(lines, options.mib, rounds, options.points)
+    for group, (across, lines) in groups(options.mib).items():
+        if options.groups and group not in options.groups:
+            continue
+        print(f"\n{group}:", flush=True)
+        rounds = 1 if group == "streams" else options.rounds  # 42 GiB for each line
+        results = measure(lines, options.mib, rounds, options.points)
         for line, points in results.items():
             print(f"  {line}")
             for point in points:

@@ -5,18 +5,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import conftest
+import msgpack
+import numpy as np
 import pytest
 
+needs_wrk = pytest.mark.skipif(shutil.which("wrk") is None, reason="wrk is not installed")
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
 
@@ -79,12 +85,68 @@ def test_fresh_connections_are_measured(tmp_path: Path) -> None:
     assert list(results["fresh"]["contenders"]) == ["tensorcast", "uvicorn on uvloop", "uvicorn on asyncio"]
 
 
-@pytest.mark.skipif(shutil.which("wrk") is None, reason="wrk is not installed")
+def asked(kind: str, start: int) -> list[tuple[bytes, bytes]]:
+    """Heads and bodies of a thousand requests, and some, that wrk makes."""
+    requests: list[tuple[bytes, bytes]] = []
+    enough = asyncio.Event()
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(asyncio.IncompleteReadError, OSError):
+            while head := await reader.readuntil(b"\r\n\r\n"):
+                length = re.findall(rb"Content-Length: (\d+)", head)
+                requests.append((head, await reader.readexactly(int(length[0]) if length else 0)))
+                writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+                if len(requests) >= 1000:
+                    enough.set()
+        writer.close()
+
+    async def serve() -> None:
+        async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+            url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+            command = "wrk", "-t1", "-c1", "-d1h", "-s", str(BENCHMARKS / "questions.lua"), url, "--", kind, str(start)
+            process = await asyncio.create_subprocess_exec(*command)
+            await enough.wait()
+            process.kill()
+            await process.wait()
+
+    asyncio.run(serve())
+    return requests
+
+
+def shapes(kind: str, head: bytes, body: bytes) -> list[list[int]]:
+    """What one request asks."""
+    if kind == "get":
+        return [[int(size) for size in text.split("x")] for text in re.findall(r"input=([\dx]+)", head.decode())]
+    return (msgpack.unpackb if kind == "msgpack" else json.loads)(body)["inputs"]
+
+
+@needs_wrk
+@pytest.mark.parametrize("kind", ["post", "get", "msgpack", "clash"])
+def test_no_question_is_asked_twice_and_clashes_alone_do_not_fit(kind: str) -> None:
+    found = [shapes(kind, *request) for start in (1, 20_000) for request in asked(kind, start)]
+    assert len(set(map(str, found))) == len(found)
+    assert {len(inputs) for inputs in found} == {3, 4}
+    for inputs in found:
+        with pytest.raises(ValueError, match="broadcast") if kind == "clash" else nullcontext():
+            assert len(np.broadcast_shapes(*map(tuple, inputs))) == 4
+
+
+@needs_wrk
+def test_a_tenth_of_zipf_is_one_question_and_no_two_heads_are_the_same() -> None:
+    heads, bodies = zip(*asked("zipf", 7), strict=True)
+    assert len(set(heads)) == len(heads)
+    share = Counter(bodies).most_common(1)[0][1] / len(bodies)
+    assert 0.102 / 2 < share < 0.102 * 2  # 1 / (1 + 1/2 + ... + 1/10,000) is 0.102
+
+
+@needs_wrk
 def test_checks_are_measured(tmp_path: Path) -> None:
     run("checks.py", "--rounds", 1, "--seconds", 1, "-o", tmp_path / "checks.json")
     results = saved(tmp_path / "checks.json", 100)
     assert list(results) == ["requests", "batches"]
-    assert all(rate > 0 for rate in figures(results))
+    assert len(results["requests"]) == 7
+    assert all(len(rows) >= 3 for rows in results["requests"].values())
+    assert {rows["bare uvicorn"]["x bare uvicorn"][0] for rows in results["requests"].values()} == {1}
 
 
 def test_what_was_measured_is_drawn(tmp_path: Path) -> None:

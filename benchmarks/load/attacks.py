@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 from attacks.cases import ATTACKS, REQUEST_SECONDS
 from attacks.test_attacks import strike
 from conftest import served
-from harness import machine
+from harness import destination, machine
 
 from tensorcast_service.settings import Settings
 
@@ -36,7 +36,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--callers", type=int, default=4)
-    parser.add_argument("-o", type=Path)
+    parser.add_argument("-o", type=destination)
     options = parser.parse_args()
     classes = Counter(attack.kind for attack in ATTACKS)
     outcomes: Counter[str] = Counter()

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from harness import Row, free_port, pin, save, spread
+from harness import Row, destination, free_port, pin, save, spread
 
 CONTENDERS = {
     "tensorcast": "tensorcast_service.web.listener:Loop",
@@ -156,7 +156,7 @@ def main() -> None:
     parser.add_argument("--busy", type=int, default=400)
     parser.add_argument("--seconds", type=float, default=8)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("-o", "--output", type=Path)
+    parser.add_argument("-o", "--output", type=destination)
     options = parser.parse_args()
     results = measure(options.busy, options.seconds, options.rounds)
     for name, row in results.items():

@@ -31,7 +31,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 from attacks.cases import ATTACKS, REQUEST_SECONDS, head, post
 from attacks.test_attacks import strike
 from conftest import served
-from harness import machine
+from harness import destination, machine
 
 from tensorcast import Client, Overloaded, mindspore, ngraph, numpy
 
@@ -129,7 +129,7 @@ def slow(url: str, stop: threading.Event, seen: Counter[str]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=3600)
-    parser.add_argument("--output", type=Path)
+    parser.add_argument("--output", type=destination)
     options = parser.parse_args()
     seen: Counter[str] = Counter()
     stop = threading.Event()

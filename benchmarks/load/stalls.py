@@ -42,7 +42,7 @@ from typing import Any, NamedTuple
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import grammar
 from grammar import Case
-from harness import free_port, machine
+from harness import destination, free_port, machine
 
 EVERY = 0.002
 """Seconds between two probes."""
@@ -651,7 +651,7 @@ def main() -> None:
     parser.add_argument("--replay", type=Path, help="a file of results, whose finds are sent again")
     parser.add_argument("--runs", type=int, default=0)
     parser.add_argument("--run-seconds", type=float, default=20)
-    parser.add_argument("-o", type=Path)
+    parser.add_argument("-o", type=destination)
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(1))  # which ends the service too
     finds = read(options.replay) if options.replay else []

@@ -1,0 +1,99 @@
+// Shape checks with Go's own net/http: go build server.go && ./server PORT
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+)
+
+type output struct {
+	Shape         []int `json:"shape"`
+	Input         int   `json:"input"`
+	Axes          []int `json:"axes"`
+	BroadcastAxes []int `json:"broadcast_axes"`
+	Elements      int   `json:"elements"`
+}
+
+type answer struct {
+	Compatible bool     `json:"compatible"`
+	Axis       *int     `json:"axis,omitempty"`
+	Outputs    []output `json:"outputs,omitempty"`
+	Warnings   []string `json:"warnings"`
+}
+
+func check(inputs [][]int) answer {
+	rank := 0
+	for _, shape := range inputs {
+		if len(shape) > rank {
+			rank = len(shape)
+		}
+	}
+	whole := make([]int, rank)
+	for axis := range whole {
+		whole[axis] = 1
+	}
+	for _, shape := range inputs {
+		for own, size := range shape {
+			axis := rank - len(shape) + own
+			if whole[axis] == 1 {
+				whole[axis] = size
+			} else if size != 1 && size != whole[axis] {
+				return answer{Axis: &axis, Warnings: []string{}}
+			}
+		}
+	}
+	elements := 1
+	for _, size := range whole {
+		elements *= size
+	}
+	outputs := make([]output, len(inputs))
+	for input, shape := range inputs {
+		added := rank - len(shape)
+		axes, again := make([]int, len(shape)), make([]int, 0, rank)
+		for own := range shape {
+			axes[own] = added + own
+		}
+		for axis, size := range whole {
+			if axis < added || shape[axis-added] != size {
+				again = append(again, axis)
+			}
+		}
+		outputs[input] = output{whole, input, axes, again, elements}
+	}
+	return answer{Compatible: true, Outputs: outputs, Warnings: []string{}}
+}
+
+func handle(writer http.ResponseWriter, request *http.Request) {
+	var question struct {
+		Inputs [][]int `json:"inputs"`
+	}
+	if request.Method == "GET" {
+		for _, text := range request.URL.Query()["input"] {
+			var shape []int
+			for _, digits := range strings.Split(text, "x") {
+				size, err := strconv.Atoi(digits)
+				if err != nil {
+					http.Error(writer, err.Error(), 422)
+					return
+				}
+				shape = append(shape, size)
+			}
+			question.Inputs = append(question.Inputs, shape)
+		}
+	} else if err := json.NewDecoder(request.Body).Decode(&question); err != nil {
+		http.Error(writer, err.Error(), 400)
+		return
+	}
+	body, _ := json.Marshal(check(question.Inputs))
+	writer.Header().Set("Content-Type", "application/json")
+	writer.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	writer.Write(body)
+}
+
+func main() {
+	http.HandleFunc("/v1/check", handle)
+	http.ListenAndServe("127.0.0.1:"+os.Args[1], nil)
+}
