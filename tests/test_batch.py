@@ -268,6 +268,6 @@ def test_too_many_rows_are_refused_and_late_ones_answered_with_a_problem(monkeyp
 
 
 def test_too_many_rows_to_look_at_alone_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "MAX_ROWS_ALONE", 2)
+    monkeypatch.setattr(batch, "MAX_ROWS_ALONE", limits.Limit(2, "row by row"))
     with pytest.raises(Problem, match="row by row"):
         columns_of({"name": "poputil.canBroadcastToMatch"}, [[[2], [2], [2]], [[3], [3], [3]]])

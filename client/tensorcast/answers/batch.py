@@ -24,7 +24,7 @@ from ..schema.tensors import Tensor
 from ..schema.work import checkpoint
 from .check import judge_request, plain_answer
 from .footprint import BLOCK_ROWS, columns_bytes
-from .limits import MAX_BATCH_SECONDS, judge_columns, judge_rows, judge_rows_alone
+from .limits import MAX_BATCH_ROWS, MAX_BATCH_SECONDS, MAX_COLUMN_SIZES, MAX_ROWS_ALONE
 
 Values = np.ndarray[Any, np.dtype[np.int64]]
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
@@ -49,7 +49,7 @@ def check_rows(requests: Sequence[Any], reserve: Reserve = unlimited) -> Iterato
 
     Raises Problem (overloaded) where there is no memory for a row now: the whole batch is then to be sent again.
     """
-    judge_rows(len(requests))
+    MAX_BATCH_ROWS.judge(len(requests))
     return _rows(requests, reserve)
 
 
@@ -92,7 +92,7 @@ def check_columns(request: CheckBatchRequest, reserve: Reserve = unlimited) -> C
         raise Problem("invalid-request", f"inputs: the columns have {several} rows: give as many", pointer="/inputs")
     (count,) = counts
     ranks, outputs = [values.shape[1] for values in (*inputs, *targets.values())], op.output_count(len(inputs))
-    judge_columns(count * (sum(ranks) + outputs * op.highest_rank(shapes) + 1))
+    MAX_COLUMN_SIZES.judge(count * (sum(ranks) + outputs * op.highest_rank(shapes) + 1))
     try:
         answer = _settled(align(op, shapes), inputs, count, reserve)
     except Incompatible as incompatible:  # whatever the sizes
@@ -239,7 +239,7 @@ def _blame_alone(op: Op, inputs: Sequence[Values], answer: Columns) -> None:
     for values in inputs:
         negative = _with_negative(negative, values)
     rows = np.flatnonzero(~(answer.compatible | negative))
-    judge_rows_alone(len(rows))
+    MAX_ROWS_ALONE.judge(len(rows))
     for row in rows:
         checkpoint()
         try:

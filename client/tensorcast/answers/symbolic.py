@@ -21,7 +21,7 @@ from ..schema.dimensions import Quotient, Symbol
 from ..schema.problems import Problem
 from ..schema.shapes import MAX_SIZE
 from ..schema.work import checkpoint
-from .limits import judge_conditions, judge_symbolic_axes
+from .limits import MAX_CONDITIONS, MAX_SYMBOLIC_AXES
 
 Size = int | Symbol
 Dimension = int | str
@@ -65,7 +65,7 @@ def lower(op: Op, shapes: tuple[Shape, ...], assume: Mapping[str, Size]) -> Symb
 
     Raises Incompatible where no sizes broadcast, Problem (work-too-large) for too many of them.
     """
-    judge_symbolic_axes(sum(map(len, shapes)))
+    MAX_SYMBOLIC_AXES.judge(sum(map(len, shapes)))
     places: dict[int, Known] = {
         id(size): DimensionPlace(input=number, axis=axis)
         for number, shape in enumerate(shapes)
@@ -160,7 +160,7 @@ def _clauses(relation: Relation, numbers: Sequence[int], sizes: Sizes) -> Iterat
             stretching = sorted((number for number in first if number != ONE), key=first.__getitem__)
             leader = _leader(stretching, sizes)
             if leader is None:
-                judge_conditions(len(stretching) * (len(stretching) - 1) // 2)
+                MAX_CONDITIONS.judge(len(stretching) * (len(stretching) - 1) // 2)
             for end, other in enumerate(stretching):
                 for one in stretching[:end] if leader is None else (leader,):
                     start, stop = sorted((first[one], first[other]))
@@ -233,7 +233,7 @@ def _weighed(alignment: Alignment, met: Sequence[Sequence[int]], variables: _Var
             sizes.add(clause)
             clauses[clause.key] = clause
             checkpoint()
-            judge_conditions(len(clauses))
+            MAX_CONDITIONS.judge(len(clauses))
     return sizes, list(clauses.values())
 
 

@@ -20,7 +20,7 @@ from ..schema.problems import Problem
 from ..schema.shapes import MAX_SIZE, format_shape
 from ..schema.work import checkpoint
 from .check import plan_of
-from .limits import judge_translation
+from .limits import MAX_TRANSLATED_INPUTS
 from .snippets import code
 
 
@@ -29,7 +29,7 @@ def translate(request: TranslateRequest, reserve: Reserve = unlimited) -> Transl
     if request.to not in OPS:
         raise unknown_op(request.to, "/to")
     kind, shapes = OPS[request.to], tuple(request.inputs)
-    judge_translation(len(shapes))
+    MAX_TRANSLATED_INPUTS.judge(len(shapes))
     plan = plan_of(request.op, shapes, reserve)
     steps = steps_of(plan, kind)
     if steps is None:

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request, Response
 
 from tensorcast.answers.check import plan_of
 from tensorcast.answers.cost import check_milliseconds
-from tensorcast.answers.limits import judge_address, judge_json, judge_output, judge_result, judge_work
+from tensorcast.answers.limits import MAX_RESULT_ELEMENTS, MAX_WORK_ELEMENTS, judge_address, judge_json, judge_output
 from tensorcast.messages.tensors import BackpropAnswer, BackpropRequest
 from tensorcast.plan.plan import Plan
 from tensorcast.schema.codec import Media
@@ -113,12 +113,14 @@ def _gradients(message: BackpropRequest, reserve: Reserve) -> tuple[Plan, list[A
         # Its axes are not merged in here; and an array without elements is summed as it is, in a wider dtype.
         judge_address(placement.output_shape, array.itemsize if array.size else WIDEST_SUM)
         arrays.append(array)
-    judge_work(gradient_work(arrays))
-    judge_result(sum(result_elements(placement, array) for placement, array in zip(plan.outputs, arrays, strict=True)))
+    MAX_WORK_ELEMENTS.judge(gradient_work(arrays))
+    MAX_RESULT_ELEMENTS.judge(
+        sum(result_elements(placement, array) for placement, array in zip(plan.outputs, arrays, strict=True))
+    )
     for shape in plan.input_shapes:
         judge_address(shape, arrays[0].itemsize)
     for placement in plan.outputs:
         if placement.input_shape != plan.input_shapes[placement.input]:
-            judge_result(prod(placement.input_shape))  # split axes are put together again in memory
+            MAX_RESULT_ELEMENTS.judge(prod(placement.input_shape))  # split axes are put together again in memory
     reserve(gradient_bytes(plan, arrays))
     return plan, arrays

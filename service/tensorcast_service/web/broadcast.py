@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request, Response
 
 from tensorcast.answers.check import plan_of
 from tensorcast.answers.cost import check_milliseconds
-from tensorcast.answers.limits import judge_address, judge_gather, judge_output
+from tensorcast.answers.limits import MAX_LOOKUPS, judge_address, judge_output
 from tensorcast.messages.tensors import BroadcastAnswer, BroadcastRequest
 from tensorcast.plan.plan import Placement, Plan
 from tensorcast.schema.memory import Reserve
@@ -78,7 +78,7 @@ def _read(placement: Placement, array: Array, window: Window | None, strided: bo
             'read it from the input: ask for "layout": "dense"',
         )
     gathered = Gathered(placement, array, window)
-    judge_gather(gathered.lookups)
+    MAX_LOOKUPS.judge(gathered.lookups)
     return gathered
 
 
