@@ -252,6 +252,9 @@ def test_a_body_that_could_never_fit_is_too_large() -> None:
             f"{url}/v1/check", content=b"[" + b'"ab",' * 100_000 + b'""]', headers={"Content-Type": JSON.value}
         )
         assert (values.status_code, values.json()["code"]) == (413, "body-too-large")
+        wide = {"inputs": [{"dtype": "str<262144>", "shape": [1000], "data": [""] * 1000}]}
+        tensor_made = httpx.post(f"{url}/v1/broadcast", json=wide)
+        assert (tensor_made.status_code, tensor_made.json()["code"]) == (422, "output-too-large")
 
 
 def test_where_the_system_has_no_memory_the_answer_is_to_come_back(monkeypatch: pytest.MonkeyPatch) -> None:

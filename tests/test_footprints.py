@@ -13,20 +13,19 @@ from conftest import taken
 from tensorcast.answers.batch import check_columns, check_rows
 from tensorcast.answers.check import check
 from tensorcast.answers.compare import compare
-from tensorcast.answers.footprint import json_bytes
+from tensorcast.answers.footprint import answer_bytes, compared_bytes, json_bytes, tensors_bytes
 from tensorcast.answers.translate import translate
 from tensorcast.messages import CheckRequest, CompareRequest, TranslateRequest
 from tensorcast.messages.tensors import BackpropRequest, BroadcastRequest, CheckBatchRequest
 from tensorcast.messages.validation import validated
 from tensorcast.schema import dtypes, survey
 from tensorcast.schema.codec import Media, decode, encode
-from tensorcast.schema.problems import Problem
 from tensorcast.schema.tensors import Tensor, json_parts
-from tensorcast_service.engine.views import backprop
+from tensorcast_service.engine.views import backprop, gradient_bytes
 from tensorcast_service.web.backprop import _gradients
 from tensorcast_service.web.broadcast import outputs
 from tensorcast_service.web.budget import Budget, Holding
-from tensorcast_service.web.stream import Outgoing, body_of
+from tensorcast_service.web.stream import Outgoing, OutgoingArray
 
 KiB, MiB = 2**10, 2**20
 JSON, MSGPACK = Media.JSON, Media.MSGPACK
@@ -48,7 +47,8 @@ class Reserved:
 
 def sent(tensor: Outgoing, reserved: Reserved) -> None:
     """Make what is sent of a tensor."""
-    body = body_of(tensor, reserved)
+    reserved(tensor.copied)
+    body = tensor.in_msgpack()
     reserved(body.held)
     deque(body.pieces, maxlen=0)
 
@@ -114,17 +114,27 @@ def test_lists_become_an_array_within_what_is_reserved(dtype: str | None) -> Non
         element = "AAAA" if dtype.startswith("bytes") else True if dtype == "bool" else element
         element = 1.5 if dtype.startswith(("bfloat", "float")) and "e8m0" not in dtype else element
     data = json.loads(json.dumps([[element]] * 5000))
-    reserved = Reserved()
     dtypes.dtype_named(dtype or "int8")  # ml_dtypes is imported
-    peak = taken(lambda: Tensor(dtype=dtype, shape=(5000, 1), data=data).to_array("/inputs/0", reserved))
-    assert reserved.most > 0
-    assert peak <= reserved.most + 5000 * survey.NUMBER_BYTES  # flattening was reserved with the values
+    tensor = Tensor(dtype=dtype, shape=(5000, 1), data=data)
+    peak = taken(lambda: tensor.to_array("/inputs/0"))
+    assert tensor.made_bytes() > 0
+    assert peak <= tensor.made_bytes() + 5000 * survey.NUMBER_BYTES  # flattening was reserved with the values
 
 
-def test_lists_of_long_items_are_refused_before_they_are_made() -> None:
+def test_lists_of_long_items_take_three_times_their_width() -> None:
     tensor = Tensor(dtype="str<262144>", shape=(1000,), data=[""] * 1000)
-    with pytest.raises(Problem, match="bytes of memory"):
-        tensor.to_array("/inputs/0", Holding(Budget(100 * MiB)).reserve_answer)
+    assert tensor.made_bytes() == 1000 * (3 * 2**20 + 80)
+
+
+def test_bytes_that_came_take_nothing_but_to_be_joined_or_decoded() -> None:
+    assert Tensor(dtype="int8", shape=(6,), data=b"abcdef").made_bytes() == 0
+    assert Tensor(dtype="int8", shape=(6,), data=[b"abc", b"def"]).made_bytes() == 6
+    assert Tensor(dtype="int8", shape=(6,), base64="YWJjZGVm").made_bytes() == 8
+
+
+def test_a_shape_that_no_list_has_takes_no_more_than_a_body_holds() -> None:
+    for dtype in ("int8", "no-such-dtype"):
+        assert Tensor(dtype=dtype, shape=(10**12,), data=[1]).made_bytes() <= 2**17 * 83
 
 
 # --- answers -------------------------------------------------------------------------------------
@@ -161,8 +171,12 @@ def test_an_answer_takes_no_more_than_is_reserved_for_it(work: Any, model: Any, 
     request = validated(model, question)
     shown = {"exclude_none": True} if work is translate else {"exclude_unset": True}
     reserved = Reserved()
-    peak = taken(lambda: encode(work(request, reserved).model_dump(**shown), media))
-    assert peak <= reserved.most + SLACK
+
+    def answer() -> None:
+        reserved(compared_bytes(request.inputs) if work is compare else answer_bytes(request.op, request.inputs))
+        encode(work(request).model_dump(**shown), media)
+
+    assert taken(answer) <= reserved.most + SLACK
 
 
 def test_rows_take_no_more_than_is_reserved_for_them() -> None:
@@ -220,9 +234,11 @@ def test_a_backprop_takes_no_more_than_is_reserved_for_it(
     reserved = Reserved()
 
     def work() -> None:
-        plan, arrays = _gradients(request, reserved)
+        reserved(tensors_bytes(request.op, request.inputs, request.gradients))
+        plan, arrays = _gradients(request)
+        reserved(gradient_bytes(plan, arrays))
         for array in backprop(plan, arrays):
-            sent(Outgoing(array, array.shape, strided=False if strides is None else 0 in array.strides), reserved)
+            sent(OutgoingArray(array, array.shape, strides is not None and 0 in array.strides), reserved)
 
     work()  # ml_dtypes is imported
     reserved.nbytes = reserved.most = 0
@@ -235,7 +251,8 @@ def test_a_strided_answer_that_must_be_copied_is_reserved() -> None:
     op = {"name": "stablehlo.broadcast_in_dim", "shape": [2000, 1000], "broadcast_dimensions": [1, 0]}
     request = validated(BroadcastRequest, {"op": op, "inputs": [tensor], "layout": "strided"})
     reserved = Reserved()
-    peak = taken(lambda: [sent(output, reserved) for output in outputs(request, 2**40, reserved)])
+    reserved(tensors_bytes(request.op, [tensor.shape for tensor in request.inputs], request.inputs))
+    peak = taken(lambda: [sent(output, reserved) for output in outputs(request, 2**40)])
     assert 2 * 10**6 < peak <= reserved.most + SLACK
 
 
@@ -247,7 +264,8 @@ def test_a_window_that_is_gathered_takes_no_more_than_is_reserved_for_it(dtype: 
     op = {"name": "einops.repeat", "pattern": "a -> (a r)", "axes_lengths": {"r": 3}}
     request = validated(BroadcastRequest, {"op": op, "inputs": [tensor], "window": [[1, 2 * size]]})
     reserved = Reserved()
-    peak = taken(lambda: [sent(output, reserved) for output in outputs(request, 2**40, reserved)])
+    reserved(tensors_bytes(request.op, [tensor.shape for tensor in request.inputs], request.inputs))
+    peak = taken(lambda: [sent(output, reserved) for output in outputs(request, 2**40)])
     assert MiB // 2 < peak <= reserved.most + SLACK
     assert reserved.most <= 3 * MiB
 

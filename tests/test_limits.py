@@ -24,6 +24,7 @@ from tensorcast import numpy
 from tensorcast.answers import batch, diagram, limits
 from tensorcast.answers.batch import check_columns, check_rows
 from tensorcast.answers.check import plain_answer, plan_of
+from tensorcast.answers.footprint import tensors_bytes
 from tensorcast.answers.limits import Limit
 from tensorcast.answers.translate import translate
 from tensorcast.messages import CheckRequest, TranslateRequest
@@ -31,9 +32,9 @@ from tensorcast.messages.tensors import BackpropRequest, BroadcastRequest, Check
 from tensorcast.messages.validation import validated
 from tensorcast.schema import codec, dtypes, shapes, survey
 from tensorcast.schema.codec import Media, decode, encode
-from tensorcast.schema.memory import unlimited
 from tensorcast.schema.problems import STATUS, Problem
 from tensorcast.schema.tensors import Tensor
+from tensorcast_service.engine.views import gradient_bytes
 from tensorcast_service.settings import Settings, variable_of
 from tensorcast_service.web import protocol, threads
 from tensorcast_service.web.admission import Admission
@@ -47,12 +48,16 @@ MiB = 2**20
 
 def broadcast(**request: Any) -> None:
     message = validated(BroadcastRequest, request)
-    outputs(message, 2**34, Holding(Budget(10 * MiB)).reserve_answer)
+    shapes = [tensor.shape for tensor in message.inputs]
+    Holding(Budget(10 * MiB)).reserve_answer(tensors_bytes(message.op, shapes, message.inputs))
+    outputs(message, 2**34)
 
 
 def backprop(op: dict[str, Any], shape: list[int], gradient: dict[str, Any]) -> None:
     message = validated(BackpropRequest, {"op": op, "inputs": [shape], "gradients": [gradient]})
-    _gradients(message, Holding(Budget(10 * MiB)).reserve_answer)
+    with Holding(Budget(10 * MiB)) as holding:
+        holding.reserve_answer(tensors_bytes(message.op, message.inputs, message.gradients))
+        holding.reserve_answer(gradient_bytes(*_gradients(message)))
 
 
 def overlapping(size: int) -> dict[str, Any]:
@@ -187,12 +192,12 @@ def checked(op: str | dict[str, Any], *inputs: list[Any], **fields: Any) -> dict
 
 
 def answered(max_output_bytes: int = 2**34, **request: Any) -> None:
-    outputs(validated(BroadcastRequest, request), max_output_bytes, unlimited)
+    outputs(validated(BroadcastRequest, request), max_output_bytes)
 
 
 def summed(op: str | dict[str, Any], inputs: list[Any], *gradients: Any) -> None:
     message = validated(BackpropRequest, {"op": op, "inputs": inputs, "gradients": list(gradients)})
-    _gradients(message, unlimited)
+    _gradients(message)
 
 
 def columns(op: Any, *inputs: Any) -> None:

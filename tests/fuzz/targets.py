@@ -25,7 +25,6 @@ from tensorcast.messages import CheckRequest, CompareRequest, TranslateRequest
 from tensorcast.messages.tensors import BackpropRequest, BroadcastRequest, CheckBatchRequest
 from tensorcast.messages.validation import validated
 from tensorcast.schema.codec import Media, decode
-from tensorcast.schema.memory import unlimited
 from tensorcast.schema.problems import STATUS, Problem
 from tensorcast.schema.shapes import parse_shape
 from tensorcast_service.engine.views import backprop
@@ -33,7 +32,6 @@ from tensorcast_service.web.backprop import _gradients
 from tensorcast_service.web.broadcast import outputs
 from tensorcast_service.web.check import _question
 from tensorcast_service.web.protocol import Protocol
-from tensorcast_service.web.stream import body_of
 
 OUTPUT_BYTES = 2**24
 """The output limit that targets are run with."""
@@ -54,7 +52,7 @@ def _request(data: bytes, media: Media) -> str:
         (CheckRequest, check),
         (CheckBatchRequest, _batch),
         (BroadcastRequest, _broadcast),
-        (BackpropRequest, lambda message: backprop(*_gradients(message, unlimited))),
+        (BackpropRequest, lambda message: backprop(*_gradients(message))),
         (CompareRequest, compare),
         (TranslateRequest, translate),
     ]
@@ -76,8 +74,8 @@ def _refused(problem: Problem) -> str:
 
 
 def _broadcast(message: BroadcastRequest) -> None:
-    for tensor in outputs(message, OUTPUT_BYTES, unlimited):
-        body = body_of(tensor, unlimited)
+    for tensor in outputs(message, OUTPUT_BYTES):
+        body = tensor.in_msgpack()
         assert sum(map(len, body.pieces)) == body.length
 
 

@@ -22,9 +22,9 @@ from ..schema.problems import Problem
 from ..schema.shapes import MAX_SIZE
 from ..schema.tensors import Tensor
 from ..schema.work import checkpoint
-from .check import judge_request, plain_answer
-from .footprint import BLOCK_ROWS, columns_bytes
-from .limits import MAX_BATCH_ROWS, MAX_BATCH_SECONDS, MAX_COLUMN_SIZES, MAX_ROWS_ALONE
+from .check import plain_answer
+from .footprint import BLOCK_ROWS, answer_bytes, columns_bytes
+from .limits import MAX_BATCH_ROWS, MAX_BATCH_SECONDS, MAX_COLUMN_SIZES, MAX_ROWS_ALONE, judge_request
 
 Values = np.ndarray[Any, np.dtype[np.int64]]
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
@@ -45,7 +45,7 @@ class Columns:
 
 def check_rows(requests: Sequence[Any], reserve: Reserve = unlimited) -> Iterator[dict[str, Any]]:
     """The answer to each request, as plain values: of check, or {"error": problem} where it is not valid, or where
-    those before it took too long.
+    those before it took too long. `reserve` is asked for the memory of each before it is made.
 
     Raises Problem (overloaded) where there is no memory for a row now: the whole batch is then to be sent again.
     """
@@ -68,7 +68,9 @@ def _row(number: int, request: Any, is_late: bool, reserve: Reserve) -> dict[str
             raise Problem(
                 "work-too-large", f"the rows before this one took {MAX_BATCH_SECONDS} s: send the rest in another batch"
             )
-        return plain_answer(validated(CheckRequest, request), reserve)
+        question = validated(CheckRequest, request)
+        reserve(answer_bytes(question.op, question.inputs))
+        return plain_answer(question)
     except Problem as problem:
         if problem.code == "overloaded":
             raise
@@ -80,9 +82,15 @@ def _row(number: int, request: Any, is_late: bool, reserve: Reserve) -> dict[str
 
 
 def check_columns(request: CheckBatchRequest, reserve: Reserve = unlimited) -> Columns:
-    """The answers to all rows. Raises Problem for what is wrong with the columns themselves."""
-    inputs = [_sizes(tensor, f"/inputs/{number}", reserve) for number, tensor in enumerate(request.inputs or ())]
-    op, targets = _op(request.op, reserve)
+    """The answers to all rows. Raises Problem for what is wrong with the columns themselves.
+
+    `reserve` is asked for what they take, once the tensors' heads and once the outputs' ranks are known.
+    """
+    tensors, columns = request.inputs or [], _target_columns(request.op)
+    reserve(sum(tensor.made_bytes() for tensor in (*tensors, *columns.values())))
+    inputs = [_sizes(tensor, f"/inputs/{number}") for number, tensor in enumerate(tensors)]
+    targets = {name: _sizes(tensor, _pointer(name)) for name, tensor in columns.items()}
+    op = _op(request.op, targets)
     shapes = tuple(map(_columns, inputs))
     op = op.model_copy(update={name: _columns(values) for name, values in targets.items()})
     judge_request(op, shapes)
@@ -93,11 +101,16 @@ def check_columns(request: CheckBatchRequest, reserve: Reserve = unlimited) -> C
     (count,) = counts
     ranks, outputs = [values.shape[1] for values in (*inputs, *targets.values())], op.output_count(len(inputs))
     MAX_COLUMN_SIZES.judge(count * (sum(ranks) + outputs * op.highest_rank(shapes) + 1))
+    conflict = None
     try:
-        answer = _settled(align(op, shapes), inputs, count, reserve)
+        alignment = align(op, shapes)
     except Incompatible as incompatible:  # whatever the sizes
-        axis = incompatible.conflict.axis
-        answer = _settled(Alignment(shapes, None, (), ()), inputs, count, reserve)
+        alignment, conflict = Alignment(shapes, None, (), ()), incompatible.conflict
+    distinct = {output.groups for output in alignment.outputs}
+    reserve(columns_bytes(count, sum(map(len, distinct)), sum(values.shape[1] for values in inputs)))
+    answer = _settled(alignment, inputs, count)
+    if conflict is not None:
+        axis = conflict.axis
         answer.conflict_axis[answer.compatible] = -1 if axis is None else axis
         answer.compatible[:] = False
     if not answer.outputs and not answer.compatible.any():
@@ -109,29 +122,37 @@ def check_columns(request: CheckBatchRequest, reserve: Reserve = unlimited) -> C
     return answer
 
 
-def _op(given: Any, reserve: Reserve) -> tuple[Op, dict[str, Values]]:
-    """The op of all rows, and the values of those attributes that are columns; unknown sizes stand for them."""
-    attributes = dict(given) if isinstance(given, dict) else {}
-    targets = {}
-    for name, value in attributes.items():
-        if isinstance(value, dict) and "shape" in value:
-            pointer = f"/op/{str(name)[:60]}"
-            targets[name] = _sizes(validated(Tensor, value), pointer, reserve)
-            attributes[name] = ["?"] * targets[name].shape[1]
+def _target_columns(given: Any) -> dict[str, Tensor]:
+    """Those attributes of the op of all rows that are columns, as they came."""
+    attributes = given if isinstance(given, dict) else {}
+    return {
+        name: validated(Tensor, value)
+        for name, value in attributes.items()
+        if isinstance(value, dict) and "shape" in value
+    }
+
+
+def _pointer(name: str) -> str:
+    return f"/op/{str(name)[:60]}"
+
+
+def _op(given: Any, targets: dict[str, Values]) -> Op:
+    """The op of all rows, unknown sizes in place of the attributes that are columns."""
     question: dict[str, Any] = {"inputs": []}
     if given is not None:
-        question["op"] = attributes if isinstance(given, dict) else given
+        unknown = {name: ["?"] * values.shape[1] for name, values in targets.items()}
+        question["op"] = given | unknown if isinstance(given, dict) else given
     op = validated(CheckRequest, question).op
     for name, _, _ in op.symbols():
         if name not in targets:
             raise Problem(
                 "invalid-request", f"op/{name}: sizes that are not known go in rows alone", pointer=f"/op/{name}"
             )
-    return op, targets
+    return op
 
 
-def _sizes(tensor: Tensor, pointer: str, reserve: Reserve) -> Values:
-    values = tensor.to_array(pointer, reserve)
+def _sizes(tensor: Tensor, pointer: str) -> Values:
+    values = tensor.to_array(pointer)
     if values.ndim != 2 or values.dtype != np.int64:
         raise Problem(
             "invalid-tensor",
@@ -147,10 +168,9 @@ def _columns(values: Values) -> Shape:
     return tuple(map(Column, values.T))  # type: ignore[arg-type]
 
 
-def _settled(alignment: Alignment, inputs: Sequence[Values], count: int, reserve: Reserve) -> Columns:
+def _settled(alignment: Alignment, inputs: Sequence[Values], count: int) -> Columns:
     """The relations of an alignment in each of `count` rows. A row with a negative size has no axis to blame."""
     distinct = dict.fromkeys(output.groups for output in alignment.outputs)
-    reserve(columns_bytes(count, sum(map(len, distinct)), sum(values.shape[1] for values in inputs)))
     outputs = {groups: np.empty((count, len(groups)), np.int64) for groups in distinct}
     shown = {axis for output in alignment.outputs for axis in output.axes} or range(len(alignment.axes))
     compatible, conflict_axis = np.empty(count, np.bool_), np.empty(count, np.int64)

@@ -13,13 +13,11 @@ from ..ops import Op
 from ..ops.rules import RULES, lower
 from ..plan.alignment import Alignment, Conflict, Incompatible
 from ..plan.plan import Placement, Plan, Shape
-from ..schema.memory import Reserve, unlimited
 from ..schema.problems import Problem
 from ..schema.shapes import format_shape
 from .diagram import draw
-from .footprint import answer_bytes
 from .hints import Lower, hints
-from .limits import MAX_RANK, exact, judge_ranks
+from .limits import MAX_RANK, exact, judge_request
 from .symbolic import SymbolicPlacement, SymbolicPlan, is_symbolic, judge_assumed
 from .symbolic import lower as lower_symbolic
 
@@ -31,18 +29,17 @@ _JOINED_CONDITIONS = 20
 """Conditions that an answer in text lists."""
 
 
-def check(request: CheckRequest, reserve: Reserve = unlimited) -> CheckAnswer:
+def check(request: CheckRequest) -> CheckAnswer:
     """The answer to a check, typed. Raises Problem for what the op could never accept."""
-    return CheckAnswer.model_validate(plain_answer(request, reserve))
+    return CheckAnswer.model_validate(plain_answer(request))
 
 
-def plain_answer(request: CheckRequest, reserve: Reserve = unlimited) -> dict[str, Any]:
+def plain_answer(request: CheckRequest) -> dict[str, Any]:
     """The answer to a check, as the plain values of a CheckAnswer that are sent. Raises Problem for what the op could
-    never accept. `reserve` is asked for its memory."""
+    never accept."""
     op, shapes, rule = request.op, tuple(request.inputs), RULES[type(request.op)]
     itemsize = _itemsize(request.dtype)
     judge_request(op, shapes)
-    reserve(answer_bytes(op, shapes))
     if request.assume:
         judge_assumed(op, shapes, request.assume)
     symbolic = is_symbolic(op, shapes)
@@ -97,18 +94,9 @@ def _joined(conditions: Sequence[Condition]) -> str:
     return " and ".join(texts)
 
 
-def judge_request(op: Op, shapes: tuple[Shape, ...]) -> None:
-    """Raises Problem for a number of inputs that the op never takes, or for too many axes."""
-    if wrong := op.input_count_problem(len(shapes)):
-        raise Problem("invalid-request", wrong, pointer="/inputs")
-    judge_ranks(op, shapes)
-
-
-def plan_of(op: Op, shapes: tuple[Shape, ...], reserve: Reserve = unlimited) -> Plan:
-    """The plan of a request. Raises Problem (incompatible-shapes, with the conflict) where there is none; `reserve`
-    is asked for its memory."""
+def plan_of(op: Op, shapes: tuple[Shape, ...]) -> Plan:
+    """The plan of a request. Raises Problem (incompatible-shapes, with the conflict) where there is none."""
     judge_request(op, shapes)
-    reserve(answer_bytes(op, shapes))
     try:
         return lower(op, shapes)
     except Incompatible as incompatible:

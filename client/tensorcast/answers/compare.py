@@ -9,19 +9,16 @@ from pydantic import ValidationError
 
 from ..messages import CheckRequest, CompareAnswer, CompareRequest, Comparison
 from ..ops import OPS, Op
-from ..schema.memory import Reserve, unlimited
 from ..schema.problems import Problem
 from ..schema.work import checkpoint
 from .check import plain_answer
-from .footprint import compared_bytes
 
 
-def compare(request: CompareRequest, reserve: Reserve = unlimited) -> CompareAnswer:
+def compare(request: CompareRequest) -> CompareAnswer:
     """A verdict for each op and mode that these inputs, and the target where there is one, are all it takes to ask.
 
     Raises Problem where no op can be asked so.
     """
-    reserve(compared_bytes(tuple(request.inputs)))
     results = []
     for op in _askable(len(request.inputs), request.shape):
         checkpoint()

@@ -1,19 +1,25 @@
 """Footprints: bytes of memory that an answer takes while it is made, at the most, told before anything is made.
-tests/test_footprints.py measures them."""
+
+Whoever shares memory out reserves them: the service does, before it calls what makes the answer. What works in a
+process of its own need not. tests/test_footprints.py measures them.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..ops import Op
 from ..ops.rules import RULES
 from ..plan.plan import Shape
 from ..schema.dimensions import Symbol
-from .limits import MAX_AXES, MAX_CONDITIONS, MAX_RANK
+from .limits import MAX_AXES, MAX_CONDITIONS, MAX_RANK, judge_request
 from .symbolic import is_symbolic
+
+if TYPE_CHECKING:
+    from ..schema.tensors import Tensor
 
 AXIS_BYTES = 750
 """Of each axis of each output (four at the least), as objects and as text."""
@@ -32,8 +38,11 @@ BLOCK_ROWS = 2**14
 own cache."""
 
 
-def answer_bytes(op: Op, shapes: tuple[Shape, ...]) -> int:
-    """Of the shapes that come out, and of all that leads to them."""
+def answer_bytes(op: Op, inputs: Sequence[Shape]) -> int:
+    """Of the shapes that come out, and of all that leads to them. Raises Problem where the number of inputs or of axes
+    is refused anyway."""
+    shapes = tuple(inputs)
+    judge_request(op, shapes)
     rank = max(min(op.highest_rank(shapes), MAX_RANK), 4)
     nbytes = AXIS_BYTES * min(len(shapes) * rank, MAX_AXES)
     name_dims = RULES[type(op)].output_dims
@@ -46,12 +55,17 @@ def answer_bytes(op: Op, shapes: tuple[Shape, ...]) -> int:
     return nbytes
 
 
+def tensors_bytes(op: Op, inputs: Sequence[Shape], tensors: Iterable[Tensor]) -> int:
+    """Of the same, and of the arrays that are made of these tensors. Raises Problem as `answer_bytes` does."""
+    return answer_bytes(op, inputs) + sum(tensor.made_bytes() for tensor in tensors)
+
+
 def _text_bytes(names: Iterable[str], outputs: int) -> int:
-    """Of names that each output may bear."""
+    """Of an answer in which each output may list all of these names."""
     return 3 * outputs * sum(len(json.dumps(name)) for name in names)
 
 
-def compared_bytes(shapes: tuple[Shape, ...]) -> int:
+def compared_bytes(shapes: Sequence[Shape]) -> int:
     """Of what every op answers to these shapes."""
     rank = max(min(max(map(len, shapes), default=0), MAX_RANK), 4)
     return 2 * AXIS_BYTES * min(len(shapes) * rank, MAX_AXES) + COMPARED_BYTES * len(RULES) * rank

@@ -137,8 +137,11 @@ OUTPUT_TEXT = (
 """Of the limit that is a setting."""
 
 
-def judge_ranks(op: Op, shapes: tuple[Shape, ...]) -> None:
-    """Raises Problem (work-too-large) for too many axes, unless the op's own rule already refuses them."""
+def judge_request(op: Op, shapes: tuple[Shape, ...]) -> None:
+    """Raises Problem for a number of inputs that the op never takes (invalid-request), or for too many axes, unless the
+    op's own rule refuses those already (work-too-large)."""
+    if wrong := op.input_count_problem(len(shapes)):
+        raise Problem("invalid-request", wrong, pointer="/inputs")
     rank = op.highest_rank(shapes)
     if rank > MAX_RANK and not exceeds_rank(op, shapes):
         raise MAX_RANK.problem({"count": rank})

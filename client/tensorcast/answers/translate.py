@@ -15,7 +15,6 @@ from ..messages.validation import unknown_op
 from ..ops import OPS, Op
 from ..ops.rules import RULES, raise_
 from ..plan.plan import Placement, Plan, Shape
-from ..schema.memory import Reserve, unlimited
 from ..schema.problems import Problem
 from ..schema.shapes import MAX_SIZE, format_shape
 from ..schema.work import checkpoint
@@ -24,13 +23,13 @@ from .limits import MAX_TRANSLATED_INPUTS
 from .snippets import code
 
 
-def translate(request: TranslateRequest, reserve: Reserve = unlimited) -> TranslateAnswer:
+def translate(request: TranslateRequest) -> TranslateAnswer:
     """The steps, and their source text. Raises Problem (unknown-op, incompatible-shapes, untranslatable)."""
     if request.to not in OPS:
         raise unknown_op(request.to, "/to")
     kind, shapes = OPS[request.to], tuple(request.inputs)
     MAX_TRANSLATED_INPUTS.judge(len(shapes))
-    plan = plan_of(request.op, shapes, reserve)
+    plan = plan_of(request.op, shapes)
     steps = steps_of(plan, kind)
     if steps is None:
         raise Problem("untranslatable", _why_not(request.op, plan, kind), pointer="/to")

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from .dtypes import EXAMPLES, dtype_named
-from .memory import Reserve, unlimited
 from .shapes import MAX_SIZE, format_shape
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -44,7 +43,6 @@ def list_to_array(
     name: str | None,
     shape: tuple[int, ...],
     flat_size: int | None = None,
-    reserve: Reserve = unlimited,
 ) -> Array:
     """The flat array of a JSON value that is nested as `shape` says, or flat in C order.
 
@@ -60,7 +58,6 @@ def list_to_array(
     wanted = math.prod(shape) if flat_size is None else flat_size
     if len(values) != wanted:
         raise InvalidData(f"data holds {len(values)} elements, and the shape {format_shape(shape)} needs {wanted}")
-    reserve(wanted * (ELEMENT_BYTES + 3 * dtype.itemsize))
     if inferred and dtype.kind != "b":  # a dtype that is given holds no booleans
         values = [int(value) if type(value) is bool else value for value in values]
     return _elements(values, name, dtype)

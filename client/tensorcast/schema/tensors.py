@@ -16,10 +16,10 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from .codec import Media, encode
 from .dtypes import EXAMPLES, UnknownDtype, dtype_named, impossible_element, name_of, storage
-from .lists import InvalidData, array_to_list, list_to_array
-from .memory import Reserve, unlimited
+from .lists import ELEMENT_BYTES, InvalidData, array_to_list, list_to_array
 from .problems import Problem
 from .shapes import MAX_SIZE, AtFirstFault, Integer, Shape, as_list, format_shape
+from .survey import MAX_VALUES
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Strides = tuple[int, ...]
@@ -55,18 +55,30 @@ class Tensor(BaseModel):
     )
     base64: str | None = Field(default=None, description="JSON: the raw elements in base64, in place of data.")
 
-    def to_array(self, pointer: str, reserve: Reserve = unlimited) -> Array:
+    def made_bytes(self) -> int:
+        """Bytes of memory that `to_array` takes besides the bytes that came, at the most."""
+        if self.base64 is not None:
+            return len(self.base64)
+        if not isinstance(self.data, list) or _are_bins(self.data):
+            return sum(map(len, self.data)) if isinstance(self.data, list) else 0
+        try:
+            itemsize = dtype_named(self.dtype).itemsize if self.dtype is not None else 8
+        except UnknownDtype:  # it is refused before anything is made
+            return 0
+        size = math.prod(self.shape) if self.strides is None else len(self.data)
+        return min(size, MAX_VALUES) * (ELEMENT_BYTES + 3 * itemsize)
+
+    def to_array(self, pointer: str) -> Array:
         """The tensor as a read-only array, a view of its bytes where it came as bytes.
 
-        `pointer` says in a Problem (invalid-tensor) where the tensor stood in the request. `reserve` is asked for
-        what is made besides the bytes that came.
+        `pointer` says in a Problem (invalid-tensor) where the tensor stood in the request.
         """
         try:
-            return self._to_array(reserve)
+            return self._to_array()
         except (UnknownDtype, InvalidData) as error:
             raise Problem("invalid-tensor", f"{pointer[1:]}: {error}", pointer=pointer) from None
 
-    def _to_array(self, reserve: Reserve) -> Array:
+    def _to_array(self) -> Array:
         if len(self.shape) > 64:
             raise InvalidData(f"a tensor has at most 64 axes, and this one has {len(self.shape)}")
         if self.strides is not None and len(self.strides) != len(self.shape):
@@ -77,28 +89,27 @@ class Tensor(BaseModel):
             raise InvalidData("strides are not negative: reverse the axis before it is sent")
         if ("data" in self.model_fields_set) + (self.base64 is not None) != 1:
             raise InvalidData("give either data or base64, once")
-        raw = self._raw(reserve)
+        raw = self._raw()
         if raw is None:
             wanted = None if self.strides is None else reach_of(self.shape, self.strides)
-            listed = list_to_array(self.data, self.dtype, self.shape, wanted, reserve)
+            listed = list_to_array(self.data, self.dtype, self.shape, wanted)
             return view_of(listed.view(np.uint8), name_of(listed.dtype), self.shape, self.strides)
         if self.dtype is None:
             raise InvalidData(f"dtype is missing: say what the bytes are, such as {EXAMPLES}")
         return view_of(raw, self.dtype, self.shape, self.strides)
 
-    def _raw(self, reserve: Reserve) -> bytes | memoryview | Array | None:
+    def _raw(self) -> bytes | memoryview | Array | None:
         """The bytes that were sent; None where data is a JSON value."""
         if self.base64 is not None:
-            reserve(len(self.base64))
             return _from_base64(self.base64)
         data = self.data
         if isinstance(data, (bytes, memoryview)):
             return data
-        if isinstance(data, list) and data and all(isinstance(part, (bytes, memoryview)) for part in data):
-            size = sum(map(len, data))
-            reserve(size)
-            return _joined(data, size)
-        return None
+        return _joined(data, sum(map(len, data))) if _are_bins(data) else None
+
+
+def _are_bins(data: Any) -> bool:
+    return isinstance(data, list) and bool(data) and all(isinstance(part, (bytes, memoryview)) for part in data)
 
 
 def _from_base64(text: str) -> memoryview:

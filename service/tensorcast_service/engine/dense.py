@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tensorcast.schema.memory import Reserve
 from tensorcast.schema.work import checkpoint
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -89,17 +88,25 @@ def in_order(view: Array) -> Array:
     return copy
 
 
-def rearranged(view: Array, reserve: Reserve) -> Array:
-    """The same elements, from a copy of up to ORDER_BYTES where they would be read out of order again and again; what
-    it takes is reserved before."""
+def rearranged(view: Array) -> Array:
+    """The same elements, from a copy of up to ORDER_BYTES where they would be read out of order again and again."""
+    once = _out_of_order(view)
+    return view if once is None else np.broadcast_to(in_order(once), view.shape)
+
+
+def rearranged_bytes(view: Array) -> int:
+    """Bytes of the copy that `rearranged` makes, 0 where it makes none."""
+    once = _out_of_order(view)
+    return 0 if once is None else once.nbytes
+
+
+def _out_of_order(view: Array) -> Array | None:
+    """The distinct elements of a view that are read out of order again and again, if a copy of them is to be made."""
     repeated = next((axis for axis, step in enumerate(view.strides) if step == 0 and view.shape[axis] > 1), view.ndim)
     if repeated == view.ndim or not _is_scattered(view.strides[repeated + 1 :]):
-        return view
+        return None
     once = view[_once(view)]
-    if not 0 < once.nbytes <= ORDER_BYTES:
-        return view
-    reserve(once.nbytes)
-    return np.broadcast_to(in_order(once), view.shape)
+    return once if 0 < once.nbytes <= ORDER_BYTES else None
 
 
 def is_quick(view: Array) -> bool:

@@ -9,12 +9,12 @@ from fastapi import APIRouter, Request, Response
 
 from tensorcast.answers.check import plan_of
 from tensorcast.answers.cost import check_milliseconds
+from tensorcast.answers.footprint import tensors_bytes
 from tensorcast.answers.limits import MAX_RESULT_ELEMENTS, MAX_WORK_ELEMENTS, judge_address, judge_json, judge_output
 from tensorcast.messages.tensors import BackpropAnswer, BackpropRequest
 from tensorcast.plan.plan import Plan
 from tensorcast.schema.codec import Media
 from tensorcast.schema.dtypes import name_of
-from tensorcast.schema.memory import Reserve
 from tensorcast.schema.problems import Problem
 from tensorcast.schema.shapes import format_shape
 from tensorcast.schema.tensors import Array, is_replicated
@@ -22,7 +22,7 @@ from tensorcast.schema.tensors import Array, is_replicated
 from ..engine.views import WIDEST_SUM, backprop, gradient_bytes, gradient_work, result_elements
 from .exchange import receive
 from .openapi import answers, body
-from .stream import Outgoing, answer, lists_in
+from .stream import OutgoingArray, answer, lists_in
 
 router = APIRouter()
 
@@ -41,7 +41,9 @@ async def post_backprop(request: Request) -> Response:
     exchange = await receive(request, BackpropRequest)
     message = exchange.message
     milliseconds = check_milliseconds(message.op, message.inputs)
-    plan, gradients = await exchange.run(milliseconds, _gradients, message, exchange.reserve)
+    exchange.reserve(tensors_bytes(message.op, message.inputs, message.gradients))
+    plan, gradients = await exchange.run(milliseconds, _gradients, message)
+    exchange.reserve(gradient_bytes(plan, gradients))
     dense = dense_gradients(plan, message.layout, exchange.media)
     judge_dense(plan, gradients, dense, exchange.media, message.json_data, request.app.state.settings.max_output_bytes)
     if gradient_work(gradients) > LOOP_ELEMENTS:
@@ -49,7 +51,9 @@ async def post_backprop(request: Request) -> Response:
     else:
         results = await exchange.run(milliseconds, backprop, plan, gradients)
     tensors = [
-        Outgoing(array, array.shape, strided=message.layout == "strided" or (not whole and any(is_replicated(array))))
+        OutgoingArray(
+            array, array.shape, strided=message.layout == "strided" or (not whole and any(is_replicated(array)))
+        )
         for array, whole in zip(results, dense, strict=True)
     ]
     return await answer(exchange, {"gradients": tensors}, message.json_data)
@@ -82,9 +86,9 @@ def judge_dense(
         judge_output(shapes, itemsizes, max_output_bytes)
 
 
-def _gradients(message: BackpropRequest, reserve: Reserve) -> tuple[Plan, list[Array]]:
+def _gradients(message: BackpropRequest) -> tuple[Plan, list[Array]]:
     """The plan and one gradient for each output of it. Raises Problem before anything is summed."""
-    plan = plan_of(message.op, tuple(message.inputs), reserve)
+    plan = plan_of(message.op, tuple(message.inputs))
     if not plan.outputs:
         raise Problem("invalid-request", f"{message.op.name} has no outputs, so it has no gradients", pointer="/op")
     if len(message.gradients) != len(plan.outputs):
@@ -103,7 +107,7 @@ def _gradients(message: BackpropRequest, reserve: Reserve) -> tuple[Plan, list[A
                 f"{format_shape(placement.shape)}: a gradient has its output's shape",
                 pointer=f"{pointer}/shape",
             )
-        array = tensor.to_array(pointer, reserve)
+        array = tensor.to_array(pointer)
         if array.dtype.kind in "bSUMm":
             raise Problem(
                 "invalid-tensor",
@@ -122,5 +126,4 @@ def _gradients(message: BackpropRequest, reserve: Reserve) -> tuple[Plan, list[A
     for placement in plan.outputs:
         if placement.input_shape != plan.input_shapes[placement.input]:
             MAX_RESULT_ELEMENTS.judge(prod(placement.input_shape))  # split axes are put together again in memory
-    reserve(gradient_bytes(plan, arrays))
     return plan, arrays

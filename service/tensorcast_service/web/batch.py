@@ -16,7 +16,7 @@ from tensorcast.schema.tensors import Array
 
 from .exchange import Exchange, receive
 from .openapi import answers, body
-from .stream import Outgoing, answer
+from .stream import Outgoing, OutgoingArray, answer
 
 router = APIRouter()
 
@@ -68,4 +68,4 @@ async def _rows(exchange: Exchange[CheckBatchRequest], requests: list[Any]) -> R
 
 
 def _whole(array: Array) -> Outgoing:
-    return Outgoing(array, array.shape, strided=False)
+    return OutgoingArray(array, array.shape, strided=False)

@@ -6,10 +6,10 @@ from fastapi import APIRouter, Request, Response
 
 from tensorcast.answers.check import plan_of
 from tensorcast.answers.cost import check_milliseconds
+from tensorcast.answers.footprint import tensors_bytes
 from tensorcast.answers.limits import MAX_LOOKUPS, judge_address, judge_output
 from tensorcast.messages.tensors import BroadcastAnswer, BroadcastRequest
-from tensorcast.plan.plan import Placement, Plan
-from tensorcast.schema.memory import Reserve
+from tensorcast.plan.plan import Placement, Plan, Shape
 from tensorcast.schema.problems import Problem
 from tensorcast.schema.shapes import format_shape
 from tensorcast.schema.tensors import Array
@@ -18,7 +18,7 @@ from ..engine.gather import Gathered
 from ..engine.views import Window, merge, place
 from .exchange import receive
 from .openapi import answers, body
-from .stream import Outgoing, answer
+from .stream import Outgoing, OutgoingArray, OutgoingBox, answer
 
 router = APIRouter()
 
@@ -36,20 +36,21 @@ async def post_broadcast(request: Request) -> Response:
     """
     exchange = await receive(request, BroadcastRequest)
     message = exchange.message
-    milliseconds = check_milliseconds(message.op, [tensor.shape for tensor in message.inputs])
+    shapes = [tensor.shape for tensor in message.inputs]
+    exchange.reserve(tensors_bytes(message.op, shapes, message.inputs))
     most = request.app.state.settings.max_output_bytes
-    tensors = await exchange.run(milliseconds, outputs, message, most, exchange.reserve)
+    tensors = await exchange.run(check_milliseconds(message.op, shapes), outputs, message, most)
     request.state.layout = message.layout
     return await answer(exchange, {"outputs": tensors}, message.json_data)
 
 
-def outputs(message: BroadcastRequest, max_output_bytes: int, reserve: Reserve) -> list[Outgoing]:
+def outputs(message: BroadcastRequest, max_output_bytes: int) -> list[Outgoing]:
     """The outputs, or the window of each, as views of the inputs. Raises Problem before anything is allocated."""
-    plan = plan_of(message.op, tuple(tensor.shape for tensor in message.inputs), reserve)
+    plan = plan_of(message.op, tuple(tensor.shape for tensor in message.inputs))
     if not plan.outputs:
         raise Problem("invalid-request", f"{message.op.name} has no outputs: ask POST /v1/check", pointer="/op")
     window = _window(message.window, plan) if message.window is not None else None
-    arrays = [tensor.to_array(f"/inputs/{number}", reserve) for number, tensor in enumerate(message.inputs)]
+    arrays = [tensor.to_array(f"/inputs/{number}") for number, tensor in enumerate(message.inputs)]
     box = None if window is None else tuple(stop - start for start, stop in window)
     shapes = [box if box is not None else placement.shape for placement in plan.outputs]
     itemsizes = [arrays[placement.input].itemsize for placement in plan.outputs]
@@ -59,18 +60,18 @@ def outputs(message: BroadcastRequest, max_output_bytes: int, reserve: Reserve) 
         judge_address(placement.output_shape if box is None else box, itemsize)
     strided = message.layout == "strided"
     return [
-        Outgoing(_read(placement, arrays[placement.input], window, strided), shape, strided)
+        _outgoing(placement, arrays[placement.input], window, shape, strided)
         for placement, shape in zip(plan.outputs, shapes, strict=True)
     ]
 
 
-def _read(placement: Placement, array: Array, window: Window | None, strided: bool) -> Array | Gathered:
-    """The output, or the window of it, so that it can go out in this layout."""
+def _outgoing(placement: Placement, array: Array, window: Window | None, shape: Shape, strided: bool) -> Outgoing:
+    """The output, or the window of it, as it can go out in this layout."""
     if placement.merges is None or (window is None and not strided):
-        return place(placement, array, window)
+        return OutgoingArray(place(placement, array, window), shape, strided)
     merged = merge(placement, array, window)
     if merged is not None:
-        return merged
+        return OutgoingArray(merged, shape, strided)
     if strided or window is None:
         raise Problem(
             "not-strided",
@@ -79,7 +80,7 @@ def _read(placement: Placement, array: Array, window: Window | None, strided: bo
         )
     gathered = Gathered(placement, array, window)
     MAX_LOOKUPS.judge(gathered.lookups)
-    return gathered
+    return OutgoingBox(gathered)
 
 
 def _window(window: list[tuple[int, int]], plan: Plan) -> Window:

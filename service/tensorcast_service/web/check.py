@@ -9,12 +9,12 @@ from fastapi import APIRouter, Request, Response
 
 from tensorcast.answers.check import as_text, check, plain_answer
 from tensorcast.answers.cost import check_milliseconds, parse_milliseconds
+from tensorcast.answers.footprint import answer_bytes
 from tensorcast.messages import CheckAnswer, CheckRequest
 from tensorcast.messages.questions import attribute_from_text
 from tensorcast.messages.validation import validated
 from tensorcast.ops import OPS
 from tensorcast.schema.codec import MEDIA_NAMES, Media, encode
-from tensorcast.schema.memory import Reserve
 from tensorcast.schema.problems import Problem
 from tensorcast.schema.shapes import parse_shape
 
@@ -34,9 +34,9 @@ async def post_check(request: Request) -> Response:
     """Which shapes come out, or why none do. No tensor data."""
     exchange = await receive(request, CheckRequest)
     message = exchange.message
+    exchange.reserve(answer_bytes(message.op, message.inputs))
     return await exchange.run(
-        check_milliseconds(message.op, message.inputs),
-        lambda: encoded(plain_answer(message, exchange.reserve), exchange.media_type),
+        check_milliseconds(message.op, message.inputs), lambda: encoded(plain_answer(message), exchange.media_type)
     )
 
 
@@ -61,7 +61,8 @@ async def get_check(request: Request) -> Response:
     threads, milliseconds = threads_of(request), parse_milliseconds(len(request.scope["query_string"]), Media.JSON)
     message = await threads.python(milliseconds, request.receive, _message, query, media_type == TEXT)
     milliseconds += check_milliseconds(message.op, message.inputs)
-    content = await threads.python(milliseconds, request.receive, _answer, message, media_type, memory.reserve_answer)
+    memory.reserve_answer(answer_bytes(message.op, message.inputs))
+    content = await threads.python(milliseconds, request.receive, _answer, message, media_type)
     return tagged(request, content, media_type)
 
 
@@ -72,10 +73,10 @@ def _message(query: list[tuple[str, str]], as_drawing: bool) -> CheckRequest:
     return validated(CheckRequest, question)
 
 
-def _answer(message: CheckRequest, media_type: str, reserve: Reserve) -> bytes:
+def _answer(message: CheckRequest, media_type: str) -> bytes:
     if media_type == TEXT:
-        return as_text(check(message, reserve)).encode() + b"\n"
-    return encode(plain_answer(message, reserve), MEDIA_NAMES[media_type])
+        return as_text(check(message)).encode() + b"\n"
+    return encode(plain_answer(message), MEDIA_NAMES[media_type])
 
 
 def _question(query: list[tuple[str, str]]) -> dict[str, Any]:

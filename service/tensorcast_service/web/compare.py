@@ -6,6 +6,7 @@ from fastapi import APIRouter, Request, Response
 
 from tensorcast.answers.compare import compare
 from tensorcast.answers.cost import compare_milliseconds
+from tensorcast.answers.footprint import compared_bytes
 from tensorcast.messages import CompareAnswer, CompareRequest
 
 from .exchange import receive
@@ -23,4 +24,5 @@ router = APIRouter()
 async def post_compare(request: Request) -> Response:
     """What every framework answers to these shapes: will it port?"""
     exchange = await receive(request, CompareRequest)
+    exchange.reserve(compared_bytes(exchange.message.inputs))
     return await exchange.answer(compare_milliseconds(exchange.message.inputs), compare)

@@ -54,11 +54,11 @@ class Exchange(Generic[M]):
         """The result of `work(*arguments)`, which is spent in NumPy's kernels, on a thread."""
         return await threads_of(self.request).numpy(self.request.receive, work, *arguments)
 
-    async def answer(self, milliseconds: float, work: Callable[[M, Reserve], BaseModel]) -> Response:
+    async def answer(self, milliseconds: float, work: Callable[[M], BaseModel]) -> Response:
         """The response of an answer that is worked out, and encoded, in one go."""
         return await self.run(
             milliseconds,
-            lambda: encoded(work(self.message, self.reserve).model_dump(exclude_unset=True), self.media_type),
+            lambda: encoded(work(self.message).model_dump(exclude_unset=True), self.media_type),
         )
 
 

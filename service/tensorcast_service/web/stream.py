@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import accumulate, chain
 from operator import mul
 from time import perf_counter
-from typing import Any
+from typing import Any, ClassVar
 
 import msgpack
 import numpy as np
@@ -21,7 +21,6 @@ from tensorcast.answers.limits import judge_json
 from tensorcast.plan.plan import Shape
 from tensorcast.schema.codec import Media, encode
 from tensorcast.schema.dtypes import name_of
-from tensorcast.schema.memory import Reserve
 from tensorcast.schema.tensors import (
     Array,
     bin_header,
@@ -34,7 +33,7 @@ from tensorcast.schema.tensors import (
 )
 from tensorcast.schema.work import checkpoint
 
-from ..engine.dense import buffered, chunks, in_order, is_quick, rearranged
+from ..engine.dense import buffered, chunks, in_order, is_quick, rearranged, rearranged_bytes
 from ..engine.gather import Gathered
 from .exchange import Exchange, threads_of
 from .threads import Threads, while_connected
@@ -47,18 +46,6 @@ SLOW_SECONDS = 0.001
 
 
 @dataclass(frozen=True)
-class Outgoing:
-    """One tensor of an answer: an array, and the shape that it goes out with (its axes merged, where that differs)."""
-
-    array: Array | Gathered
-    shape: Shape
-    strided: bool
-
-
-Fields = Mapping[str, Outgoing | Sequence[Outgoing]]
-
-
-@dataclass(frozen=True)
 class Body:
     """A part of an answer in MessagePack: its bytes in pieces, how many there are, and how many are held to send it."""
 
@@ -67,70 +54,123 @@ class Body:
     held: int = 0
 
 
+@dataclass(frozen=True)
+class OutgoingArray:
+    """One tensor of an answer: an array, and the shape that it goes out with (its axes merged, where that differs),
+    with each distinct element once if it is strided."""
+
+    array: Array
+    shape: Shape
+    strided: bool
+    lookups: ClassVar = 0
+
+    @property
+    def copied(self) -> int:
+        """Bytes that are copied before the first of them is sent in MessagePack."""
+        if not self.strided:
+            return rearranged_bytes(self.array)
+        elements, _ = distinct(self.array)
+        return 0 if elements.flags.c_contiguous else elements.nbytes
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether a part of it is surely made in a fraction of a millisecond."""
+        return is_quick(self.array)
+
+    @property
+    def elements(self) -> tuple[int, int]:
+        """How many elements go out in JSON, and how many bytes they have."""
+        array = distinct(self.array)[0] if self.strided else self.array
+        return array.size, array.nbytes
+
+    def in_msgpack(self) -> Body:
+        """The tensor in MessagePack. A dense one is written out while it is sent: no more than a few chunks exist at
+        once."""
+        if not self.strided:
+            view = rearranged(to_wire(self.array))
+            return _streamed(view, self.shape, chunks(view), buffered(view))
+        pieces = list(msgpack_parts(self.array, strided=True))
+        return Body(pieces, sum(map(len, pieces)))
+
+    def in_json(self, as_base64: bool) -> Iterator[bytes]:
+        """The tensor in JSON, as pieces."""
+        whole = self.array if self.strided else in_order(self.array).reshape(self.shape)
+        return json_parts(whole, self.strided, as_base64)
+
+
+@dataclass(frozen=True)
+class OutgoingBox:
+    """One tensor of an answer that no strides read: dense, and gathered while it is sent."""
+
+    box: Gathered
+    strided: ClassVar = False
+    copied: ClassVar = 0
+    is_quick: ClassVar = False
+
+    @property
+    def shape(self) -> Shape:
+        return self.box.shape
+
+    @property
+    def lookups(self) -> int:
+        """Elements that are looked up one by one, times the axes that are merged."""
+        return self.box.lookups
+
+    @property
+    def elements(self) -> tuple[int, int]:
+        return self.box.size, self.box.nbytes
+
+    def in_msgpack(self) -> Body:
+        return _streamed(
+            self.box, self.shape, (piece.view(np.uint8).data for piece in self.box.pieces()), self.box.held
+        )
+
+    def in_json(self, as_base64: bool) -> Iterator[bytes]:
+        return json_parts(self.box.whole(), False, as_base64)
+
+
+Outgoing = OutgoingArray | OutgoingBox
+Fields = Mapping[str, Outgoing | Sequence[Outgoing]]
+
+
 async def answer(exchange: Exchange[Any], fields: Fields, json_data: str) -> Response:
     """The answer {field: tensor or [tensor, ...], ...}."""
-    if exchange.media is Media.JSON:
-        return await _in_json(exchange, fields, json_data == "base64")
     tensors = _tensors(fields)
-    if sum(map(_copied_bytes, tensors)) > JOIN_BYTES:
-        return await exchange.compute(_in_msgpack, exchange, fields)
-    return await exchange.run(OUTPUT * len(tensors), _in_msgpack, exchange, fields)
+    if exchange.media is Media.JSON:
+        return await _in_json(exchange, fields, tensors, json_data == "base64")
+    copied = sum(tensor.copied for tensor in tensors)
+    exchange.reserve(copied)
+    if copied + sum(tensor.lookups for tensor in tensors) > JOIN_BYTES:
+        return await exchange.compute(_in_msgpack, exchange, fields, tensors)
+    return await exchange.run(OUTPUT * len(tensors), _in_msgpack, exchange, fields, tensors)
 
 
 def _tensors(fields: Fields) -> list[Outgoing]:
     return [tensor for given in fields.values() for tensor in ([given] if isinstance(given, Outgoing) else given)]
 
 
-def _copied_bytes(tensor: Outgoing) -> int:
-    """Bytes that may be copied, or numbers that are looked up, before anything is sent, at the most."""
-    if isinstance(tensor.array, Gathered):
-        return tensor.array.lookups
-    if tensor.array.flags.c_contiguous:
-        return 0
-    elements, _ = distinct(tensor.array)
-    return 0 if elements.flags.c_contiguous else elements.nbytes
-
-
-def _in_msgpack(exchange: Exchange[Any], fields: Fields) -> Response:
+def _in_msgpack(exchange: Exchange[Any], fields: Fields, tensors: Sequence[Outgoing]) -> Response:
     """Streamed, or whole where it is short."""
     packer = msgpack.Packer()
     bodies = [_encoded(packer.pack_map_header(len(fields)))]
     for field, given in fields.items():
         bodies.append(_encoded(packer.pack(field)))
         if isinstance(given, Outgoing):
-            bodies.append(body_of(given, exchange.reserve))
+            bodies.append(given.in_msgpack())
         else:
             bodies.append(_encoded(packer.pack_array_header(len(given))))
-            bodies += [body_of(tensor, exchange.reserve) for tensor in given]
+            bodies += [tensor.in_msgpack() for tensor in given]
     exchange.reserve(max(body.held for body in bodies))  # they are sent one after another
     length = sum(body.length for body in bodies)
     pieces = chain.from_iterable(body.pieces for body in bodies)
     if length <= JOIN_BYTES:
         return Response(b"".join(pieces), media_type=exchange.media_type, headers={"Vary": "Accept"})
-    quick = all(not isinstance(tensor.array, Gathered) and is_quick(tensor.array) for tensor in _tensors(fields))
+    quick = all(tensor.is_quick for tensor in tensors)
     return Streamed(joined(pieces), length, exchange.media_type, quick, threads_of(exchange.request))
 
 
 def _encoded(value: bytes) -> Body:
     return Body([value], len(value))
-
-
-def body_of(tensor: Outgoing, reserve: Reserve) -> Body:
-    """A tensor in MessagePack. What is made before it is sent, rather than while it is, is reserved."""
-    if isinstance(tensor.array, Gathered):
-        return _gathered(tensor.array)
-    return _strided(tensor.array, reserve) if tensor.strided else _dense(tensor.array, tensor.shape, reserve)
-
-
-def _dense(array: Array, shape: Shape, reserve: Reserve) -> Body:
-    """A view, written out while it is sent: no more than a few chunks exist at once."""
-    view = rearranged(to_wire(array), reserve)
-    return _streamed(view, shape, chunks(view), buffered(view))
-
-
-def _gathered(box: Gathered) -> Body:
-    """The same of what has no strides."""
-    return _streamed(box, box.shape, (piece.view(np.uint8).data for piece in box.pieces()), box.held)
 
 
 def _streamed(tensor: Array | Gathered, shape: Shape, stream: Iterator[memoryview], held: int) -> Body:
@@ -150,15 +190,6 @@ def _dense_pieces(stream: Iterator[memoryview], head: bytes, sizes: Sequence[int
             piece, rest = chunk[:size], chunk[size:]
             yield piece
             size -= len(piece)
-
-
-def _strided(array: Array, reserve: Reserve) -> Body:
-    """Each distinct element once; a copy only where they do not lie so."""
-    elements, _ = distinct(array)
-    if not elements.flags.c_contiguous:
-        reserve(elements.nbytes)
-    pieces = list(msgpack_parts(array, strided=True))
-    return Body(pieces, sum(map(len, pieces)))
 
 
 class Streamed(Response):
@@ -220,15 +251,10 @@ def lists_in(shape: Shape) -> int:
     return sum(accumulate(shape[:-1], mul))
 
 
-async def _in_json(exchange: Exchange[Any], fields: Fields, as_base64: bool) -> Response:
-    tensors = _tensors(fields)
-    arrays = [
-        distinct(tensor.array)[0] if tensor.strided and not isinstance(tensor.array, Gathered) else tensor.array
-        for tensor in tensors
-    ]
+async def _in_json(exchange: Exchange[Any], fields: Fields, tensors: Sequence[Outgoing], as_base64: bool) -> Response:
     nested = sum(lists_in(tensor.shape) for tensor in tensors if not (tensor.strided or as_base64))
-    elements = sum(array.size for array in arrays) + nested
-    nbytes = sum(array.nbytes for array in arrays)
+    elements = sum(tensor.elements[0] for tensor in tensors) + nested
+    nbytes = sum(tensor.elements[1] for tensor in tensors)
     judge_json(elements, nbytes)
     exchange.reserve(json_bytes(elements, nbytes))
 
@@ -254,10 +280,6 @@ def _json_pieces(fields: Fields, as_base64: bool) -> Iterator[bytes]:
 
 
 def _json_tensor(tensor: Outgoing, as_base64: bool) -> Iterator[bytes]:
-    if isinstance(tensor.array, Gathered):
-        whole = tensor.array.whole()
-    else:
-        whole = tensor.array if tensor.strided else in_order(tensor.array).reshape(tensor.shape)
-    for piece in json_parts(whole, tensor.strided, as_base64):
+    for piece in tensor.in_json(as_base64):
         yield piece
         checkpoint()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Request, Response
 
 from tensorcast.answers.cost import translate_milliseconds
+from tensorcast.answers.footprint import answer_bytes
 from tensorcast.answers.translate import translate
 from tensorcast.messages import TranslateAnswer, TranslateRequest
 
@@ -23,9 +24,10 @@ router = APIRouter()
 async def post_translate(request: Request) -> Response:
     """The same operation in another framework's words: steps, and source text to paste."""
     exchange = await receive(request, TranslateRequest)
+    exchange.reserve(answer_bytes(exchange.message.op, exchange.message.inputs))
 
     def work() -> Response:
         # Not exclude_unset: an op's name is its class's own, and is never set.
-        return encoded(translate(exchange.message, exchange.reserve).model_dump(exclude_none=True), exchange.media_type)
+        return encoded(translate(exchange.message).model_dump(exclude_none=True), exchange.media_type)
 
     return await exchange.run(translate_milliseconds(exchange.message.inputs), work)
