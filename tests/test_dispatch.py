@@ -1,4 +1,4 @@
-"""The short ways to a check, beside the long one: each answer the same to the byte, however often it is asked for."""
+"""The short ways to a check, beside the long one: each answer the same to the byte."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ from conftest import PATIENCE, wait_for
 
 from tensorcast_service.settings import Settings
 from tensorcast_service.web.app import create_app
-from tensorcast_service.web.dispatch import Dispatch, Recall
+from tensorcast_service.web.dispatch import Dispatch
 from tensorcast_service.web.protocol import Protocol
+from tensorcast_service.web.straight import Straight
 
 KEY = "0123456789abcdef0123"
 SHAPES = {"inputs": [[8, 1, 6, 1], [7, 1, 5]]}
@@ -38,6 +39,7 @@ class Running:
             kept = [middleware for middleware in self.app.user_middleware if middleware.cls is not Dispatch]
             assert len(kept) == len(self.app.user_middleware) - 1
             self.app.user_middleware = kept
+            self.app.state.straight = None
         config = uvicorn.Config(
             self.app, port=0, http=Protocol, ws="none", server_header=False, proxy_headers=False, log_level="error"
         )
@@ -46,11 +48,6 @@ class Running:
 
     def port(self) -> int:
         return int(self.server.servers[0].sockets[0].getsockname()[1])
-
-    @property
-    def recall(self) -> Recall:
-        found: Recall = self.server.lifespan.state["recall"]
-        return found
 
 
 @contextmanager
@@ -142,6 +139,23 @@ REQUESTS = {
     "GET, its own id": get(QUERY, "X-Request-ID: mine"),
     "GET, a bad id": get(QUERY, "X-Request-ID: not sane!"),
     "GET, in a trace": get(QUERY, "traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"),
+    "GET, a bad trace": get(QUERY, "traceparent: 00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01"),
+    "GET, an id before spaces": get(QUERY, "X-Request-ID: mine  "),
+    "GET, Accept twice": get(QUERY, "Accept: image/png", "Accept: application/msgpack"),
+    "GET, Accept in capitals": get(QUERY, "ACCEPT:\tAPPLICATION/MSGPACK"),
+    "GET, kept alive": get(QUERY, "Connection: Keep-Alive"),
+    "GET, an upgrade": get(QUERY, "Connection: Upgrade", "Upgrade: h2c"),
+    "GET, in percents": get("input=8%2C1%2c6,1&input=%28%29&op=numpy.broadcast%5Farrays"),
+    "GET, a plus": get("input=8,+1&input=+"),
+    "GET, wide characters": get("input=%C3%A9&input=%FF"),
+    "GET, a raw quote": get('input=2&assume={"N":2}'),
+    "GET, a fragment": get(QUERY + "#there"),
+    "GET, a semicolon": get("input=8;input=7"),
+    "GET, with a body": request(f"GET /v1/check?{QUERY}", body=b"{}"),
+    "GET, no query": request("GET /v1/check"),
+    "GET, an empty input": get("input=&input"),
+    "GET, a long one": get("&".join(["input=" + "x".join(["1"] * 30)] * 40)),
+    "GET, names": get("op=xarray.broadcast&input=2&input=3&dims=[[%22x%22],[%22y%22]]"),
     "GET, a length of 0": get(QUERY, "Content-Length: 0"),
     "GET, a trailing slash": get(QUERY, path="/v1/check/"),
     "HEAD": get(QUERY, method="HEAD"),
@@ -160,6 +174,13 @@ REQUESTS = {
     "POST, no field": post({}, MSGPACK),
     "POST, no JSON": request("POST /v1/check", JSON, body=b"{"),
     "POST, a key twice": request("POST /v1/check", JSON, body=b'{"inputs":[[1]],"inputs":[[2]]}'),
+    "POST, a type with parameters": post(SHAPES, "Content-Type: Application/JSON; charset=utf-8"),
+    "POST, two types": post(SHAPES, JSON, MSGPACK),
+    "POST, identity": post(SHAPES, JSON, "Content-Encoding: identity"),
+    "POST, a query besides": post(SHAPES, JSON, path=f"/v1/check?{QUERY}"),
+    "POST, an answer in text": post(SHAPES, JSON, "Accept: text/plain, application/json;q=0.1"),
+    "POST, many inputs": post({"inputs": [[2, 1, 3, 1, 5]] * 60}, JSON),
+    "POST, many axes": post({"inputs": [[1] * 65]}, JSON),
     "POST, no type": request("POST /v1/check", body=b"{}"),
     "POST, no body": request("POST /v1/check", JSON),
     "POST, a query alone": request(f"POST /v1/check?{QUERY}"),
@@ -185,8 +206,20 @@ REQUESTS = {
     "another endpoint": request("GET /v1/ops"),
     "nothing there": request("GET /v1/nothing"),
 }
-TIMES = 4
-"""The first is worked out, the second remembered, the third and fourth are given again by their bytes."""
+STRAIGHT = {
+    *(f"GET, {said}" for said in ("an op", "dtype and drawing", "symbols", "a conflict", "as text", "text accepted")),
+    *(f"GET, {said}" for said in ("MessagePack accepted", "Accept with qualities", "its own id", "a bad id")),
+    *(f"GET, {said}" for said in ("in a trace", "a bad trace", "Accept in capitals", "a plus")),
+    *(f"GET, {said}" for said in ("kept alive", "in percents", "an empty input", "names", "a length of 0")),
+    *(f"POST, {said}" for said in ("MessagePack", "MessagePack accepted", "an op", "everything", "symbols")),
+    *(
+        f"POST, {said}"
+        for said in ("a conflict", "its own id", "a type with parameters", "an answer in text", "many axes")
+    ),
+    *("GET", "POST"),
+}
+"""Those that are answered straight from their bytes."""
+TIMES = 2
 
 
 def answers(service: Running, asked: dict[str, bytes]) -> dict[str, list[bytes]]:
@@ -221,14 +254,79 @@ def test_every_answer_is_the_same_without_the_short_ways_and_counts_alike() -> N
             assert len(masked) == 1, f"{name}: {masked}"
             ids = {id_of(answer) for answer in given[name]}
             assert len(ids) == (1 if name.endswith("its own id") else TIMES)
-        assert given["GET, its tag known"][3].startswith(b"HTTP/1.1 304 ")
-        assert given["GET, its own id"][3].count(b"\r\nx-request-id: mine\r\n") == 1
+        assert given["GET, its tag known"][0].startswith(b"HTTP/1.1 304 ")
+        assert given["GET, its own id"][0].count(b"\r\nx-request-id: mine\r\n") == 1
         assert counted(short) == counted(long) != []
-        assert len(short.recall.answers) == 21
-        assert not long.recall.answers
 
 
-def test_a_key_that_is_not_known_gets_no_answer_that_another_has_asked_for(tmp_path: Path) -> None:
+def taken_straight(service: Running, asked: dict[str, bytes], monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """The names of the requests that are answered straight from their bytes."""
+    taken = []
+    ordinary = Straight.answer
+
+    def answer(*arguments: Any) -> bytes | None:
+        answered = ordinary(*arguments)
+        taken.append(answered is not None)
+        return answered
+
+    monkeypatch.setattr(Straight, "answer", answer)
+    names = set()
+    for name, one in asked.items():
+        taken.clear()
+        with Asking(service) as connection:
+            connection.ask(one)
+        if any(taken):
+            names.add(name)
+    return names
+
+
+def test_short_checks_are_answered_straight(monkeypatch: pytest.MonkeyPatch) -> None:
+    with running() as service:
+        assert taken_straight(service, REQUESTS, monkeypatch) == STRAIGHT
+
+
+def test_no_request_that_is_to_be_a_span_is_answered_straight(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tensorcast_service.web.straight.makes_spans", lambda: True)
+    with running() as service:
+        assert taken_straight(service, REQUESTS, monkeypatch) == set()
+
+
+def test_no_request_is_answered_straight_beside_as_many_as_may_be_in_work() -> None:
+    with running(max_concurrent_requests=1) as service, Asking(service) as connection:
+        assert connection.ask(REQUESTS["GET"]).startswith(b"HTTP/1.1 200 ")
+        service.app.state.straight.in_work[False] = 1
+        assert connection.ask(REQUESTS["GET"]).startswith(b"HTTP/1.1 503 ")
+
+
+def test_what_a_straight_answer_takes_is_given_back() -> None:
+    with running() as service:
+        answers(service, REQUESTS)
+        assert service.app.state.budget.held == 0
+
+
+HOSTS = {
+    "there": 200,
+    "THERE:80": 200,
+    "there.": 200,
+    "\tthere": 200,
+    "there ": 421,
+    "elsewhere": 421,
+    "[there]": 421,
+    "there.er": 421,
+}
+
+
+def test_a_name_is_answered_alike_by_both_ways() -> None:
+    with both(allowed_hosts="there") as (short, long):
+        for host, status in HOSTS.items():
+            asked = get(QUERY).replace(b"Host: there", f"Host: {host}".encode())
+            with Asking(short) as first, Asking(long) as second:
+                given, wanted = first.ask(asked), second.ask(asked)
+            assert without_its_own(given) == without_its_own(wanted)
+            assert given.startswith(b"HTTP/1.1 %d " % status), host
+
+
+def test_a_key_that_is_not_known_gets_no_answer(tmp_path: Path) -> None:
     (tmp_path / "keys").write_text(f"one:{KEY}\n")
     asked = {
         "its key": get(QUERY, f"Authorization: Bearer {KEY}"),
@@ -244,11 +342,9 @@ def test_a_key_that_is_not_known_gets_no_answer_that_another_has_asked_for(tmp_p
                     given, wanted = first.ask(one), second.ask(one)
                 assert without_its_own(given) == without_its_own(wanted)
                 assert given.split()[1] == statuses[name]
-        assert len(short.recall.answers) == 2
-        assert not any(KEY.encode() in digest for digest in short.recall.answers)
 
 
-def test_an_answer_is_given_again_on_any_connection_and_pipelined_ones_one_by_one() -> None:
+def test_pipelined_requests_are_answered_one_by_one() -> None:
     asked = REQUESTS["GET"]
     with running() as service:
         wanted = without_its_own(answers(service, {"": asked})[""][0])
@@ -261,7 +357,7 @@ def test_an_answer_is_given_again_on_any_connection_and_pipelined_ones_one_by_on
 
 
 @pytest.mark.parametrize("version", ["1.0", "1.1"])
-def test_a_connection_that_is_to_end_ends_though_the_answer_is_known(version: str) -> None:
+def test_a_connection_that_is_to_end_ends(version: str) -> None:
     asked = get("input=3", "Connection: close").replace(b"HTTP/1.1", f"HTTP/{version}".encode())
     with running() as service:
         for _ in range(TIMES):
@@ -279,10 +375,9 @@ def test_who_expects_100_continue_is_answered_by_the_long_way() -> None:
         for _ in range(TIMES):
             connection.connection.sendall(asked)
             assert b"200 OK" in connection.stream.readline() + connection.stream.readline() + connection.ask(b"")
-        assert not service.recall.answers
 
 
-def test_a_connection_whose_only_answer_was_given_again_may_idle() -> None:
+def test_a_connection_whose_only_request_was_answered_straight_may_idle() -> None:
     asked = REQUESTS["GET"]
     with running(request_seconds=1) as service:
         answers(service, {"": asked})
@@ -307,14 +402,13 @@ LONG_FIELDS = {
 
 
 @pytest.mark.parametrize("fields", LONG_FIELDS.values(), ids=LONG_FIELDS)
-def test_a_question_with_much_in_its_head_is_answered_and_not_remembered(fields: list[str]) -> None:
+def test_a_question_with_much_in_its_head_is_answered(fields: list[str]) -> None:
     with running() as service, Asking(service) as connection:
         for _ in range(TIMES):
             assert connection.ask(get(QUERY, *fields)).startswith(b"HTTP/1.1 200 ")
-        assert not service.recall.answers
 
 
-def test_no_answer_is_given_again_once_a_shutdown_has_begun() -> None:
+def test_no_request_is_answered_straight_once_a_shutdown_has_begun() -> None:
     with running() as service:
         assert b"connection: close" not in answers(service, {"": REQUESTS["GET"]})[""][-1]
         service.app.state.drain.begun = True

@@ -8,6 +8,7 @@ import re
 import socket
 import sys
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from functools import partial
 from pathlib import Path
@@ -232,7 +233,7 @@ def at_once(count: int, limit: int) -> str | None:
             if body := message.get("body"):
                 codes.append(json.loads(body)["code"])
 
-        admission = Admission(app, limit, Budget(MiB))
+        admission = Admission(app, limit, Budget(MiB), Counter())
         scope = {"type": "http", "method": "GET", "path": "/v1/check", "headers": []}
         async with asyncio.TaskGroup() as tasks:
             for _ in range(count):

@@ -21,11 +21,11 @@ class Admission:
     what it holds of the memory budget as `request.state.memory`. What is open to all is counted by itself, so that its
     readers, however slow, keep nobody from asking."""
 
-    def __init__(self, app: ASGIApp, limit: int, budget: Budget) -> None:
+    def __init__(self, app: ASGIApp, limit: int, budget: Budget, in_work: Counter[bool]) -> None:
         self.app = app
         self.limit = limit
         self.budget = budget
-        self.in_work: Counter[bool] = Counter()
+        self.in_work = in_work
         """How many of what is open to all, and how many others."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

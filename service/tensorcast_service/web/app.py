@@ -26,7 +26,7 @@ from .admission import Admission
 from .auth import Auth, Keys
 from .budget import Budget, give_back_what_is_freed
 from .caching import Part
-from .dispatch import Dispatch, Recall
+from .dispatch import Dispatch
 from .drain import Drain
 from .envelope import Envelope
 from .hosts import Hosts, names_in
@@ -34,6 +34,7 @@ from .lag import lag_told
 from .logs import access_log
 from .openapi import describe
 from .problems import response_of
+from .straight import Straight
 from .threads import collecting_rarely, switching
 from .watch import QUIET, Watch
 
@@ -54,7 +55,11 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         give_back_what_is_freed()
         told = lag_told(metrics.lag) if metrics else nullcontext()
         with drain.on_sigterm(), switching(), collecting_rarely(), told:
-            yield {"request_seconds": settings.request_seconds, "refused": refused, "recall": recall}  # for protocol.py
+            yield {
+                "request_seconds": settings.request_seconds,
+                "refused": refused,
+                "straight": app.state.straight,
+            }  # for protocol.py
 
     names = names_in(settings.allowed_hosts)
     keys = Keys.from_file(settings.api_keys_file) if settings.api_keys_file else None
@@ -67,8 +72,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     log = access_log(settings.log_format) if settings.access_log else None
 
     questions = [route for resource in _QUESTIONS for route in resource.router.routes]
-    recall = Recall(drain, metrics) if log is None else None  # a line for each request is written by Watch alone
-
+    in_work: Counter[bool] = Counter()
+    limit = settings.max_concurrent_requests
     refusals: Counter[str] = Counter()
 
     def refused(reason: str) -> None:
@@ -90,8 +95,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
             Middleware(Envelope, drain=drain),
             *([Middleware(Hosts, names=names)] if names else []),
             *([Middleware(Auth, keys=keys)] if keys else []),
-            Middleware(Admission, limit=settings.max_concurrent_requests, budget=budget),
-            Middleware(Dispatch, routes=questions, remembered={"/v1/check"}, handlers=_HANDLERS),
+            Middleware(Admission, limit=limit, budget=budget, in_work=in_work),
+            Middleware(Dispatch, routes=questions, handlers=_HANDLERS),
         ],
         # A span for each request, exported as the standard OTEL_* variables say, where the extra [otel] is installed.
         telemetry={
@@ -108,6 +113,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.metrics = metrics
     app.state.refusals = refusals
     app.state.budget = budget
+    app.state.straight = Straight(drain, metrics, log, names, keys, in_work, limit, budget)
     app.state.document = cache(lambda: Part(encode(app.openapi(), Media.JSON), Media.JSON.value))
     for resource in (*_QUESTIONS, ops, pages):
         app.include_router(resource.router, tags=["broadcasting"])

@@ -63,6 +63,11 @@ class Keys:
                 found = name
         return found
 
+    def name_in(self, authorization: bytes) -> str | None:
+        """Whose key an Authorization field bears; None for nobody's, or for none."""
+        scheme, _, key = authorization.partition(b" ")
+        return self.name_of(key.strip()) if scheme.lower() == b"bearer" else None
+
 
 def _fault(name: str, key: str, digest: bytes, names: dict[bytes, str]) -> str:
     """What is wrong with a line; empty where nothing is."""
@@ -89,8 +94,7 @@ class Auth:
             await self.app(scope, receive, send)
             return
         given = [value for name, value in scope["headers"] if name == b"authorization"]
-        scheme, _, key = given[0].partition(b" ") if len(given) == 1 else (b"", b"", b"")
-        name = self.keys.name_of(key.strip()) if scheme.lower() == b"bearer" else None
+        name = self.keys.name_in(given[0]) if len(given) == 1 else None
         if name is None:
             said = "this service does not know the key" if given else "this service asks for an API key"
             problem = Problem("unauthenticated", f"{said}: send the header Authorization: Bearer KEY")

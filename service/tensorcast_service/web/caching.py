@@ -26,13 +26,16 @@ class Part:
 def tagged(request: Request, content: bytes, media_type: str) -> Response:
     """200 with the content and its ETag, or 304 where the request says that it is known. It may be kept for an hour:
     an answer depends on the question and the release alone. Where it took a key, by that key's holder only."""
-    keyed = hasattr(request.state, "key_name")
-    kept = {
+    return _unless_known(request, content, media_type, kept_headers(content, hasattr(request.state, "key_name")))
+
+
+def kept_headers(content: bytes, keyed: bool) -> dict[str, str]:
+    """The header fields of an answer that may be kept; `keyed` where the request bore a key."""
+    return {
         "Vary": "Accept, Authorization" if keyed else "Accept",
         "Cache-Control": f"{'private' if keyed else 'public'}, max-age=3600",
         "ETag": _tag(content),
     }
-    return _unless_known(request, content, media_type, kept)
 
 
 def _tag(content: bytes) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from typing import Any
+from urllib.parse import parse_qsl
 
 from fastapi import APIRouter, Request, Response
 
@@ -20,9 +21,10 @@ from tensorcast.schema.shapes import parse_shape
 
 from .budget import Holding
 from .caching import tagged
-from .exchange import encoded, receive, threads_of
-from .negotiation import TEXT, answer_type
+from .exchange import parsed, receive, response_with, threads_of
+from .negotiation import TEXT, answer_type, best_offer, media_named
 from .openapi import answers, body, example_queries
+from .threads import LOOP_MILLISECONDS
 
 router = APIRouter()
 
@@ -36,7 +38,8 @@ async def post_check(request: Request) -> Response:
     message = exchange.message
     exchange.reserve(answer_bytes(message.op, message.inputs))
     return await exchange.run(
-        check_milliseconds(message.op, message.inputs), lambda: encoded(plain_answer(message), exchange.media_type)
+        check_milliseconds(message.op, message.inputs),
+        lambda: response_with(_answer(message, exchange.media_type), exchange.media_type),
     )
 
 
@@ -66,17 +69,45 @@ async def get_check(request: Request) -> Response:
     return tagged(request, content, media_type)
 
 
-def _message(query: list[tuple[str, str]], as_drawing: bool) -> CheckRequest:
-    question = _question(query)
-    if as_drawing:
-        question["explain"] = True
-    return validated(CheckRequest, question)
+def answer_to_body(body: bytes, content_type: str, accept: str, memory: Holding) -> tuple[bytes, str] | None:
+    """The answer to a POST, and its media type; None where it takes longer than the event loop may be held. Raises
+    Problem."""
+    media = media_named(content_type)
+    media_type = best_offer(accept, media)
+    memory.grow(len(body))
+    message = parsed(body, media, CheckRequest, memory.grow)
+    return _answer_at_once(message, media_type, parse_milliseconds(len(body), media), memory)
+
+
+def answer_to_query(query: str, accept: str, memory: Holding) -> tuple[bytes, str] | None:
+    """The answer to a GET, and its media type; None where it takes longer than the event loop may be held. Raises
+    Problem."""
+    parameters = parse_qsl(query, keep_blank_values=True)
+    media_type = TEXT if ("format", "text") in parameters else best_offer(accept, Media.JSON, True)
+    message = _message(parameters, media_type == TEXT)
+    return _answer_at_once(message, media_type, parse_milliseconds(len(query), Media.JSON), memory)
+
+
+def _answer_at_once(
+    message: CheckRequest, media_type: str, milliseconds: float, memory: Holding
+) -> tuple[bytes, str] | None:
+    if milliseconds + check_milliseconds(message.op, message.inputs) > LOOP_MILLISECONDS:
+        return None
+    memory.reserve_answer(answer_bytes(message.op, message.inputs))
+    return _answer(message, media_type), media_type
 
 
 def _answer(message: CheckRequest, media_type: str) -> bytes:
     if media_type == TEXT:
         return as_text(check(message)).encode() + b"\n"
     return encode(plain_answer(message), MEDIA_NAMES[media_type])
+
+
+def _message(query: list[tuple[str, str]], as_drawing: bool) -> CheckRequest:
+    question = _question(query)
+    if as_drawing:
+        question["explain"] = True
+    return validated(CheckRequest, question)
 
 
 def _question(query: list[tuple[str, str]]) -> dict[str, Any]:

@@ -64,7 +64,12 @@ class Exchange(Generic[M]):
 
 def encoded(value: Any, media_type: str) -> Response:
     """A plain value as a response."""
-    return Response(encode(value, MEDIA_NAMES[media_type]), media_type=media_type, headers={"Vary": "Accept"})
+    return response_with(encode(value, MEDIA_NAMES[media_type]), media_type)
+
+
+def response_with(content: bytes, media_type: str) -> Response:
+    """A response of these bytes."""
+    return Response(content, media_type=media_type, headers={"Vary": "Accept"})
 
 
 async def receive(request: Request, model: type[M]) -> Exchange[M]:
@@ -78,7 +83,7 @@ async def receive(request: Request, model: type[M]) -> Exchange[M]:
     body = await read_body(request, request.app.state.settings.max_body_bytes, memory)
     size = len(body)
     milliseconds = parse_milliseconds(size, media)
-    message = await threads_of(request).python(milliseconds, request.receive, _parse, body, media, model, memory.grow)
+    message = await threads_of(request).python(milliseconds, request.receive, parsed, body, media, model, memory.grow)
     if media is Media.JSON:  # what was read of MessagePack may be views of the body
         del body
         memory.grow(-size)
@@ -94,7 +99,8 @@ def threads_of(request: Request) -> Threads:
     return threads
 
 
-def _parse(body: Buffer, media: Media, model: type[M], reserve: Reserve) -> M:
+def parsed(body: Buffer, media: Media, model: type[M], reserve: Reserve) -> M:
+    """A body as a message. Raises Problem for anything that is wrong with it."""
     return validated(model, decode(body, media, reserve))
 
 

@@ -55,6 +55,12 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
+def is_among(names: Collection[str], host: bytes) -> bool:
+    """Whether a Host field names one of these, whatever its port."""
+    matched = _HOST.fullmatch(host.decode("latin-1").lower())
+    return matched is not None and matched[1] in names
+
+
 class Hosts:
     """ASGI middleware that answers 421 (misdirected-request) to a request for another name than these, whatever its
     port; probes go by addresses, and are let through."""
@@ -67,14 +73,13 @@ class Hosts:
         if scope["type"] != "http" or scope["path"] in QUIET:
             await self.app(scope, receive, send)
             return
-        given = next((value for name, value in scope["headers"] if name == b"host"), b"").decode("latin-1")
-        host = _HOST.fullmatch(given.lower())
-        if host is not None and host[1] in self.names:
+        given = next((value for name, value in scope["headers"] if name == b"host"), b"")
+        if is_among(self.names, given):
             await self.app(scope, receive, send)
             return
         problem = Problem(
             "misdirected-request",
-            f"this service does not answer under the name {given[:_SHOWN]!r}, the request's Host: ask under a name "
-            "that is in TENSORCAST_ALLOWED_HOSTS, or add this one there (* for any)",
+            f"this service does not answer under the name {given.decode('latin-1')[:_SHOWN]!r}, the request's Host: "
+            "ask under a name that is in TENSORCAST_ALLOWED_HOSTS, or add this one there (* for any)",
         )
         await response_of(problem, Request(scope))(scope, receive, send)

@@ -15,7 +15,7 @@ from typing import Any
 from starlette.types import Scope
 
 try:
-    from opentelemetry.trace import get_current_span
+    from opentelemetry.trace import ProxyTracerProvider, get_current_span, get_tracer_provider
 except ImportError:  # with a FastAPI that makes no spans
     get_current_span = None  # type: ignore[assignment]
 
@@ -79,5 +79,15 @@ def trace_id_of(scope: Scope) -> str | None:
     if get_current_span is not None and (context := get_current_span().get_span_context()).is_valid:
         return f"{context.trace_id:032x}"
     given = [value for name, value in scope["headers"] if name == b"traceparent"]
-    matched = _TRACEPARENT.fullmatch(given[0]) if len(given) == 1 else None
+    return trace_id_in(given[0]) if len(given) == 1 else None
+
+
+def trace_id_in(traceparent: bytes) -> str | None:
+    """The trace that a `traceparent` field names; None where it can't be read."""
+    matched = _TRACEPARENT.fullmatch(traceparent)
     return matched[1].decode() if matched else None
+
+
+def makes_spans() -> bool:
+    """Whether each request is to be a span: somebody has said where spans go."""
+    return get_current_span is not None and not isinstance(get_tracer_provider(), ProxyTracerProvider)

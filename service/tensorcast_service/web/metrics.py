@@ -93,8 +93,12 @@ class Metrics:
         active.inc()
 
     def ended(self, method: str, route: str, status: int, seconds: float) -> None:
-        """The request has been answered; status 0 where no answer was begun."""
+        """A request that had begun has been answered; status 0 where no answer was begun."""
         self._actives[method].dec()
+        self.answered(method, route, status, seconds)
+
+    def answered(self, method: str, route: str, status: int, seconds: float) -> None:
+        """A request has been answered."""
         key = (method, route, status)
         duration = self._durations.get(key)
         if duration is None:

@@ -18,11 +18,12 @@ _PROBLEM_JSON = "application/problem+json"
 
 def request_media(request: Request) -> Media:
     """The encoding of a request's body. Raises Problem (unsupported-media-type)."""
-    return _media_named(",".join(request.headers.getlist("content-encoding")), request.headers.get("content-type", ""))
+    return media_named(request.headers.get("content-type", ""), ",".join(request.headers.getlist("content-encoding")))
 
 
 @lru_cache(16)
-def _media_named(coding: str, given: str) -> Media:
+def media_named(given: str, coding: str = "") -> Media:
+    """The encoding that a Content-Type, and a Content-Encoding, name. Raises Problem (unsupported-media-type)."""
     coding = coding.strip().lower()
     if coding.strip(", ") not in ("", "identity"):
         raise Problem(
@@ -41,11 +42,12 @@ def answer_type(request: Request, otherwise: Media, offers_text: bool = False) -
 
     Raises Problem (not-acceptable).
     """
-    return _best_offer(",".join(request.headers.getlist("accept")), otherwise, offers_text)
+    return best_offer(",".join(request.headers.getlist("accept")), otherwise, offers_text)
 
 
 @lru_cache(16)
-def _best_offer(accept: str, otherwise: Media, offers_text: bool) -> str:
+def best_offer(accept: str, otherwise: Media, offers_text: bool = False) -> str:
+    """The same, by the text of Accept."""
     ranges = _ranges(accept)
     if not ranges:
         return otherwise.value

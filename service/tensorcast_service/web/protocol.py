@@ -30,7 +30,7 @@ from .problems import response_of
 if TYPE_CHECKING:
     from uvicorn.protocols.http.h11_impl import H11Protocol as Uvicorn
 
-    from .dispatch import Recall
+    from .straight import Straight
 else:
     try:
         from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol as Uvicorn
@@ -47,8 +47,8 @@ HEAD_BYTES = 32 * 2**10
 """Bytes of a request line and its fields, or of the fields after a chunked body. Proxies pass on no more."""
 HEAD_FIELDS = 100
 """Fields in them: each costs objects of its own, and is looked at by whoever looks for another."""
-RECALL_BYTES = 4096
-"""Bytes of a request that may have been answered before; longer ones are not looked up."""
+SHORT_BYTES = 4096
+"""Bytes of a request that may be answered without uvicorn; longer ones are not looked at."""
 SMALL_CHUNKS, SMALL_CHUNK_BYTES = 4096, 64
 """Of a body in chunks so many may be small; more only where all have so many bytes on average. Each takes a step of
 Python while all others wait, whatever is in it."""
@@ -132,8 +132,8 @@ class Outlet(asyncio.Transport):
 
 class Protocol(Uvicorn):
     """One connection. The application's lifespan state holds `request_seconds`, `refused`, which is told what
-    a connection was refused or cut for: a problem code, `stalled-reader`, `silent` or `no-room`, and `recall`, which
-    may know an answer."""
+    a connection was refused or cut for: a problem code, `stalled-reader`, `silent` or `no-room`, and `straight`, which
+    answers some requests at once."""
 
     total: ClassVar[int] = 0
     """Connections of this process."""
@@ -148,11 +148,9 @@ class Protocol(Uvicorn):
         self.seconds: float = app_state["request_seconds"]
         self.refused: Callable[[str], None] = app_state["refused"]
         self.phase: Phase = "head"
-        self.recall: Recall | None = app_state.get("recall")
+        self.straight: Straight | None = app_state.get("straight")
         self.head = b""
         """That of the request in work."""
-        self.whole = b""
-        """All of that request, if it is short and came at once."""
         self.rest = b""
         """What has come and is not whole, or belongs to the next request."""
         self.chunked = False
@@ -280,8 +278,6 @@ class Protocol(Uvicorn):
             self.finish()
             return
         self.phase, self.waits = "head", 0
-        if self.recall is not None and self.whole:
-            self.recall.keep(self.whole, self.scope)
         Protocol.waiting[self] = None
         if self.received > SWOLLEN_BYTES and self.wire.get_extra_info("sslcontext") is not None:
             self._swell()
@@ -339,13 +335,13 @@ class Protocol(Uvicorn):
             self.wire.pause_reading()
         return len(data)
 
-    def _answer_again(self, recall: Recall, data: bytes) -> bool:
-        """Answer a request that was answered before; False where it was not."""
-        answer = None if self.flow.write_paused else recall.again(data, self.server_state.default_headers)
+    def _answer_straight(self, straight: Straight, head: bytes, body: bytes) -> bool:
+        """Answer a request without uvicorn; False where it is not one of those."""
+        answer = None if self.flow.write_paused else straight.answer(head, body, self.server_state.default_headers)
         if answer is None:
             return False
         self.wire.write(answer)
-        self.head, self.waits = data, 0
+        self.head, self.waits, self.mark = head, 0, self.received
         Protocol.waiting.pop(self, None)
         Protocol.waiting[self] = None
         self.server_state.total_requests += 1
@@ -354,9 +350,6 @@ class Protocol(Uvicorn):
         return True
 
     def _take_head(self, data: bytes) -> int:
-        short = len(data) <= RECALL_BYTES
-        if self.recall is not None and short and self._answer_again(self.recall, data):
-            return len(data)
         end = data.find(b"\r\n\r\n") + 4
         if end < 4:
             _judge_size(data)
@@ -381,11 +374,13 @@ class Protocol(Uvicorn):
             self.chunked, self.chunks = announced == 1 and not length, SMALL_CHUNKS
             if announced > 1 or (self.chunked and (line[1] == b"0" or not _CHUNKED.search(fields))):
                 raise Problem("malformed-request", _BAD_FRAMING)
-        self.head, self.whole = head, b""
-        self.waits, self.mark = 0, self.received
+        body = data[end : end + self.due]
+        is_alone = end + self.due == len(data) <= SHORT_BYTES and not self.chunked  # else others wait for their turns
+        if self.straight is not None and is_alone and self._answer_straight(self.straight, head, body):
+            return len(data)
+        self.head, self.waits, self.mark = head, 0, self.received
         Protocol.waiting.pop(self, None)
         self.reframed = self.chunked
-        body = data[end : end + self.due]
         if self.due > len(body) or self.chunked:
             self.phase, self.answered = "body", False
             self.transport.write = self._write_early  # type: ignore[method-assign]
@@ -395,7 +390,6 @@ class Protocol(Uvicorn):
                 return end
         else:
             self.phase = "answer"
-            self.whole = data if short and end + len(body) == len(data) else b""
         self.body_received(len(body))
         super().data_received(head + body)
         return end - 2 if self.chunked else end + len(body)  # the line of a chunk has a line break before it

@@ -21,6 +21,32 @@ QUIET = ("/livez", "/readyz", "/metrics")
 """Asked every few seconds: in no trace, and in the log only where the answer is a refusal."""
 
 
+def facts_of(
+    method: str,
+    route: str,
+    status: int,
+    code: str | None,
+    nbytes: int,
+    seconds: float,
+    request_id: str | None,
+    trace_id: str | None,
+    key: str | None,
+) -> dict[str, Any]:
+    """What the log says of a request and its answer of so many bytes; what there is not is left out."""
+    facts = {
+        "method": method,
+        "route": route,
+        "status": status,
+        "code": code,
+        "bytes": nbytes,
+        "seconds": round(seconds, 6),
+        "request_id": request_id,
+        "trace_id": trace_id,
+        "key": key,
+    }
+    return {name: fact for name, fact in facts.items() if fact not in (None, "")}
+
+
 class Watch:
     """ASGI middleware, outside of all others. A request lasts until the last byte of its answer is handed on."""
 
@@ -65,16 +91,15 @@ class Watch:
                 if not whole:
                     metrics.unfinished()
             if self.log is not None and (status >= 400 or route not in QUIET):
-                facts = {
-                    "method": method,
-                    "route": route,
-                    "status": status,
-                    "code": code,
-                    "bytes": 0 if method == "HEAD" else sent,
-                    "seconds": round(seconds, 6),
-                    "request_id": state.get("request_id"),
-                    "trace_id": trace_id_of(scope),
-                    "key": state.get("key_name"),
-                }
-                given = {name: fact for name, fact in facts.items() if fact not in (None, "")}
-                self.log("WARNING" if status >= 500 else "INFO", "answered" if whole else "broke off", given)
+                facts = facts_of(
+                    method,
+                    route,
+                    status,
+                    code,
+                    0 if method == "HEAD" else sent,
+                    seconds,
+                    state.get("request_id"),
+                    trace_id_of(scope),
+                    state.get("key_name"),
+                )
+                self.log("WARNING" if status >= 500 else "INFO", "answered" if whole else "broke off", facts)
