@@ -15,9 +15,10 @@ from test_vectors import FILES, OP, vectors
 
 import tensorcast
 from tensorcast import Client
-from tensorcast.answers import batch, limits
-from tensorcast.answers.batch import Columns, check_columns, check_rows
-from tensorcast.messages.tensors import CheckBatchRequest
+from tensorcast.answers import batch, columns, limits
+from tensorcast.answers.batch import check_rows
+from tensorcast.answers.columns import check_columns
+from tensorcast.messages.tensors import CheckBatchRequest, CheckedColumns
 from tensorcast.messages.validation import validated
 from tensorcast.ops import OPS
 from tensorcast.ops.rules import lower
@@ -32,7 +33,7 @@ def column(rows: Any, rank: int) -> dict[str, Any]:
     return {"dtype": "int64", "shape": list(array.shape), "data": array.tobytes()}
 
 
-def columns_of(op: dict[str, Any], inputs: list[Any], targets: list[Any] | None = None) -> Columns:
+def columns_of(op: dict[str, Any], inputs: list[Any], targets: list[Any] | None = None) -> CheckedColumns:
     """The answer to rows of shapes, given as lists of rows."""
     op = dict(op)
     if targets is not None:
@@ -158,7 +159,7 @@ def test_blocks_of_rows_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> N
     random = np.random.default_rng(0)
     one, other = random.integers(0, 4, (1000, 3)).tolist(), random.integers(0, 4, (1000, 2)).tolist()
     whole = columns_of({"name": "numpy.broadcast_arrays"}, [one, other])
-    monkeypatch.setattr(batch, "BLOCK_ROWS", 7)
+    monkeypatch.setattr(columns, "BLOCK_ROWS", 7)
     parts = columns_of({"name": "numpy.broadcast_arrays"}, [one, other])
     assert (whole.compatible == parts.compatible).all()
     assert (whole.conflict_axis == parts.conflict_axis).all()
@@ -268,6 +269,6 @@ def test_too_many_rows_are_refused_and_late_ones_answered_with_a_problem(monkeyp
 
 
 def test_too_many_rows_to_look_at_alone_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batch, "MAX_ROWS_ALONE", limits.Limit(2, "row by row"))
+    monkeypatch.setattr(columns, "MAX_ROWS_ALONE", limits.Limit(2, "row by row"))
     with pytest.raises(Problem, match="row by row"):
         columns_of({"name": "poputil.canBroadcastToMatch"}, [[[2], [2], [2]], [[3], [3], [3]]])

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from conftest import taken
 
-from tensorcast.answers.batch import check_columns, check_rows
+from tensorcast.answers.batch import check_rows
 from tensorcast.answers.check import check
+from tensorcast.answers.columns import check_columns
 from tensorcast.answers.compare import compare
 from tensorcast.answers.footprint import answer_bytes, compared_bytes, json_bytes, tensors_bytes
 from tensorcast.answers.translate import translate

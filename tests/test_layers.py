@@ -54,7 +54,7 @@ def test_every_exported_name_is_there_and_documented() -> None:
 
 def test_the_exported_names_are_the_ones_that_are_meant() -> None:
     meant = """
-        AsyncClient Client CheckedColumns Transfer
+        check check_batch check_columns compare translate AsyncClient Client CheckedColumns Transfer
         CheckAnswer CheckRequest Comparison ConflictAnswer OpEntry OutputShape TranslateAnswer
         einops jax mindspore mxnet ngraph numpy onnx openvino paddle poputil stablehlo tensorflow torch xarray
         TensorcastError ServiceProblem IncompatibleShapes InvalidRequest UnknownOp InvalidTensor

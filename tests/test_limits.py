@@ -23,8 +23,9 @@ from conftest import Served, taken
 
 from tensorcast import numpy
 from tensorcast.answers import batch, diagram, limits
-from tensorcast.answers.batch import check_columns, check_rows
+from tensorcast.answers.batch import check_rows
 from tensorcast.answers.check import plain_answer, plan_of
+from tensorcast.answers.columns import check_columns
 from tensorcast.answers.footprint import tensors_bytes
 from tensorcast.answers.limits import Limit
 from tensorcast.answers.translate import translate

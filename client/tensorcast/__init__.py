@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from .client.calls import *
     from .client.client import *
     from .errors import *
+    from .library import *
     from .messages import *
+    from .messages.tensors import *
     from .ops import einops as einops
     from .ops import jax as jax
     from .ops import mindspore as mindspore
@@ -53,7 +55,7 @@ _FRAMEWORKS = [
     "torch",
     "xarray",
 ]
-_ROOMS = ["messages", "errors", "client.calls", "client.client", "client.aio"]
+_ROOMS = ["messages", "errors", "library", "messages.tensors", "client.calls", "client.client", "client.aio"]
 """Whose `__all__` this package exports: from the lowest layer up, so that a name loads nothing above its own room."""
 
 

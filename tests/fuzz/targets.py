@@ -15,8 +15,9 @@ import uvicorn
 from starlette.datastructures import QueryParams
 from uvicorn.server import ServerState
 
-from tensorcast.answers.batch import check_columns, check_rows
+from tensorcast.answers.batch import check_rows
 from tensorcast.answers.check import check
+from tensorcast.answers.columns import check_columns
 from tensorcast.answers.compare import compare
 from tensorcast.answers.translate import translate
 from tensorcast.client.reading import TensorReader

@@ -1,46 +1,18 @@
-"""check/batch: many checks in one request, as rows or as columns."""
+"""A batch of checks: rows, each a request of its own, of which a bad one spoils no other."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from time import monotonic
 from typing import Any
 
-import numpy as np
-
 from ..messages import CheckRequest
-from ..messages.tensors import CheckBatchRequest
 from ..messages.validation import validated
-from ..ops import Op
-from ..ops.rules import RULES, align, lower
-from ..plan.alignment import Alignment, Incompatible, Relation
-from ..plan.column import Column
-from ..plan.plan import Shape
 from ..schema.memory import Reserve, unlimited
 from ..schema.problems import Problem
-from ..schema.shapes import MAX_SIZE
-from ..schema.tensors import Tensor
-from ..schema.work import checkpoint
 from .check import plain_answer
-from .footprint import BLOCK_ROWS, answer_bytes, columns_bytes
-from .limits import MAX_BATCH_ROWS, MAX_BATCH_SECONDS, MAX_COLUMN_SIZES, MAX_ROWS_ALONE, judge_request
-
-Values = np.ndarray[Any, np.dtype[np.int64]]
-Flags = np.ndarray[Any, np.dtype[np.bool_]]
-
-
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """The answers of n rows: which broadcast, to which shapes (an array (n, rank) for each output, rows of -1 where
-    they do not), and the lowest axis that conflicts (-1: none)."""
-
-    compatible: Flags
-    outputs: list[Values]
-    conflict_axis: Values
-
-
-# --- Rows ----------------------------------------------------------------------------------------
+from .footprint import answer_bytes
+from .limits import MAX_BATCH_ROWS, MAX_BATCH_SECONDS
 
 
 def check_rows(requests: Sequence[Any], reserve: Reserve = unlimited) -> Iterator[dict[str, Any]]:
@@ -57,12 +29,13 @@ def _rows(requests: Sequence[Any], reserve: Reserve) -> Iterator[dict[str, Any]]
     left = MAX_BATCH_SECONDS
     for number, request in enumerate(requests):
         start = monotonic()
-        answer = _row(number, request, left < 0, reserve)
+        answer = check_row(number, request, reserve, left < 0)
         left -= monotonic() - start  # what passes while others have their turn is not counted
         yield answer
 
 
-def _row(number: int, request: Any, is_late: bool, reserve: Reserve) -> dict[str, Any]:
+def check_row(number: int, request: Any, reserve: Reserve = unlimited, is_late: bool = False) -> dict[str, Any]:
+    """The answer to one request of a batch; the same as in `check_rows`."""
     try:
         if is_late:
             raise Problem(
@@ -76,194 +49,3 @@ def _row(number: int, request: Any, is_late: bool, reserve: Reserve) -> dict[str
             raise
         problem.pointer = f"/requests/{number}{problem.pointer or ''}"
         return {"error": problem.document()}
-
-
-# --- Columns -------------------------------------------------------------------------------------
-
-
-def check_columns(request: CheckBatchRequest, reserve: Reserve = unlimited) -> Columns:
-    """The answers to all rows. Raises Problem for what is wrong with the columns themselves.
-
-    `reserve` is asked for what they take, once the tensors' heads and once the outputs' ranks are known.
-    """
-    tensors, columns = request.inputs or [], _target_columns(request.op)
-    reserve(sum(tensor.made_bytes() for tensor in (*tensors, *columns.values())))
-    inputs = [_sizes(tensor, f"/inputs/{number}") for number, tensor in enumerate(tensors)]
-    targets = {name: _sizes(tensor, _pointer(name)) for name, tensor in columns.items()}
-    op = _op(request.op, targets)
-    shapes = tuple(map(_columns, inputs))
-    op = op.model_copy(update={name: _columns(values) for name, values in targets.items()})
-    judge_request(op, shapes)
-    counts = {len(values) for values in (*inputs, *targets.values())}
-    if len(counts) > 1:
-        several = " and ".join(map(str, sorted(counts)[:5]))
-        raise Problem("invalid-request", f"inputs: the columns have {several} rows: give as many", pointer="/inputs")
-    (count,) = counts
-    ranks, outputs = [values.shape[1] for values in (*inputs, *targets.values())], op.output_count(len(inputs))
-    MAX_COLUMN_SIZES.judge(count * (sum(ranks) + outputs * op.highest_rank(shapes) + 1))
-    conflict = None
-    try:
-        alignment = align(op, shapes)
-    except Incompatible as incompatible:  # whatever the sizes
-        alignment, conflict = Alignment(shapes, None, (), ()), incompatible.conflict
-    distinct = {output.groups for output in alignment.outputs}
-    reserve(columns_bytes(count, sum(map(len, distinct)), sum(values.shape[1] for values in inputs)))
-    answer = _settled(alignment, inputs, count)
-    if conflict is not None:
-        axis = conflict.axis
-        answer.conflict_axis[answer.compatible] = -1 if axis is None else axis
-        answer.compatible[:] = False
-    if not answer.outputs and not answer.compatible.any():
-        rank = op.highest_rank(shapes) if op.target is None else len(getattr(op, op.target) or ())
-        reserve(8 * count * rank)
-        answer.outputs.extend([np.full((count, rank), -1)] * outputs)
-    if RULES[type(op)].weighs_sizes(op):
-        _blame_alone(op, inputs, answer)
-    return answer
-
-
-def _target_columns(given: Any) -> dict[str, Tensor]:
-    """Those attributes of the op of all rows that are columns, as they came."""
-    attributes = given if isinstance(given, dict) else {}
-    return {
-        name: validated(Tensor, value)
-        for name, value in attributes.items()
-        if isinstance(value, dict) and "shape" in value
-    }
-
-
-def _pointer(name: str) -> str:
-    return f"/op/{str(name)[:60]}"
-
-
-def _op(given: Any, targets: dict[str, Values]) -> Op:
-    """The op of all rows, unknown sizes in place of the attributes that are columns."""
-    question: dict[str, Any] = {"inputs": []}
-    if given is not None:
-        unknown = {name: ["?"] * values.shape[1] for name, values in targets.items()}
-        question["op"] = given | unknown if isinstance(given, dict) else given
-    op = validated(CheckRequest, question).op
-    for name, _, _ in op.symbols():
-        if name not in targets:
-            raise Problem(
-                "invalid-request", f"op/{name}: sizes that are not known go in rows alone", pointer=f"/op/{name}"
-            )
-    return op
-
-
-def _sizes(tensor: Tensor, pointer: str) -> Values:
-    values = tensor.to_array(pointer)
-    if values.ndim != 2 or values.dtype != np.int64:
-        raise Problem(
-            "invalid-tensor",
-            f"{pointer[1:]}: must be an int64 tensor (n, rank), a shape in each row; this is {values.dtype} "
-            f"with {values.ndim} axes",
-            pointer=pointer,
-        )
-    return values
-
-
-def _columns(values: Values) -> Shape:
-    """A shape of columns: to a rule, what a shape of integers is."""
-    return tuple(map(Column, values.T))  # type: ignore[arg-type]
-
-
-def _settled(alignment: Alignment, inputs: Sequence[Values], count: int) -> Columns:
-    """The relations of an alignment in each of `count` rows. A row with a negative size has no axis to blame."""
-    distinct = dict.fromkeys(output.groups for output in alignment.outputs)
-    outputs = {groups: np.empty((count, len(groups)), np.int64) for groups in distinct}
-    shown = {axis for output in alignment.outputs for axis in output.axes} or range(len(alignment.axes))
-    compatible, conflict_axis = np.empty(count, np.bool_), np.empty(count, np.int64)
-    for start in range(0, count, BLOCK_ROWS):
-        checkpoint()
-        block = slice(start, min(start + BLOCK_ROWS, count))
-        bad, negative, blamed = compatible[block], np.zeros(block.stop - start, np.bool_), conflict_axis[block]
-        bad[:], blamed[:] = alignment.refusal is not None, -1
-        for values in inputs:
-            negative = _with_negative(negative, values[block])
-        sizes: list[Any] = [1] * len(alignment.axes)
-        for number, axis in reversed([*enumerate(alignment.axes)]):  # so that the lowest is blamed in the end
-            terms = [_values(term.size, block) for term in axis.terms]
-            if terms and axis.terms[-1].input is None:
-                negative = _with_negative(negative, terms[-1])
-            sizes[number], clash = _meet(axis.relation, terms)
-            if clash is not False:
-                bad |= clash
-                if number in shown:
-                    np.copyto(blamed, number, where=clash)
-        if negative.any():
-            bad |= negative
-            blamed[negative] = -1
-        broken = bad.any()
-        for groups, rows in outputs.items():
-            for place, group in enumerate(groups):
-                rows[block, place] = _product([sizes[axis] for axis in group], bad)
-            if broken:
-                rows[block][bad] = -1
-        np.logical_not(bad, out=bad)
-    return Columns(compatible, [outputs[output.groups] for output in alignment.outputs], conflict_axis)
-
-
-def _values(size: Any, block: slice) -> Any:
-    return np.ascontiguousarray(size.values[block]) if isinstance(size, Column) else size
-
-
-def _with_negative(negative: Flags, values: Any) -> Flags:
-    """`negative`, and the rows of these values (n,) or (n, rank) in which a size is negative."""
-    if not isinstance(values, np.ndarray) or not values.size or values.min() >= 0:
-        return negative
-    below = values < 0
-    return negative | (below if below.ndim == 1 else below.any(axis=1))
-
-
-def _meet(relation: Relation, terms: Sequence[Any]) -> tuple[Any, Any]:
-    """The size at which columns and integers meet, and in which rows they do not; see alignment.meet."""
-    if len(terms) < 2:
-        return (terms[0] if terms else 1), False
-    *others, size = terms
-    clash: Any = False
-    match relation:
-        case Relation.INTO:
-            for term in others:
-                clash = clash | ((term != size) & (term != 1))
-        case Relation.FROM_ONE:
-            for term in others:
-                clash = clash | (term != 1)
-        case Relation.EQUAL:
-            for term in others:
-                clash = clash | (term != size)
-        case Relation.MULTIPLE:
-            for term in others:
-                clash = clash | (term % size != 0 if size <= MAX_SIZE else term != 0)
-        case Relation.MUTUAL:
-            for term in others:
-                clash = clash | ((term != size) & (term != 1) & (size != 1))
-                size = np.where(size == 1, term, size)
-    return size, clash
-
-
-def _product(sizes: Sequence[Any], bad: Flags) -> Any:
-    """The size of an axis that is made of these. Raises Problem where int64 can't hold one."""
-    if len(sizes) == 1:
-        return sizes[0]
-    product = np.prod(np.broadcast_arrays(*sizes, bad)[:-1], axis=0, dtype=np.int64)
-    estimate = np.prod(np.broadcast_arrays(*sizes, bad)[:-1], axis=0, dtype=np.float64)
-    if (estimate >= 2.0**63)[~bad].any():
-        raise Problem("invalid-request", "inputs: a merged axis has more than 2^63-1 elements: ask for that row alone")
-    return product
-
-
-def _blame_alone(op: Op, inputs: Sequence[Values], answer: Columns) -> None:
-    """Find row by row which axis is to blame."""
-    negative = np.zeros(len(answer.compatible), np.bool_)
-    for values in inputs:
-        negative = _with_negative(negative, values)
-    rows = np.flatnonzero(~(answer.compatible | negative))
-    MAX_ROWS_ALONE.judge(len(rows))
-    for row in rows:
-        checkpoint()
-        try:
-            lower(op, tuple(tuple(values[row].tolist()) for values in inputs))
-        except Incompatible as incompatible:
-            axis = incompatible.conflict.axis
-            answer.conflict_axis[row] = -1 if axis is None else axis

@@ -11,22 +11,19 @@ import numpy as np
 
 from ..errors import InvalidAnswer, ServiceProblem, problem_from
 from ..messages import Catalogue, CheckAnswer, CheckRequest, CompareAnswer, Comparison, OpEntry, TranslateAnswer
-from ..messages.tensors import CheckBatchAnswer, Failed
+from ..messages.arguments import Shape, SymbolicShape, batch_question, check_question, plain_op, sizes
+from ..messages.tensors import CheckBatchAnswer, CheckedColumns, Failed, column
 from ..ops import OPS, Op, numpy
 from ..plan.alignment import Incompatible
 from ..schema.codec import Media, encode
 from ..schema.dtypes import UnknownDtype
-from ..schema.shapes import MAX_SIZE, as_int, as_list
 from ..schema.tensors import Array, is_replicated, msgpack_parts
 from . import expected
 from .reading import Arrays, Chunk, Reader, TensorReader, problem, typed
 
-__all__ = ["CheckedColumns", "Transfer"]
+__all__ = ["Transfer"]
 
 T = TypeVar("T")
-Shape = Sequence[int] | int
-"""Sizes; one integer stands for one axis, as in NumPy."""
-SymbolicShape = Sequence[int | str] | int
 Layout = Literal["dense", "strided"]
 Window = Sequence[tuple[int, int]]
 
@@ -160,13 +157,7 @@ def check(
     assume: Mapping[str, int | str] | None,
 ) -> Call[CheckAnswer]:
     """Shapes in, shapes or a conflict out."""
-    message: dict[str, Any] = {"op": _op(op), "inputs": [_dimensions(shape) for shape in shapes]}
-    if assume:
-        message["assume"] = {name: _dimension(known) for name, known in assume.items()}
-    if dtype is not None:
-        message["dtype"] = dtype
-    if explain:
-        message["explain"] = True
+    message = check_question(op, shapes, dtype, explain, assume)
     parts = [encode(message, Media.MSGPACK)]
 
     def held(answer: CheckAnswer) -> CheckAnswer:
@@ -175,22 +166,11 @@ def check(
     return Call("POST", "/v1/check", parts, lambda length: typed(CheckAnswer, len(shapes), held))
 
 
-class CheckedColumns(NamedTuple):
-    """The answers to a batch of columns of n rows."""
-
-    compatible: Array
-    """bool (n,)"""
-    outputs: list[Array]
-    """For each output int64 (n, rank): its shape, all -1 where not compatible."""
-    conflict_axis: Array
-    """int64 (n,): the lowest conflicting output axis; -1 where there is none."""
-
-
 def check_batch(
     requests: Iterable[CheckRequest | Mapping[str, Any]],
 ) -> Call[list[CheckAnswer | ServiceProblem]]:
     """Requests of check in, an answer or a problem for each out."""
-    rows = [_check_request(request) for request in requests]
+    rows = [batch_question(request) for request in requests]
     inputs = [len(row.get("inputs", ())) for row in rows]
 
     def results(answer: CheckBatchAnswer) -> list[CheckAnswer | ServiceProblem]:
@@ -210,22 +190,11 @@ def check_batch(
     )
 
 
-def _check_request(request: CheckRequest | Mapping[str, Any]) -> dict[str, Any]:
-    if isinstance(request, CheckRequest):
-        return request.model_dump(exclude_unset=True, exclude_none=True) | {"op": _op(request.op)}
-    plain = dict(request)
-    if "op" in plain and not isinstance(plain["op"], Mapping):
-        plain["op"] = _op(plain["op"])
-    if "inputs" in plain:
-        plain["inputs"] = [_dimensions(shape) for shape in plain["inputs"]]
-    return plain
-
-
 def check_columns(op: Op | str, columns: Sequence[Any], targets: Mapping[str, Any]) -> Call[CheckedColumns]:
     """Arrays of shapes in, arrays of verdicts and shapes out."""
-    plain = _op(op)
+    plain = plain_op(op)
     named = {"name": plain} if isinstance(plain, str) else plain
-    inputs, attributes = list(map(_column, columns)), {name: _column(column) for name, column in targets.items()}
+    inputs, attributes = list(map(column, columns)), {name: column(values) for name, values in targets.items()}
     for name, array in attributes.items():
         named[name] = {"dtype": "int64", "shape": list(array.shape), "data": array.tobytes()}
     parts = _message({"op": named}, "inputs", inputs)
@@ -237,13 +206,6 @@ def check_columns(op: Op | str, columns: Sequence[Any], targets: Mapping[str, An
             expected.columns(op, inputs, attributes), length, _checked, singles=("compatible", "conflict_axis")
         ),
     )
-
-
-def _column(values: Any) -> Array:
-    array = np.asarray(values)
-    if array.ndim != 2 or array.dtype.kind not in "iu":
-        raise ValueError("a column of shapes is an integer array (n, rank), a shape in each row")
-    return array.astype(np.int64, casting="same_kind", copy=False)
 
 
 def _checked(arrays: Arrays) -> CheckedColumns:
@@ -261,9 +223,9 @@ def broadcast(
     """Arrays in, arrays out: `out` is filled where it is given."""
     if out is not None and layout == "strided":
         raise ValueError('out needs layout="dense": a strided answer holds each distinct element once')
-    fields: dict[str, Any] = {"op": _op(op), "layout": layout}
+    fields: dict[str, Any] = {"op": plain_op(op), "layout": layout}
     if window is not None:
-        fields["window"] = [_sizes(pair) for pair in window]
+        fields["window"] = [sizes(pair) for pair in window]
     given = None if out is None else [out] if isinstance(out, np.ndarray) else list(out)
     for array in given or ():
         if not (array.flags.c_contiguous and array.flags.writeable):
@@ -279,7 +241,7 @@ def broadcast(
 
 def backprop(op: Op | str, shapes: Sequence[Shape], gradients: Sequence[Any]) -> Call[list[Array]]:
     """Gradients of the outputs in, gradients of the inputs out."""
-    fields = {"op": _op(op), "inputs": [_sizes(shape) for shape in shapes]}
+    fields = {"op": plain_op(op), "inputs": [sizes(shape) for shape in shapes]}
     given = [np.asarray(array) for array in gradients]
     tensors = expected.gradients(fields["inputs"], given)
     return Call(
@@ -292,9 +254,9 @@ def backprop(op: Op | str, shapes: Sequence[Shape], gradients: Sequence[Any]) ->
 
 def compare(shapes: Sequence[Shape], target: Shape | None) -> Call[list[Comparison]]:
     """Shapes in, every framework's verdict out."""
-    message: dict[str, Any] = {"inputs": [_sizes(shape) for shape in shapes]}
+    message: dict[str, Any] = {"inputs": [sizes(shape) for shape in shapes]}
     if target is not None:
-        message["shape"] = _sizes(target)
+        message["shape"] = sizes(target)
     parts = [encode(message, Media.MSGPACK)]
 
     def held(answer: CompareAnswer) -> list[Comparison]:
@@ -305,7 +267,7 @@ def compare(shapes: Sequence[Shape], target: Shape | None) -> Call[list[Comparis
 
 def translate(op: Op | str, shapes: Sequence[Shape], to: str) -> Call[TranslateAnswer]:
     """Shapes in, the same operation in another framework's words out."""
-    message = {"op": _op(op), "inputs": [_sizes(shape) for shape in shapes], "to": to}
+    message = {"op": plain_op(op), "inputs": [sizes(shape) for shape in shapes], "to": to}
     parts = [encode(message, Media.MSGPACK)]
     return Call(
         "POST", "/v1/translate", parts, lambda length: typed(TranslateAnswer, len(shapes), lambda answer: answer)
@@ -343,45 +305,7 @@ NUMPY = numpy.broadcast_arrays()
 
 def to_shape(shape: Shape) -> Op:
     """NumPy's op for this target."""
-    return numpy.broadcast_to(shape=_sizes(shape))
-
-
-def _sizes(shape: Shape) -> list[int]:
-    """Sizes as integers that the wire holds. Raises ValueError for what is none: 2.5, True, "34"."""
-    return list(map(_size, _listed(shape)))
-
-
-def _dimensions(shape: SymbolicShape) -> list[int | str]:
-    """Sizes as integers that the wire holds, and symbols as they are. Raises ValueError for what is neither."""
-    return list(map(_dimension, _listed(shape)))
-
-
-def _dimension(size: int | str) -> int | str:
-    return size if isinstance(size, str) else _size(size)
-
-
-def _listed(shape: SymbolicShape) -> list[Any]:
-    if hasattr(shape, "dtype") and getattr(shape, "ndim", 1) != 1:
-        raise ValueError("an array stands where a shape belongs: pass its .shape")
-    return [shape] if isinstance(shape, int) else list(as_list(shape))
-
-
-def _size(value: Any) -> int:
-    size = as_int(value)
-    if not -MAX_SIZE <= size <= MAX_SIZE:
-        raise ValueError("a size has at most 63 bits")
-    return size
-
-
-def _op(op: Op | str) -> Any:
-    if isinstance(op, str):
-        return op
-    if not isinstance(op, Op):
-        raise TypeError(
-            f"the first argument is an op, such as tensorcast.numpy.broadcast_to(shape=(4, 3)) "
-            f"or one of the names {', '.join(OPS)}; not {type(op).__name__}"
-        )
-    return op.model_dump(exclude_none=True)
+    return numpy.broadcast_to(shape=sizes(shape))
 
 
 def _message(fields: Mapping[str, Any], last: str, arrays: Sequence[Array]) -> list[bytes | memoryview]:

@@ -11,12 +11,14 @@ import httpx
 
 from ..errors import ConnectionFailed, DeadlineExceeded, InvalidAnswer, ServiceProblem, TensorcastError
 from ..messages import CheckAnswer, CheckRequest, Comparison, OpEntry, TranslateAnswer
+from ..messages.arguments import Shape, SymbolicShape
+from ..messages.tensors import CheckedColumns
 from ..ops import Op
 from ..schema.tensors import Array
 from . import calls
 from .address import Address, is_plain, tls_of, unkept
 from .attempts import Attempts
-from .calls import Attempt, Call, CheckedColumns, Layout, Progress, Shape, SymbolicShape, Window
+from .calls import Attempt, Call, Layout, Progress, Window
 from .transport import Transport
 
 __all__ = ["Client"]

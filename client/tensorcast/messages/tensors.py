@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
+import numpy as np
 from pydantic import Field, SkipValidation, WithJsonSchema
 
 from ..ops import IntegerOpField, numpy
 from ..schema.shapes import AtFirstFault, Integer, Shape
-from ..schema.tensors import Tensor
+from ..schema.tensors import Array, Tensor
 from . import Answer, CheckAnswer, CheckRequest, Many, ProblemDetails, Request
+
+__all__ = ["CheckedColumns"]
 
 Bounds = tuple[Integer, Integer]
 """[start, stop] on one axis."""
@@ -53,6 +56,25 @@ class CheckBatchAnswer(Answer):
     conflict_axis: Tensor | None = Field(
         default=None, description="int64 (n,): the lowest conflicting output axis, -1 where there is none."
     )
+
+
+class CheckedColumns(NamedTuple):
+    """The answers to columns of n rows, as arrays. Outputs of one shape may be one array."""
+
+    compatible: Array
+    """bool (n,)"""
+    outputs: list[Array]
+    """For each output int64 (n, rank): its shape, all -1 where not compatible."""
+    conflict_axis: Array
+    """int64 (n,): the lowest conflicting output axis; -1 where there is none."""
+
+
+def column(values: Any) -> Array:
+    """A column of shapes as an int64 array (n, rank). Raises ValueError for what is no integer array of two axes."""
+    array = np.asarray(values)
+    if array.ndim != 2 or array.dtype.kind not in "iu":
+        raise ValueError("a column of shapes is an integer array (n, rank), a shape in each row")
+    return array.astype(np.int64, casting="same_kind", copy=False)
 
 
 class BroadcastRequest(Request):

@@ -7,7 +7,8 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
-from tensorcast.answers.batch import check_columns, check_rows
+from tensorcast.answers.batch import check_rows
+from tensorcast.answers.columns import check_columns
 from tensorcast.answers.cost import columns_milliseconds
 from tensorcast.messages.tensors import CheckBatchAnswer, CheckBatchRequest
 from tensorcast.schema.codec import encode, list_in_map

@@ -1,0 +1,163 @@
+"""The library: every answer about shapes, in this process, with no service.
+
+The answers and the errors are those of a Client's methods of the same names. An op's own limits hold here too, and so
+do the bounds within which answers are exact (docs/limits.md); what an operator sets for a service does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+from pydantic import ValidationError
+
+from .answers.check import plain_answer
+from .errors import ServiceProblem, problem_from
+from .messages import CheckAnswer, CheckRequest, CompareRequest, Comparison, TranslateAnswer, TranslateRequest
+from .messages.arguments import Shape, SymbolicShape, batch_question, check_question, plain_op, sizes
+from .messages.validation import validated
+from .ops import Op
+from .schema.problems import Problem
+
+if TYPE_CHECKING:  # which takes NumPy
+    from .messages.tensors import CheckedColumns
+
+__all__ = ["check", "check_batch", "check_columns", "compare", "translate"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_request = CheckRequest.model_validate
+_answer = CheckAnswer.model_validate
+
+
+def _typed(function: Callable[P, T]) -> Callable[P, T]:
+    """The same function, which raises a Problem as the exception that a Client raises for it."""
+
+    @wraps(function)
+    def typed(*arguments: P.args, **options: P.kwargs) -> T:
+        try:
+            return function(*arguments, **options)
+        except Problem as problem:
+            raise _exception(problem) from None
+
+    return typed
+
+
+def _exception(problem: Problem) -> ServiceProblem:
+    document = problem.document()
+    return problem_from(document, document["status"])
+
+
+@_typed
+def check(
+    op: Op | str,
+    *shapes: SymbolicShape,
+    dtype: str | None = None,
+    explain: bool = False,
+    assume: Mapping[str, int | str] | None = None,
+) -> CheckAnswer:
+    """The shapes that come out, or why none do: never raises on shapes that do not broadcast.
+
+    `dtype` adds `nbytes` to each output, `explain` a `diagram`. A size may be a name, a range such as "2.." or "?";
+    `assume` says what is known of a name. `compatible` is then None where the `conditions` decide. Raises
+    InvalidRequest, UnknownOp or WorkTooLarge for what the op could never accept.
+
+    >>> import tensorcast
+    >>> answer = tensorcast.check("numpy.broadcast_arrays", (8, 1, 6, 1), (7, 1, 5))
+    >>> answer.compatible, answer.outputs[0].shape, answer.outputs[0].broadcast_axes
+    (True, [8, 7, 6, 5], [1, 3])
+    >>> tensorcast.check(tensorcast.torch.expand(size=(2, -1)), ("N",)).outputs[0].shape
+    [2, 'N']
+    """
+    question = {"op": op, "inputs": shapes, "dtype": dtype, "explain": explain, "assume": assume}
+    try:
+        request = _request(question)
+    except ValidationError:
+        request = None
+    if request is None or not isinstance(op, (Op, str)):
+        request = validated(CheckRequest, check_question(op, shapes, dtype, explain, assume))
+    return _answer(plain_answer(request))
+
+
+@_typed
+def check_batch(requests: Iterable[CheckRequest | Mapping[str, Any]]) -> list[CheckAnswer | ServiceProblem]:
+    """The answers to many checks, in order: each a request of check, such as {"op": op, "inputs": [shape, ...]}.
+
+    One that is not valid gets the problem, an exception that is not raised, and spoils no other.
+
+    >>> import tensorcast
+    >>> requests = [{"inputs": [(3, 1), (4,)]}, {"op": tensorcast.torch.expand(size=(2, 3)), "inputs": [(4,)]}]
+    >>> [answer.compatible for answer in tensorcast.check_batch(requests)]
+    [True, False]
+    """
+    from .answers.batch import check_row
+
+    answers = [check_row(number, batch_question(request)) for number, request in enumerate(requests)]
+    return [
+        problem_from(answer["error"], answer["error"]["status"]) if "error" in answer else _answer(answer)
+        for answer in answers
+    ]
+
+
+@_typed
+def check_columns(op: Op | str, *columns: Any, **targets: Any) -> CheckedColumns:
+    """The answers to n checks of one op, each input an integer array (n, rank): row r of all of them is a check.
+
+    An attribute that is a shape may be such an array too, by name, where it differs from row to row. Millions in a
+    second, and up to 2^25 sizes at once. Outputs of one shape may be one array.
+
+    >>> import numpy, tensorcast
+    >>> images, biases = numpy.array([[8, 1, 6], [8, 2, 6]]), numpy.array([[7, 1], [7, 6]])
+    >>> answer = tensorcast.check_columns("numpy.broadcast_arrays", images, biases)
+    >>> answer.compatible.tolist(), answer.outputs[0].tolist(), answer.conflict_axis.tolist()
+    ([True, False], [[8, 7, 6], [-1, -1, -1]], [-1, 1])
+    """
+    from .answers.columns import check_columns as answered
+    from .messages.tensors import CheckBatchRequest, column
+
+    plain = plain_op(op)
+    named = {"name": plain} if isinstance(plain, str) else plain
+    named |= {name: _tensor(column(values)) for name, values in targets.items()}
+    inputs = [_tensor(column(values)) for values in columns]
+    return answered(validated(CheckBatchRequest, {"op": named, "inputs": inputs}))
+
+
+@_typed
+def compare(*shapes: Shape, shape: Shape | None = None) -> list[Comparison]:
+    """Every framework's verdict on these shapes; with one of them, on broadcasting it to the target `shape`.
+
+    >>> import tensorcast
+    >>> [verdict.op["name"] for verdict in tensorcast.compare((2, 1), (1, 3)) if not verdict.compatible]
+    ['mxnet.broadcast_like']
+    """
+    from .answers.compare import compare as answered
+
+    question: dict[str, Any] = {"inputs": list(map(sizes, shapes))}
+    if shape is not None:
+        question["shape"] = sizes(shape)
+    return answered(validated(CompareRequest, question)).results
+
+
+@_typed
+def translate(op: Op | str, *shapes: Shape, to: str) -> TranslateAnswer:
+    """The steps that do the same by the op named `to`, and their source text.
+
+    Raises Untranslatable, and IncompatibleShapes where there is nothing to translate.
+
+    >>> import tensorcast
+    >>> op = tensorcast.ngraph.Broadcast(shape=(2, 3), broadcast_axes={0})
+    >>> tensorcast.translate(op, (3,), to="stablehlo.broadcast_in_dim").steps[0].op
+    broadcast_in_dim(name='stablehlo.broadcast_in_dim', shape=(2, 3), broadcast_dimensions=(1,))
+    """
+    from .answers.translate import translate as answered
+
+    question = {"op": plain_op(op), "inputs": list(map(sizes, shapes)), "to": to}
+    return answered(validated(TranslateRequest, question))
+
+
+def _tensor(array: Any) -> dict[str, Any]:
+    """An int64 array as a request holds it, its bytes not copied where they lie in C order."""
+    raw = array.reshape(-1).view("uint8").data
+    return {"dtype": "int64", "shape": list(array.shape), "data": raw}

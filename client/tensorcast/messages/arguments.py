@@ -1,0 +1,83 @@
+"""What a caller in Python may write for an op, a shape or a size, as the plain values of a request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..ops import OPS, Op
+from ..schema.shapes import MAX_SIZE, as_int, as_list
+from . import CheckRequest
+
+Shape = Sequence[int] | int
+"""Sizes; one integer stands for one axis, as in NumPy."""
+SymbolicShape = Sequence[int | str] | int
+
+
+def check_question(
+    op: Op | str,
+    shapes: Sequence[SymbolicShape],
+    dtype: str | None = None,
+    explain: bool = False,
+    assume: Mapping[str, int | str] | None = None,
+) -> dict[str, Any]:
+    """The plain value of a CheckRequest. Raises TypeError for what is no op, ValueError for what is no size."""
+    question: dict[str, Any] = {"op": plain_op(op), "inputs": list(map(dimensions, shapes))}
+    if assume:
+        question["assume"] = {name: _dimension(size) for name, size in assume.items()}
+    if dtype is not None:
+        question["dtype"] = dtype
+    if explain:
+        question["explain"] = True
+    return question
+
+
+def batch_question(request: CheckRequest | Mapping[str, Any]) -> dict[str, Any]:
+    """The plain value of one request of a batch. Raises as `check_question` does."""
+    if isinstance(request, CheckRequest):
+        return request.model_dump(exclude_unset=True, exclude_none=True) | {"op": plain_op(request.op)}
+    plain = dict(request)
+    if "op" in plain and not isinstance(plain["op"], Mapping):
+        plain["op"] = plain_op(plain["op"])
+    if "inputs" in plain:
+        plain["inputs"] = list(map(dimensions, plain["inputs"]))
+    return plain
+
+
+def plain_op(op: Op | str) -> Any:
+    """An op as a map of its attributes, or its bare name. Raises TypeError for anything else."""
+    if isinstance(op, str):
+        return op
+    if not isinstance(op, Op):
+        raise TypeError(
+            f"the first argument is an op, such as tensorcast.numpy.broadcast_to(shape=(4, 3)) "
+            f"or one of the names {', '.join(OPS)}; not {type(op).__name__}"
+        )
+    return op.model_dump(exclude_none=True)
+
+
+def sizes(shape: Shape) -> list[int]:
+    """Sizes as integers that the wire holds. Raises ValueError for what is none: 2.5, True, "34"."""
+    return list(map(_size, _listed(shape)))
+
+
+def dimensions(shape: SymbolicShape) -> list[int | str]:
+    """Sizes as integers that the wire holds, and symbols as they are. Raises ValueError for what is neither."""
+    return list(map(_dimension, _listed(shape)))
+
+
+def _dimension(size: int | str) -> int | str:
+    return size if isinstance(size, str) else _size(size)
+
+
+def _listed(shape: SymbolicShape) -> list[Any]:
+    if hasattr(shape, "dtype") and getattr(shape, "ndim", 1) != 1:
+        raise ValueError("an array stands where a shape belongs: pass its .shape")
+    return [shape] if isinstance(shape, int) else list(as_list(shape))
+
+
+def _size(value: Any) -> int:
+    size = as_int(value)
+    if not -MAX_SIZE <= size <= MAX_SIZE:
+        raise ValueError("a size has at most 63 bits")
+    return size

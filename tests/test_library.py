@@ -1,0 +1,211 @@
+"""The library in process and a client of a service: one set of questions, the same answers and the same errors."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import run
+
+import tensorcast
+from tensorcast import Client, ServiceProblem, einops, mindspore, mxnet, ngraph, numpy, openvino, torch, xarray
+from tensorcast.answers.catalogue import catalogue
+from tensorcast.schema.problems import STATUS
+
+COLUMNS = np.array([[3, 1], [5, 4], [2, 2]]), np.array([[4], [4], [3]])
+
+
+@pytest.fixture(params=["in process", "HTTP"])
+def ways(request: pytest.FixtureRequest) -> Any:
+    """What has the five functions: the library itself, and a client of a service."""
+    return tensorcast if request.param == "in process" else request.getfixturevalue("client")
+
+
+def test_check_answers_with_shapes_and_axes(ways: Any) -> None:
+    answer = ways.check(ngraph.Broadcast(shape=(2, 3), broadcast_axes={0}), (3,), dtype="float32")
+    assert answer == tensorcast.CheckAnswer(
+        compatible=True,
+        outputs=[{"shape": [2, 3], "input": 0, "axes": [1], "broadcast_axes": [0], "elements": 6, "nbytes": 24}],
+        warnings=[],
+    )
+    assert ways.check("numpy.broadcast_arrays", 3, [2, 1], np.array([2, 1, 1])).outputs[0].shape == [2, 2, 3]
+    assert ways.check("torch.broadcast_tensors", (2, 3), (4,)).conflict.sizes == [3, 4]
+
+
+def test_check_answers_with_conditions_on_sizes_that_are_not_known(ways: Any) -> None:
+    answer = ways.check("numpy.broadcast_arrays", ("N", 1), ("M", 5), assume={"N": "2.."})
+    assert answer.compatible is None
+    assert [condition.text for condition in answer.conditions] == ["N == M or M == 1"]
+    assert answer.outputs[0].shape == ["N", 5]
+    assert ways.check(numpy.broadcast_to(shape=("N", 3)), (3,), assume={}).compatible is True
+
+
+def test_check_draws_what_it_explains(ways: Any) -> None:
+    assert ways.check("numpy.broadcast_arrays", (2,), (3,), explain=True).diagram.splitlines() == [
+        "axis     0",
+        "input 0  2",
+        "input 1  3",
+        "         ^",
+        "^ conflict",
+    ]
+
+
+def test_a_batch_has_an_answer_or_a_problem_for_each_request(ways: Any) -> None:
+    good, bad, unknown = ways.check_batch(
+        [
+            tensorcast.CheckRequest(inputs=[(3, 1), (4,)]),
+            {"op": torch.expand(size=(2, 3)), "inputs": [(4,), (4,)]},
+            {"op": "numpy.broadcast", "inputs": [4]},
+        ]
+    )
+    assert good.outputs[0].shape == [3, 4]
+    assert (type(bad), bad.code, bad.status, bad.pointer) == (
+        tensorcast.InvalidRequest, "invalid-request", 422, "/requests/1/inputs",
+    )  # fmt: skip
+    assert isinstance(unknown, tensorcast.UnknownOp)
+
+
+def test_columns_are_answered_as_arrays(ways: Any) -> None:
+    answer = ways.check_columns("numpy.broadcast_arrays", *COLUMNS)
+    assert type(answer) is tensorcast.CheckedColumns
+    assert answer.compatible.tolist() == [True, True, False]
+    assert [output.tolist() for output in answer.outputs] == [[[3, 4], [5, 4], [-1, -1]]] * 2
+    assert answer.conflict_axis.tolist() == [-1, -1, 1]
+    answer = ways.check_columns("torch.expand", np.array([[3], [3]]), size=[[2, -1], [2, 4]])
+    assert answer.outputs[0].tolist() == [[2, 3], [-1, -1]]
+    assert ways.check_columns("numpy.broadcast_arrays", np.empty((0, 2), int)).outputs[0].shape == (0, 2)
+
+
+def test_frameworks_are_compared(ways: Any) -> None:
+    verdicts = ways.compare((1, 3), shape=(2, -1))
+    assert [verdict.op["name"] for verdict in verdicts if verdict.compatible] == [
+        "mindspore.broadcast_to", "torch.expand", "paddle.expand",
+    ]  # fmt: skip
+
+
+def test_an_op_is_said_in_another_frameworks_words(ways: Any) -> None:
+    answer = ways.translate(openvino.Broadcast1(mode="explicit", target_shape=(2, 3), axes_mapping=(0,)), 2,
+                            to="torch.expand")  # fmt: skip
+    assert [step.op.model_dump() for step in answer.steps] == [
+        {"name": "reshape", "shape": (2, 1)},
+        {"name": "torch.expand", "size": (2, 3)},
+    ]
+    assert not answer.exact
+
+
+REFUSED = {
+    "invalid-request": lambda ways: ways.check("torch.expand", (3,)),
+    "unknown-op": lambda ways: ways.check("numpy.broadcast", (3,)),
+    "work-too-large": lambda ways: ways.check("numpy.broadcast_arrays", *[(f"N{name}",) for name in range(100)]),
+    "incompatible-shapes": lambda ways: ways.translate("numpy.broadcast_arrays", 2, 3, to="torch.broadcast_tensors"),
+    "untranslatable": lambda ways: ways.translate("numpy.broadcast_arrays", 2, to="poputil.canBroadcastToMatch"),
+}
+"""A question for each code that both ways may give."""
+OVER_HTTP_ALONE = {
+    # of HTTP, of its bodies and of what an operator sets
+    "malformed-body", "unauthenticated", "malformed-request", "not-found", "method-not-allowed", "not-acceptable",
+    "request-timeout", "body-too-large", "unsupported-media-type", "misdirected-request", "head-too-large", "internal",
+    "overloaded", "shutting-down",
+    # of tensors, which take the service
+    "invalid-tensor", "output-too-large", "not-strided",
+}  # fmt: skip
+
+
+def test_every_code_is_one_of_both_ways_or_of_http_alone() -> None:
+    assert set(STATUS) == {*REFUSED, *OVER_HTTP_ALONE}
+    assert OVER_HTTP_ALONE.isdisjoint(REFUSED)
+
+
+@pytest.mark.parametrize("code", REFUSED)
+def test_a_refusal_is_the_same_exception(code: str, client: Client) -> None:
+    refusals = []
+    for ways in (tensorcast, client):
+        with pytest.raises(ServiceProblem) as refused:
+            REFUSED[code](ways)
+        error = refused.value
+        refusals.append((type(error), str(error), error.code, error.status, error.pointer, error.facts))
+    assert refusals[0] == refusals[1]
+    assert refusals[0][2] == code
+
+
+@pytest.mark.parametrize(
+    ("question", "kind"),
+    [
+        (lambda ways: ways.check("numpy.broadcast_arrays", (2.5,)), ValueError),
+        (lambda ways: ways.check("numpy.broadcast_arrays", np.ones((2, 3))), ValueError),
+        (lambda ways: ways.check("numpy.broadcast_arrays", (2**63,)), ValueError),
+        (lambda ways: ways.check({"name": "numpy.broadcast_arrays"}, (2,)), TypeError),
+        (lambda ways: ways.compare((True,)), ValueError),
+        (lambda ways: ways.translate("numpy.broadcast_arrays", ("N",), to="torch.expand"), ValueError),
+        (lambda ways: ways.check_columns("numpy.broadcast_arrays", [[1.0]]), ValueError),
+        (lambda ways: ways.check_batch([{"op": 3, "inputs": []}]), TypeError),
+    ],
+)
+def test_a_mistaken_argument_is_a_mistake_of_the_caller_both_ways(question: Any, kind: type, client: Client) -> None:
+    messages = []
+    for ways in (tensorcast, client):
+        with pytest.raises(kind) as mistaken:
+            question(ways)
+        assert not isinstance(mistaken.value, ServiceProblem)
+        messages.append(str(mistaken.value))
+    assert messages[0] == messages[1]
+
+
+QUESTIONS = [
+    ("numpy.broadcast_arrays", (8, 1, 6, 1), (7, 1, 5)),
+    ("numpy.broadcast_arrays", (3,), (3, 1)),
+    ("numpy.broadcast_arrays", ()),
+    ("numpy.broadcast_arrays", (2**62,), (2, 1)),
+    (numpy.broadcast_to(shape=(2, 4)), (3,)),
+    (ngraph.Broadcast(shape=(2, 3), broadcast_axes={1}), (3,)),
+    (mindspore.broadcast_to(shape=(-1, 3)), (3,)),
+    ("poputil.canBroadcastToMatch", (3, 1), (4,)),
+    (mxnet.broadcast_axis(axis=0, size=4), (1, 2)),
+    (xarray.broadcast(dims=[["x"], ["y"]]), (2,), (3,)),
+    (einops.repeat(pattern="(a b) -> a (b c)", axes_lengths={"a": 2, "c": 3}), ("N",)),
+    ("numpy.broadcast_arrays", ("2..8", "?", "N"), ("N", 4, 1)),
+]
+
+
+@pytest.mark.parametrize("question", [*QUESTIONS, *((entry.example["op"]["name"],) for entry in catalogue().ops)])
+def test_an_answer_is_the_same_both_ways(question: tuple[Any, ...], client: Client) -> None:
+    op, *shapes = question
+    if not shapes:  # the example of an op
+        example = next(entry.example for entry in catalogue().ops if entry.name == op)
+        op, shapes = tensorcast.CheckRequest.model_validate(example).op, example["inputs"]
+    for options in ({}, {"dtype": "int16", "explain": True}):
+        ours, theirs = (ways.check(op, *shapes, **options) for ways in (tensorcast, client))
+        assert ours == theirs
+        assert ours.model_dump(exclude_unset=True) == theirs.model_dump(exclude_unset=True)
+
+
+def test_each_public_function_shows_an_example_that_is_true() -> None:
+    module = importlib.import_module("tensorcast.library")
+    for name in module.__all__:
+        assert ">>> " in getattr(tensorcast, name).__doc__, name
+    assert doctest.testmod(module).failed == 0
+
+
+def test_a_function_is_one_whatever_was_imported_before() -> None:
+    done = run(
+        [
+            sys.executable,
+            "-c",
+            "import pkgutil, sys, tensorcast\n"
+            "names = [found.name for found in pkgutil.walk_packages(tensorcast.__path__, 'tensorcast.')]\n"
+            "for name in names:\n"
+            "    if not name.endswith('__main__'): __import__(name)\n"
+            "assert len(names) > 50\n"
+            "assert not {f'tensorcast.{name}' for name in tensorcast.__all__} & {*names}\n"
+            "assert all(hasattr(tensorcast, name) for name in tensorcast.__all__)\n"
+            "print(tensorcast.check('numpy.broadcast_arrays', 3).compatible,\n"
+            "      tensorcast.check_batch([]), len(tensorcast.check_columns('numpy.broadcast_arrays', [[1]])),\n"
+            "      len(tensorcast.compare(1)),\n"
+            "      tensorcast.translate('numpy.broadcast_arrays', 3, to='numpy.broadcast_arrays').exact)\n",
+        ]
+    )
+    assert (done.stderr, done.stdout) == ("", "True [] 3 3 True\n")
