@@ -9,7 +9,6 @@ import socket
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import httpx
 import msgpack
@@ -231,7 +230,6 @@ def test_a_refused_key_is_an_exception_of_its_own_and_is_not_in_it(guarded: Serv
         client.can_broadcast((3,), (1,))
     assert (caught.value.status, caught.value.code) == (401, "unauthenticated")
     assert "secret" not in f"{caught.value!r} {caught.value} {caught.value.facts} {client!r} {vars(client)}"
-    assert "secret" not in repr(client._http.headers)
 
 
 def test_a_large_upload_with_a_wrong_key_learns_why(guarded: Served) -> None:
@@ -247,20 +245,17 @@ def test_what_can_be_no_key_is_refused_before_it_is_sent(key: str) -> None:
         assert "secret" not in str(caught.value)
 
 
-def test_a_redirect_does_not_take_the_key_to_another_origin() -> None:
-    seen: dict[str, Any] = {}
+def test_a_redirect_is_not_followed_with_the_key() -> None:
+    seen: list[tuple[str, str | None]] = []
 
     def answer(request: httpx.Request) -> httpx.Response:
-        seen[request.url.host] = request.headers.get("authorization")
-        if request.url.host == "here":
-            return httpx.Response(307, headers={"Location": "http://elsewhere/v1/check"})
-        return httpx.Response(503)
+        seen.append((request.url.host, request.headers.get("authorization")))
+        return httpx.Response(307, headers={"Location": "http://elsewhere/v1/check"})
 
-    transport = httpx.MockTransport(answer)
-    client = Client("http://here", api_key=ALICE, transport=transport, follow_redirects=True, retries=0)
-    with client, pytest.raises(InvalidAnswer, match="status 503"):
+    client = Client("http://here", api_key=ALICE, transport=httpx.MockTransport(answer), retries=0)
+    with client, pytest.raises(InvalidAnswer, match="status 307"):
         client.can_broadcast((3,), (1,))
-    assert seen == {"here": f"Bearer {ALICE}", "elsewhere": None}
+    assert seen == [("here", f"Bearer {ALICE}")]
 
 
 @pytest.mark.parametrize("given", ["option", "environment"])

@@ -25,8 +25,10 @@ from hypothesis import strategies as st
 
 import tensorcast
 from tensorcast import AsyncClient, Client
-from tensorcast.client.calls import Attempt, broadcast
+from tensorcast.client.attempt import Attempt
+from tensorcast.client.calls import Call, broadcast
 from tensorcast.client.exchange import Exchange
+from tensorcast.client.reading import Plain
 
 MSGPACK = b"Content-Type: application/vnd.msgpack\r\n"
 REACHED = {"shape": [3], "input": 0, "axes": [0], "broadcast_axes": [], "elements": 3}
@@ -197,21 +199,17 @@ def test_no_byte_beyond_the_announced_length_is_taken(make: Any) -> None:
         client.broadcast_to(np.zeros(1, np.uint8), (10**6,))
 
 
-class Taken:
-    """An Answer that keeps what it gets."""
+class Taken(Attempt[bytes]):
+    """An attempt that keeps the status and the body that it gets."""
 
-    def __init__(self) -> None:
+    def __init__(self, *body: bytes) -> None:
+        super().__init__(Call("POST", "/", body, lambda length: Plain(length or 0, lambda body, reserve: body)), None)
         self.status = 0
         self.body = b""
 
     def begin(self, status: int, headers: Any) -> None:
         self.status = status
-
-    def buffer(self) -> memoryview:
-        return memoryview(b"")
-
-    def received(self, count: int) -> None:
-        raise AssertionError
+        self.buffer = lambda: memoryview(b"")
 
     def feed(self, chunk: Any) -> None:
         self.body += bytes(chunk)
@@ -224,7 +222,7 @@ class Taken:
 def test_what_has_no_body_ends_with_its_head(method: str, status: int, body: bytes, left: bytes) -> None:
     taken = Taken()
     scratch = memoryview(bytearray(1000))
-    exchange = Exchange(httpx.Request(method, "http://a/b?c", extensions={"answer": taken}), scratch)
+    exchange = Exchange(httpx.Request(method, "http://a/b?c", stream=taken, headers={"Host": "a"}), scratch)
     assert exchange.ending() == method.encode() + b" /b?c HTTP/1.1\r\nHost: a\r\n\r\n"
     answer = b"HTTP/1.1 %d X\r\nContent-Length: 4\r\n\r\nmore" % status
     scratch[: len(answer)] = answer
@@ -236,7 +234,8 @@ def test_what_has_no_body_ends_with_its_head(method: str, status: int, body: byt
 
 def test_a_connection_whose_request_was_not_sent_whole_is_not_used_again() -> None:
     scratch = memoryview(bytearray(1000))
-    exchange = Exchange(httpx.Request("POST", "http://a/", content=b"12", extensions={"answer": Taken()}), scratch)
+    request = httpx.Request("POST", "http://a/", stream=Taken(b"12"), headers={"Content-Length": "2"})
+    exchange = Exchange(request, scratch)
     assert b"".join(exchange.outgoing(b"1")).endswith(b"Content-Length: 2\r\n\r\n1")
     scratch[: len(GOOD)] = GOOD
     exchange.received(len(GOOD))
@@ -374,16 +373,10 @@ EXCESSES = {
 }
 
 
-@pytest.mark.parametrize("over_tls", [False, True], ids=["plain", "TLS"])
-@pytest.mark.parametrize("options", [{}, {"limits": httpx.Limits(max_keepalive_connections=9)}], ids=["ours", "httpx"])
+@pytest.mark.parametrize("way", ["plain", "TLS", "proxy"])
 @pytest.mark.parametrize("pieces", EXCESSES.values(), ids=EXCESSES)
 def test_bytes_that_follow_an_answer_answer_nothing(
-    make: Any,
-    options: dict[str, Any],
-    pieces: list[bytes],
-    over_tls: bool,
-    tls: ssl.SSLContext,
-    trusting: ssl.SSLContext,
+    make: Any, pieces: list[bytes], way: str, tls: ssl.SSLContext, trusting: ssl.SSLContext
 ) -> None:
     said = threading.Event()
 
@@ -395,11 +388,12 @@ def test_bytes_that_follow_an_answer_answer_nothing(
         said.set()
         until_left(connection)
 
-    options = options | ({"verify": trusting} if over_tls else {})
-    with peer(run, answering(GOOD), tls=tls if over_tls else None) as url, make(url, retries=0, **options) as client:
-        assert client.can_broadcast((3,))
-        assert said.wait(PATIENCE)
-        assert client.can_broadcast((3,))
+    with peer(run, answering(GOOD), tls=tls if way == "TLS" else None) as url:
+        options = {"plain": {}, "TLS": {"verify": trusting}, "proxy": {"proxy": url}}[way]
+        with make(url, retries=0, **options) as client:
+            assert client.can_broadcast((3,))
+            assert said.wait(PATIENCE)
+            assert client.can_broadcast((3,))
 
 
 def test_bytes_that_follow_an_answer_answer_nothing_on_trio() -> None:
@@ -777,7 +771,7 @@ def test_a_socket_that_can_not_be_had_is_a_connection_that_failed(make: Any, mon
 
 
 def test_a_name_that_can_be_none_is_a_connection_that_failed(make: Any) -> None:
-    with make("http://a..b", retries=0) as client, pytest.raises(tensorcast.ConnectionFailed, match="label"):
+    with make("http://a..b", retries=0) as client, pytest.raises(tensorcast.ConnectionFailed, match="this address"):
         client.can_broadcast((3,))
 
 
@@ -868,32 +862,45 @@ def test_a_proxy_of_the_environment_is_asked_unless_the_host_is_excepted(
         seen.append(request_on(connection).split(b"\r\n")[0])
         connection.sendall(GOOD)
 
-    with peer(run, run) as url:
+    with peer(run, run, run, run) as url:
         monkeypatch.setenv("http_proxy", url)
         with make("http://service.example", retries=0) as client:
             assert client.can_broadcast((3,))
-        monkeypatch.setenv("no_proxy", "127.0.0.1")
-        with make(url, retries=0) as client:
+        with make("http://service.example", retries=0, proxy="") as client, pytest.raises(tensorcast.ConnectionFailed):
+            client.can_broadcast((3,))
+        for excepted in ("127.0.0.1", url.removeprefix("http://")):
+            monkeypatch.setenv("no_proxy", excepted)
+            with make(url, retries=0) as client:
+                assert client.can_broadcast((3,))
+        with make("http://service.example", retries=0, proxy=url.removeprefix("http://")) as client:
+            monkeypatch.delenv("http_proxy")
             assert client.can_broadcast((3,))
-    assert seen == [b"POST http://service.example/v1/check HTTP/1.1", b"POST /v1/check HTTP/1.1"]
+    straight, by_proxy = b"POST /v1/check HTTP/1.1", b"POST http://service.example/v1/check HTTP/1.1"
+    assert seen == [by_proxy, straight, straight, by_proxy]
 
 
-@pytest.mark.parametrize(
-    "options",
-    [{"limits": httpx.Limits(max_connections=1)}, {"auth": ("me", "secret")}, {"params": {"a": "b"}}],
-    ids=str,
-)
-def test_options_that_only_httpx_has_still_work(make: Any, options: dict[str, Any]) -> None:
-    seen: list[bytes] = []
+@pytest.mark.parametrize("option", ["limits", "auth", "params", "cookies", "http2", "follow_redirects", "mounts"])
+def test_an_option_of_httpx_that_is_none_of_ours_is_refused_by_name(make: Any, option: str) -> None:
+    with pytest.raises(TypeError, match=option):
+        make(**{option: None})
 
-    def run(connection: socket.socket) -> None:
-        seen.append(request_on(connection))
-        connection.sendall(GOOD)
 
-    with peer(run) as url, make(url, retries=0, **options) as client:
-        assert client.can_broadcast((3,))
-    assert (b"Authorization: Basic" in seen[0]) == ("auth" in options)
-    assert (b"/v1/check?a=b " in seen[0]) == ("params" in options)
+def test_a_transport_of_httpx_brings_its_own_options(make: Any, service: Served) -> None:
+    kind = httpx.HTTPTransport if make is Client else httpx.AsyncHTTPTransport
+    out = np.empty((2**20, 3), np.float32)
+    with make(service.url, transport=kind(limits=httpx.Limits(max_connections=1)), retries=0) as client:
+        for values in (np.arange(3, dtype=np.float32), np.ones(3, np.float32)):
+            client.broadcast("numpy.broadcast_arrays", np.broadcast_to(values, out.shape).copy(), out=out)
+            np.testing.assert_array_equal(out, np.broadcast_to(values, out.shape))
+    for options in ({"proxy": "http://127.0.0.1:1"}, {"verify": False}):
+        with pytest.raises(ValueError, match="transport of your own"):
+            make(service.url, transport=kind(), **options)
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:8000", "localhost:8000", "ftp://127.0.0.1", "http://", "http://[::1", ""])
+def test_what_is_no_url_of_a_service_is_the_callers_value_error(make: Any, url: str) -> None:
+    with pytest.raises(ValueError, match="is no URL"):
+        make(url)
 
 
 def test_a_name_and_password_in_the_url_are_sent(make: Any) -> None:
@@ -908,11 +915,36 @@ def test_a_name_and_password_in_the_url_are_sent(make: Any) -> None:
 def test_an_async_client_works_on_trio(service: Served) -> None:
     async def main() -> None:
         async with AsyncClient(service.url, retries=0) as client:
-            out = np.empty((1000, 3), np.float32)
-            await client.broadcast("numpy.broadcast_arrays", np.ones((1000, 3), np.float32), out=out)
-            assert out.tolist() == [[1, 1, 1]] * 1000
+            out = np.empty((2**22, 3), np.uint8)
+            values = np.arange(out.size, dtype=np.uint8).reshape(out.shape)
+            for _ in range(2):
+                await client.broadcast("numpy.broadcast_arrays", values, out=out)
+                np.testing.assert_array_equal(out, values)
+                out[:] = 0
 
     anyio.run(main, backend="trio")
+
+
+def test_a_refusal_is_read_while_the_request_is_still_sent_on_trio() -> None:
+    async def main(url: str) -> None:
+        async with AsyncClient(url, retries=0) as client:
+            with pytest.raises(tensorcast.BodyTooLarge):
+                await client.broadcast("numpy.broadcast_arrays", LARGE)
+        left.release()
+
+    with peer(refuse_and_stay) as url:
+        anyio.run(main, url, backend="trio")
+
+
+def test_a_deadline_ends_a_call_on_trio() -> None:
+    async def main(url: str) -> None:
+        async with AsyncClient(url, timeout=0.5) as client:
+            with pytest.raises(tensorcast.DeadlineExceeded, match=r"0\.5 s"):
+                await client.broadcast("numpy.broadcast_arrays", LARGE)
+        left.release()
+
+    with peer(stay) as url:
+        anyio.run(main, url, backend="trio")
 
 
 def test_many_calls_of_one_async_client_run_at_once(service: Served) -> None:

@@ -1,80 +1,81 @@
-"""A service's address: whether this library's own transports reach it, and the requests that they send there."""
+"""Address: where a service is, how it is reached, and the requests that are sent there."""
 
 from __future__ import annotations
 
 import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 from urllib.request import getproxies, proxy_bypass
 
 import h11
 import httpx
 
-from .calls import Attempt
+from .attempt import Attempt
+from .calls import authorization
 
-
-def is_plain(url: str, options: Mapping[str, Any]) -> bool:
-    """Whether HTTP/1.1 to the service itself is all that is asked for. Proxies and other options are httpx's."""
-    target, proxies = httpx.URL(url), getproxies()
-    return (
-        target.scheme in ("http", "https")
-        and bool(target.host)
-        and not target.userinfo
-        and options.keys() <= {"headers", "verify"}
-        and (proxies.keys().isdisjoint((target.scheme, "all")) or bool(proxy_bypass(target.host)))
-    )
-
-
-def tls_of(url: str, options: Mapping[str, Any]) -> ssl.SSLContext | None:
-    """What https needs; None for http."""
-    return httpx.create_ssl_context(verify=options.get("verify", True)) if httpx.URL(url).scheme == "https" else None
-
-
-def unkept(limits: httpx.Limits | None) -> httpx.Limits:
-    """The limits of httpx's own connections, none of which is used twice: it would take bytes that follow an answer
-    for the answer to the next call."""
-    given = limits or httpx.Limits()
-    return httpx.Limits(max_connections=given.max_connections, max_keepalive_connections=0)
+Verify = bool | ssl.SSLContext
 
 
 class Address:
-    """Makes requests in a few microseconds, where httpx.Client takes fifty."""
+    """A service's URL, and the headers that all requests to it bear.
 
-    def __init__(self, http: httpx.Client | httpx.AsyncClient) -> None:
-        """`http` has the URL and the headers. Raises ValueError for headers that are none."""
-        headers = http.headers.copy()
+    It makes a request in a few microseconds, where httpx.Client takes fifty.
+    """
+
+    def __init__(self, url: str, headers: Mapping[str, str] | None, api_key: str | None) -> None:
+        """Raises ValueError for a URL, headers or a key that can be none."""
+        try:
+            self._url = httpx.URL(url)
+        except httpx.InvalidURL as error:
+            raise ValueError(f"{url!r} is no URL: {error}") from None
+        if self._url.scheme not in ("http", "https") or not self._url.host:
+            raise ValueError(f"{url!r} is no URL of a service, which begins with http:// or https:// and a host")
+        fields = httpx.Headers({"User-Agent": "tensorcast"})
+        fields.update(headers)
         for name in ("Accept", "Accept-Encoding", "Content-Type", "Content-Length", "Transfer-Encoding"):
-            headers.pop(name, None)  # each call has its own
-        host = headers.pop("Host", http.base_url.netloc.decode("ascii"))
-        self._headers = [(b"Host", host.encode()), *headers.raw]
+            fields.pop(name, None)  # each call has its own
+        if self._url.userinfo:
+            basic = httpx.BasicAuth(self._url.username, self._url.password)
+            fields["Authorization"] = next(basic.auth_flow(httpx.Request("GET", url))).headers["Authorization"]
+            self._url = self._url.copy_with(userinfo=b"")
+        if api_key is not None:
+            fields["Authorization"] = authorization(api_key)
+        host = fields.pop("Host", self._url.netloc.decode("ascii"))
+        self._headers = [(b"Host", host.encode()), *fields.raw]
         try:
             h11.Request(method="GET", target="/", headers=self._headers)
         except h11.LocalProtocolError:  # it shows the value, which may be a secret
             raise ValueError("headers: there is a line end, or another character that a header can't have") from None
-        self._base = http.base_url
         self._urls: dict[str, httpx.URL] = {}
 
+    def through_proxy(self, proxy: str | None, verify: Verify) -> dict[str, Any] | None:
+        """What httpx's own transports need to reach the service by a proxy: this one, or (None) the one that the
+        environment names for it. None where there is none, or the proxy is ""."""
+        host, netloc = self._url.host, self._url.netloc.decode("ascii")
+        if proxy is None and not (proxy_bypass(host) or proxy_bypass(netloc)):  # an exception may name the port too
+            proxies = getproxies()
+            proxy = proxies.get(self._url.scheme) or proxies.get("all")
+        if not proxy:
+            return None
+        # httpx would take bytes that follow an answer for the answer to the next call: no connection is used twice.
+        once = httpx.Limits(max_keepalive_connections=0)
+        return {"proxy": proxy if "://" in proxy else f"http://{proxy}", "verify": verify, "limits": once}
+
+    def tls(self, verify: Verify) -> ssl.SSLContext | None:
+        """What https needs; None for http."""
+        return httpx.create_ssl_context(verify=verify) if self._url.scheme == "https" else None
+
     def request(self, attempt: Attempt[Any], timeout: float | None) -> httpx.Request:
-        """The request of an attempt, which takes the answer; `timeout` is that of the whole exchange."""
+        """The request of an attempt, which is its body too; `timeout` counts for the whole exchange."""
         call = attempt.call
         url = self._urls.get(call.path)
         if url is None:
-            path = self._base.raw_path.rstrip(b"/") + call.path.encode()
-            url = self._urls[call.path] = self._base.copy_with(raw_path=path)
+            path = self._url.raw_path.partition(b"?")[0].rstrip(b"/") + call.path.encode()
+            url = self._urls[call.path] = self._url.copy_with(raw_path=path)
         return httpx.Request(
             call.method,
             url,
             headers=[*self._headers, *((name.encode(), value.encode()) for name, value in call.headers.items())],
-            stream=_Body(attempt),
-            extensions={"answer": attempt, "timeout": {"read": timeout}},
+            stream=attempt,
+            extensions={"timeout": dict.fromkeys(("connect", "read", "write", "pool"), timeout)},
         )
-
-
-class _Body(httpx.SyncByteStream):
-    """An attempt's body, from its beginning as often as it is asked for."""
-
-    def __init__(self, attempt: Attempt[Any]) -> None:
-        self._attempt = attempt
-
-    def __iter__(self) -> Iterator[bytes]:
-        return self._attempt.body()  # type: ignore[return-value]  # buffers pass as they are

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import aclosing
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -16,11 +17,12 @@ from ..messages.tensors import CheckedColumns
 from ..ops import Op
 from ..schema.tensors import Array
 from . import calls
-from .address import Address, is_plain, tls_of, unkept
-from .aio_transport import AsyncTransport, usable
-from .attempts import Attempts
-from .calls import Attempt, Call, Layout, Progress, Window
+from .address import Address, Verify
+from .aio_transport import AsyncTransport
+from .attempt import Attempt
+from .calls import Call, Layout, Progress, Window
 from .client import DEFAULT_URL, translated
+from .retries import RetryPolicy
 
 __all__ = ["AsyncClient"]
 
@@ -28,9 +30,13 @@ T = TypeVar("T")
 
 
 class AsyncClient:
-    """What Client is, for `await`: the same methods, arguments, results and exceptions.
+    """What Client is, for `await`, on asyncio and trio: the same methods, arguments, results and exceptions.
 
-    `timeout` is the exact total of one call in seconds, retries included (None: no end).
+    `timeout` is the exact total of one call in seconds, retries included (None: no end). `transport` is any
+    asynchronous transport of httpx.
+
+        async with AsyncClient("http://127.0.0.1:8000") as client:
+            await client.broadcast_shapes((8, 1, 6, 1), (7, 1, 5))                # (8, 7, 6, 5)
     """
 
     def __init__(
@@ -40,21 +46,18 @@ class AsyncClient:
         timeout: float | None = 60.0,
         retries: int = 2,
         api_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        verify: Verify = True,
+        proxy: str | None = None,
         transport: httpx.AsyncBaseTransport | None = None,
-        **options: Any,
     ) -> None:
-        self._direct: AsyncTransport | None = None
-        try:
-            if transport is None and is_plain(url, options):
-                transport = self._direct = AsyncTransport(tls_of(url, options))
-            limits = unkept(options.pop("limits", None))
-            self._http = httpx.AsyncClient(base_url=url, transport=transport, limits=limits, **options)
-        except httpx.InvalidURL as error:
-            raise ValueError(f"{url!r} is no URL: {error}") from None
-        if api_key is not None:
-            # httpx takes this header off a request that a redirect leads to another origin, and out of its own reprs.
-            self._http.headers["Authorization"] = calls.authorization(api_key)
-        self._address = Address(self._http)
+        if transport is not None and (verify is not True or proxy is not None):
+            raise ValueError("a transport of your own decides on verify and proxy: give them to it")
+        self._address = Address(url, headers, api_key)
+        if transport is None:
+            options = self._address.through_proxy(proxy, verify)
+            transport = httpx.AsyncHTTPTransport(**options) if options else AsyncTransport(self._address.tls(verify))
+        self._transport = transport
         self._timeout = timeout
         self._retries = retries
 
@@ -75,7 +78,7 @@ class AsyncClient:
 
     async def aclose(self) -> None:
         """Close all connections."""
-        await self._http.aclose()
+        await self._transport.aclose()
 
     async def check(
         self,
@@ -153,47 +156,28 @@ class AsyncClient:
         return await self._send(calls.ops())
 
     async def _send(self, call: Call[T], progress: Progress | None = None, timeout: float | None = None) -> T:
-        attempts = Attempts(self._timeout if timeout is None else timeout, self._retries)
+        policy = RetryPolicy(self._timeout if timeout is None else timeout, self._retries)
         try:
-            with anyio.fail_after(attempts.timeout):
+            with anyio.fail_after(policy.timeout):
                 while True:
                     attempt = Attempt(call, progress)
                     try:
-                        return await self._attempt(attempt, attempts)
+                        return await self._attempt(attempt, policy)
                     except TensorcastError as error:
-                        if isinstance(error, DeadlineExceeded):
-                            raise
-                        await anyio.sleep(attempts.delay_after(error, attempt.retry_after))
+                        await anyio.sleep(policy.delay_after(error, attempt.retry_after))
         except TimeoutError as error:
             if isinstance(error, DeadlineExceeded):
                 raise
-            raise DeadlineExceeded(f"no whole answer within {attempts.timeout} s") from None
+            raise DeadlineExceeded(f"no whole answer within {policy.timeout} s") from None
 
-    async def _attempt(self, attempt: Attempt[T], attempts: Attempts) -> T:
+    async def _attempt(self, attempt: Attempt[T], policy: RetryPolicy) -> T:
         try:
-            if self._direct is not None and usable():
-                request = self._address.request(attempt, attempts.remaining())
-                await self._direct.handle_async_request(request)
-            else:
-                await self._receive(attempt, attempts)
+            response = await self._transport.handle_async_request(self._address.request(attempt, policy.remaining()))
+            if not attempt.begun:  # AsyncTransport has put the answer where it belongs; any other gives it in pieces
+                async with aclosing(response):
+                    attempt.begin(response.status_code, response.headers)
+                    async for chunk in response.aiter_bytes():
+                        attempt.feed(chunk)
             return attempt.finish()
         except httpx.HTTPError as error:
-            raise translated(error, attempts) from error
-
-    async def _receive(self, attempt: Attempt[T], attempts: Attempts) -> None:
-        """The same by httpx's own means, with any option and transport that it has, and on trio."""
-        async with self._http.stream(
-            attempt.call.method,
-            attempt.call.path,
-            content=_pieces(attempt) if attempt.call.parts else None,
-            headers=attempt.call.headers,
-            timeout=attempts.remaining(),
-        ) as response:
-            attempt.begin(response.status_code, response.headers)
-            async for chunk in response.aiter_bytes():
-                attempt.feed(chunk)
-
-
-async def _pieces(attempt: Attempt[T]) -> AsyncIterator[bytes]:
-    for piece in attempt.body():
-        yield piece  # type: ignore[misc]  # buffers pass as they are
+            raise translated(error, policy) from error

@@ -1,45 +1,27 @@
-"""AsyncTransport: the wire as an httpx transport, for asyncio."""
+"""AsyncTransport: the wire as an httpx transport, for asyncio and trio."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
-import ssl
+from collections.abc import Awaitable, Callable
 from contextlib import closing
 from selectors import EVENT_READ, EVENT_WRITE
 
+import anyio
 import httpx
 
-from .address import unkept
 from .wire import Resolve, Wait, Wire
 
 
-def usable() -> bool:
-    """Whether an event loop of asyncio's runs, and can watch sockets: trio's and one of Windows' can't."""
-    try:
-        loop = asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return getattr(type(loop), "add_reader", None) is not asyncio.AbstractEventLoop.add_reader
-
-
-class AsyncTransport(httpx.AsyncBaseTransport):
-    """For requests that bring an Answer (see Exchange), where `usable`; for all others, httpx's own transport.
+class AsyncTransport(Wire, httpx.AsyncBaseTransport):
+    """Returns when the attempt that is the request's stream has its whole answer.
 
     There is no deadline: the caller's is the one that counts, and ends an exchange at once.
     """
 
-    def __init__(self, context: ssl.SSLContext | None) -> None:
-        self._wire = Wire(context)
-        self._context = context
-        self._other: httpx.AsyncHTTPTransport | None = None
-
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        if "answer" not in request.extensions:
-            if self._other is None:
-                self._other = httpx.AsyncHTTPTransport(verify=self._context or True, limits=unkept(None))
-            return await self._other.handle_async_request(request)
-        with closing(self._wire.handle(request)) as steps:
+        with closing(self.handle(request)) as steps:
             try:
                 step = next(steps)
                 while True:
@@ -49,22 +31,25 @@ class AsyncTransport(httpx.AsyncBaseTransport):
                 return response
 
     async def aclose(self) -> None:
-        self._wire.close()
-        if self._other is not None:
-            await self._other.aclose()
+        self.close()
 
 
 async def _taken(step: Wait | Resolve) -> object:
     """What is sent back for a step."""
-    loop = asyncio.get_running_loop()
     if isinstance(step, Resolve):
         try:
-            return await loop.getaddrinfo(step.host, step.port, type=socket.SOCK_STREAM)
+            return await anyio.getaddrinfo(step.host, step.port, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError) as error:
             raise httpx.ConnectError(str(error)) from error
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:  # trio's
+        return await _ready(step)
     if not step.events:
         await asyncio.sleep(0)
         return 0
+    if getattr(type(loop), "add_reader", None) is asyncio.AbstractEventLoop.add_reader:  # one of Windows' has none
+        return await _ready(step)
     came: asyncio.Future[int] = loop.create_future()
 
     def note(event: int) -> None:
@@ -81,3 +66,22 @@ async def _taken(step: Wait | Resolve) -> object:
     finally:
         loop.remove_reader(fileno)
         loop.remove_writer(fileno)
+
+
+async def _ready(step: Wait) -> int:
+    """The same by anyio's means, which every event loop has, in some more microseconds."""
+    if not step.events:
+        await anyio.sleep(0)
+    came = 0
+
+    async def wait(event: int, until: Callable[[int], Awaitable[None]]) -> None:
+        nonlocal came
+        await until(step.connection.fileno)
+        came = came or event
+        group.cancel_scope.cancel()
+
+    async with anyio.create_task_group() as group:
+        for event, until in ((EVENT_READ, anyio.wait_readable), (EVENT_WRITE, anyio.wait_writable)):
+            if step.events & event:
+                group.start_soon(wait, event, until)
+    return came

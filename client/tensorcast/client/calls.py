@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
@@ -19,7 +19,7 @@ from ..schema.codec import Media, encode
 from ..schema.dtypes import UnknownDtype
 from ..schema.tensors import Array, is_replicated, msgpack_parts
 from . import expected
-from .reading import Arrays, Chunk, Reader, TensorReader, problem, typed
+from .reading import Arrays, Reader, TensorReader, problem, typed
 
 __all__ = ["Transfer"]
 
@@ -68,17 +68,6 @@ class Call(Generic[T]):
             return accept
         return accept | {"Content-Type": MSGPACK, "Content-Length": str(self.length)}
 
-    def body(self, progress: Progress | None = None) -> Iterator[bytes | memoryview]:
-        """The body's bytes in pieces of at most SEND_BYTES."""
-        done = 0
-        for part in self.parts:
-            for start in range(0, len(part), SEND_BYTES):
-                piece = part[start : start + SEND_BYTES]
-                yield piece
-                done += len(piece)
-                if progress is not None:
-                    progress(Transfer("upload", done, self.length))
-
     def read(self, status: int, headers: Mapping[str, str], length: int | None) -> Reader[T]:
         """The reader of an answer with this status and these headers, and so many bytes."""
         if headers.get("content-encoding", "identity").lower() != "identity":
@@ -101,52 +90,6 @@ def authorization(api_key: str) -> str:
     if not (api_key.isascii() and api_key.isprintable() and api_key and " " not in api_key):
         raise ValueError("api_key must be printable ASCII without spaces or line ends: has one been read from a file?")
     return f"Bearer {api_key}"
-
-
-class Attempt(Generic[T]):
-    """One attempt at a call: what goes out, and the answer while it comes in."""
-
-    buffer: Callable[[], memoryview]
-    """See Reader.buffer."""
-    _reader: Reader[T]
-
-    def __init__(self, call: Call[T], progress: Progress | None) -> None:
-        self.call = call
-        self._progress = progress
-        self._done = 0
-        self._total: int | None = None
-        self.retry_after: str | None = None
-
-    def body(self) -> Iterator[bytes | memoryview]:
-        """The call's body in pieces."""
-        return self.call.body(self._progress)
-
-    def begin(self, status: int, headers: Mapping[str, str]) -> None:
-        """Take the head."""
-        self.retry_after = headers.get("retry-after")
-        length = headers.get("content-length", "")
-        self._total = int(length) if length.isdecimal() and len(length) < 20 else None
-        self._reader = self.call.read(status, headers, self._total)
-        self.buffer = self._reader.buffer
-
-    def received(self, count: int) -> None:
-        """So many bytes have been put into `buffer()`."""
-        self._reader.received(count)
-        self._count(count)
-
-    def feed(self, chunk: Chunk) -> None:
-        """Take the next bytes."""
-        self._reader.feed(chunk)
-        self._count(len(chunk))
-
-    def _count(self, count: int) -> None:
-        self._done += count
-        if self._progress is not None:
-            self._progress(Transfer("download", self._done, self._total))
-
-    def finish(self) -> T:
-        """The result."""
-        return self._reader.finish()
 
 
 def check(

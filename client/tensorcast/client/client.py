@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -16,9 +17,10 @@ from ..messages.tensors import CheckedColumns
 from ..ops import Op
 from ..schema.tensors import Array
 from . import calls
-from .address import Address, is_plain, tls_of, unkept
-from .attempts import Attempts
-from .calls import Attempt, Call, Layout, Progress, Window
+from .address import Address, Verify
+from .attempt import Attempt
+from .calls import Call, Layout, Progress, Window
+from .retries import RetryPolicy
 from .transport import Transport
 
 __all__ = ["Client"]
@@ -34,11 +36,17 @@ class Client:
     `timeout` is the exact total of one call in seconds, retries included (None: no end).
     `retries` are further attempts after a broken connection or an answer such as 503, with growing,
     jittered delays that honour Retry-After.
-    `api_key` goes to this service alone.
-    `transport` is any httpx transport; `options` go to httpx.Client (headers, verify, limits, ...). With a
-    transport, an option other than headers and verify, or a proxy in the environment, httpx itself sends and
-    receives: more slowly, on a new connection for each call (a transport of your own decides that for itself), and a
-    single read or write may then pass the timeout by up to its own length.
+    `api_key` and `headers` are sent with each request, to this service alone: no redirect is followed.
+    `verify` is False for a certificate that nobody vouches for, or an ssl.SSLContext.
+    `proxy` is a proxy's URL; without one the environment's is asked (http_proxy, https_proxy, all_proxy, no_proxy),
+    with "" none is.
+    `transport` is any httpx transport, for all else that httpx can do: httpx.HTTPTransport(http2=True, uds=..., ...);
+    it decides itself on verify and proxies.
+    Through a proxy or such a transport httpx sends and receives: more slowly, by a proxy on a new connection for each
+    call, and a single read or write may then pass the timeout by up to its own length.
+
+        with Client("https://tensors.example", api_key=key, headers={"X-Team": "blue"}, timeout=5) as client:
+            client.broadcast_shapes((8, 1, 6, 1), (7, 1, 5))                      # (8, 7, 6, 5)
     """
 
     def __init__(
@@ -48,21 +56,18 @@ class Client:
         timeout: float | None = 60.0,
         retries: int = 2,
         api_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        verify: Verify = True,
+        proxy: str | None = None,
         transport: httpx.BaseTransport | None = None,
-        **options: Any,
     ) -> None:
-        self._direct: Transport | None = None
-        try:
-            if transport is None and is_plain(url, options):
-                transport = self._direct = Transport(tls_of(url, options))
-            limits = unkept(options.pop("limits", None))
-            self._http = httpx.Client(base_url=url, transport=transport, limits=limits, **options)
-        except httpx.InvalidURL as error:
-            raise ValueError(f"{url!r} is no URL: {error}") from None
-        if api_key is not None:
-            # httpx takes this header off a request that a redirect leads to another origin, and out of its own reprs.
-            self._http.headers["Authorization"] = calls.authorization(api_key)
-        self._address = Address(self._http)
+        if transport is not None and (verify is not True or proxy is not None):
+            raise ValueError("a transport of your own decides on verify and proxy: give them to it")
+        self._address = Address(url, headers, api_key)
+        if transport is None:
+            options = self._address.through_proxy(proxy, verify)
+            transport = httpx.HTTPTransport(**options) if options else Transport(self._address.tls(verify))
+        self._transport = transport
         self._timeout = timeout
         self._retries = retries
 
@@ -84,7 +89,7 @@ class Client:
 
     def close(self) -> None:
         """Close all connections."""
-        self._http.close()
+        self._transport.close()
 
     def check(
         self,
@@ -175,46 +180,33 @@ class Client:
         return self._send(calls.ops())
 
     def _send(self, call: Call[T], progress: Progress | None = None, timeout: float | None = None) -> T:
-        attempts = Attempts(self._timeout if timeout is None else timeout, self._retries)
+        policy = RetryPolicy(self._timeout if timeout is None else timeout, self._retries)
         while True:
             attempt = Attempt(call, progress)
             try:
-                return self._attempt(attempt, attempts)
+                return self._attempt(attempt, policy)
             except TensorcastError as error:
-                if isinstance(error, DeadlineExceeded):
-                    raise
-                time.sleep(attempts.delay_after(error, attempt.retry_after))
+                time.sleep(policy.delay_after(error, attempt.retry_after))
 
-    def _attempt(self, attempt: Attempt[T], attempts: Attempts) -> T:
+    def _attempt(self, attempt: Attempt[T], policy: RetryPolicy) -> T:
         try:
-            if self._direct is not None:
-                self._direct.handle_request(self._address.request(attempt, attempts.remaining()))
-            else:
-                self._receive(attempt, attempts)
+            response = self._transport.handle_request(self._address.request(attempt, policy.remaining()))
+            if not attempt.begun:  # Transport has put the answer where it belongs; any other gives it away in pieces
+                with closing(response):
+                    attempt.begin(response.status_code, response.headers)
+                    for chunk in response.iter_bytes():
+                        attempt.feed(chunk)
+                        if policy.late:
+                            raise DeadlineExceeded(f"no whole answer within {policy.timeout} s")
             return attempt.finish()
         except httpx.HTTPError as error:
-            raise translated(error, attempts) from error
-
-    def _receive(self, attempt: Attempt[T], attempts: Attempts) -> None:
-        """The same by httpx's own means, with any option and transport that it has."""
-        with self._http.stream(
-            attempt.call.method,
-            attempt.call.path,
-            content=attempt.body() if attempt.call.parts else None,  # type: ignore[arg-type]  # buffers pass as they are
-            headers=attempt.call.headers,
-            timeout=attempts.remaining(),
-        ) as response:
-            attempt.begin(response.status_code, response.headers)
-            for chunk in response.iter_bytes():
-                attempt.feed(chunk)
-                if attempts.late:
-                    raise DeadlineExceeded(f"no whole answer within {attempts.timeout} s")
+            raise translated(error, policy) from error
 
 
-def translated(error: httpx.HTTPError, attempts: Attempts) -> TensorcastError:
+def translated(error: httpx.HTTPError, policy: RetryPolicy) -> TensorcastError:
     """What httpx raised, in this client's words."""
     if isinstance(error, httpx.TimeoutException):
-        return DeadlineExceeded(f"no answer within {attempts.timeout} s ({type(error).__name__})")
+        return DeadlineExceeded(f"no answer within {policy.timeout} s ({type(error).__name__})")
     if isinstance(error, httpx.RemoteProtocolError):
         return InvalidAnswer(f"the answer broke off or is no HTTP: {error}")
     return ConnectionFailed(f"{error or type(error).__name__}: is the service up at this address?")

@@ -6,12 +6,12 @@ socket to where the answer wants it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import lru_cache
-from typing import Protocol
 
 import h11
 import httpx
+
+from .attempt import Attempt
 
 MAX_HEAD_BYTES = 64 * 2**10
 """The longest head of an answer that is read."""
@@ -22,32 +22,15 @@ JOIN_BYTES = 64 * 2**10
 """A head and the body behind it are sent in one go where they have no more bytes."""
 
 
-class Answer(Protocol):
-    """Takes an answer while it arrives: its head, then the bytes of its body."""
-
-    def begin(self, status: int, headers: Mapping[str, str]) -> None:
-        """Take the head; the headers' names are in lower case."""
-        ...
-
-    def buffer(self) -> memoryview:
-        """Where the next bytes belong; empty: in no one place, so that `feed` takes them."""
-        ...
-
-    def received(self, count: int) -> None:
-        """So many bytes have been put into `buffer()`."""
-        ...
-
-    def feed(self, chunk: bytes | bytearray | memoryview) -> None: ...
-
-
 class Exchange:
-    """One request, and its answer, which the request's extension "answer" (an Answer) takes.
+    """One request, whose stream is an Attempt, and its answer, which the attempt takes.
 
     The request has a Content-Length, or no body. `scratch` is room for heads and other bytes that belong nowhere.
     """
 
     def __init__(self, request: httpx.Request, scratch: memoryview) -> None:
-        self._answer: Answer = request.extensions["answer"]
+        assert isinstance(request.stream, Attempt)
+        self._attempt = self.pieces = request.stream
         self._has_body = request.method != "HEAD"
         self._scratch = scratch
         self._unsent = _head(request)
@@ -58,13 +41,13 @@ class Exchange:
         self._framing = 0
         """Bytes that h11 has read, less twice those of the body."""
         self._direct = False
-        """Whether `buffer()` was the answer's."""
+        """Whether `buffer()` was the attempt's."""
         self._sent = False
         """Whether all of the request has been handed out."""
         self._lasts = False
         """Whether the connection stays, and no byte has come that belongs to no answer."""
-        self.response: httpx.Response | None = None
-        """The answer's head, once it is there."""
+        self.status: int | None = None
+        """The answer's, once its head is there."""
         self.started = False
         """Whether any byte has come."""
         self.complete = False
@@ -86,14 +69,14 @@ class Exchange:
         """Where the next bytes are to be received; never empty before the answer is complete."""
         if self._left is None:
             return self._scratch
-        target = self._answer.buffer()
+        target = self._attempt.buffer()
         self._direct = bool(target)
         return (target or self._scratch)[: self._left]
 
     def received(self, count: int) -> None:
         """So many bytes have been put into `buffer()`; none: there are no more, the connection has ended."""
         self.started = self.started or count > 0
-        if self.response is None and not count:
+        if self.status is None and not count:
             raise httpx.RemoteProtocolError("the service closed the connection without an answer")
         if self._left is None:
             self._framing += count
@@ -105,9 +88,9 @@ class Exchange:
         if not count:
             raise httpx.RemoteProtocolError(f"the connection ended {self._left} bytes before the answer's end")
         if self._direct:
-            self._answer.received(count)
+            self._attempt.received(count)
         else:
-            self._answer.feed(self._scratch[:count])
+            self._attempt.feed(self._scratch[:count])
         self._left -= count
         self.complete = not self._left
 
@@ -123,7 +106,7 @@ class Exchange:
             if isinstance(event, h11.Response):
                 self._begin(event)
             elif isinstance(event, h11.Data):
-                self._answer.feed(event.data)
+                self._attempt.feed(event.data)
                 self._framing -= 2 * len(event.data)
             elif isinstance(event, h11.EndOfMessage):
                 self.complete = True
@@ -134,16 +117,16 @@ class Exchange:
         length = headers.get("content-length")
         if length is not None and "transfer-encoding" in headers:
             raise httpx.RemoteProtocolError("the answer has both a Content-Length and a Transfer-Encoding")
-        self.response = httpx.Response(head.status_code, headers=head.headers.raw_items(), stream=httpx.ByteStream(b""))
+        self.status = head.status_code
         closes = any(name == b"connection" and b"close" in value.lower() for name, value in head.headers)
         self._lasts = head.http_version == b"1.1" and not closes
-        self._answer.begin(head.status_code, headers)
+        self._attempt.begin(head.status_code, headers)
         if length is not None and self._has_body and head.status_code not in (204, 304):
             self._left = int(length)
             body, _ = self._h11.trailing_data
             self._lasts = self._lasts and len(body) <= self._left
             if body := body[: self._left]:
-                self._answer.feed(body)
+                self._attempt.feed(body)
                 self._left -= len(body)
             self.complete = not self._left
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import ssl
 import time
 from contextlib import closing
 
@@ -12,19 +11,16 @@ import httpx
 from .wire import Resolve, Wire
 
 
-class Transport(httpx.BaseTransport):
-    """For requests that bring an Answer (see Exchange): handle_request returns when the answer is whole.
+class Transport(Wire, httpx.BaseTransport):
+    """Returns when the attempt that is the request's stream has its whole answer.
 
     The request's read timeout is that of the whole exchange. Only the search for a host's name may pass it.
     """
 
-    def __init__(self, context: ssl.SSLContext | None) -> None:
-        self._wire = Wire(context)
-
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         seconds = request.extensions["timeout"]["read"]
         deadline = None if seconds is None else time.monotonic() + seconds
-        with closing(self._wire.handle(request)) as steps:
+        with closing(self.handle(request)) as steps:
             try:
                 step = next(steps)
                 while True:
@@ -32,7 +28,7 @@ class Transport(httpx.BaseTransport):
                     if left is not None and left <= 0:
                         raise httpx.ReadTimeout("the whole answer was not there in time")
                     if isinstance(step, Resolve):
-                        step = steps.send(_resolved(step))
+                        step = steps.send(_addresses(step))
                     elif not step.events:
                         step = steps.send(0)
                     elif came := step.connection.select(step.events, left):
@@ -41,11 +37,8 @@ class Transport(httpx.BaseTransport):
                 response: httpx.Response = end.value
                 return response
 
-    def close(self) -> None:
-        self._wire.close()
 
-
-def _resolved(step: Resolve) -> object:
+def _addresses(step: Resolve) -> object:
     try:
         return socket.getaddrinfo(step.host, step.port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:

@@ -1,6 +1,6 @@
 """The wire under both clients: connections, kept to be used again, and exchanges over them from first byte to last.
 
-Nothing here waits. What must be waited for is yielded, and Transport and AsyncTransport do so, each in its own way.
+Nothing here waits. What must be waited for is yielded, and the two transports wait, each in its own way.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import socket
 import ssl
 import time
 from collections import defaultdict
-from collections.abc import Generator, Iterable
+from collections.abc import Generator
 from contextlib import suppress
 from selectors import EVENT_READ, EVENT_WRITE
 from threading import Lock
@@ -28,6 +28,7 @@ MAX_IDLE = 20
 """Connections to one service that are kept while nobody uses them."""
 MAX_IDLE_SECONDS = 30.0
 """How long: networks forget silent connections after some minutes, and tell neither end."""
+NOTHING = httpx.ByteStream(b"")
 PORTS = {"http": 80, "https": 443}
 
 T = TypeVar("T")
@@ -104,27 +105,27 @@ class Connection:
                 except ssl.SSLWantWriteError:
                     yield Wait(self, EVENT_WRITE)
 
-    def exchange(self, exchange: Exchange, pieces: Iterable[bytes]) -> Steps[None]:
+    def exchange(self, exchange: Exchange) -> Steps[None]:
         """Send a request, its body in pieces, and receive the answer. Raises httpx's errors."""
         with suppress(httpx.WriteError):  # what it said before it closed may still be there; else receiving fails too
-            yield from self._send_all(exchange, pieces)
+            yield from self._send_all(exchange)
         while not exchange.complete:
             events = self._receive(exchange)
             if not exchange.complete:
                 yield Wait(self, events)
 
-    def _send_all(self, exchange: Exchange, pieces: Iterable[bytes]) -> Steps[None]:
-        for piece in pieces:
+    def _send_all(self, exchange: Exchange) -> Steps[None]:
+        for piece in exchange.pieces:
             for part in exchange.outgoing(piece):
                 yield from self._send(part, exchange)
-            if exchange.response is not None:
+            if exchange.status is not None:
                 return  # it has answered already, and does not want the rest
         yield from self._send(exchange.ending(), exchange)
 
     def _send(self, part: bytes, exchange: Exchange) -> Steps[None]:
         """Send it all, or as much as there is until an answer begins."""
         rest = memoryview(part)
-        while rest and exchange.response is None:
+        while rest and exchange.status is None:
             try:
                 rest = rest[self._socket.send(rest) :]
             except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
@@ -149,28 +150,30 @@ class Connection:
 
 
 class Wire:
-    """HTTP/1.1 over connections that are used again. Thread-safe."""
+    """HTTP/1.1 to one service, over connections that are used again. Thread-safe."""
 
     def __init__(self, context: ssl.SSLContext | None) -> None:
+        """`context` is for https."""
         self._context = context
-        self._idle: dict[tuple[int, str, bytes], list[tuple[float, Connection]]] = defaultdict(list)
+        self._idle: dict[int, list[tuple[float, Connection]]] = defaultdict(list)
         """Those of each process: after a fork parent and child would read each other's answers."""
         self._lock = Lock()
         self._closed = False
 
     def handle(self, request: httpx.Request) -> Steps[httpx.Response]:
-        """The answer to a request, its body with the request's Answer (see Exchange). Raises httpx's errors."""
-        connection = self._take(request.url)
+        """Ask, and give the answer to the attempt that is the request's stream. What comes back is its status alone.
+        Raises httpx's errors."""
+        connection = self._take()
         if connection is not None:
             exchange = Exchange(request, connection.scratch)
             try:
-                return (yield from self._run(connection, exchange, request))
+                return (yield from self._run(connection, exchange))
             except (httpx.NetworkError, httpx.RemoteProtocolError):
                 if exchange.started:
                     raise
                 # The service closed it at this very moment, so it is asked anew.
         connection = yield from self._connect(request.url)
-        return (yield from self._run(connection, Exchange(request, connection.scratch), request))
+        return (yield from self._run(connection, Exchange(request, connection.scratch)))
 
     def close(self) -> None:
         """Close what is idle; what is in use is closed when it is done."""
@@ -180,23 +183,22 @@ class Wire:
                 while idle:
                     idle.pop()[1].close()
 
-    def _run(self, connection: Connection, exchange: Exchange, request: httpx.Request) -> Steps[httpx.Response]:
-        assert isinstance(request.stream, httpx.SyncByteStream)
+    def _run(self, connection: Connection, exchange: Exchange) -> Steps[httpx.Response]:
         try:
-            yield from connection.exchange(exchange, request.stream)
+            yield from connection.exchange(exchange)
         except BaseException:
             connection.close()
             raise
-        self._keep(request.url, connection, exchange.reusable)
-        assert exchange.response is not None
-        return exchange.response
+        self._keep(connection, exchange.reusable)
+        assert exchange.status is not None
+        return httpx.Response(exchange.status, stream=NOTHING)
 
-    def _take(self, url: httpx.URL) -> Connection | None:
+    def _take(self) -> Connection | None:
         """The connection that was used last, if there is a good one."""
         with self._lock:
             if self._closed:
                 raise RuntimeError("the client is closed")
-            idle = self._idle[os.getpid(), url.scheme, url.netloc]
+            idle = self._idle[os.getpid()]
             while idle:
                 since, connection = idle.pop()
                 if time.monotonic() - since < MAX_IDLE_SECONDS and connection.is_silent():
@@ -204,9 +206,9 @@ class Wire:
                 connection.close()
         return None
 
-    def _keep(self, url: httpx.URL, connection: Connection, reusable: bool) -> None:
+    def _keep(self, connection: Connection, reusable: bool) -> None:
         with self._lock:
-            idle = self._idle[os.getpid(), url.scheme, url.netloc]
+            idle = self._idle[os.getpid()]
             if reusable and not self._closed and len(idle) < MAX_IDLE:
                 idle.append((time.monotonic(), connection))
                 return
@@ -215,13 +217,12 @@ class Wire:
     def _connect(self, url: httpx.URL) -> Steps[Connection]:
         """A connection to the first of the host's addresses that takes it."""
         host = url.raw_host.decode()
-        context = (self._context or httpx.create_ssl_context()) if url.scheme == "https" else None
         failure: OSError | None = None
         for family, _, _, _, address in (yield Resolve(host, url.port or PORTS[url.scheme])):
             try:
                 connection = Connection(family)  # may fail too: not every system has IPv6, or files left
                 try:
-                    yield from connection.connect(address, host, context)
+                    yield from connection.connect(address, host, self._context)
                     return connection
                 except BaseException:
                     connection.close()

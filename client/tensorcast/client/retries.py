@@ -1,4 +1,4 @@
-"""Attempts: a call's deadline, and whether and when it is tried again."""
+"""RetryPolicy: the deadline of a call, and whether and when it is tried again."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ import random
 import time
 from email.utils import parsedate_to_datetime
 
-from ..errors import ServiceProblem, TensorcastError
+from ..errors import DeadlineExceeded, ServiceProblem, TensorcastError
 
 LONGEST_RETRY_AFTER = 3600.0
 
 
-class Attempts:
-    """One call's deadline, and whether and when it is tried again. All requests are free of side effects."""
+class RetryPolicy:
+    """The deadline of one call, and whether and when it is tried again. No request has side effects, so any may be.
+
+    The delay between two attempts doubles up to LONGEST_DELAY, and is never shorter than what Retry-After asks for.
+    """
 
     FIRST_DELAY = 0.1
     LONGEST_DELAY = 5.0
@@ -29,12 +32,13 @@ class Attempts:
 
     @property
     def late(self) -> bool:
+        """Whether the deadline has passed."""
         return self._deadline is not None and time.monotonic() >= self._deadline
 
     def delay_after(self, error: TensorcastError, retry_after: str | None = None) -> float:
         """Seconds to wait before the next attempt. Raises the error itself where there is none."""
-        retryable = not isinstance(error, ServiceProblem) or error.status in (429, 502, 503, 504)
-        if self._left <= 0 or not retryable:
+        passing = not isinstance(error, ServiceProblem) or error.status in (429, 502, 503, 504)
+        if self._left <= 0 or not passing or isinstance(error, DeadlineExceeded):
             raise error
         self._left -= 1
         # Half of the delay is jitter, so that clients that failed together do not come back together.
