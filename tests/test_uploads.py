@@ -11,10 +11,15 @@ from typing import Any
 import msgpack
 import numpy as np
 import pytest
-from conftest import Served, served
+from conftest import PATIENCE, Served, served, wait_for
+from test_protocol import running
 
 from tensorcast import AsyncClient, Client
-from tensorcast_service.web.intake import LONG_BYTES, WINDOW_BYTES
+from tensorcast_service.settings import Settings
+from tensorcast_service.web import intake
+from tensorcast_service.web.app import create_app
+from tensorcast_service.web.budget import FREE_BYTES, Budget
+from tensorcast_service.web.intake import LONG_BYTES, WINDOW_BYTES, lend, room_for
 
 MiB = 2**20
 Cut = Callable[[bytes], Iterator[bytes]]
@@ -146,3 +151,85 @@ def test_several_arrays_of_odd_sizes_come_back(parser: Served) -> None:
     with Client(parser.url) as client:
         for again, array in zip(client.broadcast("numpy.broadcast_arrays", *arrays), arrays, strict=True):
             assert np.array_equal(again, array)
+
+
+# --- rooms that are kept -------------------------------------------------------------------------
+
+
+def address(room: memoryview) -> int:
+    return int(np.frombuffer(room, np.uint8).ctypes.data)
+
+
+def left(budget: Budget, nbytes: int) -> int:
+    """The address of the room that a body of so many bytes had, which nothing refers to when this returns."""
+
+    async def lent() -> int:
+        room = budget.reuse(nbytes) or room_for(nbytes, windows=True)
+        tensor = np.frombuffer(lend(room, nbytes, budget), np.uint8)[1:]
+        before = dict(budget.kept)
+        await asyncio.sleep(0)
+        assert budget.kept == before
+        del tensor
+        await asyncio.sleep(0)
+        return address(room)
+
+    return asyncio.run(lent())
+
+
+def test_a_room_is_kept_for_the_next_body_while_no_request_needs_its_memory() -> None:
+    budget = Budget(64 * MiB)
+    assert budget.limit == 48 * MiB
+    first = left(budget, 16 * MiB)
+    assert left(budget, 15 * MiB) == first
+    assert left(budget, 17 * MiB) != first
+    assert [room.nbytes for room in budget.kept.values()] == [16 * MiB, 17 * MiB]
+    assert budget.reuse(8 * MiB - 1) is None  # more than half of either would lie idle
+    assert budget.draw(15 * MiB)
+    assert [room.nbytes for room in budget.kept.values()] == [16 * MiB, 17 * MiB]
+    assert budget.draw(1)
+    assert [room.nbytes for room in budget.kept.values()] == [17 * MiB]
+    left(budget, 33 * MiB)  # more than requests have left
+    assert not budget.kept
+    assert budget.draw(33 * MiB - 1)
+    assert not budget.draw(1)
+
+
+def test_a_room_for_which_no_body_comes_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    budget, room = Budget(64 * MiB), room_for(MiB, windows=True)
+    give_back = budget.keep(room)
+    assert budget.reuse(MiB) is room
+    give_back_later = budget.keep(room)
+    give_back()  # of the first time, since when a body has had it
+    assert list(budget.kept.values()) == [room]
+    give_back_later()
+    assert not budget.kept
+
+    monkeypatch.setattr(intake, "KEPT_SECONDS", 0.01)
+
+    async def wait() -> None:
+        lend(room, MiB, budget)
+        async with asyncio.timeout(PATIENCE):
+            while not budget.kept:
+                await asyncio.sleep(0)
+            while budget.kept:
+                await asyncio.sleep(0.01)
+
+    asyncio.run(wait())
+
+
+def test_a_long_body_lies_where_the_last_one_lay_and_holds_all_of_that() -> None:
+    app = create_app(Settings(memory_budget_bytes=64 * MiB, request_seconds=int(PATIENCE)))
+    budget: Budget = app.state.budget
+    array = np.frombuffer(random_bytes(8 * MiB), np.uint8)
+    places = set()
+    with running(app) as port, Client(f"http://127.0.0.1:{port}") as client:
+        for shift in range(3):
+            (same,) = client.broadcast("numpy.broadcast_arrays", array[shift:])
+            assert np.array_equal(same, array[shift:])
+            assert wait_for(lambda: len(budget.kept) == 1 and budget.held == 0)
+            places.add(address(next(iter(budget.kept.values()))))
+        with socket.create_connection(("127.0.0.1", port)) as connection:
+            connection.sendall(HEAD + b"Content-Length: %d\r\n\r\n" % (7 * MiB) + bytes(MiB))
+            assert wait_for(lambda: budget.held > 8 * MiB - FREE_BYTES)
+        assert wait_for(lambda: len(budget.kept) == 1 and budget.held == 0)
+    assert len(places) == 1

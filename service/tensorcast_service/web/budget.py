@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from threading import Lock
 from types import TracebackType
 from typing import Self
@@ -31,13 +32,16 @@ def give_back_free_pages() -> None:
 
 
 class Budget:
-    """Bytes that the requests in work may hold together, and how many they hold."""
+    """Bytes that the requests in work may hold together, and how many they hold. What nobody holds may be rooms that
+    bodies have left, kept for the next bodies; a request never finds less for it."""
 
     def __init__(self, nbytes: int, encrypted: bool = False) -> None:
         self.limit = nbytes // 2 if encrypted else nbytes * 3 // 4
         """The rest is for what can't be reserved: free blocks that the allocators keep (40 MiB of 128 were seen), and
         where the service speaks TLS, what that keeps for each connection."""
         self.held = 0
+        self.kept: dict[object, memoryview] = {}
+        """Rooms, the oldest first, by a key for each time that one is kept."""
         self._lock = Lock()  # requests that are large are worked at on threads
 
     def draw(self, nbytes: int) -> bool:
@@ -46,7 +50,31 @@ class Budget:
             if nbytes > 0 and self.held + nbytes > self.limit:
                 return False
             self.held += nbytes
+            self._drop_rooms()
             return True
+
+    def keep(self, room: memoryview) -> Callable[[], None]:
+        """Keep a room while nobody needs its memory; what is returned gives it back, if it is then kept still."""
+        key = object()
+        with self._lock:
+            self.kept[key] = room
+            self._drop_rooms()
+
+        def give_back() -> None:
+            with self._lock:
+                self.kept.pop(key, None)
+
+        return give_back
+
+    def reuse(self, nbytes: int) -> memoryview | None:
+        """A kept room for so many bytes, not twice as large as it must be. Its user holds all of it."""
+        with self._lock:
+            fitting = [key for key, room in self.kept.items() if nbytes <= room.nbytes <= 2 * nbytes]
+            return self.kept.pop(fitting[-1]) if fitting else None
+
+    def _drop_rooms(self) -> None:
+        while self.kept and self.held + sum(room.nbytes for room in self.kept.values()) > self.limit:
+            del self.kept[next(iter(self.kept))]
 
 
 class Holding:

@@ -13,12 +13,12 @@ from starlette.responses import Response
 from tensorcast.answers.cost import parse_milliseconds
 from tensorcast.messages.validation import validated
 from tensorcast.schema.codec import MEDIA_NAMES, Media, decode, encode
-from tensorcast.schema.memory import Reserve
+from tensorcast.schema.memory import Reserve, unlimited
 from tensorcast.schema.problems import Problem
 from tensorcast.schema.survey import Buffer, judge_json_bytes
 
 from .budget import FREE_BYTES, Holding
-from .intake import EXTENSION, room_for
+from .intake import EXTENSION, lend, room_for
 from .negotiation import answer_type, request_media
 from .threads import Threads
 
@@ -114,25 +114,32 @@ async def read_body(request: Request, limit: int, memory: Holding) -> Buffer:
     if length is not None and length > limit:
         raise _too_large(length, limit)
     room = min(limit, memory.most) if length is None else length
+    receive_into = request.scope.get("extensions", {}).get(EXTENSION, {}).get("receive_into")
+    kept = memory.budget.reuse(room) if receive_into else None
+    reserve: Reserve = memory.grow
     transit = 0
     if room > FREE_BYTES:
         transit = TRANSIT_BYTES
-        memory.grow(transit + (length or 0))  # refused now rather than later,
-        memory.grow(-(length or 0))  # but a slow sender holds only what it has sent
-    receive_into = request.scope.get("extensions", {}).get(EXTENSION, {}).get("receive_into")
-    body = room_for(room, windows=receive_into is not None)
+        memory.grow(transit + (kept.nbytes if kept else length or 0))  # refused now rather than later,
+        if kept:
+            reserve = unlimited  # for all of a kept room is held already
+        else:
+            memory.grow(-(length or 0))  # but a slow sender holds only what it has sent
+    body = kept or room_for(room, windows=receive_into is not None)
+    if receive_into:
+        body = lend(body, room, memory.budget)
     size, more = 0, True
     while more:
         if receive_into and size:
             memory.grow(-transit)
-            if not await receive_into(body, size, memory.grow):
+            if not await receive_into(body, size, reserve):
                 raise ClientDisconnect
             return body
         message = await request.receive()
         if message["type"] == "http.disconnect":
             raise ClientDisconnect
         chunk, more = message.get("body", b""), message.get("more_body", False)
-        memory.grow(len(chunk))
+        reserve(len(chunk))
         end = size + len(chunk)
         if end > room:
             raise _too_large(length, limit)

@@ -7,16 +7,22 @@ import mmap
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
+from weakref import finalize
 
 import numpy as np
 
 from tensorcast.schema.problems import Problem
+
+from .budget import Budget
 
 LONG_BYTES = 2**18
 """A body of more bytes is long."""
 WINDOW_BYTES = 2**21
 """What is reserved at once, and then received into: a huge page. The system makes one in a tenth of the time that it
 takes for as many small ones, which is longer than all else that happens to a body."""
+KEPT_SECONDS = 10
+"""The room of a body that has gone is kept for so long, for another body: what makes a virtual machine's memory its own
+costs up to ten times what it costs to fill it."""
 EXTENSION = "tensorcast.receive_into"
 """The name in a scope's extensions of a ReceiveInto."""
 
@@ -41,6 +47,23 @@ def room_for(nbytes: int, windows: bool) -> memoryview:
         with suppress(OSError):  # a system without huge pages
             pages.madvise(mmap.MADV_HUGEPAGE, start, huge)
     return memoryview(pages)[start : start + nbytes]
+
+
+def lend(room: memoryview, nbytes: int, budget: Budget) -> memoryview:
+    """The first bytes of a room for a body. Once nothing refers to them, the budget keeps the room for a while. They
+    may bear what another caller sent, so nobody may read them before they are received."""
+    loop = asyncio.get_running_loop()
+    lent = np.frombuffer(room, np.uint8, nbytes)
+
+    def keep() -> None:
+        loop.call_later(KEPT_SECONDS, budget.keep(room))
+
+    def come_back() -> None:
+        with suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(keep)
+
+    finalize(lent, come_back).atexit = False
+    return lent.data
 
 
 class Intake(asyncio.BufferedProtocol):
