@@ -20,7 +20,7 @@ from conftest import PATIENCE, wait_for
 from tensorcast_service.settings import Settings
 from tensorcast_service.web.app import create_app
 from tensorcast_service.web.dispatch import Dispatch
-from tensorcast_service.web.protocol import Protocol
+from tensorcast_service.web.gate import Gate
 from tensorcast_service.web.straight import Straight
 
 KEY = "0123456789abcdef0123"
@@ -41,7 +41,7 @@ class Running:
             self.app.user_middleware = kept
             self.app.state.straight = None
         config = uvicorn.Config(
-            self.app, port=0, http=Protocol, ws="none", server_header=False, proxy_headers=False, log_level="error"
+            self.app, port=0, http=Gate, ws="none", server_header=False, proxy_headers=False, log_level="error"
         )
         self.server = uvicorn.Server(config)
         self.thread = threading.Thread(target=self.server.run)

@@ -38,7 +38,7 @@ from tensorcast.schema.problems import STATUS, Problem
 from tensorcast.schema.tensors import Tensor
 from tensorcast_service.engine.views import gradient_bytes
 from tensorcast_service.settings import Settings, variable_of
-from tensorcast_service.web import protocol, threads
+from tensorcast_service.web import grammar, threads
 from tensorcast_service.web.admission import Admission
 from tensorcast_service.web.app import create_app
 from tensorcast_service.web.backprop import _gradients, judge_dense
@@ -658,10 +658,10 @@ def status(service: Served, *pieces: bytes) -> int:
 
 def test_a_head_has_so_many_bytes_and_fields(service: Served) -> None:
     line = b"GET /livez HTTP/1.1\r\nHost: x\r\n"
-    padding = protocol.HEAD_BYTES - len(line) - len(b"A: \r\n\r\n")
+    padding = grammar.HEAD_BYTES - len(line) - len(b"A: \r\n\r\n")
     assert status(service, line + b"A: " + b"a" * padding + b"\r\n\r\n") == 200
     assert status(service, line + b"A: " + b"a" * (padding + 1) + b"\r\n\r\n") == 431
-    fields = protocol.HEAD_FIELDS - 1  # beside Host
+    fields = grammar.HEAD_FIELDS - 1  # beside Host
     assert status(service, line + b"A: a\r\n" * fields + b"\r\n") == 200
     assert status(service, line + b"A: a\r\n" * (fields + 1) + b"\r\n") == 431
 
@@ -669,7 +669,7 @@ def test_a_head_has_so_many_bytes_and_fields(service: Served) -> None:
 def test_the_fields_after_a_body_have_as_many_bytes(service: Served) -> None:
     head = b"POST /v1/check HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
     body = b"%x\r\n%b\r\n0" % (len(QUESTION), QUESTION)
-    padding = protocol.HEAD_BYTES - len(b"\r\nA: \r\n\r\n")
+    padding = grammar.HEAD_BYTES - len(b"\r\nA: \r\n\r\n")
     assert status(service, head + body + b"\r\nA: " + b"a" * padding + b"\r\n\r\n") == 200
     assert status(service, head + body + b"\r\nA: " + b"a" * (padding + 1) + b"\r\n\r\n") == 431
 
@@ -677,6 +677,6 @@ def test_the_fields_after_a_body_have_as_many_bytes(service: Served) -> None:
 def test_the_line_before_a_chunk_has_so_many_bytes_when_it_does_not_come_at_once(service: Served) -> None:
     head = b"POST /v1/check HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
     first = head + b"1\r\n" + QUESTION[:1]
-    for length, expected in (protocol.CHUNK_LINE_BYTES, 200), (protocol.CHUNK_LINE_BYTES + 1, 400):
+    for length, expected in (grammar.CHUNK_LINE_BYTES, 200), (grammar.CHUNK_LINE_BYTES + 1, 400):
         line = (b"\r\n%x;" % (len(QUESTION) - 1)).ljust(length, b"x")
         assert status(service, first + line, b"\r\n" + QUESTION[1:] + b"\r\n0\r\n\r\n") == expected

@@ -32,7 +32,7 @@ from tensorcast_service.engine.views import backprop
 from tensorcast_service.web.backprop import _gradients
 from tensorcast_service.web.broadcast import outputs
 from tensorcast_service.web.check import _question
-from tensorcast_service.web.protocol import Protocol
+from tensorcast_service.web.gate import Gate
 
 OUTPUT_BYTES = 2**24
 """The output limit that targets are run with."""
@@ -184,16 +184,14 @@ async def _received(pieces: list[bytes]) -> list[Any]:
     config.load()
     config.loaded_app = app
     wire = Wire()
-    protocol = Protocol(
-        config, ServerState(), {"request_seconds": 10**6, "refused": lambda code: seen.append("refused")}
-    )
-    protocol.connection_made(wire)
+    gate = Gate(config, ServerState(), {"request_seconds": 10**6, "refused": lambda code: seen.append("refused")})
+    gate.connection_made(wire)
     for piece in pieces:
         if not wire.closed:
-            protocol.data_received(piece)
+            gate.data_received(piece)
         for _ in range(30):
             await asyncio.sleep(0)
-    protocol.connection_lost(None)
+    gate.connection_lost(None)
     await asyncio.sleep(0)
     return seen
 

@@ -59,7 +59,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
                 "request_seconds": settings.request_seconds,
                 "refused": refused,
                 "straight": app.state.straight,
-            }  # for protocol.py
+            }  # for gate.py
 
     names = names_in(settings.allowed_hosts)
     keys = Keys.from_file(settings.api_keys_file) if settings.api_keys_file else None

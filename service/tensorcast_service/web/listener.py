@@ -1,7 +1,7 @@
 """Listening: new connections are taken as they come, however busy those are that are there.
 
 libuv takes one new connection in each turn of its loop, and a turn is as long as all requests that are ready. Here a
-turn takes all that wait, up to a number, and a connection counts (see protocol.py) from then on, not only when its
+turn takes all that wait, up to a number, and a connection counts (see gate.py) from then on, not only when its
 handshake is over.
 """
 
@@ -16,7 +16,8 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .protocol import LINGER_SECONDS, Protocol
+from .connections import OPEN
+from .gate import LINGER_SECONDS, Gate
 
 if TYPE_CHECKING:
     from asyncio import SelectorEventLoop as Base
@@ -50,7 +51,7 @@ class Loop(Base):
 
     async def create_server(  # type: ignore[override]
         self,
-        make: Callable[[], Protocol],
+        make: Callable[[], Gate],
         host: str | None = None,
         port: int | None = None,
         *,
@@ -99,7 +100,7 @@ class Listener:
         self,
         loop: asyncio.AbstractEventLoop,
         sockets: list[socket.socket],
-        make: Callable[[], Protocol],
+        make: Callable[[], Gate],
         context: ssl.SSLContext | None,
         accepts: int,
     ) -> None:
@@ -108,7 +109,7 @@ class Listener:
         self.make = make
         self.context = context
         self.accepts = accepts
-        self.opening: dict[asyncio.Task[None], Protocol] = {}
+        self.opening: dict[asyncio.Task[None], Gate] = {}
         """Connections that are accepted and not yet made: for one turn of the loop, or for as long as a handshake."""
         self.complained = -float(COMPLAINT_SECONDS)
         for sock in sockets:
@@ -121,8 +122,8 @@ class Listener:
         for sock in sockets:
             self.loop.remove_reader(sock)
             sock.close()
-        for protocol in self.opening.values():
-            protocol.give_up()
+        for gate in self.opening.values():
+            gate.give_up()
 
     async def wait_closed(self) -> None:
         if self.opening:
@@ -144,33 +145,33 @@ class Listener:
                     self._pause(sock, error)
                 return
             connection.setblocking(False)
-            protocol = self.make()
-            protocol.accepted(connection, encrypted=self.context is not None)
-            task = self.loop.create_task(self._open(connection, protocol))
-            self.opening[task] = protocol
+            gate = self.make()
+            gate.accepted(connection, encrypted=self.context is not None)
+            task = self.loop.create_task(self._open(connection, gate))
+            self.opening[task] = gate
             task.add_done_callback(self.opening.pop)
 
-    async def _open(self, connection: socket.socket, protocol: Protocol) -> None:
+    async def _open(self, connection: socket.socket, gate: Gate) -> None:
         tls: dict[str, Any] = {}
         if self.context is not None:
             tls = {
                 "ssl": self.context,
-                "ssl_handshake_timeout": protocol.seconds,
+                "ssl_handshake_timeout": gate.seconds,
                 "ssl_shutdown_timeout": LINGER_SECONDS,
             }
         try:
-            await self.loop.connect_accepted_socket(lambda: protocol, connection, **tls)
+            await self.loop.connect_accepted_socket(lambda: gate, connection, **tls)
         except OSError as error:  # also what TLS has against it, and a handshake that takes too long
             logger.debug("a connection was not made: %s", error)
         finally:
-            protocol.ended_unmade()
+            gate.ended_unmade()
 
     def _pause(self, sock: socket.socket, error: OSError) -> None:
         """Leave new connections where they are for a moment, and make room meanwhile, if files are what lacks."""
         self.loop.remove_reader(sock)
         self.loop.call_later(PAUSE_SECONDS, self._listen, sock)
         if error.errno in (errno.EMFILE, errno.ENFILE):
-            Protocol.make_room()
+            OPEN.make_room()
         now = self.loop.time()
         if now - self.complained >= COMPLAINT_SECONDS:
             self.complained = now

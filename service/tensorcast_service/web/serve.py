@@ -56,7 +56,7 @@ def serve(settings: Settings) -> None:
     """Serve until a signal ends it. Each worker reads its settings from the environment."""
     # As process 1 of a container a signal without a handler is ignored, and loading the rest takes a moment.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(0))
-    from .protocol import Protocol
+    from .gate import Gate
 
     address = f"{f'[{settings.host}]' if ':' in settings.host else settings.host}:{settings.port}"
     if settings.port and settings.log_format == "text":
@@ -82,12 +82,12 @@ def serve(settings: Settings) -> None:
             workers=settings.workers,
             # asyncio's loop of Windows can't watch a listening socket: there it is uvicorn that listens.
             loop="auto" if sys.platform == "win32" else "tensorcast_service.web.listener:Loop",
-            http=Protocol,
+            http=Gate,
             ws="none",
             access_log=False,
             log_config=configuration(settings.log_format),
             server_header=False,
-            headers=[("X-Content-Type-Options", "nosniff")],  # of every answer, those of protocol.py too
+            headers=[("X-Content-Type-Options", "nosniff")],  # of every answer, those of gate.py too
             proxy_headers=False,
             timeout_keep_alive=KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=FINISH_SECONDS,

@@ -1,7 +1,7 @@
 """The straight way: a short check that came whole is answered from its bytes, at once.
 
 The ordinary way to an answer leads through uvicorn's parser, ASGI's events, every middleware and the router, and costs
-three times what a check does. So the gate (protocol.py) asks here first. An answer from here is the same to the byte,
+three times what a check does. So the gate (gate.py) asks here first. An answer from here is the same to the byte,
 and counts, and stands in the log, as one that took the ordinary way; tests/test_dispatch.py holds both side by side.
 Whatever is not plain takes the ordinary way, from its first byte: a field of the head that asks for more than an
 answer, a refusal of any kind, work that is too long for the event loop.

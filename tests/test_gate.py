@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import gc
 import json
@@ -27,11 +28,15 @@ import numpy as np
 import pytest
 import uvicorn
 from conftest import PATIENCE, Served, free_port, served, unhurried, wait_for
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from tensorcast_service.settings import Settings
+from tensorcast_service.web import gate as gates
 from tensorcast_service.web.app import create_app
-from tensorcast_service.web.protocol import Phase, Protocol
+from tensorcast_service.web.connections import OPEN
+from tensorcast_service.web.gate import TRANSITIONS, Gate, Phase
 
 SECONDS = 2
 LONGEST = 60
@@ -577,21 +582,21 @@ def watched(
 
     async def watch(wire: Wire) -> None:
         config = uvicorn.Config(create_app(), log_config=None)
-        protocol = Protocol(config, ServerState(), {"request_seconds": 0.04, "refused": print})
-        protocol.connection_made(wire)
-        protocol.phase, protocol.answered = phase, answered
+        connection = Gate(config, ServerState(), {"request_seconds": 0.04, "refused": print})
+        connection.connection_made(wire)
+        connection.phase, connection.answered = phase, answered
         for _ in range(20):
             wire.unsent = max(wire.unsent - takes, 0)
             if taken:
-                protocol.resume_writing()
+                connection.resume_writing()
             await asyncio.sleep(0.01)
-        protocol.connection_lost(ConnectionError())
+        connection.connection_lost(ConnectionError())
         left = (wire.written, wire.aborted)
         await asyncio.sleep(0.1)
         assert left == (wire.written, wire.aborted)  # it is not watched any more
 
-    with socket.socket() as connection, asyncio.Runner(loop_factory=Unhurried) as runner:
-        wire = Wire(connection, unsent, reading)
+    with socket.socket() as sock, asyncio.Runner(loop_factory=Unhurried) as runner:
+        wire = Wire(sock, unsent, reading)
         runner.run(watch(wire))
         return wire
 
@@ -615,6 +620,63 @@ def test_an_application_that_does_not_read_makes_no_slow_caller() -> None:
 def test_an_answer_that_has_begun_is_cut_off_and_not_followed_by_another() -> None:
     wire = watched("body", answered=True)
     assert (wire.written, wire.aborted) == (b"", True)
+
+
+# --- the table of phases, and what is touched of uvicorn -------------------------------------------
+
+
+def test_each_phase_is_followed_by_those_in_the_table_and_no_other() -> None:
+    seen: set[tuple[Phase, Phase]] = set()
+
+    class Recorded(Gate):
+        @property
+        def phase(self) -> Phase:
+            return self._phase
+
+        @phase.setter
+        def phase(self, phase: Phase) -> None:
+            seen.add((getattr(self, "_phase", "head"), phase))
+            self._phase = phase
+
+    long = POST.replace(b"json", b"msgpack") + b"Content-Length: 3000000\r\n\r\n" + bytes(1000)
+    with running(create_app(Settings(request_seconds=SECONDS)), http=Recorded) as port:
+        ask(
+            port,
+            GET,
+            POST + b"Content-Length: 16\r\n\r\n",
+            BODY,
+            CHUNKED + b"10\r\n",
+            BODY + b"\r\n0\r\n\r\n",
+            LAST,
+            pause=0.02,
+        )
+        ask(port, long, bytes(2_999_000), LAST, pause=0.1)
+        for begun in (b"", GET[:9], POST + b"Content-Length: 16\r\n\r\n", CHUNKED, CHUNKED + b"0\r\n", long):
+            with connect(port) as connection:
+                connection.sendall(begun)
+                time.sleep(0.1)
+        wait_for_connections(0)
+    table = {(phase, after) for phase, events in TRANSITIONS.items() for after in events.values()}
+    over = {(phase, "over") for phase in ("head", "body", "chunks", "trailer")}
+    assert {pair for pair in seen if pair[1] != "over"} - {("head", "head")} == table
+    assert over <= seen
+
+
+@pytest.mark.parametrize("kind", [HttpToolsProtocol, H11Protocol])
+def test_all_that_the_gate_touches_of_uvicorn_is_listed_and_there(kind: Any) -> None:
+    tree = ast.parse(Path(gates.__file__).read_text())
+    (own,) = (node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Gate")
+    names = {node.name for node in own.body if isinstance(node, ast.FunctionDef)} - {"__init__"}
+    names |= {
+        node.attr
+        for node in ast.walk(own)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
+    }
+
+    async def given() -> set[str]:
+        return {*dir(kind(uvicorn.Config(create_app(), log_config=None), ServerState(), {}))}
+
+    assert names & asyncio.run(given()) == set(gates.UVICORN)
 
 
 # --- many connections -----------------------------------------------------------------------------
@@ -645,10 +707,10 @@ def test_no_number_of_connections_takes_all_files_or_fills_the_log(absent: str) 
 
 
 @contextmanager
-def running(app: Any, kept: float = KEPT) -> Iterator[int]:
+def running(app: Any, kept: float = KEPT, http: type[Gate] = Gate) -> Iterator[int]:
     """The port of a server of this application, in this process."""
     port = free_port()
-    config = uvicorn.Config(app, port=port, http=Protocol, log_config=None, timeout_keep_alive=kept)  # type: ignore[arg-type]
+    config = uvicorn.Config(app, port=port, http=http, log_config=None, timeout_keep_alive=kept)  # type: ignore[arg-type]
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)
     thread.start()
@@ -720,7 +782,7 @@ def test_nothing_of_a_connection_waits_for_the_collector_of_cycles(
                 time.sleep(0.05)
                 if reset:
                     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        assert wait_for(lambda: not any(isinstance(each, Protocol) for each in gc.get_objects()), LONGEST)
+        assert wait_for(lambda: not any(isinstance(each, Gate) for each in gc.get_objects()), LONGEST)
     finally:
         gc.enable()
 
@@ -738,7 +800,7 @@ def test_an_idle_connection_is_closed_but_not_while_a_head_arrives() -> None:
 
 
 def wait_for_connections(number: int) -> None:
-    assert wait_for(lambda: Protocol.total == number)
+    assert wait_for(lambda: OPEN.total == number)
 
 
 def test_what_is_refused_or_cut_is_counted_and_nothing_is_left_of_it(here: tuple[int, Any]) -> None:
@@ -758,12 +820,12 @@ def test_what_is_refused_or_cut_is_counted_and_nothing_is_left_of_it(here: tuple
         "stalled-reader": 1,
     }
     wait_for_connections(0)
-    assert Protocol.waiting == {}
+    assert OPEN.waiting == {}
 
 
 def test_the_longest_waiting_make_room_and_none_in_work(monkeypatch: pytest.MonkeyPatch) -> None:
     app = create_app(Settings(request_seconds=10 * LONGEST))
-    limit = "tensorcast_service.web.protocol.MAX_CONNECTIONS"
+    limit = "tensorcast_service.web.connections.MAX_CONNECTIONS"
     monkeypatch.setattr(limit, 3)
     with running(app, kept=PATIENCE) as port, connect(port) as working:
         working.sendall(POST + b"Expect: 100-continue\r\nConnection: close\r\nContent-Length: 16\r\n\r\n")

@@ -1,0 +1,147 @@
+"""The part of HTTP/1.1's grammar that a request may use, each expression beside the rule it stands for.
+
+RFC 9110 is "HTTP Semantics", RFC 9112 "HTTP/1.1". Where they let a server be lenient (a bare LF, folded lines, both
+framings of a body), this is strict: what two parsers may read in two ways is how requests are smuggled past one of
+them. The quantifiers are possessive, so no head takes more than one walk through it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from tensorcast.schema.problems import Problem
+
+HEAD_BYTES = 32 * 2**10
+"""Bytes of a request line and its fields, or of the fields after a chunked body. Proxies pass on no more."""
+HEAD_FIELDS = 100
+"""Fields in them: each costs objects of its own, and is looked at by whoever looks for another."""
+CHUNK_LINE_BYTES = 1024
+"""Bytes of the line before a chunk: its size, and extensions that nobody reads."""
+
+# token = 1*tchar (RFC 9110, 5.6.2)
+_TOKEN = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]++"
+# field-line CRLF = field-name ":" OWS field-value OWS CRLF (RFC 9112, 5), where field-value is of SP, HTAB, VCHAR and
+# obs-text (RFC 9110, 5.5). No obs-fold: a server may refuse it (RFC 9112, 5.2).
+_FIELDS = rb"(?:" + _TOKEN + rb":[\t -~\x80-\xff]*+\r\n){0,%d}+" % HEAD_FIELDS
+# request-line CRLF = method SP request-target SP HTTP-version CRLF (RFC 9112, 3), the target in origin-form (3.2.1) and
+# of visible characters. No tunnel (CONNECT), as this is no proxy; and no other major version.
+_LINE = rb"(?!CONNECT )" + _TOKEN + rb" /[!-~]*+ HTTP/1\.[01]\r\n"
+# HTTP-message up to its body = start-line CRLF *( field-line CRLF ) CRLF (RFC 9112, 2.1)
+_HEAD = re.compile(_LINE + _FIELDS + rb"\r\n")
+# What such a head may begin with; before it one empty line is ignored (RFC 9112, 2.2).
+_HEAD_SO_FAR = re.compile(rb"(?:\r\n)?+(?:[!-~ ]*+\r?|" + _LINE + _FIELDS + rb"[^\n]*+)")
+_NAMED = re.compile(rb"\r\n(" + _TOKEN + rb"):[\t ]*+([^\r]*)")
+# Upgrade may be ignored (RFC 9110, 7.8).
+_UPGRADE = re.compile(rb"\r\nupgrade:[^\r]*", re.IGNORECASE)
+
+# The next are looked for in a head in lower case.
+_FRAMING = re.compile(rb"\n(?:content-length|transfer-encoding|upgrade):")
+# Host = uri-host [ ":" port ] (RFC 9110, 7.2), and exactly one of it (RFC 9112, 3.2)
+_HOST = re.compile(rb"\nhost:[\t ]*+[a-z0-9._~%!$&'()*+;=:\[\]-]*+[\t ]*+\r")
+# Content-Length = 1*DIGIT (RFC 9110, 8.6), of no more digits than a file can have
+_LENGTH = re.compile(rb"\ncontent-length:[\t ]*+([0-9]{1,18})[\t ]*+\r")
+_LENGTH_LINE = re.compile(rb"\ncontent-length:[^\r]*", re.IGNORECASE)
+# Transfer-Encoding = #transfer-coding (RFC 9112, 6.1), of which none but chunked is understood
+_CHUNKED = re.compile(rb"\ntransfer-encoding:[\t ]*+chunked[\t ]*+\r")
+
+# chunk-ext = *( BWS ";" BWS chunk-ext-name [ "=" chunk-ext-val ] ) (RFC 9112, 7.1.1); it is to be ignored
+_EXTENSION = rb"(?:[\t ]*+;[\t -~\x80-\xff]*+)?+"
+# chunk = chunk-size [ chunk-ext ] CRLF chunk-data CRLF, chunk-size = 1*HEXDIG (RFC 9112, 7.1). The line break that ends
+# the head, or the chunk before, is matched as the beginning of the next line.
+CHUNK = re.compile(rb"\r\n([0-9A-Fa-f]{1,16})" + _EXTENSION + rb"(?=\r\n)")
+_CHUNK_SO_FAR = re.compile(rb"\r?|\r\n[0-9A-Fa-f]{0,16}" + _EXTENSION + rb"\r?")
+# last-chunk trailer-section CRLF, trailer-section = *( field-line CRLF ) (RFC 9112, 7.1.2)
+_TRAILER = re.compile(rb"\r\n" + _FIELDS + rb"\r\n")
+
+_BAD_HEAD = (
+    "the head is not HTTP/1.1: a line `METHOD /path HTTP/1.1`, then fields `Name: value` and an empty line, each ended "
+    "by CR LF, with no control characters, and in the path only visible ASCII (write others as %XX)"
+)
+_BAD_HOST = "a request has exactly one Host field: the name, and the port, that it is sent to"
+_BAD_FRAMING = (
+    "a body is announced by one Content-Length, a number, or by one `Transfer-Encoding: chunked`, never by both"
+)
+_BAD_CHUNK = "a chunk is its size in hexadecimal, CR LF, so many bytes, CR LF; one of size 0 ends the body"
+
+
+def malformed(detail: str = _BAD_HEAD) -> Problem:
+    """The problem of a request that does not hold to the grammar, by default in its head."""
+    return Problem("malformed-request", detail)
+
+
+def read_head(data: bytes) -> tuple[bytes, int, int | None] | None:
+    """The head at the beginning of `data`: its bytes without an Upgrade field, how many bytes of `data` it took, and
+    the length of the body (None: it comes in chunks). None where the head has not come as a whole.
+
+    Raises Problem (malformed-request, head-too-large), before the end has come too.
+    """
+    end = data.find(b"\r\n\r\n") + 4
+    if end < 4:
+        _judge_size(data)
+        if not _HEAD_SO_FAR.fullmatch(data):
+            raise malformed()
+        return None
+    head = data[:end].removeprefix(b"\r\n")
+    if end > HEAD_BYTES or not _HEAD.fullmatch(head):
+        _judge_size(head)
+        raise malformed()
+    fields = head.lower()
+    if fields.count(b"\nhost:") != 1 or not _HOST.search(fields):
+        raise malformed(_BAD_HOST)
+    if not _FRAMING.search(fields):
+        return head, end, 0
+    if b"\nupgrade:" in fields:
+        head = _UPGRADE.sub(b"", head)
+    announced = fields.count(b"\ncontent-length:") + fields.count(b"\ntransfer-encoding:")
+    length = _LENGTH.search(fields)
+    if not announced or (announced == 1 and length):
+        return head, end, int(length[1]) if length else 0
+    # A sender of HTTP/1.0 knows no chunks, and both framings are an attack, or may become one (RFC 9112, 6.1 and 6.3).
+    if announced > 1 or not is_http_1_1(head) or not _CHUNKED.search(fields):
+        raise malformed(_BAD_FRAMING)
+    return head, end, None
+
+
+def is_http_1_1(head: bytes) -> bool:
+    """Whether a head says that its sender knows HTTP/1.1, and not only 1.0."""
+    return head[: head.index(b"\r")].endswith(b"1")
+
+
+def announced_in_chunks(head: bytes) -> bytes:
+    """The same head, where a body of known length is announced in chunks instead."""
+    return _LENGTH_LINE.sub(b"\nTransfer-Encoding: chunked", head)
+
+
+def judge_chunk_line(data: bytes, at: int) -> None:
+    """Raises Problem (malformed-request) where no line of a chunk can come to stand at `at`."""
+    if len(data) - at > CHUNK_LINE_BYTES or not _CHUNK_SO_FAR.fullmatch(data, at):
+        raise malformed(_BAD_CHUNK)
+
+
+def read_trailer(data: bytes) -> int:
+    """How many bytes of `data` the fields after the last chunk take, 0 where they have not come as a whole. Raises
+    Problem (malformed-request, head-too-large)."""
+    end = data.find(b"\r\n\r\n") + 4
+    _judge_size(data[:end] if end > 3 else data)
+    if end < 4:
+        return 0
+    if not _TRAILER.fullmatch(data, 0, end):
+        raise malformed(_BAD_CHUNK)
+    return end
+
+
+def fields_of(head: bytes) -> list[tuple[bytes, bytes]]:
+    """Names, in lower case, and values of the fields of a head, as far as it can be read."""
+    return [(name.lower(), value.rstrip(b"\t ")) for name, value in _NAMED.findall(head)]
+
+
+def _judge_size(fields: bytes) -> None:
+    """Raises Problem (head-too-large) for fields that are too long or too many, as far as they have come."""
+    if len(fields) > HEAD_BYTES:
+        raise Problem(
+            "head-too-large",
+            f"the request line and the fields have more than {HEAD_BYTES} bytes: send what is long in the body",
+            limit=HEAD_BYTES,
+        )
+    if fields.count(b"\n") > HEAD_FIELDS + 2:
+        raise Problem("head-too-large", f"there are more than {HEAD_FIELDS} fields: send fewer", limit=HEAD_FIELDS)
