@@ -38,8 +38,9 @@ import uvicorn
 from fastapi import FastAPI, Request, Response
 from harness import cpu_of, destination, free_port, pin, save
 
-from tensorcast import AsyncClient, Client, stablehlo
-from tensorcast import numpy as op
+from tensorcast import AsyncClient, Client
+from tensorcast.ops import numpy as op
+from tensorcast.ops import stablehlo
 
 STEP = 2**20
 """Bytes that the servers send, and throw away, at a time."""

@@ -16,8 +16,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from tensorcast.ops import AnyOp
-from tensorcast.ops.rules import lower
+from tensorcast.ops import AnyOp, lower
 from tensorcast.plan.alignment import Incompatible
 from tensorcast.plan.plan import Plan
 

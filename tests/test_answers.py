@@ -17,7 +17,7 @@ from conftest import Served
 from test_vectors import FILES, OP, vectors
 
 import tensorcast
-from tensorcast import Client, InvalidAnswer, ServiceProblem, einops, ngraph, numpy
+from tensorcast import Client, InvalidAnswer, ServiceProblem
 from tensorcast.client.attempt import Attempt
 from tensorcast.client.calls import (
     Call,
@@ -31,6 +31,7 @@ from tensorcast.client.calls import (
     ops,
 )
 from tensorcast.client.expected import outputs as outputs_of
+from tensorcast.ops import einops, ngraph, numpy
 
 ROW = np.array([1, 2, 3], np.float32)
 COLUMN = np.array([[1], [2]], np.int64)

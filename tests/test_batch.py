@@ -20,8 +20,7 @@ from tensorcast.answers.batch import check_rows
 from tensorcast.answers.columns import check_columns
 from tensorcast.messages.tensors import CheckBatchRequest, CheckedColumns
 from tensorcast.messages.validation import validated
-from tensorcast.ops import OPS
-from tensorcast.ops.rules import lower
+from tensorcast.ops import OPS, lower
 from tensorcast.plan.alignment import Incompatible
 from tensorcast.schema.problems import Problem
 

@@ -20,7 +20,8 @@ import pytest
 from conftest import PATIENCE, Served, free_port, run, served
 
 import tensorcast
-from tensorcast import AsyncClient, Client, errors, ngraph, poputil, torch
+from tensorcast import AsyncClient, Client, errors
+from tensorcast.ops import ngraph, poputil, torch
 from tensorcast.schema.problems import STATUS
 
 ROW = np.array([1, 2, 3], np.float32)

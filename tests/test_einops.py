@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import tensorcast
-from tensorcast import Client, NotStrided, einops
+from tensorcast import Client, NotStrided
+from tensorcast.ops import einops
 
 
 def repeat(pattern: str, **lengths: int) -> einops.repeat:

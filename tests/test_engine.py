@@ -13,8 +13,7 @@ from conftest import limited
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tensorcast.ops import ngraph
-from tensorcast.ops.rules import lower
+from tensorcast.ops import lower, ngraph
 from tensorcast.plan.plan import Placement, Plan
 from tensorcast_service.engine import dense, gather
 from tensorcast_service.engine import views as engine

@@ -12,8 +12,9 @@ import pytest
 from conftest import run
 
 import tensorcast
-from tensorcast import Client, ServiceProblem, einops, mindspore, mxnet, ngraph, numpy, openvino, torch, xarray
+from tensorcast import Client, ServiceProblem
 from tensorcast.answers.catalogue import catalogue
+from tensorcast.ops import einops, mindspore, mxnet, ngraph, numpy, openvino, torch, xarray
 from tensorcast.schema.problems import STATUS
 
 COLUMNS = np.array([[3, 1], [5, 4], [2, 2]]), np.array([[4], [4], [3]])

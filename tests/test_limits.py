@@ -21,7 +21,6 @@ import numpy as np
 import pytest
 from conftest import Served, taken
 
-from tensorcast import numpy
 from tensorcast.answers import batch, diagram, limits
 from tensorcast.answers.batch import check_rows
 from tensorcast.answers.check import plain_answer, plan_of
@@ -32,6 +31,7 @@ from tensorcast.answers.translate import translate
 from tensorcast.messages import CheckRequest, TranslateRequest
 from tensorcast.messages.tensors import BackpropRequest, BroadcastRequest, CheckBatchRequest
 from tensorcast.messages.validation import validated
+from tensorcast.ops import numpy
 from tensorcast.schema import codec, dtypes, shapes, survey
 from tensorcast.schema.codec import Media, decode, encode
 from tensorcast.schema.problems import STATUS, Problem

@@ -22,8 +22,21 @@ import tensorcast
 from tensorcast import Client
 from tensorcast.answers.translate import as_text, translate
 from tensorcast.messages import Step, TranslateAnswer, TranslateRequest
-from tensorcast.ops import OPS, Op, einops, jax, mxnet, ngraph, numpy, openvino, poputil, stablehlo, torch, xarray
-from tensorcast.ops.rules import lower
+from tensorcast.ops import (
+    OPS,
+    Op,
+    einops,
+    jax,
+    lower,
+    mxnet,
+    ngraph,
+    numpy,
+    openvino,
+    poputil,
+    stablehlo,
+    torch,
+    xarray,
+)
 from tensorcast.plan.alignment import Incompatible
 from tensorcast.schema.problems import Problem
 from tensorcast_service.engine.views import place

@@ -13,8 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 import tensorcast
 from tensorcast import CheckAnswer, Client, NotStrided
-from tensorcast.ops import OPS, AnyOp
-from tensorcast.ops.rules import lower
+from tensorcast.ops import OPS, AnyOp, lower
 from tensorcast.plan.alignment import Incompatible
 from tensorcast_service.engine import dense
 from tensorcast_service.engine import views as engine

@@ -7,8 +7,9 @@ from typing import Any
 import httpx
 import pytest
 
-from tensorcast import Client, xarray
+from tensorcast import Client
 from tensorcast.messages import CheckAnswer
+from tensorcast.ops import xarray
 
 Dims = tuple[tuple[str, ...], ...]
 

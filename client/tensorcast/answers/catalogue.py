@@ -6,22 +6,21 @@ from functools import lru_cache
 from inspect import cleandoc
 
 from ..messages import Catalogue, CheckRequest, InputCount, OpEntry, Reference
-from ..ops import OPS
-from ..ops.rules import RULES
+from ..ops import FRAMEWORKS, OPS
 
 
 @lru_cache(1)
 def catalogue() -> Catalogue:
-    """Every op, in the table's order."""
+    """Every op, in the catalogue's order."""
     return Catalogue(ops=[_entry(name) for name in OPS])
 
 
 def _entry(name: str) -> OpEntry:
-    op, rule = OPS[name], RULES[OPS[name]]
+    op, (package, version) = OPS[name], FRAMEWORKS[name.split(".")[0]].reference
     schema = op.model_json_schema()
     attributes = {key: value for key, value in schema["properties"].items() if key != "name"}
     required = [key for key in schema.get("required", []) if key != "name"]
-    example, inputs = rule.example
+    example, inputs = op.example()
     return OpEntry(
         name=name,
         doc=cleandoc(op.__doc__ or "").splitlines()[0],
@@ -33,8 +32,8 @@ def _entry(name: str) -> OpEntry:
         },
         inputs=InputCount(min=op.min_inputs, max=op.max_inputs),
         outputs=op.outputs,
-        link=rule.link,
-        reference=Reference(package=rule.reference[0], version=rule.reference[1]),
+        link=op.link,
+        reference=Reference(package=package, version=version),
         example=CheckRequest(op=example, inputs=list(inputs)).model_dump(
             mode="json", exclude_none=True, include={"op", "inputs"}
         ),

@@ -9,8 +9,7 @@ from math import prod
 from typing import Any
 
 from ..messages import CheckAnswer, CheckRequest, Condition
-from ..ops import Op
-from ..ops.rules import RULES, lower
+from ..ops import Op, lower
 from ..plan.alignment import Alignment, Conflict, Incompatible
 from ..plan.plan import Placement, Plan, Shape
 from ..schema.problems import Problem
@@ -37,7 +36,7 @@ def check(request: CheckRequest) -> CheckAnswer:
 def plain_answer(request: CheckRequest) -> dict[str, Any]:
     """The answer to a check, as the plain values of a CheckAnswer that are sent. Raises Problem for what the op could
     never accept."""
-    op, shapes, rule = request.op, tuple(request.inputs), RULES[type(request.op)]
+    op, shapes = request.op, tuple(request.inputs)
     itemsize = _itemsize(request.dtype)
     judge_request(op, shapes)
     if request.assume:
@@ -50,19 +49,20 @@ def plain_answer(request: CheckRequest) -> dict[str, Any]:
     if isinstance(outcome, Conflict):
         answer["conflict"] = conflict_answer(op, shapes, outcome, lower_here)
     else:
-        dims = repeat(None) if rule.output_dims is None else rule.output_dims(op)
+        dims = op.output_dims()
         placements: Sequence[AnyPlacement] = outcome.outputs
         answer["outputs"] = [
-            _output(placement, itemsize, shapes, names) for placement, names in zip(placements, dims, strict=False)
+            _output(placement, itemsize, shapes, names)
+            for placement, names in zip(placements, dims or repeat(None), strict=False)
         ]
-        if len(placements) > 1 and rule.output_dims is None:
+        if len(placements) > 1 and dims is None:
             warnings = _warnings(shapes, placements, answer["outputs"])
-    if mistake := rule.warned(op):
+    if mistake := op.attribute_warning():
         warnings.append(dict(zip(("code", "message"), mistake, strict=True)))
     if isinstance(outcome, SymbolicPlan):
         answer["conditions"] = [condition.model_dump(exclude_unset=True) for condition in outcome.conditions]
         answer["compatible"] = None if outcome.conditions else True
-    elif not symbolic and (differs := rule.release_differs(op, shapes, outcome)):  # known of integers alone
+    elif not symbolic and (differs := op.release_difference(shapes, outcome)):  # known of integers alone
         warnings.append({"code": "release-differs", "message": differs})
     answer["warnings"] = warnings
     if request.explain and op.highest_rank(shapes) <= MAX_RANK:
@@ -125,7 +125,7 @@ def _outcome(lower: Lower, op: Op, shapes: tuple[Shape, ...]) -> Plan | Symbolic
 
 def _alignment(op: Op, shapes: tuple[Shape, ...]) -> Alignment | None:
     try:
-        alignment = RULES[type(op)].align(op, shapes)
+        alignment = op.align(shapes)
     except Incompatible:
         return None
     return alignment if alignment.refusal is None else None

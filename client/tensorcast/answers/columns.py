@@ -10,8 +10,7 @@ import numpy as np
 from ..messages import CheckRequest
 from ..messages.tensors import CheckBatchRequest, CheckedColumns
 from ..messages.validation import validated
-from ..ops import Op
-from ..ops.rules import RULES, align, lower
+from ..ops import Op, align, lower
 from ..plan.alignment import Alignment, Incompatible, Relation
 from ..plan.column import Column
 from ..plan.plan import Shape
@@ -63,7 +62,7 @@ def check_columns(request: CheckBatchRequest, reserve: Reserve = unlimited) -> C
         rank = op.highest_rank(shapes) if op.target is None else len(getattr(op, op.target) or ())
         reserve(8 * count * rank)
         answer.outputs.extend([np.full((count, rank), -1)] * outputs)
-    if RULES[type(op)].weighs_sizes(op):
+    if op.compares_sizes():
         _blame_alone(op, inputs, answer)
     return answer
 

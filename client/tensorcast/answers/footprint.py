@@ -11,8 +11,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from ..ops import Op
-from ..ops.rules import RULES
+from ..ops import OPS, Op
 from ..plan.plan import Shape
 from ..schema.dimensions import Symbol
 from .limits import MAX_AXES, MAX_CONDITIONS, MAX_RANK, judge_request
@@ -45,9 +44,8 @@ def answer_bytes(op: Op, inputs: Sequence[Shape]) -> int:
     judge_request(op, shapes)
     rank = max(min(op.highest_rank(shapes), MAX_RANK), 4)
     nbytes = AXIS_BYTES * min(len(shapes) * rank, MAX_AXES)
-    name_dims = RULES[type(op)].output_dims
-    if name_dims is not None:
-        nbytes += _text_bytes({name for dims in name_dims(op) for name in dims}, len(shapes))
+    if names := op.output_dims():
+        nbytes += _text_bytes({name for dims in names for name in dims}, len(shapes))
     if is_symbolic(op, shapes):
         sizes: chain[Any] = chain.from_iterable(shapes)
         symbols = {size for size in sizes if type(size) is Symbol}
@@ -68,7 +66,7 @@ def _text_bytes(names: Iterable[str], outputs: int) -> int:
 def compared_bytes(shapes: Sequence[Shape]) -> int:
     """Of what every op answers to these shapes."""
     rank = max(min(max(map(len, shapes), default=0), MAX_RANK), 4)
-    return 2 * AXIS_BYTES * min(len(shapes) * rank, MAX_AXES) + COMPARED_BYTES * len(RULES) * rank
+    return 2 * AXIS_BYTES * min(len(shapes) * rank, MAX_AXES) + COMPARED_BYTES * len(OPS) * rank
 
 
 def columns_bytes(count: int, answered: int, asked: int) -> int:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import combinations, count
 
-from ..ops import Op, mindspore, ngraph, numpy, openvino
-from ..ops.rules import lower
+from ..ops import Op, lower, mindspore, ngraph, numpy, openvino
 from ..plan.alignment import Incompatible
 from ..plan.plan import Plan, Shape
 from ..schema.dimensions import Symbol

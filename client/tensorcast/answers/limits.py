@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any, Self
 
-from ..ops import Op
-from ..ops.rules import exceeds_rank
+from ..ops import Op, exceeds_rank
 from ..plan.plan import Shape
 from ..schema.problems import Problem
 from ..schema.shapes import format_shape

@@ -12,8 +12,7 @@ from math import prod
 from typing import Any
 
 from ..messages import Condition, DimensionPlace, Equation, Known
-from ..ops import Op
-from ..ops.rules import align
+from ..ops import Op, align
 from ..plan.alignment import Alignment, Axis, Relation, is_known, known_axes, meet, mismatch, settle
 from ..plan.plan import Shape
 from ..plan.sizes import ONE, Clause, Sizes

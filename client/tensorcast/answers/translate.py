@@ -12,8 +12,7 @@ from pydantic import ValidationError
 
 from ..messages import Reshape, Step, TranslateAnswer, TranslateRequest, Transpose
 from ..messages.validation import unknown_op
-from ..ops import OPS, Op
-from ..ops.rules import RULES, raise_
+from ..ops import OPS, Op, from_plan
 from ..plan.plan import Placement, Plan, Shape
 from ..schema.problems import Problem
 from ..schema.shapes import MAX_SIZE, format_shape
@@ -75,7 +74,7 @@ def steps_of(plan: Plan, kind: type[Op]) -> list[Step] | None:
 def _by_one_op(plan: Plan, kind: type[Op]) -> list[Step] | None:
     """The steps with one op that takes every input."""
     if _regroups(plan):
-        op = raise_(kind, plan)
+        op = from_plan(kind, plan)
         if op is not None:
             return [Step(op=op)]
         plan = _coarse(plan)
@@ -87,7 +86,7 @@ def _by_one_op(plan: Plan, kind: type[Op]) -> list[Step] | None:
                 shapes[arrangement.placement.input] = arrangement.before
             for lender, shape in lent.items():
                 shapes[lender] = shape
-            op = raise_(kind, Plan(tuple(shapes), tuple(arrangement.core for arrangement in arrangements)))
+            op = from_plan(kind, Plan(tuple(shapes), tuple(arrangement.core for arrangement in arrangements)))
             if op is None:
                 continue
             with suppress(ValidationError):  # a reshape on the way has a merged axis that is longer than any tensor's
@@ -339,7 +338,7 @@ def _why_not(op: Op, plan: Plan, kind: type[Op]) -> str:
     longest = max(chain.from_iterable(output.shape for output in plan.outputs), default=0)
     if longest > MAX_SIZE:
         return f"an output has a merged axis of size {longest}, and the longest that a tensor's can be is 2^63-1"
-    max_rank = RULES[kind].max_rank
+    max_rank = kind.max_rank
     for output in plan.outputs:
         if max_rank is not None and len(_large(output)) > max_rank:
             return (

@@ -152,7 +152,7 @@ def _fill_here(op: Op, arrays: Sequence[Array], filled: Sequence[Array], progres
     from tensorcast_service.engine.dense import chunks
     from tensorcast_service.engine.views import place
 
-    from ..ops.rules import lower
+    from ..ops import lower
 
     for placement, target in zip(lower(op, tuple(array.shape for array in arrays)).outputs, filled, strict=True):
         if not target.size:

@@ -10,8 +10,7 @@ from pydantic import ValidationError
 
 from ..errors import InvalidAnswer
 from ..messages import CheckAnswer, Comparison
-from ..ops import OPS, Op
-from ..ops.rules import lower
+from ..ops import OPS, Op, lower
 from ..schema.dtypes import name_of
 from ..schema.shapes import format_shape
 from ..schema.tensors import Array, Strides, is_replicated, reach_of

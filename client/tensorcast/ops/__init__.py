@@ -1,60 +1,50 @@
-"""The catalogue's op classes. A new op is one class in its framework's file and one line here."""
+"""The ops, one file a framework.
+
+A module of this folder is a framework when it has a FRAMEWORK; its ops are the classes in it, in the order of their
+definition. All are found here: nothing lists them. `from tensorcast.ops import ngraph` is the import that types know.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Iterator
+from importlib import import_module
+from pkgutil import iter_modules
+from types import ModuleType
+from typing import TYPE_CHECKING, Annotated, Any, Union
 
 from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
-from . import (
-    einops,
-    jax,
-    mindspore,
-    mxnet,
-    ngraph,
-    numpy,
-    onnx,
-    openvino,
-    paddle,
-    poputil,
-    stablehlo,
-    tensorflow,
-    torch,
-    xarray,
-)
 from .base import Op
+from .framework import Framework
+from .lowering import align, exceeds_rank, from_plan, lower
 
-AnyOp = Annotated[
-    numpy.broadcast_arrays
-    | numpy.broadcast_to
-    | ngraph.Broadcast
-    | ngraph.BroadcastLike
-    | mindspore.broadcast_to
-    | poputil.expandToMatchRanks
-    | poputil.broadcastToMatch
-    | poputil.canBroadcastToMatch
-    | openvino.Broadcast1
-    | openvino.Broadcast3
-    | onnx.Expand
-    | torch.expand
-    | torch.broadcast_tensors
-    | tensorflow.broadcast_to
-    | jax.broadcast
-    | stablehlo.broadcast_in_dim
-    | paddle.expand
-    | mxnet.broadcast_axis
-    | mxnet.broadcast_like
-    | xarray.broadcast
-    | einops.repeat,
-    Field(discriminator="name"),
-]
 
-OPS: dict[str, type[Op]] = {
-    op.model_fields["name"].default: op
-    for op in AnyOp.__origin__.__args__  # type: ignore[attr-defined]
-}
-"""Every op class by its name on the wire."""
+def _frameworks() -> Iterator[tuple[str, ModuleType]]:
+    """The frameworks' modules by their names, in the catalogue's order."""
+    modules = {module.name: import_module(f".{module.name}", __name__) for module in iter_modules(__path__)}
+    found = [(module.FRAMEWORK.order, name) for name, module in modules.items() if hasattr(module, "FRAMEWORK")]
+    return ((name, modules[name]) for _, name in sorted(found))
+
+
+def _ops(module: ModuleType) -> Iterator[type[Op]]:
+    """The op classes that a module defines: a class without a name on the wire is a base of others."""
+    for value in vars(module).values():
+        is_own = isinstance(value, type) and issubclass(value, Op) and value.__module__ == module.__name__
+        if is_own and not value.model_fields["name"].is_required():
+            yield value
+
+
+_MODULES = dict(_frameworks())
+FRAMEWORKS: dict[str, Framework] = {name: module.FRAMEWORK for name, module in _MODULES.items()}
+"""Every framework by the name of its file, in the catalogue's order."""
+OPS: dict[str, type[Op]] = {op.model_fields["name"].default: op for module in _MODULES.values() for op in _ops(module)}
+"""Every op class by its name on the wire, in the catalogue's order."""
+
+if TYPE_CHECKING:
+    AnyOp = Op
+else:
+    AnyOp = Annotated[Union[tuple(OPS.values())], Field(discriminator="name")]  # noqa: UP007 - of a tuple
 
 
 _LONGEST = 100
@@ -86,23 +76,15 @@ IntegerOpField = Annotated[OpField, AfterValidator(_in_integers)]
 """An op of integers alone: what tensors can be broadcast by."""
 
 __all__ = [
+    "FRAMEWORKS",
     "OPS",
     "AnyOp",
+    "Framework",
     "IntegerOpField",
     "Op",
     "OpField",
-    "einops",
-    "jax",
-    "mindspore",
-    "mxnet",
-    "ngraph",
-    "numpy",
-    "onnx",
-    "openvino",
-    "paddle",
-    "poputil",
-    "stablehlo",
-    "tensorflow",
-    "torch",
-    "xarray",
+    "align",
+    "exceeds_rank",
+    "from_plan",
+    "lower",
 ]

@@ -1,13 +1,18 @@
-"""What every op class has: a name on the wire, typed attributes, a number of inputs."""
+"""Op: all that the rest of the house knows of one broadcasting operation. A framework's file says it of its own."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict
 
+from ..plan.alignment import Alignment, Conflict
+from ..plan.plan import Plan, Shape
 from ..schema.dimensions import Symbol
+
+Outcome = Plan | Conflict
 
 
 class Op(BaseModel):
@@ -26,23 +31,63 @@ class Op(BaseModel):
     """How many tensors come out, for people."""
     target: ClassVar[str | None] = None
     """The attribute that holds the shape to reach, if the op has one."""
+    max_rank: ClassVar[int | None] = None
+    """The largest rank that the framework's own rule admits."""
+    link: ClassVar[str]
+    """Where the rule is written down."""
+    snippets: ClassVar[tuple[str, ...]] = ()
+    """Templates of the op as source text (see answers/snippets.py): used is the first of whose fields none is missing.
+    There is none where the op has no outputs."""
     name: str
+    """On the wire; the part before its first dot is the name of the framework's file."""
 
-    def symbols(self) -> Iterator[tuple[str, int, Symbol]]:
-        """Every symbolic size in the attributes: (attribute, axis, symbol)."""
-        for attribute, value in self.__dict__.items():
-            if type(value) is tuple:
-                yield from ((attribute, axis, size) for axis, size in enumerate(value) if type(size) is Symbol)
+    # --- what every op says of itself
+
+    @abstractmethod
+    def align(self, shapes: tuple[Shape, ...]) -> Alignment:
+        """Which sizes of inputs of these shapes (as many as the op takes) meet on which axis: the rule.
+
+        Raises Incompatible, with the contract's code, for what the framework raises on whatever the sizes.
+        """
+
+    @classmethod
+    @abstractmethod
+    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
+        """An op and shapes that fit it."""
+
+    # --- what an op may say of itself
+
+    @classmethod
+    def from_plan(cls, plan: Plan) -> Self | None:
+        """The one op of this kind that could lower to `plan`, or None. The plan has an output or more, from as many
+        inputs as the op takes; ops.from_plan holds the answer against the rule."""
+        return None
+
+    def limited_rank(self, shapes: tuple[Shape, ...]) -> int:
+        """The rank that `max_rank` is about."""
+        return self.highest_rank(shapes)
+
+    def release_difference(self, shapes: tuple[Shape, ...], outcome: Outcome) -> str | None:
+        """What the released version does otherwise with this request, as a sentence; None where it does the same."""
+        return None
+
+    def attribute_warning(self) -> tuple[str, str] | None:
+        """The code and the sentence of a warning, where attributes are legal but often a mistake."""
+        return None
+
+    def compares_sizes(self) -> bool:
+        """Whether `align` itself compares sizes, besides the ranks and the attributes. Of columns, which hold many
+        sizes at once, it can't: there the axis to blame is then found row by row."""
+        return False
+
+    def output_dims(self) -> list[list[str]] | None:
+        """The names of each output's dimensions, where the framework names them."""
+        return None
 
     def highest_rank(self, shapes: Sequence[Sequence[object]]) -> int:
         """The largest rank that a request names or makes: of an input, the target attribute, or an output."""
         target = getattr(self, self.target) if self.target else None
         return max(map(len, [*shapes, *([target] if target is not None else [])]))
-
-    @classmethod
-    def output_count(cls, inputs: int) -> int:
-        """How many tensors come out of so many."""
-        return {"none": 0, "1": 1, "2": 2}.get(cls.outputs, inputs)
 
     def input_count_problem(self, count: int) -> str | None:
         """What is wrong with so many inputs, in words; None where nothing is."""
@@ -51,3 +96,16 @@ class Op(BaseModel):
             return None
         wanted = f"at least {low}" if high is None else f"{low}" if low == high else f"{low} to {high}"
         return f"{self.name} takes {wanted} input{'' if wanted.endswith(' 1') or wanted == '1' else 's'}, not {count}"
+
+    # --- what follows
+
+    def symbols(self) -> Iterator[tuple[str, int, Symbol]]:
+        """Every symbolic size in the attributes: (attribute, axis, symbol)."""
+        for attribute, value in self.__dict__.items():
+            if type(value) is tuple:
+                yield from ((attribute, axis, size) for axis, size in enumerate(value) if type(size) is Symbol)
+
+    @classmethod
+    def output_count(cls, inputs: int) -> int:
+        """How many tensors come out of so many."""
+        return {"none": 0, "1": 1, "2": 2}.get(cls.outputs, inputs)

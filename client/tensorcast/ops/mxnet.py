@@ -1,26 +1,72 @@
-"""MXNet: broadcast_axis and broadcast_like."""
+"""MXNet: axes are named, must have size 1, and get the size given (broadcast_axis) or another input's (broadcast_like).
+
+No axis is added. Without axes `broadcast_like` stretches `lhs` into the shape of `rhs`, of the same rank.
+"""
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field
 
+from ..plan.alignment import Alignment, Axis, Incompatible, Output, Relation, Term, check_sizes, fit_axes
+from ..plan.plan import Plan, Shape
 from ..schema.dimensions import DimensionOrDimensions
-from ..schema.shapes import IntegerOrIntegers, Integers
+from ..schema.shapes import IntegerOrIntegers, Integers, as_list, brief, format_shape
 from .base import Op
+from .framework import PYTHON, Framework
+
+FRAMEWORK = Framework(
+    order=120,
+    reference=("mxnet", "1.9.1"),
+    language=PYTHON,
+    head="import mxnet as mx\n",
+    transpose="{y} = mx.nd.transpose({x}, axes={permutation})",
+    reshape="{y} = mx.nd.reshape({x}, shape={shape})",
+    empty_head="mx.util.set_np_shape(True)  # a scalar is a shape, and 0 a size: else either is one not known\n",
+    empty_reshape="{y} = {x}.as_np_ndarray().reshape({shape}).as_nd_ndarray()  # to mx.nd.reshape 0 means a copy",
+    executed="MXNet 1.9.1",
+)
+_LINK = "https://mxnet.apache.org/versions/1.9.1/api/python/docs/api/legacy/ndarray/op/index.html#mxnet.ndarray.op"
 
 
 class broadcast_axis(Op):
     """Stretch the named axes, which must have size 1, to the sizes given."""
 
     name: Literal["mxnet.broadcast_axis"] = "mxnet.broadcast_axis"
+    link: ClassVar[str] = f"{_LINK}.broadcast_axis"
+    snippets: ClassVar[tuple[str, ...]] = ("{y} = mx.nd.broadcast_axis({x}, axis={axis}, size={size})",)
     axis: IntegerOrIntegers = Field(
         default=(), description="The axis, or the axes, to stretch; not negative.", examples=[[0, 2]]
     )
     size: DimensionOrDimensions = Field(
         default=(), description="The size of each, in the same order.", examples=[[2, 4]]
     )
+
+    def align(self, shapes: tuple[Shape, ...]) -> Alignment:
+        """Each named axis, of size 1, gets its size; one that is named again must still be 1."""
+        (shape,) = shapes
+        axes, sizes = as_list(self.axis), tuple(as_list(self.size))
+        _check_counts(axes, sizes, "axis", "size")
+        for axis in axes:
+            if not 0 <= axis < len(shape):
+                raise _outside(axis, "axis", 0, shape)
+        check_sizes(sizes, "size", self.name)
+        terms = [[Term(0, axis, size)] for axis, size in enumerate(shape)]
+        for position, (axis, size) in enumerate(zip(axes, sizes, strict=True)):
+            terms[axis].append(Term(None, position, size))
+        return _stretched(shapes, terms)
+
+    @classmethod
+    def from_plan(cls, plan: Plan) -> Self:
+        """The axes that are stretched, and their sizes."""
+        output = plan.outputs[0]
+        axes = output.broadcast_axes
+        return cls(axis=axes, size=[output.output_shape[axis] for axis in axes])
+
+    @classmethod
+    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
+        return cls(axis=(0, 2), size=(2, 4)), ((1, 3, 1),)
 
 
 class broadcast_like(Op):
@@ -29,9 +75,83 @@ class broadcast_like(Op):
     name: Literal["mxnet.broadcast_like"] = "mxnet.broadcast_like"
     min_inputs: ClassVar[int] = 2
     max_inputs: ClassVar[int | None] = 2
+    link: ClassVar[str] = f"{_LINK}.broadcast_like"
+    snippets: ClassVar[tuple[str, ...]] = (
+        "{y} = mx.nd.broadcast_like({x0}, {x1}, lhs_axes={lhs_axes}, rhs_axes={rhs_axes})",
+        "{y} = mx.nd.broadcast_like({x0}, {x1})",
+    )
     lhs_axes: Integers | None = Field(
         default=None, description="Axes of `lhs` to stretch, each of size 1; ignored without rhs_axes.", examples=[[0]]
     )
     rhs_axes: Integers | None = Field(
         default=None, description="Axes of `rhs` whose sizes they get; ignored without lhs_axes.", examples=[[1]]
+    )
+
+    def align(self, shapes: tuple[Shape, ...]) -> Alignment:
+        """The axes `lhs_axes`, each of size 1, get the sizes of `rhs_axes`; without both, lhs stretches into rhs."""
+        lhs, rhs = shapes
+        if self.lhs_axes is None or self.rhs_axes is None:
+            if len(lhs) != len(rhs):
+                raise Incompatible(
+                    "rank-mismatch",
+                    f"Input 0 of shape {format_shape(lhs)} has {len(lhs)} axes and input 1 of shape "
+                    f"{format_shape(rhs)} has {len(rhs)}: {self.name} aligns no ranks; name lhs_axes and rhs_axes, "
+                    "or reshape.",
+                )
+            return fit_axes(shapes, rhs, tuple(range(len(lhs))), Relation.INTO, lender=1)
+        _check_counts(self.lhs_axes, self.rhs_axes, "lhs_axes", "rhs_axes")
+        if not self.lhs_axes:
+            raise Incompatible(
+                "axes-count", "lhs_axes and rhs_axes are empty: name an axis of each, or leave both out."
+            )
+        terms = [[Term(0, axis, size)] for axis, size in enumerate(lhs)]
+        for one, other in zip(self.lhs_axes, self.rhs_axes, strict=True):
+            if not -len(lhs) <= one < len(lhs):
+                raise _outside(one, "lhs_axes", 0, lhs)
+            if not -len(rhs) <= other < len(rhs):
+                raise _outside(other, "rhs_axes", 1, rhs)
+            axis = other % len(rhs)
+            terms[one % len(lhs)][1:] = [Term(1, axis, rhs[axis])]  # of an axis named twice the last counts
+        return _stretched(shapes, terms)
+
+    @classmethod
+    def from_plan(cls, plan: Plan) -> Self:
+        """No axes where `lhs` fills the shape of `rhs`; else its axes of size 1, each with an axis of the size that it
+        gets."""
+        output, (lhs, rhs) = plan.outputs[0], plan.input_shapes
+        if output.output_shape == rhs:
+            return cls()
+        pairs = [
+            (axis, rhs.index(size))
+            for axis, (own, size) in enumerate(zip(lhs, output.output_shape, strict=False))
+            if own == 1 and size in rhs
+        ]
+        return cls(lhs_axes=[one for one, _ in pairs], rhs_axes=[other for _, other in pairs])
+
+    @classmethod
+    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
+        return cls(lhs_axes=(0,), rhs_axes=(-1,)), ((1, 2, 3), (5, 6, 7))
+
+
+def _stretched(shapes: tuple[Shape, ...], terms: list[list[Term]]) -> Alignment:
+    """Input 0, axis by axis, each stretching from size 1 to what it meets."""
+    axes = tuple(Axis(Relation.FROM_ONE, tuple(meeting)) for meeting in terms)
+    every = tuple(range(len(axes)))
+    return Alignment(shapes, None, axes, (Output(0, every, every),))
+
+
+def _check_counts(one: object, other: object, name: str, other_name: str) -> None:
+    first, second = as_list(one), as_list(other)
+    if len(first) != len(second):
+        raise Incompatible(
+            "axes-count",
+            f"{name} {brief(first)} has {len(first)} entries and {other_name} {brief(second)} has {len(second)}: "
+            "give as many.",
+        )
+
+
+def _outside(axis: int, attribute: str, number: int, shape: Shape) -> Incompatible:
+    return Incompatible(
+        "axis-out-of-range",
+        f"{attribute} names axis {axis}, outside input {number} of shape {format_shape(shape)}.",
     )

@@ -1,55 +1,159 @@
-"""OpenVINO's Broadcast operations, versions 1 and 3."""
+"""OpenVINO's Broadcast operations, versions 1 and 3, whose attribute `mode` chooses one of four rules.
+
+numpy        the input aligned right, stretching into `target_shape`; both versions
+explicit     input axis `i` on output axis `axes_mapping[i]`, ascending; both versions
+pdpd         the input placed from output axis `axis` on, both sides stretching; version 1
+bidirectional  the input and `target_shape` aligned right, both sides stretching; version 3
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from ..schema.dimensions import Dimensions
-from ..schema.shapes import Integer, Integers
-from .base import Op
-
-_TARGET = Field(description="The shape of the output.", examples=[[1, 16, 50, 50]])
-_MAPPING = Field(
-    default=None,
-    description="explicit only: `axes_mapping[i]` is the output axis that input axis `i` feeds; ascending.",
-    examples=[[1]],
+from ..plan.alignment import (
+    Alignment,
+    Axis,
+    Conflict,
+    Incompatible,
+    Relation,
+    Term,
+    check_mapping,
+    check_rank,
+    check_sizes,
+    fit_axes,
+    fit_right,
+    meet_right,
+    settle,
 )
+from ..plan.plan import Plan, Shape
+from ..schema.dimensions import Dimensions
+from ..schema.shapes import Integer, Integers, brief, format_shape
+from .base import Op, Outcome
+from .framework import PYTHON, Framework
+
+FRAMEWORK = Framework(
+    order=50,
+    reference=("openvino", "2026.4.1"),
+    language=PYTHON,
+    head="import numpy as np\nfrom openvino import op, opset1, opset3\n",
+    transpose="{y} = opset1.transpose({x}, op.Constant(np.array({permutation}, np.int64)))",
+    reshape="{y} = opset1.reshape({x}, op.Constant(np.array({shape}, np.int64)), special_zero=False)",
+    executed="OpenVINO 2026.4.1",
+)
+_LINK = "https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/movement"
 
 
-def _check_mapping(mode: str, axes_mapping: Integers | None) -> None:
-    if mode == "explicit" and axes_mapping is None:
-        raise PydanticCustomError(
-            "attribute_needed", "is needed in mode explicit: write for instance [1]", {"field": "axes_mapping"}
-        )
-    if mode != "explicit" and axes_mapping is not None:
-        raise PydanticCustomError(
-            "attribute_unused",
-            "belongs to mode explicit, not to {mode}: leave it out",
-            {"field": "axes_mapping", "mode": mode},
-        )
+def _snippets(opset: str) -> tuple[str, ...]:
+    return (
+        f"{{y}} = {opset}.broadcast(\n"
+        "    {x}, op.Constant(np.array({target_shape}, np.int64)), np.array({axes_mapping}, np.int64), "
+        '"EXPLICIT"\n)',
+        f"{{y}} = {opset}.broadcast({{x}}, op.Constant(np.array({{target_shape}}, np.int64)))",
+    )
 
 
-class Broadcast1(Op):
+class _Broadcast(Op):
+    """What both versions share: the modes numpy and explicit, and bidirectional, which version 1 does not name."""
+
+    target: ClassVar[str | None] = "target_shape"
+    mode: str
+    target_shape: Dimensions = Field(description="The shape of the output.", examples=[[1, 16, 50, 50]])
+    axes_mapping: Integers | None = Field(
+        default=None,
+        description="explicit only: `axes_mapping[i]` is the output axis that input axis `i` feeds; ascending.",
+        examples=[[1]],
+    )
+
+    @model_validator(mode="after")
+    def _mapping_suits_the_mode(self) -> Self:
+        if self.mode == "explicit" and self.axes_mapping is None:
+            raise PydanticCustomError(
+                "attribute_needed", "is needed in mode explicit: write for instance [1]", {"field": "axes_mapping"}
+            )
+        if self.mode != "explicit" and self.axes_mapping is not None:
+            raise PydanticCustomError(
+                "attribute_unused",
+                "belongs to mode explicit, not to {mode}: leave it out",
+                {"field": "axes_mapping", "mode": self.mode},
+            )
+        return self
+
+    def align(self, shapes: tuple[Shape, ...]) -> Alignment:
+        """The input placed in `target_shape` as `mode` says."""
+        (shape,), target = shapes, tuple(self.target_shape)
+        if self.mode == "explicit":
+            return _explicit(shape, target, tuple(self.axes_mapping or ()))
+        if self.mode == "numpy":
+            check_rank(shape, target, f"{self.name} in mode numpy")
+        check_sizes(target, "target_shape", "OpenVINO")
+        return fit_right(shape, target) if self.mode == "numpy" else meet_right(shapes, target)
+
+    @classmethod
+    def from_plan(cls, plan: Plan) -> Self:
+        """Mode numpy where the input is aligned right, explicit elsewhere; the other modes say nothing more."""
+        output = plan.outputs[0]
+        rank = len(output.output_shape)
+        if output.output_axes == tuple(range(rank - len(output.output_axes), rank)):
+            return cls.model_validate({"mode": "numpy", "target_shape": output.output_shape})
+        mapped = {"target_shape": output.output_shape, "axes_mapping": output.output_axes}
+        return cls.model_validate({"mode": "explicit", **mapped})
+
+    def release_difference(self, shapes: tuple[Shape, ...], outcome: Outcome) -> str | None:
+        (shape,) = shapes
+        code = outcome.code if isinstance(outcome, Conflict) else None
+        if code == "axis-repeated":
+            return (
+                "OpenVINO 2026.4 accepts a repeated axes_mapping in shape inference and then reads outside the input."
+            )
+        if code == "invalid-dimension" and -1 in self.target_shape:
+            return (
+                "OpenVINO 2026.4 reads a -1 in a constant target as a dynamic dimension, and fails or gives 0 when run."
+            )
+        if code == "invalid-dimension" and self._fits(shapes, tuple(max(size, 0) for size in self.target_shape)):
+            return "OpenVINO 2026.4 takes a size below -1 in a constant target for 0."
+        if isinstance(outcome, Plan):
+            if self.mode == "bidirectional" and shape == () and self.target_shape == ():
+                return "OpenVINO 2026.4 infers a scalar here, but its CPU plugin crashes or returns undefined values."
+            if 0 in shape:
+                return (
+                    "OpenVINO 2026.4 infers this shape, but its CPU plugin crashes or hangs on an input with a size 0."
+                )
+            if self.mode == "bidirectional" and 0 in self.target_shape and 0 in outcome.outputs[0].output_shape:
+                return (
+                    "OpenVINO 2026.4 infers this shape, but its CPU plugin takes 1 over 0 where the target is a "
+                    "constant."
+                )
+        return None
+
+    def _fits(self, shapes: tuple[Shape, ...], target: Shape) -> bool:
+        """Whether the input fits another target."""
+        try:
+            settle(self.model_copy(update={"target_shape": target}).align(shapes))
+        except Incompatible:
+            return False
+        return True
+
+
+class Broadcast1(_Broadcast):
     """Broadcast-1: to `target_shape`, aligned right (numpy), by mapped axes (explicit) or from `axis` (pdpd)."""
 
     name: Literal["openvino.Broadcast-1"] = "openvino.Broadcast-1"
-    target: ClassVar[str | None] = "target_shape"
+    link: ClassVar[str] = f"{_LINK}/broadcast-1.html"
+    snippets: ClassVar[tuple[str, ...]] = _snippets("opset1")
     mode: Literal["numpy", "explicit", "pdpd"] = Field(
         default="numpy", description="How input axes find their output axes.", examples=["explicit"]
     )
-    target_shape: Dimensions = _TARGET
-    axes_mapping: Integers | None = _MAPPING
     axis: Integer | None = Field(
         default=None,
         description="pdpd only: the output axis of input axis 0; 0 when left out, -1 aligns right.",
     )
 
     @model_validator(mode="after")
-    def _attributes_suit_the_mode(self) -> Self:
-        _check_mapping(self.mode, self.axes_mapping)
+    def _axis_suits_the_mode(self) -> Self:
         if self.axis is not None and self.mode != "pdpd":
             raise PydanticCustomError(
                 "attribute_unused",
@@ -58,19 +162,78 @@ class Broadcast1(Op):
             )
         return self
 
+    def align(self, shapes: tuple[Shape, ...]) -> Alignment:
+        if self.mode == "pdpd":
+            return _pdpd(shapes[0], tuple(self.target_shape), self.axis or 0)
+        return super().align(shapes)
 
-class Broadcast3(Op):
+    @classmethod
+    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
+        return cls(mode="explicit", target_shape=(1, 16, 50, 50), axes_mapping=(1,)), ((16,),)
+
+    def release_difference(self, shapes: tuple[Shape, ...], outcome: Outcome) -> str | None:
+        if isinstance(outcome, Conflict) and outcome.code == "rank-mismatch" and self.mode == "pdpd":
+            start = self.axis or 0
+            if start >= 0 and start + len(shapes[0]) > len(self.target_shape):
+                return "OpenVINO 2026.4 accepts this in shape inference and then reads outside the input."
+        return super().release_difference(shapes, outcome)
+
+
+class Broadcast3(_Broadcast):
     """Broadcast-3: to `target_shape`, aligned right (numpy), by mapped axes (explicit) or both ways (bidirectional)."""
 
     name: Literal["openvino.Broadcast-3"] = "openvino.Broadcast-3"
-    target: ClassVar[str | None] = "target_shape"
+    link: ClassVar[str] = f"{_LINK}/broadcast-3.html"
+    snippets: ClassVar[tuple[str, ...]] = _snippets("opset3")
     mode: Literal["numpy", "explicit", "bidirectional"] = Field(
         default="numpy", description="How input axes find their output axes.", examples=["explicit"]
     )
-    target_shape: Dimensions = _TARGET
-    axes_mapping: Integers | None = _MAPPING
 
-    @model_validator(mode="after")
-    def _attributes_suit_the_mode(self) -> Self:
-        _check_mapping(self.mode, self.axes_mapping)
-        return self
+    @classmethod
+    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
+        return cls(mode="bidirectional", target_shape=(2, 1)), ((1, 3),)
+
+
+def _explicit(shape: Shape, target: Shape, mapping: tuple[int, ...]) -> Alignment:
+    """Input axis `i` on output axis `mapping[i]`, ascending; a scalar may name one axis, of size 1."""
+    named = f"axes_mapping {brief(mapping)}"
+    if len(mapping) != len(shape) and not (shape == () and len(mapping) == 1):
+        raise Incompatible(
+            "axes-count",
+            f"{named} has {len(mapping)} entries for {len(shape)} axes of input 0 of shape {format_shape(shape)}: "
+            "explicit mode maps each input axis to one output axis.",
+        )
+    check_mapping(mapping, target, "axes_mapping")
+    if list(mapping) != sorted(mapping):
+        raise Incompatible(
+            "axes-not-sorted",
+            f"{named} is not ascending: explicit mode does not transpose; transpose the input first.",
+        )
+    check_sizes(target, "target_shape", "OpenVINO")
+    if shape == () and mapping:
+        # The release compares a scalar's one mapped axis with the size 1 and then ignores it.
+        placed = fit_axes(((),), target, (), Relation.EQUAL)
+        one = Axis(Relation.EQUAL, (Term(0, None, 1), Term(None, mapping[0], target[mapping[0]])))
+        axes = (*placed.axes[: mapping[0]], one, *placed.axes[mapping[0] + 1 :])
+        return Alignment(placed.input_shapes, target, axes, placed.outputs)
+    return fit_axes((shape,), target, mapping, Relation.INTO)
+
+
+def _pdpd(shape: Shape, target: Shape, axis: int) -> Alignment:
+    """The input fills the target's axes from `axis` to the last, both stretching; -1 aligns right."""
+    rank = len(target)
+    if axis < -1:
+        raise Incompatible("axis-out-of-range", f"axis {axis} is below -1: pdpd counts from 0, and -1 aligns right.")
+    start = rank - len(shape) if axis == -1 else axis
+    placed = fit_axes((shape,), target, tuple(range(max(start, 0), min(start + len(shape), rank))), Relation.MUTUAL)
+    if start < 0 or start + len(shape) != rank:
+        refusal = Incompatible(
+            "rank-mismatch",
+            f"Input 0 of shape {format_shape(shape)}, placed from axis {start}, does not end with the last axis of "
+            f"the target {format_shape(target)}: pdpd wants {max(rank - max(start, 0), 0)} input axes there; "
+            "axis=-1 aligns right.",
+        )
+        # The release compares the sizes that meet before it runs out of axes.
+        return replace(placed, axes=placed.axes if start >= 0 else (), outputs=(), refusal=refusal)
+    check_sizes(target, "target_shape", "OpenVINO")
+    return placed

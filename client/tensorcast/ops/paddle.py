@@ -1,13 +1,31 @@
-"""PaddlePaddle: paddle.expand."""
+"""PaddlePaddle: paddle.expand, NumPy's one-way rule, in which -1 keeps the input's size.
+
+An empty shape keeps the input as it is. At most 8 sizes are taken, whatever the input's rank.
+"""
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field
 
+from ..plan.alignment import Alignment, fit_right, fit_right_keeping
+from ..plan.plan import Plan, Shape
 from ..schema.dimensions import Dimensions
-from .base import Op
+from .base import Op, Outcome
+from .framework import PYTHON, Framework
+
+FRAMEWORK = Framework(
+    order=110,
+    reference=("paddlepaddle", "3.3.1"),
+    language=PYTHON,
+    head="import paddle\n",
+    transpose="{y} = paddle.transpose({x}, {permutation})",
+    reshape="{y} = paddle.reshape({x}, {shape})",
+    executed="PaddlePaddle 3.3.1",
+)
+MAX_RANK = 8
+"""Sizes of `shape` that Paddle takes."""
 
 
 class expand(Op):
@@ -15,4 +33,34 @@ class expand(Op):
 
     name: Literal["paddle.expand"] = "paddle.expand"
     target: ClassVar[str | None] = "shape"
+    max_rank: ClassVar[int | None] = MAX_RANK
+    link: ClassVar[str] = "https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/expand_en.html"
+    snippets: ClassVar[tuple[str, ...]] = ("{y} = paddle.expand({x}, {shape})",)
     shape: Dimensions = Field(description="The shape of the output; -1 keeps the input's size.", examples=[[2, -1]])
+
+    def align(self, shapes: tuple[Shape, ...]) -> Alignment:
+        (shape,), target = shapes, tuple(self.shape)
+        return fit_right_keeping(shape, target, "shape", self.name) if target else fit_right(shape, shape)
+
+    def limited_rank(self, shapes: tuple[Shape, ...]) -> int:
+        return len(self.shape)
+
+    @classmethod
+    def from_plan(cls, plan: Plan) -> Self:
+        """The shape; none where it would be too long, which keeps the input as it is."""
+        shape = plan.outputs[0].output_shape
+        return cls(shape=shape if len(shape) <= MAX_RANK else ())
+
+    @classmethod
+    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
+        return cls(shape=(2, -1)), ((3,),)
+
+    def release_difference(self, shapes: tuple[Shape, ...], outcome: Outcome) -> str | None:
+        (shape,), new = shapes, len(self.shape) - len(shapes[0])
+        if not 0 <= new <= MAX_RANK - len(shape) or min(self.shape[:new], default=0) < 0:
+            return None
+        own = self.shape[new:]
+        fits = all(want < 0 or have in (1, want) for have, want in zip(shape, own, strict=True))
+        if min(own, default=0) < -1 and fits:
+            return "Paddle 3.3 takes a size below -1, on an axis that the input has, for 0, whatever the input's size."
+        return None

@@ -1,13 +1,42 @@
-"""Poplar's poputil: NumPy-style matching of one, two or three tensors."""
+"""Poplar's poputil: NumPy's rule for one, two or three tensors, and its parts.
+
+`expandToMatchRanks` does the ranks alone and compares no size. `broadcastToMatch` does the whole.
+`canBroadcastToMatch` asks only; the release tests a * b < a + b in its place, which a size 0 or an overflow passes.
+"""
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field
 
+from ..plan.alignment import (
+    Alignment,
+    Axis,
+    Conflict,
+    Output,
+    Relation,
+    Term,
+    changed,
+    fit_right_plainly,
+    is_known,
+    meet_right,
+    settle,
+)
+from ..plan.plan import Plan, Shape
 from ..schema.dimensions import Dimensions
-from .base import Op
+from .base import Op, Outcome
+from .framework import CPP, Framework
+
+FRAMEWORK = Framework(
+    order=40,
+    reference=("poplibs", "3.0.0"),
+    language=CPP,
+    head="#include <poputil/Broadcast.hpp>\n",
+    transpose="poplar::Tensor {y} = {x}.dimShuffle({permutation});",
+    reshape="poplar::Tensor {y} = {x}.reshape({shape});",
+)
+_LINK = "https://docs.graphcore.ai/projects/poplar-api/en/latest/poplibs/poputil/Broadcast.html"
 
 
 class expandToMatchRanks(Op):
@@ -17,6 +46,30 @@ class expandToMatchRanks(Op):
     min_inputs: ClassVar[int] = 2
     max_inputs: ClassVar[int | None] = 2
     outputs: ClassVar[str] = "2"
+    link: ClassVar[str] = _LINK
+    snippets: ClassVar[tuple[str, ...]] = (
+        "poplar::Tensor {y0} = {x0}, {y1} = {x1};\npoputil::expandToMatchRanks({y0}, {y1});",
+    )
+
+    def align(self, shapes: tuple[Shape, ...]) -> Alignment:
+        """Both outputs have the larger rank; the axes that an input lacks have size 1."""
+        rank = max(map(len, shapes))
+        axes: list[Axis] = []
+        outputs = []
+        for number, shape in enumerate(shapes):
+            new = rank - len(shape)
+            outputs.append(Output(number, tuple(range(new, rank)), range(len(axes), len(axes) + rank)))
+            axes += [Axis(Relation.EQUAL, (Term(None, None, 1),)) for _ in range(new)]
+            axes += [Axis(Relation.EQUAL, (Term(number, axis, size),)) for axis, size in enumerate(shape)]
+        return Alignment(shapes, None, tuple(axes), tuple(outputs))
+
+    @classmethod
+    def from_plan(cls, plan: Plan) -> Self:
+        return cls()
+
+    @classmethod
+    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
+        return cls(), ((2, 3), (4, 2, 3))
 
 
 class broadcastToMatch(Op):
@@ -26,9 +79,30 @@ class broadcastToMatch(Op):
     max_inputs: ClassVar[int | None] = 3
     outputs: ClassVar[str] = "as many as inputs"
     target: ClassVar[str | None] = "shape"
+    link: ClassVar[str] = _LINK
+    snippets: ClassVar[tuple[str, ...]] = (
+        "poplar::Tensor {y} = {x};\npoputil::broadcastToMatch({y}, {shape});",
+        "poplar::Tensor {y0} = {x0}, {y1} = {x1}, {y2} = {x2};\npoputil::broadcastToMatch({y0}, {y1}, {y2});",
+        "poplar::Tensor {y0} = {x0}, {y1} = {x1};\npoputil::broadcastToMatch({y0}, {y1});",
+        "poplar::Tensor {y} = {x};  // one tensor matches itself",
+    )
     shape: Dimensions | None = Field(
         default=None, description="The shape to match: with one input only.", examples=[[2, 3]]
     )
+
+    def align(self, shapes: tuple[Shape, ...]) -> Alignment:
+        if self.shape is None:
+            return meet_right(shapes)
+        return fit_right_plainly(shapes[0], tuple(self.shape), "shape", self.name)
+
+    @classmethod
+    def from_plan(cls, plan: Plan) -> Self:
+        """With `shape` for one input, without for two or three."""
+        return cls(shape=plan.outputs[0].output_shape if len(plan.input_shapes) == 1 else None)
+
+    @classmethod
+    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
+        return cls(), ((3, 1), (4,))
 
     def input_count_problem(self, count: int) -> str | None:
         if count == 1 and self.shape is None:
@@ -45,3 +119,33 @@ class canBroadcastToMatch(Op):
     min_inputs: ClassVar[int] = 2
     max_inputs: ClassVar[int | None] = 2
     outputs: ClassVar[str] = "none"
+    link: ClassVar[str] = _LINK
+
+    def align(self, shapes: tuple[Shape, ...]) -> Alignment:
+        """The rule of broadcastToMatch, without outputs. An axis that the release refuses too is blamed first."""
+        asked = changed(meet_right(shapes), outputs=())
+        settle(changed(asked, axes=tuple(Axis(Relation.MUTUAL, ()) if _passes(axis) else axis for axis in asked.axes)))
+        return asked
+
+    @classmethod
+    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
+        return cls(), ((3, 1), (4,))
+
+    def compares_sizes(self) -> bool:
+        return True
+
+    def release_difference(self, shapes: tuple[Shape, ...], outcome: Outcome) -> str | None:
+        if isinstance(outcome, Conflict) and all(map(_passes, meet_right(shapes).axes)):
+            return (
+                "poplibs answers true here: it tests a * b < a + b, which a size 0 or an overflow passes; "
+                "its broadcastToMatch throws. The documented rule is answered."
+            )
+        return None
+
+
+def _passes(axis: Axis) -> bool:
+    """The release's own test of two sizes: a * b < a + b in 64 bits, which a 0, or a product that wraps, passes."""
+    sizes = [term.size for term in axis.terms]
+    if len(sizes) == 1 or sizes[0] == sizes[1] or not is_known(*sizes):
+        return True
+    return sizes[0] * sizes[1] % 2**64 < sum(sizes) % 2**64

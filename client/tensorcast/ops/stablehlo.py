@@ -1,14 +1,33 @@
-"""StableHLO: broadcast_in_dim, which XLA lowers every broadcast to."""
+"""StableHLO: broadcast_in_dim, which XLA lowers every broadcast to. It says every placement that a plan can hold."""
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from collections.abc import Sequence
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field
 
+from ..plan.alignment import Alignment, Incompatible, Relation, check_mapping, check_sizes, fit_axes
+from ..plan.plan import Plan, Shape
 from ..schema.dimensions import Dimensions
-from ..schema.shapes import Integers
+from ..schema.shapes import Integers, brief, format_shape
 from .base import Op
+from .framework import Framework, Language
+
+
+def _type(shape: Sequence[int]) -> str:
+    return f"tensor<{''.join(f'{size}x' for size in shape)}f32>"
+
+
+FRAMEWORK = Framework(
+    order=100,
+    reference=("jaxlib", "0.10.2"),
+    language=Language("mlir", "//", lambda value: f"[{', '.join(map(str, value))}]", _type),
+    head="// f32 stands for the type of your elements\n",
+    transpose="",
+    reshape="%{y} = stablehlo.reshape %{x} : ({x_shape}) -> {y_shape}",
+    executed="jaxlib 0.10.2",
+)
 
 
 class broadcast_in_dim(Op):
@@ -16,7 +35,33 @@ class broadcast_in_dim(Op):
 
     name: Literal["stablehlo.broadcast_in_dim"] = "stablehlo.broadcast_in_dim"
     target: ClassVar[str | None] = "shape"
+    link: ClassVar[str] = "https://openxla.org/stablehlo/spec#broadcast_in_dim"
+    snippets: ClassVar[tuple[str, ...]] = (
+        "%{y} = stablehlo.broadcast_in_dim %{x}, dims = {broadcast_dimensions} : ({x_shape}) -> {y_shape}",
+    )
     shape: Dimensions = Field(description="The shape of the output.", examples=[[2, 3]])
     broadcast_dimensions: Integers = Field(
         description="The output axis of each operand axis; no axis twice.", examples=[[1]]
     )
+
+    def align(self, shapes: tuple[Shape, ...]) -> Alignment:
+        (shape,), target, mapping = shapes, tuple(self.shape), tuple(self.broadcast_dimensions)
+        if len(mapping) != len(shape):
+            raise Incompatible(
+                "axes-count",
+                f"broadcast_dimensions {brief(mapping)} has {len(mapping)} entries for the {len(shape)} axes of input "
+                f"0 of shape {format_shape(shape)}: each operand axis needs its output axis.",
+            )
+        check_mapping(mapping, target, "broadcast_dimensions")
+        check_sizes(target, "shape", self.name)
+        return fit_axes(shapes, target, mapping, Relation.INTO)
+
+    @classmethod
+    def from_plan(cls, plan: Plan) -> Self:
+        """The placement as it stands."""
+        output = plan.outputs[0]
+        return cls(shape=output.output_shape, broadcast_dimensions=output.output_axes)
+
+    @classmethod
+    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
+        return cls(shape=(2, 3, 2), broadcast_dimensions=(2, 1)), ((1, 3),)

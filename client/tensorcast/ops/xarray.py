@@ -1,16 +1,32 @@
-"""xarray: broadcast, by the names of dimensions."""
+"""xarray: broadcast, by the names of dimensions.
+
+Axes of one name meet, wherever they stand, and their sizes must be equal: size 1 is not stretched. Every output has
+the names of all inputs, in the order of their first appearance, but those that `exclude` holds, which follow.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, PlainSerializer, ValidatorFunctionWrapHandler, WrapValidator
 from pydantic_core import PydanticKnownError
 
-from ..schema.shapes import AtFirstFault
-from .base import Op
+from ..plan.alignment import Alignment, Axis, Conflict, Incompatible, Output, Relation, Term, settle
+from ..plan.plan import Plan, Shape
+from ..schema.shapes import AtFirstFault, brief, format_shape
+from .base import Op, Outcome
+from .framework import PYTHON, Framework
 
+FRAMEWORK = Framework(
+    order=130,
+    reference=("xarray", "2026.9.0"),
+    language=PYTHON,
+    head="import numpy as np\nimport xarray as xr\n",
+    transpose="{y} = np.asarray({x}).transpose({permutation})",
+    reshape="{y} = np.asarray({x}).reshape({shape})",
+    executed="xarray 2026.9.0",
+)
 MAX_CHARACTERS = 100
 Name = Annotated[str, Field(max_length=MAX_CHARACTERS)]
 Names = Annotated[tuple[Name, ...], AtFirstFault()]
@@ -43,12 +59,66 @@ class broadcast(Op):
     name: Literal["xarray.broadcast"] = "xarray.broadcast"
     max_inputs: ClassVar[int | None] = None
     outputs: ClassVar[str] = "as many as inputs"
+    link: ClassVar[str] = "https://docs.xarray.dev/en/stable/generated/xarray.broadcast.html"
+    snippets: ClassVar[tuple[str, ...]] = (
+        "dims = {dims}\n"
+        "arrays = [xr.DataArray(array, dims=names) for array, names in zip([{xs}], dims)]\n"
+        "[{ys}] = xr.broadcast(*arrays, exclude={exclude})",
+    )
     dims: Annotated[tuple[Names, ...], AtFirstFault()] = Field(
         description="The names of each input's dimensions.", examples=[[["x", "y"], ["y"]]]
     )
     exclude: NamesOrText = Field(
         default=(), description="Names that are not broadcast; of a string, its characters.", examples=[["x"]]
     )
+
+    def align(self, shapes: tuple[Shape, ...]) -> Alignment:
+        for number, (names, shape) in enumerate(zip(self.dims, shapes, strict=True)):
+            if len(names) != len(shape):
+                raise Incompatible(
+                    "axes-count",
+                    f"dims gives input {number} of shape {format_shape(shape)} {len(names)} names for {len(shape)} "
+                    "axes: name each axis.",
+                )
+        self._check_names()
+        shared, apart = self._shared(), self._apart()
+        together = len(apart) if self._compares_all() else 0
+        terms: list[list[Term]] = [[] for _ in range(len(shared) + together)]
+        outputs: list[Output] = []
+        for number, (names, shape) in enumerate(zip(self.dims, shapes, strict=True)):
+            order = list(range(len(shared)))
+            place = {name: axis for axis, name in enumerate(shared)}
+            for name in _own(names, apart):
+                place[name] = len(order)
+                order.append(len(shared) + apart[name] if together else len(terms))
+                if not together:
+                    terms.append([])
+            for axis, (name, size) in enumerate(zip(names, shape, strict=True)):
+                terms[order[place[name]]].append(Term(number, axis, size))
+            outputs.append(Output(number, tuple(place[name] for name in names), order))
+        return Alignment(shapes, None, tuple(Axis(Relation.EQUAL, tuple(meeting)) for meeting in terms), tuple(outputs))
+
+    @classmethod
+    def from_plan(cls, plan: Plan) -> Self | None:
+        """A name for each output axis, d0, d1, ... Where that does not say it, the axes are excluded that follow the
+        last one that some input lacks: sizes are not compared there, and their order is free."""
+        if [output.input for output in plan.outputs] != list(range(len(plan.input_shapes))):
+            return None
+        dims = tuple(tuple(f"d{axis}" for axis in output.output_axes) for output in plan.outputs)
+        plain = cls(dims=dims)
+        if plain._says(plan):
+            return plain
+        shared = 1 + max((axis for output in plan.outputs for axis in output.new_axes), default=-1)
+        rank = max(len(output.output_shape) for output in plan.outputs)
+        return cls(dims=dims, exclude=tuple(f"d{axis}" for axis in range(shared, rank)))
+
+    @classmethod
+    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
+        return cls(dims=(("x",), ("y",))), ((2,), (3,))
+
+    def output_dims(self) -> list[list[str]]:
+        shared, apart = self._shared(), self._apart()
+        return [[*shared, *_own(names, apart)] for names in self.dims]
 
     def highest_rank(self, shapes: Sequence[Sequence[object]]) -> int:
         return max(super().highest_rank(shapes), len({name for names in self.dims for name in names}))
@@ -57,3 +127,87 @@ class broadcast(Op):
         if count != len(self.dims):
             return f"xarray.broadcast has names for {len(self.dims)} inputs in dims, and there are {count}"
         return super().input_count_problem(count)
+
+    def attribute_warning(self) -> tuple[str, str] | None:
+        if self._compares_all():
+            return (
+                "exclude-string",
+                f"exclude {self.exclude!r} is a string, which xarray reads character by character: "
+                f"{brief(list(dict.fromkeys(self.exclude)))} are not broadcast, though their sizes must agree. "
+                "Write a list of names.",
+            )
+        return None
+
+    def release_difference(self, shapes: tuple[Shape, ...], outcome: Outcome) -> str | None:
+        if isinstance(outcome, Conflict) and outcome.code == "axis-repeated" and self._passes(shapes):
+            return "xarray 2026.9 lets this repeated name pass: it has nothing to insert, to move or to compare here."
+        return None
+
+    def _says(self, plan: Plan) -> bool:
+        """Whether this op lowers to the plan."""
+        try:
+            return settle(self.align(plan.input_shapes)) == plan
+        except Incompatible:
+            return False
+
+    def _shared(self) -> list[str]:
+        """The names that every output has."""
+        held = self._held()
+        return [name for name in dict.fromkeys(name for names in self.dims for name in names) if name not in held]
+
+    def _apart(self) -> dict[str, int]:
+        """The names of inputs that are not broadcast, numbered in the order of `exclude`: of a string its
+        characters."""
+        present = {name for names in self.dims for name in names}
+        return {
+            name: number for number, name in enumerate(name for name in dict.fromkeys(self.exclude) if name in present)
+        }
+
+    def _held(self) -> str | frozenset[str]:
+        """What `in` tells to be excluded: of a string that is every part of it, whatever its length."""
+        return self.exclude if isinstance(self.exclude, str) else frozenset(self.exclude)
+
+    def _compares_all(self) -> bool:
+        """Whether sizes are compared that are not broadcast: of a string of several characters xarray takes none for
+        the name that it need not align."""
+        return isinstance(self.exclude, str) and len(self.exclude) > 1
+
+    def _check_names(self) -> None:
+        """Raises Incompatible (axis-repeated, axis-out-of-range) for names that no output can have."""
+        held, apart = self._held(), self._apart()
+        for number, names in enumerate(self.dims):
+            if len(set(names)) < len(names):
+                raise Incompatible(
+                    "axis-repeated",
+                    f"dims names an axis of input {number} twice, {brief(names)}: rename one: names say which axes "
+                    "meet.",
+                )
+        for number, names in enumerate(self.dims):
+            for name in names:
+                if name in held and name not in apart:
+                    raise Incompatible(
+                        "axis-out-of-range",
+                        f"exclude {self.exclude!r} holds {name!r}, an axis of input {number}, but is read character "
+                        "by character, so that no output has it: write a list of names.",
+                    )
+
+    def _passes(self, shapes: tuple[Shape, ...]) -> bool:
+        """Whether the release goes on where a name stands twice in an input."""
+        held, apart, shared = self._held(), self._apart(), set(self._shared())
+        free = {self.exclude} if isinstance(self.exclude, str) else set(self.exclude)
+        sizes: dict[tuple[str, int | None], int] = {}
+        for number, (names, shape) in enumerate(zip(self.dims, shapes, strict=True)):
+            if any(name in held and name not in apart for name in names):
+                return False
+            if len(set(names)) < len(names) and len(shared.union(_own(names, apart))) > 1:
+                return False  # its axes would have to be moved, or others to be inserted
+            for name, size in zip(names, shape, strict=True):
+                of = number if name in free else None
+                if len(shapes) > 1 and sizes.setdefault((name, of), size) != size:
+                    return False
+        return True
+
+
+def _own(names: Sequence[str], apart: dict[str, int]) -> list[str]:
+    """Which of an input's names are not broadcast, in the order of `exclude`."""
+    return sorted({name for name in names if name in apart}, key=apart.__getitem__)

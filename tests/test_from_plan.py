@@ -1,4 +1,4 @@
-"""raise_ undoes lower: from a plan back to each framework's words, or None where they can't say it."""
+"""from_plan undoes lower: from a plan back to each framework's words, or None where they can't say it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from tensorcast.ops import (
     OPS,
     Op,
     einops,
+    from_plan,
     jax,
+    lower,
     mindspore,
     mxnet,
     ngraph,
@@ -29,7 +31,6 @@ from tensorcast.ops import (
     torch,
     xarray,
 )
-from tensorcast.ops.rules import lower, raise_
 from tensorcast.plan.plan import Placement, Plan
 from tensorcast_service.engine.views import place
 
@@ -71,7 +72,7 @@ WORDS: list[tuple[Plan, Op]] = [
 
 @pytest.mark.parametrize(("meant", "op"), WORDS, ids=[f"{op.name}-{number}" for number, (_, op) in enumerate(WORDS)])
 def test_a_plan_is_said_in_the_frameworks_words(meant: Plan, op: Op) -> None:
-    assert raise_(type(op), meant) == op
+    assert from_plan(type(op), meant) == op
 
 
 LENT = [
@@ -86,7 +87,7 @@ LENT = [
 
 @pytest.mark.parametrize(("op", "shapes"), LENT, ids=[f"{op.name}-{number}" for number, (op, _) in enumerate(LENT)])
 def test_an_op_of_two_inputs_is_found_again(op: Op, shapes: tuple[tuple[int, ...], ...]) -> None:
-    assert raise_(type(op), lower(op, shapes)) == op
+    assert from_plan(type(op), lower(op, shapes)) == op
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -96,7 +97,7 @@ def test_every_plan_of_the_vectors_is_said_again_by_its_own_op(name: str) -> Non
             continue
         op, shapes = OP.validate_python(vector["op"]), tuple(map(tuple, vector["inputs"]))
         meant = lower(op, shapes)
-        again = raise_(type(op), meant)
+        again = from_plan(type(op), meant)
         assert again is not None, vector["id"]
         assert lower(again, shapes) == meant
 
@@ -149,8 +150,8 @@ def read(op: Op | None, meant: Plan) -> list[Any]:
 
 
 @given(placements())
-def test_raise_undoes_lower_for_every_op_that_can_say_it_and_for_no_other(meant: Plan) -> None:
-    said = {name: raise_(op, meant) for name, op in OPS.items()}
+def test_from_plan_undoes_lower_for_every_op_that_can_say_it_and_for_no_other(meant: Plan) -> None:
+    said = {name: from_plan(op, meant) for name, op in OPS.items()}
     assert {name for name, op in said.items() if op is not None} == sayers(meant.outputs[0])
     for op in said.values():
         if op is not None:
@@ -161,12 +162,12 @@ def test_raise_undoes_lower_for_every_op_that_can_say_it_and_for_no_other(meant:
 def test_a_rank_limit_is_part_of_what_can_be_said() -> None:
     ones = (1,) * 9
     stretched = plan(ones, (*ones[1:], 2), tuple(range(9)))
-    assert raise_(paddle.expand, stretched) is None
-    assert raise_(torch.expand, stretched) == torch.expand(size=(*ones[1:], 2))
-    assert raise_(paddle.expand, plan(ones, ones, tuple(range(9)))) == paddle.expand(shape=())
-    assert raise_(torch.expand, plan(ones, ones, tuple(range(9)))) == torch.expand(size=ones)
+    assert from_plan(paddle.expand, stretched) is None
+    assert from_plan(torch.expand, stretched) == torch.expand(size=(*ones[1:], 2))
+    assert from_plan(paddle.expand, plan(ones, ones, tuple(range(9)))) == paddle.expand(shape=())
+    assert from_plan(torch.expand, plan(ones, ones, tuple(range(9)))) == torch.expand(size=ones)
 
 
 def test_what_has_no_outputs_is_never_said() -> None:
     asked = lower(poputil.canBroadcastToMatch(), ((3,), (2, 3)))
-    assert [raise_(op, asked) for op in OPS.values()] == [None] * len(OPS)
+    assert [from_plan(op, asked) for op in OPS.values()] == [None] * len(OPS)

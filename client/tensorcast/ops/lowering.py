@@ -1,4 +1,4 @@
-"""The table: every op's rule, and the one way from a request to a plan."""
+"""From a request to its plan, and back to each framework's words. What holds of every op stands here, once."""
 
 from __future__ import annotations
 
@@ -6,78 +6,51 @@ from dataclasses import replace
 
 from pydantic import ValidationError
 
-from ...plan.alignment import Alignment, Incompatible, settle
-from ...plan.plan import Placement, Plan, Shape
-from .. import Op
-from . import (
-    einops,
-    jax,
-    mindspore,
-    mxnet,
-    ngraph,
-    numpy,
-    onnx,
-    openvino,
-    paddle,
-    poputil,
-    stablehlo,
-    tensorflow,
-    torch,
-    xarray,
-)
-from .rule import Rule
-
-RULES: dict[type[Op], Rule] = {
-    **numpy.RULES,
-    **ngraph.RULES,
-    **mindspore.RULES,
-    **poputil.RULES,
-    **openvino.RULES,
-    **onnx.RULES,
-    **torch.RULES,
-    **tensorflow.RULES,
-    **jax.RULES,
-    **stablehlo.RULES,
-    **paddle.RULES,
-    **mxnet.RULES,
-    **xarray.RULES,
-    **einops.RULES,
-}
+from ..plan.alignment import Alignment, Incompatible, settle
+from ..plan.plan import Placement, Plan, Shape
+from .base import Op
 
 
 def lower(op: Op, shapes: tuple[Shape, ...]) -> Plan:
     """The plan of an op on inputs of these shapes (as many as the op takes).
 
     Raises Incompatible, with the contract's code, for what the framework raises on.
+
+    >>> from tensorcast.ops import numpy
+    >>> lower(numpy.broadcast_to(shape=(2, 3)), ((3,),)).outputs[0].broadcast_axes
+    (0,)
     """
     return settle(align(op, shapes))
 
 
 def align(op: Op, shapes: tuple[Shape, ...]) -> Alignment:
     """Which sizes of a request meet, where they agree or not. Raises Incompatible for what no sizes mend."""
-    rule = RULES[type(op)]
     if exceeds_rank(op, shapes):
-        rank = rule.limited_rank(op, shapes)
+        rank = op.limited_rank(shapes)
         raise Incompatible(
-            "rank-too-large", f"{op.name} takes at most {rule.max_rank} axes, and this request has {rank}."
+            "rank-too-large", f"{op.name} takes at most {op.max_rank} axes, and this request has {rank}."
         )
-    return rule.align(op, shapes)
+    return op.align(shapes)
 
 
 def exceeds_rank(op: Op, shapes: tuple[Shape, ...]) -> bool:
     """Whether the framework's own rule refuses a rank of this request."""
-    rule = RULES[type(op)]
-    return rule.max_rank is not None and rule.limited_rank(op, shapes) > rule.max_rank
+    return op.max_rank is not None and op.limited_rank(shapes) > op.max_rank
 
 
-def raise_(kind: type[Op], plan: Plan) -> Op | None:
+def from_plan(kind: type[Op], plan: Plan) -> Op | None:
     """The op of this kind that lowers to `plan`; None where its words can't say it. An axis of size 1 that is stretched
-    may be one that the op drops and makes anew, as einops does."""
+    may be one that the op drops and makes anew, as einops does.
+
+    >>> from tensorcast.ops import ngraph, numpy
+    >>> from_plan(ngraph.Broadcast, lower(numpy.broadcast_to(shape=(2, 3)), ((3,),)))
+    Broadcast(name='ngraph.Broadcast', shape=(2, 3), broadcast_axes=(0,))
+    """
     count = len(plan.input_shapes)
     if not plan.outputs or count < kind.min_inputs or (kind.max_inputs is not None and count > kind.max_inputs):
         return None
     try:
-        op = RULES[kind].raise_(plan)
+        op = kind.from_plan(plan)
         return op if op is not None and lower(op, plan.input_shapes) in (plan, _unstretched(plan)) else None
     except (Incompatible, ValidationError):  # the latter: a merged axis is longer than an attribute can say
         return None
@@ -95,6 +68,3 @@ def _without_stretched(output: Placement) -> Placement:
 
 def _fills(output: Placement, size: int, axis: int) -> bool:
     return size == output.output_shape[axis]
-
-
-__all__ = ["RULES", "Rule", "align", "exceeds_rank", "lower", "raise_"]
