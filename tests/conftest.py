@@ -248,6 +248,14 @@ def client(service: Served) -> Iterator[Client]:
         yield client
 
 
+@pytest.fixture(params=["sync", "async"])
+def make(request: pytest.FixtureRequest) -> Any:
+    """What makes a client: Client, and AsyncClient as if it were one."""
+    from peer import Sync
+
+    return Client if request.param == "sync" else Sync
+
+
 @pytest.fixture(scope="session")
 def pem(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a certificate for 127.0.0.1, its key, the key under a password, and another key."""
@@ -265,3 +273,17 @@ def pem(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "both").write_bytes((folder / "certificate").read_bytes() + (folder / "key").read_bytes())
     (folder / "garbage").write_text("no PEM")
     return folder
+
+
+@pytest.fixture
+def tls(pem: Path) -> ssl.SSLContext:
+    """What a server with the certificate wraps its connections in."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pem / "certificate", pem / "key")
+    return context
+
+
+@pytest.fixture
+def trusting(pem: Path) -> ssl.SSLContext:
+    """What a client that trusts the certificate verifies with."""
+    return ssl.create_default_context(cafile=str(pem / "certificate"))

@@ -1,0 +1,230 @@
+"""Connections are used again, and only while they are as good as new."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import ssl
+import threading
+import time
+from contextlib import suppress
+from typing import Any
+
+import anyio
+import msgpack
+import pytest
+from conftest import PATIENCE
+from peer import (
+    CHECKED,
+    CHUNKED,
+    FRAMINGS,
+    GOOD,
+    MSGPACK,
+    REFUSED,
+    answering,
+    peer,
+    request_on,
+    until_left,
+)
+
+import tensorcast
+from tensorcast import AsyncClient, Client
+
+
+def test_one_connection_serves_many_calls(make: Any) -> None:
+    def run(connection: socket.socket) -> None:
+        answering(GOOD, GOOD, REFUSED.replace(b"Connection: close\r\n", b""), GOOD)(connection)
+        until_left(connection)
+
+    with peer(run) as url, make(url, retries=0) as client:
+        assert client.can_broadcast((3,))
+        assert client.can_broadcast((3,))
+        with pytest.raises(tensorcast.BodyTooLarge):
+            client.can_broadcast((3,))
+        assert client.can_broadcast((3,))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        GOOD.replace(b"\r\n", b"\r\nConnection: close\r\n", 1),
+        GOOD.replace(b"HTTP/1.1", b"HTTP/1.0"),
+        GOOD + b"HTTP/1.1 200 OK\r\n",
+        FRAMINGS["chunks"].replace(CHUNKED, b"%x\r\n%s\r\n" % (len(CHECKED), CHECKED)) + b"more",
+    ],
+    ids=["it says so", "HTTP/1.0", "excess", "excess after chunks"],
+)
+def test_a_connection_that_is_not_as_good_as_new_is_closed(make: Any, answer: bytes) -> None:
+    def run(connection: socket.socket) -> None:
+        answering(answer)(connection)
+        until_left(connection)
+
+    with peer(run, answering(GOOD)) as url, make(url, retries=0) as client:
+        assert client.can_broadcast((3,))
+        assert client.can_broadcast((3,))
+
+
+def test_a_connection_whose_answer_was_refused_is_closed(make: Any) -> None:
+    def run(connection: socket.socket) -> None:
+        answering(GOOD.replace(b"vnd.msgpack", b"octet-stream"))(connection)
+        until_left(connection)
+
+    with peer(run, answering(GOOD)) as url, make(url, retries=0) as client:
+        with pytest.raises(tensorcast.InvalidAnswer):
+            client.can_broadcast((3,))
+        assert client.can_broadcast((3,))
+
+
+def test_a_connection_that_the_service_closed_meanwhile_is_not_used(make: Any) -> None:
+    with peer(answering(GOOD), answering(GOOD)) as url, make(url, retries=0) as client:
+        assert client.can_broadcast((3,))
+        time.sleep(0.1)
+        assert client.can_broadcast((3,))
+
+
+def test_what_the_service_says_unasked_answers_nothing(make: Any) -> None:
+    answered, said = threading.Event(), threading.Event()
+
+    def run(connection: socket.socket) -> None:
+        answering(GOOD)(connection)
+        answered.wait(PATIENCE)  # else it comes together with the answer, as excess
+        connection.sendall(REFUSED.replace(b"413", b"408"))
+        said.set()
+        until_left(connection)
+
+    with peer(run, answering(GOOD)) as url, make(url, retries=0) as client:
+        assert client.can_broadcast((3,))
+        answered.set()
+        said.wait(PATIENCE)
+        assert client.can_broadcast((3,))
+
+
+CLASH = {"code": "size-mismatch", "message": "no"}
+CLASHES = bytes(msgpack.packb({"compatible": False, "conflict": CLASH}))
+EXCESS = b"HTTP/1.1 200 OK\r\n" + MSGPACK + b"Content-Length: %d\r\n\r\n" % len(CLASHES) + CLASHES
+"""A whole answer, to another question."""
+EXCESSES = {
+    "with the answer": [GOOD + EXCESS],
+    "with its body": [GOOD.removesuffix(CHECKED), CHECKED + EXCESS],
+    "with its last byte": [GOOD[:-1], GOOD[-1:] + EXCESS],
+    "after it": [GOOD, EXCESS],
+    "after it in part": [GOOD, EXCESS[:5]],
+    "after it in pieces": [GOOD, EXCESS[:20], EXCESS[20:]],
+}
+
+
+@pytest.mark.parametrize("way", ["plain", "TLS", "proxy"])
+@pytest.mark.parametrize("pieces", EXCESSES.values(), ids=EXCESSES)
+def test_bytes_that_follow_an_answer_answer_nothing(
+    make: Any, pieces: list[bytes], way: str, tls: ssl.SSLContext, trusting: ssl.SSLContext
+) -> None:
+    said = threading.Event()
+
+    def run(connection: socket.socket) -> None:
+        request_on(connection)
+        with suppress(ConnectionError):  # it may have left by then
+            for piece in pieces:  # over TLS a record each
+                connection.sendall(piece)
+        said.set()
+        until_left(connection)
+
+    with peer(run, answering(GOOD), tls=tls if way == "TLS" else None) as url:
+        options = {"plain": {}, "TLS": {"verify": trusting}, "proxy": {"proxy": url}}[way]
+        with make(url, retries=0, **options) as client:
+            assert client.can_broadcast((3,))
+            assert said.wait(PATIENCE)
+            assert client.can_broadcast((3,))
+
+
+def test_bytes_that_follow_an_answer_answer_nothing_on_trio() -> None:
+    def run(connection: socket.socket) -> None:
+        answering(GOOD + EXCESS)(connection)
+        until_left(connection)
+
+    async def main(url: str) -> list[bool]:
+        async with AsyncClient(url, retries=0) as client:
+            return [await client.can_broadcast((3,)) for _ in range(2)]
+
+    with peer(run, answering(GOOD)) as url:
+        assert anyio.run(main, url, backend="trio") == [True, True]
+
+
+def test_an_answer_that_says_twice_what_becomes_of_its_connection_closes_it(make: Any) -> None:
+    def run(connection: socket.socket) -> None:
+        answering(GOOD.replace(b"\r\n", b"\r\nConnection: close\r\nConnection: keep-alive\r\n", 1))(connection)
+        until_left(connection)
+
+    with peer(run, answering(GOOD)) as url, make(url, retries=0) as client:
+        assert client.can_broadcast((3,))
+        assert client.can_broadcast((3,))
+
+
+def test_a_request_on_a_connection_that_the_service_closes_at_that_moment_is_sent_anew(make: Any) -> None:
+    def run(connection: socket.socket) -> None:
+        answering(GOOD)(connection)
+        request_on(connection)  # and close
+
+    with peer(run, answering(GOOD)) as url, make(url, retries=0) as client:
+        assert client.can_broadcast((3,))
+        assert client.can_broadcast((3,))
+
+
+def test_a_request_that_was_answered_in_part_is_not_sent_anew(make: Any) -> None:
+    def run(connection: socket.socket) -> None:
+        answering(GOOD, GOOD[:10])(connection)
+
+    with peer(run) as url, make(url, retries=0) as client:
+        assert client.can_broadcast((3,))
+        with pytest.raises(tensorcast.InvalidAnswer):
+            client.can_broadcast((3,))
+
+
+def test_a_service_that_never_answers_is_asked_once_for_each_attempt(make: Any) -> None:
+    with (
+        peer(answering(b""), answering(b"")) as url,
+        make(url, retries=1) as client,
+        pytest.raises(tensorcast.InvalidAnswer),
+    ):
+        client.can_broadcast((3,))
+
+
+def test_a_closed_client_says_so(make: Any) -> None:
+    with peer() as url, make(url) as client:
+        getattr(client, "close" if make is Client else "aclose")()
+        with pytest.raises(RuntimeError, match="closed"):
+            client.can_broadcast((3,))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_forked_process_does_not_talk_on_its_parents_connections() -> None:
+    kept = []
+
+    def run(connection: socket.socket) -> None:
+        answering(GOOD)(connection)
+        kept.append(connection.dup())  # so it stays open, and nobody answers there any more
+
+    with peer(run, answering(GOOD)) as url, Client(url, retries=0) as client:
+        assert client.can_broadcast((3,))
+        child = os.fork()
+        if not child:
+            status = 1
+            try:
+                status = 0 if client.can_broadcast((3,)) else 1
+            finally:
+                os._exit(status)
+        assert os.waitpid(child, 0)[1] == 0
+    kept[0].close()
+
+
+def test_an_async_client_outlives_its_event_loop() -> None:
+    def run(connection: socket.socket) -> None:
+        answering(GOOD, GOOD)(connection)
+        until_left(connection)
+
+    with peer(run) as url:
+        client = AsyncClient(url, retries=0)
+        assert asyncio.run(client.can_broadcast((3,)))
+        assert asyncio.run(client.can_broadcast((3,)))
+        asyncio.run(client.aclose())

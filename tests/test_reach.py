@@ -1,0 +1,257 @@
+"""What the clients send, and the ways to a service: its addresses, TLS, proxies, other transports, trio."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+import time
+from typing import Any
+
+import anyio
+import httpx
+import msgpack
+import numpy as np
+import pytest
+from conftest import Served
+from peer import (
+    GOOD,
+    LARGE,
+    MSGPACK,
+    STAYS,
+    answering,
+    left,
+    peer,
+    received_headers,
+    refuse_and_stay,
+    request_on,
+    stay,
+)
+
+import tensorcast
+from tensorcast import AsyncClient, Client
+
+NO_FAMILY = 99
+"""A family of addresses that the system doesn't have, as IPv6 is on some."""
+
+# --- what is sent ------------------------------------------------------------------------------
+
+
+def test_the_callers_headers_are_sent_but_for_those_that_the_call_decides(make: Any) -> None:
+    seen: list[bytes] = []
+
+    def run(connection: socket.socket) -> None:
+        seen.append(request_on(connection))
+        connection.sendall(GOOD)
+
+    headers = {"X-Team": "blue", "Accept": "text/html", "Content-Length": "7", "host": "example.org"}
+    with peer(run) as url, make(f"{url}/prefix/", headers=headers) as client:
+        assert client.can_broadcast((3,))
+    (request,) = seen
+    assert request.startswith(b"POST /prefix/v1/check HTTP/1.1\r\nHost: example.org\r\n")
+    sent = httpx.Headers(received_headers(request))
+    assert (sent["x-team"], sent["accept"], sent["accept-encoding"]) == ("blue", "application/vnd.msgpack", "identity")
+    assert sent["content-length"] == str(len(request.split(b"\r\n\r\n", 1)[1]))
+
+
+def test_a_header_with_a_line_break_is_the_callers_value_error(make: Any) -> None:
+    with pytest.raises(ValueError, match="header") as caught:
+        make("http://127.0.0.1:1", headers={"X-Team": "blue\r\nX-Admin: yes"})
+    assert "blue" not in str(caught.value)  # it may be a secret
+
+
+@pytest.mark.skipif(not socket.has_ipv6, reason="no IPv6")
+def test_an_address_may_be_of_version_6(make: Any) -> None:
+    with peer(answering(GOOD), family=socket.AF_INET6) as url, make(url, retries=0) as client:
+        assert client.can_broadcast((3,))
+
+
+def test_a_host_name_is_tried_at_each_of_its_addresses(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    with peer(answering(GOOD)) as url, socket.create_server(("127.0.0.1", 0)) as closed:
+        port, other = int(url.rsplit(":", 1)[1]), closed.getsockname()[1]
+        closed.close()
+        found: list[Any] = [(NO_FAMILY, socket.SOCK_STREAM, 6, "", ("::1", port, 0, 0))]
+        found += [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", at)) for at in (other, port)]
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
+        with make("http://service.example", retries=0) as client:
+            assert client.can_broadcast((3,))
+
+
+def test_a_socket_that_can_not_be_had_is_a_connection_that_failed(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [(NO_FAMILY, socket.SOCK_STREAM, 6, "", ("::1", 80, 0, 0))]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
+    with make("http://service.example", retries=0) as client, pytest.raises(tensorcast.ConnectionFailed, match="amily"):
+        client.can_broadcast((3,))
+
+
+def test_a_name_that_can_be_none_is_a_connection_that_failed(make: Any) -> None:
+    with make("http://a..b", retries=0) as client, pytest.raises(tensorcast.ConnectionFailed, match="this address"):
+        client.can_broadcast((3,))
+
+
+def test_a_name_that_nobody_knows_is_a_connection_that_failed(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(*_: Any, **__: Any) -> Any:
+        raise socket.gaierror(-2, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    with make("http://service.example", retries=0) as client, pytest.raises(tensorcast.ConnectionFailed, match="known"):
+        client.can_broadcast((3,))
+
+
+# --- TLS, proxies, other transports ------------------------------------------------------------
+def test_tls_carries_large_arrays_both_ways_on_one_connection(
+    make: Any, tls: ssl.SSLContext, trusting: ssl.SSLContext
+) -> None:
+    values = np.arange(2**20, dtype=np.uint32)
+    body = msgpack.packb({"outputs": [{"dtype": "uint32", "shape": [2**20], "data": values.tobytes()}]})
+    answer = b"HTTP/1.1 200 OK\r\n" + MSGPACK + b"Content-Length: %d\r\n\r\n" % len(body) + body
+    seen: list[bytes] = []
+
+    def run(connection: socket.socket) -> None:
+        for _ in range(2):
+            seen.append(request_on(connection))
+            connection.sendall(answer)
+
+    with peer(run, tls=tls) as url, make(url, verify=trusting, retries=0) as client:
+        for _ in range(2):
+            (array,) = client.broadcast("numpy.broadcast_arrays", values)
+            np.testing.assert_array_equal(array, values, strict=True)
+    assert all(request.endswith(values.tobytes()) for request in seen)
+
+
+def test_a_refusal_over_tls_is_read_while_the_request_is_still_sent(
+    make: Any, tls: ssl.SSLContext, trusting: ssl.SSLContext
+) -> None:
+    with (
+        peer(refuse_and_stay, tls=tls) as url,
+        make(url, verify=trusting, retries=0) as client,
+    ):
+        with pytest.raises(tensorcast.BodyTooLarge):
+            client.broadcast("numpy.broadcast_arrays", LARGE)
+        left.release()
+
+
+def test_a_certificate_that_nobody_vouches_for_is_refused(make: Any, tls: ssl.SSLContext) -> None:
+    def run(connection: socket.socket) -> None:
+        raise AssertionError("the client talked")
+
+    with (
+        pytest.raises(ssl.SSLError),
+        peer(run, tls=tls) as url,
+        make(url, retries=0) as client,
+        pytest.raises(tensorcast.ConnectionFailed, match="certificate"),
+    ):
+        client.can_broadcast((3,))
+
+
+def test_a_tls_handshake_ends_with_the_deadline(make: Any) -> None:
+    with peer(stay) as url, make(url.replace("http", "https"), timeout=0.5) as client:
+        start = time.monotonic()
+        with pytest.raises(tensorcast.DeadlineExceeded):
+            client.can_broadcast((3,))
+        assert 0.5 <= time.monotonic() - start < STAYS / 2
+        left.release()
+
+
+def test_a_proxy_of_the_environment_is_asked_unless_the_host_is_excepted(
+    make: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[bytes] = []
+
+    def run(connection: socket.socket) -> None:
+        seen.append(request_on(connection).split(b"\r\n")[0])
+        connection.sendall(GOOD)
+
+    with peer(run, run, run, run) as url:
+        monkeypatch.setenv("http_proxy", url)
+        with make("http://service.example", retries=0) as client:
+            assert client.can_broadcast((3,))
+        with make("http://service.example", retries=0, proxy="") as client, pytest.raises(tensorcast.ConnectionFailed):
+            client.can_broadcast((3,))
+        for excepted in ("127.0.0.1", url.removeprefix("http://")):
+            monkeypatch.setenv("no_proxy", excepted)
+            with make(url, retries=0) as client:
+                assert client.can_broadcast((3,))
+        with make("http://service.example", retries=0, proxy=url.removeprefix("http://")) as client:
+            monkeypatch.delenv("http_proxy")
+            assert client.can_broadcast((3,))
+    straight, by_proxy = b"POST /v1/check HTTP/1.1", b"POST http://service.example/v1/check HTTP/1.1"
+    assert seen == [by_proxy, straight, straight, by_proxy]
+
+
+@pytest.mark.parametrize("option", ["limits", "auth", "params", "cookies", "http2", "follow_redirects", "mounts"])
+def test_an_option_of_httpx_that_is_none_of_ours_is_refused_by_name(make: Any, option: str) -> None:
+    with pytest.raises(TypeError, match=option):
+        make(**{option: None})
+
+
+def test_a_transport_of_httpx_brings_its_own_options(make: Any, service: Served) -> None:
+    kind = httpx.HTTPTransport if make is Client else httpx.AsyncHTTPTransport
+    out = np.empty((2**20, 3), np.float32)
+    with make(service.url, transport=kind(limits=httpx.Limits(max_connections=1)), retries=0) as client:
+        for values in (np.arange(3, dtype=np.float32), np.ones(3, np.float32)):
+            client.broadcast("numpy.broadcast_arrays", np.broadcast_to(values, out.shape).copy(), out=out)
+            np.testing.assert_array_equal(out, np.broadcast_to(values, out.shape))
+    for options in ({"proxy": "http://127.0.0.1:1"}, {"verify": False}):
+        with pytest.raises(ValueError, match="transport of your own"):
+            make(service.url, transport=kind(), **options)
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:8000", "localhost:8000", "ftp://127.0.0.1", "http://", "http://[::1", ""])
+def test_what_is_no_url_of_a_service_is_the_callers_value_error(make: Any, url: str) -> None:
+    with pytest.raises(ValueError, match="is no URL"):
+        make(url)
+
+
+def test_a_name_and_password_in_the_url_are_sent(make: Any) -> None:
+    def run(connection: socket.socket) -> None:
+        assert b"Authorization: Basic bWU6c2VjcmV0\r\n" in request_on(connection)
+        connection.sendall(GOOD)
+
+    with peer(run) as url, make(url.replace("//", "//me:secret@"), retries=0) as client:
+        assert client.can_broadcast((3,))
+
+
+def test_an_async_client_works_on_trio(service: Served) -> None:
+    async def main() -> None:
+        async with AsyncClient(service.url, retries=0) as client:
+            out = np.empty((2**22, 3), np.uint8)
+            values = np.arange(out.size, dtype=np.uint8).reshape(out.shape)
+            for _ in range(2):
+                await client.broadcast("numpy.broadcast_arrays", values, out=out)
+                np.testing.assert_array_equal(out, values)
+                out[:] = 0
+
+    anyio.run(main, backend="trio")
+
+
+def test_a_refusal_is_read_while_the_request_is_still_sent_on_trio() -> None:
+    async def main(url: str) -> None:
+        async with AsyncClient(url, retries=0) as client:
+            with pytest.raises(tensorcast.BodyTooLarge):
+                await client.broadcast("numpy.broadcast_arrays", LARGE)
+        left.release()
+
+    with peer(refuse_and_stay) as url:
+        anyio.run(main, url, backend="trio")
+
+
+def test_a_deadline_ends_a_call_on_trio() -> None:
+    async def main(url: str) -> None:
+        async with AsyncClient(url, timeout=0.5) as client:
+            with pytest.raises(tensorcast.DeadlineExceeded, match=r"0\.5 s"):
+                await client.broadcast("numpy.broadcast_arrays", LARGE)
+        left.release()
+
+    with peer(stay) as url:
+        anyio.run(main, url, backend="trio")
+
+
+def test_many_calls_of_one_async_client_run_at_once(service: Served) -> None:
+    async def main() -> list[bool]:
+        async with AsyncClient(service.url, retries=0) as client:
+            arrays = [np.full((1, 1000), number) for number in range(50)]
+            outputs = await asyncio.gather(*(client.broadcast_to(array, (300, 1000)) for array in arrays))
+            return [bool((output == number).all()) for number, output in enumerate(outputs)]
+
+    assert asyncio.run(main()) == [True] * 50
