@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import doctest
 import inspect
 import json
 import socket
@@ -221,6 +222,15 @@ def test_both_clients_have_the_same_methods_with_the_same_arguments() -> None:
         return {name: list(inspect.signature(getattr(kind, name)).parameters) for name in public}
 
     assert methods(Client) == methods(AsyncClient)
+
+
+def test_every_example_of_the_client_prints_what_it_says(client: Client) -> None:
+    given = {"client": client, "np": np, "Client": Client}
+    examples = {test.name: test for test in doctest.DocTestFinder().find(Client, "Client", globs=given)}
+    public = {f"Client.{name}" for name in vars(Client) if not name.startswith("_")} - {"Client.close"}
+    assert {name for name, test in examples.items() if test.examples} == public
+    for test in examples.values():
+        assert doctest.DocTestRunner().run(test).failed == 0
 
 
 def test_one_client_serves_many_threads(client: Client) -> None:

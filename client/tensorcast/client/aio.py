@@ -88,27 +88,25 @@ class AsyncClient:
         explain: bool = False,
         assume: Mapping[str, int | str] | None = None,
     ) -> CheckAnswer:
-        """See Client.check."""
+        """See Client.check: `await client.check("torch.broadcast_tensors", (3, 1), (4,))`."""
         return await self._send(calls.check(op, shapes, dtype, explain, assume))
 
     async def check_batch(
         self, requests: Iterable[CheckRequest | Mapping[str, Any]]
     ) -> list[CheckAnswer | ServiceProblem]:
-        """The answers to many checks at once, in order: each a request of check, such as
-        {"op": op, "inputs": [shape, ...]}. One that is not valid gets the problem, and spoils no other."""
+        """See Client.check_batch: `await client.check_batch([{"inputs": [(3, 1), (4,)]}])`."""
         return await self._send(calls.check_batch(requests))
 
     async def check_columns(self, op: Op | str, *columns: Any, **targets: Any) -> CheckedColumns:
-        """The answers to n checks of one op, each input (and, by name, each attribute that is a shape, where it
-        differs) an integer array (n, rank): row r of all of them is a check. Millions in a second."""
+        """See Client.check_columns: `await client.check_columns("numpy.broadcast_arrays", images, biases)`."""
         return await self._send(calls.check_columns(op, columns, targets))
 
     async def can_broadcast(self, *shapes: Shape) -> bool:
-        """See Client.can_broadcast."""
+        """See Client.can_broadcast: `await client.can_broadcast((3, 1), (4,))`."""
         return (await self.check(calls.NUMPY, *shapes)).compatible is True
 
     async def broadcast_shapes(self, *shapes: Shape) -> tuple[int, ...]:
-        """See Client.broadcast_shapes."""
+        """See Client.broadcast_shapes: `await client.broadcast_shapes((3, 1), (4,))`."""
         return calls.broadcast_shape(await self.check(calls.NUMPY, *shapes)) if shapes else ()
 
     async def broadcast(
@@ -121,15 +119,15 @@ class AsyncClient:
         progress: Progress | None = None,
         timeout: float | None = None,
     ) -> list[Array]:
-        """See Client.broadcast."""
+        """See Client.broadcast: `(output,) = await client.broadcast(op, array)`."""
         return await self._send(calls.broadcast(op, arrays, layout, window, out), progress, timeout)
 
     async def broadcast_to(self, array: Any, shape: Shape, *, layout: Layout = "dense") -> Array:
-        """See Client.broadcast_to."""
+        """See Client.broadcast_to: `await client.broadcast_to(array, (2, 3))`."""
         return calls.single(await self.broadcast(calls.to_shape(shape), array, layout=layout))
 
     async def broadcast_arrays(self, *arrays: Any, layout: Layout = "dense") -> tuple[Array, ...]:
-        """See Client.broadcast_arrays."""
+        """See Client.broadcast_arrays: `await client.broadcast_arrays(array, column)`."""
         return tuple(await self.broadcast(calls.NUMPY, *arrays, layout=layout)) if arrays else ()
 
     async def backprop(
@@ -140,19 +138,19 @@ class AsyncClient:
         progress: Progress | None = None,
         timeout: float | None = None,
     ) -> list[Array]:
-        """See Client.backprop."""
+        """See Client.backprop: `(gradient,) = await client.backprop(op, [array.shape], gradient)`."""
         return await self._send(calls.backprop(op, shapes, gradients), progress, timeout)
 
     async def compare(self, *shapes: Shape, shape: Shape | None = None) -> list[Comparison]:
-        """See Client.compare."""
+        """See Client.compare: `await client.compare((2, 1), (1, 3))`."""
         return await self._send(calls.compare(shapes, shape))
 
     async def translate(self, op: Op | str, *shapes: Shape, to: str) -> TranslateAnswer:
-        """See Client.translate."""
+        """See Client.translate: `await client.translate(op, (3,), to="torch.expand")`."""
         return await self._send(calls.translate(op, shapes, to))
 
     async def ops(self) -> list[OpEntry]:
-        """See Client.ops."""
+        """See Client.ops: `await client.ops()`."""
         return await self._send(calls.ops())
 
     async def _send(self, call: Call[T], progress: Progress | None = None, timeout: float | None = None) -> T:

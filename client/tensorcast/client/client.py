@@ -73,8 +73,13 @@ class Client:
 
     @classmethod
     def in_process(cls, **settings: Any) -> Self:
-        """A client of a service inside this process, with no socket; `settings` are the service's
-        (max_output_bytes, ...). Needs the extra [service]."""
+        """A client of a service inside this process, with no socket: what it answers and refuses is what a service with
+        these `settings` (max_output_bytes, ...) would, so it suits tests. Needs the extra [service].
+
+        >>> with Client.in_process(max_output_bytes=100) as small:
+        ...     small.broadcast_shapes((8, 1), (1, 3))
+        (8, 3)
+        """
         from .in_process import AppTransport, create_app
 
         return cls("http://in-process", transport=AppTransport(create_app(settings)))
@@ -103,25 +108,52 @@ class Client:
 
         `dtype` adds `nbytes` to each output, `explain` a `diagram`. A size may be a name, a range such as "2.."
         or "?"; `assume` says what is known of a name. `compatible` is then None where the `conditions` decide.
+
+        >>> client.check("numpy.broadcast_arrays", (8, 1, 6, 1), (7, 1, 5)).outputs[0].shape
+        [8, 7, 6, 5]
+        >>> client.check("numpy.broadcast_arrays", (3,), (4,)).conflict.sizes
+        [3, 4]
+        >>> client.check("numpy.broadcast_arrays", ("N", 3), ("M", 1), assume={"N": "2.."}).conditions[0].text
+        'N == M or M == 1'
         """
         return self._send(calls.check(op, shapes, dtype, explain, assume))
 
     def check_batch(self, requests: Iterable[CheckRequest | Mapping[str, Any]]) -> list[CheckAnswer | ServiceProblem]:
         """The answers to many checks at once, in order: each a request of check, such as
-        {"op": op, "inputs": [shape, ...]}. One that is not valid gets the problem, and spoils no other."""
+        {"op": op, "inputs": [shape, ...]}. One that is not valid gets the problem, and spoils no other.
+
+        >>> answers = client.check_batch([{"inputs": [(3, 1), (4,)]}, {"op": "torch.expnd", "inputs": [(4,)]}])
+        >>> answers[0].compatible, answers[1].code
+        (True, 'unknown-op')
+        """
         return self._send(calls.check_batch(requests))
 
     def check_columns(self, op: Op | str, *columns: Any, **targets: Any) -> CheckedColumns:
         """The answers to n checks of one op, each input (and, by name, each attribute that is a shape, where it
-        differs) an integer array (n, rank): row r of all of them is a check. Millions in a second."""
+        differs) an integer array (n, rank): row r of all of them is a check. Millions in a second.
+
+        >>> images, biases = np.tile([8, 1, 6], (1000, 1)), np.tile([7, 1], (1000, 1))
+        >>> biases[17] = [7, 5]
+        >>> answers = client.check_columns("numpy.broadcast_arrays", images, biases)
+        >>> answers.outputs[0][0], int(answers.compatible.sum()), int(answers.conflict_axis[17])
+        (array([8, 7, 6]), 999, 2)
+        """
         return self._send(calls.check_columns(op, columns, targets))
 
     def can_broadcast(self, *shapes: Shape) -> bool:
-        """Whether NumPy broadcasts these shapes against each other."""
+        """Whether NumPy broadcasts these shapes against each other.
+
+        >>> client.can_broadcast((8, 1, 6, 1), (7, 1, 5)), client.can_broadcast((3,), (4,))
+        (True, False)
+        """
         return self.check(calls.NUMPY, *shapes).compatible is True
 
     def broadcast_shapes(self, *shapes: Shape) -> tuple[int, ...]:
-        """The shape that NumPy broadcasts these shapes to. Raises IncompatibleShapes."""
+        """The shape that NumPy broadcasts these shapes to. Raises IncompatibleShapes.
+
+        >>> client.broadcast_shapes((8, 1, 6, 1), (7, 1, 5))
+        (8, 7, 6, 5)
+        """
         return calls.broadcast_shape(self.check(calls.NUMPY, *shapes)) if shapes else ()
 
     def broadcast(
@@ -139,15 +171,32 @@ class Client:
         `window` is a [start, stop] for each output axis: only that box. `out` (an array, or one for each
         output; writable, C-contiguous, of the output's shape and dtype) is filled and returned.
         `progress` is called with each Transfer. Raises IncompatibleShapes, OutputTooLarge, ...
+
+        >>> from tensorcast import ngraph
+        >>> op = ngraph.Broadcast(shape=(2, 3), broadcast_axes={0})
+        >>> client.broadcast(op, np.array([1, 2, 3]), window=[(0, 1), (1, 3)])
+        [array([[2, 3]])]
+        >>> out = np.empty((2, 3), np.int64)
+        >>> client.broadcast(op, np.array([1, 2, 3]), out=out)[0] is out
+        True
         """
         return self._send(calls.broadcast(op, arrays, layout, window, out), progress, timeout)
 
     def broadcast_to(self, array: Any, shape: Shape, *, layout: Layout = "dense") -> Array:
-        """`array` broadcast to `shape` by NumPy's rule. Raises IncompatibleShapes, a ValueError."""
+        """`array` broadcast to `shape` by NumPy's rule. Raises IncompatibleShapes, a ValueError.
+
+        >>> client.broadcast_to(np.array([1, 2, 3]), (2, 3))
+        array([[1, 2, 3],
+               [1, 2, 3]])
+        """
         return calls.single(self.broadcast(calls.to_shape(shape), array, layout=layout))
 
     def broadcast_arrays(self, *arrays: Any, layout: Layout = "dense") -> tuple[Array, ...]:
-        """The arrays broadcast against each other by NumPy's rule. Raises IncompatibleShapes, a ValueError."""
+        """The arrays broadcast against each other by NumPy's rule. Raises IncompatibleShapes, a ValueError.
+
+        >>> [array.shape for array in client.broadcast_arrays(np.ones((3, 1)), np.ones(4))]
+        [(3, 4), (3, 4)]
+        """
         return tuple(self.broadcast(calls.NUMPY, *arrays, layout=layout)) if arrays else ()
 
     def backprop(
@@ -161,22 +210,38 @@ class Client:
         """The gradient of each input (of these shapes) from the gradient of each output.
 
         An array that is replicated (an input that only lends its shape: zeros) is a read-only view.
+
+        >>> client.backprop("numpy.broadcast_arrays", [(3,), (2, 1)], np.ones((2, 3)), np.ones((2, 3)))
+        [array([2., 2., 2.]), array([[3.],
+               [3.]])]
         """
         return self._send(calls.backprop(op, shapes, gradients), progress, timeout)
 
     def compare(self, *shapes: Shape, shape: Shape | None = None) -> list[Comparison]:
-        """Every framework's verdict on these shapes; with one of them, on broadcasting it to the target `shape`."""
+        """Every framework's verdict on these shapes; with one of them, on broadcasting it to the target `shape`.
+
+        >>> {answer.op["name"]: answer.compatible for answer in client.compare((2, 1), (1, 3))}["mxnet.broadcast_like"]
+        False
+        """
         return self._send(calls.compare(shapes, shape))
 
     def translate(self, op: Op | str, *shapes: Shape, to: str) -> TranslateAnswer:
         """The steps that do the same by the op named `to`, and their source text.
 
         Raises Untranslatable, and IncompatibleShapes where there is nothing to translate.
+
+        >>> from tensorcast import torch
+        >>> client.translate(torch.expand(size=(2, -1)), (3,), to="numpy.broadcast_to").steps[0].op
+        broadcast_to(name='numpy.broadcast_to', shape=(2, 3))
         """
         return self._send(calls.translate(op, shapes, to))
 
     def ops(self) -> list[OpEntry]:
-        """The catalogue: every op with its attributes, its definition and an example."""
+        """The catalogue: every op with its attributes, its definition and an example.
+
+        >>> [op.name for op in client.ops()][:2]
+        ['numpy.broadcast_arrays', 'numpy.broadcast_to']
+        """
         return self._send(calls.ops())
 
     def _send(self, call: Call[T], progress: Progress | None = None, timeout: float | None = None) -> T:
