@@ -23,7 +23,7 @@ import numpy as np
 from harness import Row, destination, interleave, pin, save
 
 from tensorcast.plan.plan import Placement, Plan
-from tensorcast_service.engine import dense
+from tensorcast_service.engine import dense, sums
 from tensorcast_service.engine.views import backprop, place
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -245,6 +245,36 @@ def gradient_group(mib: int, rounds: int) -> Results:
         yield pattern, figures
 
 
+SUMS: dict[str, tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]] = {
+    "(N,)": ((-1,), (0,), (0,)),
+    "(N,1024), rows": ((-1, 1024), (0,), (0, 1)),
+    "(N,1024), columns": ((-1, 1024), (1,), (0, 1)),
+    "(N,3), rows": ((-1, 3), (0,), (0, 1)),
+    "(N,3), columns": ((-1, 3), (1,), (0, 1)),
+    "(N,64,3), the middle": ((-1, 64, 3), (1,), (0, 1, 2)),
+    "(8,64,N), channels": ((8, 64, -1), (0, 2), (0, 1, 2)),
+    "(N,1024) transposed, rows": ((-1, 1024), (1,), (1, 0)),
+    "(N,128,128) transposed, the middle": ((-1, 128, 128), (1,), (2, 1, 0)),
+}
+"""A shape, -1 for what makes up the number of elements; the axes of it that are summed over; and the order of its axes
+in which they are given."""
+
+
+def sums_group(mib: int, rounds: int) -> Results:
+    """Sums of each dtype / np.add.reduce of the same in the same accumulator."""
+    for dtype in np.float32, np.float64, np.int64, np.int32, np.int8, np.float16, ml_dtypes.bfloat16, np.complex128:
+        for name, (shape, axes, order) in SUMS.items():
+            rest = prod(shape[: shape.index(-1)]) * prod(shape[shape.index(-1) + 1 :])
+            own = [size if size > 0 else mib * MIB // 256 // rest for size in shape]
+            array = np.random.default_rng(1).integers(0, 9, own).astype(dtype).transpose(order)
+            gone, wide = tuple(order.index(axis) for axis in axes), sums.accumulator(array.dtype)
+            calls: dict[str, Filler] = {
+                "np.add.reduce": partial(np.add.reduce, array, gone, wide, keepdims=True),
+                "tensorcast": partial(sums.add_up, array, gone, array.dtype),
+            }
+            yield f"{name}, {array.dtype.name}", interleave(calls, rounds)
+
+
 def tiny_group(mib: int, rounds: int) -> Results:
     """(3,) to (2,3), with the plan at hand: nanoseconds inside the engine."""
     placement, array = Placement(0, (3,), (2, 3), (1,)), np.arange(3, dtype=np.float32)
@@ -283,6 +313,7 @@ GROUPS: dict[str, Callable[[int, int], Results]] = {
     "dtypes": dtypes_group,
     "stream": stream_group,
     "gradient": gradient_group,
+    "sums": sums_group,
     "tiny": tiny_group,
     "scale": scale_group,
 }

@@ -53,7 +53,7 @@ def saved(path: Path, least: int) -> dict[str, Any]:
 def test_the_engine_is_measured(tmp_path: Path) -> None:
     run("engine.py", "--mib", 1, "--rounds", 1, "-o", tmp_path / "engine.json")
     results = saved(tmp_path / "engine.json", 500)
-    assert list(results) == ["dense", "dtypes", "stream", "gradient", "tiny", "scale"]
+    assert list(results) == ["dense", "dtypes", "stream", "gradient", "sums", "tiny", "scale"]
     for cases in results.values():
         for contenders in cases.values():
             assert all(row["seconds"][0] > 0 < row["ratio"][0] for row in contenders.values())

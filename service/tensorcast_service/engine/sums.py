@@ -1,15 +1,20 @@
 """Sums over axes: accurate to the dtype, and not much slower than reading the memory once. A place for speed tricks.
 
-Floats of up to 32 bits are added up in groups of a few terms in float32, and the groups in 64 bits, so that a sum is
-off by less than 10^-6 of the sum of its magnitudes. (NumPy converts every element, which is slower, or adds to one
-float32, which saturates.) Other dtypes are added up in their accumulator throughout.
+The axes are put in the order in which they lie in memory, so that a transposed array costs no more than another, and
+cut to blocks, each a step of work. Integers and narrow floats are summed by np.add.reduce where their innermost axis
+is long; where it is short, what NumPy spends on each row costs five times the sum. Of float32 NumPy converts every
+element to 64 bits, at half the speed, or adds to one float32, which saturates; and float64 it adds row after row, so
+that the error grows with their number. So these are added up in groups (pairwise summation with wider leaves: Higham,
+Accuracy and Stability of Numerical Algorithms, 4.2): a few terms in the dtype itself, by einsum or BLAS with their
+compiled loops, and the groups' sums in 64 bits, again in groups. Each level rounds as often as a group has terms, so
+that a sum of float32 is off by less than 10^-6 of the sum of its magnitudes. Short rows are added up many at once: a
+reshape makes one long row of neighbours, and they are added up at the end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import lru_cache
-from math import prod
+from math import inf, prod
 from typing import Any
 
 import numpy as np
@@ -34,6 +39,8 @@ RETAKEN_ELEMENTS = 2**14
 """Sums that are taken anew at once, in a wider float."""
 RUN_ELEMENTS = 2**10
 """So many elements in a row are read as fast as any more."""
+LONG_ROW = 2**6
+"""From so many elements on np.add.reduce is as fast as any other way."""
 GROUP_TERMS = 16
 """Terms of a group: 15 roundings of 2^-24 are 9 * 10^-7."""
 ROW_TERMS = 2**7
@@ -59,35 +66,45 @@ def working_bytes(elements: int) -> int:
 
 
 def add_up(array: Array, axes: Sizes, dtype: Dtype) -> Array:
-    """The array summed over `axes`, which stay with size 1, in `dtype`: the array's own, or its accumulator."""
-    if dtype.kind == "c":
-        source, summed = _collapsed(array, axes)  # else there might be no room for one axis more
-        merged = tuple([axis for axis, gone in enumerate(summed) if gone])
-        reals = strided_view(source.real, (*source.shape, 2), (*source.strides, source.itemsize // 2))
-        sums = add_up(reals, merged, np.dtype(f"f{dtype.itemsize // 2}"))
-        return sums.view(dtype).reshape([1 if axis in axes else size for axis, size in enumerate(array.shape)])
+    """The array summed over `axes`, which stay with size 1, in `dtype`: the array's own, or its accumulator.
+
+    >>> add_up(np.array([[1, 2, 3], [4, 5, 6]]), (1,), np.dtype(int))
+    array([[ 6],
+           [15]])
+    """
     wide = accumulator(array.dtype)
-    if array.size <= SMALL_ELEMENTS:
+    if dtype.kind != "c" and array.size <= SMALL_ELEMENTS:
         total = np.add.reduce(array, axis=axes, dtype=wide, keepdims=True)
         out = total.astype(dtype)
         _retake(array, axes, total, out)
         return out
+    order = sorted(range(array.ndim), key=lambda axis: -abs(array.strides[axis]) or -inf)
+    source, merged = _collapsed(array, order, axes)
+    if dtype.kind == "c":  # as an axis more, which there is room for now
+        reals = strided_view(source.real, (*source.shape, 2), (*source.strides, source.itemsize // 2))
+        out = add_up(reals, merged, np.dtype(f"f{dtype.itemsize // 2}")).view(dtype)
+    else:
+        out = _add_up_blocks(source, merged, dtype, wide)
+    kept = out.reshape([1 if axis in axes else array.shape[axis] for axis in order])
+    return kept.transpose([order.index(axis) for axis in range(array.ndim)])
+
+
+def _add_up_blocks(array: Array, axes: Sizes, dtype: Dtype, wide: Dtype) -> Array:
+    """The sums, block by block: all blocks of the same sums one after another."""
     narrow = np.dtype(np.float32) if wide == np.float64 and array.itemsize <= 4 else wide
-    source, summed = _collapsed(array, axes)
-    merged = tuple([axis for axis, gone in enumerate(summed) if gone])
-    out = np.empty([1 if gone else size for size, gone in zip(source.shape, summed, strict=True)], dtype)
-    most = BLOCK_ELEMENTS if source.flags.c_contiguous and source.dtype == narrow else COPIED_ELEMENTS
-    shape, steps = source.shape, _steps(source.shape, summed, most)
-    kept = [size if gone else step for size, step, gone in zip(shape, steps, summed, strict=True)]
-    for box in blocks(shape, tuple(kept)):
-        rows = source[box]
+    shape = array.shape
+    out = np.empty([1 if axis in axes else size for axis, size in enumerate(shape)], dtype)
+    most = BLOCK_ELEMENTS if array.flags.c_contiguous and array.dtype == narrow else COPIED_ELEMENTS
+    steps = _steps(shape, axes, most)
+    for box in blocks(shape, tuple([size if axis in axes else steps[axis] for axis, size in enumerate(shape)])):
+        rows = array[box]
         parts = blocks(rows.shape, steps)
-        total = _folded(rows[next(parts)], merged, narrow, wide)
+        total = _folded(rows[next(parts)], axes, narrow, wide)
         for number, part in enumerate(parts):  # what is first may be the array's own memory
-            total = np.add(total, _folded(rows[part], merged, narrow, wide), out=total if number else None, dtype=wide)
+            total = np.add(total, _folded(rows[part], axes, narrow, wide), out=total if number else None, dtype=wide)
         np.copyto(out[box], total, casting="unsafe")
-        _retake(rows, merged, total, out[box])
-    return out.reshape([1 if axis in axes else size for axis, size in enumerate(array.shape)])
+        _retake(rows, axes, total, out[box])
+    return out
 
 
 def _retake(array: Array, axes: Sizes, total: Array, out: Array) -> None:
@@ -99,7 +116,7 @@ def _retake(array: Array, axes: Sizes, total: Array, out: Array) -> None:
     """
     if total.dtype.kind != "f" or np.isfinite(total).all():
         return
-    steps = _steps(total.shape, (False,) * total.ndim, RETAKEN_ELEMENTS)
+    steps = _steps(total.shape, (), RETAKEN_ELEMENTS)
     for box in blocks(total.shape, (1,) * total.ndim if total.size <= SHORT_RUN else steps):
         wrong = ~np.isfinite(total[box])
         if not wrong.any():
@@ -116,8 +133,10 @@ def _retake(array: Array, axes: Sizes, total: Array, out: Array) -> None:
 
 def _folded(array: Array, axes: Sizes, narrow: Dtype, wide: Dtype) -> Array:
     """The sums of an array, in `wide`, or in `narrow` where one group holds all terms."""
-    value = array.astype(narrow, copy=False)
-    dtype = narrow
+    if array.shape[-1] >= LONG_ROW and (array.dtype.itemsize < 4 or narrow.kind != "f"):
+        total: Array = np.add.reduce(array, axis=axes, dtype=wide, keepdims=True)
+        return total
+    value, dtype = array, narrow
     for axis in reversed(axes):
         before, after = array.shape[:axis], value.shape[axis + 1 :]
         value = value.reshape(*before, -1, prod(after))
@@ -159,35 +178,29 @@ def _added(value: Array) -> Array:
     return added
 
 
-def _collapsed(array: Array, axes: Sizes) -> tuple[Array, tuple[bool, ...]]:
-    """The same elements in as few axes as can be, and which of them are summed over."""
+def _collapsed(array: Array, order: list[int], axes: Sizes) -> tuple[Array, Sizes]:
+    """The same elements with the axes in this order, and in as few as can be; and which of those are summed over."""
     sizes: list[int] = []
     steps: list[int] = []
     summed: list[bool] = []
-    for axis, (size, step) in enumerate(zip(array.shape, array.strides, strict=True)):
-        gone = axis in axes
+    for axis in order:
+        size, step, gone = array.shape[axis], array.strides[axis], axis in axes
         if sizes and summed[-1] == gone and steps[-1] == step * size:
             sizes[-1], steps[-1] = sizes[-1] * size, step
         elif size != 1:
             sizes.append(size)
             steps.append(step)
             summed.append(gone)
-    return strided_view(array, sizes, steps), tuple(summed)
+    return strided_view(array, sizes, steps), tuple([axis for axis, gone in enumerate(summed) if gone])
 
 
 @lru_cache(1024)
-def _steps(shape: Sizes, summed: Sequence[bool], most: int) -> Sizes:
-    """How to cut an array along its axes, outermost first."""
+def _steps(shape: Sizes, summed: Sizes, most: int) -> Sizes:
+    """How to cut an array along its axes, outermost first: to up to `most` elements of up to KEPT_ELEMENTS sums."""
     steps = list(shape)
-    kept = [axis for axis, gone in enumerate(summed) if not gone]
+    kept = [axis for axis in range(len(shape)) if axis not in summed]
     for limit, axes in (KEPT_ELEMENTS, kept), (most, range(len(shape))):
         for axis in axes:
-            total = prod(steps[other] for other in axes)
-            if total > limit:
-                inside = prod(shape[axis + 1 :])
-                near = max(RUN_ELEMENTS // inside, 1)
-                group = near if not summed[axis] else ROW_TERMS if inside == 1 else GROUP_TERMS * near
-                least = group if summed[axis] and prod(steps[:axis]) == 1 else near
-                step = max(steps[axis] * limit // total, min(least, steps[axis]))
-                steps[axis] = step - step % group if step > group else step
+            others = prod(steps[other] for other in axes if other != axis)
+            steps[axis] = max(min(limit // others, steps[axis]), 1)
     return tuple(steps)
