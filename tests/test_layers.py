@@ -1,8 +1,11 @@
-"""Imports run downward only, and cost nothing that is not used: each claim in a fresh interpreter."""
+"""Imports run downward only, in the source; and load nothing that is not used, in a fresh interpreter."""
 
 from __future__ import annotations
 
+import ast
 import sys
+from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -10,6 +13,31 @@ from conftest import run
 
 import tensorcast
 
+ROOT = Path(__file__).parents[1]
+LAYERS = [
+    "tensorcast.schema",
+    "tensorcast.plan",
+    "tensorcast.ops",
+    "tensorcast.messages",
+    "tensorcast.answers",
+    "tensorcast.errors",
+    "tensorcast.library",
+    "tensorcast.client",
+    "tensorcast.cli",
+    "tensorcast_service.engine",
+    "tensorcast_service.settings",
+    "tensorcast_service.web",
+]
+"""In order: each imports only what stands before it, or in itself."""
+UPWARD = {
+    ("tensorcast.cli.serve", "tensorcast_service.settings"),
+    ("tensorcast.cli.serve", "tensorcast_service.web.serve"),
+    ("tensorcast.cli.broadcast", "tensorcast_service.engine.dense"),
+    ("tensorcast.cli.broadcast", "tensorcast_service.engine.views"),
+    ("tensorcast.client.in_process", "tensorcast_service.settings"),
+    ("tensorcast.client.in_process", "tensorcast_service.web.app"),
+}
+"""What starts the service, is the service in process, or broadcasts files here: where it is installed."""
 WEB = {"fastapi", "starlette", "uvicorn"}
 CASES = {
     "the package": ("import tensorcast", WEB | {"numpy", "httpx", "pydantic", "tensorcast_service"}),
@@ -25,8 +53,9 @@ CASES = {
         WEB | {"httpx", "click", "tensorcast.client.client", "tensorcast.client.calls"},
     ),
     "a check": (
-        "from tensorcast.answers.check import check; from tensorcast.messages import CheckRequest; "
-        "check(CheckRequest(inputs=[(2, 3), (4,)], explain=True))",
+        "import tensorcast; tensorcast.check(tensorcast.numpy.broadcast_arrays(), (2, 3), (4,), explain=True); "
+        "tensorcast.check_batch([{'inputs': [('N', 3), (4,)]}]); tensorcast.compare((2,), shape=(3,)); "
+        "tensorcast.translate('numpy.broadcast_arrays', 3, to='einops.repeat')",
         WEB | {"numpy", "httpx", "click", "tensorcast.client.client", "tensorcast.client.calls"},
     ),
     "the application": (
@@ -38,6 +67,50 @@ CASES = {
         WEB | {"httpx", "rich", "onnx", "tensorcast.client.client", "tensorcast_service.web"},
     ),
 }
+
+
+def modules() -> dict[str, Path]:
+    """Every module of the product but the package itself and `python -m tensorcast`, which may import all."""
+    found = {}
+    for folder in ("client", "service"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            found[".".join(path.relative_to(ROOT / folder).with_suffix("").parts).removesuffix(".__init__")] = path
+    return {name: path for name, path in found.items() if name not in ("tensorcast", "tensorcast.__main__")}
+
+
+def imports(name: str, path: Path, everyone: set[str]) -> Iterator[str]:
+    """The modules of the product that a module imports, wherever in it."""
+    package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in everyone)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            source = ".".join([*base, *([node.module] if node.module else [])])
+            yield from {f"{source}.{alias.name}" for alias in node.names} & everyone or {source} & everyone
+
+
+def layer(name: str) -> int:
+    return next((number for number, room in enumerate(LAYERS) if f"{name}.".startswith(f"{room}.")), -1)
+
+
+def test_each_module_imports_only_from_its_own_layer_and_those_before_it() -> None:
+    everyone = modules()
+    assert len(everyone) > 100
+    assert {name for name in everyone if layer(name) < 0} <= {"tensorcast_service"}
+    upward = {
+        (name, found)
+        for name, path in everyone.items()
+        for found in imports(name, path, {*everyone})
+        if layer(found) > layer(name) >= 0
+    }
+    assert upward == UPWARD
+
+
+def test_no_modules_import_each_other() -> None:
+    everyone = modules()
+    graph = {name: set(imports(name, path, {*everyone})) - {name} for name, path in everyone.items()}
+    TopologicalSorter(graph).prepare()
 
 
 @pytest.mark.parametrize(("statement", "forbidden"), CASES.values(), ids=CASES)

@@ -18,8 +18,8 @@ from ..messages import CheckAnswer, CheckRequest
 from ..messages.validation import validated
 from ..ops import Op
 from ..schema.shapes import format_shape
+from .answers import ask, colored
 from .arguments import client_of, json_option, op_options, op_values, problems_in_words, url_option
-from .check import ask, colored
 
 if TYPE_CHECKING:
     from ..client.calls import Progress, Transfer

@@ -10,11 +10,12 @@ from typing import Any
 
 import click
 
-from ..messages import CheckAnswer, CheckRequest
+from ..messages import CheckRequest
 from ..messages.questions import assumption_from_text
 from ..messages.validation import validated
 from ..schema.shapes import parse_shape
-from .arguments import client_of, json_option, op_options, op_values, parsed, problems_in_words, url_option
+from .answers import ask, colored
+from .arguments import json_option, op_options, op_values, parsed, problems_in_words, url_option
 
 
 @click.command()
@@ -85,32 +86,3 @@ def _report(model: str, assume: dict[str, int | str], url: str | None, as_json: 
         raise click.UsageError("reading a model takes the package onnx: pip install 'tensorcast[onnx]'") from None
     validated(CheckRequest, {"inputs": [], "assume": assume})
     return report(Path(model), assume, url, as_json, all_nodes)
-
-
-def ask(request: CheckRequest, url: str | None) -> CheckAnswer:
-    """The answer to a check, from here or from a service."""
-    if url is None:
-        from ..answers.check import check as answer_here
-
-        return answer_here(request)
-    with client_of(url) as client:
-        return client.check(
-            request.op, *request.inputs, dtype=request.dtype, explain=request.explain, assume=request.assume
-        )
-
-
-def colored(answer: CheckAnswer) -> str:
-    """An answer for a terminal, in colors."""
-    from ..answers.check import as_text
-
-    colors = {
-        "compatible": "green" if answer.compatible else "yellow",
-        "incompatible": "red",
-        "hint": "cyan",
-        "warning": "yellow",
-    }
-    lines = []
-    for line in as_text(answer).splitlines():
-        color = colors.get(line.replace(":", " ").split(" ")[0])
-        lines.append(click.style(line, fg="red" if line.strip() == "^" else color))
-    return "\n".join(lines)

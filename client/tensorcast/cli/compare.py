@@ -12,7 +12,8 @@ import click
 from ..messages import CompareRequest, Comparison
 from ..messages.validation import validated
 from ..schema.shapes import format_shape, parse_shape
-from .arguments import client_of, json_option, parsed, problems_in_words, url_option
+from .answers import answers_from
+from .arguments import json_option, parsed, problems_in_words, url_option
 
 
 @click.command()
@@ -32,7 +33,8 @@ def compare(shapes: Sequence[str], target: str | None, url: str | None, as_json:
         if target is not None:
             question["shape"] = parsed(parse_shape, target, "--shape")
         request = validated(CompareRequest, question)
-        results = _comparisons(request, url)
+        with answers_from(url) as way:
+            results: list[Comparison] = way.compare(*request.inputs, shape=request.shape)
     if as_json:
         click.echo(json.dumps([result.model_dump(exclude_unset=True) for result in results]))
         return
@@ -48,12 +50,3 @@ def compare(shapes: Sequence[str], target: str | None, url: str | None, as_json:
             shapes_out = dict.fromkeys(format_shape(output.shape) for output in result.outputs)
             table.add_row(name, "[green]yes[/]", ", ".join(shapes_out))
     Console(highlight=False, width=None if sys.stdout.isatty() else 1000).print(table)
-
-
-def _comparisons(request: CompareRequest, url: str | None) -> list[Comparison]:
-    if url is None:
-        from ..answers.compare import compare as compare_here
-
-        return compare_here(request).results
-    with client_of(url) as client:
-        return client.compare(*request.inputs, shape=request.shape)

@@ -9,12 +9,9 @@ from typing import Any
 
 import click
 
-from ..messages import CheckAnswer, CheckRequest
-from ..messages.validation import validated
-from ..schema.problems import Problem
+from ..messages import CheckAnswer
 from ..schema.shapes import format_shape
-from .arguments import client_of
-from .check import colored
+from .answers import answers_from, colored
 from .model import UnusableModel, read
 from .nodes import Node, nodes
 
@@ -92,18 +89,9 @@ def _names(request: Request) -> set[str]:
 
 def _answers(requests: Sequence[Request], url: str | None) -> Iterator[Verdict]:
     """The answer to each request, from here or from a service, or what is wrong with it."""
-    if url is None:
-        from ..answers.check import check
-
-        for request in requests:
-            try:
-                yield check(validated(CheckRequest, request))
-            except Problem as problem:
-                yield problem.detail
-        return
-    with client_of(url) as client:
+    with answers_from(url) as way:
         for batch in _batches(requests):
-            for answer in client.check_batch(batch):
+            for answer in way.check_batch(batch):
                 yield answer if isinstance(answer, CheckAnswer) else answer.detail
 
 

@@ -11,9 +11,9 @@ import click
 
 from ..messages import TranslateAnswer, TranslateRequest
 from ..messages.validation import validated
-from ..schema.problems import Problem
 from ..schema.shapes import parse_shape
-from .arguments import client_of, json_option, op_options, op_values, parsed, problems_in_words, url_option
+from .answers import answers_from
+from .arguments import json_option, op_options, op_values, parsed, problems_in_words, url_option
 
 
 @click.command()
@@ -56,13 +56,10 @@ def _translated(request: TranslateRequest, url: str | None) -> TranslateAnswer:
     from ..errors import ServiceProblem
 
     try:
-        if url is None:
-            from ..answers.translate import translate as translate_here
-
-            return translate_here(request)
-        with client_of(url) as client:
-            return client.translate(request.op, *request.inputs, to=request.to)
-    except (Problem, ServiceProblem) as problem:
+        with answers_from(url) as way:
+            answer: TranslateAnswer = way.translate(request.op, *request.inputs, to=request.to)
+            return answer
+    except ServiceProblem as problem:
         if problem.code not in ("incompatible-shapes", "untranslatable"):
             raise
         click.echo(f"{problem.code}: {problem.detail}")

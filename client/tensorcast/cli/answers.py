@@ -1,0 +1,50 @@
+"""Answers on the command line: from this process or from a service, and how a terminal shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from ..messages import CheckAnswer, CheckRequest
+from .arguments import client_of
+
+
+@contextmanager
+def answers_from(url: str | None) -> Iterator[Any]:
+    """What has check, check_batch, compare and translate: the library, or a client of the service at `url`."""
+    if url is None:
+        from .. import library
+
+        yield library
+    else:
+        with client_of(url) as client:
+            yield client
+
+
+def ask(request: CheckRequest, url: str | None) -> CheckAnswer:
+    """The answer to a check."""
+    with answers_from(url) as way:
+        answer: CheckAnswer = way.check(
+            request.op, *request.inputs, dtype=request.dtype, explain=request.explain, assume=request.assume
+        )
+        return answer
+
+
+def colored(answer: CheckAnswer) -> str:
+    """An answer for a terminal, in colors."""
+    from ..answers.check import as_text
+
+    colors = {
+        "compatible": "green" if answer.compatible else "yellow",
+        "incompatible": "red",
+        "hint": "cyan",
+        "warning": "yellow",
+    }
+    lines = []
+    for line in as_text(answer).splitlines():
+        color = colors.get(line.replace(":", " ").split(" ")[0])
+        lines.append(click.style(line, fg="red" if line.strip() == "^" else color))
+    return "\n".join(lines)
