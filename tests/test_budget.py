@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import importlib
 import socket
 import struct
 import threading
@@ -265,6 +266,35 @@ def test_where_the_system_has_no_memory_the_answer_is_to_come_back(monkeypatch: 
     with app_served() as (url, _):
         refused = httpx.post(f"{url}/v1/check", content=bytes(MiB), headers={"Content-Type": JSON.value})
         assert (refused.status_code, refused.json()["code"]) == (503, "overloaded")
+
+
+ONES = {"dtype": "int8", "shape": [1] * 64, "data": b"a"}
+LONG_WORK = {
+    "check": {"inputs": [[1] * 64] * 100},
+    "translate": {"inputs": [[1] * 64] * 100, "op": "torch.broadcast_tensors", "to": "einops.repeat"},
+    "broadcast": {"inputs": [ONES] * 100},
+    "backprop": {"inputs": [[1] * 64] * 100, "gradients": [ONES] * 100},
+}
+
+
+@pytest.mark.parametrize(("path", "value"), LONG_WORK.items(), ids=LONG_WORK)
+def test_what_long_work_makes_is_reckoned_where_the_work_is_done(
+    path: str, value: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = importlib.import_module(f"tensorcast_service.web.{path}")
+    name = "answer_bytes" if path in ("check", "translate") else "tensors_bytes"
+    reckon, threads = getattr(module, name), []
+
+    def noted(*arguments: Any) -> Any:
+        threads.append(threading.current_thread().name)
+        return reckon(*arguments)
+
+    monkeypatch.setattr(module, name, noted)
+    with app_served() as (url, _):
+        httpx.post(f"{url}/v1/{path}", content=msgpack.packb(value), headers={"Content-Type": MSGPACK.value})
+        loop = next(thread.name for thread in threading.enumerate() if thread.name.endswith("(run)"))
+    assert len(threads) == 1
+    assert threads[0] != loop
 
 
 # --- under attack --------------------------------------------------------------------------------

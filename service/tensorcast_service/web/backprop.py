@@ -41,9 +41,14 @@ async def post_backprop(request: Request) -> Response:
     exchange = await receive(request, BackpropRequest)
     message = exchange.message
     milliseconds = check_milliseconds(message.op, message.inputs)
-    exchange.reserve(tensors_bytes(message.op, message.inputs, message.gradients))
-    plan, gradients = await exchange.run(milliseconds, _gradients, message)
-    exchange.reserve(gradient_bytes(plan, gradients))
+
+    def work() -> tuple[Plan, list[Array]]:
+        exchange.reserve(tensors_bytes(message.op, message.inputs, message.gradients))
+        plan, gradients = _gradients(message)
+        exchange.reserve(gradient_bytes(plan, gradients))
+        return plan, gradients
+
+    plan, gradients = await exchange.run(milliseconds, work)
     dense = dense_gradients(plan, message.layout, exchange.media)
     judge_dense(plan, gradients, dense, exchange.media, message.json_data, request.app.state.settings.max_output_bytes)
     if gradient_work(gradients) > LOOP_ELEMENTS:

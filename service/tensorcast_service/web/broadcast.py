@@ -37,9 +37,12 @@ async def post_broadcast(request: Request) -> Response:
     exchange = await receive(request, BroadcastRequest)
     message = exchange.message
     shapes = [tensor.shape for tensor in message.inputs]
-    exchange.reserve(tensors_bytes(message.op, shapes, message.inputs))
-    most = request.app.state.settings.max_output_bytes
-    tensors = await exchange.run(check_milliseconds(message.op, shapes), outputs, message, most)
+
+    def work() -> list[Outgoing]:
+        exchange.reserve(tensors_bytes(message.op, shapes, message.inputs))
+        return outputs(message, request.app.state.settings.max_output_bytes)
+
+    tensors = await exchange.run(check_milliseconds(message.op, shapes), work)
     request.state.layout = message.layout
     return await answer(exchange, {"outputs": tensors}, message.json_data)
 

@@ -16,6 +16,7 @@ from tensorcast.messages.questions import attribute_from_text
 from tensorcast.messages.validation import validated
 from tensorcast.ops import OPS
 from tensorcast.schema.codec import MEDIA_NAMES, Media, encode
+from tensorcast.schema.memory import Reserve
 from tensorcast.schema.problems import Problem
 from tensorcast.schema.shapes import parse_shape
 
@@ -36,10 +37,9 @@ async def post_check(request: Request) -> Response:
     """Which shapes come out, or why none do. No tensor data."""
     exchange = await receive(request, CheckRequest)
     message = exchange.message
-    exchange.reserve(answer_bytes(message.op, message.inputs))
     return await exchange.run(
         check_milliseconds(message.op, message.inputs),
-        lambda: response_with(_answer(message, exchange.media_type), exchange.media_type),
+        lambda: response_with(_answer(message, exchange.media_type, exchange.reserve), exchange.media_type),
     )
 
 
@@ -64,8 +64,7 @@ async def get_check(request: Request) -> Response:
     threads, milliseconds = threads_of(request), parse_milliseconds(len(request.scope["query_string"]), Media.JSON)
     message = await threads.python(milliseconds, request.receive, _message, query, media_type == TEXT)
     milliseconds += check_milliseconds(message.op, message.inputs)
-    memory.reserve_answer(answer_bytes(message.op, message.inputs))
-    content = await threads.python(milliseconds, request.receive, _answer, message, media_type)
+    content = await threads.python(milliseconds, request.receive, _answer, message, media_type, memory.reserve_answer)
     return tagged(request, content, media_type)
 
 
@@ -93,11 +92,11 @@ def _answer_at_once(
 ) -> tuple[bytes, str] | None:
     if milliseconds + check_milliseconds(message.op, message.inputs) > LOOP_MILLISECONDS:
         return None
-    memory.reserve_answer(answer_bytes(message.op, message.inputs))
-    return _answer(message, media_type), media_type
+    return _answer(message, media_type, memory.reserve_answer), media_type
 
 
-def _answer(message: CheckRequest, media_type: str) -> bytes:
+def _answer(message: CheckRequest, media_type: str, reserve: Reserve) -> bytes:
+    reserve(answer_bytes(message.op, message.inputs))
     if media_type == TEXT:
         return as_text(check(message)).encode() + b"\n"
     return encode(plain_answer(message), MEDIA_NAMES[media_type])

@@ -24,9 +24,9 @@ router = APIRouter()
 async def post_translate(request: Request) -> Response:
     """The same operation in another framework's words: steps, and source text to paste."""
     exchange = await receive(request, TranslateRequest)
-    exchange.reserve(answer_bytes(exchange.message.op, exchange.message.inputs))
 
     def work() -> Response:
+        exchange.reserve(answer_bytes(exchange.message.op, exchange.message.inputs))
         # Not exclude_unset: an op's name is its class's own, and is never set.
         return encoded(translate(exchange.message).model_dump(exclude_none=True), exchange.media_type)
 
