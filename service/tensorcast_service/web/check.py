@@ -15,13 +15,14 @@ from tensorcast.messages import CheckAnswer, CheckRequest
 from tensorcast.messages.questions import attribute_from_text
 from tensorcast.messages.validation import validated
 from tensorcast.ops import OPS
-from tensorcast.schema.codec import MEDIA_NAMES, Media, encode
+from tensorcast.schema.codec import MEDIA_NAMES, Media
 from tensorcast.schema.memory import Reserve
 from tensorcast.schema.problems import Problem
 from tensorcast.schema.shapes import parse_shape
 
 from .budget import Holding
 from .caching import tagged
+from .codec import answer_in_bytes, question_in_body, question_in_query
 from .exchange import parsed, receive, response_with, threads_of
 from .negotiation import TEXT, answer_type, best_offer, media_named
 from .openapi import answers, body, example_queries
@@ -74,16 +75,18 @@ def answer_to_body(body: bytes, content_type: str, accept: str, memory: Holding)
     media = media_named(content_type)
     media_type = best_offer(accept, media)
     memory.grow(len(body))
-    message = parsed(body, media, CheckRequest, memory.grow)
+    message = question_in_body(body, media, memory.grow) or parsed(body, media, CheckRequest, memory.grow)
     return _answer_at_once(message, media_type, parse_milliseconds(len(body), media), memory)
 
 
 def answer_to_query(query: str, accept: str, memory: Holding) -> tuple[bytes, str] | None:
     """The answer to a GET, and its media type; None where it takes longer than the event loop may be held. Raises
     Problem."""
-    parameters = parse_qsl(query, keep_blank_values=True)
-    media_type = TEXT if ("format", "text") in parameters else best_offer(accept, Media.JSON, True)
-    message = _message(parameters, media_type == TEXT)
+    message, media_type = question_in_query(query), best_offer(accept, Media.JSON, True)
+    if message is None or media_type == TEXT:
+        parameters = parse_qsl(query, keep_blank_values=True)
+        media_type = TEXT if ("format", "text") in parameters else media_type
+        message = _message(parameters, media_type == TEXT)
     return _answer_at_once(message, media_type, parse_milliseconds(len(query), Media.JSON), memory)
 
 
@@ -99,7 +102,7 @@ def _answer(message: CheckRequest, media_type: str, reserve: Reserve) -> bytes:
     reserve(answer_bytes(message.op, message.inputs))
     if media_type == TEXT:
         return as_text(check(message)).encode() + b"\n"
-    return encode(plain_answer(message), MEDIA_NAMES[media_type])
+    return answer_in_bytes(plain_answer(message), MEDIA_NAMES[media_type])
 
 
 def _message(query: list[tuple[str, str]], as_drawing: bool) -> CheckRequest:
