@@ -1,4 +1,4 @@
-"""What check says: drawings, messages, hints and warnings."""
+"""What check says: drawings, messages and warnings. What it hints at: test_hints.py."""
 
 from __future__ import annotations
 
@@ -102,34 +102,6 @@ def test_a_target_stands_as_null_among_the_inputs_of_a_conflict() -> None:
     conflict = ask(numpy.broadcast_to(shape=(2, 4)), (3,)).conflict
     assert conflict is not None
     assert (conflict.axis, conflict.inputs, conflict.sizes) == (1, [0, None], [3, 4])
-
-
-HINTS = [
-    (numpy.broadcast_arrays(), [(1, 40, 23), (1, 23, 40)], "swap axes 1 and 2 of input 0: (1, 23, 40) fits"),
-    (numpy.broadcast_arrays(), [(2, 64, 7, 7), (64,)], "reshape input 1 to (64, 1, 1), x[:, None, None]: it then fits"),
-    (numpy.broadcast_to(shape=(3, 4)), [(3,)], "ngraph.Broadcast with broadcast_axes=[1] fits: the output is (3, 4)"),
-    (numpy.broadcast_to(shape=(3, -1)), [(3, 4)], "write shape=(3, 4): numpy.broadcast_to reads -1 as no size"),
-    (numpy.broadcast_to(shape=(3,)), [(1, 3)], "drop the leading axes of size 1 of input 0: (3,) fits"),
-    (ngraph.Broadcast(shape=(2, 3), broadcast_axes=(1,)), [(3,)], "with broadcast_axes=[0] fits: the output is (2, 3)"),
-    (ngraph.BroadcastLike(initial_broadcast_axes=()), [(3,), (2, 3)], "initial_broadcast_axes=[0] fits"),
-    (
-        openvino.Broadcast3(target_shape=(2, 1)), [(2, 3)],
-        "in mode bidirectional, where the target stretches too, fits: the output is (2, 3)",
-    ),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("op", "shapes", "hint"), HINTS, ids=[hint for _, _, hint in HINTS])
-def test_a_hint_says_what_would_fit(op: Op, shapes: list[tuple[int, ...]], hint: str) -> None:
-    conflict = ask(op, *shapes).conflict
-    assert conflict is not None
-    assert hint in conflict.hints
-
-
-def test_no_hint_is_given_where_nothing_fits() -> None:
-    conflict = ask(numpy.broadcast_arrays(), (3,), (4,)).conflict
-    assert conflict is not None
-    assert conflict.hints == []
 
 
 def codes(answer: CheckAnswer) -> list[str]:

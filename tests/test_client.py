@@ -108,6 +108,8 @@ def test_incompatible_shapes_are_a_value_error_that_bears_the_conflict(anyone: A
             call()
         assert isinstance(caught.value, tensorcast.IncompatibleShapes)
         assert caught.value.conflict.axis == 1
+        hint = caught.value.conflict.hints[0]
+        assert anyone.check(hint.op, *hint.inputs).compatible is True
 
 
 def test_out_is_filled_and_returned(anyone: Any) -> None:

@@ -186,6 +186,15 @@ def test_rows_take_no_more_than_is_reserved_for_them() -> None:
     assert taken(lambda: encode({"results": list(check_rows(rows, reserved))}, JSON)) <= reserved.most
 
 
+def test_rows_with_hints_take_no_more_than_is_reserved_for_them() -> None:
+    rows = [{"op": {"name": "numpy.broadcast_to", "shape": [3, 4]}, "inputs": [[3]]}] * 50
+    reserved = Reserved()
+    answers: list[Any] = []
+    peak = taken(lambda: encode(answers.extend(check_rows(rows, reserved)) or answers, JSON))
+    assert [len(answer["conflict"]["hints"]) for answer in answers] == [3] * 50
+    assert peak <= reserved.most
+
+
 def test_a_row_that_does_not_fit_spoils_no_other() -> None:
     rows = [{"inputs": [[3]]}, {"inputs": [[1]] * 2000}, {"inputs": [[4]]}]
     first, second, third = check_rows(rows, Holding(Budget(2 * MiB)).reserve_answer)

@@ -136,14 +136,17 @@ def test_each_form_of_hint_leads_to_a_question_that_broadcasts(page: Page) -> No
             page.tab.locator("#verdict.no").wait_for()
 
 
-def test_a_hint_that_names_no_request_is_no_link(page: Page) -> None:
-    """Whatever the server says: words that only look like a request, or name what the catalogue lacks."""
-    hints = ["give it up", "other.op with shape=(2, 3) fits", "with colour=(2,) fits", "reshape input 9 to (3,)"]
+def test_a_hint_links_to_its_request_whatever_its_words_say(page: Page) -> None:
+    """Advice, which has no request, is no link; nor is an op that the catalogue lacks."""
+    texts = ["give it up", "other.op with shape=(3, 4) fits", "numpy.broadcast_to with shape=(3, 3) fits"]
+    ops = [None, {"name": "other.op", "shape": [3, 4]}, {"name": "numpy.broadcast_to", "shape": [2, 3]}]
+    hints = [{"text": text, "op": op, "inputs": [[3]]} for text, op in zip(texts, ops, strict=True)]
     conflict = {"code": "size-mismatch", "message": "No.", "hints": hints}
     page.tab.route("**/v1/check?*", lambda route: route.fulfill(json={"compatible": False, "conflict": conflict}))
-    page.ask("op=numpy.broadcast_to&input=3&shape=3,4")
-    assert page.texts(".hint li") == hints
-    assert page.texts(".hint li a") == []
+    page.ask("op=numpy.broadcast_to&input=3&shape=3,4&dtype=int8")
+    assert page.texts(".hint li") == texts
+    (link,) = page.tab.locator(".hint li a").all()
+    assert link.get_attribute("href") == "?op=numpy.broadcast_to&input=3&shape=2,3&dtype=int8"
 
 
 def test_a_comparison_is_held_in_the_link_and_a_row_asks_its_op(page: Page) -> None:

@@ -18,7 +18,7 @@ from tensorcast.answers.limits import MAX_CONDITIONS
 from tensorcast.messages import CheckAnswer, CheckRequest
 from tensorcast.messages.tensors import BackpropRequest, BroadcastRequest
 from tensorcast.messages.validation import validated
-from tensorcast.ops import OPS, einops, numpy
+from tensorcast.ops import OPS, einops, ngraph, numpy
 from tensorcast.schema.problems import Problem
 
 REQUESTS_PER_OP = 60
@@ -313,9 +313,16 @@ def test_a_conflict_of_integers_is_said_as_ever_and_hints_are_tried_with_the_sym
     conflict = ask({"inputs": [["N", 64, 7, 7], [64]]}).conflict
     assert conflict is not None
     assert (conflict.axis, conflict.sizes) == (3, [7, 64])
-    assert conflict.hints == ["reshape input 1 to (64, 1, 1), x[:, None, None]: it then fits"]
-    conflict = ask({"op": {"name": "numpy.broadcast_to", "shape": ["N", 4]}, "inputs": [["N"]], "assume": {"N": "5.."}})
-    assert "ngraph.Broadcast with broadcast_axes=[1] fits: the output is (N, 4)" in conflict.conflict.hints  # type: ignore[union-attr]
+    (hint,) = conflict.hints
+    assert (hint.text, hint.inputs) == (
+        "reshape input 1 to (64, 1, 1), x[:, None, None]: it then fits", [("N", 64, 7, 7), (64, 1, 1)]
+    )  # fmt: skip
+    conflict = ask(
+        {"op": {"name": "numpy.broadcast_to", "shape": ["N", 4]}, "inputs": [["N"]], "assume": {"N": "5.."}}
+    ).conflict
+    assert conflict is not None
+    assert conflict.hints[1].text == "ngraph.Broadcast with broadcast_axes=[1] fits: the output is (N, 4)"
+    assert conflict.hints[1].op == ngraph.Broadcast(shape=("N", 4), broadcast_axes=(1,))
 
 
 BAD: list[tuple[Request, str, str]] = [

@@ -85,7 +85,7 @@ class IncompatibleShapes(ServiceProblem, ValueError):
         self.conflict = ConflictAnswer.model_validate(document.get("conflict"))
 
     def __str__(self) -> str:
-        return " ".join([self.detail, *(f"Hint: {hint}." for hint in self.conflict.hints)])
+        return " ".join([self.detail, *(f"Hint: {hint.text}." for hint in self.conflict.hints)])
 
 
 class InvalidRequest(ServiceProblem):

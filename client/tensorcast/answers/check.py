@@ -79,7 +79,7 @@ def as_text(answer: CheckAnswer) -> str:
         lines.append(f"{said}: {', '.join(shapes)}" if shapes else said)
     else:
         lines.append(f"incompatible ({answer.conflict.code}): {answer.conflict.message}")
-        lines += [f"hint: {hint}" for hint in answer.conflict.hints]
+        lines += [f"hint: {hint.text}" for hint in answer.conflict.hints]
     lines += [f"warning ({warning.code}): {warning.message}" for warning in answer.warnings]
     return "\n".join(lines)
 

@@ -24,6 +24,8 @@ AXIS_BYTES = 750
 """Of each axis of each output (four at the least), as objects and as text."""
 COMPARED_BYTES = 300
 """Of each axis of each op that is compared."""
+CONFLICT_BYTES = 8000
+"""Of a conflict with its hints in a batch of rows, besides its axes. Alone it is too small to be counted."""
 CONDITION_BYTES = 6000
 """Of a condition on symbolic sizes, which may name several by long names."""
 JSON_ELEMENT_BYTES = 120

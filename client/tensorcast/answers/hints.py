@@ -1,9 +1,10 @@
-"""Hints: what would make shapes fit. Each is tried before it is given."""
+"""Hints: changes of a request that does not broadcast under which it does. Each is tried before it is given."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import combinations, count
+from typing import Any
 
 from ..ops import Op, lower, mindspore, ngraph, numpy, openvino
 from ..plan.alignment import Incompatible
@@ -14,24 +15,31 @@ from ..schema.work import checkpoint
 from .symbolic import SymbolicPlan
 
 MAX_HINTS = 3
-MAX_RANK = 8
 MAX_INPUTS = 8
-"""Beyond these no hint is searched for: what would be found is not what was meant."""
+MAX_ENTRIES = 8
+"""Sizes of a shape, or entries of an attribute. Beyond these no hint is searched for: what would be found is not what
+was meant."""
 MAX_TRIES = 64
 """Changes that are tried in one search: some two milliseconds, and ten times as long where sizes are not known."""
 
 
 Lower = Callable[[Op, tuple[Shape, ...]], Plan | SymbolicPlan]
 """From a request to its plan; raises Incompatible."""
+Hint = tuple[str, Op, tuple[Shape, ...]]
+"""A change in words, and the request that it leads to."""
 
 
-def hints(op: Op, shapes: tuple[Shape, ...], lower: Lower = lower) -> list[str]:
-    """Up to MAX_HINTS changes of the request under which it broadcasts, the likeliest first."""
+def hints(op: Op, shapes: tuple[Shape, ...], lower: Lower = lower) -> list[dict[str, Any]]:
+    """Up to MAX_HINTS requests near this one that broadcast, the likeliest first, each as it is sent (a messages.Hint).
+
+    `lower` tries a request, with what is assumed of its symbols.
+    """
     target = getattr(op, op.target) if op.target else None
-    if len(shapes) > MAX_INPUTS or max(map(len, (*shapes, target or ()))) > MAX_RANK:
+    lists = [value for value in (*shapes, *op.__dict__.values()) if isinstance(value, (tuple, dict))]
+    if len(shapes) > MAX_INPUTS or max(map(len, lists)) > MAX_ENTRIES:
         return []
     tries = count()
-    found: list[str] = []
+    found: dict[str, dict[str, Any]] = {}
 
     def tried(op: Op, shapes: tuple[Shape, ...]) -> Plan | SymbolicPlan:
         if next(tries) >= MAX_TRIES:
@@ -40,28 +48,32 @@ def hints(op: Op, shapes: tuple[Shape, ...], lower: Lower = lower) -> list[str]:
         return lower(op, shapes)
 
     try:
-        for hint in _candidates(op, shapes, target, tried):
-            if hint not in found:
-                found.append(hint)
+        for text, other, inputs in _candidates(op, shapes, target, tried):
+            found.setdefault(text, _as_sent(text, other, inputs))
             if len(found) == MAX_HINTS:
                 break
     except _Enough:
         pass
-    return found
+    return list(found.values())
 
 
 class _Enough(Exception):
     """So many changes were tried that no other is."""
 
 
-def _candidates(op: Op, shapes: tuple[Shape, ...], target: Shape | None, lower: Lower) -> Iterator[str]:
+def _as_sent(text: str, op: Op, shapes: tuple[Shape, ...]) -> dict[str, Any]:
+    asked = op.model_dump(mode="json", exclude_none=True)
+    return {"text": text, "op": asked, "inputs": [list(shape) for shape in shapes]}
+
+
+def _candidates(op: Op, shapes: tuple[Shape, ...], target: Shape | None, lower: Lower) -> Iterator[Hint]:
     yield from _swapped(op, shapes, target, lower)
     yield from _reshaped(op, shapes, lower)
     if target is not None and len(shapes) == 1:
         yield from _other_target(op, shapes, target, lower)
-        yield from _other_op(op, shapes[0], target, lower)
+        yield from _other_op(op, shapes, target, lower)
     elif len(shapes) == 2 and isinstance(op, ngraph.BroadcastLike):
-        yield from _other_axes(op, shapes, lower)
+        yield from _other_axes(shapes, lower)
 
 
 def _fits(op: Op, shapes: tuple[Shape, ...], lower: Lower) -> bool:
@@ -76,7 +88,7 @@ def _with(shapes: tuple[Shape, ...], number: int, shape: Shape) -> tuple[Shape, 
     return (*shapes[:number], shape, *shapes[number + 1 :])
 
 
-def _swapped(op: Op, shapes: tuple[Shape, ...], target: Shape | None, lower: Lower) -> Iterator[str]:
+def _swapped(op: Op, shapes: tuple[Shape, ...], target: Shape | None, lower: Lower) -> Iterator[Hint]:
     """Two axes of one input that stand the other way round in another input, or in the target."""
     for number, shape in enumerate(shapes):
         partners = [
@@ -89,30 +101,34 @@ def _swapped(op: Op, shapes: tuple[Shape, ...], target: Shape | None, lower: Low
                 continue
             swapped = list(shape)
             swapped[one], swapped[other] = shape[other], shape[one]
-            if _fits(op, _with(shapes, number, tuple(swapped)), lower):
-                yield f"swap axes {one} and {other} of input {number}: {format_shape(swapped)} fits"
+            inputs = _with(shapes, number, tuple(swapped))
+            if _fits(op, inputs, lower):
+                yield f"swap axes {one} and {other} of input {number}: {format_shape(swapped)} fits", op, inputs
                 return
 
 
-def _reshaped(op: Op, shapes: tuple[Shape, ...], lower: Lower) -> Iterator[str]:
+def _reshaped(op: Op, shapes: tuple[Shape, ...], lower: Lower) -> Iterator[Hint]:
     """One input with size-1 axes after its own, or without its leading ones."""
     ranks = [len(shape) for shape in shapes]
     room = max([*ranks, len(getattr(op, op.target) or ()) if op.target else 0])
     for number, shape in sorted(enumerate(shapes), key=lambda pair: len(pair[1])):
         for extra in range(1, room - len(shape) + 1):
             wider = shape + (1,) * extra
-            if shape and _fits(op, _with(shapes, number, wider), lower):
+            inputs = _with(shapes, number, wider)
+            if shape and _fits(op, inputs, lower):
                 index = ", ".join([":"] * len(shape) + ["None"] * extra)
-                yield f"reshape input {number} to {format_shape(wider)}, x[{index}]: it then fits"
+                yield f"reshape input {number} to {format_shape(wider)}, x[{index}]: it then fits", op, inputs
         narrower = shape
         while narrower[:1] == (1,):
             narrower = narrower[1:]
-            if _fits(op, _with(shapes, number, narrower), lower):
-                yield f"drop the leading axes of size 1 of input {number}: {format_shape(narrower)} fits"
+            inputs = _with(shapes, number, narrower)
+            if _fits(op, inputs, lower):
+                text = f"drop the leading axes of size 1 of input {number}: {format_shape(narrower)} fits"
+                yield text, op, inputs
                 break
 
 
-def _other_target(op: Op, shapes: tuple[Shape, ...], target: Shape, lower: Lower) -> Iterator[str]:
+def _other_target(op: Op, shapes: tuple[Shape, ...], target: Shape, lower: Lower) -> Iterator[Hint]:
     """A -1 that this framework refuses, written out."""
     (shape,) = shapes
     new = len(target) - len(shape)
@@ -123,19 +139,21 @@ def _other_target(op: Op, shapes: tuple[Shape, ...], target: Shape, lower: Lower
     if any(isinstance(size, Symbol) and size.name is None for size in spelled):
         return  # what is not known can't be written out
     if spelled != target and _fits(changed, shapes, lower):
-        yield f"write {op.target}={format_shape(spelled)}: {op.name} reads -1 as no size"
-    if not isinstance(op, mindspore.broadcast_to) and _fits(mindspore.broadcast_to(shape=target), shapes, lower):
-        yield f"mindspore.broadcast_to takes this target: there -1 keeps the input's size, {format_shape(spelled)}"
+        yield f"write {op.target}={format_shape(spelled)}: {op.name} reads -1 as no size", changed, shapes
+    keeping = mindspore.broadcast_to(shape=target)
+    if not isinstance(op, mindspore.broadcast_to) and _fits(keeping, shapes, lower):
+        text = f"{keeping.name} takes this target: there -1 keeps the input's size, {format_shape(spelled)}"
+        yield text, keeping, shapes
 
 
-def _other_op(op: Op, shape: Shape, target: Shape, lower: Lower) -> Iterator[str]:
+def _other_op(op: Op, shapes: tuple[Shape, ...], target: Shape, lower: Lower) -> Iterator[Hint]:
     """Another framework's op that takes the same input to the same target."""
-    for other, words in _others(shape, target):
+    for other, words in _others(shapes[0], target):
         if type(other) is type(op):
             words = words.removeprefix(f"{op.name} ")
-        if _fits(other, (shape,), lower):
-            reached = lower(other, (shape,)).outputs[0].shape
-            yield f"{words} fits: the output is {format_shape(reached)}"
+        if _fits(other, shapes, lower):
+            reached = lower(other, shapes).outputs[0].shape
+            yield f"{words} fits: the output is {format_shape(reached)}", other, shapes
 
 
 def _others(shape: Shape, target: Shape) -> Iterator[tuple[Op, str]]:
@@ -168,8 +186,10 @@ def _may_equal(size: int | Symbol, wanted: int | Symbol) -> bool:
     return size == wanted
 
 
-def _other_axes(op: ngraph.BroadcastLike, shapes: tuple[Shape, ...], lower: Lower) -> Iterator[str]:
+def _other_axes(shapes: tuple[Shape, ...], lower: Lower) -> Iterator[Hint]:
+    """Other axes of ngraph.BroadcastLike, which may be those that it does not infer."""
     arg, like = shapes
     for lacking in combinations(range(len(like)), max(len(like) - len(arg), 0)):
-        if lacking and _fits(ngraph.BroadcastLike(initial_broadcast_axes=lacking), shapes, lower):
-            yield f"initial_broadcast_axes={list(lacking)} fits"
+        other = ngraph.BroadcastLike(initial_broadcast_axes=lacking)
+        if lacking and _fits(other, shapes, lower):
+            yield f"initial_broadcast_axes={list(lacking)} fits", other, shapes

@@ -5,13 +5,31 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+)
 
 from ..ops import OPS, AnyOp, IntegerOpField, OpField, numpy
 from ..schema.dimensions import Dimension, DimensionShape
 from ..schema.shapes import AtFirstFault, Integer, Shape, as_list, few
 
-__all__ = ["CheckAnswer", "CheckRequest", "Comparison", "ConflictAnswer", "OpEntry", "OutputShape", "TranslateAnswer"]
+__all__ = [
+    "CheckAnswer",
+    "CheckRequest",
+    "Comparison",
+    "ConflictAnswer",
+    "Hint",
+    "OpEntry",
+    "OutputShape",
+    "TranslateAnswer",
+]
 
 T = TypeVar("T")
 Many = Annotated[list[T], AtFirstFault()]
@@ -73,6 +91,29 @@ class OutputShape(Answer):
     nbytes: int | str | None = Field(default=None, description="Bytes when dense, where the request has a dtype.")
 
 
+def _known(value: Any, op: ValidatorFunctionWrapHandler) -> Any:
+    """An op; None where this version has no such op, or no such attribute of it: its hint is then advice."""
+    try:
+        return op(value)
+    except ValidationError:
+        return None
+
+
+class Hint(Answer):
+    """A request near the one that does not broadcast, which does: the same `assume` goes with it.
+
+    answer = client.check(op, *shapes)
+    for hint in answer.conflict.hints:
+        assert hint.op is None or client.check(hint.op, *hint.inputs).compatible
+    """
+
+    text: str = Field(description="What to change, in words.")
+    op: Annotated[AnyOp | None, WrapValidator(_known)] = Field(
+        default=None, description="The whole op to ask with; null where the words are advice, and no request."
+    )
+    inputs: Many[DimensionShape] = Field(default=[], description="The shapes to ask with.")
+
+
 class ConflictAnswer(Answer):
     """Why shapes do not broadcast. `sizes[i]` belongs to `inputs[i]`; null is the target attribute."""
 
@@ -81,7 +122,7 @@ class ConflictAnswer(Answer):
     axis: int | None = Field(default=None, description="The lowest conflicting output axis.")
     inputs: Many[int | None] = []
     sizes: Many[int | str] = []
-    hints: Many[str] = []
+    hints: Many[Hint] = Field(default=[], description="What would fit, the likeliest first.")
 
 
 class Warned(Answer):

@@ -19,7 +19,7 @@ export function verdictOf({compatible, outputs = [], conflict}) {
 export function detailsOf({outputs = [], conflict, conditions = [], warnings = []}, asked) {
   const hints = (conflict?.hints ?? []).map((hint) => {
     const next = hinted(hint, asked);
-    return next ? [linkTo(next, hint)] : words(hint);
+    return next ? [linkTo(next, hint.text)] : words(hint.text);
   });
   const others = linkTo(comparisonOf(asked, outputs), "What the other frameworks answer");
   return [

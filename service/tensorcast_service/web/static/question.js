@@ -72,19 +72,11 @@ export function comparisonOf(asked, outputs) {
   return askedOf(COMPARE.name, {...asked, values: {}}, asked.values[targetOf(asked.op)] ?? reached);
 }
 
-/** The question that a hint names, in the words of hints.py; null where it names none that the catalogue knows. */
-export function hinted(hint, asked) {
-  const found = (pattern) => pattern.exec(hint) ?? [];
-  const [op = asked.op] = found(/^[a-z]+\.[\w.-]+(?= )/), [, mode] = found(/\bin mode (\w+)/);
-  const [, name, value] = found(/(\w+)=([([].*?[)\]])/), [, number, shape] = found(/\binput (\d+)(?: to|:) (\(.*?\))/);
-  const unknown = !ops.has(op) || (name && !(name in attributesOf(op))) || (number && !(number in asked.inputs));
-  if (unknown || !(op !== asked.op || mode || name || number)) return null;
-  const bare = (text) => text.slice(1, -1).replace(/,\s*/g, ",").replace(/,$/, "") || "()";
-  const next = askedOf(op, asked);
-  if (mode) next.values.mode = mode;
-  if (name) next.values[name] = bare(value);
-  if (number) next.inputs = asked.inputs.map((text, place) => (place === Number(number) ? bare(shape) : text));
-  return next;
+/** The question of a hint, with what was known beside the first one; null where it has none, or of an unknown op. */
+export function hinted({op, inputs}, {values: {dtype, assume}, extras}) {
+  if (!ops.has(op?.name)) return null;
+  const next = questionOf({op, inputs});
+  return {...next, values: {...next.values, dtype, assume}, extras: extras.filter((name) => name === "assume")};
 }
 
 // ---- Fields

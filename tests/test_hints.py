@@ -1,0 +1,102 @@
+"""Hints: what is proposed where shapes do not broadcast."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from test_vectors import FOLDER
+
+from tensorcast.answers.check import check
+from tensorcast.answers.hints import MAX_ENTRIES
+from tensorcast.messages import CheckAnswer, CheckRequest, Hint
+from tensorcast.messages.validation import validated
+from tensorcast.ops import Op, mindspore, ngraph, numpy, openvino, xarray
+from tensorcast.schema.problems import Problem
+
+Shapes = list[tuple[int, ...]]
+
+
+def hints(op: Op, *shapes: tuple[int, ...]) -> list[Hint]:
+    conflict = check(CheckRequest(op=op, inputs=list(shapes))).conflict
+    assert conflict is not None
+    return conflict.hints
+
+
+MUTUAL = numpy.broadcast_arrays()
+EXPLICIT = openvino.Broadcast3(mode="explicit", target_shape=(3, 4), axes_mapping=(0,))
+BIDIRECTIONAL = openvino.Broadcast3(mode="bidirectional", target_shape=(2, 1))
+HINTS: list[tuple[Op, Shapes, str, Op, Shapes]] = [
+    (MUTUAL, [(1, 40, 23), (1, 23, 40)],
+     "swap axes 1 and 2 of input 0: (1, 23, 40) fits", MUTUAL, [(1, 23, 40), (1, 23, 40)]),
+    (MUTUAL, [(2, 64, 7, 7), (64,)],
+     "reshape input 1 to (64, 1, 1), x[:, None, None]: it then fits", MUTUAL, [(2, 64, 7, 7), (64, 1, 1)]),
+    (numpy.broadcast_to(shape=(3, 4)), [(3,)],
+     "ngraph.Broadcast with broadcast_axes=[1] fits: the output is (3, 4)",
+     ngraph.Broadcast(shape=(3, 4), broadcast_axes=(1,)), [(3,)]),
+    (numpy.broadcast_to(shape=(3, 4)), [(3,)],
+     "openvino.Broadcast-3 in mode explicit with axes_mapping=[0] fits: the output is (3, 4)", EXPLICIT, [(3,)]),
+    (numpy.broadcast_to(shape=(3, -1)), [(3, 4)],
+     "write shape=(3, 4): numpy.broadcast_to reads -1 as no size", numpy.broadcast_to(shape=(3, 4)), [(3, 4)]),
+    (numpy.broadcast_to(shape=(3, -1)), [(3, 4)],
+     "mindspore.broadcast_to takes this target: there -1 keeps the input's size, (3, 4)",
+     mindspore.broadcast_to(shape=(3, -1)), [(3, 4)]),
+    (numpy.broadcast_to(shape=(3,)), [(1, 3)],
+     "drop the leading axes of size 1 of input 0: (3,) fits", numpy.broadcast_to(shape=(3,)), [(3,)]),
+    (ngraph.Broadcast(shape=(2, 3), broadcast_axes=(1,)), [(3,)],
+     "with broadcast_axes=[0] fits: the output is (2, 3)", ngraph.Broadcast(shape=(2, 3), broadcast_axes=(0,)), [(3,)]),
+    (ngraph.BroadcastLike(initial_broadcast_axes=()), [(3,), (2, 3)],
+     "initial_broadcast_axes=[0] fits", ngraph.BroadcastLike(initial_broadcast_axes=(0,)), [(3,), (2, 3)]),
+    (openvino.Broadcast3(target_shape=(2, 1)), [(2, 3)],
+     "in mode bidirectional, where the target stretches too, fits: the output is (2, 3)", BIDIRECTIONAL, [(2, 3)]),
+]  # fmt: skip
+"""A request, and a hint: its words, its op and its shapes."""
+
+
+@pytest.mark.parametrize(("op", "shapes", "text", "other", "inputs"), HINTS, ids=[case[2] for case in HINTS])
+def test_a_hint_says_what_would_fit_in_words_and_as_a_request(
+    op: Op, shapes: Shapes, text: str, other: Op, inputs: Shapes
+) -> None:
+    (hint,) = (hint for hint in hints(op, *shapes) if hint.text == text)
+    assert (hint.op, hint.inputs) == (other, inputs)
+
+
+def test_no_hint_is_given_where_nothing_fits() -> None:
+    assert hints(MUTUAL, (3,), (4,)) == []
+
+
+def test_no_hint_repeats_attributes_without_end() -> None:
+    few, many = ((*map("n{}".format, range(count)),) for count in (MAX_ENTRIES, MAX_ENTRIES + 1))
+    dims = (("x", "y"), ("x", "y"))
+    shapes = [(2, 3), (3, 2)]
+    assert [hint.inputs for hint in hints(xarray.broadcast(dims=dims, exclude=few), *shapes)] == [[(3, 2), (3, 2)]]
+    assert hints(xarray.broadcast(dims=dims, exclude=many), *shapes) == []
+    like = ngraph.BroadcastLike(initial_broadcast_axes=(0,))
+    assert hints(like, (3,), (3, *[4] * (MAX_ENTRIES - 1)))
+    assert hints(like, (3,), (3, *[4] * MAX_ENTRIES)) == []
+
+
+def ask(request: dict[str, Any]) -> CheckAnswer:
+    return check(validated(CheckRequest, request))
+
+
+def test_every_hint_of_every_vector_fits_when_it_is_asked() -> None:
+    asked = 0
+    for file in FOLDER.glob("*.jsonl"):
+        for vector in map(json.loads, file.read_text().splitlines()):
+            request = {field: vector[field] for field in ("op", "inputs", "assume") if field in vector}
+            try:
+                sent = json.loads(ask(request).model_dump_json(exclude_unset=True))
+            except Problem:
+                continue
+            for hint in sent.get("conflict", {}).get("hints", []):
+                proposed = request | {"op": hint["op"], "inputs": hint["inputs"]}
+                assert ask(proposed).compatible is True, (vector["id"], hint)
+                asked += 1
+    assert asked > 1000
+
+
+def test_an_op_that_this_version_lacks_is_advice() -> None:
+    later = {"text": "other.op fits", "op": {"name": "other.op", "shape": [3]}, "inputs": [[3]]}
+    assert Hint.model_validate(later) == Hint(text="other.op fits", op=None, inputs=[(3,)])
