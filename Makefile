@@ -5,7 +5,7 @@ PYTHON ?= python3
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 PIP = $(VENV)/bin/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: serve test bench-smoke lint types oldest fuzz bench bench-quick lines image-test lock clean
+.PHONY: serve test bench-smoke lint types oldest fuzz bench bench-draw bench-quick lines image-test lock clean
 
 serve: $(VENV)/service.done
 	@exec $(VENV)/bin/tensorcast serve
@@ -38,18 +38,21 @@ fuzz: $(VENV)/dev.done
 	  $(abspath $(VENV))/bin/python -m fuzz.guided $$target $(SECONDS) || exit; done
 	cd tests && $(abspath $(VENV))/bin/python -m fuzz.documented $(SECONDS)
 
-# Each against the hardware's limit and against what others do, in one run; figures and plots: docs/performance.md
-bench: $(VENV)/dev.done
-	$(VENV)/bin/python benchmarks/engine.py -o benchmarks/results/engine.json
-	$(VENV)/bin/python benchmarks/remote.py -o benchmarks/results/remote.json
-	$(VENV)/bin/python benchmarks/checks.py -o benchmarks/results/checks.json
-	$(VENV)/bin/python benchmarks/scale.py -o benchmarks/results/scale.json
+# Each against the hardware's limit and against what others do: docs/performance.md. One group of figures by itself, such
+# as bench-checks or bench-fresh, is a script of benchmarks or benchmarks/load; it writes benchmarks/results/checks.json.
+bench: bench-checks bench-library bench-engine bench-remote bench-scale bench-fresh bench-draw
+
+bench-%: $(VENV)/dev.done
+	$(VENV)/bin/python $(wildcard benchmarks/$*.py benchmarks/load/$*.py) -o benchmarks/results/$*.json
+
+bench-draw: $(VENV)/dev.done
 	$(VENV)/bin/python benchmarks/draw.py
 
 bench-quick: $(VENV)/dev.done
 	$(VENV)/bin/python benchmarks/engine.py --rounds 3 --mib 32
 	$(VENV)/bin/python benchmarks/remote.py --rounds 2 --mib 64
 	$(VENV)/bin/python benchmarks/checks.py --rounds 1 --seconds 1
+	$(VENV)/bin/python benchmarks/library.py --rounds 3
 	$(VENV)/bin/python benchmarks/scale.py --rounds 1 --mib 32 --points 4
 
 # Lines of the product at two commits, by folder: make lines AT=v0.1.0 BESIDE=HEAD

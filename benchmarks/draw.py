@@ -1,4 +1,7 @@
-"""Draws what is in benchmarks/results as docs/performance/*.svg: python benchmarks/draw.py [FOLDER]"""
+"""Draws what is in benchmarks/results as docs/performance/*.svg, and writes its tables into docs/performance.md.
+
+python benchmarks/draw.py [FOLDER]     in place of docs
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 RESULTS = Path(__file__).parent / "results"
-PLOTS = Path(__file__).parents[1] / "docs" / "performance"
+DOCS = Path(__file__).parents[1] / "docs"
 COLOURS = ["#1f77b4", "#ff7f0e", "#7f7f7f", "#2ca02c", "#9467bd", "#8c564b", "#17becf", "#bcbd22"]
 LABELS, WIDTH, LINE, PANEL = 330, 560, 13, 220
 """Pixels: of the labels, of the bars, of one bar's height, of a panel's."""
@@ -162,14 +165,6 @@ def plots() -> Iterator[tuple[str, str]]:
         if isinstance(rows, list):
             found = [Bar(f"{row['contender']} to {row['server']}", row["server"], row["times_raw_tcp"]) for row in rows]
             yield f"remote-{group}", bars(f"Remote, {group}: times as fast as raw TCP", found)
-    requests = _figures("checks").get("requests", {})
-    found = [
-        Bar(kind, contender, row["x bare uvicorn"])
-        for kind, rows in requests.items()
-        for contender, row in rows.items()
-    ]
-    if found:
-        yield "checks", bars("Shape checks per second, 16 connections: times a bare uvicorn", found)
     for group, title in [
         ("down", "Answers down the wire, to 8 GiB: time, and the server's memory"),
         ("up", "Bodies up the wire: time, and the server's memory"),
@@ -185,14 +180,70 @@ def plots() -> Iterator[tuple[str, str]]:
         yield "soak", curve("Resident memory in an hour of traffic and attacks", points, "minutes", "MiB")
 
 
+def tables() -> Iterator[tuple[str, list[list[str]]]]:
+    """(name, rows) of each table whose figures are there; the first row is its head."""
+    if kinds := _figures("checks").get("requests"):
+        others = list(dict.fromkeys(name for rows in kinds.values() for name in rows if name != "bare uvicorn"))
+        head = ["x bare uvicorn", *others, "tensorcast: CPU us", "p99 ms"]
+        yield (
+            "checks",
+            [head]
+            + [
+                [kind, *(spread(rows.get(name, {}).get("x bare uvicorn")) for name in others)]
+                + [spread(rows.get("tensorcast", {}).get(figure)) for figure in ("CPU us", "p99 ms")]
+                for kind, rows in kinds.items()
+            ],
+        )
+    if batches := _figures("checks").get("batches"):
+        rows = [[title, spread([rate / 1e6 for rate in row["checks per second"]])] for title, row in batches.items()]
+        yield "batches", [["one request", "million checks a second"], *rows]
+    if calls := _figures("library").get("library"):
+        figures = ["import CPU ms", "import and first call CPU ms", "call us"]
+        rows = [[name, *(spread(row[figure]) for figure in figures), row["loads"]] for name, row in calls.items()]
+        yield "library", [["", *figures, "of NumPy, httpx and click it loads"], *rows]
+    if fresh := _figures("fresh").get("fresh"):
+        rows = [
+            [
+                name,
+                spread(row["checks_per_second"]),
+                *(f"{row['/livez'][figure]:.2g}" for figure in ("median", "p90", "most")),
+            ]
+            for name, row in fresh["contenders"].items()
+        ]
+        yield "fresh", [["", "checks a second", "fresh `/livez`: median s", "p90", "most"], *rows]
+
+
+def spread(values: Spread | None) -> str:
+    """A median, and from the least to the most."""
+    if values is None:
+        return ""
+    median, least, most = (f"{value:.3g}" if value < 1000 else f"{value:.0f}" for value in values)
+    return f"{median} ({least}..{most})"
+
+
+def with_tables(text: str) -> str:
+    """A document with each table between `<!-- table NAME -->` and `<!-- end -->` as the figures are now."""
+    for name, (head, *rows) in tables():
+        lines = [f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows)]
+        before, begin, rest = text.partition(f"<!-- table {name} -->\n")
+        _, end, after = rest.partition("<!-- end -->")
+        text = "".join([before, begin, *(f"{line}\n" for line in lines), end, after])
+    return text
+
+
 def _figures(name: str) -> dict[str, Any]:
     path = RESULTS / f"{name}.json"
     found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
     return found
 
 
-if __name__ == "__main__":
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else PLOTS
+def main() -> None:
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else DOCS
+    (folder / "performance").mkdir(exist_ok=True)
     for name, drawn in plots():
-        (folder / f"{name}.svg").write_text(drawn)
-        print(folder / f"{name}.svg")
+        (folder / "performance" / f"{name}.svg").write_text(drawn)
+    (folder / "performance.md").write_text(with_tables((DOCS / "performance.md").read_text()))
+
+
+if __name__ == "__main__":
+    main()

@@ -79,6 +79,12 @@ def test_growth_is_measured(tmp_path: Path) -> None:
             assert all(point["seconds"][0] > 0 for point in points)
 
 
+def test_the_library_is_measured(tmp_path: Path) -> None:
+    run("library.py", "--rounds", 1, "-o", tmp_path / "library.json")
+    results = saved(tmp_path / "library.json", 10)
+    assert list(results["library"]) == ["tensorcast.check", "np.broadcast_shapes"]
+
+
 def test_fresh_connections_are_measured(tmp_path: Path) -> None:
     run("load/fresh.py", "--busy", 20, "--seconds", 1, "--rounds", 1, "-o", tmp_path / "fresh.json")
     results = saved(tmp_path / "fresh.json", 30)
@@ -149,12 +155,14 @@ def test_checks_are_measured(tmp_path: Path) -> None:
     assert {rows["bare uvicorn"]["x bare uvicorn"][0] for rows in results["requests"].values()} == {1}
 
 
-def test_what_was_measured_is_drawn(tmp_path: Path) -> None:
+def test_the_document_shows_what_was_measured(tmp_path: Path) -> None:
+    """Every plot is drawn, and every table told, from benchmarks/results, and none is of older figures."""
     run("draw.py", tmp_path)
-    drawn = {path.stem: ElementTree.parse(path).getroot() for path in tmp_path.iterdir()}
-    shown = re.findall(r"\(performance/(.*)\.svg\)", (BENCHMARKS.parent / "docs" / "performance.md").read_text())
-    assert set(drawn) == set(shown)
+    drawn = {path.stem: ElementTree.parse(path).getroot() for path in (tmp_path / "performance").iterdir()}
+    document = (BENCHMARKS.parent / "docs" / "performance.md").read_text()
+    assert set(drawn) == set(re.findall(r"\(performance/(.*)\.svg\)", document))
     assert all(len(root) >= 10 for root in drawn.values())
+    assert (tmp_path / "performance.md").read_text() == document
 
 
 def test_stalls_are_searched_for_and_replayed(tmp_path: Path) -> None:

@@ -156,13 +156,13 @@ def main() -> None:
     parser.add_argument("--busy", type=int, default=400)
     parser.add_argument("--seconds", type=float, default=8)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("-o", "--output", type=destination)
+    parser.add_argument("-o", type=destination)
     options = parser.parse_args()
     results = measure(options.busy, options.seconds, options.rounds)
     for name, row in results.items():
         print(f"{name:20} {row['checks_per_second'][0]:8.0f} checks/s", *(f"{path} {row[path]}" for path in PATHS))
-    if options.output:
-        save(options.output, {"fresh": {"busy": options.busy, "contenders": results}})
+    if options.o:
+        save(options.o, {"fresh": {"busy": options.busy, "contenders": results}})
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Mixed traffic with attackers in it, for as long as is asked: memory and file descriptors over time.
 
-    python benchmarks/load/soak.py --seconds 3600 --output benchmarks/results/soak.json
+    python benchmarks/load/soak.py [--seconds 3600] [-o benchmarks/results/soak.json]
 
 One service, four clients that use every endpoint and know the right answers, and three attackers: one goes through
 the list of tests/attacks, one opens connections and abandons them in every way, one reads answers slowly or not at
@@ -130,7 +130,7 @@ def slow(url: str, stop: threading.Event, seen: Counter[str]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=3600)
-    parser.add_argument("--output", type=destination)
+    parser.add_argument("-o", type=destination)
     options = parser.parse_args()
     seen: Counter[str] = Counter()
     stop = threading.Event()
@@ -157,9 +157,9 @@ def main() -> None:
     third = max(len(half) // 3, 1)  # requests in work come and go by some MiB: medians of ten minutes tell a trend
     growth = statistics.median(half[-third:]) / statistics.median(half[:third]) - 1
     print(f"memory over the second half: {growth:+.2%}; {dict(seen)}")
-    if options.output:
+    if options.o:
         results = {"machine": machine(), "growth": growth, "seen": seen, "samples": samples}
-        options.output.write_text(json.dumps(results) + "\n")
+        options.o.write_text(json.dumps(results) + "\n")
 
 
 if __name__ == "__main__":
