@@ -340,6 +340,13 @@ def test_what_can_not_pass_is_not_tried_again() -> None:
     assert len(seen) == 1
 
 
+def test_a_timeout_is_not_tried_again() -> None:
+    transport, seen = answers(httpx.ReadTimeout("the transport's own"), GOOD)
+    with Client(transport=transport) as client, pytest.raises(tensorcast.DeadlineExceeded, match="ReadTimeout"):
+        client.can_broadcast((3,))
+    assert len(seen) == 1
+
+
 def tensor(**fields: Any) -> httpx.Response:
     return packed({"outputs": [{"dtype": "float32", "shape": [2], "data": bytes(8)} | fields]})
 
