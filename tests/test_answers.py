@@ -18,8 +18,8 @@ from test_vectors import FILES, OP, vectors
 
 import tensorcast
 from tensorcast import Client, InvalidAnswer, ServiceProblem
-from tensorcast.client.attempt import Attempt
 from tensorcast.client.calls import (
+    Attempt,
     Call,
     backprop,
     broadcast,

@@ -37,9 +37,8 @@ from peer import (
 
 import tensorcast
 from tensorcast import AsyncClient
-from tensorcast.client.attempt import Attempt
-from tensorcast.client.calls import Call, broadcast
-from tensorcast.client.exchange import Exchange
+from tensorcast.client.calls import Attempt, Call, broadcast
+from tensorcast.client.connection import Exchange
 from tensorcast.client.reading import Plain
 
 

@@ -10,8 +10,7 @@ from urllib.request import getproxies, proxy_bypass
 import h11
 import httpx
 
-from .attempt import Attempt
-from .calls import authorization
+from .calls import Attempt, authorization
 
 Verify = bool | ssl.SSLContext
 
@@ -75,7 +74,7 @@ class Address:
         return httpx.Request(
             call.method,
             url,
-            headers=[*self._headers, *((name.encode(), value.encode()) for name, value in call.headers.items())],
+            headers=self._headers + call.headers,
             stream=attempt,
             extensions={"timeout": dict.fromkeys(("connect", "read", "write", "pool"), timeout)},
         )

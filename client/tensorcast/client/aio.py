@@ -19,8 +19,7 @@ from ..schema.tensors import Array
 from . import calls
 from .address import Address, Verify
 from .aio_transport import AsyncTransport
-from .attempt import Attempt
-from .calls import Call, Layout, Progress, Window
+from .calls import Attempt, Call, Layout, Progress, Window
 from .client import DEFAULT_URL, translated
 from .retries import RetryPolicy
 

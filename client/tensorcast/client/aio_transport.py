@@ -11,7 +11,8 @@ from selectors import EVENT_READ, EVENT_WRITE
 import anyio
 import httpx
 
-from .wire import Resolve, Wait, Wire
+from .connection import Resolve, Wait
+from .wire import Wire
 
 
 class AsyncTransport(Wire, httpx.AsyncBaseTransport):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
+import httpx
 import msgpack
 import numpy as np
 
@@ -19,7 +20,7 @@ from ..schema.codec import Media, encode
 from ..schema.dtypes import UnknownDtype
 from ..schema.tensors import Array, is_replicated, msgpack_parts
 from . import expected
-from .reading import Arrays, Reader, TensorReader, problem, typed
+from .reading import Arrays, Chunk, Reader, TensorReader, problem, typed
 
 __all__ = ["Transfer"]
 
@@ -60,13 +61,9 @@ class Call(Generic[T]):
         self.parts = parts
         self.length = sum(map(len, parts))
         self.reader = reader
-
-    @property
-    def headers(self) -> dict[str, str]:
-        accept = {"Accept": MSGPACK, "Accept-Encoding": "identity"}
-        if not self.parts:
-            return accept
-        return accept | {"Content-Type": MSGPACK, "Content-Length": str(self.length)}
+        self.headers = [(b"Accept", MSGPACK.encode()), (b"Accept-Encoding", b"identity")]
+        if parts:
+            self.headers += [(b"Content-Type", MSGPACK.encode()), (b"Content-Length", b"%d" % self.length)]
 
     def read(self, status: int, headers: Mapping[str, str], length: int | None) -> Reader[T]:
         """The reader of an answer with this status and these headers, and so many bytes."""
@@ -90,6 +87,67 @@ def authorization(api_key: str) -> str:
     if not (api_key.isascii() and api_key.isprintable() and api_key and " " not in api_key):
         raise ValueError("api_key must be printable ASCII without spaces or line ends: has one been read from a file?")
     return f"Bearer {api_key}"
+
+
+class Attempt(httpx.SyncByteStream, httpx.AsyncByteStream, Generic[T]):
+    """One attempt at a call. It is the body of its request, from the beginning as often as it is asked for, and takes
+    the answer: the head by `begin`, then each byte once, by `feed` or into `buffer()`."""
+
+    buffer: Callable[[], memoryview]
+    """Where the next bytes belong (see Reader.buffer), once the head is there."""
+    _reader: Reader[T]
+
+    def __init__(self, call: Call[T], progress: Progress | None) -> None:
+        self.call = call
+        self._progress = progress
+        self._done = 0
+        self._total: int | None = None
+        self.begun = False
+        """Whether the head is there."""
+        self.retry_after: str | None = None
+
+    def __iter__(self) -> Iterator[bytes]:
+        """The body in pieces of at most SEND_BYTES."""
+        done = 0
+        for part in self.call.parts:
+            for start in range(0, len(part), SEND_BYTES):
+                piece = part[start : start + SEND_BYTES]
+                yield piece  # type: ignore[misc]  # buffers pass as they are
+                done += len(piece)
+                if self._progress is not None:
+                    self._progress(Transfer("upload", done, self.call.length))
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for piece in self:
+            yield piece
+
+    def begin(self, status: int, headers: Mapping[str, str]) -> None:
+        """Take the head; the headers' names are in lower case. Raises InvalidAnswer."""
+        self.begun = True
+        self.retry_after = headers.get("retry-after")
+        length = headers.get("content-length", "")
+        self._total = int(length) if length.isdecimal() and len(length) < 20 else None
+        self._reader = self.call.read(status, headers, self._total)
+        self.buffer = self._reader.buffer
+
+    def received(self, count: int) -> None:
+        """So many bytes have been put into `buffer()`."""
+        self._reader.received(count)
+        self._count(count)
+
+    def feed(self, chunk: Chunk) -> None:
+        """Take the next bytes."""
+        self._reader.feed(chunk)
+        self._count(len(chunk))
+
+    def _count(self, count: int) -> None:
+        self._done += count
+        if self._progress is not None:
+            self._progress(Transfer("download", self._done, self._total))
+
+    def finish(self) -> T:
+        """The result, once all bytes are there. Raises InvalidAnswer, or the ServiceProblem that came."""
+        return self._reader.finish()
 
 
 def check(

@@ -18,8 +18,7 @@ from ..ops import Op
 from ..schema.tensors import Array
 from . import calls
 from .address import Address, Verify
-from .attempt import Attempt
-from .calls import Call, Layout, Progress, Window
+from .calls import Attempt, Call, Layout, Progress, Window
 from .retries import RetryPolicy
 from .transport import Transport
 

@@ -8,7 +8,8 @@ from contextlib import closing
 
 import httpx
 
-from .wire import Resolve, Wire
+from .connection import Resolve
+from .wire import Wire
 
 
 class Transport(Wire, httpx.BaseTransport):

@@ -1,18 +1,31 @@
-"""An exchange without IO: what is sent for a request, and where each byte of its answer is to be received.
+"""One connection: a socket, and a request and its answer over it, from first byte to last.
 
-h11 reads heads, chunked bodies and bodies that end with the connection. A body of known length goes past it, from the
-socket to where the answer wants it.
+Nothing here waits: what must be waited for is yielded, and the two transports wait, each in its own way. An Exchange
+knows no socket either: it says what is sent, and where each byte that comes is to be received. h11 reads heads, chunked
+bodies and bodies that end with the connection. A body of known length goes past it, from the socket to where the answer
+wants it.
 """
 
 from __future__ import annotations
 
+import errno
+import os
+import selectors
+import socket
+import ssl
+from collections.abc import Generator
+from contextlib import suppress
 from functools import lru_cache
+from selectors import EVENT_READ, EVENT_WRITE
+from typing import Any, NamedTuple, TypeVar
 
 import h11
 import httpx
 
-from .attempt import Attempt
+from .calls import Attempt
 
+SCRATCH_BYTES = 64 * 2**10
+"""What a connection receives heads into, and bytes that belong in no array."""
 MAX_HEAD_BYTES = 64 * 2**10
 """The longest head of an answer that is read."""
 MAX_FRAMING_BYTES = 2 * MAX_HEAD_BYTES
@@ -20,6 +33,123 @@ MAX_FRAMING_BYTES = 2 * MAX_HEAD_BYTES
 around chunks. Without end each would keep a client busy, or an endless one alive."""
 JOIN_BYTES = 64 * 2**10
 """A head and the body behind it are sent in one go where they have no more bytes."""
+
+T = TypeVar("T")
+_Selector: type[selectors.BaseSelector] = getattr(selectors, "PollSelector", selectors.SelectSelector)
+
+
+class Wait(NamedTuple):
+    """Until one of these events comes, which is sent back; 0: for none, but other tasks may go first."""
+
+    connection: Connection
+    events: int
+
+
+class Resolve(NamedTuple):
+    """Until a host's addresses are known: what getaddrinfo returns is sent back."""
+
+    host: str
+    port: int
+
+
+Steps = Generator[Wait | Resolve, Any, T]
+
+
+class Connection:
+    """A socket that never blocks, and one exchange after another over it."""
+
+    def __init__(self, family: int) -> None:
+        self._socket = socket.socket(family, socket.SOCK_STREAM)
+        self._socket.setblocking(False)
+        self.fileno = self._socket.fileno()
+        self._selector = _Selector()
+        self._selector.register(self.fileno, EVENT_READ)
+        self.scratch = memoryview(bytearray(SCRATCH_BYTES))
+
+    def select(self, events: int, seconds: float | None) -> int:
+        """Those of the events that came, within so many seconds (None: in all time)."""
+        self._selector.modify(self.fileno, events)
+        ready = self._selector.select(seconds)
+        return ready[0][1] if ready else 0
+
+    def is_silent(self) -> bool:
+        """Whether the service keeps it open, and has said nothing: what came unasked would answer the next request."""
+        try:
+            self._socket.recv_into(self.scratch, 1)
+        except (BlockingIOError, ssl.SSLWantReadError):
+            # Asked of the socket alone, TLS would hide the bytes that it has taken from there and holds decrypted.
+            return True
+        except OSError:
+            pass
+        return False
+
+    def close(self) -> None:
+        self._selector.close()
+        self._socket.close()
+
+    def connect(self, address: Any, host: str, context: ssl.SSLContext | None) -> Steps[None]:
+        """Connect to an address of the host, with TLS where there is a context."""
+        code = self._socket.connect_ex(address)
+        if code in (errno.EINPROGRESS, errno.EWOULDBLOCK):
+            yield Wait(self, EVENT_WRITE)
+            code = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if code:
+            raise OSError(code, os.strerror(code))
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if context is not None:
+            secure = context.wrap_socket(self._socket, server_hostname=host, do_handshake_on_connect=False)
+            self._socket = secure
+            while True:
+                try:
+                    secure.do_handshake()
+                    return
+                except ssl.SSLWantReadError:
+                    yield Wait(self, EVENT_READ)
+                except ssl.SSLWantWriteError:
+                    yield Wait(self, EVENT_WRITE)
+
+    def exchange(self, exchange: Exchange) -> Steps[None]:
+        """Send a request, its body in pieces, and receive the answer. Raises httpx's errors."""
+        with suppress(httpx.WriteError):  # what it said before it closed may still be there; else receiving fails too
+            yield from self._send_all(exchange)
+        while not exchange.complete:
+            events = self._receive(exchange)
+            if not exchange.complete:
+                yield Wait(self, events)
+
+    def _send_all(self, exchange: Exchange) -> Steps[None]:
+        for piece in exchange.pieces:
+            for part in exchange.outgoing(piece):
+                yield from self._send(part, exchange)
+            if exchange.status is not None:
+                return  # it has answered already, and does not want the rest
+        yield from self._send(exchange.ending(), exchange)
+
+    def _send(self, part: bytes, exchange: Exchange) -> Steps[None]:
+        """Send it all, or as much as there is until an answer begins."""
+        rest = memoryview(part)
+        while rest and exchange.status is None:
+            try:
+                rest = rest[self._socket.send(rest) :]
+            except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
+                if (yield Wait(self, EVENT_READ | EVENT_WRITE)) & EVENT_READ:
+                    self._receive(exchange)
+            except OSError as error:
+                raise httpx.WriteError(str(error)) from error
+
+    def _receive(self, exchange: Exchange) -> int:
+        """Receive what there is. Where that is nothing, the event to wait for."""
+        buffer = exchange.buffer()
+        try:
+            count = self._socket.recv_into(buffer)
+        except (BlockingIOError, ssl.SSLWantReadError):
+            return EVENT_READ
+        except ssl.SSLWantWriteError:
+            return EVENT_WRITE
+        except OSError as error:
+            raise httpx.ReadError(str(error)) from error
+        exchange.received(count)
+        return 0
 
 
 class Exchange:
