@@ -181,11 +181,12 @@ def _warnings(
 ) -> list[dict[str, str]]:
     """What is legal of several inputs that meet, but often a mistake (each a Warned)."""
     warnings = []
-    stretching = [
-        placement
-        for placement, output in zip(placements, outputs, strict=True)
-        if any(placement.output_shape[axis] != 1 for axis in output["broadcast_axes"])
-    ]
+    stretching = []
+    for placement, output in zip(placements, outputs, strict=True):  # loops, since every check passes here
+        for axis in output["broadcast_axes"]:
+            if placement.output_shape[axis] != 1:
+                stretching.append(placement)
+                break
     if len(stretching) > 1:
         one, other = stretching[:2]
         warnings.append(
@@ -197,8 +198,9 @@ def _warnings(
             }
         )
     ranks = [len(placement.input_shape) for placement in placements]
-    if min(ranks) != max(ranks):
-        low, high = ranks.index(min(ranks)), ranks.index(max(ranks))
+    lowest, highest = min(ranks), max(ranks)
+    if lowest != highest:
+        low, high = ranks.index(lowest), ranks.index(highest)
         warnings.append(
             {
                 "code": "rank-promotion",

@@ -63,7 +63,7 @@ def check_milliseconds(op: Op, shapes: Sequence[Shape]) -> float:
         if type(value) in (tuple, dict):
             entries += len(value)
     milliseconds = REQUEST + AXIS * len(shapes) * min(max(rank, entries), MAX_RANK)
-    milliseconds += ATTRIBUTE_ENTRY * (entries + len(getattr(op, "pattern", "")) / 2)
+    milliseconds += ATTRIBUTE_ENTRY * (entries + len(op.__dict__.get("pattern", "")) / 2)
     return milliseconds + _symbols_milliseconds(op, shapes) if symbolic else milliseconds
 
 

@@ -86,8 +86,9 @@ class Op(BaseModel):
 
     def highest_rank(self, shapes: Sequence[Sequence[object]]) -> int:
         """The largest rank that a request names or makes: of an input, the target attribute, or an output."""
+        rank = max(map(len, shapes), default=0)
         target = getattr(self, self.target) if self.target else None
-        return max(map(len, [*shapes, *([target] if target is not None else [])]))
+        return rank if target is None else max(rank, len(target))
 
     def input_count_problem(self, count: int) -> str | None:
         """What is wrong with so many inputs, in words; None where nothing is."""
