@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from itertools import combinations, count
 from typing import Any
 
-from ..ops import Op, lower, mindspore, ngraph, numpy, openvino
-from ..plan.alignment import Incompatible
+from ..ops import Op, align, lower, mindspore, ngraph, numpy, openvino
+from ..plan.alignment import Incompatible, RightAlignment
 from ..plan.plan import Plan, Shape
 from ..schema.dimensions import Symbol
 from ..schema.shapes import format_shape
@@ -25,6 +25,8 @@ MAX_TRIES = 64
 
 Lower = Callable[[Op, tuple[Shape, ...]], Plan | SymbolicPlan]
 """From a request to its plan; raises Incompatible."""
+Try = Callable[[Op, tuple[Shape, ...]], Plan | SymbolicPlan | None]
+"""From a request to its plan; None where it does not broadcast, or for some sizes only."""
 Hint = tuple[str, Op, tuple[Shape, ...]]
 """A change in words, and the request that it leads to."""
 
@@ -41,14 +43,21 @@ def hints(op: Op, shapes: tuple[Shape, ...], lower: Lower = lower) -> list[dict[
     tries = count()
     found: dict[str, dict[str, Any]] = {}
 
-    def tried(op: Op, shapes: tuple[Shape, ...]) -> Plan | SymbolicPlan:
+    def fitting(op: Op, shapes: tuple[Shape, ...]) -> Plan | SymbolicPlan | None:
         if next(tries) >= MAX_TRIES:
             raise _Enough
         checkpoint()
-        return lower(op, shapes)
+        try:
+            alignment = align(op, shapes)
+            if isinstance(alignment, RightAlignment) and alignment.clashes():
+                return None  # as most do: the sentence that says why is not needed, and costs more than all before it
+            plan = lower(op, shapes)
+        except Incompatible:
+            return None
+        return plan if isinstance(plan, Plan) or not plan.conditions else None
 
     try:
-        for text, other, inputs in _candidates(op, shapes, target, tried):
+        for text, other, inputs in _candidates(op, shapes, target, fitting):
             found.setdefault(text, _as_sent(text, other, inputs))
             if len(found) == MAX_HINTS:
                 break
@@ -66,29 +75,21 @@ def _as_sent(text: str, op: Op, shapes: tuple[Shape, ...]) -> dict[str, Any]:
     return {"text": text, "op": asked, "inputs": [list(shape) for shape in shapes]}
 
 
-def _candidates(op: Op, shapes: tuple[Shape, ...], target: Shape | None, lower: Lower) -> Iterator[Hint]:
-    yield from _swapped(op, shapes, target, lower)
-    yield from _reshaped(op, shapes, lower)
+def _candidates(op: Op, shapes: tuple[Shape, ...], target: Shape | None, fitting: Try) -> Iterator[Hint]:
+    yield from _swapped(op, shapes, target, fitting)
+    yield from _reshaped(op, shapes, fitting)
     if target is not None and len(shapes) == 1:
-        yield from _other_target(op, shapes, target, lower)
-        yield from _other_op(op, shapes, target, lower)
+        yield from _other_target(op, shapes, target, fitting)
+        yield from _other_op(op, shapes, target, fitting)
     elif len(shapes) == 2 and isinstance(op, ngraph.BroadcastLike):
-        yield from _other_axes(shapes, lower)
-
-
-def _fits(op: Op, shapes: tuple[Shape, ...], lower: Lower) -> bool:
-    try:
-        plan = lower(op, shapes)
-    except Incompatible:
-        return False
-    return isinstance(plan, Plan) or not plan.conditions
+        yield from _other_axes(shapes, fitting)
 
 
 def _with(shapes: tuple[Shape, ...], number: int, shape: Shape) -> tuple[Shape, ...]:
     return (*shapes[:number], shape, *shapes[number + 1 :])
 
 
-def _swapped(op: Op, shapes: tuple[Shape, ...], target: Shape | None, lower: Lower) -> Iterator[Hint]:
+def _swapped(op: Op, shapes: tuple[Shape, ...], target: Shape | None, fitting: Try) -> Iterator[Hint]:
     """Two axes of one input that stand the other way round in another input, or in the target."""
     for number, shape in enumerate(shapes):
         partners = [
@@ -102,12 +103,12 @@ def _swapped(op: Op, shapes: tuple[Shape, ...], target: Shape | None, lower: Low
             swapped = list(shape)
             swapped[one], swapped[other] = shape[other], shape[one]
             inputs = _with(shapes, number, tuple(swapped))
-            if _fits(op, inputs, lower):
+            if fitting(op, inputs):
                 yield f"swap axes {one} and {other} of input {number}: {format_shape(swapped)} fits", op, inputs
                 return
 
 
-def _reshaped(op: Op, shapes: tuple[Shape, ...], lower: Lower) -> Iterator[Hint]:
+def _reshaped(op: Op, shapes: tuple[Shape, ...], fitting: Try) -> Iterator[Hint]:
     """One input with size-1 axes after its own, or without its leading ones."""
     ranks = [len(shape) for shape in shapes]
     room = max([*ranks, len(getattr(op, op.target) or ()) if op.target else 0])
@@ -115,20 +116,20 @@ def _reshaped(op: Op, shapes: tuple[Shape, ...], lower: Lower) -> Iterator[Hint]
         for extra in range(1, room - len(shape) + 1):
             wider = shape + (1,) * extra
             inputs = _with(shapes, number, wider)
-            if shape and _fits(op, inputs, lower):
+            if shape and fitting(op, inputs):
                 index = ", ".join([":"] * len(shape) + ["None"] * extra)
                 yield f"reshape input {number} to {format_shape(wider)}, x[{index}]: it then fits", op, inputs
         narrower = shape
         while narrower[:1] == (1,):
             narrower = narrower[1:]
             inputs = _with(shapes, number, narrower)
-            if _fits(op, inputs, lower):
+            if fitting(op, inputs):
                 text = f"drop the leading axes of size 1 of input {number}: {format_shape(narrower)} fits"
                 yield text, op, inputs
                 break
 
 
-def _other_target(op: Op, shapes: tuple[Shape, ...], target: Shape, lower: Lower) -> Iterator[Hint]:
+def _other_target(op: Op, shapes: tuple[Shape, ...], target: Shape, fitting: Try) -> Iterator[Hint]:
     """A -1 that this framework refuses, written out."""
     (shape,) = shapes
     new = len(target) - len(shape)
@@ -138,22 +139,21 @@ def _other_target(op: Op, shapes: tuple[Shape, ...], target: Shape, lower: Lower
     changed = op.model_copy(update={str(op.target): spelled})
     if any(isinstance(size, Symbol) and size.name is None for size in spelled):
         return  # what is not known can't be written out
-    if spelled != target and _fits(changed, shapes, lower):
+    if spelled != target and fitting(changed, shapes):
         yield f"write {op.target}={format_shape(spelled)}: {op.name} reads -1 as no size", changed, shapes
     keeping = mindspore.broadcast_to(shape=target)
-    if not isinstance(op, mindspore.broadcast_to) and _fits(keeping, shapes, lower):
+    if not isinstance(op, mindspore.broadcast_to) and fitting(keeping, shapes):
         text = f"{keeping.name} takes this target: there -1 keeps the input's size, {format_shape(spelled)}"
         yield text, keeping, shapes
 
 
-def _other_op(op: Op, shapes: tuple[Shape, ...], target: Shape, lower: Lower) -> Iterator[Hint]:
+def _other_op(op: Op, shapes: tuple[Shape, ...], target: Shape, fitting: Try) -> Iterator[Hint]:
     """Another framework's op that takes the same input to the same target."""
     for other, words in _others(shapes[0], target):
         if type(other) is type(op):
             words = words.removeprefix(f"{op.name} ")
-        if _fits(other, shapes, lower):
-            reached = lower(other, shapes).outputs[0].shape
-            yield f"{words} fits: the output is {format_shape(reached)}", other, shapes
+        if other != op and (plan := fitting(other, shapes)):
+            yield f"{words} fits: the output is {format_shape(plan.outputs[0].shape)}", other, shapes
 
 
 def _others(shape: Shape, target: Shape) -> Iterator[tuple[Op, str]]:
@@ -186,10 +186,10 @@ def _may_equal(size: int | Symbol, wanted: int | Symbol) -> bool:
     return size == wanted
 
 
-def _other_axes(shapes: tuple[Shape, ...], lower: Lower) -> Iterator[Hint]:
+def _other_axes(shapes: tuple[Shape, ...], fitting: Try) -> Iterator[Hint]:
     """Other axes of ngraph.BroadcastLike, which may be those that it does not infer."""
     arg, like = shapes
     for lacking in combinations(range(len(like)), max(len(like) - len(arg), 0)):
         other = ngraph.BroadcastLike(initial_broadcast_axes=lacking)
-        if lacking and _fits(other, shapes, lower):
+        if lacking and fitting(other, shapes):
             yield f"initial_broadcast_axes={list(lacking)} fits", other, shapes

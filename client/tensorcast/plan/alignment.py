@@ -149,6 +149,20 @@ class RightAlignment(Alignment):
     def _everyone(self) -> tuple[Shape, ...]:
         return self.input_shapes if self.reached is None else (*self.input_shapes, self.reached)
 
+    def clashes(self) -> bool:
+        """Whether integers do not agree, without the words for it; what symbols must be is not looked at."""
+        everyone = self._everyone
+        rank = max(map(len, everyone))
+        sizes: list[int] = [1] * rank
+        for shape in everyone:
+            for axis, size in enumerate(shape, rank - len(shape)):
+                if size != 1 and type(size) is int and sizes[axis] != size:
+                    if sizes[axis] != 1:
+                        return True
+                    sizes[axis] = size
+        into = self.reached if self.relation is Relation.INTO else None
+        return into is not None and any(size != 1 and own == 1 for size, own in zip(sizes, into, strict=True))
+
     def settled(self) -> Plan | None:
         """The plan of integers that agree; None of all else."""
         everyone = self._everyone
