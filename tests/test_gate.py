@@ -35,7 +35,7 @@ from uvicorn.server import ServerState
 from tensorcast_service.settings import Settings
 from tensorcast_service.web import gate as gates
 from tensorcast_service.web.app import create_app
-from tensorcast_service.web.connections import OPEN
+from tensorcast_service.web.connections import CONNECTIONS
 from tensorcast_service.web.gate import TRANSITIONS, Gate, Phase
 
 SECONDS = 2
@@ -800,7 +800,7 @@ def test_an_idle_connection_is_closed_but_not_while_a_head_arrives() -> None:
 
 
 def wait_for_connections(number: int) -> None:
-    assert wait_for(lambda: OPEN.total == number)
+    assert wait_for(lambda: CONNECTIONS.total == number)
 
 
 def test_what_is_refused_or_cut_is_counted_and_nothing_is_left_of_it(here: tuple[int, Any]) -> None:
@@ -820,7 +820,7 @@ def test_what_is_refused_or_cut_is_counted_and_nothing_is_left_of_it(here: tuple
         "stalled-reader": 1,
     }
     wait_for_connections(0)
-    assert OPEN.waiting == {}
+    assert CONNECTIONS.waiting == {}
 
 
 def test_the_longest_waiting_make_room_and_none_in_work(monkeypatch: pytest.MonkeyPatch) -> None:

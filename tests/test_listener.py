@@ -29,7 +29,7 @@ from test_metrics import workers_of
 
 from tensorcast_service.settings import Settings
 from tensorcast_service.web.app import create_app
-from tensorcast_service.web.connections import OPEN
+from tensorcast_service.web.connections import CONNECTIONS
 from tensorcast_service.web.gate import Gate
 
 LIVEZ = b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -258,7 +258,7 @@ def test_encrypted_connections_that_took_long_bodies_wait_in_small_numbers(
         )
         for connection, request in ((small, LIVEZ), *((connection, post % len(body) + body) for connection in large)):
             assert answer(connection, request).startswith(b"HTTP/1.1 200 ")
-        wait_until(lambda: OPEN.total == 2)
+        wait_until(lambda: CONNECTIONS.total == 2)
         for connection in (small, large[-1]):  # the first two of the large ones were closed
             assert answer(connection, LIVEZ).startswith(b"HTTP/1.1 200 ")
 
@@ -298,15 +298,15 @@ def test_nothing_is_left_of_a_handshake_that_failed(pem: Path, caplog: pytest.Lo
                 with suppress(ConnectionResetError):
                     while connection.recv(2**16):
                         pass
-        wait_until(lambda: OPEN.total == 0)
-        assert OPEN.waiting == {}
+        wait_until(lambda: CONNECTIONS.total == 0)
+        assert CONNECTIONS.waiting == {}
         assert app.state.refusals == {"handshake": 4}
         # One that counted from its handshake on counts once.
         with trusting(pem).wrap_socket(connect(port), server_hostname="127.0.0.1") as connection:
             connection.sendall(LIVEZ)
             assert connection.recv(2**16).startswith(b"HTTP/1.1 200 ")
-            wait_until(lambda: (OPEN.total, len(OPEN.waiting)) == (1, 1))
-        wait_until(lambda: OPEN.total == 0)
+            wait_until(lambda: (CONNECTIONS.total, len(CONNECTIONS.waiting)) == (1, 1))
+        wait_until(lambda: CONNECTIONS.total == 0)
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 
@@ -324,9 +324,9 @@ def test_a_caller_that_does_not_end_its_tls_is_not_waited_for_or_makes_room(
             )
             connection.sendall(last)
             assert connection.recv(2**16).startswith(b"HTTP/1.1 200 ")
-            wait_until(lambda: len(OPEN.waiting) == OPEN.total)
+            wait_until(lambda: len(CONNECTIONS.waiting) == CONNECTIONS.total)
             if seconds == 1:
-                wait_until(lambda: OPEN.total == 0)
+                wait_until(lambda: CONNECTIONS.total == 0)
         assert app.state.refusals == ({} if seconds == 1 else {"no-room": 1})
 
 

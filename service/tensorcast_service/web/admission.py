@@ -46,7 +46,7 @@ class Admission:
             with Holding(self.budget) as memory:
                 scope.setdefault("state", {})["memory"] = memory
                 send = _in_parts(send) if scope["state"].get("copies") else send
-                await self.app(scope, receive, send if is_open else _to_the_last(send, memory))
+                await self.app(scope, receive, send if is_open else _until_read(send, memory))
         finally:
             self.in_work[is_open] -= 1
 
@@ -64,9 +64,9 @@ def _in_parts(send: Send) -> Send:
     return send_parts
 
 
-def _to_the_last(send: Send, memory: Holding) -> Send:
-    """`send`, which returns from the end of an answer only when its reader has taken nearly all of it: until then the
-    answer is in memory, and nothing else of the request is."""
+def _until_read(send: Send, memory: Holding) -> Send:
+    """`send`, but at the end of an answer it waits until the reader has taken nearly all of it. Meanwhile the request
+    holds the memory of its answer and no other."""
 
     def send_all(message: Message) -> Awaitable[None]:
         if len(message.get("body", b"")) > FREE_BYTES and not message.get("more_body"):

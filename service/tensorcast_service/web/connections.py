@@ -58,7 +58,7 @@ class Connections:
                 longest.cut("no-room")
 
 
-OPEN = Connections()
+CONNECTIONS = Connections()
 """Those of this process."""
 
 

@@ -26,7 +26,7 @@ from starlette.requests import Request
 from tensorcast.schema.problems import Problem
 
 from .budget import FREE_BYTES, give_back_free_pages
-from .connections import OPEN
+from .connections import CONNECTIONS
 from .envelope import request_id_of
 from .grammar import (
     CHUNK,
@@ -52,21 +52,21 @@ else:
         from uvicorn.protocols.http.h11_impl import H11Protocol as Uvicorn
 
 FLOOR_BYTES = 256 * 2**10
-"""What a body must bring in each `request_seconds`, unless it ends in them: 9 kB/s by default; and what a reader must
-take, unless it takes all that waits. A floor for each window, as by a total, or a mean, who starts fast could hold the
-memory for hours after."""
+"""Bytes that a body must bring in each `request_seconds`, unless it ends in them: 9 kB/s by default. A reader must take
+as many, unless it takes all that waits for it. Each window is judged by itself: if the mean since the beginning
+counted, a caller that starts fast could stop, and hold its memory for hours."""
 CHECKS = 4
-"""How often this is looked at in `request_seconds`."""
+"""How often the progress of a connection is looked at in `request_seconds`."""
 SHORT_BYTES = 4096
 """Bytes of a request that may be answered without uvicorn; longer ones are not looked at."""
 SMALL_CHUNKS, SMALL_CHUNK_BYTES = 4096, 64
-"""Of a body in chunks so many may be small; more only where all have so many bytes on average. Each takes a step of
-Python while all others wait, whatever is in it."""
+"""A body may come in so many chunks of any size, and in more where all of them together have so many bytes on average.
+Each chunk takes a step of Python while all other connections wait, whatever is in it."""
 LINGER_SECONDS = 2
-"""A connection that is closed while its caller still sends stays half open for so long. Closed at once, what comes
-would be answered by a reset, and that makes the caller's system throw the answer away."""
+"""A connection that is closed while its caller still sends stays half open for so long. If it were closed at once, the
+system would answer what still comes by a reset, and a reset makes the caller's system throw the answer away."""
 LINGER_BYTES = 2**20
-"""Bytes that are meanwhile read and thrown away: the rest of a body that is a little too long. More is left unread."""
+"""Bytes that are read and thrown away meanwhile: the rest of a body that is a little too long. More is left unread."""
 SWOLLEN_BYTES = 64 * 2**10
 """The buffers of an encrypted connection on which longer bodies came have grown."""
 _SMALL_CHUNKS = (
@@ -143,7 +143,7 @@ class Gate(Uvicorn):
         self.phase: Phase = "head"
         self.straight: Straight | None = app_state.get("straight")
         self.head = b""
-        """That of the request in work."""
+        """The head of the request in work."""
         self.rest = b""
         """What has come and is not whole, or belongs to the next request."""
         self.small_chunks = 0
@@ -178,7 +178,7 @@ class Gate(Uvicorn):
         self.unmade = connection
         self._count()
         if encrypted:
-            OPEN.waiting[self] = None  # crowded or not: a handshake that never ends must make room
+            CONNECTIONS.waiting[self] = None  # crowded or not: a handshake that never ends must make room
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         self.wire, self.unmade = transport, None
@@ -205,9 +205,9 @@ class Gate(Uvicorn):
             return
         self.unmade.close()
         self.unmade = None
-        OPEN.total -= 1
-        if self in OPEN.waiting:  # else it was cut
-            OPEN.waiting.pop(self)
+        CONNECTIONS.total -= 1
+        if self in CONNECTIONS.waiting:  # else it was cut
+            CONNECTIONS.waiting.pop(self)
             self.refused("handshake")
 
     def give_up(self) -> None:
@@ -218,17 +218,17 @@ class Gate(Uvicorn):
 
     def _count(self) -> None:
         self.counted = True
-        self.crowded = not OPEN.opened(self)
+        self.crowded = not CONNECTIONS.opened(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        OPEN.total -= 1
+        CONNECTIONS.total -= 1
         self.timer.cancel()
         self.end_intake()
         self.phase, self.rest = "over", b""
         super().connection_lost(exc)
-        OPEN.waiting.pop(self, None)
+        CONNECTIONS.waiting.pop(self, None)
         if self.swelled:
-            OPEN.swollen.pop(self, None)
+            CONNECTIONS.swollen.pop(self, None)
             self.loop.run_in_executor(None, give_back_free_pages)  # what TLS had lies between what others have
         self._unset_keepalive_if_required()  # uvicorn leaves it where the caller resets
         vars(self.transport).clear()  # else both, and what they hold, wait for the collector of cycles
@@ -257,10 +257,10 @@ class Gate(Uvicorn):
             self.finish()
             return
         self.phase, self.waits = TRANSITIONS[self.phase]["answered"], 0
-        OPEN.waiting[self] = None
+        CONNECTIONS.waiting[self] = None
         if self.received > SWOLLEN_BYTES and self.wire.get_extra_info("sslcontext") is not None:
             self.swelled = True
-            OPEN.swelled(self)
+            CONNECTIONS.swelled(self)
         if self.rest:
             rest, self.rest = self.rest, b""
             self.wire.resume_reading()
@@ -279,10 +279,10 @@ class Gate(Uvicorn):
         self.phase, self.rest, self.received = "over", b"", 0
         if not linger or self.wire.is_closing():
             if not self.wire.get_write_buffer_size():
-                OPEN.waiting[self] = None  # TLS waits for the caller's goodbye
+                CONNECTIONS.waiting[self] = None  # TLS waits for the caller's goodbye
             self.wire.close()
             return
-        OPEN.waiting[self] = None
+        CONNECTIONS.waiting[self] = None
         self.loop.call_later(LINGER_SECONDS, self.wire.close)
         self.wire.resume_reading()
         if self.wire.can_write_eof():
@@ -315,8 +315,8 @@ class Gate(Uvicorn):
             return False
         self.wire.write(answer)
         self.head, self.waits, self.mark = head, 0, self.received
-        OPEN.waiting.pop(self, None)
-        OPEN.waiting[self] = None
+        CONNECTIONS.waiting.pop(self, None)
+        CONNECTIONS.waiting[self] = None
         self.server_state.total_requests += 1
         self._unset_keepalive_if_required()
         self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
@@ -333,7 +333,7 @@ class Gate(Uvicorn):
         if self.straight is not None and is_alone and self._answer_straight(self.straight, head, body):
             return len(data)
         self.head, self.waits, self.mark = head, 0, self.received
-        OPEN.waiting.pop(self, None)
+        CONNECTIONS.waiting.pop(self, None)
         self.reframed = length is None
         if length == len(body):
             self.phase = TRANSITIONS[self.phase]["a whole request"]
@@ -498,7 +498,7 @@ class Gate(Uvicorn):
         """Close at once, whatever is unsent."""
         self.refused(reason)
         logger.debug("cut a connection: %s", reason)
-        OPEN.waiting.pop(self, None)
+        CONNECTIONS.waiting.pop(self, None)
         if self.unmade is not None:
             self.give_up()
             return

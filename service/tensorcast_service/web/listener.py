@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .connections import OPEN
+from .connections import CONNECTIONS
 from .gate import LINGER_SECONDS, Gate
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ class Listener:
         self.loop.remove_reader(sock)
         self.loop.call_later(PAUSE_SECONDS, self._listen, sock)
         if error.errno in (errno.EMFILE, errno.ENFILE):
-            OPEN.make_room()
+            CONNECTIONS.make_room()
         now = self.loop.time()
         if now - self.complained >= COMPLAINT_SECONDS:
             self.complained = now
