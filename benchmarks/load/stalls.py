@@ -5,7 +5,7 @@
     python benchmarks/load/stalls.py --runs 5 --replay benchmarks/results/stalls.json
 
 One service with its defaults, and a process that asks /livez every two milliseconds. Requests are drawn from
-grammar.py, sent alone and eight at once, and those with the longest wait, in all or for each byte sent, are changed and
+grammar, sent alone and eight at once, and those with the longest wait, in all or for each byte sent, are changed and
 sent again. What is found is repeated three times, and the median counts: the machine makes others wait too. The file of
 results holds the bodies, so that a find replays; where the wait was long, also where the service was meanwhile. At the
 end the service gets one SIGTERM with eight of the worst in flight.
