@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tensorcast.answers.catalogue import catalogue
 from tensorcast.answers.check import as_text, check
 from tensorcast.messages import CheckAnswer, CheckRequest
 from tensorcast.messages.validation import validated
@@ -234,3 +235,19 @@ def test_faults_are_said_together_and_what_was_meant(question: dict[str, object]
     with pytest.raises(Problem) as caught:
         check(validated(CheckRequest, question))
     assert said in caught.value.detail
+
+
+def test_the_catalogue_says_which_attribute_is_the_target_and_which_belong_to_a_mode() -> None:
+    entries = {entry.name: entry for entry in catalogue().ops}
+    targets = {
+        "numpy.broadcast_to": "shape",
+        "openvino.Broadcast-1": "target_shape",
+        "torch.expand": "size",
+        "mxnet.broadcast_axis": None,  # its size belongs to the axes that are named
+        "numpy.broadcast_arrays": None,
+    }
+    assert {name: entries[name].target for name in targets} == targets
+    attributes = entries["openvino.Broadcast-1"].attributes["properties"]
+    assert {name: schema.get("modes") for name, schema in attributes.items()} == {
+        "mode": None, "target_shape": None, "axes_mapping": ["explicit"], "axis": ["pdpd"],
+    }  # fmt: skip

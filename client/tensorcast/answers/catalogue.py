@@ -30,6 +30,7 @@ def _entry(name: str) -> OpEntry:
             "required": required,
             "additionalProperties": False,
         },
+        target=op.target,
         inputs=InputCount(min=op.min_inputs, max=op.max_inputs),
         outputs=op.outputs,
         link=op.link,

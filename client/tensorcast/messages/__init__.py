@@ -284,7 +284,10 @@ class OpEntry(Answer):
 
     name: str
     doc: str
-    attributes: dict[str, Any] = Field(description="JSON Schema of the attributes.")
+    attributes: dict[str, Any] = Field(
+        description="JSON Schema of the attributes. `modes`, at one of them, are the values of `mode` that take it."
+    )
+    target: str | None = Field(default=None, description="The attribute that is the shape to reach, if there is one.")
     inputs: InputCount
     outputs: str
     link: str

@@ -66,6 +66,7 @@ class _Broadcast(Op):
         default=None,
         description="explicit only: `axes_mapping[i]` is the output axis that input axis `i` feeds; ascending.",
         examples=[[1]],
+        json_schema_extra={"modes": ["explicit"]},
     )
 
     @model_validator(mode="after")
@@ -150,6 +151,7 @@ class Broadcast1(_Broadcast):
     axis: Integer | None = Field(
         default=None,
         description="pdpd only: the output axis of input axis 0; 0 when left out, -1 aligns right.",
+        json_schema_extra={"modes": ["pdpd"]},
     )
 
     @model_validator(mode="after")

@@ -5,8 +5,6 @@ const FIRST = "numpy.broadcast_arrays";
 const DTYPE = {
   name: "dtype", schema: {type: "string", description: "Adds the bytes of each output.", examples: ["float32"]},
 };
-const TARGETS = ["shape", "target_shape", "size"]; // what ops call the shape to reach ...
-const OTHER_SIZES = ["mxnet.broadcast_axis"]; // ... but here sizes belong to the axes that are named
 
 const SHAPE = {type: "array", items: {type: "integer"}};
 const schemaOf = (property) => ({...property, ...property.anyOf?.find(({type}) => type !== "null")});
@@ -20,6 +18,7 @@ export const COMPARE = {
     ...SHAPE, examples: [[2, -1]],
     description: "The target: asks the ops that take one, with one input. Without it, those that need none.",
   }}},
+  target: "shape",
   inputs: {min: 1, max: null},
   example: {op: {name: "compare", shape: [2, -1]}, inputs: [[1, 3]]},
 };
@@ -62,9 +61,7 @@ export function askedOf(op, asked, target = asked.values[targetOf(asked.op)]) {
   return {...asked, op, values, extras};
 }
 
-function targetOf(op) {
-  return OTHER_SIZES.includes(op) ? undefined : TARGETS.find((name) => name in attributesOf(op));
-}
+const targetOf = (op) => ops.get(op)?.target; // the attribute that is the shape to reach, where the op has one
 
 /** The comparison for a question and its answer; the target is what an op without one has reached. */
 export function comparisonOf(asked, outputs) {
@@ -85,7 +82,7 @@ export function hinted({op, inputs}, {values: {dtype, assume}, extras}) {
 export function fieldsOf({op, values, extras}) {
   const properties = attributesOf(op), {required = []} = ops.get(op)?.attributes ?? {};
   const mode = values.mode || properties.mode?.default;
-  const suits = ({schema}) => [undefined, mode].includes(/^(\w+) only:/.exec(schema.description)?.[1]);
+  const suits = ({schema}) => schema.modes?.includes(mode) ?? true;
   const attributes = Object.keys(properties).filter((name) => name !== "name")
     .map((name) => ({name, schema: schemaOf(properties[name]), required: required.includes(name)})).filter(suits);
   const others = extras.filter((name) => !(name in properties) && name !== "dtype").map((name) => ({name, schema: {}}));
