@@ -39,13 +39,13 @@ Many = Annotated[list[T], AtFirstFault()]
 class Request(BaseModel):
     """A request: unknown fields are an error, since a field that is ignored is a question not answered."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
 
 class Answer(BaseModel):
     """An answer: fields that this version does not know are ignored."""
 
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(extra="ignore", defer_build=True)
 
 
 class CheckRequest(Request):

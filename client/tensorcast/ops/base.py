@@ -22,7 +22,7 @@ class Op(BaseModel):
     A mistaken attribute raises pydantic's ValidationError, which is a ValueError.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     min_inputs: ClassVar[int] = 1
     max_inputs: ClassVar[int | None] = 1
