@@ -220,7 +220,8 @@ def describe(app: FastAPI, asks_for_keys: bool, asks_for_names: bool) -> None:
         Catalogue,
         OpEntry,
     )
-    for model in (*requests, *replies, *OPS.values()):
+    deferred: tuple[type[BaseModel], ...] = (*requests, *replies, *OPS.values())
+    for model in deferred:
         model.model_rebuild()  # now, not on the first request: what a process of shapes alone never needs is deferred
     modes: list[Any] = [(model, "validation") for model in (*requests, *replies, ProblemDetails)]
 
