@@ -145,6 +145,20 @@ def test_a_tenth_of_zipf_is_one_question_and_no_two_heads_are_the_same() -> None
     assert 0.102 / 2 < share < 0.102 * 2  # 1 / (1 + 1/2 + ... + 1/10,000) is 0.102
 
 
+def test_a_soak_is_measured_and_all_who_take_part_last_until_its_end(tmp_path: Path) -> None:
+    run("load/soak.py", "--seconds", 2, "-o", tmp_path / "soak.json")
+    results = saved(tmp_path / "soak.json", 5)
+    assert {"good", "attack answered", "abandoned", "slow"} <= set(results["seen"])
+    assert not [kind for kind in results["seen"] if "failed" in kind or kind == "wrong"]
+
+
+def test_attacks_are_measured(tmp_path: Path) -> None:
+    run("load/attacks.py", "--rounds", 1, "--callers", 1, "--kinds", "framing", "-o", tmp_path / "attacks.json")
+    results = saved(tmp_path / "attacks.json", 8)
+    assert results["wrong"] == []
+    assert results["outcomes"]["as listed"] > 0
+
+
 @needs_wrk
 def test_checks_are_measured(tmp_path: Path) -> None:
     run("checks.py", "--rounds", 1, "--seconds", 1, "-o", tmp_path / "checks.json")

@@ -21,6 +21,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
@@ -75,7 +76,7 @@ def listed(url: str, stop: threading.Event, seen: Counter[str]) -> None:
             if stop.wait(0.05):
                 return
             try:
-                reply = strike(url, attack, attack.seconds + 20)
+                reply = strike(url, attack)
             except OSError as error:
                 seen[f"attack failed: {type(error).__name__}"] += 1
                 continue
@@ -137,22 +138,22 @@ def main() -> None:
     samples = []
     with served(request_seconds=REQUEST_SECONDS) as service:
         kinds = [ordinary] * 4 + [listed, abandoning, slow]
-        threads = [threading.Thread(target=kind, args=(service.url, stop, seen), daemon=True) for kind in kinds]
-        for thread in threads:
-            thread.start()
+        pool = ThreadPoolExecutor(len(kinds))
+        callers = [pool.submit(kind, service.url, stop, seen) for kind in kinds]
         start = time.monotonic()
         try:
-            while (now := time.monotonic() - start) < options.seconds:
+            while (now := time.monotonic() - start) < options.seconds and not any(map(Future.done, callers)):
                 files = len(os.listdir(f"/proc/{service.process.pid}/fd"))
                 samples.append({"second": round(now), "rss": service.memory(), "files": files})
                 if len(samples) % 12 == 0:
                     print(f"{now:6.0f} s  {samples[-1]['rss'] / 2**20:6.1f} MiB  {files} files  {seen['good']} good",
                           flush=True)  # fmt: skip
-                time.sleep(5)
+                time.sleep(min(5, options.seconds))
         finally:
             stop.set()
-            for thread in threads:
-                thread.join(60)
+            pool.shutdown()
+        for caller in callers:
+            caller.result()  # one that failed fails the run
     half = [sample["rss"] for sample in samples[len(samples) // 2 :]]
     third = max(len(half) // 3, 1)  # requests in work come and go by some MiB: medians of ten minutes tell a trend
     growth = statistics.median(half[-third:]) / statistics.median(half[:third]) - 1
