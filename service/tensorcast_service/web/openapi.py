@@ -9,6 +9,7 @@ from fastapi import FastAPI
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
+from tensorcast.answers.catalogue import catalogue
 from tensorcast.messages import (
     Catalogue,
     CheckAnswer,
@@ -43,37 +44,18 @@ _PARSED = (
     "overloaded",
 )
 
+_NGRAPH = {"op": {"name": "ngraph.Broadcast", "shape": [2, 3], "broadcast_axes": [0]}, "inputs": [[3]]}
+_ROWS = {"op": {"name": "numpy.broadcast_to", "shape": [1000000, 3]}, "inputs": [{"shape": [3], "data": [1, 2, 3]}]}
+
 EXAMPLES: dict[type[BaseModel], dict[str, Any]] = {
     CheckRequest: {
         "two shapes": {"inputs": [[8, 1, 6, 1], [7, 1, 5]], "explain": True},
-        "nGraph": {
-            "op": {"name": "ngraph.Broadcast", "shape": [2, 3], "broadcast_axes": [0]},
-            "inputs": [[3]],
-        },
-        "MindSpore": {
-            "op": {"name": "mindspore.broadcast_to", "shape": [-1, 2]},
-            "inputs": [[2, 1]],
-            "dtype": "float32",
-        },
-        "poputil": {"op": "poputil.canBroadcastToMatch", "inputs": [[3, 1], [4]]},
         "sizes that are not known": {"inputs": [["N", 3, "?"], ["M", "2..", 5]], "assume": {"N": "2.."}},
-        "OpenVINO": {
-            "op": {
-                "name": "openvino.Broadcast-1",
-                "mode": "explicit",
-                "target_shape": [1, 16, 50, 50],
-                "axes_mapping": [1],
-            },
-            "inputs": [[16]],
-        },
-    },
+        "bytes of the output": {"inputs": [[2, 1], [3]], "dtype": "float32"},
+    }
+    | {entry.name: entry.example for entry in catalogue().ops},
     CheckBatchRequest: {
-        "rows": {
-            "requests": [
-                {"inputs": [[8, 1, 6, 1], [7, 1, 5]]},
-                {"op": {"name": "torch.expand", "size": [2, -1]}, "inputs": [[3]]},
-            ]
-        },
+        "rows": {"requests": [{"inputs": [[8, 1, 6, 1], [7, 1, 5]]}, _NGRAPH]},
         "columns": {
             "op": "numpy.broadcast_arrays",
             "inputs": [{"shape": [3, 2], "data": [[3, 1], [5, 4], [2, 2]]}, {"shape": [3, 1], "data": [4, 4, 3]}],
@@ -84,51 +66,28 @@ EXAMPLES: dict[type[BaseModel], dict[str, Any]] = {
         },
     },
     BroadcastRequest: {
-        "nGraph": {
-            "op": {"name": "ngraph.Broadcast", "shape": [3, 2], "broadcast_axes": [1]},
-            "inputs": [{"dtype": "float32", "shape": [3], "data": [1, 2, 3]}],
-        },
-        "strided": {
-            "op": {"name": "numpy.broadcast_to", "shape": [1000000, 3]},
-            "inputs": [{"dtype": "int64", "shape": [3], "data": [1, 2, 3]}],
-            "layout": "strided",
-        },
-        "window": {
-            "op": {"name": "numpy.broadcast_to", "shape": [1000000, 3]},
-            "inputs": [{"shape": [3], "data": [1, 2, 3]}],
-            "window": [[10, 12], [0, 2]],
-        },
+        "nGraph": _NGRAPH | {"inputs": [{"dtype": "float32", "shape": [3], "data": [1, 2, 3]}]},
+        "strided": _ROWS | {"layout": "strided"},
+        "window": _ROWS | {"window": [[10, 12], [0, 2]]},
     },
     BackpropRequest: {
-        "sum over the new axis": {
-            "op": {"name": "ngraph.Broadcast", "shape": [2, 3], "broadcast_axes": [0]},
-            "inputs": [[3]],
-            "gradients": [{"dtype": "float32", "shape": [2, 3], "data": [[1, 2, 3], [10, 20, 30]]}],
-        }
+        "sum over the new axis": _NGRAPH
+        | {"gradients": [{"dtype": "float32", "shape": [2, 3], "data": [[1, 2, 3], [10, 20, 30]]}]}
     },
     CompareRequest: {
         "two shapes": {"inputs": [[3], [2, 1]]},
         "a target with -1": {"inputs": [[1, 3]], "shape": [2, -1]},
     },
     TranslateRequest: {
-        "nGraph to StableHLO": {
-            "op": {"name": "ngraph.Broadcast", "shape": [2, 3], "broadcast_axes": [0]},
-            "inputs": [[3]],
-            "to": "stablehlo.broadcast_in_dim",
-        },
-        "OpenVINO to PyTorch, with a reshape": {
-            "op": {
-                "name": "openvino.Broadcast-1",
-                "mode": "explicit",
-                "target_shape": [1, 16, 50, 50],
-                "axes_mapping": [1],
-            },
+        "nGraph to StableHLO": _NGRAPH | {"to": "stablehlo.broadcast_in_dim"},
+        "nGraph to PyTorch, with a reshape": {
+            "op": {"name": "ngraph.Broadcast", "shape": [1, 16, 50, 50], "broadcast_axes": [0, 2, 3]},
             "inputs": [[16]],
             "to": "torch.expand",
         },
     },
 }
-"""What /docs offers to try, by request model and name."""
+"""What /docs offers to try, by request model and name: of checks the example of every op."""
 
 
 def body(model: type[BaseModel]) -> dict[str, Any]:
@@ -167,41 +126,30 @@ def _refusals(*codes: str) -> dict[int | str, dict[str, Any]]:
 
 def example_queries() -> dict[str, Any]:
     """The query parameters of GET /v1/check: the reserved ones, and every attribute of every op."""
-    shape = {"type": "string"}
-    reserved = [
-        {
-            "name": "input",
-            "in": "query",
-            "required": True,
-            "description": "The shape of an input; repeats.",
-            "schema": {"type": "array", "items": shape},
-            "example": ["8,1,6,1", "7,1,5"],
-        },
-        {"name": "op", "in": "query", "schema": {"type": "string", "enum": list(OPS)}},
-        {"name": "dtype", "in": "query", "schema": shape},
-        {
-            "name": "assume",
-            "in": "query",
-            "description": "What is known of the names in shapes, as JSON.",
-            "schema": shape,
-            "example": '{"N":"2.."}',
-        },
-        {"name": "explain", "in": "query", "schema": {"type": "string", "enum": ["true", "false"]}},
-        {"name": "format", "in": "query", "schema": {"type": "string", "enum": ["json", "text"]}},
-    ]
+    text = {"type": "string"}
+
+    def query(name: str, schema: dict[str, Any] = text, **further: Any) -> dict[str, Any]:
+        return {"name": name, "in": "query", "schema": schema, **further}
+
+    inputs = {"type": "array", "items": text}
+    about = "An attribute; a shape is written 2,3."
+    known = "What is known of the names in shapes, as JSON."
     attributes = sorted({field for op in OPS.values() for field in op.model_fields if field != "name"})
     return {
         "parameters": [
-            *reserved,
-            *(
-                {
-                    "name": name,
-                    "in": "query",
-                    "schema": shape,
-                    "description": "An attribute; a shape is written 2,3.",
-                }
-                for name in attributes
+            query(
+                "input",
+                inputs,
+                required=True,
+                description="The shape of an input; repeats.",
+                example=["8,1,6,1", "7,1,5"],
             ),
+            query("op", text | {"enum": list(OPS)}),
+            query("dtype"),
+            query("assume", description=known, example='{"N":"2.."}'),
+            query("explain", text | {"enum": ["true", "false"]}),
+            query("format", text | {"enum": ["json", "text"]}),
+            *(query(name, description=about) for name in attributes),
         ]
     }
 
@@ -209,21 +157,11 @@ def example_queries() -> dict[str, Any]:
 def describe(app: FastAPI, asks_for_keys: bool, asks_for_names: bool) -> None:
     """Give the application's OpenAPI document the schemas of the wire, and what every request is asked for."""
     generate = app.openapi
-    requests = (CheckRequest, CheckBatchRequest, BroadcastRequest, BackpropRequest, CompareRequest, TranslateRequest)
-    replies = (
-        CheckAnswer,
-        CheckBatchAnswer,
-        BroadcastAnswer,
-        BackpropAnswer,
-        CompareAnswer,
-        TranslateAnswer,
-        Catalogue,
-        OpEntry,
-    )
-    deferred: tuple[type[BaseModel], ...] = (*requests, *replies, *OPS.values())
-    for model in deferred:
+    answered = (CheckAnswer, CheckBatchAnswer, BroadcastAnswer, BackpropAnswer, CompareAnswer, TranslateAnswer)
+    models: tuple[type[BaseModel], ...] = (*EXAMPLES, *answered, Catalogue, OpEntry)
+    for model in (*models, *OPS.values()):
         model.model_rebuild()  # now, not on the first request: what a process of shapes alone never needs is deferred
-    modes: list[Any] = [(model, "validation") for model in (*requests, *replies, ProblemDetails)]
+    modes: list[Any] = [(model, "validation") for model in (*models, ProblemDetails)]
 
     @cache
     def openapi() -> dict[str, Any]:
