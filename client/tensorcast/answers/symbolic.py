@@ -1,6 +1,10 @@
 """Symbolic sizes settled: for which of them the shapes broadcast, and what then comes out.
 
-Each relation is put in clauses; sizes.py weighs them, and every answer is exact.
+Each relation between sizes that meet becomes clauses ("N equals M unless one of them is 1"), and plan/sizes.py finds
+what follows from them, by union-find with undo and unit propagation: told at its head. So every question here (is
+this size stretched for some values? for all? does this condition follow from the others?) is one trial: suppose its
+opposite, and see whether sizes are left. The answers are exact: no condition is sent that the others imply, and no
+range that a narrower one would replace.
 """
 
 from __future__ import annotations

@@ -1,10 +1,18 @@
 """What clauses say of sizes, and all that follows from them.
 
-A clause says that sizes are equal, unless certain of them are 1; or that a number divides one, which narrows its bounds
-and no more. One of the first kind asks nothing while one of those may be 1; so where sizes are left at all, the one way
-in which every size is 1 that can be is among them, and whatever follows from a set of clauses is found by running
-forward: nothing is searched, and a request costs a polynomial of its clauses, of which limits.py bounds the number.
-Within that bound every answer is exact.
+A clause says that two sizes are equal, unless one of certain others is 1; or that a number divides a size.
+
+Sizes that are equal form a class: a union-find structure, which is how compilers unify types (Tarjan, Efficiency of a
+good but not linear set union algorithm, 1975). Each class has its bounds, a number that divides it, and whether it
+can be 1. The smaller class is relabelled when two are joined, and every change is noted on a trail, so that a trial
+is undone by taking back its notes; path compression, which would change more than is noted, is left out.
+
+What follows is found by unit propagation, as in a solver for Boolean clauses (Dowling and Gallier, Linear-time
+algorithms for testing the satisfiability of propositional Horn formulae, 1984): once none of the sizes that could
+undo a clause can be 1, its equation holds; it joins two classes, which may leave further sizes that cannot be 1 and
+so wake further clauses. That needs no search: a clause whose exception may still be 1 asks for nothing, so if the
+sizes that are left agree at all, they do so with every size 1 that can be. The time is polynomial in the number of
+clauses, which limits.py bounds, and within that bound every answer is exact.
 """
 
 from __future__ import annotations
@@ -59,7 +67,15 @@ class Sizes:
 
     @contextmanager
     def trial(self) -> Iterator[None]:
-        """What is learnt inside is forgotten after."""
+        """A context at whose end all that was learnt in it is undone.
+
+        >>> sizes = Sizes([(1, 1), (2, 5), (3, 9)])
+        >>> with sizes.trial():
+        ...     sizes.equate(1, 2), sizes.bounds(1)
+        (True, (3, 5))
+        >>> sizes.bounds(1)
+        (2, 5)
+        """
         mark = len(self._trail)
         try:
             yield
@@ -135,7 +151,7 @@ class Sizes:
         return False
 
     def _follow(self, clauses: Iterable[Clause]) -> bool:
-        """Whether sizes are left when all has been drawn from these clauses."""
+        """Whether sizes are left once all that follows from these clauses is known."""
         stack = list(clauses)
         while stack:
             clause = stack.pop()
