@@ -18,7 +18,7 @@ from tensorcast_service.engine import dense
 
 SMALL = {
     "SMALL_BYTES": 256, "ROW_BYTES": 64, "LINE_BYTES": 256, "BLOCK_BYTES": 512, "TILE_BYTES": 2**11, "TILE_NEAR": 8,
-    "CHUNK_BYTES": 1000, "CACHE_BYTES": 1000, "FAR_ROW_BYTES": 64,
+    "CHUNK_BYTES": 1000,
 }  # fmt: skip
 DTYPES = ["u1", "f2", "S3", "f4", "f8", "S10", "U3", "c16", "U25", ml_dtypes.bfloat16, ml_dtypes.int4]
 
@@ -97,24 +97,30 @@ def test_what_is_set_aside_in_several_blocks_repeats_outside_of_them(own: Any, o
 N = 2**18
 TURNED = np.arange(N).reshape(2**9, 2**9).T
 ODD = np.frombuffer(b"\0" + np.arange(N).tobytes(), np.int64, offset=1)
+FLOATS = np.arange(N, dtype="f4")
+ODD_FLOATS = np.frombuffer(b"\0" + FLOATS.tobytes(), "f4", offset=1)
 LARGE: dict[str, tuple[Any, Any]] = {
-    "rows": (np.broadcast_to(np.arange(1024), (N // 64, 1024)), "_repeat_far"),
-    "rows at an odd address": (np.broadcast_to(ODD[:1024], (N // 64, 1024)), "_repeat_far"),
+    "rows": (np.broadcast_to(np.arange(1024), (N // 64, 1024)), "copyto"),
+    "rows at an odd address": (np.broadcast_to(ODD[:1024], (N // 64, 1024)), "copyto"),
     "short rows": (np.broadcast_to(np.arange(3), (N, 3)), "_repeat"),
     "rows of one wide unit": (np.broadcast_to(np.arange(4, dtype="f4"), (N, 4)), "copyto"),
     "one element": (np.broadcast_to(np.arange(1), N), "copyto"),
-    "columns": (np.broadcast_to(np.arange(N)[:, None], (N, 3)), "_columns"),
+    "columns": (np.broadcast_to(FLOATS[:, None], (N, 3)), "_columns"),
+    "columns of wide units": (np.broadcast_to(np.arange(N)[:, None], (N, 3)), "copyto"),
     "long columns": (np.broadcast_to(np.arange(N // 100)[:, None], (N // 100, 100)), "copyto"),
     "rows in the middle": (np.broadcast_to(np.arange(3 * N).reshape(N, 1, 3), (N, 40, 3)), "_repeat"),
-    "rows of one element at an odd address": (np.broadcast_to(ODD[: N // 64, None], (N // 64, 1024)), "_beside"),
-    "rows in the middle at an odd address": (
-        np.broadcast_to(ODD[: N // 64 * 3].reshape(-1, 1, 3), (N // 64, 40, 3)), "_beside",
+    "rows of one element at an odd address": (np.broadcast_to(ODD[: N // 64, None], (N // 64, 1024)), "copyto"),
+    "rows of one narrow element at an odd address": (
+        np.broadcast_to(ODD_FLOATS[: N // 64, None], (N // 64, 1024)), "_by_blocks",
     ),
-    "columns at an odd address": (np.broadcast_to(ODD[:, None], (N, 3)), "_columns"),
+    "rows in the middle at an odd address": (
+        np.broadcast_to(ODD[: N // 64 * 3].reshape(-1, 1, 3), (N // 64, 40, 3)), "_repeat",
+    ),
+    "columns at an odd address": (np.broadcast_to(ODD_FLOATS[:, None], (N, 3)), "_columns"),
     "a transposition": (TURNED, "_transpose"),
     "a transposition, again and again": (np.broadcast_to(TURNED, (9, 2**9, 2**9)), "_repeat"),
     "short columns of a transposition": (
-        np.broadcast_to(TURNED[..., None], (2**9, 2**9, 3)), "_beside",
+        np.broadcast_to(TURNED.astype("f4", order="A")[..., None], (2**9, 2**9, 3)), "_columns",
     ),
 }  # fmt: skip
 

@@ -1,8 +1,17 @@
 """The dense bytes of a view: written into memory, or as a stream of chunks. A place for speed tricks.
 
-Axes are collapsed, and what lies together moves as one unsigned integer, so that no dtype costs more than another
-and no bit changes. How it moves follows from shape and strides alone, and is worked out once for each: np.copyto is
-best for most, and there are four ways more where it is not. What came in a message lies at any address, odd ones too.
+Axes are collapsed, and what lies together moves as one unsigned integer (a unit), so that no dtype costs more than
+another and no bit changes. How it moves follows from shape and strides alone, and is worked out once for each.
+np.copyto is best for most; other ways stand where it takes 1.2 times as long in benchmarks/engine.py, or longer:
+
+- short rows that repeat: NumPy spends on each row what 100 bytes cost. They are written a few times, and copied as one
+  longer row (2 to 8 times as fast);
+- short rows of one value each, such as (N, 1) -> (N, 3): column by column, where units are narrow (1.3 to 2.8 times);
+- transposes: read in the order of the output, each value takes a whole line from memory, which has left the cache when
+  its next value is needed. The cure is known as cache blocking (Lam, Rothberg and Wolf, The cache performance and
+  optimizations of blocked algorithms, 1991): tiles that fit the cache (2 to 7 times as fast);
+- what came in a message lies at any address, odd ones too, and NumPy reads units from there one by one: what repeats is
+  copied to an aligned address first (1.3 to 1.8 times as fast, where units are narrow).
 """
 
 from __future__ import annotations
@@ -34,10 +43,6 @@ SMALL_BYTES = 2**16
 BLOCK_BYTES = 15 * 2**16
 """What is read again once it is written stays in the cache meanwhile; what is set aside takes no more than this, and
 less than a chunk."""
-CACHE_BYTES = 2**24
-"""A larger output goes past the cache to memory, where it matters how rows lie:"""
-FAR_ROW_BYTES, FAR_ALIGNMENT = 2**10, 2**5
-"""those of so many bytes take twice the time where their addresses differ from the output's modulo the alignment."""
 SHORT_ROW_BYTES = 2**7
 """Rows of so many bytes hide what NumPy spends on each."""
 LINE_BYTES, ALIGNMENT = 2**12, 64
@@ -263,24 +268,16 @@ def _writer(layout: Layout) -> Write:
     scattered = _is_scattered(strides)
     narrow = shape[-1] <= COLUMNS and shape[-1] * width < COLUMN_BYTES
     short = not _has_long_rows(layout) if strides[-1] == width else narrow
-    repeated = [axis for axis, step in enumerate(strides[:-1]) if step == 0]
-    if not aligned and (short and repeated if strides[-1] else not narrow):
-        return _beside  # NumPy writes units from other addresses again and again one by one
-    if repeated:
-        outer, inner = repeated[0], repeated[-1]
-        if short or scattered:
-            axis, most = outer, LINE_BYTES if not outer else ROW_BYTES if width > NARROW else ROW_BYTES // 2
-            repeat = _repeat
-        else:
-            far = strides[-1] == width and shape[-1] * width >= FAR_ROW_BYTES and prod(shape) * width > CACHE_BYTES
-            axis, most, repeat = inner, LINE_BYTES if far else 0, _repeat_far
-        if most and (times := _times(layout, axis, most)) < shape[axis]:
-            return partial(repeat, axis=axis, times=times)
+    repeated = next((axis for axis, step in enumerate(strides[:-1]) if step == 0), None)
+    if repeated is not None and (short or scattered):
+        most = LINE_BYTES if not repeated else ROW_BYTES if width > NARROW else ROW_BYTES // 2
+        if (times := _times(layout, repeated, most)) < shape[repeated]:
+            return partial(_repeat, axis=repeated, times=times)
     if scattered and strides[-1]:
         return _transpose if _tile_bytes(layout) >= PIECE_BYTES else np.copyto
-    if narrow:
-        return _beside if scattered else _columns
-    return np.copyto
+    if narrow and width < 8:
+        return _columns
+    return _by_blocks if not aligned and width < 8 and not strides[-1] else np.copyto
 
 
 def _times(layout: Layout, axis: int, most: int) -> int:
@@ -299,6 +296,12 @@ def _is_plain(layout: Layout) -> bool:
 def _once(array: Array) -> tuple[slice, ...]:
     """Where each element is that is not a repetition."""
     return tuple(slice(None) if step else slice(1) for step in array.strides)
+
+
+def _aligned_once(array: Array) -> Array:
+    """The same, in a copy of what it repeats if NumPy, which reads other addresses one by one, would read it so again
+    and again."""
+    return array if array.flags.aligned else np.broadcast_to(array[_once(array)].copy(), array.shape)
 
 
 def _has_long_rows(layout: Layout) -> bool:
@@ -333,18 +336,25 @@ def _steps(shape: Sizes, width: int) -> Sizes:
 
 
 def _columns(out: Array, source: Array) -> None:
-    """Column by column, those of an axis of short rows together."""
+    """Column by column, which makes as many long rows of many short ones; those of several short axes together."""
     axes = 1
     while axes < out.ndim and prod(out.shape[-axes - 1 :]) <= COLUMNS:
         axes += 1
     for block in blocks(out.shape[:-axes], _steps(out.shape, out.itemsize)[:-axes]):
+        into, piece = out[block], _aligned_once(source[block])
         for column in np.ndindex(out.shape[-axes:]):
-            index: Any = (*block, *column)
-            np.copyto(out[index], source[index])
+            np.copyto(into[(..., *column)], piece[(..., *column)])
+
+
+def _by_blocks(out: Array, source: Array) -> None:
+    """As np.copyto, from a copy of each block's distinct units that is aligned."""
+    for block in blocks(out.shape, _steps(out.shape, out.itemsize)):
+        np.copyto(out[block], _aligned_once(source[block]))
 
 
 def _repeat(out: Array, source: Array, axis: int, times: int) -> None:
-    """What an axis repeats a few times beside, and all from there."""
+    """What an axis repeats is written beside the output, a few times in a row, and copied from there as often as it
+    must be: as whole rows, by memcpy."""
     shape = out.shape
     row = times * prod(shape[axis + 1 :])
     seed = _steps((*shape[:axis], times, *shape[axis + 1 :]), out.itemsize)
@@ -354,7 +364,7 @@ def _repeat(out: Array, source: Array, axis: int, times: int) -> None:
         into = out[block]
         piece = source[(*block[:axis], slice(times), *block[axis + 1 :])]
         beside = memory[: piece.size].reshape(piece.shape)
-        _write(beside, piece)
+        _write(beside, _aligned_once(piece))
         if times == 1:
             np.copyto(into, beside)
         else:
@@ -365,36 +375,12 @@ def _repeat(out: Array, source: Array, axis: int, times: int) -> None:
             np.copyto(rows[..., whole:], line[..., : rows.shape[-1] - whole])
 
 
-def _repeat_far(out: Array, source: Array, axis: int, times: int) -> None:
-    """The same, where rows do not lie as they are to lie."""
-    if (_address(out) - _address(source)) % FAR_ALIGNMENT:
-        _repeat(out, source, axis, times)
-    else:
-        np.copyto(out, source)
-
-
 def _write(out: Array, source: Array) -> None:
     """Write to memory in C order what may have axes that can be merged."""
     shape, [strides] = _merge(source.shape, source.strides)
     if shape != source.shape:
         out, source = out.reshape(shape), np.lib.stride_tricks.as_strided(source, shape, strides)
     _writer(_layout(source))(out, source)
-
-
-def _beside(out: Array, source: Array) -> None:
-    """The distinct units in order and aligned beside, and all from there."""
-    distinct = source[_once(source)].shape
-    steps = list(_steps(distinct, out.itemsize))
-    cut = max((axis for axis, size in enumerate(distinct) if steps[axis] < size), default=0)
-    for axis, size in enumerate(distinct):
-        if size == 1 and axis >= cut:  # outside of the cut a block goes on elsewhere, and must lie in one piece
-            steps[axis] = out.shape[axis]
-    for block in blocks(out.shape, tuple(steps)):
-        into, piece = out[block], source[block]
-        once = piece[_once(piece)]
-        beside = np.empty(once.shape, once.dtype)
-        _write(beside, once)
-        _write(into, np.broadcast_to(beside, into.shape))
 
 
 def _reading_order(strides: Sizes) -> list[int]:
@@ -416,7 +402,8 @@ def _tile_bytes(layout: Layout) -> int:
 
 
 def _transpose(out: Array, source: Array) -> None:
-    """In tiles, each read into the cache as it lies."""
+    """Tile by tile: each is read in the order in which it lies, into memory that stays in the cache, and from there
+    written in the order of the output."""
     order = _reading_order(source.strides)
     back = [order.index(axis) for axis in range(out.ndim)]
     memory = np.empty(min(TILE_BYTES // out.itemsize, out.size), out.dtype)
