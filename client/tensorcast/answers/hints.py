@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator
 from itertools import combinations, count
 from typing import Any
 
-from ..ops import Op, align, lower, mindspore, ngraph, numpy, openvino
-from ..plan.alignment import Incompatible, RightAlignment
+from ..ops import Op, align, mindspore, ngraph, numpy, openvino
+from ..ops import lower as lower_integers
+from ..plan.alignment import Incompatible, RightAlignment, settle
 from ..plan.plan import Plan, Shape
 from ..schema.dimensions import Symbol
 from ..schema.shapes import format_shape
@@ -31,7 +32,7 @@ Hint = tuple[str, Op, tuple[Shape, ...]]
 """A change in words, and the request that it leads to."""
 
 
-def hints(op: Op, shapes: tuple[Shape, ...], lower: Lower = lower) -> list[dict[str, Any]]:
+def hints(op: Op, shapes: tuple[Shape, ...], lower: Lower = lower_integers) -> list[dict[str, Any]]:
     """Up to MAX_HINTS requests near this one that broadcast, the likeliest first, each as it is sent (a messages.Hint).
 
     `lower` tries a request, with what is assumed of its symbols.
@@ -40,6 +41,7 @@ def hints(op: Op, shapes: tuple[Shape, ...], lower: Lower = lower) -> list[dict[
     lists = [value for value in (*shapes, *op.__dict__.values()) if isinstance(value, (tuple, dict))]
     if len(shapes) > MAX_INPUTS or max(map(len, lists)) > MAX_ENTRIES:
         return []
+    of_integers = lower is lower_integers
     tries = count()
     found: dict[str, dict[str, Any]] = {}
 
@@ -51,7 +53,7 @@ def hints(op: Op, shapes: tuple[Shape, ...], lower: Lower = lower) -> list[dict[
             alignment = align(op, shapes)
             if isinstance(alignment, RightAlignment) and alignment.clashes():
                 return None  # as most do: the sentence that says why is not needed, and costs more than all before it
-            plan = lower(op, shapes)
+            plan = settle(alignment) if of_integers else lower(op, shapes)
         except Incompatible:
             return None
         return plan if isinstance(plan, Plan) or not plan.conditions else None
