@@ -207,6 +207,13 @@ def test_values_of_merged_axes_are_marked_by_the_axes_before_the_merge(page: Pag
     assert marks == [*first, *["new"] * 9] * 2
 
 
+def test_the_legend_is_no_element_and_never_lit(page: Page) -> None:
+    page.ask("input=3&input=2,3")
+    page.tab.hover("#values h2")
+    assert page.tab.locator(".legend .cell").count() == 1
+    assert page.tab.locator(".lit").count() == 0
+
+
 def test_only_the_attributes_of_the_chosen_mode_are_asked_for(page: Page) -> None:
     fields = {"numpy": [], "explicit": ["axes_mapping"], "pdpd": ["axis"]}
     page.ask("op=openvino.Broadcast-1&mode=explicit&input=4&target_shape=3,4&axes_mapping=1")

@@ -151,5 +151,6 @@ function grid(name, shape, cells, marks = []) {
 
 /** Shows where one element stands in every grid; none without a source. */
 export function light(grids, source) {
-  for (const cell of grids.querySelectorAll(".cell")) cell.classList.toggle("lit", cell.dataset.source === source);
+  const cells = grids.querySelectorAll("[data-source]"); // the legend's have none
+  for (const cell of cells) cell.classList.toggle("lit", cell.dataset.source === source);
 }
