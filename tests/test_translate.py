@@ -191,7 +191,7 @@ def every_op(kind: type[Op], shapes: Sequence[Shape], reached: Shape) -> Iterato
                 for exclude in permutations(names, count):
                     yield xarray.broadcast(dims=dims, exclude=exclude)
     elif kind is not poputil.canBroadcastToMatch:
-        yield kind(**{str(kind.target): reached})
+        yield kind(**({} if kind.target is None else {kind.target: reached}))
 
 
 def attempts(kind: type[Op], arrays: Sequence[Array], reached: Shape) -> Iterator[list[Array]]:

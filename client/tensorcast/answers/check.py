@@ -176,6 +176,14 @@ def _product(shape: Sequence[int | str]) -> int | None:
     return prod(known) if len(known) == len(shape) or 0 in known else None
 
 
+def side_of_new_axes(placement: AnyPlacement) -> str:
+    """Where the output's new axes stand beside those of the input, in words; nothing where they stand among them."""
+    axes, rank = placement.output_axes, len(placement.output_shape)
+    if axes == tuple(range(rank - len(axes), rank)):
+        return " on the left"
+    return " on the right" if axes == tuple(range(len(axes))) else ""
+
+
 def _warnings(
     shapes: tuple[Shape, ...], placements: Sequence[AnyPlacement], outputs: Sequence[dict[str, Any]]
 ) -> list[dict[str, str]]:
@@ -204,8 +212,9 @@ def _warnings(
         warnings.append(
             {
                 "code": "rank-promotion",
-                "message": f"Input {low} of shape {format_shape(shapes[low])} gets new axes on the left to meet input "
-                f"{high} of shape {format_shape(shapes[high])}. Write them out where that is not meant.",
+                "message": f"Input {low} of shape {format_shape(shapes[low])} gets new axes"
+                f"{side_of_new_axes(placements[low])} to meet input {high} of shape {format_shape(shapes[high])}. "
+                "Write them out where that is not meant.",
             }
         )
     return warnings
