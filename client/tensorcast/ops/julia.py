@@ -1,0 +1,56 @@
+"""Julia: broadcast, which aligns shapes on their first axes.
+
+An array that has fewer axes than another is taken to have more of size 1 at its end, and size 1 stretches. So a vector
+meets the rows of a matrix in Julia, and its columns in NumPy. Axes count from 0 here, as in every other framework's
+file, and from 1 in Julia's own words.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal, Self
+
+from ..plan.alignment import Alignment, Axis, Output, Relation, Term
+from ..plan.plan import Plan, Shape
+from .base import Op
+from .framework import Framework, Language
+
+FRAMEWORK = Framework(
+    order=150,
+    reference=("julia", "1.12"),
+    language=Language("julia", "#", repr),
+    head="",
+    transpose="{y} = permutedims({x}, {permutation} .+ 1)",
+    # Julia's own reshape takes elements column by column, and a step of a translation row by row.
+    reshape="{y} = permutedims(reshape(permutedims({x}, ndims({x}):-1:1), reverse({shape})), length({shape}):-1:1)",
+)
+
+
+class broadcast(Op):
+    """Broadcast any number of arrays against each other: aligned left, size 1 stretches."""
+
+    name: Literal["julia.broadcast"] = "julia.broadcast"
+    max_inputs: ClassVar[int | None] = None
+    outputs: ClassVar[str] = "as many as inputs"
+    link: ClassVar[str] = "https://docs.julialang.org/en/v1/manual/arrays/#Broadcasting"
+    snippets: ClassVar[tuple[str, ...]] = ("({ys},) = map(x -> broadcast((own, _...) -> own, x, {xs}), ({xs},))",)
+
+    def align(self, shapes: tuple[Shape, ...]) -> Alignment:
+        axes = tuple(
+            Axis(
+                Relation.MUTUAL,
+                tuple(Term(number, axis, shape[axis]) for number, shape in enumerate(shapes) if axis < len(shape)),
+            )
+            for axis in range(max(map(len, shapes)))
+        )
+        outputs = tuple(
+            Output(number, tuple(range(len(shape))), range(len(axes))) for number, shape in enumerate(shapes)
+        )
+        return Alignment(shapes, None, axes, outputs)
+
+    @classmethod
+    def from_plan(cls, plan: Plan) -> Self:
+        return cls()
+
+    @classmethod
+    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
+        return cls(), ((2, 3), (2,))
