@@ -12,7 +12,7 @@ import msgpack
 import numpy as np
 import pytest
 from conftest import PATIENCE, Served, served, wait_for
-from test_protocol import running
+from test_gate import running
 
 from tensorcast import AsyncClient, Client
 from tensorcast_service.settings import Settings
