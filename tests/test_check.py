@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 
 from tensorcast.answers.catalogue import catalogue
-from tensorcast.answers.check import as_text, check, side_of_new_axes
+from tensorcast.answers.check import as_text, check, plain_answer, side_of_new_axes
 from tensorcast.messages import CheckAnswer, CheckRequest
 from tensorcast.messages.validation import validated
-from tensorcast.ops import OPS, Op, mindspore, mxnet, ngraph, numpy, openvino, paddle, poputil, torch
-from tensorcast.plan.plan import Placement
+from tensorcast.ops import OPS, Op, lower, mindspore, mxnet, ngraph, numpy, openvino, paddle, poputil, torch
+from tensorcast.plan.plan import LawBroken
 from tensorcast.schema.problems import Problem
 
 
@@ -213,10 +215,38 @@ def test_ops_are_hashable_and_equal_ones_are_one_key() -> None:
     assert len({*examples, *again}) == len(examples)
 
 
-def test_the_side_of_new_axes_is_said_by_the_placement() -> None:
-    assert side_of_new_axes(Placement(0, (3,), (2, 3), (1,))) == " on the left"
-    assert side_of_new_axes(Placement(0, (3,), (3, 2), (0,))) == " on the right"
-    assert side_of_new_axes(Placement(0, (3,), (2, 3, 2), (1,))) == ""
+def test_outputs_in_one_loop_are_those_of_the_placements() -> None:
+    shapes = [shape for rank in range(4) for shape in product((0, 1, 3), repeat=rank)]
+    seen = 0
+    for one, other in product(shapes, repeat=2):
+        for op, inputs in ((numpy.broadcast_arrays(), (one, other)), (torch.expand(size=other), (one,))):
+            answer = plain_answer(CheckRequest(op=op, inputs=inputs, dtype="int16"))
+            if answer["compatible"]:
+                seen += 1
+                assert [list(output.values()) for output in answer["outputs"]] == [
+                    [
+                        list(placement.shape),
+                        placement.input,
+                        list(placement.output_axes),
+                        list(placement.broadcast_axes),
+                        placement.elements,
+                        2 * placement.elements,
+                    ]
+                    for placement in lower(op, inputs).outputs
+                ]
+    assert seen > 500
+
+
+def test_a_size_that_breaks_a_law_breaks_it_in_every_way_of_asking() -> None:
+    for negative in (-1, -2):
+        with pytest.raises(LawBroken):
+            plain_answer(CheckRequest.model_construct(op=numpy.broadcast_arrays(), inputs=[(negative,), (1,)]))
+
+
+def test_the_side_of_new_axes_is_said_by_the_axes() -> None:
+    assert side_of_new_axes((1,), 2) == " on the left"
+    assert side_of_new_axes((0,), 2) == " on the right"
+    assert side_of_new_axes((1,), 3) == ""
 
 
 def test_every_op_has_a_link_and_an_example_that_fits() -> None:

@@ -9,8 +9,8 @@ from math import prod
 from typing import Any
 
 from ..messages import CheckAnswer, CheckRequest, Condition
-from ..ops import Op, lower
-from ..plan.alignment import Alignment, Conflict, Incompatible
+from ..ops import Op, align, lower
+from ..plan.alignment import Alignment, Conflict, Incompatible, RightAlignment, settle
 from ..plan.plan import Placement, Plan, Shape
 from ..schema.problems import Problem
 from ..schema.shapes import format_shape
@@ -41,32 +41,47 @@ def plain_answer(request: CheckRequest) -> dict[str, Any]:
     judge_request(op, shapes)
     if request.assume:
         judge_assumed(op, shapes, request.assume)
-    symbolic = is_symbolic(op, shapes)
+    symbolic, dims = is_symbolic(op, shapes), op.output_dims()
     lower_here: Lower = partial(lower_symbolic, assume=request.assume or {}) if symbolic else lower
-    outcome = _outcome(lower_here, op, shapes)
-    answer: dict[str, Any] = {"compatible": not isinstance(outcome, Conflict)}
+    plan: Plan | SymbolicPlan | None = None
+    conflict: Conflict | None = None
+    outputs: list[dict[str, Any]] = []
+    try:
+        sizes = None
+        if symbolic:
+            plan = lower_here(op, shapes)
+        else:
+            alignment = align(op, shapes)
+            if dims is None and isinstance(alignment, RightAlignment) and (sizes := alignment.met()) is not None:
+                outputs = _right_outputs(shapes, sizes, itemsize)
+            else:
+                plan = settle(alignment)
+    except Incompatible as incompatible:
+        conflict = incompatible.conflict
+    answer: dict[str, Any] = {"compatible": conflict is None}
     warnings = []
-    if isinstance(outcome, Conflict):
-        answer["conflict"] = conflict_answer(op, shapes, outcome, lower_here)
+    if conflict is not None:
+        answer["conflict"] = conflict_answer(op, shapes, conflict, lower_here)
     else:
-        dims = op.output_dims()
-        placements: Sequence[AnyPlacement] = outcome.outputs
-        answer["outputs"] = [
-            _output(placement, itemsize, shapes, names)
-            for placement, names in zip(placements, dims or repeat(None), strict=False)
-        ]
-        if len(placements) > 1 and dims is None:
-            warnings = _warnings(shapes, placements, answer["outputs"])
+        if plan is not None:
+            placements: Sequence[AnyPlacement] = plan.outputs
+            outputs = [
+                _output(placement, itemsize, shapes, names)
+                for placement, names in zip(placements, dims or repeat(None), strict=False)
+            ]
+        answer["outputs"] = outputs
+        if len(outputs) > 1 and dims is None:
+            warnings = _warnings(shapes, outputs)
     if mistake := op.attribute_warning():
         warnings.append(dict(zip(("code", "message"), mistake, strict=True)))
-    if isinstance(outcome, SymbolicPlan):
-        answer["conditions"] = [condition.model_dump(exclude_unset=True) for condition in outcome.conditions]
-        answer["compatible"] = None if outcome.conditions else True
-    elif not symbolic and (differs := op.release_difference(shapes, outcome)):  # known of integers alone
+    if isinstance(plan, SymbolicPlan):
+        answer["conditions"] = [condition.model_dump(exclude_unset=True) for condition in plan.conditions]
+        answer["compatible"] = None if plan.conditions else True
+    elif not symbolic and (differs := op.release_difference(shapes, conflict)):  # known of integers alone
         warnings.append({"code": "release-differs", "message": differs})
     answer["warnings"] = warnings
     if request.explain and op.highest_rank(shapes) <= MAX_RANK:
-        answer["diagram"] = draw(op, shapes, _alignment(op, shapes), outcome)
+        answer["diagram"] = draw(op, shapes, _alignment(op, shapes), conflict or plan or lower(op, shapes))
     return answer
 
 
@@ -114,13 +129,6 @@ def conflict_answer(op: Op, shapes: tuple[Shape, ...], conflict: Conflict, lower
         "sizes": list(conflict.sizes[:_NAMED_INPUTS]),
         "hints": hints(op, shapes, lower),
     }
-
-
-def _outcome(lower: Lower, op: Op, shapes: tuple[Shape, ...]) -> Plan | SymbolicPlan | Conflict:
-    try:
-        return lower(op, shapes)
-    except Incompatible as incompatible:
-        return incompatible.conflict
 
 
 def _alignment(op: Op, shapes: tuple[Shape, ...]) -> Alignment | None:
@@ -176,45 +184,76 @@ def _product(shape: Sequence[int | str]) -> int | None:
     return prod(known) if len(known) == len(shape) or 0 in known else None
 
 
-def side_of_new_axes(placement: AnyPlacement) -> str:
-    """Where the output's new axes stand beside those of the input, in words; nothing where they stand among them."""
-    axes, rank = placement.output_axes, len(placement.output_shape)
-    if axes == tuple(range(rank - len(axes), rank)):
+def _right_outputs(shapes: tuple[Shape, ...], sizes: Shape, itemsize: int | None) -> list[dict[str, Any]]:
+    """The outputs, as `_output` gives them, of right-aligned inputs that meet at these sizes. Most checks are answered
+    here, in one loop and without placements."""
+    rank, elements = len(sizes), prod(sizes)
+    sent = exact(elements)
+    outputs: list[dict[str, Any]] = []
+    for number, shape in enumerate(shapes):
+        axis = new = rank - len(shape)
+        replicated = list(range(new))
+        for size in shape:
+            if size != sizes[axis]:
+                replicated.append(axis)
+            axis += 1
+        outputs.append(
+            {
+                "shape": list(sizes),
+                "input": number,
+                "axes": list(range(new, rank)),
+                "broadcast_axes": replicated,
+                "elements": sent,
+            }
+        )
+        if itemsize is not None:
+            outputs[-1]["nbytes"] = exact(elements * itemsize)
+    return outputs
+
+
+def side_of_new_axes(axes: Sequence[int], rank: int) -> str:
+    """Where the output's new axes stand beside those of the input, which are `axes` of `rank`, in words; nothing where
+    they stand among them."""
+    if [*axes] == [*range(rank - len(axes), rank)]:
         return " on the left"
-    return " on the right" if axes == tuple(range(len(axes))) else ""
+    return " on the right" if [*axes] == [*range(len(axes))] else ""
 
 
-def _warnings(
-    shapes: tuple[Shape, ...], placements: Sequence[AnyPlacement], outputs: Sequence[dict[str, Any]]
-) -> list[dict[str, str]]:
-    """What is legal of several inputs that meet, but often a mistake (each a Warned)."""
+def _warnings(shapes: tuple[Shape, ...], outputs: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
+    """What is legal of several inputs that meet, but often a mistake (each a Warned). `outputs` are as they are sent,
+    one for each input."""
     warnings = []
     stretching = []
-    for placement, output in zip(placements, outputs, strict=True):  # loops, since every check passes here
+    lowest = highest = outputs[0]
+    for output in outputs:  # loops, since every check passes here
+        sizes = output["shape"]
         for axis in output["broadcast_axes"]:
-            if placement.output_shape[axis] != 1:
-                stretching.append(placement)
+            if sizes[axis] != 1:
+                stretching.append(output)
                 break
+        rank = len(output["axes"])
+        if rank < len(lowest["axes"]):
+            lowest = output
+        elif rank > len(highest["axes"]):
+            highest = output
     if len(stretching) > 1:
-        one, other = stretching[:2]
+        one, other = stretching[0]["input"], stretching[1]["input"]
         warnings.append(
             {
                 "code": "mutual-stretch",
-                "message": f"Inputs {one.input} and {other.input} stretch each other: "
-                f"{format_shape(one.input_shape)} and {format_shape(other.input_shape)} become "
-                f"{format_shape(one.shape)}. Where only one was meant to stretch, an axis is missing.",
+                "message": f"Inputs {one} and {other} stretch each other: {format_shape(shapes[one])} and "
+                f"{format_shape(shapes[other])} become {format_shape(stretching[0]['shape'])}. "
+                "Where only one was meant to stretch, an axis is missing.",
             }
         )
-    ranks = [len(placement.input_shape) for placement in placements]
-    lowest, highest = min(ranks), max(ranks)
-    if lowest != highest:
-        low, high = ranks.index(lowest), ranks.index(highest)
+    if lowest is not highest:
+        low, high = lowest["input"], highest["input"]
+        side = side_of_new_axes(lowest["axes"], len(lowest["shape"]))
         warnings.append(
             {
                 "code": "rank-promotion",
-                "message": f"Input {low} of shape {format_shape(shapes[low])} gets new axes"
-                f"{side_of_new_axes(placements[low])} to meet input {high} of shape {format_shape(shapes[high])}. "
-                "Write them out where that is not meant.",
+                "message": f"Input {low} of shape {format_shape(shapes[low])} gets new axes{side} to meet input {high} "
+                f"of shape {format_shape(shapes[high])}. Write them out where that is not meant.",
             }
         )
     return warnings

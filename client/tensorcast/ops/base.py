@@ -12,8 +12,6 @@ from ..plan.alignment import Alignment, Conflict
 from ..plan.plan import Plan, Shape
 from ..schema.dimensions import Symbol
 
-Outcome = Plan | Conflict
-
 
 class Op(BaseModel):
     """One broadcasting operation of one framework, with its attributes.
@@ -67,8 +65,9 @@ class Op(BaseModel):
         """The rank that `max_rank` is about."""
         return self.highest_rank(shapes)
 
-    def release_difference(self, shapes: tuple[Shape, ...], outcome: Outcome) -> str | None:
-        """What the released version does otherwise with this request, as a sentence; None where it does the same."""
+    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+        """What the released version does otherwise with this request, as a sentence; None where it does the same.
+        `conflict` is why the rule refuses it; None where it broadcasts."""
         return None
 
     def attribute_warning(self) -> tuple[str, str] | None:

@@ -19,10 +19,10 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from ..plan.alignment import Alignment, Axis, Incompatible, Output, Relation, Term, is_known, meet, mismatch
+from ..plan.alignment import Alignment, Axis, Conflict, Incompatible, Output, Relation, Term, is_known, meet, mismatch
 from ..plan.plan import Plan, Shape
 from ..schema.shapes import MAX_SIZE, Integer, few, format_shape
-from .base import Op, Outcome
+from .base import Op
 from .framework import PYTHON, Framework
 
 FRAMEWORK = Framework(
@@ -158,7 +158,7 @@ class repeat(Op):
     def example(cls) -> tuple[Self, tuple[Shape, ...]]:
         return cls(pattern="h w -> (h 2) w c", axes_lengths={"c": 3}), ((2, 3),)
 
-    def release_difference(self, shapes: tuple[Shape, ...], outcome: Outcome) -> str | None:
+    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         if any(length == -1 for length in self.axes_lengths.values()):
             return "einops 0.8 does not check a length of -1: NumPy then refuses it, and PyTorch keeps size 1."
         return None

@@ -6,10 +6,10 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field
 
-from ..plan.alignment import Alignment, fit_right_keeping, unchecked_sizes
+from ..plan.alignment import Alignment, Conflict, fit_right_keeping, unchecked_sizes
 from ..plan.plan import Plan, Shape
 from ..schema.dimensions import Dimensions
-from .base import Op, Outcome
+from .base import Op
 from .framework import PYTHON, Framework
 
 FRAMEWORK = Framework(
@@ -43,7 +43,7 @@ class broadcast_to(Op):
     def example(cls) -> tuple[Self, tuple[Shape, ...]]:
         return cls(shape=(-1, 2)), ((2, 1),)
 
-    def release_difference(self, shapes: tuple[Shape, ...], outcome: Outcome) -> str | None:
+    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         sizes = unchecked_sizes(shapes[0], tuple(self.shape))
         if 0 in sizes and min(sizes) < -1 and -1 not in sizes:
             return (

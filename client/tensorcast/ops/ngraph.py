@@ -10,11 +10,11 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field
 
-from ..plan.alignment import Alignment, Incompatible, Relation, check_sizes, fit_axes, is_known
+from ..plan.alignment import Alignment, Conflict, Incompatible, Relation, check_sizes, fit_axes, is_known
 from ..plan.plan import Plan, Shape
 from ..schema.dimensions import Dimensions
 from ..schema.shapes import AxisSet, brief, format_shape
-from .base import Op, Outcome
+from .base import Op
 from .framework import CPP, Framework
 
 FRAMEWORK = Framework(
@@ -96,8 +96,8 @@ class BroadcastLike(Op):
     def compares_sizes(self) -> bool:
         return not self.initial_broadcast_axes
 
-    def release_difference(self, shapes: tuple[Shape, ...], outcome: Outcome) -> str | None:
-        if isinstance(outcome, Plan) and shapes[0]:
+    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+        if conflict is None and shapes[0]:
             return (
                 "nGraph 0.26 accepts only a scalar arg here: its constructor validates with an empty shape first. "
                 "The documented rule is answered."

@@ -32,7 +32,7 @@ from ..plan.alignment import (
 from ..plan.plan import Plan, Shape
 from ..schema.dimensions import Dimensions
 from ..schema.shapes import Integer, Integers, brief, format_shape
-from .base import Op, Outcome
+from .base import Op
 from .framework import PYTHON, Framework
 
 FRAMEWORK = Framework(
@@ -103,9 +103,9 @@ class _Broadcast(Op):
         mapped = {"target_shape": output.output_shape, "axes_mapping": output.output_axes}
         return cls.model_validate({"mode": "explicit", **mapped})
 
-    def release_difference(self, shapes: tuple[Shape, ...], outcome: Outcome) -> str | None:
+    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         (shape,) = shapes
-        code = outcome.code if isinstance(outcome, Conflict) else None
+        code = conflict.code if conflict else None
         if code == "axis-repeated":
             return (
                 "OpenVINO 2026.4 accepts a repeated axes_mapping in shape inference and then reads outside the input."
@@ -116,14 +116,14 @@ class _Broadcast(Op):
             )
         if code == "invalid-dimension" and self._fits(shapes, tuple(max(size, 0) for size in self.target_shape)):
             return "OpenVINO 2026.4 takes a size below -1 in a constant target for 0."
-        if isinstance(outcome, Plan):
+        if conflict is None:
             if self.mode == "bidirectional" and shape == () and self.target_shape == ():
                 return "OpenVINO 2026.4 infers a scalar here, but its CPU plugin crashes or returns undefined values."
             if 0 in shape:
                 return (
                     "OpenVINO 2026.4 infers this shape, but its CPU plugin crashes or hangs on an input with a size 0."
                 )
-            if self.mode == "bidirectional" and 0 in self.target_shape and 0 in outcome.outputs[0].output_shape:
+            if self.mode == "bidirectional" and 0 in self.target_shape:
                 return (
                     "OpenVINO 2026.4 infers this shape, but its CPU plugin takes 1 over 0 where the target is a "
                     "constant."
@@ -173,12 +173,12 @@ class Broadcast1(_Broadcast):
     def example(cls) -> tuple[Self, tuple[Shape, ...]]:
         return cls(mode="explicit", target_shape=(1, 16, 50, 50), axes_mapping=(1,)), ((16,),)
 
-    def release_difference(self, shapes: tuple[Shape, ...], outcome: Outcome) -> str | None:
-        if isinstance(outcome, Conflict) and outcome.code == "rank-mismatch" and self.mode == "pdpd":
+    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+        if conflict and conflict.code == "rank-mismatch" and self.mode == "pdpd":
             start = self.axis or 0
             if start >= 0 and start + len(shapes[0]) > len(self.target_shape):
                 return "OpenVINO 2026.4 accepts this in shape inference and then reads outside the input."
-        return super().release_difference(shapes, outcome)
+        return super().release_difference(shapes, conflict)
 
 
 class Broadcast3(_Broadcast):

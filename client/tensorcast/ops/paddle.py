@@ -9,10 +9,10 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field
 
-from ..plan.alignment import Alignment, fit_right, fit_right_keeping
+from ..plan.alignment import Alignment, Conflict, fit_right, fit_right_keeping
 from ..plan.plan import Plan, Shape
 from ..schema.dimensions import Dimensions
-from .base import Op, Outcome
+from .base import Op
 from .framework import PYTHON, Framework
 
 FRAMEWORK = Framework(
@@ -55,7 +55,7 @@ class expand(Op):
     def example(cls) -> tuple[Self, tuple[Shape, ...]]:
         return cls(shape=(2, -1)), ((3,),)
 
-    def release_difference(self, shapes: tuple[Shape, ...], outcome: Outcome) -> str | None:
+    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         (shape,), new = shapes, len(self.shape) - len(shapes[0])
         if not 0 <= new <= MAX_RANK - len(shape) or min(self.shape[:new], default=0) < 0:
             return None

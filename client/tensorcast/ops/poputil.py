@@ -25,7 +25,7 @@ from ..plan.alignment import (
 )
 from ..plan.plan import Plan, Shape
 from ..schema.dimensions import Dimensions
-from .base import Op, Outcome
+from .base import Op
 from .framework import CPP, Framework
 
 FRAMEWORK = Framework(
@@ -134,8 +134,8 @@ class canBroadcastToMatch(Op):
     def compares_sizes(self) -> bool:
         return True
 
-    def release_difference(self, shapes: tuple[Shape, ...], outcome: Outcome) -> str | None:
-        if isinstance(outcome, Conflict) and all(map(_passes, meet_right(shapes).axes)):
+    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+        if conflict and all(map(_passes, meet_right(shapes).axes)):
             return (
                 "poplibs answers true here: it tests a * b < a + b, which a size 0 or an overflow passes; "
                 "its broadcastToMatch throws. The documented rule is answered."

@@ -8,10 +8,10 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field
 
-from ..plan.alignment import Alignment, fit_right_keeping, meet_right, unchecked_sizes
+from ..plan.alignment import Alignment, Conflict, fit_right_keeping, meet_right, unchecked_sizes
 from ..plan.plan import Plan, Shape
 from ..schema.dimensions import Dimensions
-from .base import Op, Outcome
+from .base import Op
 from .framework import PYTHON, Framework
 
 FRAMEWORK = Framework(
@@ -45,7 +45,7 @@ class expand(Op):
     def example(cls) -> tuple[Self, tuple[Shape, ...]]:
         return cls(size=(3, -1)), ((4,),)
 
-    def release_difference(self, shapes: tuple[Shape, ...], outcome: Outcome) -> str | None:
+    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         (shape,) = shapes
         sizes = unchecked_sizes(shape, tuple(self.size))
         elements = list(accumulate((size % 2**64 for size in sizes), mul))

@@ -15,7 +15,7 @@ from pydantic_core import PydanticKnownError
 from ..plan.alignment import Alignment, Axis, Conflict, Incompatible, Output, Relation, Term, settle
 from ..plan.plan import Plan, Shape
 from ..schema.shapes import AtFirstFault, brief, format_shape
-from .base import Op, Outcome
+from .base import Op
 from .framework import PYTHON, Framework
 
 FRAMEWORK = Framework(
@@ -138,8 +138,8 @@ class broadcast(Op):
             )
         return None
 
-    def release_difference(self, shapes: tuple[Shape, ...], outcome: Outcome) -> str | None:
-        if isinstance(outcome, Conflict) and outcome.code == "axis-repeated" and self._passes(shapes):
+    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+        if conflict and conflict.code == "axis-repeated" and self._passes(shapes):
             return "xarray 2026.9 lets this repeated name pass: it has nothing to insert, to move or to compare here."
         return None
 

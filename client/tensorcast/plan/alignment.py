@@ -163,15 +163,15 @@ class RightAlignment(Alignment):
         into = self.reached if self.relation is Relation.INTO else None
         return into is not None and any(size != 1 and own == 1 for size, own in zip(sizes, into, strict=True))
 
-    def settled(self) -> Plan | None:
-        """The plan of integers that agree; None of all else."""
+    def met(self) -> Shape | None:
+        """The sizes at which integers that agree meet; None of all else."""
         everyone = self._everyone
         rank = max(map(len, everyone))
         sizes = [1] * rank
         for shape in everyone:
             axis = rank - len(shape)
             for size in shape:
-                if type(size) is not int:
+                if type(size) is not int or size < 0:  # law P1; the others hold of whatever is aligned right and agrees
                     return None
                 if size != 1 and sizes[axis] != size:
                     if sizes[axis] != 1:
@@ -179,8 +179,14 @@ class RightAlignment(Alignment):
                     sizes[axis] = size
                 axis += 1
         whole = tuple(sizes)
-        if self.relation is Relation.INTO and whole != self.reached:
+        return None if self.relation is Relation.INTO and whole != self.reached else whole
+
+    def settled(self) -> Plan | None:
+        """The plan of integers that agree; None of all else."""
+        whole = self.met()
+        if whole is None:
             return None
+        rank = len(whole)
         return Plan(
             self.input_shapes,
             tuple(
