@@ -2,6 +2,7 @@
 
 import pytest
 
+from tensorcast.plan.alignment import meet_right
 from tensorcast.plan.plan import LawBroken, Placement
 
 
@@ -80,3 +81,9 @@ def test_equal_placements_are_one_dictionary_key():
     assert (
         len({Placement(0, (3,), (2, 3), (1,)), Placement(0, (3,), (2, 3), (1,)), Placement(1, (3,), (2, 3), (1,))}) == 2
     )
+
+
+def test_the_axes_of_an_alignment_are_listed_once() -> None:
+    alignment = meet_right(((8, 1, 6, 1), (7, 1, 5)))
+    assert alignment.axes is alignment.axes
+    assert alignment.outputs is alignment.outputs

@@ -107,6 +107,8 @@ FINDS: dict[str, tuple[str, Any, int]] = {
     "rows with an unknown dtype": ("/v1/check/batch", {"requests": [{"inputs": [[3]], "dtype": "fload32"}] * 500}, 200),
     "lists of lists": ("/v1/check", {"inputs": [[1]] * 43_000}, 422),
     "as many inputs as are admitted": ("/v1/check", {"inputs": [[8, 1, 6, 1]] * 2500}, 200),
+    "a drawing of as many": ("/v1/check", {"inputs": [[8, 1, 6, 1]] * 2500, "explain": True}, 200),
+    "as many that clash": ("/v1/check", {"inputs": [[8, 1, 6, 1]] * 2499 + [[3]]}, 200),
 }
 
 

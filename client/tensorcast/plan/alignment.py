@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from enum import Enum
+from functools import cached_property
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -108,7 +109,6 @@ class RightAlignment(Alignment):
     are made only where somebody reads them: to say why sizes clash, to draw, to weigh symbols or columns.
     """
 
-    __slots__ = ("reached", "relation")
     relation: Relation
     reached: Shape | None
     """The sizes that the target asks for: `target`, but where that holds a -1 the input's own size."""
@@ -123,17 +123,19 @@ class RightAlignment(Alignment):
         put(self, "relation", relation)
         put(self, "reached", target if reached is None else reached)
 
-    @property
+    @cached_property
     def axes(self) -> tuple[Axis, ...]:
-        columns: list[list[Term]] = [[] for _ in range(self._rank)]
-        for number, shape in enumerate(self.input_shapes):
-            for axis, size in enumerate(shape, self._rank - len(shape)):
-                columns[axis].append(Term(number, axis - self._rank + len(shape), size))
-        for axis, size in enumerate(self.reached or (), self._rank - len(self.reached or ())):
-            columns[axis].append(Term(None, axis - self._rank + len(self.reached or ()), size))
+        rank = self._rank
+        columns: list[list[Term]] = [[] for _ in range(rank)]
+        named: list[tuple[int | None, Shape]] = [*enumerate(self.input_shapes)]
+        if self.reached is not None:
+            named.append((None, self.reached))
+        for number, shape in named:
+            for axis, size in enumerate(shape):
+                columns[rank - len(shape) + axis].append(Term(number, axis, size))
         return tuple([Axis(self.relation, tuple(terms)) for terms in columns])
 
-    @property
+    @cached_property
     def outputs(self) -> tuple[Output, ...]:
         rank = self._rank
         return tuple(
