@@ -10,44 +10,20 @@ from typing import Any
 import numpy as np
 
 NUMPY_NAMES = [
-    "bool",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
-    "float16",
-    "float32",
-    "float64",
-    "complex64",
-    "complex128",
-]
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+    "float16", "float32", "float64", "complex64", "complex128",
+]  # fmt: skip
 ML_NAMES = [
-    "bfloat16",
-    "float8_e4m3fn",
-    "float8_e5m2",
-    "float8_e4m3fnuz",
-    "float8_e5m2fnuz",
-    "float8_e4m3b11fnuz",
-    "float8_e3m4",
-    "float8_e4m3",
-    "float8_e8m0fnu",
-    "float6_e2m3fn",
-    "float6_e3m2fn",
-    "float4_e2m1fn",
-    "int2",
-    "uint2",
-    "int4",
-    "uint4",
-]
+    "bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e4m3b11fnuz",
+    "float8_e3m4", "float8_e4m3", "float8_e8m0fnu", "float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn",
+    "int2", "uint2", "int4", "uint4",
+]  # fmt: skip
+"""The dtypes of ml_dtypes."""
 _NAMES = [*NUMPY_NAMES, *ML_NAMES]
-_LARGEST_BYTE = {"bool": 1, "int2": 3, "uint2": 3, "int4": 15, "uint4": 15, "float4_e2m1fn": 15} | {
-    "float6_e2m3fn": 63,
-    "float6_e3m2fn": 63,
-}
+_LARGEST_BYTE = {"bool": 1} | dict.fromkeys(["int2", "uint2"], 3)
+_LARGEST_BYTE |= dict.fromkeys(["int4", "uint4", "float4_e2m1fn"], 15)
+_LARGEST_BYTE |= dict.fromkeys(["float6_e2m3fn", "float6_e3m2fn"], 63)
+"""Of dtypes that do not fill their byte: the largest that an element is."""
 _SIZED = re.compile(r"(bytes|str)<([0-9]{1,7})>")
 _TIMED = re.compile(r"(datetime64|timedelta64)\[(|[1-9][0-9]{0,8})(Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)\]")
 MAX_ITEM_BYTES = 2**20  # a longer string is a document, not an element
@@ -85,8 +61,8 @@ def dtype_named(name: str) -> np.dtype[Any]:
 
 def _meant(name: str) -> str:
     """The name on the wire of what NumPy calls so, or those that are close to it."""
-    known = np.sctypeDict.get(name)
-    close = [np.dtype(known).name] if known is not None else get_close_matches(name[:40].lower(), _NAMES, n=3)
+    scalar = np.sctypeDict.get(name)
+    close = [np.dtype(scalar).name] if scalar is not None else get_close_matches(name[:40].lower(), _NAMES, n=3)
     return f": did you mean {' or '.join(close)}?" if close and close[0] in _NAMES else ""
 
 
