@@ -21,7 +21,7 @@ from tensorcast.schema.tensors import Array, is_replicated
 
 from ..engine.views import WIDEST_SUM, backprop, gradient_bytes, gradient_work, result_elements
 from .exchange import receive
-from .openapi import answers, body
+from .openapi import question
 from .stream import OutgoingArray, answer, lists_in
 
 router = APIRouter()
@@ -30,12 +30,7 @@ LOOP_ELEMENTS = 10_000
 """Sums over more elements are taken on a thread of NumPy's."""
 
 
-@router.post(
-    "/v1/backprop",
-    summary="Gradients of the inputs",
-    openapi_extra=body(BackpropRequest),
-    responses=answers(BackpropAnswer),
-)
+@router.post("/v1/backprop", summary="Gradients of the inputs", **question(BackpropRequest, BackpropAnswer))
 async def post_backprop(request: Request) -> Response:
     """Gradients of the outputs in, gradients of the inputs out: summed over the broadcast axes."""
     exchange = await receive(request, BackpropRequest)

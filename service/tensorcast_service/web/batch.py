@@ -16,7 +16,7 @@ from tensorcast.schema.problems import Problem
 from tensorcast.schema.tensors import Array
 
 from .exchange import Exchange, receive
-from .openapi import answers, body
+from .openapi import question
 from .stream import Outgoing, OutgoingArray, answer
 
 router = APIRouter()
@@ -25,12 +25,7 @@ TURN_SECONDS = 0.02
 """Rows are checked for about so long at a time; then others have their turn."""
 
 
-@router.post(
-    "/v1/check/batch",
-    summary="Check many shapes",
-    openapi_extra=body(CheckBatchRequest),
-    responses=answers(CheckBatchAnswer),
-)
+@router.post("/v1/check/batch", summary="Check many shapes", **question(CheckBatchRequest, CheckBatchAnswer))
 async def post_check_batch(request: Request) -> Response:
     """Many checks at once: rows, each with an op of its own, one bad row spoiling no other; or columns, one op with
     an int64 tensor (n, rank) for each input, a million rows in some hundredths of a second."""

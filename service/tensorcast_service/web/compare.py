@@ -10,17 +10,12 @@ from tensorcast.answers.footprint import compared_bytes
 from tensorcast.messages import CompareAnswer, CompareRequest
 
 from .exchange import receive
-from .openapi import answers, body
+from .openapi import question
 
 router = APIRouter()
 
 
-@router.post(
-    "/v1/compare",
-    summary="Compare frameworks",
-    openapi_extra=body(CompareRequest),
-    responses=answers(CompareAnswer),
-)
+@router.post("/v1/compare", summary="Compare frameworks", **question(CompareRequest, CompareAnswer))
 async def post_compare(request: Request) -> Response:
     """What every framework answers to these shapes: will it port?"""
     exchange = await receive(request, CompareRequest)

@@ -10,25 +10,8 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from tensorcast.answers.catalogue import catalogue
-from tensorcast.messages import (
-    Catalogue,
-    CheckAnswer,
-    CheckRequest,
-    CompareAnswer,
-    CompareRequest,
-    OpEntry,
-    ProblemDetails,
-    TranslateAnswer,
-    TranslateRequest,
-)
-from tensorcast.messages.tensors import (
-    BackpropAnswer,
-    BackpropRequest,
-    BroadcastAnswer,
-    BroadcastRequest,
-    CheckBatchAnswer,
-    CheckBatchRequest,
-)
+from tensorcast.messages import CheckRequest, CompareRequest, ProblemDetails, TranslateRequest
+from tensorcast.messages.tensors import BackpropRequest, BroadcastRequest, CheckBatchRequest
 from tensorcast.ops import OPS
 from tensorcast.schema.codec import Media
 from tensorcast.schema.problems import STATUS
@@ -88,6 +71,16 @@ EXAMPLES: dict[type[BaseModel], dict[str, Any]] = {
     },
 }
 """What /docs offers to try, by request model and name: of checks the example of every op."""
+_ANSWERS: dict[type[BaseModel], None] = {}
+"""The models of answers, in the order in which routes declare them."""
+
+
+def question(request: type[BaseModel], answer: type[BaseModel]) -> dict[str, Any]:
+    """What a route that takes one of these in its body, and answers the other, declares besides its summary.
+
+    @router.post("/v1/compare", summary="Compare frameworks", **question(CompareRequest, CompareAnswer))
+    """
+    return {"openapi_extra": body(request), "responses": answers(answer)}
 
 
 def body(model: type[BaseModel]) -> dict[str, Any]:
@@ -109,6 +102,7 @@ def answers(
     model: type[BaseModel], text: bool = False, problems: tuple[str, ...] | None = None
 ) -> dict[int | str, dict[str, Any]]:
     """The responses of a route: 200 in both encodings, and the problems that it gives."""
+    _ANSWERS[model] = None
     schema = {"$ref": _REF.format(model=model.__name__)}
     content: dict[str, Any] = {Media.JSON.value: {"schema": schema}, Media.MSGPACK.value: {"schema": schema}}
     if text:
@@ -157,11 +151,10 @@ def example_queries() -> dict[str, Any]:
 def describe(app: FastAPI, asks_for_keys: bool, asks_for_names: bool) -> None:
     """Give the application's OpenAPI document the schemas of the wire, and what every request is asked for."""
     generate = app.openapi
-    answered = (CheckAnswer, CheckBatchAnswer, BroadcastAnswer, BackpropAnswer, CompareAnswer, TranslateAnswer)
-    models: tuple[type[BaseModel], ...] = (*EXAMPLES, *answered, Catalogue, OpEntry)
+    models: tuple[type[BaseModel], ...] = (*EXAMPLES, *_ANSWERS, ProblemDetails)
     for model in (*models, *OPS.values()):
         model.model_rebuild()  # now, not on the first request: what a process of shapes alone never needs is deferred
-    modes: list[Any] = [(model, "validation") for model in (*models, ProblemDetails)]
+    modes: list[Any] = [(model, "validation") for model in models]
 
     @cache
     def openapi() -> dict[str, Any]:

@@ -10,17 +10,12 @@ from tensorcast.answers.translate import translate
 from tensorcast.messages import TranslateAnswer, TranslateRequest
 
 from .exchange import encoded, receive
-from .openapi import answers, body
+from .openapi import question
 
 router = APIRouter()
 
 
-@router.post(
-    "/v1/translate",
-    summary="Translate an op",
-    openapi_extra=body(TranslateRequest),
-    responses=answers(TranslateAnswer),
-)
+@router.post("/v1/translate", summary="Translate an op", **question(TranslateRequest, TranslateAnswer))
 async def post_translate(request: Request) -> Response:
     """The same operation in another framework's words: steps, and source text to paste."""
     exchange = await receive(request, TranslateRequest)
