@@ -6,7 +6,7 @@ import logging
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Any
@@ -23,17 +23,17 @@ from tensorcast.schema.problems import Problem
 from ..settings import Settings
 from . import backprop, batch, broadcast, check, compare, ops, pages, translate
 from .admission import Admission
-from .auth import Auth, Keys
+from .auth import Keys, judge_key
 from .budget import Budget, give_back_what_is_freed
 from .caching import Part
 from .dispatch import Dispatch
 from .drain import Drain
 from .envelope import Envelope
-from .hosts import Hosts, names_in
+from .hosts import judge_host, names_in
 from .lag import lag_told
 from .logs import access_log
 from .openapi import describe
-from .problems import response_of
+from .problems import Guard, response_of
 from .straight import Straight
 from .threads import collecting_rarely, switching
 from .watch import QUIET, Watch
@@ -63,6 +63,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
 
     names = names_in(settings.allowed_hosts)
     keys = Keys.from_file(settings.api_keys_file) if settings.api_keys_file else None
+    judges = [partial(judge_host, names)] if names else []
+    judges += [partial(judge_key, keys)] if keys else []
     metrics = None
     if settings.metrics and find_spec("prometheus_client"):
         from .metrics import Metrics
@@ -93,8 +95,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         middleware=[
             *([Middleware(Watch, metrics=metrics, log=log)] if metrics or log else []),
             Middleware(Envelope, drain=drain),
-            *([Middleware(Hosts, names=names)] if names else []),
-            *([Middleware(Auth, keys=keys)] if keys else []),
+            *([Middleware(Guard, judges=judges)] if judges else []),
             Middleware(Admission, limit=limit, budget=budget, in_work=in_work),
             Middleware(Dispatch, routes=questions, handlers=_HANDLERS),
         ],

@@ -9,13 +9,11 @@ from hmac import compare_digest
 from pathlib import Path
 from typing import Self
 
-from starlette.requests import Request
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Scope
 
 from tensorcast.schema.problems import Problem
 
 from .pages import ASSETS, PARTS
-from .problems import response_of
 
 OPEN = {"/", "/docs", "/openapi.json", "/livez", "/readyz"}
 OPEN |= {f"/static/{name}" for name in PARTS} | {f"/docs/{name}" for name in ASSETS}
@@ -58,8 +56,8 @@ class Keys:
     def name_of(self, key: bytes) -> str | None:
         """Whose key this is; None for nobody's. Takes equally long whichever it is."""
         digest, found = sha256(key).digest(), None
-        for known, name in self._names.items():
-            if compare_digest(known, digest):
+        for own_digest, name in self._names.items():
+            if compare_digest(own_digest, digest):
                 found = name
         return found
 
@@ -82,23 +80,13 @@ def _fault(name: str, key: str, digest: bytes, names: dict[bytes, str]) -> str:
     return ""
 
 
-class Auth:
-    """ASGI middleware that answers 401 (unauthenticated) to a request without a key, its body unread."""
-
-    def __init__(self, app: ASGIApp, keys: Keys) -> None:
-        self.app = app
-        self.keys = keys
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"] in OPEN:
-            await self.app(scope, receive, send)
-            return
-        given = [value for name, value in scope["headers"] if name == b"authorization"]
-        name = self.keys.name_in(given[0]) if len(given) == 1 else None
-        if name is None:
-            said = "this service does not know the key" if given else "this service asks for an API key"
-            problem = Problem("unauthenticated", f"{said}: send the header Authorization: Bearer KEY")
-            await response_of(problem, Request(scope))(scope, receive, send)
-            return
-        scope["state"]["key_name"] = name  # for the log
-        await self.app(scope, receive, send)
+def judge_key(keys: Keys, scope: Scope) -> None:
+    """Raises Problem (unauthenticated) for a request without one of these keys, unless what it asks for is open."""
+    if scope["path"] in OPEN:
+        return
+    fields = [value for name, value in scope["headers"] if name == b"authorization"]
+    name = keys.name_in(fields[0]) if len(fields) == 1 else None
+    if name is None:
+        why = "this service does not know the key" if fields else "this service asks for an API key"
+        raise Problem("unauthenticated", f"{why}: send the header Authorization: Bearer KEY")
+    scope["state"]["key_name"] = name  # for the log

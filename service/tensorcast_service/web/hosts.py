@@ -7,13 +7,11 @@ import re
 from collections.abc import Collection
 from ipaddress import ip_address
 
-from starlette.requests import Request
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Scope
 
 from tensorcast.schema.problems import Problem
 
 from ..settings import Settings
-from .problems import response_of
 from .watch import QUIET
 
 ANY = "*"
@@ -61,25 +59,13 @@ def is_among(names: Collection[str], host: bytes) -> bool:
     return matched is not None and matched[1] in names
 
 
-class Hosts:
-    """ASGI middleware that answers 421 (misdirected-request) to a request for another name than these, whatever its
-    port; probes go by addresses, and are let through."""
-
-    def __init__(self, app: ASGIApp, names: Collection[str]) -> None:
-        self.app = app
-        self.names = names
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"] in QUIET:
-            await self.app(scope, receive, send)
-            return
-        given = next((value for name, value in scope["headers"] if name == b"host"), b"")
-        if is_among(self.names, given):
-            await self.app(scope, receive, send)
-            return
-        problem = Problem(
+def judge_host(names: Collection[str], scope: Scope) -> None:
+    """Raises Problem (misdirected-request) for a request under another name than these, whatever its port; probes go
+    by addresses, and are let through."""
+    host = next((value for name, value in scope["headers"] if name == b"host"), b"")
+    if scope["path"] not in QUIET and not is_among(names, host):
+        raise Problem(
             "misdirected-request",
-            f"this service does not answer under the name {given.decode('latin-1')[:_SHOWN]!r}, the request's Host: "
+            f"this service does not answer under the name {host.decode('latin-1')[:_SHOWN]!r}, the request's Host: "
             "ask under a name that is in TENSORCAST_ALLOWED_HOSTS, or add this one there (* for any)",
         )
-        await response_of(problem, Request(scope))(scope, receive, send)

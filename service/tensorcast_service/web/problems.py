@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tensorcast.schema.codec import MEDIA_NAMES, Media, encode
 from tensorcast.schema.problems import Problem
@@ -40,3 +43,22 @@ def response_of(problem: Problem, request: Request) -> Response:
         headers=headers,
         media_type="application/problem+json" if media is Media.JSON else media.value,
     )
+
+
+class Guard:
+    """ASGI middleware that lets a request in which no judge objects to: each takes its scope, and raises Problem. A
+    request that is refused has its body unread."""
+
+    def __init__(self, app: ASGIApp, judges: Sequence[Callable[[Scope], None]]) -> None:
+        self.app = app
+        self.judges = judges
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        app = self.app
+        if scope["type"] == "http":
+            try:
+                for judge in self.judges:
+                    judge(scope)
+            except Problem as problem:
+                app = response_of(problem, Request(scope))
+        await app(scope, receive, send)
