@@ -17,10 +17,9 @@ from ..messages.tensors import CheckedColumns
 from ..ops import Op
 from ..schema.tensors import Array
 from . import calls
-from .address import Address, Verify
 from .aio_transport import AsyncTransport
+from .base import BaseClient, translated
 from .calls import Attempt, Call, Layout, Progress, Window
-from .client import DEFAULT_URL, translated
 from .retries import RetryPolicy
 
 __all__ = ["AsyncClient"]
@@ -28,7 +27,7 @@ __all__ = ["AsyncClient"]
 T = TypeVar("T")
 
 
-class AsyncClient:
+class AsyncClient(BaseClient[httpx.AsyncBaseTransport]):
     """What Client is, for `await`, on asyncio and trio: the same methods, arguments, results and exceptions.
 
     `timeout` is the exact total of one call in seconds, retries included (None: no end). `transport` is any
@@ -38,27 +37,8 @@ class AsyncClient:
             await client.broadcast_shapes((8, 1, 6, 1), (7, 1, 5))                # (8, 7, 6, 5)
     """
 
-    def __init__(
-        self,
-        url: str = DEFAULT_URL,
-        *,
-        timeout: float | None = 60.0,
-        retries: int = 2,
-        api_key: str | None = None,
-        headers: Mapping[str, str] | None = None,
-        verify: Verify = True,
-        proxy: str | None = None,
-        transport: httpx.AsyncBaseTransport | None = None,
-    ) -> None:
-        if transport is not None and (verify is not True or proxy is not None):
-            raise ValueError("a transport of your own decides on verify and proxy: give them to it")
-        self._address = Address(url, headers, api_key)
-        if transport is None:
-            options = self._address.through_proxy(proxy, verify)
-            transport = httpx.AsyncHTTPTransport(**options) if options else AsyncTransport(self._address.tls(verify))
-        self._transport = transport
-        self._timeout = timeout
-        self._retries = retries
+    _own_transport = AsyncTransport
+    _proxy_transport = httpx.AsyncHTTPTransport
 
     @classmethod
     def in_process(cls, **settings: Any) -> Self:
@@ -153,7 +133,7 @@ class AsyncClient:
         return await self._send(calls.ops())
 
     async def _send(self, call: Call[T], progress: Progress | None = None, timeout: float | None = None) -> T:
-        policy = RetryPolicy(self._timeout if timeout is None else timeout, self._retries)
+        policy = self._policy(timeout)
         try:
             with anyio.fail_after(policy.timeout):
                 while True:

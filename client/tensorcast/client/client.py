@@ -10,14 +10,14 @@ from typing import Any, Self, TypeVar
 
 import httpx
 
-from ..errors import ConnectionFailed, DeadlineExceeded, InvalidAnswer, ServiceProblem, TensorcastError
+from ..errors import DeadlineExceeded, ServiceProblem, TensorcastError
 from ..messages import CheckAnswer, CheckRequest, Comparison, OpEntry, TranslateAnswer
 from ..messages.arguments import Shape, SymbolicShape
 from ..messages.tensors import CheckedColumns
 from ..ops import Op
 from ..schema.tensors import Array
 from . import calls
-from .address import Address, Verify
+from .base import BaseClient, translated
 from .calls import Attempt, Call, Layout, Progress, Window
 from .retries import RetryPolicy
 from .transport import Transport
@@ -26,10 +26,8 @@ __all__ = ["Client"]
 
 T = TypeVar("T")
 
-DEFAULT_URL = "http://127.0.0.1:8000"
 
-
-class Client:
+class Client(BaseClient[httpx.BaseTransport]):
     """A pooled, thread-safe client of one service.
 
     `timeout` is the exact total of one call in seconds, retries included (None: no end).
@@ -48,27 +46,8 @@ class Client:
             client.broadcast_shapes((8, 1, 6, 1), (7, 1, 5))                      # (8, 7, 6, 5)
     """
 
-    def __init__(
-        self,
-        url: str = DEFAULT_URL,
-        *,
-        timeout: float | None = 60.0,
-        retries: int = 2,
-        api_key: str | None = None,
-        headers: Mapping[str, str] | None = None,
-        verify: Verify = True,
-        proxy: str | None = None,
-        transport: httpx.BaseTransport | None = None,
-    ) -> None:
-        if transport is not None and (verify is not True or proxy is not None):
-            raise ValueError("a transport of your own decides on verify and proxy: give them to it")
-        self._address = Address(url, headers, api_key)
-        if transport is None:
-            options = self._address.through_proxy(proxy, verify)
-            transport = httpx.HTTPTransport(**options) if options else Transport(self._address.tls(verify))
-        self._transport = transport
-        self._timeout = timeout
-        self._retries = retries
+    _own_transport = Transport
+    _proxy_transport = httpx.HTTPTransport
 
     @classmethod
     def in_process(cls, **settings: Any) -> Self:
@@ -244,7 +223,7 @@ class Client:
         return self._send(calls.ops())
 
     def _send(self, call: Call[T], progress: Progress | None = None, timeout: float | None = None) -> T:
-        policy = RetryPolicy(self._timeout if timeout is None else timeout, self._retries)
+        policy = self._policy(timeout)
         while True:
             attempt = Attempt(call, progress)
             try:
@@ -265,12 +244,3 @@ class Client:
             return attempt.finish()
         except httpx.HTTPError as error:
             raise translated(error, policy) from error
-
-
-def translated(error: httpx.HTTPError, policy: RetryPolicy) -> TensorcastError:
-    """What httpx raised, in this client's words."""
-    if isinstance(error, httpx.TimeoutException):
-        return DeadlineExceeded(f"no answer within {policy.timeout} s ({type(error).__name__})")
-    if isinstance(error, httpx.RemoteProtocolError):
-        return InvalidAnswer(f"the answer broke off or is no HTTP: {error}")
-    return ConnectionFailed(f"{error or type(error).__name__}: is the service up at this address?")
