@@ -159,12 +159,11 @@ def check(
 ) -> Call[CheckAnswer]:
     """Shapes in, shapes or a conflict out."""
     message = check_question(op, shapes, dtype, explain, assume)
-    parts = [encode(message, Media.MSGPACK)]
 
-    def held(answer: CheckAnswer) -> CheckAnswer:
+    def finish(answer: CheckAnswer) -> CheckAnswer:
         return expected.verdict(answer, message["op"], len(shapes))
 
-    return Call("POST", "/v1/check", parts, lambda length: typed(CheckAnswer, len(shapes), held))
+    return _plain("/v1/check", message, CheckAnswer, len(shapes), finish)
 
 
 def check_batch(
@@ -174,21 +173,18 @@ def check_batch(
     rows = [batch_question(request) for request in requests]
     inputs = [len(row.get("inputs", ())) for row in rows]
 
-    def results(answer: CheckBatchAnswer) -> list[CheckAnswer | ServiceProblem]:
-        given = answer.results or []
-        if len(given) != len(rows):
-            raise InvalidAnswer(f"the answer has {len(given)} results for {len(rows)} requests")
+    def finish(answer: CheckBatchAnswer) -> list[CheckAnswer | ServiceProblem]:
+        results = answer.results or []
+        if len(results) != len(rows):
+            raise InvalidAnswer(f"the answer has {len(results)} results for {len(rows)} requests")
         return [
             problem_from(result.error.model_dump(), result.error.status)
             if isinstance(result, Failed)
             else expected.verdict(result, row.get("op", NUMPY.name), count)
-            for result, row, count in zip(given, rows, inputs, strict=True)
+            for result, row, count in zip(results, rows, inputs, strict=True)
         ]
 
-    parts = [encode({"requests": rows}, Media.MSGPACK)]
-    return Call(
-        "POST", "/v1/check/batch", parts, lambda length: typed(CheckBatchAnswer, len(rows) + sum(inputs), results)
-    )
+    return _plain("/v1/check/batch", {"requests": rows}, CheckBatchAnswer, len(rows) + sum(inputs), finish)
 
 
 def check_columns(op: Op | str, columns: Sequence[Any], targets: Mapping[str, Any]) -> Call[CheckedColumns]:
@@ -227,15 +223,15 @@ def broadcast(
     fields: dict[str, Any] = {"op": plain_op(op), "layout": layout}
     if window is not None:
         fields["window"] = [sizes(pair) for pair in window]
-    given = None if out is None else [out] if isinstance(out, np.ndarray) else list(out)
-    for array in given or ():
+    targets = None if out is None else [out] if isinstance(out, np.ndarray) else list(out)
+    for array in targets or ():
         if not (array.flags.c_contiguous and array.flags.writeable):
             raise ValueError("out must be writable and C-contiguous, such as np.empty makes it")
     inputs = [np.asarray(array) for array in arrays]
 
     def reader(length: int | None) -> TensorReader[list[Array]]:
         tensors = expected.outputs(op, inputs, layout, fields.get("window"))
-        return TensorReader({"outputs": tensors}, length, itemgetter("outputs"), given)
+        return TensorReader({"outputs": tensors}, length, itemgetter("outputs"), targets)
 
     return Call("POST", "/v1/broadcast", _message(fields, "inputs", inputs), reader)
 
@@ -243,12 +239,12 @@ def broadcast(
 def backprop(op: Op | str, shapes: Sequence[Shape], gradients: Sequence[Any]) -> Call[list[Array]]:
     """Gradients of the outputs in, gradients of the inputs out."""
     fields = {"op": plain_op(op), "inputs": [sizes(shape) for shape in shapes]}
-    given = [np.asarray(array) for array in gradients]
-    tensors = expected.gradients(fields["inputs"], given)
+    arrays = [np.asarray(array) for array in gradients]
+    tensors = expected.gradients(fields["inputs"], arrays)
     return Call(
         "POST",
         "/v1/backprop",
-        _message(fields, "gradients", given),
+        _message(fields, "gradients", arrays),
         lambda length: TensorReader({"gradients": tensors}, length, itemgetter("gradients")),
     )
 
@@ -258,21 +254,17 @@ def compare(shapes: Sequence[Shape], target: Shape | None) -> Call[list[Comparis
     message: dict[str, Any] = {"inputs": [sizes(shape) for shape in shapes]}
     if target is not None:
         message["shape"] = sizes(target)
-    parts = [encode(message, Media.MSGPACK)]
 
-    def held(answer: CompareAnswer) -> list[Comparison]:
+    def finish(answer: CompareAnswer) -> list[Comparison]:
         return [expected.verdict(result, result.op, len(shapes)) for result in answer.results]
 
-    return Call("POST", "/v1/compare", parts, lambda length: typed(CompareAnswer, len(shapes) * len(OPS), held))
+    return _plain("/v1/compare", message, CompareAnswer, len(shapes) * len(OPS), finish)
 
 
 def translate(op: Op | str, shapes: Sequence[Shape], to: str) -> Call[TranslateAnswer]:
     """Shapes in, the same operation in another framework's words out."""
     message = {"op": plain_op(op), "inputs": [sizes(shape) for shape in shapes], "to": to}
-    parts = [encode(message, Media.MSGPACK)]
-    return Call(
-        "POST", "/v1/translate", parts, lambda length: typed(TranslateAnswer, len(shapes), lambda answer: answer)
-    )
+    return _plain("/v1/translate", message, TranslateAnswer, len(shapes), lambda answer: answer)
 
 
 def ops() -> Call[list[OpEntry]]:
@@ -307,6 +299,12 @@ NUMPY = numpy.broadcast_arrays()
 def to_shape(shape: Shape) -> Op:
     """NumPy's op for this target."""
     return numpy.broadcast_to(shape=sizes(shape))
+
+
+def _plain(path: str, question: Any, model: Any, inputs: int, finish: Callable[[Any], T]) -> Call[T]:
+    """A call without tensors: a question about so many inputs, whose answer is of this model."""
+    parts = [encode(question, Media.MSGPACK)]
+    return Call("POST", path, parts, lambda length: typed(model, inputs, finish))
 
 
 def _message(fields: Mapping[str, Any], last: str, arrays: Sequence[Array]) -> list[bytes | memoryview]:

@@ -83,13 +83,13 @@ def outputs(op: Op | str, arrays: Sequence[Array], layout: str, window: Any) -> 
     >>> outputs("numpy.broadcast_arrays", [np.zeros((2, 1)), np.zeros(3)], "dense", None)[1].shape
     (2, 3)
     """
-    known = instance(op)
-    if known is None:
+    whole = instance(op)
+    if whole is None:
         return None
     if window is None:
-        shapes = [placement.shape for placement in lower(known, tuple(array.shape for array in arrays)).outputs]
+        shapes = [placement.shape for placement in lower(whole, tuple(array.shape for array in arrays)).outputs]
     else:
-        shapes = [tuple(stop - start for start, stop in window)] * known.output_count(len(arrays))
+        shapes = [tuple(stop - start for start, stop in window)] * whole.output_count(len(arrays))
     strided = layout == "strided"
     # A strided output holds none but elements of its input.
     return [
@@ -98,9 +98,9 @@ def outputs(op: Op | str, arrays: Sequence[Array], layout: str, window: Any) -> 
     ]
 
 
-def gradients(shapes: Sequence[Sequence[int]], given: Sequence[Array]) -> Sequence[Expected]:
-    """The gradients of inputs: of their shapes, of the dtype of their output's, dense or strided."""
-    names = [name_of(array.dtype) for array in given]
+def gradients(shapes: Sequence[Sequence[int]], of_outputs: Sequence[Array]) -> Sequence[Expected]:
+    """The gradients of inputs: of these shapes, each of the dtype of its output's gradient, dense or strided."""
+    names = [name_of(array.dtype) for array in of_outputs]
     names += names[-1:] * (len(shapes) - len(names))
     return [Expected(name, tuple(shape)) for name, shape in zip(names, shapes, strict=False)]
 
@@ -108,15 +108,15 @@ def gradients(shapes: Sequence[Sequence[int]], given: Sequence[Array]) -> Sequen
 def columns(op: Op | str, inputs: Sequence[Array], targets: Mapping[str, Array]) -> Fields:
     """The verdicts on n rows, and the shapes of each output: as many axes as the op reaches, at the most."""
     rows = len([*inputs, *targets.values()][0]) if inputs or targets else 0
-    known = instance(op, {name: (0,) * column.shape[1] for name, column in targets.items()})
+    whole = instance(op, {name: (0,) * column.shape[1] for name, column in targets.items()})
     shapes = [(0,) * column.shape[1] for column in inputs]
-    found = None
-    if known is not None:
-        most = rows * known.highest_rank(shapes)
-        found = [Expected("int64", (rows, None), False, most)] * known.output_count(len(inputs))
+    outputs = None
+    if whole is not None:
+        most = rows * whole.highest_rank(shapes)
+        outputs = [Expected("int64", (rows, None), False, most)] * whole.output_count(len(inputs))
     return {
         "compatible": [Expected("bool", (rows,), False)],
-        "outputs": found,
+        "outputs": outputs,
         "conflict_axis": [Expected("int64", (rows,), False)],
     }
 
