@@ -30,8 +30,8 @@ def create_app(settings: Mapping[str, Any]) -> ASGIApp:
 Headers = list[tuple[bytes, bytes]]
 
 
-class _Conversation:
-    """One request to an ASGI application: run it as a task, read its answer piece by piece.
+class _Conversation(httpx.AsyncByteStream):
+    """One request to an ASGI application, which runs as a task; its body is the stream of pieces that this is.
 
     A piece is handed over before the application goes on, so that it may fill its buffers again.
     """
@@ -83,7 +83,11 @@ class _Conversation:
         except anyio.EndOfStream:
             return None
 
-    async def leave(self) -> None:
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        while (piece := await self.next()) is not None:
+            yield piece
+
+    async def aclose(self) -> None:
         """Stop reading: the application learns that the caller has gone. Returns when it has ended."""
         self._gone.set()
         self._messages.close()
@@ -146,7 +150,7 @@ class _Pieces(httpx.SyncByteStream):
             yield piece
 
     def close(self) -> None:
-        self._loop.run(self._conversation.leave())
+        self._loop.run(self._conversation.aclose())
 
 
 class AsyncAppTransport(httpx.AsyncBaseTransport):
@@ -157,16 +161,4 @@ class AsyncAppTransport(httpx.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         status, headers, conversation = await _begin(self._app, request, await request.aread())
-        return httpx.Response(status, headers=headers, stream=_AsyncPieces(conversation))
-
-
-class _AsyncPieces(httpx.AsyncByteStream):
-    def __init__(self, conversation: _Conversation) -> None:
-        self._conversation = conversation
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        while (piece := await self._conversation.next()) is not None:
-            yield piece
-
-    async def aclose(self) -> None:
-        await self._conversation.leave()
+        return httpx.Response(status, headers=headers, stream=conversation)
