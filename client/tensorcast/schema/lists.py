@@ -58,7 +58,7 @@ def list_to_array(
     wanted = math.prod(shape) if flat_size is None else flat_size
     if len(values) != wanted:
         raise InvalidData(f"data holds {len(values)} elements, and the shape {format_shape(shape)} needs {wanted}")
-    if inferred and dtype.kind != "b":  # a dtype that is given holds no booleans
+    if inferred and dtype.kind != "b":  # a dtype that the caller named holds no booleans
         values = [int(value) if type(value) is bool else value for value in values]
     return _elements(values, name, dtype)
 
@@ -219,7 +219,7 @@ def _bytes(value: Any, dtype: np.dtype[Any]) -> bytes | None:
 
 
 def _count(value: Any, dtype: np.dtype[Any]) -> int | None:
-    """A timedelta given as a count of its unit."""
+    """A timedelta as the count of its unit that it is sent as."""
     if value == "NaT":
         return NAT
     count = _integer(value, dtype)
@@ -234,13 +234,15 @@ def _date(value: Any, dtype: np.dtype[Any]) -> int | None:
     if match is None:
         return None
     try:
-        said = np.array(match[0], np.datetime64)
-        date = said.astype(dtype)
+        written = np.array(match[0], np.datetime64)
+        date = written.astype(dtype)
     except ValueError:
         return None
     # As written (else the parser wrapped), and neither finer than the unit nor beyond its range.
     whole = match[0].split(".")[0].replace(" ", "T").removeprefix("+")
-    return int(date.view(np.int64)) if str(said).startswith(whole) and date.astype(said.dtype) == said else None
+    return (
+        int(date.view(np.int64)) if str(written).startswith(whole) and date.astype(written.dtype) == written else None
+    )
 
 
 _READERS: dict[str, tuple[Callable[[Any, np.dtype[Any]], Any], str]] = {
@@ -295,14 +297,8 @@ def _dates(array: Array) -> Any:
     flat = array.reshape(-1)
     texts = np.datetime_as_string(flat).tolist()
     counts = flat.view(np.int64).tolist()
-    listed: Any = []
-    for text, count in zip(texts, counts, strict=True):
-        listed.append(text if _date(text, array.dtype) == count else count)
-    for size in reversed(array.shape[1:]):
-        listed = [listed[start : start + size] for start in range(0, len(listed), size)] if size else []
-    if array.size == 0:
-        return array.tolist()
-    return listed if array.ndim else listed[0]
+    listed = [text if _date(text, array.dtype) == count else count for text, count in zip(texts, counts, strict=True)]
+    return np.array(listed, object).reshape(array.shape).tolist()
 
 
 def _exact(value: int) -> int | str:
