@@ -224,7 +224,7 @@ def _aligned(nbytes: int, address: int) -> Array:
 
 def _in_units(view: Array) -> Array:
     """The same bytes in as few axes as can be, of the widest units; they need not be aligned."""
-    shape, strides, width, _ = _collapse(_layout(view), WIDEST)
+    shape, strides, width, _ = _to_units(_layout(view), WIDEST)
     head: Any = (*[slice(1)] * view.ndim, ...)  # the ellipsis keeps an array of no axes an array
     first = view[head].reshape(-1).view(np.uint8)
     units = np.lib.stride_tricks.as_strided(first, (*shape, width), (*strides, 1), writeable=False)
@@ -232,8 +232,8 @@ def _in_units(view: Array) -> Array:
 
 
 @lru_cache(1024)
-def _collapse(layout: Layout, widest: int) -> Layout:
-    shape, [strides] = _merge((*layout.shape, layout.width), (*layout.strides, 1))
+def _to_units(layout: Layout, widest: int) -> Layout:
+    shape, [strides] = collapse((*layout.shape, layout.width), (*layout.strides, 1))
     if not shape:
         return Layout((1,), (1,), 1, True)
     width = gcd(widest, shape[-1], *strides[:-1]) if strides[-1] == 1 else 1
@@ -243,7 +243,7 @@ def _collapse(layout: Layout, widest: int) -> Layout:
 
 
 @lru_cache(1024)
-def _merge(shape: Sizes, *strides: Sizes) -> tuple[Sizes, list[Sizes]]:
+def collapse(shape: Sizes, *strides: Sizes) -> tuple[Sizes, list[Sizes]]:
     """As few axes as can be that visit the same places in the same order, for each of several arrays."""
     sizes: list[int] = []
     steps: list[Sizes] = []
@@ -290,7 +290,7 @@ def _times(layout: Layout, axis: int, most: int) -> int:
 @lru_cache(1024)
 def _is_plain(layout: Layout) -> bool:
     """Whether np.copyto does best with the elements as they are."""
-    return _writer(_collapse(layout, layout.width)) is np.copyto
+    return _writer(_to_units(layout, layout.width)) is np.copyto
 
 
 def _once(array: Array) -> tuple[slice, ...]:
@@ -377,7 +377,7 @@ def _repeat(out: Array, source: Array, axis: int, times: int) -> None:
 
 def _write(out: Array, source: Array) -> None:
     """Write to memory in C order what may have axes that can be merged."""
-    shape, [strides] = _merge(source.shape, source.strides)
+    shape, [strides] = collapse(source.shape, source.strides)
     if shape != source.shape:
         out, source = out.reshape(shape), np.lib.stride_tricks.as_strided(source, shape, strides)
     _writer(_layout(source))(out, source)

@@ -14,7 +14,7 @@ from tensorcast.schema.shapes import MAX_SIZE
 from tensorcast.schema.tensors import span
 from tensorcast.schema.work import checkpoint
 
-from .dense import blocks
+from .dense import blocks, collapse
 from .views import Window, merged_axes, reads
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -41,12 +41,13 @@ class Gathered:
         # No number of bytes that NumPy would look for at an aligned address, or else copy all.
         self._memory = memory.view(f"V{array.itemsize}")
         self._starts = [start for start, _ in window]
-        steps = reads(placement, array)
-        self._axes = [
-            _fewest([(placement.output_shape[axis], steps[axis] // array.itemsize) for axis in axes])
-            for axes in merged_axes(placement)
-        ]
-
+        strides = [step // array.itemsize for step in reads(placement, array)]
+        self._axes: list[list[tuple[int, int]]] = []
+        """Of each axis of the output: the sizes and the strides, in elements, of as few axes as it can be made of."""
+        for axes in merged_axes(placement):
+            own = slice(axes.start, axes.stop)
+            sizes, [steps] = collapse(placement.output_shape[own], tuple(strides[own]))
+            self._axes.append(list(zip(sizes, steps, strict=True)))
         self._each = max(sum(len(axes) for axes in self._axes if len(axes) > 1), 1)
 
     @property
@@ -82,17 +83,6 @@ class Gathered:
             steps.append(min(size, left))
             left = max(left // size, 1) if steps[-1] == size else 1
         return tuple(reversed(steps))
-
-
-def _fewest(axes: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Sizes and steps of as few axes as visit the same places in the same order."""
-    fewest: list[tuple[int, int]] = []
-    for size, stride in axes:
-        if fewest and fewest[-1][1] == stride * size:
-            fewest[-1] = (fewest[-1][0] * size, stride)
-        elif size > 1:
-            fewest.append((size, stride))
-    return fewest
 
 
 def _numbers(axes: Sequence[tuple[int, int]], start: int, stop: int) -> Array:
