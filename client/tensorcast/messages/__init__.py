@@ -229,12 +229,17 @@ class Reshape(Answer):
     shape: Shape = Field(examples=[[3, 1]])
 
 
-class TranslateRequest(Request):
-    """The same operation in another framework's words."""
+class IntegerRequest(Request):
+    """A request of an op whose sizes are all integers."""
 
     op: IntegerOpField = Field(
         default=numpy.broadcast_arrays(), description="The op, or its name where it needs no attribute."
     )
+
+
+class TranslateRequest(IntegerRequest):
+    """The same operation in another framework's words."""
+
     inputs: Annotated[list[Shape], AtFirstFault()] = Field(description="The shape of each input.", examples=[[[3]]])
     to: str = Field(
         description="The op to say it with.",

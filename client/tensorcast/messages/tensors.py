@@ -7,10 +7,9 @@ from typing import Annotated, Any, Literal, NamedTuple
 import numpy as np
 from pydantic import Field, SkipValidation, WithJsonSchema
 
-from ..ops import IntegerOpField, numpy
 from ..schema.shapes import AtFirstFault, Integer, Shape
 from ..schema.tensors import Array, Tensor
-from . import Answer, CheckAnswer, CheckRequest, Many, ProblemDetails, Request
+from . import Answer, CheckAnswer, CheckRequest, IntegerRequest, Many, ProblemDetails, Request
 
 __all__ = ["CheckedColumns"]
 
@@ -77,12 +76,9 @@ def column(values: Any) -> Array:
     return array.astype(np.int64, casting="same_kind", copy=False)
 
 
-class BroadcastRequest(Request):
+class BroadcastRequest(IntegerRequest):
     """Tensors in, broadcast tensors out."""
 
-    op: IntegerOpField = Field(
-        default=numpy.broadcast_arrays(), description="The op, or its name where it needs no attribute."
-    )
     inputs: Annotated[list[Tensor], AtFirstFault()] = Field(
         description="The input tensors.", examples=[[{"dtype": "float32", "shape": [3], "data": [1, 2, 3]}]]
     )
@@ -101,12 +97,9 @@ class BroadcastAnswer(Answer):
     outputs: Many[Tensor]
 
 
-class BackpropRequest(Request):
+class BackpropRequest(IntegerRequest):
     """Gradients of the outputs in, gradients of the inputs out."""
 
-    op: IntegerOpField = Field(
-        default=numpy.broadcast_arrays(), description="The op, or its name where it needs no attribute."
-    )
     inputs: Annotated[list[Shape], AtFirstFault()] = Field(description="The shape of each input.", examples=[[[3]]])
     gradients: Annotated[list[Tensor], AtFirstFault()] = Field(
         description="The gradient of each output.",
