@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BeforeValidator, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError, PydanticKnownError
 
-from .shapes import MAX_SIZE, AtFirstFault, as_int, as_list
+from .shapes import MAX_SIZE, AtFirstFault, as_int, as_list, one_or_list_of
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _RANGE = re.compile(r"([0-9]{1,19})\.\.([0-9]{1,19})?")
@@ -97,12 +97,5 @@ else:
     _Attribute = Annotated[Any, PlainValidator(lambda value: _bounded(value, -(2**63))), _schema(-(2**63))]
     Dimensions = Annotated[tuple[_Attribute, ...], AtFirstFault(), BeforeValidator(as_list)]
     """A shape as an attribute may say it: negative numbers mean what the op says, symbols are for check alone."""
-    DimensionOrDimensions = Annotated[
-        tuple[_Attribute, ...],
-        AtFirstFault(),
-        BeforeValidator(
-            lambda value: [value] if isinstance(value, (int, str)) else as_list(value),
-            json_schema_input_type=tuple[_Attribute, ...] | _Attribute,
-        ),
-    ]
+    DimensionOrDimensions = one_or_list_of(_Attribute, int, str)
     """One size, or a list of them."""

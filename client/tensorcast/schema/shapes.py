@@ -67,6 +67,15 @@ class AtFirstFault(FailFast):
     __hash__ = object.__hash__  # unlike its base, it may stand in a union
 
 
+def one_or_list_of(item: Any, *kinds: type) -> Any:
+    """The type of a tuple of such items, for which one value of these kinds may be written without a list."""
+    read = BeforeValidator(
+        lambda value: [value] if isinstance(value, kinds) else as_list(value),
+        json_schema_input_type=tuple[item, ...] | item,
+    )
+    return Annotated[tuple[item, ...], AtFirstFault(), read]
+
+
 Integer = Annotated[int, Field(ge=-(2**63), le=MAX_SIZE), BeforeValidator(as_int)]
 Size = Annotated[int, Field(ge=0, le=MAX_SIZE), BeforeValidator(as_int)]
 Shape = Annotated[tuple[Size, ...], AtFirstFault(), BeforeValidator(as_list)]
@@ -82,14 +91,7 @@ else:
     """A shape, or a list of axes, as an attribute may say it: negative numbers mean what the op says."""
     AxisSet = Annotated[tuple[Integer, ...], AtFirstFault(), BeforeValidator(lambda value: _distinct(as_list(value)))]
     """A set of axes: order and repeats are ignored."""
-    IntegerOrIntegers = Annotated[
-        tuple[Integer, ...],
-        AtFirstFault(),
-        BeforeValidator(
-            lambda value: [value] if isinstance(value, int) else as_list(value),
-            json_schema_input_type=tuple[Integer, ...] | Integer,
-        ),
-    ]
+    IntegerOrIntegers = one_or_list_of(Integer, int)
     """One integer, or a list of them."""
 
 MAX_TEXT = 2000
