@@ -13,10 +13,9 @@ from starlette.types import Scope
 
 from tensorcast.schema.problems import Problem
 
-from .pages import ASSETS, PARTS
+from .pages import PARTS
 
-OPEN = {"/", "/docs", "/openapi.json", "/livez", "/readyz"}
-OPEN |= {f"/static/{name}" for name in PARTS} | {f"/docs/{name}" for name in ASSETS}
+OPEN = {*PARTS, "/openapi.json", "/livez", "/readyz"}
 """Paths that need no key: the same bytes for everyone, and what a probe asks. All others need one, routes or not."""
 LEAST_CHARACTERS = 16
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")

@@ -21,34 +21,34 @@ _POLICY = (
 )
 _DOCS_POLICY = _POLICY.partition("; require-trusted")[0]
 """Swagger UI writes HTML of its own."""
-PARTS = {
-    "page.css": "text/css",
-    **dict.fromkeys(["page.js", "question.js", "answer.js", "elements.js", "docs.js"], "text/javascript"),
+_PAGE = dict.fromkeys(["page.js", "question.js", "answer.js", "elements.js", "docs.js"], "text/javascript")
+_PAGE["page.css"] = "text/css"
+_DOCS = {"swagger-ui-bundle.js": "text/javascript", "swagger-ui.css": "text/css"}
+PARTS: dict[str, tuple[str, str, str, dict[str, str]]] = {
+    "/": (__package__, "index.html", "text/html", {"Content-Security-Policy": _POLICY}),
+    "/docs": (__package__, "docs.html", "text/html", {"Content-Security-Policy": _DOCS_POLICY}),
+    **{f"/static/{name}": (__package__, name, media_type, {}) for name, media_type in _PAGE.items()},
+    **{f"/docs/{name}": ("fastapi_offline", name, media_type, {}) for name, media_type in _DOCS.items()},
 }
+"""By path what is there: a package and the file in it, its media type, and further fields of the answer's head."""
 _METHODS = ["GET", "HEAD"]
 _EXPOSITION = "text/plain; version=0.0.4; charset=utf-8"
-ASSETS = {"swagger-ui-bundle.js": "text/javascript", "swagger-ui.css": "text/css"}
 
 
 @router.api_route("/", methods=_METHODS)
-async def get_page(request: Request) -> Response:
-    """The page: type shapes, see the drawing; its link holds the question."""
-    return _page("index.html", _POLICY).answer(request)
-
-
 @router.api_route("/static/{name}", methods=_METHODS)
-async def get_part_of_page(request: Request, name: str) -> Response:
-    """What the page loads."""
-    if name not in PARTS:
-        raise Problem("not-found", "there is no such file here: see /")
-    return _part(__package__, name, PARTS[name]).answer(request)
-
-
 @router.api_route("/docs", methods=_METHODS)
-async def get_docs(request: Request) -> Response:
-    """The OpenAPI document for people. Its script and style come from here, not from the internet."""
-    _judge_docs(request)
-    return _page("docs.html", _DOCS_POLICY).answer(request)
+@router.api_route("/docs/{name}", methods=_METHODS)
+async def get_part(request: Request) -> Response:
+    """The page (type shapes, see the drawing; its link holds the question) and the OpenAPI document for people, and
+    what they load: all of it comes from here, and nothing from the internet."""
+    path: str = request.scope["path"]
+    page = "/docs" if path.startswith("/docs") else "/"
+    if page == "/docs":
+        _judge_docs(request)
+    if path not in PARTS:
+        raise Problem("not-found", f"there is no such file here: see {page}")
+    return _part(path).answer(request)
 
 
 @router.api_route("/openapi.json", methods=_METHODS)
@@ -59,32 +59,15 @@ async def get_openapi(request: Request) -> Response:
     return part.answer(request)
 
 
-@router.api_route("/docs/{name}", methods=_METHODS)
-async def get_docs_asset(request: Request, name: str) -> Response:
-    """What the documentation page loads."""
-    _judge_docs(request)
-    if name not in ASSETS:
-        raise Problem("not-found", "there is no such file here: see /docs")
-    return _part("fastapi_offline", name, ASSETS[name]).answer(request)
-
-
 def _judge_docs(request: Request) -> None:
     if not request.app.state.settings.docs:
         raise Problem("not-found", "the documentation is turned off here: TENSORCAST_DOCS")
 
 
 @cache
-def _page(name: str, policy: str) -> Part:
-    return Part(_read(__package__, name), "text/html", {"Content-Security-Policy": policy})
-
-
-@cache
-def _part(package: str, name: str, media_type: str) -> Part:
-    return Part(_read(package, name), media_type)
-
-
-def _read(package: str, name: str) -> bytes:
-    return (files(package) / "static" / name).read_bytes()
+def _part(path: str) -> Part:
+    package, name, media_type, headers = PARTS[path]
+    return Part((files(package) / "static" / name).read_bytes(), media_type, headers)
 
 
 @router.api_route("/metrics", methods=_METHODS)
