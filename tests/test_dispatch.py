@@ -1,4 +1,4 @@
-"""The short ways to a check, beside the long one: each answer the same to the byte."""
+"""The short ways to an answer, beside the long one: each answer the same to the byte."""
 
 from __future__ import annotations
 
@@ -119,6 +119,10 @@ CHUNKS = b'f\r\n{"inputs":[[3]]\r\n1\r\n}\r\n0\r\n\r\n'
 TENSOR = {"dtype": "int8", "shape": [3], "data": b"abc"}
 TO = {"name": "numpy.broadcast_to", "shape": [2, 3]}
 LONG = {"op": {**TO, "shape": [100_000, 3]}, "inputs": [TENSOR]}
+STRIDED = {"dtype": "int16", "shape": [3, 4], "strides": [1, 3], "data": bytes(range(24))}
+ROWS = {"dtype": "int8", "shape": [2, 3], "data": b"abcdef"}
+LIKE = {"name": "ngraph.BroadcastLike", "initial_broadcast_axes": [0]}
+REPEAT = {"name": "einops.repeat", "pattern": "a -> (a b)", "axes_lengths": {"b": 2}}
 EXPAND = {"op": {"name": "ngraph.Broadcast", "shape": [2, 3], "broadcast_axes": [0]}, "inputs": [[3]]}
 REQUESTS = {
     "GET": get(QUERY),
@@ -187,6 +191,41 @@ REQUESTS = {
     "POST, in a coding": post(SHAPES, JSON, "Content-Encoding: gzip"),
     "POST, chunked": request("POST /v1/check", JSON, "Transfer-Encoding: chunked") + CHUNKS,
     "broadcast": post({"op": TO, "inputs": [TENSOR]}, MSGPACK, path="/v1/broadcast"),
+    "broadcast, JSON from MessagePack": post(
+        {"op": TO, "inputs": [TENSOR], "json_data": "base64"}, MSGPACK, "Accept: application/json", path="/v1/broadcast"
+    ),
+    "broadcast, no element": post({"op": {**TO, "shape": [0, 3]}, "inputs": [TENSOR]}, MSGPACK, path="/v1/broadcast"),
+    "broadcast, a scalar": post(
+        {"inputs": [{"dtype": "str<2>", "shape": [], "data": "ab".encode("utf-32-le")}]}, MSGPACK, path="/v1/broadcast"
+    ),
+    "broadcast, a window": post(
+        {**LONG, "window": [[7, 9], [1, 3]]}, MSGPACK, "X-Request-ID: not sane!", path="/v1/broadcast"
+    ),
+    "broadcast, transposed": post(
+        {"op": {**TO, "shape": [2, 3, 4]}, "inputs": [STRIDED]}, MSGPACK, path="/v1/broadcast"
+    ),
+    "broadcast, merged": post({"op": REPEAT, "inputs": [TENSOR]}, MSGPACK, path="/v1/broadcast"),
+    "broadcast, a window of merged axes": post(
+        {"op": REPEAT, "inputs": [TENSOR], "window": [[1, 5]]}, MSGPACK, path="/v1/broadcast"
+    ),
+    "broadcast, merged and strided": post(
+        {"op": REPEAT, "inputs": [TENSOR], "layout": "strided"}, MSGPACK, path="/v1/broadcast"
+    ),
+    "broadcast, as long as is joined": post(
+        {"op": {**TO, "shape": [21_831, 3]}, "inputs": [TENSOR]}, MSGPACK, path="/v1/broadcast"
+    ),
+    "broadcast, longer than is joined": post(
+        {"op": {**TO, "shape": [21_832, 3]}, "inputs": [TENSOR]}, MSGPACK, path="/v1/broadcast"
+    ),
+    "broadcast, many numbers in JSON": post(
+        {"op": {**TO, "shape": [200, 3]}, "inputs": [TENSOR]}, MSGPACK, "Accept: application/json", path="/v1/broadcast"
+    ),
+    "broadcast, short data": post({"op": TO, "inputs": [{**TENSOR, "data": b"1"}]}, MSGPACK, path="/v1/broadcast"),
+    "broadcast, no outputs": post(
+        {"op": "poputil.canBroadcastToMatch", "inputs": [TENSOR, TENSOR]}, MSGPACK, path="/v1/broadcast"
+    ),
+    "broadcast, a query besides": post({"op": TO, "inputs": [TENSOR]}, MSGPACK, path="/v1/broadcast?a=b"),
+    "broadcast, chunked": request("POST /v1/broadcast", JSON, "Transfer-Encoding: chunked") + CHUNKS,
     "broadcast, streamed": post(LONG, MSGPACK, path="/v1/broadcast"),
     "broadcast, strided": post({**LONG, "layout": "strided"}, MSGPACK, path="/v1/broadcast"),
     "broadcast, JSON": post({"inputs": [{"shape": [2], "data": [1, 2]}] * 2}, JSON, path="/v1/broadcast"),
@@ -197,6 +236,39 @@ REQUESTS = {
     "broadcast, no type": request("POST /v1/broadcast", body=b"{}"),
     "broadcast, GET": request("GET /v1/broadcast"),
     "backprop": post({"inputs": [[1], [3]], "gradients": [TENSOR] * 2}, MSGPACK, path="/v1/backprop"),
+    "backprop, a shape that is lent": post(
+        {"op": LIKE, "inputs": [[3], [2, 3]], "gradients": [ROWS]}, MSGPACK, path="/v1/backprop"
+    ),
+    "backprop, in JSON": post(
+        {"op": LIKE, "inputs": [[3], [2, 3]], "gradients": [ROWS]},
+        MSGPACK,
+        "Accept: application/json",
+        path="/v1/backprop",
+    ),
+    "backprop, dense": post(
+        {"op": LIKE, "inputs": [[3], [2, 3]], "gradients": [ROWS], "layout": "dense"}, MSGPACK, path="/v1/backprop"
+    ),
+    "backprop, strided": post(
+        {"op": LIKE, "inputs": [[3], [2, 3]], "gradients": [ROWS], "layout": "strided"}, MSGPACK, path="/v1/backprop"
+    ),
+    "backprop, of dates": post(
+        {"inputs": [[1]], "gradients": [{"dtype": "datetime64[s]", "shape": [1], "data": bytes(8)}]},
+        MSGPACK,
+        path="/v1/backprop",
+    ),
+    "backprop, replicated": post(
+        {"inputs": [[2**20]], "gradients": [{"dtype": "int8", "shape": [2**20], "strides": [0], "data": b"1"}]},
+        MSGPACK,
+        path="/v1/backprop",
+    ),
+    "backprop, much to sum": post(
+        {
+            "inputs": [[101, 101]],
+            "gradients": [{"dtype": "int8", "shape": [101, 101], "strides": [1, 1], "data": bytes(201)}],
+        },
+        MSGPACK,
+        path="/v1/backprop",
+    ),
     "backprop, no gradient": post({"inputs": [[1], [3]], "gradients": []}, MSGPACK, path="/v1/backprop"),
     "compare": post({"inputs": [[1, 3]], "shape": [2, 3]}, JSON, path="/v1/compare"),
     "translate": post({"op": TO, "inputs": [[3]], "to": "jax.lax.broadcast_in_dim"}, JSON, path="/v1/translate"),
@@ -217,6 +289,11 @@ STRAIGHT = {
         for said in ("a conflict", "its own id", "a type with parameters", "an answer in text", "many axes")
     ),
     *("GET", "POST"),
+    *(f"broadcast{said}" for said in ("", ", strided", ", JSON", ", JSON from MessagePack", ", no element")),
+    *(f"broadcast, {said}" for said in ("a scalar", "a window", "transposed", "merged", "a window of merged axes")),
+    "broadcast, as long as is joined",
+    *(f"backprop{said}" for said in ("", ", a shape that is lent", ", in JSON", ", dense", ", strided")),
+    "backprop, replicated",
 }
 """Those that are answered straight from their bytes."""
 TIMES = 2
@@ -237,10 +314,14 @@ def both(**settings: Any) -> Iterator[tuple[Running, Running]]:
 
 
 def counted(service: Running) -> list[str]:
-    """The lines of the metrics that count requests and problems."""
+    """The lines of the metrics that count requests, problems and bytes of broadcasts."""
     with Asking(service) as connection:
         text = connection.ask(request("GET /metrics")).decode()
-    return [line for line in text.splitlines() if re.match(r"\w+_seconds_count|tensorcast_problems_total", line)]
+    return [
+        line
+        for line in text.splitlines()
+        if re.match(r"\w+_seconds_count|tensorcast_(problems|output_bytes)_total", line)
+    ]
 
 
 def test_every_answer_is_the_same_without_the_short_ways_and_counts_alike() -> None:
@@ -280,7 +361,7 @@ def taken_straight(service: Running, asked: dict[str, bytes], monkeypatch: pytes
     return names
 
 
-def test_short_checks_are_answered_straight(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_short_requests_are_answered_straight(monkeypatch: pytest.MonkeyPatch) -> None:
     with running() as service:
         assert taken_straight(service, REQUESTS, monkeypatch) == STRAIGHT
 

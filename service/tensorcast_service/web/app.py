@@ -114,7 +114,21 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.metrics = metrics
     app.state.refusals = refusals
     app.state.budget = budget
-    app.state.straight = Straight(drain, metrics, log, names, keys, in_work, limit, budget)
+    app.state.straight = Straight(
+        drain,
+        metrics,
+        log,
+        names,
+        keys,
+        in_work,
+        limit,
+        budget,
+        {
+            "/v1/check": check.answer_to_body,
+            "/v1/broadcast": partial(broadcast.answer_to_body, settings.max_output_bytes),
+            "/v1/backprop": partial(backprop.answer_to_body, settings.max_output_bytes),
+        },
+    )
     app.state.document = cache(lambda: Part(encode(app.openapi(), Media.JSON), Media.JSON.value))
     for resource in (*_QUESTIONS, ops, pages):
         app.include_router(resource.router, tags=["broadcasting"])

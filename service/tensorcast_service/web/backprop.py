@@ -13,16 +13,19 @@ from tensorcast.answers.footprint import tensors_bytes
 from tensorcast.answers.limits import MAX_RESULT_ELEMENTS, MAX_WORK_ELEMENTS, judge_address, judge_json, judge_output
 from tensorcast.messages.tensors import BackpropAnswer, BackpropRequest
 from tensorcast.plan.plan import Plan
-from tensorcast.schema.codec import Media
+from tensorcast.schema.codec import MEDIA_NAMES, Media
 from tensorcast.schema.dtypes import name_of
+from tensorcast.schema.memory import Reserve
 from tensorcast.schema.problems import Problem
 from tensorcast.schema.shapes import format_shape
 from tensorcast.schema.tensors import Array, is_replicated
 
 from ..engine.views import WIDEST_SUM, backprop, gradient_bytes, gradient_work, result_elements
-from .exchange import receive
+from .budget import Holding
+from .exchange import receive, received
 from .openapi import question
-from .stream import OutgoingArray, answer, lists_in
+from .stream import OutgoingArray, answer, lists_in, short_answer
+from .threads import LOOP_MILLISECONDS
 
 router = APIRouter()
 
@@ -36,27 +39,53 @@ async def post_backprop(request: Request) -> Response:
     exchange = await receive(request, BackpropRequest)
     message = exchange.message
     milliseconds = check_milliseconds(message.op, message.inputs)
-
-    def work() -> tuple[Plan, list[Array]]:
-        exchange.reserve(tensors_bytes(message.op, message.inputs, message.gradients))
-        plan, gradients = _gradients(message)
-        exchange.reserve(gradient_bytes(plan, gradients))
-        return plan, gradients
-
-    plan, gradients = await exchange.run(milliseconds, work)
-    dense = dense_gradients(plan, message.layout, exchange.media)
-    judge_dense(plan, gradients, dense, exchange.media, message.json_data, request.app.state.settings.max_output_bytes)
+    max_output_bytes = request.app.state.settings.max_output_bytes
+    plan, gradients, dense = await exchange.run(
+        milliseconds, _judged, message, exchange.media, max_output_bytes, exchange.reserve
+    )
     if gradient_work(gradients) > LOOP_ELEMENTS:
         results = await exchange.compute(backprop, plan, gradients)
     else:
         results = await exchange.run(milliseconds, backprop, plan, gradients)
-    tensors = [
-        OutgoingArray(
-            array, array.shape, strided=message.layout == "strided" or (not whole and any(is_replicated(array)))
-        )
+    return await answer(exchange, {"gradients": _outgoing(results, dense, message.layout)}, message.json_data)
+
+
+def answer_to_body(
+    max_output_bytes: int, body: bytes, content_type: str, accept: str, memory: Holding
+) -> tuple[bytes, str] | None:
+    """The answer to a short request, and its media type; None where it is long, or takes longer than the event loop may
+    be held. Raises Problem."""
+    message, media_type, milliseconds = received(body, content_type, accept, BackpropRequest, memory)
+    milliseconds += 2 * check_milliseconds(message.op, message.inputs)
+    if milliseconds > LOOP_MILLISECONDS:
+        return None
+    media, reserve = MEDIA_NAMES[media_type], memory.reserve_answer
+    plan, gradients, dense = _judged(message, media, max_output_bytes, reserve)
+    if gradient_work(gradients) > LOOP_ELEMENTS:
+        return None
+    fields = {"gradients": _outgoing(backprop(plan, gradients), dense, message.layout)}
+    content = short_answer(fields, media, message.json_data, milliseconds, reserve)
+    return None if content is None else (content, media_type)
+
+
+def _judged(
+    message: BackpropRequest, media: Media, max_output_bytes: int, reserve: Reserve
+) -> tuple[Plan, list[Array], list[bool]]:
+    """The plan, one gradient for each output of it, and for each input whether its gradient goes out dense. Raises
+    Problem before anything is summed."""
+    reserve(tensors_bytes(message.op, message.inputs, message.gradients))
+    plan, gradients = _gradients(message)
+    reserve(gradient_bytes(plan, gradients))
+    dense = dense_gradients(plan, message.layout, media)
+    judge_dense(plan, gradients, dense, media, message.json_data, max_output_bytes)
+    return plan, gradients, dense
+
+
+def _outgoing(results: list[Array], dense: list[bool], layout: str | None) -> list[OutgoingArray]:
+    return [
+        OutgoingArray(array, array.shape, strided=layout == "strided" or (not whole and any(is_replicated(array))))
         for array, whole in zip(results, dense, strict=True)
     ]
-    return await answer(exchange, {"gradients": tensors}, message.json_data)
 
 
 def dense_gradients(plan: Plan, layout: str | None, media: Media) -> list[bool]:

@@ -10,15 +10,18 @@ from tensorcast.answers.footprint import tensors_bytes
 from tensorcast.answers.limits import MAX_LOOKUPS, judge_address, judge_output
 from tensorcast.messages.tensors import BroadcastAnswer, BroadcastRequest
 from tensorcast.plan.plan import Placement, Plan, Shape
+from tensorcast.schema.codec import MEDIA_NAMES
 from tensorcast.schema.problems import Problem
 from tensorcast.schema.shapes import format_shape
 from tensorcast.schema.tensors import Array
 
 from ..engine.gather import Gathered
 from ..engine.views import Window, merge, place
-from .exchange import receive
+from .budget import Holding
+from .exchange import receive, received
 from .openapi import answers, body
-from .stream import Outgoing, OutgoingArray, OutgoingBox, answer
+from .stream import Outgoing, OutgoingArray, OutgoingBox, answer, short_answer
+from .threads import LOOP_MILLISECONDS
 
 router = APIRouter()
 
@@ -45,6 +48,22 @@ async def post_broadcast(request: Request) -> Response:
     tensors = await exchange.run(check_milliseconds(message.op, shapes), work)
     request.state.layout = message.layout
     return await answer(exchange, {"outputs": tensors}, message.json_data)
+
+
+def answer_to_body(
+    max_output_bytes: int, body: bytes, content_type: str, accept: str, memory: Holding
+) -> tuple[bytes, str, str] | None:
+    """The answer to a short request, its media type, and its layout; None where it is long, or takes longer than the
+    event loop may be held. Raises Problem."""
+    message, media_type, milliseconds = received(body, content_type, accept, BroadcastRequest, memory)
+    shapes = [tensor.shape for tensor in message.inputs]
+    milliseconds += check_milliseconds(message.op, shapes)
+    if milliseconds > LOOP_MILLISECONDS:
+        return None
+    memory.reserve_answer(tensors_bytes(message.op, shapes, message.inputs))
+    fields = {"outputs": outputs(message, max_output_bytes)}
+    content = short_answer(fields, MEDIA_NAMES[media_type], message.json_data, milliseconds, memory.reserve_answer)
+    return None if content is None else (content, media_type, message.layout)
 
 
 def outputs(message: BroadcastRequest, max_output_bytes: int) -> list[Outgoing]:

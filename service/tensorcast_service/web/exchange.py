@@ -19,7 +19,7 @@ from tensorcast.schema.survey import Buffer, judge_json_bytes
 
 from .budget import FREE_BYTES, Holding
 from .intake import EXTENSION, lend, room_for
-from .negotiation import answer_type, request_media
+from .negotiation import answer_type, best_offer, media_named, request_media
 from .threads import Threads
 
 M = TypeVar("M", bound=BaseModel)
@@ -102,6 +102,15 @@ def threads_of(request: Request) -> Threads:
 def parsed(body: Buffer, media: Media, model: type[M], reserve: Reserve) -> M:
     """A body as a message. Raises Problem for anything that is wrong with it."""
     return validated(model, decode(body, media, reserve))
+
+
+def received(body: bytes, content_type: str, accept: str, model: type[M], memory: Holding) -> tuple[M, str, float]:
+    """The message in a body that is there, the media type of its answer, and about how many milliseconds it took to
+    read. Raises Problem for anything that is wrong with it."""
+    media = media_named(content_type)
+    media_type = best_offer(accept, media)
+    memory.grow(len(body))
+    return parsed(body, media, model, memory.grow), media_type, parse_milliseconds(len(body), media)
 
 
 async def read_body(request: Request, limit: int, memory: Holding) -> Buffer:

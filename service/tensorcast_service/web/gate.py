@@ -79,7 +79,7 @@ Phase = Literal["head", "body", "chunks", "trailer", "intake", "answer", "over"]
 """What a connection waits for. No Enum: its members cost a microsecond a request."""
 
 TRANSITIONS: dict[Phase, dict[str, Phase]] = {
-    # The request line and its fields. A short check may be answered at once (straight.py): then it stays.
+    # The request line and its fields. A short request may be answered at once (straight.py): then it stays.
     "head": {"a whole request": "answer", "a length": "body", "chunks": "chunks"},
     # The rest of a body of known length.
     "body": {"the end": "answer", "the application takes it": "intake"},

@@ -1,4 +1,4 @@
-"""The straight way: a short check that came whole is answered from its bytes, at once.
+"""The straight way: a short check, broadcast or backprop that came whole is answered from its bytes, at once.
 
 The ordinary way to an answer leads through uvicorn's parser, ASGI's events, every middleware and the router, and costs
 three times what a check does. So the gate (gate.py) asks here first. An answer from here is the same to the byte,
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ from tensorcast.schema.codec import MEDIA_NAMES
 from .auth import Keys
 from .budget import FREE_BYTES, Budget, Holding
 from .caching import kept_headers
-from .check import answer_to_body, answer_to_query
+from .check import answer_to_query
 from .drain import Drain
 from .envelope import request_id_of
 from .hosts import is_among
@@ -32,7 +32,13 @@ if TYPE_CHECKING:
     from .metrics import Metrics
 
 ROUTE = "/v1/check"
-_LINE = re.compile(rb"(?:GET /v1/check\?([A-Za-z0-9._~!$&'()*+,;=:@/?%[\]-]*)|POST /v1/check) HTTP/1\.1\r\n")
+"""That of a question in a URL."""
+ToBody = Callable[[bytes, str, str, Holding], tuple[bytes, str, *tuple[str, ...]] | None]
+"""The answer to a POST, by its body, Content-Type and Accept: the bytes, their media type, and of a broadcast the
+layout; None where it is long, or takes longer than the event loop may be held. May raise Problem."""
+_LINE = re.compile(
+    rb"(?:GET /v1/check\?([A-Za-z0-9._~!$&'()*+,;=:@/?%[\]-]*)|POST (/v1/(?:check|broadcast|backprop))) HTTP/1\.1\r\n"
+)
 _NOT_PLAIN = frozenset(
     [b"content-encoding", b"expect", b"if-none-match", b"te", b"trailer", b"transfer-encoding", b"upgrade"]
 )
@@ -52,6 +58,7 @@ class Straight:
         in_work: Counter[bool],
         limit: int,
         budget: Budget,
+        to_bodies: Mapping[str, ToBody],
     ) -> None:
         self.drain = drain
         self.metrics = metrics
@@ -61,6 +68,8 @@ class Straight:
         self.in_work = in_work
         self.limit = limit
         self.budget = budget
+        self.to_bodies = to_bodies
+        """What answers to a POST, by its path."""
 
     def answer(self, head: bytes, body: bytes, first: Iterable[tuple[bytes, bytes]]) -> bytes | None:
         """The whole answer, with the fields `first` first, to a request whose head holds to the gate's grammar; None
@@ -77,18 +86,24 @@ class Straight:
         key = None
         if self.keys is not None and (key := self.keys.name_in(fields.get(b"authorization", b""))) is None:
             return None
-        query, accept = line[1], fields.get(b"accept", b"").decode("latin-1")
+        route, query, accept = (
+            ROUTE if line[2] is None else line[2].decode(),
+            line[1],
+            fields.get(b"accept", b"").decode("latin-1"),
+        )
         try:
             with Holding(self.budget) as memory:
+                written: tuple[bytes, str, *tuple[str, ...]] | None = None
                 if query is None:
-                    written = answer_to_body(body, fields.get(b"content-type", b"").decode("latin-1"), accept, memory)
-                else:
-                    written = None if body else answer_to_query(query.decode(), accept, memory)
+                    content_type = fields.get(b"content-type", b"").decode("latin-1")
+                    written = self.to_bodies[route](body, content_type, accept, memory)
+                elif not body:
+                    written = answer_to_query(query.decode(), accept, memory)
         except Exception:
             return None  # the ordinary way meets the same, and says it
         if written is None or len(written[0]) > FREE_BYTES:
             return None
-        content, media_type = written
+        content, media_type, *layout = written
         own = (
             b"vary: Accept\r\n"
             if query is None
@@ -111,10 +126,12 @@ class Straight:
         )
         seconds = perf_counter() - start
         if self.metrics is not None:
-            self.metrics.answered(method, ROUTE, 200, seconds)
+            self.metrics.answered(method, route, 200, seconds)
+            if layout:
+                self.metrics.output(layout[0], len(content))
         if self.log is not None:
             trace_id = trace_id_in(fields.get(b"traceparent", b""))
-            facts = facts_of(method, ROUTE, 200, None, len(content), seconds, request_id, trace_id, key)
+            facts = facts_of(method, route, 200, None, len(content), seconds, request_id, trace_id, key)
             self.log("INFO", "answered", facts)
         return whole
 

@@ -21,6 +21,7 @@ from tensorcast.answers.limits import judge_json
 from tensorcast.plan.plan import Shape
 from tensorcast.schema.codec import Media, encode
 from tensorcast.schema.dtypes import name_of
+from tensorcast.schema.memory import Reserve
 from tensorcast.schema.tensors import (
     Array,
     bin_header,
@@ -36,7 +37,7 @@ from tensorcast.schema.work import checkpoint
 from ..engine.dense import buffered, chunks, in_order, is_quick, rearranged, rearranged_bytes
 from ..engine.gather import Gathered
 from .exchange import Exchange, threads_of
-from .threads import Threads, while_connected
+from .threads import LOOP_MILLISECONDS, Threads, while_connected
 
 JOIN_BYTES = 64 * 2**10
 """Smaller parts are joined before they are sent; larger ones are sent as they are. No more than this is copied on the
@@ -151,6 +152,18 @@ def _tensors(fields: Fields) -> list[Outgoing]:
 
 def _in_msgpack(exchange: Exchange[Any], fields: Fields, tensors: Sequence[Outgoing]) -> Response:
     """Streamed, or whole where it is short."""
+    bodies = _bodies(fields)
+    exchange.reserve(max(body.held for body in bodies))  # they are sent one after another
+    length = sum(body.length for body in bodies)
+    pieces = chain.from_iterable(body.pieces for body in bodies)
+    if length <= JOIN_BYTES:
+        return Response(b"".join(pieces), media_type=exchange.media_type, headers={"Vary": "Accept"})
+    quick = all(tensor.is_quick for tensor in tensors)
+    return Streamed(joined(pieces), length, exchange.media_type, quick, threads_of(exchange.request))
+
+
+def _bodies(fields: Fields) -> list[Body]:
+    """The parts of an answer in MessagePack."""
     packer = msgpack.Packer()
     bodies = [_encoded(packer.pack_map_header(len(fields)))]
     for field, given in fields.items():
@@ -160,13 +173,7 @@ def _in_msgpack(exchange: Exchange[Any], fields: Fields, tensors: Sequence[Outgo
         else:
             bodies.append(_encoded(packer.pack_array_header(len(given))))
             bodies += [tensor.in_msgpack() for tensor in given]
-    exchange.reserve(max(body.held for body in bodies))  # they are sent one after another
-    length = sum(body.length for body in bodies)
-    pieces = chain.from_iterable(body.pieces for body in bodies)
-    if length <= JOIN_BYTES:
-        return Response(b"".join(pieces), media_type=exchange.media_type, headers={"Vary": "Accept"})
-    quick = all(tensor.is_quick for tensor in tensors)
-    return Streamed(joined(pieces), length, exchange.media_type, quick, threads_of(exchange.request))
+    return bodies
 
 
 def _encoded(value: bytes) -> Body:
@@ -252,17 +259,44 @@ def lists_in(shape: Shape) -> int:
 
 
 async def _in_json(exchange: Exchange[Any], fields: Fields, tensors: Sequence[Outgoing], as_base64: bool) -> Response:
-    nested = sum(lists_in(tensor.shape) for tensor in tensors if not (tensor.strided or as_base64))
-    elements = sum(tensor.elements[0] for tensor in tensors) + nested
-    nbytes = sum(tensor.elements[1] for tensor in tensors)
-    judge_json(elements, nbytes)
-    exchange.reserve(json_bytes(elements, nbytes))
+    elements = _judged(tensors, as_base64, exchange.reserve)
 
     def build() -> Response:
         text = b"".join(_json_pieces(fields, as_base64))
         return Response(text, media_type=Media.JSON.value, headers={"Vary": "Accept"})
 
     return await exchange.run(elements * JSON_ELEMENT, build)
+
+
+def _judged(tensors: Sequence[Outgoing], as_base64: bool, reserve: Reserve) -> int:
+    """How many elements, and lists of them, a JSON answer holds, once its memory is reserved. Raises Problem."""
+    nested = sum(lists_in(tensor.shape) for tensor in tensors if not (tensor.strided or as_base64))
+    elements = sum(tensor.elements[0] for tensor in tensors) + nested
+    nbytes = sum(tensor.elements[1] for tensor in tensors)
+    judge_json(elements, nbytes)
+    reserve(json_bytes(elements, nbytes))
+    return elements
+
+
+def short_answer(fields: Fields, media: Media, json_data: str, milliseconds: float, reserve: Reserve) -> bytes | None:
+    """The bytes of the answer to what took so long already; None where it is longer than JOIN_BYTES in MessagePack, or
+    would hold the event loop for too long."""
+    tensors = _tensors(fields)
+    if media is Media.JSON:
+        milliseconds += JSON_ELEMENT * _judged(tensors, json_data == "base64", reserve)
+        return b"".join(_json_pieces(fields, json_data == "base64")) if milliseconds <= LOOP_MILLISECONDS else None
+    copied = sum(tensor.copied for tensor in tensors)
+    if (
+        milliseconds + OUTPUT * len(tensors) > LOOP_MILLISECONDS
+        or copied + sum(tensor.lookups for tensor in tensors) > JOIN_BYTES
+    ):
+        return None
+    reserve(copied)
+    bodies = _bodies(fields)
+    if sum(body.length for body in bodies) > JOIN_BYTES:
+        return None
+    reserve(max(body.held for body in bodies))
+    return b"".join(chain.from_iterable(body.pieces for body in bodies))
 
 
 def _json_pieces(fields: Fields, as_base64: bool) -> Iterator[bytes]:
