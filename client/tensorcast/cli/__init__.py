@@ -2,12 +2,15 @@
 
 Libraries that a command may not need (rich, httpx, the service) are imported by the command that does:
 `tensorcast check` answers in a fraction of a second.
+
+What a service would refuse, every command says in one line on stderr, and exits with 2.
 """
 
 from __future__ import annotations
 
 import click
 
+from .arguments import problems_in_words
 from .broadcast import broadcast
 from .check import check
 from .compare import compare
@@ -23,4 +26,6 @@ def main() -> None:
 
 
 for command in (serve, check, broadcast, compare, translate, ops):
+    assert command.callback is not None
+    command.callback = problems_in_words()(command.callback)
     main.add_command(command)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -12,6 +12,7 @@ import click
 from ..messages.questions import attribute_from_text
 from ..ops import OPS
 from ..schema.problems import Problem
+from ..schema.shapes import parse_shape
 
 if TYPE_CHECKING:
     from ..client.client import Client
@@ -64,9 +65,9 @@ def client_of(url: str, **options: Any) -> Client:
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
 
 
-def op_values(name: str | None, given: dict[str, Any]) -> dict[str, Any]:
+def op_values(name: str | None, options: dict[str, Any]) -> dict[str, Any]:
     """The op of --op and the attribute options, as plain values."""
-    attributes = {key: text for key, text in given.items() if text is not None}
+    attributes = {key: text for key, text in options.items() if text is not None}
     if name is None:
         name = "numpy.broadcast_to" if "shape" in attributes else "numpy.broadcast_arrays"
     if name not in OPS:
@@ -75,6 +76,11 @@ def op_values(name: str | None, given: dict[str, Any]) -> dict[str, Any]:
     for key, text in attributes.items():
         values[key] = parsed(partial(attribute_from_text, OPS[name], key), text, f"--{key.replace('_', '-')}")
     return values
+
+
+def shapes_in(texts: Sequence[str]) -> list[list[int | str]]:
+    """The shapes that stand on the command line."""
+    return [parsed(parse_shape, text, "a shape") for text in texts]
 
 
 def parsed(parse: Callable[[str], Any], text: str, what: str) -> Any:

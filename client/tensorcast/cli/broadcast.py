@@ -19,10 +19,10 @@ from ..messages.validation import validated
 from ..ops import Op
 from ..schema.shapes import format_shape
 from .answers import ask, colored
-from .arguments import client_of, json_option, op_options, op_values, problems_in_words, url_option
+from .arguments import client_of, json_option, op_options, op_values, url_option
 
 if TYPE_CHECKING:
-    from ..client.calls import Progress, Transfer
+    from ..client.calls import Transfer
     from ..schema.tensors import Array
 
 BAR_BYTES = 64 * 2**20
@@ -50,7 +50,7 @@ def broadcast(
     outputs: Sequence[Path],
     url: str | None,
     as_json: bool,
-    **given: Any,
+    **attributes: Any,
 ) -> None:
     """Broadcast .npy files to .npy files, which may be larger than memory.
 
@@ -60,23 +60,20 @@ def broadcast(
     """
     from ..schema.tensors import to_wire
 
-    with problems_in_words():
-        arrays = [_loaded(path) for path in inputs]
-        request = validated(
-            CheckRequest, {"op": op_values(op_name, given), "inputs": [array.shape for array in arrays]}
-        )
-        for attribute, _, symbol in request.op.symbols():
-            raise click.UsageError(f"--{attribute.replace('_', '-')} holds {symbol}: only check takes such sizes")
-        answer = ask(request, url)
-        if answer.conflict is not None:
-            click.echo(colored(answer))
-            sys.exit(1)
-        if len(outputs) != len(answer.outputs):
-            raise click.UsageError(
-                f"{request.op.name} gives {len(answer.outputs)} outputs here: write -o once for each"
-            )
-        arrays = [array if url is None else to_wire(array) for array in arrays]
-        filled = _written(request.op, arrays, answer, outputs, url)
+    arrays = [_loaded(path) for path in inputs]
+    request = validated(
+        CheckRequest, {"op": op_values(op_name, attributes), "inputs": [array.shape for array in arrays]}
+    )
+    for attribute, _, symbol in request.op.symbols():
+        raise click.UsageError(f"--{attribute.replace('_', '-')} holds {symbol}: only check takes such sizes")
+    answer = ask(request, url)
+    if answer.conflict is not None:
+        click.echo(colored(answer))
+        sys.exit(1)
+    if len(outputs) != len(answer.outputs):
+        raise click.UsageError(f"{request.op.name} gives {len(answer.outputs)} outputs here: write -o once for each")
+    arrays = [array if url is None else to_wire(array) for array in arrays]
+    filled = _written(request.op, arrays, answer, outputs, url)
     for path, array in zip(outputs, filled, strict=True):
         facts = {
             "path": str(path),
@@ -175,9 +172,8 @@ def _fill_remotely(
             progress(transfer.done - before)
             before = transfer.done
 
-    report: Progress = on_transfer
     with client_of(url, timeout=None) as client:
-        client.broadcast(op, *arrays, out=filled, progress=report)
+        client.broadcast(op, *arrays, out=filled, progress=on_transfer)
 
 
 @contextmanager

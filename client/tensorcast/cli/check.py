@@ -13,9 +13,8 @@ import click
 from ..messages import CheckRequest
 from ..messages.questions import assumption_from_text
 from ..messages.validation import validated
-from ..schema.shapes import parse_shape
 from .answers import ask, colored
-from .arguments import json_option, op_options, op_values, parsed, problems_in_words, url_option
+from .arguments import json_option, op_options, op_values, parsed, shapes_in, url_option
 
 
 @click.command()
@@ -34,7 +33,7 @@ def check(
     all_nodes: bool,
     url: str | None,
     as_json: bool,
-    **given: Any,
+    **attributes: Any,
 ) -> None:
     """Do these shapes broadcast, and to what? Write a shape as 8,1,6,1 or 8x1x6x1, a scalar as ().
 
@@ -51,27 +50,26 @@ def check(
     Exits with 1 where shapes, or a node, do not broadcast, whatever the sizes.
     """
     models = [text for text in shapes if text.endswith(".onnx")]
-    with problems_in_words():
-        known = dict(parsed(assumption_from_text, text, "--assume") for text in assume)
-        if models:
-            options = {"op": op_name, "dtype": dtype, **given}
-            others = [f"--{name.replace('_', '-')}" for name, value in options.items() if value is not None]
-            others += [text for number, text in enumerate(shapes) if number != shapes.index(models[0])]
-            if others:
-                raise click.UsageError(f"{others[0]} can't stand beside a model: its nodes say their ops and shapes")
-            sys.exit(0 if _report(models[0], known, url, as_json, all_nodes) else 1)
-        if all_nodes:
-            raise click.UsageError("--all is for a model")
-        question: dict[str, Any] = {
-            "op": op_values(op_name, given),
-            "inputs": [parsed(parse_shape, text, "a shape") for text in shapes],
-            "explain": True,
-        }
-        if dtype is not None:
-            question["dtype"] = dtype
-        if known:
-            question["assume"] = known
-        answer = ask(validated(CheckRequest, question), url)
+    assumptions = dict(parsed(assumption_from_text, text, "--assume") for text in assume)
+    if models:
+        options = {"op": op_name, "dtype": dtype, **attributes}
+        others = [f"--{name.replace('_', '-')}" for name, value in options.items() if value is not None]
+        others += [text for number, text in enumerate(shapes) if number != shapes.index(models[0])]
+        if others:
+            raise click.UsageError(f"{others[0]} can't stand beside a model: its nodes say their ops and shapes")
+        sys.exit(0 if _report(models[0], assumptions, url, as_json, all_nodes) else 1)
+    if all_nodes:
+        raise click.UsageError("--all is for a model")
+    question: dict[str, Any] = {
+        "op": op_values(op_name, attributes),
+        "inputs": shapes_in(shapes),
+        "explain": True,
+    }
+    if dtype is not None:
+        question["dtype"] = dtype
+    if assumptions:
+        question["assume"] = assumptions
+    answer = ask(validated(CheckRequest, question), url)
     if as_json:
         click.echo(json.dumps(answer.model_dump(exclude_unset=True)))
     else:

@@ -13,7 +13,7 @@ from ..messages import CompareRequest, Comparison
 from ..messages.validation import validated
 from ..schema.shapes import format_shape, parse_shape
 from .answers import answers_from
-from .arguments import json_option, parsed, problems_in_words, url_option
+from .arguments import json_option, parsed, shapes_in, url_option
 
 
 @click.command()
@@ -28,13 +28,12 @@ def compare(shapes: Sequence[str], target: str | None, url: str | None, as_json:
     tensorcast compare 3 2,1
     tensorcast compare 1,3 --shape 2,-1
     """
-    with problems_in_words():
-        question: dict[str, Any] = {"inputs": [parsed(parse_shape, text, "a shape") for text in shapes]}
-        if target is not None:
-            question["shape"] = parsed(parse_shape, target, "--shape")
-        request = validated(CompareRequest, question)
-        with answers_from(url) as way:
-            results: list[Comparison] = way.compare(*request.inputs, shape=request.shape)
+    question: dict[str, Any] = {"inputs": shapes_in(shapes)}
+    if target is not None:
+        question["shape"] = parsed(parse_shape, target, "--shape")
+    request = validated(CompareRequest, question)
+    with answers_from(url) as way:
+        results: list[Comparison] = way.compare(*request.inputs, shape=request.shape)
     if as_json:
         click.echo(json.dumps([result.model_dump(exclude_unset=True) for result in results]))
         return

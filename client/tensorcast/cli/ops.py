@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from ..messages import OpEntry
-from .arguments import client_of, json_option, problems_in_words, url_option
+from .arguments import client_of, json_option, url_option
 
 
 @click.command()
@@ -18,12 +18,11 @@ from .arguments import client_of, json_option, problems_in_words, url_option
 @json_option
 def ops(name: str | None, url: str | None, as_json: bool) -> None:
     """List the ops, or show one of them with its attributes, its definition and an example."""
-    with problems_in_words():
-        entries = _catalogue(url)
-        if name is not None:
-            entries = [entry for entry in entries if entry.name == name]
-            if not entries:
-                raise click.UsageError(f"there is no op {name}: `tensorcast ops` lists them")
+    entries = _catalogue(url)
+    if name is not None:
+        entries = [entry for entry in entries if entry.name == name]
+        if not entries:
+            raise click.UsageError(f"there is no op {name}: `tensorcast ops` lists them")
     if as_json:
         click.echo(json.dumps([entry.model_dump() for entry in entries]))
         return
@@ -36,12 +35,9 @@ def ops(name: str | None, url: str | None, as_json: bool) -> None:
         console.print(f"[bold]{entry.name}[/]  {entry.doc}", soft_wrap=True)
         for attribute, schema in entry.attributes["properties"].items():
             console.print(f"  {attribute}  {schema.get('description', '')}", markup=False, soft_wrap=True)
-        console.print(
-            f"  {entry.link} ({entry.reference.package} {entry.reference.version})",
-            markup=False,
-            soft_wrap=True,
-        )
-        console.print(f"  {_command_of(entry)}", markup=False, soft_wrap=True)
+        reference = f"{entry.link} ({entry.reference.package} {entry.reference.version})"
+        for line in (reference, _command_of(entry)):
+            console.print(f"  {line}", markup=False, soft_wrap=True)
         return
     table = Table("op", "inputs", "what it does", box=None, pad_edge=False)
     for entry in entries:

@@ -27,11 +27,11 @@ def _serve_options(command: F) -> F:
 
 @click.command()
 @_serve_options
-def serve(**given: Any) -> None:
+def serve(**options: Any) -> None:
     """Run the service. Each option can be set by the environment variable that stands beside it."""
     from tensorcast_service.settings import Settings, variable_of
 
-    os.environ.update({variable_of(name): str(value) for name, value in given.items() if value is not None})
+    os.environ.update({variable_of(name): str(value) for name, value in options.items() if value is not None})
     try:
         from tensorcast_service.web.serve import serve as run
         from tensorcast_service.web.serve import verify

@@ -11,9 +11,8 @@ import click
 
 from ..messages import TranslateAnswer, TranslateRequest
 from ..messages.validation import validated
-from ..schema.shapes import parse_shape
 from .answers import answers_from
-from .arguments import json_option, op_options, op_values, parsed, problems_in_words, url_option
+from .arguments import json_option, op_options, op_values, shapes_in, url_option
 
 
 @click.command()
@@ -28,7 +27,7 @@ def translate(
     to: str,
     url: str | None,
     as_json: bool,
-    **given: Any,
+    **attributes: Any,
 ) -> None:
     """Say the same in another framework's words: steps, and source text to paste.
 
@@ -37,13 +36,12 @@ def translate(
 
     Exits with 1 where the shapes do not broadcast, or the other op can't say it.
     """
-    with problems_in_words():
-        question = {
-            "op": op_values(op_name, given),
-            "inputs": [parsed(parse_shape, text, "a shape") for text in shapes],
-            "to": to,
-        }
-        answer = _translated(validated(TranslateRequest, question), url)
+    question = {
+        "op": op_values(op_name, attributes),
+        "inputs": shapes_in(shapes),
+        "to": to,
+    }
+    answer = _translated(validated(TranslateRequest, question), url)
     if as_json:
         click.echo(json.dumps(answer.model_dump(exclude_none=True)))
         return
