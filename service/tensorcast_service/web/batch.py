@@ -15,7 +15,7 @@ from tensorcast.schema.codec import encode, list_in_map
 from tensorcast.schema.problems import Problem
 from tensorcast.schema.tensors import Array
 
-from .exchange import Exchange, receive
+from .exchange import Exchange, receive, response_with
 from .openapi import question
 from .stream import Outgoing, OutgoingArray, answer
 
@@ -58,9 +58,7 @@ async def _rows(exchange: Exchange[CheckBatchRequest], requests: list[Any]) -> R
 
     while len(answers) < len(requests):
         await exchange.run(1000 * TURN_SECONDS, turn)
-    return Response(
-        list_in_map("results", answers, exchange.media), media_type=exchange.media_type, headers={"Vary": "Accept"}
-    )
+    return response_with(list_in_map("results", answers, exchange.media), exchange.media_type)
 
 
 def _whole(array: Array) -> Outgoing:

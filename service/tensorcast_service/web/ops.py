@@ -11,7 +11,7 @@ from tensorcast.messages import Catalogue, OpEntry
 from tensorcast.schema.codec import MEDIA_NAMES, Media, encode
 from tensorcast.schema.problems import Problem
 
-from .exchange import encoded, threads_of
+from .exchange import encoded, response_with, threads_of
 from .negotiation import answer_type
 from .openapi import answers
 
@@ -24,7 +24,7 @@ async def get_ops(request: Request) -> Response:
     """The catalogue: each op, its attributes, its definition, the release it was held against, an example."""
     media_type = answer_type(request, Media.JSON)
     content = await threads_of(request).aside(partial(_catalogue, MEDIA_NAMES[media_type]))
-    return Response(content, media_type=media_type, headers={"Vary": "Accept"})
+    return response_with(content, media_type)
 
 
 @cache
