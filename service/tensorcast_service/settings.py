@@ -51,13 +51,13 @@ class Settings:
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Self:
         """The settings of TENSORCAST_HOST, TENSORCAST_PORT, ...; raises ValueError naming the variable."""
-        given: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for setting in fields(cls):
             variable = variable_of(setting.name)
             text = environment.get(variable, "").strip()
             if text:
-                given[setting.name] = _parse(variable, text, type(setting.default), setting.metadata)
-        return cls(**given)
+                values[setting.name] = _parse(variable, text, type(setting.default), setting.metadata)
+        return cls(**values)
 
 
 def variable_of(name: str) -> str:

@@ -90,8 +90,8 @@ def as_text(answer: CheckAnswer) -> str:
     lines = [answer.diagram, ""] if answer.diagram else []
     if answer.conflict is None:
         shapes = dict.fromkeys(format_shape(output.shape) for output in answer.outputs)
-        said = "compatible" if answer.compatible else f"compatible if {_joined(answer.conditions)}"
-        lines.append(f"{said}: {', '.join(shapes)}" if shapes else said)
+        verdict = "compatible" if answer.compatible else f"compatible if {_joined(answer.conditions)}"
+        lines.append(f"{verdict}: {', '.join(shapes)}" if shapes else verdict)
     else:
         lines.append(f"incompatible ({answer.conflict.code}): {answer.conflict.message}")
         lines += [f"hint: {hint.text}" for hint in answer.conflict.hints]
@@ -180,8 +180,8 @@ def _output(
 
 def _product(shape: Sequence[int | str]) -> int | None:
     """Virtual elements; None where the sizes leave it open."""
-    known = [size for size in shape if isinstance(size, int)]
-    return prod(known) if len(known) == len(shape) or 0 in known else None
+    integers = [size for size in shape if isinstance(size, int)]
+    return prod(integers) if len(integers) == len(shape) or 0 in integers else None
 
 
 def _right_outputs(shapes: tuple[Shape, ...], sizes: Shape, itemsize: int | None) -> list[dict[str, Any]]:

@@ -67,9 +67,9 @@ def check_columns(request: CheckBatchRequest, reserve: Reserve = unlimited) -> C
     return answer
 
 
-def _target_columns(given: Any) -> dict[str, Tensor]:
+def _target_columns(op: Any) -> dict[str, Tensor]:
     """Those attributes of the op of all rows that are columns, as they came."""
-    attributes = given if isinstance(given, dict) else {}
+    attributes = op if isinstance(op, dict) else {}
     return {
         name: validated(Tensor, value)
         for name, value in attributes.items()
@@ -81,12 +81,12 @@ def _pointer(name: str) -> str:
     return f"/op/{str(name)[:60]}"
 
 
-def _op(given: Any, targets: dict[str, Values]) -> Op:
+def _op(plain: Any, targets: dict[str, Values]) -> Op:
     """The op of all rows, unknown sizes in place of the attributes that are columns."""
     question: dict[str, Any] = {"inputs": []}
-    if given is not None:
+    if plain is not None:
         unknown = {name: ["?"] * values.shape[1] for name, values in targets.items()}
-        question["op"] = given | unknown if isinstance(given, dict) else given
+        question["op"] = plain | unknown if isinstance(plain, dict) else plain
     op = validated(CheckRequest, question).op
     for name, _, _ in op.symbols():
         if name not in targets:

@@ -30,8 +30,8 @@ def compare(request: CompareRequest) -> CompareAnswer:
             )
         )
     if not results:
-        said = "a target shape goes with one input" if request.shape is not None else "give at least one input"
-        raise Problem("invalid-request", f"inputs: no op takes {len(request.inputs)} here; {said}", pointer="/inputs")
+        advice = "a target shape goes with one input" if request.shape is not None else "give at least one input"
+        raise Problem("invalid-request", f"inputs: no op takes {len(request.inputs)} here; {advice}", pointer="/inputs")
     return CompareAnswer(results=results)
 
 

@@ -47,15 +47,15 @@ def _lines(words: Framework, plan: Plan, steps: Sequence[Step]) -> Iterator[str]
         taken = _taken(step, len(shapes))
         before = [shapes[tensor] for tensor in taken]
         after = _shapes_after(step.op, before)
-        given = [
+        results = [
             outputs[tensor] if last[tensor] == number and tensor in outputs else f"t{next(temporaries)}"
             for tensor in taken[: len(after)]
         ]
-        yield _filled_in(words, step.op, [names[tensor] for tensor in taken], before, given, after)
+        yield _filled_in(words, step.op, [names[tensor] for tensor in taken], before, results, after)
         if step.input is None:
-            names, shapes = given, after
+            names, shapes = results, after
         else:
-            names[step.input], shapes[step.input] = given[0], after[0]
+            names[step.input], shapes[step.input] = results[0], after[0]
 
 
 def _taken(step: Step, tensors: int) -> Sequence[int]:
@@ -75,13 +75,13 @@ def _filled_in(
     op: Op | Transpose | Reshape,
     taken: Sequence[str],
     before: Sequence[Shape],
-    given: Sequence[str],
+    results: Sequence[str],
     after: Sequence[Shape],
 ) -> str:
     """The first of the op's templates all of whose fields there are."""
     fields = {name: words.language.value(value) for name, value in op.model_dump(exclude_none=True).items()}
     shaped = words.language.shape or words.language.value
-    for letter, names, shapes in (("x", taken, before), ("y", given, after)):
+    for letter, names, shapes in (("x", taken, before), ("y", results, after)):
         fields[f"{letter}s"] = ", ".join(names)
         fields |= {f"{letter}{number}" if len(names) > 1 else letter: name for number, name in enumerate(names)}
         fields[f"{letter}_shape"] = shaped(shapes[0])

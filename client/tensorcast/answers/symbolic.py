@@ -15,7 +15,7 @@ from functools import cache
 from math import prod
 from typing import Any
 
-from ..messages import Condition, DimensionPlace, Equation, Known
+from ..messages import Condition, DimensionPlace, Equation, Side
 from ..ops import Op, align
 from ..plan.alignment import Alignment, Axis, Relation, is_known, known_axes, meet, mismatch, settle
 from ..plan.plan import Shape
@@ -69,7 +69,7 @@ def lower(op: Op, shapes: tuple[Shape, ...], assume: Mapping[str, Size]) -> Symb
     Raises Incompatible where no sizes broadcast, Problem (work-too-large) for too many of them.
     """
     MAX_SYMBOLIC_AXES.judge(sum(map(len, shapes)))
-    places: dict[int, Known] = {
+    places: dict[int, Side] = {
         id(size): DimensionPlace(input=number, axis=axis)
         for number, shape in enumerate(shapes)
         for axis, size in enumerate(shape)
@@ -87,27 +87,27 @@ def judge_assumed(op: Op, shapes: Sequence[Shape], assume: Mapping[str, Size]) -
     sizes: list[Size] = [size for shape in shapes for size in shape]
     sizes += [size for _, _, size in op.symbols()]
     names = {size.name for size in sizes if isinstance(size, Symbol) and size.name}
-    for name, known in assume.items():
-        said = None
+    for name, bounds in assume.items():
+        fault = None
         if name not in names:
-            said = f"no size here has this name: the names are {', '.join(sorted(names)[:20])}" if names else None
-            said = said or "no size here has a name"
-        elif isinstance(known, Symbol) and known.name:
-            said = 'must be a range, such as "2..", or a size: for two equal sizes write one name twice'
-        if said:
-            raise Problem("invalid-request", f"assume/{name[:60]}: {said}", pointer=f"/assume/{name[:60]}")
+            fault = f"no size here has this name: the names are {', '.join(sorted(names)[:20])}" if names else None
+            fault = fault or "no size here has a name"
+        elif isinstance(bounds, Symbol) and bounds.name:
+            fault = 'must be a range, such as "2..", or a size: for two equal sizes write one name twice'
+        if fault:
+            raise Problem("invalid-request", f"assume/{name[:60]}: {fault}", pointer=f"/assume/{name[:60]}")
 
 
 class _Variables:
     """The sizes of a request by number: a number for each integer, each name and each other symbol."""
 
-    def __init__(self, assume: Mapping[str, Size], places: Mapping[int, Known]) -> None:
+    def __init__(self, assume: Mapping[str, Size], places: Mapping[int, Side]) -> None:
         self._assume = assume
         self._places = places
         self._numbers: dict[tuple[str, Any], int] = {}
         self.bounds: list[tuple[int, int]] = []
         self.names: list[str | None] = []
-        self.sides: list[Known] = []
+        self.sides: list[Side] = []
         """How a condition says each."""
         self.quotients: dict[int, tuple[int, int]] = {}
         """Of each that is a quotient, on which there are no clauses: the variable that is divided, and by what."""
@@ -125,7 +125,7 @@ class _Variables:
             return self._numbered(("integer", low), low, high, low)
         return self._numbered(("name", side) if isinstance(side, str) else ("place", id(size)), low, high, side)
 
-    def _numbered(self, key: tuple[str, Any], low: int, high: int, side: Known) -> int:
+    def _numbered(self, key: tuple[str, Any], low: int, high: int, side: Side) -> int:
         if key not in self._numbers:
             self._numbers[key] = len(self.bounds)
             self.bounds.append((low, high))
@@ -133,11 +133,11 @@ class _Variables:
             self.sides.append(side)
         return self._numbers[key]
 
-    def _bounded(self, symbol: Symbol) -> tuple[int, int, Known]:
+    def _bounded(self, symbol: Symbol) -> tuple[int, int, Side]:
         if symbol.name is None:
             return symbol.low, symbol.high, self._places[id(symbol)]
-        known = self._assume.get(symbol.name, symbol)
-        return (known, known, known) if isinstance(known, int) else (known.low, known.high, symbol.name)
+        bounds = self._assume.get(symbol.name, symbol)
+        return (bounds, bounds, bounds) if isinstance(bounds, int) else (bounds.low, bounds.high, symbol.name)
 
     def is_integer(self, number: int) -> bool:
         return isinstance(self.sides[number], int)
@@ -242,9 +242,9 @@ def _weighed(alignment: Alignment, met: Sequence[Sequence[int]], variables: _Var
 
 def _meet_integers(alignment: Alignment, number: int, axis: Axis) -> None:
     """Raises Incompatible, as it is raised where all sizes are known, for the integers of an axis."""
-    known = tuple(term for term in axis.terms if is_known(term.size))
-    if known and (axis.relation in (Relation.EQUAL, Relation.MUTUAL) or known[-1] is axis.terms[-1]):
-        meet(alignment, number, Axis(axis.relation, known))
+    integers = tuple(term for term in axis.terms if is_known(term.size))
+    if integers and (axis.relation in (Relation.EQUAL, Relation.MUTUAL) or integers[-1] is axis.terms[-1]):
+        meet(alignment, number, Axis(axis.relation, integers))
 
 
 def _because(sizes: Sizes, variables: _Variables, clash: Iterable[Size]) -> str:
@@ -252,11 +252,11 @@ def _because(sizes: Sizes, variables: _Variables, clash: Iterable[Size]) -> str:
     facts = []
     for size in clash:
         number = variables.of(size)
-        known = _notation(sizes, variables, [number], but=str(size))
-        told = [str(known)] if str(known) not in (str(size), "?") else []
-        if sizes.step(number) > 1 and not isinstance(known, int):
-            told.append(f"a multiple of {sizes.step(number)}")
-        facts += [f"{size} is {', '.join(told)}"] if told else []
+        notation = _notation(sizes, variables, [number], but=str(size))
+        words = [str(notation)] if str(notation) not in (str(size), "?") else []
+        if sizes.step(number) > 1 and not isinstance(notation, int):
+            words.append(f"a multiple of {sizes.step(number)}")
+        facts += [f"{size} is {', '.join(words)}"] if words else []
     return f", where {' and '.join(facts)}" if facts else ""
 
 
@@ -380,7 +380,7 @@ def _condition(clause: Clause, variables: _Variables) -> Condition:
     )
 
 
-def _in_words(side: Known) -> str:
+def _in_words(side: Side) -> str:
     if not isinstance(side, DimensionPlace):
         return str(side)
     return f"{side.attribute or f'inputs[{side.input}]'}[{side.axis}]"

@@ -44,9 +44,9 @@ def as_text(answer: TranslateAnswer) -> str:
     lines = []
     for number, step in enumerate(answer.steps, 1):
         attributes = step.op.model_dump(exclude={"name"}, exclude_none=True).items()
-        told = ", ".join(f"{name}={value}" for name, value in attributes if value != {})
+        words = ", ".join(f"{name}={value}" for name, value in attributes if value != {})
         of = f"input {step.input}: " if step.input is not None else ""
-        lines.append(f"{number}. {of}{step.op.name}({told})")
+        lines.append(f"{number}. {of}{step.op.name}({words})")
     return "\n".join([*lines, "", answer.code.text])
 
 
@@ -259,8 +259,8 @@ def _arrangements(plan: Plan) -> Iterator[list[_Arrangement]]:
         yield [_Arrangement(output, _unstretched(output), brought) for output in outputs]
     # Without the output's axes of size 1, for an op that takes few axes; of one rank, for one that gives no other.
     rank = max(len(_large(output)) for output in outputs)
-    given = [[*range(len(_large(output)) - rank, 0), *_large(output)] for output in outputs]
-    yield [_Arrangement(output, _filled(output, axes), axes) for output, axes in zip(outputs, given, strict=True)]
+    orders = [[*range(len(_large(output)) - rank, 0), *_large(output)] for output in outputs]
+    yield [_Arrangement(output, _filled(output, axes), axes) for output, axes in zip(outputs, orders, strict=True)]
 
 
 def _shape(shape: Shape, axes: Sequence[int | None]) -> Shape:

@@ -91,7 +91,7 @@ class OutputShape(Answer):
     nbytes: int | str | None = Field(default=None, description="Bytes when dense, where the request has a dtype.")
 
 
-def _known(value: Any, op: ValidatorFunctionWrapHandler) -> Any:
+def _op_or_none(value: Any, op: ValidatorFunctionWrapHandler) -> Any:
     """An op; None where this version has no such op, or no such attribute of it: its hint is then advice."""
     try:
         return op(value)
@@ -108,7 +108,7 @@ class Hint(Answer):
     """
 
     text: str = Field(description="What to change, in words.")
-    op: Annotated[AnyOp | None, WrapValidator(_known)] = Field(
+    op: Annotated[AnyOp | None, WrapValidator(_op_or_none)] = Field(
         default=None, description="The whole op to ask with; null where the words are advice, and no request."
     )
     inputs: Many[DimensionShape] = Field(default=[], description="The shapes to ask with.")
@@ -140,15 +140,15 @@ class DimensionPlace(Answer):
     axis: int
 
 
-Known = int | str | DimensionPlace
+Side = int | str | DimensionPlace
 """A side of an equation: a size, a name, or the place of a size that has neither."""
 
 
 class Equation(Answer):
     """Two sizes that are equal; or two of which the first divides the second."""
 
-    equal: tuple[Known, Known] | None = None
-    divides: tuple[int, Known] | None = None
+    equal: tuple[Side, Side] | None = None
+    divides: tuple[int, Side] | None = None
 
 
 class Condition(Answer):

@@ -17,12 +17,12 @@ def attribute_from_text(op: type[Op], name: str, text: str) -> Any:
 
     Raises ValueError, with what would be right, where the op has no such attribute or the text is none.
     """
-    known = [field for field in op.model_fields if field != "name"]
-    if name not in known:
-        close = get_close_matches(name, known, n=1)
+    attributes = [field for field in op.model_fields if field != "name"]
+    if name not in attributes:
+        close = get_close_matches(name, attributes, n=1)
         meant = f": did you mean {close[0]}?" if close else ""
         wire_name = op.model_fields["name"].default
-        raise ValueError(f"{wire_name} has no such attribute{meant} (it has {', '.join(known) or 'none'})")
+        raise ValueError(f"{wire_name} has no such attribute{meant} (it has {', '.join(attributes) or 'none'})")
     schemas = _schemas(op, name)
     if any(schema.get("type") == "array" and _holds_integers(schema) for schema in schemas):
         return parse_shape(text)
@@ -41,8 +41,8 @@ def attribute_from_text(op: type[Op], name: str, text: str) -> Any:
 
 def assumption_from_text(text: str) -> tuple[str, int | str]:
     """A name and what is known of it, written as ``N=2..``. Raises ValueError, with what would be right."""
-    name, _, known = (part.strip() for part in text.partition("="))
-    sizes = parse_shape(known)
+    name, _, size = (part.strip() for part in text.partition("="))
+    sizes = parse_shape(size)
     if not name or len(sizes) != 1:
         raise ValueError("write a name and its sizes, such as N=2.., N=1..8 or N=3")
     return name, sizes[0]

@@ -31,21 +31,21 @@ def problem_of(error: ValidationError, model: type[BaseModel]) -> Problem:
     pointer = "".join(f"/{str(step)[:100].replace('~', '~0').replace('/', '~1')}" for step in place)
     if faults[0]["type"] == "union_tag_invalid":
         return unknown_op(str(faults[0]["ctx"]["tag"]), pointer)
-    said = dict.fromkeys(_said(fault, model) for fault in faults[:_SAID])
-    more = len(faults) - _SAID
+    sentences = dict.fromkeys(_sentence(fault, model) for fault in faults[:_MOST_FAULTS])
+    more = len(faults) - _MOST_FAULTS
     rest = f" ({more} more fault{'s' if more > 1 else ''} in this request)" if more > 0 else ""
-    return Problem("invalid-request", "; ".join(said) + rest, pointer=pointer)
+    return Problem("invalid-request", "; ".join(sentences) + rest, pointer=pointer)
 
 
-_SAID = 3
-"""Faults of one request that are said."""
+_MOST_FAULTS = 3
+"""Faults of one request that its problem tells."""
 
 
-def _said(fault: ErrorDetails, model: type[BaseModel]) -> str:
-    """One fault, in words."""
+def _sentence(fault: ErrorDetails, model: type[BaseModel]) -> str:
+    """One fault: where it stands, and what is wrong there."""
     place = _place(fault)
-    said = _say(fault, _model_at(model, fault["loc"]), place)
-    return f"{('/'.join(map(str, place)) or 'the body')[:200]}: {said}"
+    complaint = _complaint(fault, _model_at(model, fault["loc"]), place)
+    return f"{('/'.join(map(str, place)) or 'the body')[:200]}: {complaint}"
 
 
 def _place(fault: ErrorDetails) -> tuple[int | str, ...]:
@@ -59,14 +59,14 @@ def unknown_op(name: str, pointer: str) -> Problem:
     """The problem of a name that no op has, with those that are close to it."""
     shown = name[:60]
     close = get_close_matches(shown, OPS, n=3, cutoff=0.4)
-    lowered = {known.lower(): known for known in OPS}
+    lowered = {op.lower(): op for op in OPS}
     if shown.lower() in lowered:
         close = [lowered[shown.lower()]]
     meant = f"did you mean {' or '.join(close)}? " if close else ""
     return Problem("unknown-op", f"there is no op {shown!r}: {meant}GET /v1/ops lists all", pointer=pointer)
 
 
-_SAYINGS = {
+_COMPLAINTS = {
     "union_tag_not_found": 'an op needs its name, such as {"name": "numpy.broadcast_to", "shape": [4, 3]}',
     "model_type": "must be a map of fields",
     "model_attributes_type": "must be the name of an op, or a map such as "
@@ -81,19 +81,19 @@ _SAYINGS = {
 }
 
 
-def _say(fault: ErrorDetails, model: type[BaseModel] | None, place: Sequence[int | str]) -> str:
+def _complaint(fault: ErrorDetails, model: type[BaseModel] | None, place: Sequence[int | str]) -> str:
     """What is wrong, and what would be right. `model` is the one that has the field, where that is known."""
     kind = fault["type"]
     if kind == "missing":
         examples = model.model_fields[str(place[-1])].examples if model else None
         return f'is missing: write for instance "{place[-1]}": {json.dumps(examples[0])}' if examples else "is missing"
     if kind == "extra_forbidden":
-        known = list(model.model_fields) if model else []
+        fields = list(model.model_fields) if model else []
         if len(place) == 1 and any(place[0] in op.model_fields for op in OPS.values()):
             return f'belongs inside op: {{"name": ..., "{place[0]}": ...}}'
-        close = get_close_matches(str(place[-1])[:100], known, n=1)
+        close = get_close_matches(str(place[-1])[:100], fields, n=1)
         meant = f": did you mean {close[0]}?" if close else ""
-        return f"is no field here{meant}" + (f" (there are {', '.join(known)})" if known else "")
+        return f"is no field here{meant}" + (f" (there are {', '.join(fields)})" if fields else "")
     if kind == "model_type" and not place:
         return 'must be a map of fields, such as {"inputs": ...}'
     if kind in ("model_type", "model_attributes_type") and len(place) == 2 and place[0] in ("inputs", "gradients"):
@@ -102,7 +102,7 @@ def _say(fault: ErrorDetails, model: type[BaseModel] | None, place: Sequence[int
         return f"must be {fault.get('ctx', {}).get('expected', 'another value')}{_elsewhere(fault['input'], place)}"
     if place[:1] == ("window",) and kind in ("too_long", "too_short", "tuple_type", "list_type"):
         return "must be a pair [start, stop] for each output axis, such as [[0, 2], [0, 3]]"
-    return _SAYINGS.get(kind, fault["msg"])
+    return _COMPLAINTS.get(kind, fault["msg"])
 
 
 def _elsewhere(value: Any, place: Sequence[int | str]) -> str:

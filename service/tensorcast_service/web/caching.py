@@ -20,13 +20,13 @@ class Part:
 
     def answer(self, request: Request) -> Response:
         """200 with the bytes, or 304 where the request says that they are known."""
-        return _unless_known(request, self.content, self.media_type, self.headers)
+        return _unless_held(request, self.content, self.media_type, self.headers)
 
 
 def tagged(request: Request, content: bytes, media_type: str) -> Response:
     """200 with the content and its ETag, or 304 where the request says that it is known. It may be kept for an hour:
     an answer depends on the question and the release alone. Where it took a key, by that key's holder only."""
-    return _unless_known(request, content, media_type, kept_headers(content, hasattr(request.state, "key_name")))
+    return _unless_held(request, content, media_type, kept_headers(content, hasattr(request.state, "key_name")))
 
 
 def kept_headers(content: bytes, keyed: bool) -> dict[str, str]:
@@ -42,8 +42,8 @@ def _tag(content: bytes) -> str:
     return f'"{blake2b(content, digest_size=12).hexdigest()}"'
 
 
-def _unless_known(request: Request, content: bytes, media_type: str, headers: dict[str, str]) -> Response:
-    known = ",".join(request.headers.getlist("if-none-match"))
-    if headers["ETag"] in known or known.strip() == "*":
+def _unless_held(request: Request, content: bytes, media_type: str, headers: dict[str, str]) -> Response:
+    tags = ",".join(request.headers.getlist("if-none-match"))
+    if headers["ETag"] in tags or tags.strip() == "*":
         return Response(status_code=304, headers=headers)
     return Response(content, media_type=media_type, headers=headers)

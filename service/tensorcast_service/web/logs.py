@@ -78,8 +78,8 @@ def trace_id_of(scope: Scope) -> str | None:
     """The trace that a request is part of: its span's, else its caller's by a `traceparent` that can be read."""
     if get_current_span is not None and (context := get_current_span().get_span_context()).is_valid:
         return f"{context.trace_id:032x}"
-    given = [value for name, value in scope["headers"] if name == b"traceparent"]
-    return trace_id_in(given[0]) if len(given) == 1 else None
+    fields = [value for name, value in scope["headers"] if name == b"traceparent"]
+    return trace_id_in(fields[0]) if len(fields) == 1 else None
 
 
 def trace_id_in(traceparent: bytes) -> str | None:

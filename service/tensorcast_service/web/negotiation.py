@@ -22,7 +22,7 @@ def request_media(request: Request) -> Media:
 
 
 @lru_cache(16)
-def media_named(given: str, coding: str = "") -> Media:
+def media_named(content_type: str, coding: str = "") -> Media:
     """The encoding that a Content-Type, and a Content-Encoding, name. Raises Problem (unsupported-media-type)."""
     coding = coding.strip().lower()
     if coding.strip(", ") not in ("", "identity"):
@@ -30,10 +30,10 @@ def media_named(given: str, coding: str = "") -> Media:
             "unsupported-media-type",
             f"the body has Content-Encoding {coding[:40]}: send it without one (identity)",
         )
-    name = given.split(";")[0].strip().lower()
+    name = content_type.split(";")[0].strip().lower()
     if name not in MEDIA_NAMES:
-        said = f"Content-Type {name[:60]} is not understood" if name else "Content-Type is missing"
-        raise Problem("unsupported-media-type", f"{said}: send one of {SUPPORTED}", supported=list(MEDIA_NAMES))
+        what = f"Content-Type {name[:60]} is not understood" if name else "Content-Type is missing"
+        raise Problem("unsupported-media-type", f"{what}: send one of {SUPPORTED}", supported=list(MEDIA_NAMES))
     return MEDIA_NAMES[name]
 
 
