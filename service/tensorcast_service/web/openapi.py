@@ -121,31 +121,22 @@ def _refusals(*codes: str) -> dict[int | str, dict[str, Any]]:
 def example_queries() -> dict[str, Any]:
     """The query parameters of GET /v1/check: the reserved ones, and every attribute of every op."""
     text = {"type": "string"}
-
-    def query(name: str, schema: dict[str, Any] = text, **further: Any) -> dict[str, Any]:
-        return {"name": name, "in": "query", "schema": schema, **further}
-
-    inputs = {"type": "array", "items": text}
-    about = "An attribute; a shape is written 2,3."
-    known = "What is known of the names in shapes, as JSON."
-    attributes = sorted({field for op in OPS.values() for field in op.model_fields if field != "name"})
-    return {
-        "parameters": [
-            query(
-                "input",
-                inputs,
-                required=True,
-                description="The shape of an input; repeats.",
-                example=["8,1,6,1", "7,1,5"],
-            ),
-            query("op", text | {"enum": list(OPS)}),
-            query("dtype"),
-            query("assume", description=known, example='{"N":"2.."}'),
-            query("explain", text | {"enum": ["true", "false"]}),
-            query("format", text | {"enum": ["json", "text"]}),
-            *(query(name, description=about) for name in attributes),
-        ]
+    parameters: dict[str, dict[str, Any]] = {
+        "input": {
+            "schema": {"type": "array", "items": text},
+            "required": True,
+            "description": "The shape of an input; repeats.",
+            "example": ["8,1,6,1", "7,1,5"],
+        },
+        "op": {"schema": text | {"enum": list(OPS)}},
+        "dtype": {},
+        "assume": {"description": "What is known of the names in shapes, as JSON.", "example": '{"N":"2.."}'},
+        "explain": {"schema": text | {"enum": ["true", "false"]}},
+        "format": {"schema": text | {"enum": ["json", "text"]}},
     }
+    for name in sorted({field for op in OPS.values() for field in op.model_fields if field != "name"}):
+        parameters[name] = {"description": "An attribute; a shape is written 2,3."}
+    return {"parameters": [{"name": name, "in": "query", "schema": text} | facts for name, facts in parameters.items()]}
 
 
 def describe(app: FastAPI, asks_for_keys: bool, asks_for_names: bool) -> None:
