@@ -24,38 +24,39 @@ if TYPE_CHECKING:  # which takes NumPy
     from ..schema.tensors import Tensor
 
 REQUEST = 0.05
-"""Of any request."""
+"""Milliseconds of any request."""
 AXIS = 0.005
-"""Of an axis of an input (four at the least), from alignment to answer."""
+"""Milliseconds of an axis of an input, from alignment to answer; an input counts as one of four axes at the least."""
 ATTRIBUTE_ENTRY = 0.01
-"""Of an entry of a list or a map among an op's attributes: a name of einops costs most."""
+"""Milliseconds of an entry of a list or a map among an op's attributes: a name of einops costs most."""
 SYMBOL = 0.1
-"""Of a size that is not known, by itself."""
+"""Milliseconds of a size that is not known, by itself."""
 CONDITION = 0.35
-"""Of two such sizes that meet."""
+"""Milliseconds of two such sizes that meet."""
 OUTPUT = 0.05
-"""Of a tensor that is answered."""
+"""Milliseconds of a tensor in an answer."""
 JSON_ELEMENT = 0.002
-"""Of an element that is answered in JSON."""
+"""Milliseconds of an element in a JSON answer."""
 TRANSLATED_AXIS = 0.25
-"""Of an axis in a translation, which tries many ways to say it."""
+"""Milliseconds of an axis in a translation, which tries many ways to say it."""
 COLUMN_CALL, COLUMN_SIZE = 0.05, 3e-5
-"""Of an axis of a block of rows in columns, and of a size there."""
+"""Milliseconds of an axis of a block of rows in columns, and of a size there."""
 COMPARED_OPS = 12
 """Ops that a comparison asks, at the most: the others can't be asked with shapes alone, or refuse them at once."""
 COMPARED_OP = 0.5
-"""Of each of them, most of it the hints where its sizes clash."""
+"""Milliseconds of each such op, most of them for the hints where its sizes clash."""
 JSON_BYTE, MESSAGEPACK_BYTE = 2e-4, 2e-5
-"""Of a byte of a body, read and validated. Most bytes of MessagePack are tensors, which are not looked at."""
+"""Milliseconds in which a byte of a body is read and validated. Most bytes of MessagePack are tensors, which are not
+looked at."""
 
 
 def parse_milliseconds(nbytes: int, media: Media) -> float:
-    """Of reading and validating a body: from 4 KiB on more than a millisecond, whatever it holds."""
+    """Milliseconds in which a body is read and validated: from 4 KiB on more than one, whatever it holds."""
     return nbytes / 4096 if nbytes <= 4096 else 1 + nbytes * (JSON_BYTE if media is Media.JSON else MESSAGEPACK_BYTE)
 
 
 def check_milliseconds(op: Op, shapes: Sequence[Shape]) -> float:
-    """Of the plan of an op on these shapes, and of its answer."""
+    """Milliseconds of the plan of an op on these shapes, and of its answer."""
     rank, entries, symbolic = 4, 0, is_symbolic(op, shapes)
     for shape in shapes:  # loops, since every check passes here
         rank = max(rank, len(shape))
@@ -68,7 +69,7 @@ def check_milliseconds(op: Op, shapes: Sequence[Shape]) -> float:
 
 
 def _symbols_milliseconds(op: Op, shapes: Sequence[Shape]) -> float:
-    """What sizes that are not known add."""
+    """Milliseconds that sizes which are not known add."""
     met: Counter[int] = Counter()  # how many of them on each axis, counted from the last
     for sizes in (*shapes, *(value for value in op.__dict__.values() if type(value) is tuple)):
         met.update(axis for axis, size in enumerate(reversed(sizes)) if type(size) is Symbol)
@@ -77,7 +78,8 @@ def _symbols_milliseconds(op: Op, shapes: Sequence[Shape]) -> float:
 
 
 def columns_milliseconds(inputs: Sequence[Tensor]) -> float:
-    """Of columns (n, rank): of calls of NumPy, a few for each axis of each block of rows, and of what they do."""
+    """Milliseconds of columns (n, rank): NumPy is called a few times for each axis of each block of rows, and works on
+    each size."""
     shapes = [tensor.shape for tensor in inputs]
     rows = max((shape[0] for shape in shapes if shape), default=0)
     calls = sum(shape[-1] for shape in shapes if shape) * -(-max(rows, 1) // BLOCK_ROWS)
@@ -85,11 +87,11 @@ def columns_milliseconds(inputs: Sequence[Tensor]) -> float:
 
 
 def compare_milliseconds(shapes: Sequence[Shape]) -> float:
-    """Of what every op answers."""
+    """Milliseconds of what every op answers to these shapes."""
     rank = max(map(len, shapes), default=0)
     return COMPARED_OPS * (COMPARED_OP + AXIS * len(shapes) * max(min(rank, MAX_RANK), 4))
 
 
 def translate_milliseconds(shapes: Sequence[Shape]) -> float:
-    """Of the steps and their code."""
+    """Milliseconds of the steps and their code."""
     return REQUEST + TRANSLATED_AXIS * sum(max(len(shape), 4) for shape in shapes)

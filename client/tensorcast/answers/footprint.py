@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from ..schema.tensors import Tensor
 
 AXIS_BYTES = 750
-"""Of each axis of each output (four at the least), as objects and as text."""
+"""Bytes of each axis of each output, as objects and as text; an output counts as one of four axes at the least."""
 COMPARED_BYTES = 300
-"""Of each axis of each op that is compared."""
+"""Bytes of each axis of each op that is compared."""
 CONFLICT_BYTES = 8000
-"""Of a conflict with its hints in a batch of rows, besides its axes. Alone it is too small to be counted."""
+"""Bytes of a conflict with its hints in a batch of rows, besides its axes. Alone it is too small to be counted."""
 CONDITION_BYTES = 6000
-"""Of a condition on symbolic sizes, which may name several by long names."""
+"""Bytes of a condition on symbolic sizes, which may name several by long names."""
 JSON_ELEMENT_BYTES = 120
-"""Of an element, or an empty list, of a JSON answer: its text twice."""
+"""Bytes of an element, or an empty list, of a JSON answer: its text twice."""
 JSON_TIMES = 8
 """A JSON answer takes so many times the bytes of its elements besides: they may be long strings of wide characters."""
 
@@ -40,8 +40,8 @@ own cache."""
 
 
 def answer_bytes(op: Op, inputs: Sequence[Shape]) -> int:
-    """Of the shapes that come out, and of all that leads to them. Raises Problem where the number of inputs or of axes
-    is refused anyway."""
+    """Bytes of the shapes that come out, and of all that leads to them. Raises Problem where the number of inputs or of
+    axes is refused anyway."""
     shapes = tuple(inputs)
     judge_request(op, shapes)
     rank = max(min(op.highest_rank(shapes), MAX_RANK), 4)
@@ -56,27 +56,27 @@ def answer_bytes(op: Op, inputs: Sequence[Shape]) -> int:
 
 
 def tensors_bytes(op: Op, inputs: Sequence[Shape], tensors: Iterable[Tensor]) -> int:
-    """Of the same, and of the arrays that are made of these tensors. Raises Problem as `answer_bytes` does."""
+    """Bytes of the same, and of the arrays that are made of these tensors. Raises Problem as `answer_bytes` does."""
     return answer_bytes(op, inputs) + sum(tensor.made_bytes() for tensor in tensors)
 
 
 def _text_bytes(names: Iterable[str], outputs: int) -> int:
-    """Of an answer in which each output may list all of these names."""
+    """Bytes of an answer in which each output may list all of these names."""
     return 3 * outputs * sum(len(json.dumps(name)) for name in names)
 
 
 def compared_bytes(shapes: Sequence[Shape]) -> int:
-    """Of what every op answers to these shapes."""
+    """Bytes of what every op answers to these shapes."""
     rank = max(min(max(map(len, shapes), default=0), MAX_RANK), 4)
     return 2 * AXIS_BYTES * min(len(shapes) * rank, MAX_AXES) + COMPARED_BYTES * len(OPS) * rank
 
 
 def columns_bytes(count: int, answered: int, asked: int) -> int:
-    """Of the answer to `count` rows: `answered` sizes in each, and what is worked out in a block of inputs that have
-    `asked` sizes in each."""
+    """Bytes of the answer to `count` rows: `answered` sizes in each, and what is worked out in a block of inputs that
+    have `asked` sizes in each."""
     return (8 * answered + 9) * count + 16 * (answered + asked) * min(count, BLOCK_ROWS)
 
 
 def json_bytes(elements: int, nbytes: int) -> int:
-    """Of a JSON answer of so many elements (and lists without one) of `nbytes` in all."""
+    """Bytes of a JSON answer of so many elements (and lists without one) of `nbytes` in all."""
     return JSON_ELEMENT_BYTES * elements + JSON_TIMES * nbytes

@@ -133,7 +133,7 @@ OUTPUT_TEXT = (
     "the outputs, the largest {shape}, take {nbytes} bytes; this service sends up to {most}: ask for "
     '"layout": "strided", which costs only the bytes of the inputs, or for a "window" of the output'
 )
-"""Of the limit that is a setting."""
+"""The text of the limit that is a setting, TENSORCAST_MAX_OUTPUT_BYTES."""
 
 
 def judge_request(op: Op, shapes: tuple[Shape, ...]) -> None:

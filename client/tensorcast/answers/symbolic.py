@@ -110,7 +110,7 @@ class _Variables:
         self.sides: list[Side] = []
         """How a condition says each."""
         self.quotients: dict[int, tuple[int, int]] = {}
-        """Of each that is a quotient, on which there are no clauses: the variable that is divided, and by what."""
+        """For each variable that is a quotient, on which there are no clauses: what is divided, and by what."""
         self.of(1)
 
     def of(self, size: Size | Quotient) -> int:

@@ -31,12 +31,12 @@ _SINCE = {
 }
 """Each op that broadcasts, and the opset since which it does so by the rule of today."""
 _ANY_NUMBER = ("Max", "Min", "Mean", "Sum")
-"""Those of any number of inputs. Before they broadcast, all inputs had to have one shape."""
+"""The ops of any number of inputs. Before the opset since which they broadcast, all inputs had to have one shape."""
 
 _MUTUAL = {"name": "torch.broadcast_tensors"}
 """ONNX's multidirectional rule, which like this op has no limit on ranks."""
 _ONE_WAY = "tensorflow.broadcast_to"
-"""ONNX's unidirectional rule, likewise."""
+"""ONNX's unidirectional rule, which has no limit on ranks either."""
 _EXACT = "ngraph.Broadcast"
 """Sizes must be equal, and axes are new only where they are named."""
 

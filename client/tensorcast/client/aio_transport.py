@@ -70,7 +70,7 @@ async def _taken(step: Wait | Resolve) -> object:
 
 
 async def _ready(step: Wait) -> int:
-    """The same by anyio's means, which every event loop has, in some more microseconds."""
+    """The event that came, waited for by anyio, which every event loop has: it takes some microseconds more."""
     if not step.events:
         await anyio.sleep(0)
     came = 0

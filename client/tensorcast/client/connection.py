@@ -67,7 +67,7 @@ class Connection:
         self.scratch = memoryview(bytearray(SCRATCH_BYTES))
 
     def select(self, events: int, seconds: float | None) -> int:
-        """Those of the events that came, within so many seconds (None: in all time)."""
+        """Which of the events came within so many seconds (None: waits without end)."""
         self._selector.modify(self.fileno, events)
         ready = self._selector.select(seconds)
         return ready[0][1] if ready else 0

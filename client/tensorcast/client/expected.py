@@ -26,7 +26,7 @@ class Expected(NamedTuple):
     shape: tuple[int | None, ...] | None = None
     strided: bool | None = None
     elements: int | None = None
-    """That its data has at the most."""
+    """The most elements that its data may have."""
 
     def refusal(self, dtype: str, shape: tuple[int, ...], strides: Strides | None) -> str | None:
         """Why a tensor is not the expected one, in words; None where it is."""

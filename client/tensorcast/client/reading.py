@@ -26,7 +26,7 @@ NOWHERE = memoryview(b"")
 MAX_SMALL_BYTES = 4 * 2**10
 """The most that a tensor has besides its data: 64 sizes and 64 strides take some 1,200 bytes."""
 PIECE_BYTES = 2**10
-"""Of what may be small fields, so many bytes are parsed at once, at the most: each may become a hundred in memory."""
+"""The most bytes that are parsed at once where small fields may stand: each may become a hundred bytes in memory."""
 MAX_BINS = 1000
 """Bins of one tensor, and one more for each MiB of it: each costs some microseconds, whatever it holds."""
 MAX_PROBLEM_BYTES = 2**20
@@ -151,7 +151,7 @@ class TensorReader(Generic[T]):
             max_buffer_size=4 * MAX_SMALL_BYTES, max_bin_len=0, max_ext_len=0, max_array_len=1000, max_map_len=100
         )
         self._unread = NOWHERE
-        """Of the chunk in hand, what the unpacker has not been fed."""
+        """The part of the chunk in hand that the unpacker has not been fed."""
         self._small = 0
         """Bytes that it has been fed for the tensor in hand."""
         self._arrays: Arrays = {}

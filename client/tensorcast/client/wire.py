@@ -27,7 +27,7 @@ class Wire:
         """`context` is for https."""
         self._context = context
         self._idle: dict[int, list[tuple[float, Connection]]] = defaultdict(list)
-        """Those of each process: after a fork parent and child would read each other's answers."""
+        """The idle connections by process: after a fork parent and child would read each other's answers."""
         self._lock = Lock()
         self._closed = False
 

@@ -264,7 +264,8 @@ def known_axes(alignment: Alignment) -> Alignment:
 
 
 def _to_blame(axis: Axis) -> list[Term]:
-    """Of terms that do not agree the first and the target's; where all are equals, the first of each size."""
+    """The terms that a conflict names: the first that does not agree, and the target's; where there is no target, the
+    first term of each size."""
     *others, last = axis.terms
     if axis.relation is Relation.INTO:
         return [next(term for term in others if term.size not in (1, last.size)), last]

@@ -33,7 +33,7 @@ else:
 ACCEPTS = 64
 """Connections that are taken in one turn of the loop: so many cost some 5 ms."""
 SHARED_ACCEPTS = 1
-"""So many where other processes listen on the same socket: who takes more takes them from others that are as free."""
+"""The same where other processes listen on the same socket: who takes more takes them from others that are as free."""
 PAUSE_SECONDS = 0.05
 """Until it is tried again, where the system gives no file for a connection. It would say at once that one waits."""
 COMPLAINT_SECONDS = 60

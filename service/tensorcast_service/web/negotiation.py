@@ -47,7 +47,7 @@ def answer_type(request: Request, otherwise: Media, offers_text: bool = False) -
 
 @lru_cache(16)
 def best_offer(accept: str, otherwise: Media, offers_text: bool = False) -> str:
-    """The same, by the text of Accept."""
+    """The media type of the answer, by the text of Accept; see answer_type."""
     ranges = _ranges(accept)
     if not ranges:
         return otherwise.value
