@@ -38,7 +38,7 @@ def plain_answer(request: CheckRequest) -> dict[str, Any]:
     never accept."""
     op, shapes = request.op, tuple(request.inputs)
     itemsize = _itemsize(request.dtype)
-    judge_request(op, shapes)
+    rank = judge_request(op, shapes)
     if request.assume:
         judge_assumed(op, shapes, request.assume)
     symbolic, dims = is_symbolic(op, shapes), op.output_dims()
@@ -80,7 +80,7 @@ def plain_answer(request: CheckRequest) -> dict[str, Any]:
     elif not symbolic and (differs := op.release_difference(shapes, conflict)):  # known of integers alone
         warnings.append({"code": "release-differs", "message": differs})
     answer["warnings"] = warnings
-    if request.explain and op.highest_rank(shapes) <= MAX_RANK:
+    if request.explain and rank <= MAX_RANK:
         answer["diagram"] = draw(op, shapes, _alignment(op, shapes), conflict or plan or lower(op, shapes))
     return answer
 

@@ -59,7 +59,8 @@ def check_milliseconds(op: Op, shapes: Sequence[Shape]) -> float:
     """Milliseconds of the plan of an op on these shapes, and of its answer."""
     rank, entries, symbolic = 4, 0, is_symbolic(op, shapes)
     for shape in shapes:  # loops, since every check passes here
-        rank = max(rank, len(shape))
+        if len(shape) > rank:
+            rank = len(shape)
     for value in op.__dict__.values():
         if type(value) in (tuple, dict):
             entries += len(value)

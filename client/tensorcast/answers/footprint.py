@@ -43,8 +43,7 @@ def answer_bytes(op: Op, inputs: Sequence[Shape]) -> int:
     """Bytes of the shapes that come out, and of all that leads to them. Raises Problem where the number of inputs or of
     axes is refused anyway."""
     shapes = tuple(inputs)
-    judge_request(op, shapes)
-    rank = max(min(op.highest_rank(shapes), MAX_RANK), 4)
+    rank = max(min(judge_request(op, shapes), MAX_RANK), 4)
     nbytes = AXIS_BYTES * min(len(shapes) * rank, MAX_AXES)
     if names := op.output_dims():
         nbytes += _text_bytes({name for dims in names for name in dims}, len(shapes))

@@ -136,9 +136,9 @@ OUTPUT_TEXT = (
 """The text of the limit that is a setting, TENSORCAST_MAX_OUTPUT_BYTES."""
 
 
-def judge_request(op: Op, shapes: tuple[Shape, ...]) -> None:
-    """Raises Problem for a number of inputs that the op never takes (invalid-request), or for too many axes, unless the
-    op's own rule refuses those already (work-too-large)."""
+def judge_request(op: Op, shapes: tuple[Shape, ...]) -> int:
+    """The highest rank of a request. Raises Problem for a number of inputs that the op never takes (invalid-request),
+    or for too many axes, unless the op's own rule refuses those already (work-too-large)."""
     if wrong := op.input_count_problem(len(shapes)):
         raise Problem("invalid-request", wrong, pointer="/inputs")
     rank = op.highest_rank(shapes)
@@ -147,6 +147,7 @@ def judge_request(op: Op, shapes: tuple[Shape, ...]) -> None:
     axes = len(shapes) * max(min(rank, MAX_RANK), 4)
     if axes > MAX_AXES:
         raise MAX_AXES.problem({"count": axes, "inputs": len(shapes), "rank": rank})
+    return rank
 
 
 def judge_output(shapes: Sequence[Shape], itemsizes: Sequence[int], limit: int) -> None:

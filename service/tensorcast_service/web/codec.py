@@ -65,15 +65,19 @@ def question_in_body(body: bytes, media: Media, reserve: Reserve) -> CheckReques
 
 def question_in_query(query: str) -> CheckRequest | None:
     """A query as a message; None where it is not plain: inputs of integers."""
-    if not _QUERY.fullmatch(query):
+    read = _READERS.get(Media.JSON)
+    if read is None or not _QUERY.fullmatch(query):
         return None
-    shapes = query.replace("x", ",").split("&")
-    return _message([tuple(map(int, shape[6:].split(","))) for shape in shapes], {})
+    sizes = query[6:].replace("x", ",").replace("&input=", "],[")
+    try:
+        return _message(read(b'{"inputs":[[%b]]}' % sizes.encode()).inputs, {})
+    except _ERRORS:  # a number that begins with 0
+        return None
 
 
 def _message(inputs: list[Any], others: dict[str, Any]) -> CheckRequest:
     message = validated(CheckRequest, {"inputs": [], **others})
-    message.inputs = inputs
+    message.__dict__["inputs"] = inputs  # as an assignment, at a third of its cost
     return message
 
 
