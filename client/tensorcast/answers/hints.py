@@ -73,8 +73,8 @@ class _Enough(Exception):
 
 
 def _as_sent(text: str, op: Op, shapes: tuple[Shape, ...]) -> dict[str, Any]:
-    asked = op.model_dump(mode="json", exclude_none=True)
-    return {"text": text, "op": asked, "inputs": [list(shape) for shape in shapes]}
+    plain_op = op.model_dump(mode="json", exclude_none=True)
+    return {"text": text, "op": plain_op, "inputs": [list(shape) for shape in shapes]}
 
 
 def _candidates(op: Op, shapes: tuple[Shape, ...], target: Shape | None, fitting: Try) -> Iterator[Hint]:

@@ -190,8 +190,8 @@ def _inferred(model: ModelProto) -> Model:
         graph.input.extend(inputs)
     sizes = _named_sizes(graphs)
     unused = (name for number in count() if (name := f"unknown_{number}") not in sizes)
-    said = [_forget_shapes(graph) for graph in graphs]
-    for value in (*model.graph.input, *(value for shapes in said for value in shapes.values())):
+    shapes_of_file = [_forget_shapes(graph) for graph in graphs]
+    for value in (*model.graph.input, *(value for shapes in shapes_of_file for value in shapes.values())):
         # What is not known is the same size wherever the value goes.
         for size in value.type.tensor_type.shape.dim:
             if not (size.HasField("dim_value") or size.dim_param):
@@ -201,7 +201,7 @@ def _inferred(model: ModelProto) -> Model:
         model.graph.initializer.append(make_tensor(_SCALAR, TensorProto.FLOAT, [], [0.0]))
         _add_targets(model.graph, ChainMap())
     inferred = infer_shapes(model, data_prop=True)
-    if _recall(graphs, _graphs(inferred.graph), said):
+    if _recall(graphs, _graphs(inferred.graph), shapes_of_file):
         inferred = infer_shapes(model, data_prop=True)
     functions = frozenset((function.domain, function.name) for function in model.functions)
     return Model(inferred.graph, opset, functions, sizes, error)
@@ -221,24 +221,24 @@ def _named_sizes(graphs: Iterable[GraphProto]) -> frozenset[str]:
 
 
 def _forget_shapes(graph: GraphProto) -> dict[str, ValueInfoProto]:
-    """Take the shapes of all but the inputs off a graph: what was said, by the name of the value."""
-    said = {}
+    """The shapes that a graph had for its values, by their names, once those of all but its inputs are taken off it."""
+    shapes = {}
     for value in (*graph.value_info, *graph.output):
         if value.type.tensor_type.HasField("shape"):
-            said[value.name] = ValueInfoProto()
-            said[value.name].CopyFrom(value)
+            shapes[value.name] = ValueInfoProto()
+            shapes[value.name].CopyFrom(value)
             value.type.tensor_type.ClearField("shape")
     del graph.value_info[:]
-    return said
+    return shapes
 
 
 def _recall(
-    graphs: Iterable[GraphProto], inferred: Iterable[GraphProto], said: Iterable[dict[str, ValueInfoProto]]
+    graphs: Iterable[GraphProto], inferred: Iterable[GraphProto], shapes_of_file: Iterable[dict[str, ValueInfoProto]]
 ) -> bool:
-    """Give the graphs what was said of values of which no shape was inferred: whether there are such."""
+    """Whether there are values of which no shape was inferred; the graphs get back what the file said of them."""
     recalled = False
-    for graph, known, shapes in zip(graphs, inferred, said, strict=True):
-        for value in (*known.value_info, *known.output):
+    for graph, inferred_graph, shapes in zip(graphs, inferred, shapes_of_file, strict=True):
+        for value in (*inferred_graph.value_info, *inferred_graph.output):
             if value.type.tensor_type.HasField("shape"):
                 shapes.pop(value.name, None)
         recalled = recalled or bool(shapes)

@@ -41,7 +41,7 @@ _EXACT = "ngraph.Broadcast"
 """Sizes must be equal, and axes are new only where they are named."""
 
 
-class Given(NamedTuple):
+class Value(NamedTuple):
     """A value that a node broadcasts: what the question calls it, its name, and its shape where the rank is known."""
 
     role: str
@@ -55,7 +55,7 @@ class Node:
 
     name: str
     op_type: str
-    given: list[Given]
+    values: list[Value]
     question: dict[str, Any] | None
     reason: str = ""
 
@@ -104,7 +104,7 @@ class _Names:
 
     def __init__(self, sizes: frozenset[str]) -> None:
         self._sizes = sizes
-        self._given: dict[str, str] = {}
+        self._on_wire: dict[str, str] = {}
         self._taken: set[str] = set()
         for name in sorted(sizes, key=lambda name: (name != self._legal(name), name)):
             self._name(name)
@@ -119,15 +119,15 @@ class _Names:
         return "?" if size is None or (size not in self._sizes and size not in repeated) else self._name(size)
 
     def _name(self, name: str) -> str:
-        if name not in self._given:
+        if name not in self._on_wire:
             legal = unique = self._legal(name)
             number = 1
             while unique in self._taken:
                 number += 1
                 unique = f"{legal}_{number}"
             self._taken.add(unique)
-            self._given[name] = unique
-        return self._given[name]
+            self._on_wire[name] = unique
+        return self._on_wire[name]
 
     @staticmethod
     def _legal(name: str) -> str:
@@ -142,21 +142,21 @@ def _node(node: NodeProto, name: str, scope: Scope, opset: int, names: _Names) -
     shapes = [scope.get(source) for source in sources]
     often = Counter(size for shape in shapes if shape is not None for size in shape if isinstance(size, str))
     repeated = {size for size, times in often.items() if times > 1}
-    known = [None if shape is None else names.on_wire(shape, repeated) for shape in shapes]
-    given = [Given(f"input {number}", text(source), known[number]) for number, source in enumerate(node.input)]
+    on_wire = [None if shape is None else names.on_wire(shape, repeated) for shape in shapes]
+    values = [Value(f"input {number}", text(source), on_wire[number]) for number, source in enumerate(node.input)]
     try:
         wanted = None if node.op_type in _ANY_NUMBER else 3 if node.op_type == "Where" else 2
-        if len(given) != (wanted or max(len(given), 1)):
-            raise _NotJudged(f"{node.op_type} takes {wanted or 'some'} inputs, and this node has {len(given)}")
-        if unknown := [f"{value.role} ({value.name})" for value in given if value.shape is None]:
+        if len(values) != (wanted or max(len(values), 1)):
+            raise _NotJudged(f"{node.op_type} takes {wanted or 'some'} inputs, and this node has {len(values)}")
+        if unknown := [f"{value.role} ({value.name})" for value in values if value.shape is None]:
             raise _NotJudged(f"rank unknown: {', '.join(unknown)}")
-        op, inputs, target = _asked(node, opset, [shape for shape in known if shape is not None])
+        op, inputs, target = _asked(node, opset, [shape for shape in on_wire if shape is not None])
     except _NotJudged as reason:
-        return Node(name, node.op_type, given, None, str(reason))
-    parts = [given[number]._replace(role=f"input {place}") for place, number in enumerate(inputs)]
+        return Node(name, node.op_type, values, None, str(reason))
+    parts = [values[number]._replace(role=f"input {place}") for place, number in enumerate(inputs)]
     question = {"op": op, "inputs": [value.shape for value in parts]}
     if target is not None:
-        parts.append(given[target]._replace(role="target"))
+        parts.append(values[target]._replace(role="target"))
     return Node(name, node.op_type, parts, question)
 
 

@@ -64,8 +64,8 @@ def _verdicts(found: Sequence[Node], assume: Mapping[str, int | str], url: str |
     requests = [dict(node.question) for node in found if node.question is not None]
     names = [_names(request) for request in requests]
     for name in assume:
-        if name not in (known := set().union(*names)):
-            there = f"the names are {', '.join(sorted(known)[:20])}" if known else "none has a name"
+        if name not in (in_model := set().union(*names)):
+            there = f"the names are {', '.join(sorted(in_model)[:20])}" if in_model else "none has a name"
             raise click.UsageError(f"--assume {name}: no size of the model has this name: {there}")
     for request, own in zip(requests, names, strict=True):
         if here := {name: size for name, size in assume.items() if name in own}:
@@ -110,17 +110,17 @@ def _batches(requests: Sequence[Request]) -> Iterator[list[Request]]:
 
 
 def _as_json(node: Node, verdict: Verdict) -> dict[str, Any]:
-    known = {"reason": verdict} if isinstance(verdict, str) else {"answer": verdict.model_dump(exclude_unset=True)}
-    inputs = [value._asdict() for value in node.given]
-    return {"node": node.name, "op_type": node.op_type, "verdict": _kind(verdict), "inputs": inputs, **known}
+    result = {"reason": verdict} if isinstance(verdict, str) else {"answer": verdict.model_dump(exclude_unset=True)}
+    inputs = [value._asdict() for value in node.values]
+    return {"node": node.name, "op_type": node.op_type, "verdict": _kind(verdict), "inputs": inputs, **result}
 
 
 def _as_text(node: Node, verdict: Verdict) -> str:
     lines = [f"{node.op_type} {_printable(node.name)}"]
-    width = max((len(value.role) for value in node.given), default=0)
-    names = [_printable(value.name) for value in node.given]
+    width = max((len(value.role) for value in node.values), default=0)
+    names = [_printable(value.name) for value in node.values]
     widest = max(map(len, names), default=0)
-    for value, name in zip(node.given, names, strict=True):
+    for value, name in zip(node.values, names, strict=True):
         shape = "unknown rank" if value.shape is None else format_shape(value.shape)
         lines.append(f"{value.role:{width}}  {name:{widest}}  {shape}")
     if isinstance(verdict, str):

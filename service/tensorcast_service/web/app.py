@@ -53,8 +53,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
         give_back_what_is_freed()
-        told = lag_told(metrics.lag) if metrics else nullcontext()
-        with drain.on_sigterm(), switching(), collecting_rarely(), told:
+        watched = lag_told(metrics.lag) if metrics else nullcontext()
+        with drain.on_sigterm(), switching(), collecting_rarely(), watched:
             yield {
                 "request_seconds": settings.request_seconds,
                 "refused": refused,
