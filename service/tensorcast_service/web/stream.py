@@ -36,7 +36,7 @@ from tensorcast.schema.work import checkpoint
 
 from ..engine.dense import buffered, chunks, in_order, is_quick, rearranged, rearranged_bytes
 from ..engine.gather import Gathered
-from .exchange import Exchange, threads_of
+from .exchange import Exchange, response_with, threads_of
 from .threads import LOOP_MILLISECONDS, Threads, while_connected
 
 JOIN_BYTES = 64 * 2**10
@@ -147,7 +147,9 @@ async def answer(exchange: Exchange[Any], fields: Fields, json_data: str) -> Res
 
 
 def _tensors(fields: Fields) -> list[Outgoing]:
-    return [tensor for given in fields.values() for tensor in ([given] if isinstance(given, Outgoing) else given)]
+    return [
+        tensor for content in fields.values() for tensor in ([content] if isinstance(content, Outgoing) else content)
+    ]
 
 
 def _in_msgpack(exchange: Exchange[Any], fields: Fields, tensors: Sequence[Outgoing]) -> Response:
@@ -157,7 +159,7 @@ def _in_msgpack(exchange: Exchange[Any], fields: Fields, tensors: Sequence[Outgo
     length = sum(body.length for body in bodies)
     pieces = chain.from_iterable(body.pieces for body in bodies)
     if length <= JOIN_BYTES:
-        return Response(b"".join(pieces), media_type=exchange.media_type, headers={"Vary": "Accept"})
+        return response_with(b"".join(pieces), exchange.media_type)
     quick = all(tensor.is_quick for tensor in tensors)
     return Streamed(joined(pieces), length, exchange.media_type, quick, threads_of(exchange.request))
 
@@ -166,13 +168,13 @@ def _bodies(fields: Fields) -> list[Body]:
     """The parts of an answer in MessagePack."""
     packer = msgpack.Packer()
     bodies = [_encoded(packer.pack_map_header(len(fields)))]
-    for field, given in fields.items():
+    for field, content in fields.items():
         bodies.append(_encoded(packer.pack(field)))
-        if isinstance(given, Outgoing):
-            bodies.append(given.in_msgpack())
+        if isinstance(content, Outgoing):
+            bodies.append(content.in_msgpack())
         else:
-            bodies.append(_encoded(packer.pack_array_header(len(given))))
-            bodies += [tensor.in_msgpack() for tensor in given]
+            bodies.append(_encoded(packer.pack_array_header(len(content))))
+            bodies += [tensor.in_msgpack() for tensor in content]
     return bodies
 
 
@@ -262,8 +264,7 @@ async def _in_json(exchange: Exchange[Any], fields: Fields, tensors: Sequence[Ou
     elements = _judged(tensors, as_base64, exchange.reserve)
 
     def build() -> Response:
-        text = b"".join(_json_pieces(fields, as_base64))
-        return Response(text, media_type=Media.JSON.value, headers={"Vary": "Accept"})
+        return response_with(b"".join(_json_pieces(fields, as_base64)), Media.JSON.value)
 
     return await exchange.run(elements * JSON_ELEMENT, build)
 
@@ -300,13 +301,13 @@ def short_answer(fields: Fields, media: Media, json_data: str, milliseconds: flo
 
 
 def _json_pieces(fields: Fields, as_base64: bool) -> Iterator[bytes]:
-    for number, (field, given) in enumerate(fields.items()):
+    for number, (field, content) in enumerate(fields.items()):
         yield (b"," if number else b"{") + encode(field, Media.JSON) + b":"
-        if isinstance(given, Outgoing):
-            yield from _json_tensor(given, as_base64)
+        if isinstance(content, Outgoing):
+            yield from _json_tensor(content, as_base64)
         else:
             yield b"["
-            for place, tensor in enumerate(given):
+            for place, tensor in enumerate(content):
                 yield b"," if place else b""
                 yield from _json_tensor(tensor, as_base64)
             yield b"]"
