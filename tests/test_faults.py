@@ -37,9 +37,16 @@ def workers_of(service: Served) -> list[int]:
     return sorted(found)
 
 
+def listeners_of(service: Served) -> int:
+    """How many sockets listen on the port of a service: one of each worker that has begun to serve."""
+    port = f":{int(service.url.rpartition(':')[2]):04X}"
+    lines = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()]
+    return sum(line[1].endswith(port) and line[3] == "0A" for line in lines)
+
+
 def test_a_killed_worker_loses_its_own_requests_alone_and_is_replaced() -> None:
     with served(workers=2) as service:
-        assert wait_for(lambda: len(workers_of(service)) == 2)
+        assert wait_for(lambda: listeners_of(service) == 2)  # else nobody may be left to answer
         seen: Counter[str] = Counter()
         stop = threading.Event()
 
