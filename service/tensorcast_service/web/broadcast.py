@@ -19,19 +19,14 @@ from ..engine.gather import Gathered
 from ..engine.views import Window, merge, place
 from .budget import Holding
 from .exchange import receive, received
-from .openapi import answers, body
+from .openapi import question
 from .stream import Outgoing, OutgoingArray, OutgoingBox, answer, short_answer
 from .threads import LOOP_MILLISECONDS
 
 router = APIRouter()
 
 
-@router.post(
-    "/v1/broadcast",
-    summary="Broadcast tensors",
-    openapi_extra=body(BroadcastRequest),
-    responses=answers(BroadcastAnswer),
-)
+@router.post("/v1/broadcast", summary="Broadcast tensors", **question(BroadcastRequest, BroadcastAnswer))
 async def post_broadcast(request: Request) -> Response:
     """Tensors in, broadcast tensors out: dense, or strided at the cost of the inputs; whole, or a window.
 
