@@ -166,9 +166,9 @@ def left(budget: Budget, nbytes: int) -> int:
     async def lent() -> int:
         room = budget.reuse(nbytes) or room_for(nbytes, windows=True)
         tensor = np.frombuffer(lend(room, nbytes, budget), np.uint8)[1:]
-        before = dict(budget.kept)
+        before = budget.kept
         await asyncio.sleep(0)
-        assert budget.kept == before
+        assert budget.kept is before
         del tensor
         await asyncio.sleep(0)
         return address(room)
@@ -179,39 +179,58 @@ def left(budget: Budget, nbytes: int) -> int:
 def test_a_room_is_kept_for_the_next_body_while_no_request_needs_its_memory() -> None:
     budget = Budget(64 * MiB)
     assert budget.limit == 48 * MiB
-    first = left(budget, 16 * MiB)
-    assert left(budget, 15 * MiB) == first
-    assert left(budget, 17 * MiB) != first
-    assert [room.nbytes for room in budget.kept.values()] == [16 * MiB, 17 * MiB]
-    assert budget.reuse(8 * MiB - 1) is None  # more than half of either would lie idle
-    assert budget.draw(15 * MiB)
-    assert [room.nbytes for room in budget.kept.values()] == [16 * MiB, 17 * MiB]
+    left(budget, 12 * MiB + 1)  # more than a quarter
+    assert budget.kept is None
+    first = left(budget, 12 * MiB)
+    assert left(budget, 11 * MiB) == first
+    assert left(budget, 5 * MiB) != first  # more than half of the kept one would lie idle
+    assert budget.kept
+    assert budget.kept.nbytes == 12 * MiB
+    assert budget.reuse(6 * MiB - 1) is None
+    assert budget.draw(36 * MiB)
+    assert budget.kept
     assert budget.draw(1)
-    assert [room.nbytes for room in budget.kept.values()] == [17 * MiB]
-    left(budget, 33 * MiB)  # more than requests have left
-    assert not budget.kept
-    assert budget.draw(33 * MiB - 1)
+    assert budget.kept is None
+    left(budget, 12 * MiB)  # more than requests have left
+    assert budget.kept is None
+    assert budget.draw(12 * MiB - 1)
     assert not budget.draw(1)
+
+
+def test_of_rooms_that_are_left_together_one_is_kept() -> None:
+    budget = Budget(64 * MiB)
+
+    async def lent() -> None:
+        bodies = [lend(room_for(MiB, windows=True), MiB, budget) for _ in range(3)]
+        places = list(map(address, bodies))
+        del bodies
+        await asyncio.sleep(0)
+        assert budget.kept
+        assert address(budget.kept) == places[0]
+
+    asyncio.run(lent())
 
 
 def test_a_room_for_which_no_body_comes_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
     budget, room = Budget(64 * MiB), room_for(MiB, windows=True)
-    give_back = budget.keep(room)
+    claim = budget.claim(MiB)
+    budget.keep(room, claim)
     assert budget.reuse(MiB) is room
-    give_back_later = budget.keep(room)
-    give_back()  # of the first time, since when a body has had it
-    assert list(budget.kept.values()) == [room]
-    give_back_later()
-    assert not budget.kept
+    later = budget.claim(MiB)
+    budget.keep(room, later)
+    budget.end(claim)  # of the first time, since when a body has had it
+    assert budget.kept is room
+    budget.end(later)
+    assert budget.kept is None
 
     monkeypatch.setattr(intake, "KEPT_SECONDS", 0.01)
 
     async def wait() -> None:
         lend(room, MiB, budget)
         async with asyncio.timeout(PATIENCE):
-            while not budget.kept:
+            while budget.kept is None:
                 await asyncio.sleep(0)
-            while budget.kept:
+            while budget.kept is not None:
                 await asyncio.sleep(0.01)
 
     asyncio.run(wait())
@@ -226,10 +245,11 @@ def test_a_long_body_lies_where_the_last_one_lay_and_holds_all_of_that() -> None
         for shift in range(3):
             (same,) = client.broadcast("numpy.broadcast_arrays", array[shift:])
             assert np.array_equal(same, array[shift:])
-            assert wait_for(lambda: len(budget.kept) == 1 and budget.held == 0)
-            places.add(address(next(iter(budget.kept.values()))))
+            assert wait_for(lambda: budget.kept is not None and budget.held == 0)
+            assert budget.kept
+            places.add(address(budget.kept))
         with socket.create_connection(("127.0.0.1", port)) as connection:
             connection.sendall(HEAD + b"Content-Length: %d\r\n\r\n" % (7 * MiB) + bytes(MiB))
             assert wait_for(lambda: budget.held > 8 * MiB - FREE_BYTES)
-        assert wait_for(lambda: len(budget.kept) == 1 and budget.held == 0)
+        assert wait_for(lambda: budget.kept is not None and budget.held == 0)
     assert len(places) == 1

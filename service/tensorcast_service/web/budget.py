@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
 from threading import Lock
 from types import TracebackType
 from typing import Self
@@ -32,16 +31,16 @@ def give_back_free_pages() -> None:
 
 
 class Budget:
-    """Bytes that the requests in work may hold together, and how many they hold. What nobody holds may be rooms that
-    bodies have left, kept for the next bodies; a request never finds less for it."""
+    """Bytes that the requests in work may hold together, and how many they hold. Of what nobody holds, a part may be
+    a room that a body has left, kept for the next body; a request never finds less for it."""
 
     def __init__(self, nbytes: int, encrypted: bool = False) -> None:
         self.limit = nbytes // 2 if encrypted else nbytes * 3 // 4
         """The rest is for what can't be reserved: free blocks that the allocators keep (40 MiB of 128 were seen), and
         where the service speaks TLS, what that keeps for each connection."""
         self.held = 0
-        self.kept: dict[object, memoryview] = {}
-        """Rooms, the oldest first, by a key for each time that one is kept."""
+        self.kept: memoryview | None = None
+        self._claim: object = None
         self._lock = Lock()  # requests that are large are worked at on threads
 
     def draw(self, nbytes: int) -> bool:
@@ -50,31 +49,43 @@ class Budget:
             if nbytes > 0 and self.held + nbytes > self.limit:
                 return False
             self.held += nbytes
-            self._drop_rooms()
+            if self.kept is not None and self.held + self.kept.nbytes > self.limit:
+                self._drop()
             return True
 
-    def keep(self, room: memoryview) -> Callable[[], None]:
-        """Keep a room while nobody needs its memory; what is returned gives it back, if it is then kept still."""
-        key = object()
+    def claim(self, nbytes: int) -> object:
+        """A key by which a room of so many bytes is kept later on; None where it can't be. One room is kept at a time,
+        of a quarter of the limit at the most: between the end of a body and that time nobody holds the memory."""
         with self._lock:
-            self.kept[key] = room
-            self._drop_rooms()
+            if self._claim is not None or nbytes > self.limit // 4:
+                return None
+            self._claim = object()
+            return self._claim
 
-        def give_back() -> None:
-            with self._lock:
-                self.kept.pop(key, None)
+    def keep(self, room: memoryview, claim: object) -> None:
+        """Keep a room, by its claim, until a request needs the memory or the claim ends."""
+        with self._lock:
+            self.kept = room
+            if self._claim is not claim or self.held + room.nbytes > self.limit:
+                self._drop()
 
-        return give_back
+    def end(self, claim: object) -> None:
+        """Keep the room of this claim no longer."""
+        with self._lock:
+            if self._claim is claim:
+                self._drop()
 
     def reuse(self, nbytes: int) -> memoryview | None:
-        """A kept room for so many bytes, not twice as large as it must be. Its user holds all of it."""
+        """The kept room for so many bytes, if it is not twice as large as it must be. Its user holds all of it."""
         with self._lock:
-            fitting = [key for key, room in self.kept.items() if nbytes <= room.nbytes <= 2 * nbytes]
-            return self.kept.pop(fitting[-1]) if fitting else None
+            room = self.kept
+            if room is None or not nbytes <= room.nbytes <= 2 * nbytes:
+                return None
+            self._drop()
+            return room
 
-    def _drop_rooms(self) -> None:
-        while self.kept and self.held + sum(room.nbytes for room in self.kept.values()) > self.limit:
-            del self.kept[next(iter(self.kept))]
+    def _drop(self) -> None:
+        self.kept = self._claim = None
 
 
 class Holding:

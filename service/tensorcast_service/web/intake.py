@@ -50,13 +50,17 @@ def room_for(nbytes: int, windows: bool) -> memoryview:
 
 
 def lend(room: memoryview, nbytes: int, budget: Budget) -> memoryview:
-    """The first bytes of a room for a body. Once nothing refers to them, the budget keeps the room for a while. They
-    may bear what another caller sent, so nobody may read them before they are received."""
+    """The first bytes of a room for a body. Where the budget lets the room be kept, it is, for a while, once nothing
+    refers to them. They may bear what another caller sent, so nobody may read them before they are received."""
+    claim = budget.claim(room.nbytes)
+    if claim is None:
+        return room[:nbytes]
     loop = asyncio.get_running_loop()
     lent = np.frombuffer(room, np.uint8, nbytes)
 
     def keep() -> None:
-        loop.call_later(KEPT_SECONDS, budget.keep(room))
+        budget.keep(room, claim)
+        loop.call_later(KEPT_SECONDS, budget.end, claim)
 
     def come_back() -> None:
         with suppress(RuntimeError):  # the loop is closed
