@@ -12,6 +12,7 @@ import socket
 import ssl
 import subprocess
 import sys
+import threading
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
@@ -79,11 +80,30 @@ def guard() -> IO[str]:
 
 
 @contextmanager
+def uninterrupted() -> Iterator[None]:
+    """SIGINT waits until the block is left. Else KeyboardInterrupt comes anywhere, also when a process has begun and
+    nobody has noted that yet."""
+    handler = signal.getsignal(signal.SIGINT)
+    if not callable(handler) or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    numbers: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, _: numbers.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    for number in numbers[:1]:
+        signal.raise_signal(number)
+
+
+@contextmanager
 def started(command: Sequence[str | Path], **options: Any) -> Iterator[subprocess.Popen[str]]:
     """A process in a group of its own. When the block is left, and when pytest is killed, the whole group ends."""
-    process = subprocess.Popen(command, text=True, start_new_session=True, **options)
-    try:
+    with uninterrupted():
+        process = subprocess.Popen(command, text=True, start_new_session=True, **options)
         guard().write(f"+{process.pid}\n")
+    try:
         yield process
     finally:
         with suppress(ProcessLookupError):
