@@ -17,7 +17,7 @@ from typing import Any
 
 from ..messages import Condition, DimensionPlace, Equation, Side
 from ..ops import Op, align
-from ..plan.alignment import Alignment, Axis, Relation, is_known, known_axes, meet, mismatch, settle
+from ..plan.alignment import Alignment, Axis, Relation, are_integers, integer_axes, meet, mismatch, settle
 from ..plan.plan import Shape
 from ..plan.sizes import ONE, Clause, Sizes
 from ..schema.dimensions import Quotient, Symbol
@@ -78,7 +78,7 @@ def lower(op: Op, shapes: tuple[Shape, ...], assume: Mapping[str, Size]) -> Symb
     places |= {id(size): DimensionPlace(attribute=name, axis=axis) for name, axis, size in op.symbols()}
     alignment = align(op, shapes)
     if alignment.refusal is not None:
-        settle(known_axes(alignment))
+        settle(integer_axes(alignment))
     return _settle(alignment, _Variables(assume, places))
 
 
@@ -242,7 +242,7 @@ def _weighed(alignment: Alignment, met: Sequence[Sequence[int]], variables: _Var
 
 def _meet_integers(alignment: Alignment, number: int, axis: Axis) -> None:
     """Raises Incompatible, as it is raised where all sizes are known, for the integers of an axis."""
-    integers = tuple(term for term in axis.terms if is_known(term.size))
+    integers = tuple(term for term in axis.terms if are_integers(term.size))
     if integers and (axis.relation in (Relation.EQUAL, Relation.MUTUAL) or integers[-1] is axis.terms[-1]):
         meet(alignment, number, Axis(axis.relation, integers))
 

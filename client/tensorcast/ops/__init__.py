@@ -53,9 +53,10 @@ _LONGEST = 100
 
 def _named(value: Any) -> Any:
     """A bare string is an op without attributes."""
-    given = {"name": value} if isinstance(value, str) else value
-    name = given.get("name") if isinstance(given, dict) else None
-    return given | {"name": name[:_LONGEST]} if isinstance(name, str) and len(name) > _LONGEST else given
+    attributes = {"name": value} if isinstance(value, str) else value
+    name = attributes.get("name") if isinstance(attributes, dict) else None
+    is_long = isinstance(name, str) and len(name) > _LONGEST
+    return attributes | {"name": name[:_LONGEST]} if is_long else attributes
 
 
 OpField = Annotated[AnyOp, BeforeValidator(_named, json_schema_input_type=AnyOp | str)]

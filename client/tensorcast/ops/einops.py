@@ -19,7 +19,18 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from ..plan.alignment import Alignment, Axis, Conflict, Incompatible, Output, Relation, Term, is_known, meet, mismatch
+from ..plan.alignment import (
+    Alignment,
+    Axis,
+    Conflict,
+    Incompatible,
+    Output,
+    Relation,
+    Term,
+    are_integers,
+    meet,
+    mismatch,
+)
 from ..plan.plan import Plan, Shape
 from ..schema.shapes import MAX_SIZE, Integer, few, format_shape
 from .base import Op
@@ -66,22 +77,22 @@ class repeat(Op):
     @model_validator(mode="after")
     def _pattern_can_be_read(self) -> Self:
         left, right = self.sides()
-        known = {name for group in left for name in group}
+        own = {name for group in left for name in group}
         wanted = {ELLIPSIS if name == MERGED_ELLIPSIS else name for group in right for name in group}
-        for name in sorted(known - wanted):
+        for name in sorted(own - wanted):
             raise _unreadable(f"{name!r} stands on the left only: repeat drops no axis")
-        new = [name for name in wanted - known if not is_fixed(name)]
+        new = [name for name in wanted - own if not is_fixed(name)]
         for name in sorted(set(new) - set(self.axes_lengths)):
             if name == ELLIPSIS:
                 raise _unreadable("... stands on the right only: write it on the left too")
             raise _unreadable(f"{name!r} is new, and axes_lengths does not say how long it is", "axes_lengths")
-        for name in sorted(name for name in self.axes_lengths if not _is_name(name) or name not in known | wanted):
+        for name in sorted(name for name in self.axes_lengths if not _is_name(name) or name not in own | wanted):
             raise _unreadable(f"{name!r} is not in the pattern", "axes_lengths")
         for group in left:
             unknown = [name for name in group if name not in self.axes_lengths]
             if len(unknown) > 1:
-                said = f"of ({' '.join(group)}) all lengths but one must be in axes_lengths"
-                raise _unreadable(said, "axes_lengths")
+                fault = f"of ({' '.join(group)}) all lengths but one must be in axes_lengths"
+                raise _unreadable(fault, "axes_lengths")
         return self
 
     def __hash__(self) -> int:
@@ -97,11 +108,11 @@ class repeat(Op):
                 )
         left, right = self._expanded(shape)
         sizes: dict[str, int] = {}
-        asked: list[Axis] = []  # what the pattern asks of sizes that are not known here: on no output axis
+        requirements: list[Axis] = []  # of sizes that are no integers here: on no output axis
         for axis, group in enumerate(left):
-            lengths, wanted = self._split(group, axis, shape)
+            lengths, demands = self._split(group, axis, shape)
             sizes |= lengths
-            asked += wanted
+            requirements += demands
         placed = tuple(name for group in left for name in group)
         names = [name for group in right for name in group]
         new = {name: length_of(name) if is_fixed(name) else self.axes_lengths.get(name, 0) for name in names}
@@ -119,7 +130,7 @@ class repeat(Op):
             placed_shape=tuple(sizes[name] for name in placed),
             merges=None if set(merges) <= {1} else merges,
         )
-        return Alignment(shapes, None, (*axes, *asked), (output,))
+        return Alignment(shapes, None, (*axes, *requirements), (output,))
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self | None:
@@ -197,29 +208,31 @@ class repeat(Op):
         )
 
     def _split(self, group: tuple[str, ...], axis: int, shape: Shape) -> tuple[dict[str, int], list[Axis]]:
-        """The length of each name that makes up one input axis, and what that asks of a size that is not known here."""
+        """The length of each name that makes up one input axis, and what that asks of a size that is no integer."""
         size = shape[axis]
-        known = {name: self.axes_lengths[name] for name in group if name in self.axes_lengths}
-        product, rest = prod(known.values()), [name for name in group if name not in known]
+        lengths = {name: self.axes_lengths[name] for name in group if name in self.axes_lengths}
+        product, rest = prod(lengths.values()), [name for name in group if name not in lengths]
         if len(group) == len(rest) == 1:
             return {rest[0]: size}, []
         if rest:
-            said = f"the pattern splits ({' '.join(group)}) by {product}, which does not divide it"
+            requirement = f"the pattern splits ({' '.join(group)}) by {product}, which does not divide it"
         else:
-            said = f"the pattern wants {' * '.join(f'{name}={length}' for name, length in known.items()) or '1'}"
-        asked = Axis(
-            Relation.MULTIPLE if rest else Relation.EQUAL, (Term(0, axis, size), Term(None, None, product)), said
+            requirement = (
+                f"the pattern wants {' * '.join(f'{name}={length}' for name, length in lengths.items()) or '1'}"
+            )
+        demand = Axis(
+            Relation.MULTIPLE if rest else Relation.EQUAL, (Term(0, axis, size), Term(None, None, product)), requirement
         )
-        alone = Alignment((shape,), None, (asked,), ())
+        alone = Alignment((shape,), None, (demand,), ())
         if rest and product == 0:
-            raise mismatch(alone, 0, asked, asked.terms)
-        if is_known(size):
-            meet(alone, 0, asked)
+            raise mismatch(alone, 0, demand, demand.terms)
+        if are_integers(size):
+            meet(alone, 0, demand)
         if rest:
-            known[rest[0]] = size // product
+            lengths[rest[0]] = size // product
         elif len(group) == 1:
-            known[group[0]] = size
-        return known, [] if is_known(size) else [asked]
+            lengths[group[0]] = size
+        return lengths, [] if are_integers(size) else [demand]
 
 
 def length_of(name: str) -> int:
@@ -303,8 +316,8 @@ def _unique(number: str, seen: dict[str, int]) -> str:
     return number + "'" * times
 
 
-def _unreadable(said: str, field: str = "pattern") -> PydanticCustomError:
-    return PydanticCustomError("pattern", "{said}", {"said": said, "field": field})
+def _unreadable(fault: str, field: str = "pattern") -> PydanticCustomError:
+    return PydanticCustomError("pattern", "{fault}", {"fault": fault, "field": field})
 
 
 def _together(names: list[str]) -> str:

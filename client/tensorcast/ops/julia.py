@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import ClassVar, Literal, Self
 
 from ..plan.alignment import Alignment, Axis, Output, Relation, Term
-from ..plan.plan import Plan, Shape
-from .base import Op
+from ..plan.plan import Shape
+from .families import Multidirectional
 from .framework import Framework, Language
 
 FRAMEWORK = Framework(
@@ -25,12 +25,10 @@ FRAMEWORK = Framework(
 )
 
 
-class broadcast(Op):
+class broadcast(Multidirectional):
     """Broadcast any number of arrays against each other: aligned left, size 1 stretches."""
 
     name: Literal["julia.broadcast"] = "julia.broadcast"
-    max_inputs: ClassVar[int | None] = None
-    outputs: ClassVar[str] = "as many as inputs"
     link: ClassVar[str] = "https://docs.julialang.org/en/v1/manual/arrays/#Broadcasting"
     snippets: ClassVar[tuple[str, ...]] = ("({ys},) = map(x -> broadcast((own, _...) -> own, x, {xs}), ({xs},))",)
 
@@ -46,10 +44,6 @@ class broadcast(Op):
             Output(number, tuple(range(len(shape))), range(len(axes))) for number, shape in enumerate(shapes)
         )
         return Alignment(shapes, None, axes, outputs)
-
-    @classmethod
-    def from_plan(cls, plan: Plan) -> Self:
-        return cls()
 
     @classmethod
     def example(cls) -> tuple[Self, tuple[Shape, ...]]:

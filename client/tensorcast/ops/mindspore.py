@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, Self
+from typing import ClassVar, Literal
 
-from pydantic import Field
-
-from ..plan.alignment import Alignment, Conflict, fit_right_keeping, unchecked_sizes
-from ..plan.plan import Plan, Shape
-from ..schema.dimensions import Dimensions
-from .base import Op
+from ..plan.alignment import Conflict, unchecked_sizes
+from ..plan.plan import Shape
+from .families import UnidirectionalKeeping
 from .framework import PYTHON, Framework
 
 FRAMEWORK = Framework(
@@ -23,25 +20,12 @@ FRAMEWORK = Framework(
 )
 
 
-class broadcast_to(Op):
+class broadcast_to(UnidirectionalKeeping):
     """Broadcast a tensor to a shape in which -1 keeps the input's size; -1 may not stand for a new axis."""
 
     name: Literal["mindspore.broadcast_to"] = "mindspore.broadcast_to"
-    target: ClassVar[str | None] = "shape"
     link: ClassVar[str] = "https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.broadcast_to.html"
     snippets: ClassVar[tuple[str, ...]] = ("{y} = ops.broadcast_to({x}, {shape})",)
-    shape: Dimensions = Field(description="The shape of the output; -1 keeps the input's size.", examples=[[-1, 2]])
-
-    def align(self, shapes: tuple[Shape, ...]) -> Alignment:
-        return fit_right_keeping(shapes[0], tuple(self.shape), "shape", self.name)
-
-    @classmethod
-    def from_plan(cls, plan: Plan) -> Self:
-        return cls(shape=plan.outputs[0].output_shape)
-
-    @classmethod
-    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
-        return cls(shape=(-1, 2)), ((2, 1),)
 
     def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         sizes = unchecked_sizes(shapes[0], tuple(self.shape))

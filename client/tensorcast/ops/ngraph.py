@@ -10,7 +10,7 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field
 
-from ..plan.alignment import Alignment, Conflict, Incompatible, Relation, check_sizes, fit_axes, is_known
+from ..plan.alignment import Alignment, Conflict, Incompatible, Relation, are_integers, check_sizes, fit_axes
 from ..plan.plan import Plan, Shape
 from ..schema.dimensions import Dimensions
 from ..schema.shapes import AxisSet, brief, format_shape
@@ -109,7 +109,9 @@ def _inferred_axes(arg: Shape, like: Shape) -> tuple[int, ...]:
     """Axes past arg's rank, and axes where arg has 1 under a larger size: there the ranks then differ, so that a
     symbol fits only where it is equal."""
     return tuple(
-        axis for axis, size in enumerate(like) if axis >= len(arg) or (arg[axis] == 1 and is_known(size) and size > 1)
+        axis
+        for axis, size in enumerate(like)
+        if axis >= len(arg) or (arg[axis] == 1 and are_integers(size) and size > 1)
     )
 
 

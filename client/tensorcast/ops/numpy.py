@@ -6,14 +6,9 @@ Shapes are aligned on their last axes. `broadcast_arrays` stretches size 1 of ei
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, Self
+from typing import ClassVar, Literal
 
-from pydantic import Field
-
-from ..plan.alignment import Alignment, fit_right_plainly, meet_right
-from ..plan.plan import Plan, Shape
-from ..schema.dimensions import Dimensions
-from .base import Op
+from .families import Multidirectional, Unidirectional
 from .framework import PYTHON, Framework
 
 FRAMEWORK = Framework(
@@ -27,45 +22,19 @@ FRAMEWORK = Framework(
 )
 
 
-class broadcast_arrays(Op):
+class broadcast_arrays(Multidirectional):
     """Broadcast any number of arrays against each other: aligned right, size 1 stretches."""
 
     name: Literal["numpy.broadcast_arrays"] = "numpy.broadcast_arrays"
-    max_inputs: ClassVar[int | None] = None
-    outputs: ClassVar[str] = "as many as inputs"
     max_rank: ClassVar[int | None] = 32  # its iterator stops there, although arrays have up to 64 axes
     link: ClassVar[str] = "https://numpy.org/doc/stable/reference/generated/numpy.broadcast_arrays.html"
     snippets: ClassVar[tuple[str, ...]] = ("[{ys}] = np.broadcast_arrays({xs})",)
 
-    def align(self, shapes: tuple[Shape, ...]) -> Alignment:
-        return meet_right(shapes)
 
-    @classmethod
-    def from_plan(cls, plan: Plan) -> Self:
-        return cls()
-
-    @classmethod
-    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
-        return cls(), ((8, 1, 6, 1), (7, 1, 5))
-
-
-class broadcast_to(Op):
+class broadcast_to(Unidirectional):
     """Broadcast an array to a shape: aligned right, size 1 stretches, the rank never shrinks."""
 
     name: Literal["numpy.broadcast_to"] = "numpy.broadcast_to"
-    target: ClassVar[str | None] = "shape"
     max_rank: ClassVar[int | None] = 64
     link: ClassVar[str] = "https://numpy.org/doc/stable/reference/generated/numpy.broadcast_to.html"
     snippets: ClassVar[tuple[str, ...]] = ("{y} = np.broadcast_to({x}, {shape})",)
-    shape: Dimensions = Field(description="The shape of the output.", examples=[[4, 3]])
-
-    def align(self, shapes: tuple[Shape, ...]) -> Alignment:
-        return fit_right_plainly(shapes[0], tuple(self.shape), "shape", self.name)
-
-    @classmethod
-    def from_plan(cls, plan: Plan) -> Self:
-        return cls(shape=plan.outputs[0].output_shape)
-
-    @classmethod
-    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
-        return cls(shape=(4, 3)), ((3,),)

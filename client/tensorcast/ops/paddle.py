@@ -7,12 +7,9 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal, Self
 
-from pydantic import Field
-
-from ..plan.alignment import Alignment, Conflict, fit_right, fit_right_keeping
+from ..plan.alignment import Alignment, Conflict, fit_right
 from ..plan.plan import Plan, Shape
-from ..schema.dimensions import Dimensions
-from .base import Op
+from .families import UnidirectionalKeeping
 from .framework import PYTHON, Framework
 
 FRAMEWORK = Framework(
@@ -28,19 +25,16 @@ MAX_RANK = 8
 """Sizes of `shape` that Paddle takes."""
 
 
-class expand(Op):
+class expand(UnidirectionalKeeping):
     """Broadcast a tensor to a shape in which -1 keeps the input's size; an empty shape keeps the tensor as it is."""
 
     name: Literal["paddle.expand"] = "paddle.expand"
-    target: ClassVar[str | None] = "shape"
     max_rank: ClassVar[int | None] = MAX_RANK
     link: ClassVar[str] = "https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/expand_en.html"
     snippets: ClassVar[tuple[str, ...]] = ("{y} = paddle.expand({x}, {shape})",)
-    shape: Dimensions = Field(description="The shape of the output; -1 keeps the input's size.", examples=[[2, -1]])
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
-        (shape,), target = shapes, tuple(self.shape)
-        return fit_right_keeping(shape, target, "shape", self.name) if target else fit_right(shape, shape)
+        return super().align(shapes) if self.shape else fit_right(shapes[0], shapes[0])
 
     def limited_rank(self, shapes: tuple[Shape, ...]) -> int:
         return len(self.shape)
@@ -50,10 +44,6 @@ class expand(Op):
         """The shape; none where it would be too long, which keeps the input as it is."""
         shape = plan.outputs[0].output_shape
         return cls(shape=shape if len(shape) <= MAX_RANK else ())
-
-    @classmethod
-    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
-        return cls(shape=(2, -1)), ((3,),)
 
     def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         (shape,), new = shapes, len(self.shape) - len(shapes[0])

@@ -17,9 +17,9 @@ from ..plan.alignment import (
     Output,
     Relation,
     Term,
+    are_integers,
     changed,
     fit_right_plainly,
-    is_known,
     meet_right,
     settle,
 )
@@ -123,9 +123,10 @@ class canBroadcastToMatch(Op):
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         """The rule of broadcastToMatch, without outputs. An axis that the release refuses too is blamed first."""
-        asked = changed(meet_right(shapes), outputs=())
-        settle(changed(asked, axes=tuple(Axis(Relation.MUTUAL, ()) if _passes(axis) else axis for axis in asked.axes)))
-        return asked
+        alignment = changed(meet_right(shapes), outputs=())
+        refused = tuple(Axis(Relation.MUTUAL, ()) if _passes(axis) else axis for axis in alignment.axes)
+        settle(changed(alignment, axes=refused))
+        return alignment
 
     @classmethod
     def example(cls) -> tuple[Self, tuple[Shape, ...]]:
@@ -146,6 +147,6 @@ class canBroadcastToMatch(Op):
 def _passes(axis: Axis) -> bool:
     """The release's own test of two sizes: a * b < a + b in 64 bits, which a 0, or a product that wraps, passes."""
     sizes = [term.size for term in axis.terms]
-    if len(sizes) == 1 or sizes[0] == sizes[1] or not is_known(*sizes):
+    if len(sizes) == 1 or sizes[0] == sizes[1] or not are_integers(*sizes):
         return True
     return sizes[0] * sizes[1] % 2**64 < sum(sizes) % 2**64

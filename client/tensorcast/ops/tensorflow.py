@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, Self
+from typing import ClassVar, Literal
 
-from pydantic import Field
-
-from ..plan.alignment import Alignment, fit_right_plainly
-from ..plan.plan import Plan, Shape
-from ..schema.dimensions import Dimensions
-from .base import Op
+from .families import Unidirectional
 from .framework import PYTHON, Framework
 
 FRAMEWORK = Framework(
@@ -23,22 +18,9 @@ FRAMEWORK = Framework(
 )
 
 
-class broadcast_to(Op):
+class broadcast_to(Unidirectional):
     """Broadcast a tensor to a shape: aligned right, size 1 stretches, the rank never shrinks."""
 
     name: Literal["tensorflow.broadcast_to"] = "tensorflow.broadcast_to"
-    target: ClassVar[str | None] = "shape"
     link: ClassVar[str] = "https://www.tensorflow.org/api_docs/python/tf/broadcast_to"
     snippets: ClassVar[tuple[str, ...]] = ("{y} = tf.broadcast_to({x}, tf.TensorShape({shape}))",)
-    shape: Dimensions = Field(description="The shape of the output.", examples=[[2, 3]])
-
-    def align(self, shapes: tuple[Shape, ...]) -> Alignment:
-        return fit_right_plainly(shapes[0], tuple(self.shape), "shape", self.name)
-
-    @classmethod
-    def from_plan(cls, plan: Plan) -> Self:
-        return cls(shape=plan.outputs[0].output_shape)
-
-    @classmethod
-    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
-        return cls(shape=(2, 3)), ((3,),)

@@ -8,10 +8,11 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field
 
-from ..plan.alignment import Alignment, Conflict, fit_right_keeping, meet_right, unchecked_sizes
+from ..plan.alignment import Alignment, Conflict, fit_right_keeping, unchecked_sizes
 from ..plan.plan import Plan, Shape
 from ..schema.dimensions import Dimensions
 from .base import Op
+from .families import Multidirectional
 from .framework import PYTHON, Framework
 
 FRAMEWORK = Framework(
@@ -59,22 +60,9 @@ class expand(Op):
         return None
 
 
-class broadcast_tensors(Op):
+class broadcast_tensors(Multidirectional):
     """Broadcast any number of tensors against each other: aligned right, size 1 stretches."""
 
     name: Literal["torch.broadcast_tensors"] = "torch.broadcast_tensors"
-    max_inputs: ClassVar[int | None] = None
-    outputs: ClassVar[str] = "as many as inputs"
     link: ClassVar[str] = "https://pytorch.org/docs/stable/generated/torch.broadcast_tensors.html"
     snippets: ClassVar[tuple[str, ...]] = ("[{ys}] = torch.broadcast_tensors({xs})",)
-
-    def align(self, shapes: tuple[Shape, ...]) -> Alignment:
-        return meet_right(shapes)
-
-    @classmethod
-    def from_plan(cls, plan: Plan) -> Self:
-        return cls()
-
-    @classmethod
-    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
-        return cls(), ((1, 3), (2, 1))

@@ -2,7 +2,7 @@
 
 A framework's rule says how axes find each other, from ranks and attributes alone; whether the sizes
 that meet agree is one of five relations, written once: here of integers, in symbolic.py of symbols, in batch.py
-of columns, which stand in a shape where an integer would. A rule compares sizes only where `is_known` says it can.
+of columns, which stand in a shape where an integer would. A rule compares sizes only where `are_integers` says it can.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Axis(NamedTuple):
 
     relation: Relation
     terms: tuple[Term, ...]
-    said: str | None = None
+    requirement: str | None = None
     """What an op asks of an axis of its input, in words; then this is no output axis."""
 
 
@@ -250,15 +250,16 @@ def meet(alignment: Alignment, number: int, axis: Axis) -> int:
     return size
 
 
-def is_known(*sizes: int) -> bool:
+def are_integers(*sizes: int) -> bool:
     """Whether all these are integers, and none is a symbol."""
     return all(type(size) is int for size in sizes)
 
 
-def known_axes(alignment: Alignment) -> Alignment:
+def integer_axes(alignment: Alignment) -> Alignment:
     """The same, with nothing on the axes where a symbol meets: what can be settled at once."""
     axes = (
-        axis if is_known(*(term.size for term in axis.terms)) else Axis(axis.relation, ()) for axis in alignment.axes
+        axis if are_integers(*(term.size for term in axis.terms)) else Axis(axis.relation, ())
+        for axis in alignment.axes
     )
     return changed(alignment, axes=tuple(axes))
 
@@ -286,9 +287,9 @@ def mismatch(alignment: Alignment, number: int, axis: Axis, clash: Sequence[Term
             return f"the target {format_shape(alignment.target or ())}"
         return f"input {term.input} of shape {format_shape(alignment.input_shapes[term.input])}"
 
-    if axis.said is not None:
+    if axis.requirement is not None:
         term = axis.terms[0]
-        message = f"Axis {term.axis} of {owner(term)} has size {term.size}{because}: {axis.said}."
+        message = f"Axis {term.axis} of {owner(term)} has size {term.size}{because}: {axis.requirement}."
         return Incompatible("size-mismatch", message, inputs=(term.input,), sizes=(term.size,))
     shown = clash[:4]
     sizes = ", ".join(f"{owner(term)} has size {term.size}" for term in shown[:-1])
