@@ -22,6 +22,7 @@ LAYERS = [
     "tensorcast.answers",
     "tensorcast.errors",
     "tensorcast.library",
+    "tensorcast.models",
     "tensorcast.client",
     "tensorcast.cli",
     "tensorcast_service.engine",
@@ -57,6 +58,11 @@ CASES = {
         "tensorcast.check_batch([{'inputs': [('N', 3), (4,)]}]); tensorcast.compare((2,), shape=(3,)); "
         "tensorcast.translate('numpy.broadcast_arrays', 3, to='einops.repeat')",
         WEB | {"numpy", "httpx", "click", "tensorcast.client.client", "tensorcast.client.calls"},
+    ),
+    "a report": (
+        "import tensorcast; str(tensorcast.Report('model')); "
+        "import tensorcast.models.sarif, tensorcast.models.annotations, tensorcast.models.judge",
+        WEB | {"numpy", "httpx", "click", "rich", "onnx", "tensorcast.client.client", "tensorcast.client.calls"},
     ),
     "the application": (
         "import tensorcast_service.web.app",
@@ -129,6 +135,7 @@ def test_every_exported_name_is_there_and_documented() -> None:
 def test_the_exported_names_are_the_ones_that_are_meant() -> None:
     meant = """
         check check_batch check_columns compare translate AsyncClient Client CheckedColumns Transfer
+        Finding Operand Report
         CheckAnswer CheckRequest Comparison ConflictAnswer Hint OpEntry OutputShape TranslateAnswer
         TensorcastError ServiceProblem IncompatibleShapes InvalidRequest UnknownOp InvalidTensor
         NotStrided OutputTooLarge WorkTooLarge BodyTooLarge Untranslatable MisdirectedRequest Unauthenticated

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from .library import *
     from .messages import *
     from .messages.tensors import *
+    from .models import *
 
-_ROOMS = ["messages", "errors", "library", "messages.tensors", "client.calls", "client.client", "client.aio"]
+_ROOMS = ["messages", "errors", "library", "models", "messages.tensors", "client.calls", "client.client", "client.aio"]
 """Whose `__all__` this package exports: from the lowest layer up, so that a name loads nothing above its own room."""
 
 

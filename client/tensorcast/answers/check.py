@@ -90,7 +90,7 @@ def as_text(answer: CheckAnswer) -> str:
     lines = [answer.diagram, ""] if answer.diagram else []
     if answer.conflict is None:
         shapes = dict.fromkeys(format_shape(output.shape) for output in answer.outputs)
-        verdict = "compatible" if answer.compatible else f"compatible if {_joined(answer.conditions)}"
+        verdict = "compatible" if answer.compatible else f"compatible if {joined(answer.conditions)}"
         lines.append(f"{verdict}: {', '.join(shapes)}" if shapes else verdict)
     else:
         lines.append(f"incompatible ({answer.conflict.code}): {answer.conflict.message}")
@@ -99,7 +99,7 @@ def as_text(answer: CheckAnswer) -> str:
     return "\n".join(lines)
 
 
-def _joined(conditions: Sequence[Condition]) -> str:
+def joined(conditions: Sequence[Condition]) -> str:
     """All of them in one sentence, the alternatives in parentheses where several are joined."""
     texts = [condition.text for condition in conditions[:_JOINED_CONDITIONS]]
     if len(conditions) > 1:

@@ -1,0 +1,108 @@
+"""A finding: what is known of one operation of a model, or of a program, that broadcasts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ..messages import CheckAnswer, Condition, DimensionPlace
+
+Size = int | str
+Verdict = Literal["compatible", "depends", "incompatible", "not_judged"]
+Kind = Literal["incompatible", "square", "depends", "not_judged"]
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """A value that an operation broadcasts: what the question calls it, its name, and its shape."""
+
+    role: str
+    """Such as "input 0", by which messages refer to it, or "target"."""
+    name: str
+    shape: tuple[Size, ...] | None
+    """None where the rank is not known."""
+    by_file: bool = False
+    """Whether some size is one that only the file states, and that does not follow from the inputs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What is known of one operation: `answer` is that of check; where there is none, `reason` says why."""
+
+    node: str
+    """Its name in the model; in a subgraph with the path to it."""
+    op: str
+    """What it is called where it stands, such as "Add" or "aten.add.Tensor"."""
+    operands: tuple[Operand, ...] = ()
+    answer: CheckAnswer | None = None
+    reason: str = ""
+    file: str | None = None
+    """The source file that it comes from, as the model recorded it."""
+    line: int | None = None
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether it broadcasts: for all sizes, some or none."""
+        if self.answer is None:
+            return "not_judged"
+        return _VERDICTS[self.answer.compatible]
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """What there is to say of it, the gravest first; empty where it simply fits."""
+        kinds: list[Kind] = []
+        if (verdict := self.verdict) in ("incompatible", "not_judged"):
+            kinds.append(verdict)
+        if self.answer and any(warning.code == "square" for warning in self.answer.warnings):
+            kinds.append("square")
+        if verdict == "depends":
+            kinds.append("depends")
+        return tuple(kinds)
+
+    @property
+    def output(self) -> tuple[Size, ...] | None:
+        """The shape that comes out; None where none does, or none is known."""
+        return tuple(self.answer.outputs[0].shape) if self.answer and self.answer.outputs else None
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """What must hold of the sizes, each in words, where it depends on them."""
+        return tuple(condition.text for condition in self._conditions())
+
+    @property
+    def names_places(self) -> bool:
+        """Whether a condition speaks of a size by its place, so that the same words mean another in another node."""
+        return any(
+            isinstance(side, DimensionPlace)
+            for condition in self._conditions()
+            for equation in condition.any
+            for side in (*(equation.equal or ()), *(equation.divides or ()))
+        )
+
+    def _conditions(self) -> Iterator[Condition]:
+        return iter(self.answer.conditions if self.answer else ())
+
+    def as_json(self) -> dict[str, Any]:
+        """The finding as plain values."""
+        operands = [
+            {"role": operand.role, "name": operand.name, "shape": None if operand.shape is None else [*operand.shape]}
+            | ({"by_file": True} if operand.by_file else {})
+            for operand in self.operands
+        ]
+        result = (
+            {"reason": self.reason} if self.answer is None else {"answer": self.answer.model_dump(exclude_unset=True)}
+        )
+        return {
+            "node": self.node,
+            "op_type": self.op,
+            "verdict": self.verdict,
+            "kinds": [*self.kinds],
+            "file": self.file,
+            "line": self.line,
+            "inputs": operands,
+            **result,
+        }
+
+
+_VERDICTS: dict[bool | None, Verdict] = {True: "compatible", None: "depends", False: "incompatible"}

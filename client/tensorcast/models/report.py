@@ -1,0 +1,92 @@
+"""The report of one model: a finding for each node that broadcasts, and what they come to."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from .finding import Finding, Kind, Verdict
+from .text import block, printable
+
+FailOn = Literal["incompatible", "square", "depends"]
+"""The gravest kinds first: each stands for itself and those before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What is known of a model: `nodes` are all that broadcast, `findings` those of which there is something to say.
+
+    >>> import tensorcast
+    >>> report = tensorcast.Report("net.onnx")
+    >>> report.counts["nodes"], report.findings, report.exit_status()
+    (0, [], 0)
+    """
+
+    path: str
+    """The model's file, or the name of the program."""
+    nodes: tuple[Finding, ...] = ()
+    errors: tuple[str, ...] = ()
+    """What keeps shapes from being inferred and stands at none of the nodes, in the words of who infers them."""
+
+    @property
+    def findings(self) -> list[Finding]:
+        """The nodes that do not broadcast, for some sizes do not, are suspicious, or are not judged."""
+        return [node for node in self.nodes if node.kinds]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many nodes there are, of each verdict, and how many of them are suspicious (`square`)."""
+        verdicts = Counter(node.verdict for node in self.nodes)
+        square = sum("square" in node.kinds for node in self.nodes)
+        return {"nodes": len(self.nodes), **{name: verdicts[name] for name in get_args(Verdict)}, "square": square}
+
+    def groups(self, kind: Kind) -> list[list[Finding]]:
+        """The findings of a kind: those in one list that need the same of the sizes, and all that are not judged."""
+        groups: dict[object, list[Finding]] = {}
+        for number, finding in enumerate(self.nodes):
+            if kind in finding.kinds:
+                shared = kind == "not_judged" or (kind == "depends" and not finding.names_places)
+                groups.setdefault(finding.conditions if shared else number, []).append(finding)
+        return list(groups.values())
+
+    def exit_status(self, fail_on: FailOn = "square") -> int:
+        """1 where there is a finding at least as grave as `fail_on`; 3 where a node is not judged, or shapes can't be
+        inferred; else 0."""
+        grave = get_args(FailOn)[: get_args(FailOn).index(fail_on) + 1]
+        kinds = {kind for node in self.nodes for kind in node.kinds}
+        if kinds.intersection(grave):
+            return 1
+        return 3 if "not_judged" in kinds or self.errors else 0
+
+    def as_json(self) -> dict[str, Any]:
+        """The report as plain values."""
+        return {
+            "path": self.path,
+            "counts": self.counts,
+            "nodes": [node.as_json() for node in self.nodes],
+            "errors": [*self.errors],
+        }
+
+    def text(self, all_nodes: bool = False) -> str:
+        """The report for people: what does not fit, then what depends on sizes, by what it needs; the last line has the
+        counts. With `all_nodes` each node is there, of those that need the same too."""
+        alone = [[node] for node in self.nodes if {"incompatible", "square"} & {*node.kinds}]
+        for group in self.groups("depends"):
+            rest = [node for node in group if "square" not in node.kinds]
+            alone += [[node] for node in rest] if all_nodes else [rest] if rest else []
+        alone += self.groups("not_judged")
+        if all_nodes:
+            alone += [[node] for node in self.nodes if not node.kinds]
+        path, counts = printable(self.path), self.counts
+        errors = [f"{path}: shapes can't be inferred: {printable(error)}\n" for error in self.errors]
+        suspicious = f" ({counts['square']} suspicious)" if counts["square"] else ""
+        summary = (
+            f"{path}: {counts['nodes']} nodes broadcast{suspicious}: {counts['compatible']} compatible, "
+            f"{counts['depends']} depending on sizes, {counts['incompatible']} incompatible, "
+            f"{counts['not_judged']} not judged"
+        )
+        return "\n".join([*(block(self.path, group) for group in alone), *errors, summary])
+
+    def __str__(self) -> str:
+        return self.text()

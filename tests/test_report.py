@@ -1,0 +1,235 @@
+"""The report of a model: its verdicts, exit status, and the formats; from findings that are written out here."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tensorcast
+from tensorcast import Finding, Operand, Report
+from tensorcast.messages import CheckAnswer
+from tensorcast.models.annotations import workflow_commands
+from tensorcast.models.places import Repository
+from tensorcast.models.sarif import sarif
+
+
+def finding(node: str, *shapes: tuple[int | str, ...], **fields: Any) -> Finding:
+    operands = tuple(Operand(f"input {number}", "xyz"[number], shape) for number, shape in enumerate(shapes))
+    answer = tensorcast.check("torch.broadcast_tensors", *shapes)
+    return Finding(**{"node": node, "op": "Add", "operands": operands, "answer": answer} | fields)
+
+
+def square(node: str, **fields: Any) -> Finding:
+    """As check answers to (5, 1) and (5,)."""
+    warning = {"code": "square", "message": "Inputs 1 and 0 become a square."}
+    plain = {"compatible": True, "outputs": [output([5, 5])], "warnings": [warning]}
+    return finding(node, (5, 1), (5,), answer=CheckAnswer.model_validate(plain), **fields)
+
+
+def output(shape: list[int | str]) -> dict[str, Any]:
+    return {"shape": shape, "input": 0, "axes": [0], "broadcast_axes": [1], "elements": 25}
+
+
+FITS = finding("fits", (2, 3), (3,))
+CONFLICT = finding("conflict", (2, 3), (2,), file="/build/net/src/model.py", line=17)
+NEEDS = [
+    finding(f"needs{number}", ("N", "seq"), (12,), file="/build/net/src/model.py", line=number) for number in (3, 4)
+]
+UNKNOWN = Finding("unknown", "Add", (Operand("input 0", "x", None),), reason="rank unknown: input 0 (x)")
+
+
+@pytest.mark.parametrize(
+    ("nodes", "errors", "expected"),
+    [
+        ([], [], (0, 0, 0)),
+        ([FITS], [], (0, 0, 0)),
+        ([FITS, *NEEDS], [], (0, 0, 1)),
+        ([FITS, square("q")], [], (0, 1, 1)),
+        ([CONFLICT, FITS], [], (1, 1, 1)),
+        ([UNKNOWN, FITS], [], (3, 3, 3)),
+        ([UNKNOWN, *NEEDS], [], (3, 3, 1)),
+        ([UNKNOWN, CONFLICT], [], (1, 1, 1)),
+        ([FITS], ["MatMul m: sizes differ"], (3, 3, 3)),
+    ],
+)
+def test_the_exit_status_is_0_only_where_all_is_judged_and_nothing_as_grave_is_found(
+    nodes: list[Finding], errors: list[str], expected: tuple[int, int, int]
+) -> None:
+    report = Report("m.onnx", tuple(nodes), tuple(errors))
+    assert (
+        report.exit_status("incompatible"), report.exit_status("square"), report.exit_status("depends")
+    ) == expected  # fmt: skip
+    assert report.exit_status() == expected[1]
+
+
+def test_a_report_counts_its_nodes_and_lists_what_there_is_to_say() -> None:
+    report = Report("m.onnx", (FITS, CONFLICT, *NEEDS, UNKNOWN, square("q")))
+    assert report.counts == {
+        "nodes": 6, "compatible": 2, "depends": 2, "incompatible": 1, "not_judged": 1, "square": 1,
+    }  # fmt: skip
+    assert [(found.node, found.kinds) for found in report.findings] == [
+        ("conflict", ("incompatible",)),
+        ("needs3", ("depends",)),
+        ("needs4", ("depends",)),
+        ("unknown", ("not_judged",)),
+        ("q", ("square",)),
+    ]
+    assert (FITS.output, CONFLICT.output, UNKNOWN.output) == ((2, 3), None, None)
+    assert NEEDS[0].conditions == ("seq == 12 or seq == 1",)
+
+
+TEXT = """\
+/build/net/src/model.py:17: Add conflict
+  input 0  x  (2, 3)
+  input 1  y  (2,)
+  incompatible (size-mismatch): On output axis 1, input 0 of shape (2, 3) has size 3 but input 1 of shape (2,) has \
+size 2: sizes that meet must be equal, or 1 to be stretched.
+  hint: reshape input 1 to (2, 1), x[:, None]: it then fits
+
+m.onnx: Add q
+  input 0  x  (5, 1)
+  input 1  y  (5,)
+  compatible: (5, 5)
+  warning (square): Inputs 1 and 0 become a square.
+
+2 nodes need seq == 12 or seq == 1:
+  /build/net/src/model.py:3: Add needs3: x (N, seq), y (12,)
+  /build/net/src/model.py:4: Add needs4: x (N, seq), y (12,)
+
+m.onnx: Add unknown
+  input 0  x  unknown rank
+  not judged: rank unknown: input 0 (x)
+
+m.onnx: shapes can't be inferred: MatMul m: sizes differ
+
+m.onnx: 6 nodes broadcast (1 suspicious): 2 compatible, 2 depending on sizes, 1 incompatible, 1 not judged"""
+
+
+def test_the_text_has_what_does_not_fit_then_what_depends_once_for_each_condition() -> None:
+    report = Report("m.onnx", (FITS, *NEEDS, CONFLICT, UNKNOWN, square("q")), ("MatMul m: sizes differ",))
+    assert str(report) == report.text() == TEXT
+    assert "m.onnx: Add fits\n" in report.text(all_nodes=True)
+
+
+def test_conditions_that_speak_of_places_are_not_the_same_in_two_nodes() -> None:
+    both = [finding(name, ("?", 3), (4, 3)) for name in "ab"]
+    assert both[0].conditions == both[1].conditions == ("inputs[0][0] == 4 or inputs[0][0] == 1",)
+    assert len(Report("m.onnx", tuple(both)).groups("depends")) == 2
+    assert len(Report("m.onnx", tuple(NEEDS)).groups("depends")) == 1
+
+
+def test_a_size_that_only_the_file_states_is_said_to_be_so() -> None:
+    operands = (Operand("input 0", "x", (2,), by_file=True), Operand("input 1", "y", (3,)))
+    report = Report("m.onnx", (finding("a", (2,), (3,), operands=operands),))
+    assert "  input 0  x  (2,)  as the file says\n  input 1  y  (3,)\n" in str(report)
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "model.py").write_text("")
+    (tmp_path / "m.onnx").write_text("")
+    return Repository(tmp_path)
+
+
+def test_an_annotation_is_at_the_line_in_the_repository_or_else_at_the_model(repository: Repository) -> None:
+    report = Report(str(repository.root / "m.onnx"), (*NEEDS, CONFLICT, UNKNOWN), ("no such op",))
+    lines = list(workflow_commands([report], repository))
+    assert [line.partition("::")[2].rpartition("::")[0] for line in lines] == [
+        "error file=src/model.py,line=17,title=tensorcast%3A incompatible",
+        "error file=m.onnx,title=tensorcast%3A not judged",
+        "notice file=src/model.py,line=3,title=tensorcast%3A depends",
+        "error file=m.onnx,title=tensorcast%3A not inferred",
+    ]
+    assert "Add conflict, x (2, 3), y (2,): incompatible (size-mismatch): On output axis 1," in lines[0]
+    assert "hint: reshape input 1 to (2, 1), x[:, None]: it then fits" in lines[0]
+    assert "2 nodes need seq == 12 or seq == 1" in lines[2]
+
+
+def test_no_name_of_a_model_begins_a_command_of_its_own(repository: Repository) -> None:
+    evil = "a\n::error file=x::y\r%0A::add-mask::z,b:c"
+    nodes = (
+        finding(evil, (2,), (3,), op=evil, file=f"{evil}.py", line=1),
+        Finding(evil, evil, (Operand("x", evil, None),), reason=evil),
+    )
+    lines = list(workflow_commands([Report(evil, nodes, (evil,))], repository))
+    assert [line[:8] for line in lines] == ["::error "] * 3
+    assert not any("\n" in line or "\r" in line for line in lines)
+    properties = [line[8:].partition("::")[0] for line in lines]
+    assert all(line.count(",") == 1 for line in properties), properties
+    for line in str(Report(evil, nodes, (evil,))).splitlines():
+        assert not line.startswith("::")
+
+
+def test_sarif_names_rule_level_place_and_node(repository: Repository) -> None:
+    report = Report(str(repository.root / "m.onnx"), (FITS, CONFLICT, UNKNOWN, square("q"), NEEDS[0]), ("no such op",))
+    log = json.loads(json.dumps(sarif([report], repository)))
+    (run,) = log["runs"]
+    assert (log["version"], run["tool"]["driver"]["name"]) == ("2.1.0", "tensorcast")
+    rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
+    assert rules == ["incompatible", "not-judged", "square", "depends", "not-inferred"]
+    assert [rules[result["ruleIndex"]] for result in run["results"]] == [result["ruleId"] for result in run["results"]]
+    assert [(result["ruleId"], result["level"]) for result in run["results"]] == [
+        ("incompatible", "error"),
+        ("not-judged", "error"),
+        ("square", "warning"),
+        ("depends", "note"),
+        ("not-inferred", "error"),
+    ]
+    first, second = (result["locations"][0] for result in run["results"][:2])
+    assert first["physicalLocation"] == {
+        "artifactLocation": {"uri": "src/model.py", "uriBaseId": "%SRCROOT%"},
+        "region": {"startLine": 17},
+    }
+    assert first["logicalLocations"][0]["name"] == "conflict"
+    assert second["physicalLocation"] == {"artifactLocation": {"uri": "m.onnx", "uriBaseId": "%SRCROOT%"}}
+
+
+@pytest.mark.parametrize(
+    ("recorded", "found"),
+    [
+        ("/build/net/src/model.py", "src/model.py"),
+        ("C:\\build\\src\\model.py", "src/model.py"),
+        ("src/model.py", "src/model.py"),
+        ("/build/model.py", None),
+        ("../../etc/passwd", None),
+        ("/etc/passwd", None),
+        ("..", None),
+        ("", None),
+        ("src", None),
+        ("\0", None),
+        ("x" * 5000, None),
+        ("a/" * 5000, None),
+        ("src\\..\\..\\..\\etc\\passwd", None),
+    ],
+)
+def test_a_recorded_path_is_found_by_what_it_ends_in_and_only_in_the_repository(
+    repository: Repository, recorded: str, found: str | None
+) -> None:
+    assert repository.path_of(recorded) == found
+
+
+def test_the_repository_is_the_nearest_folder_with_git_or_else_this_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "a" / "b")
+    (tmp_path / "a" / "b" / "m.onnx").write_text("")
+    assert Repository().path_of("m.onnx") == "m.onnx"
+    (tmp_path / "a" / ".git").mkdir()
+    assert Repository().path_of("m.onnx") == "b/m.onnx"
+
+
+def test_a_report_is_plain_values() -> None:
+    plain = json.loads(json.dumps(Report("m.onnx", (CONFLICT, UNKNOWN), ("why",)).as_json()))
+    assert (plain["path"], plain["errors"], plain["counts"]["nodes"]) == ("m.onnx", ["why"], 2)
+    conflict, unknown = plain["nodes"]
+    assert (conflict["verdict"], conflict["kinds"], conflict["file"], conflict["line"]) == (
+        "incompatible", ["incompatible"], "/build/net/src/model.py", 17,
+    )  # fmt: skip
+    assert conflict["inputs"][1] == {"role": "input 1", "name": "y", "shape": [2]}
+    assert conflict["answer"]["conflict"]["sizes"] == [3, 2]
+    assert (unknown["verdict"], unknown["reason"]) == ("not_judged", "rank unknown: input 0 (x)")
