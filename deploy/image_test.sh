@@ -5,18 +5,19 @@
 #   deploy/image_test.sh              exit status 0: every check passed
 #
 # Environment, each optional:
-#   ENGINE     docker or podman; the first of them that works
-#   BASE       the base image; the Dockerfile's own. Where that can't be had, and debootstrap can, a Debian bookworm
-#              with its Python 3.11 stands in: localhost/tensorcast-base:bookworm, made in a minute and kept for next time
+#   ENGINE     docker or podman; the first of them that works. Where none does, Debian's podman is installed
+#   BASE       the base image; the Dockerfile's own. Where that can't be had, a Debian bookworm with its Python 3.11
+#              stands in: localhost/tensorcast-base:bookworm, made in a minute and kept for next time
 #   PIP_CONF   a pip.conf, and
 #   CA_BUNDLE  a file of certificates, for the build alone; pip's `cert` and `index-url` on this machine if they are set
-#   KEEP       1 keeps the image, as tensorcast:image-test
+#   KEEP       1 keeps the image, whose name is said
 #
-# Needs Bash 5, Python 3.11 (its standard library) and one of the engines.
+# Needs Bash 5, Python 3.11 (its standard library), and an engine or apt-get.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-readonly IMAGE=localhost/tensorcast:image-test
+# Runs beside each other, and an image that is there, are left alone.
+readonly IMAGE=localhost/tensorcast:image-test-$$-$RANDOM
 readonly STAND_IN=localhost/tensorcast-base:bookworm
 readonly MEMORY_MIB=256
 readonly READY_SECONDS=30
@@ -31,6 +32,22 @@ die() {
 }
 milliseconds() { printf '%s' $((${EPOCHREALTIME/[.,]/} / 1000)); }
 seconds_since() { python3 -c 'import sys; print(f"{(int(sys.argv[2]) - int(sys.argv[1])) / 1000:.1f} s")' "$1" "$(milliseconds)"; }
+
+# What is not here, from Debian: install COMMAND PACKAGE...
+install() {
+  local command=$1 sudo=()
+  shift
+  command -v "$command" >/dev/null && return
+  command -v apt-get >/dev/null || die "there is no $command here, and no apt-get: install $*"
+  [[ $(id -u) == 0 ]] || sudo=(sudo)
+  note "installing Debian's $*"
+  "${sudo[@]}" apt-get update -qq >"$scratch/apt.log" 2>&1 || tail -n 5 "$scratch/apt.log" >&2 # what it has may do
+  "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "$@" \
+    >"$scratch/apt.log" 2>&1 || {
+    tail -n 20 "$scratch/apt.log" >&2
+    die "$* can't be installed: install $command yourself"
+  }
+}
 
 scratch=$(mktemp -d)
 container=
@@ -57,14 +74,25 @@ trap 'exit 143' TERM
 # --- what there is to work with -----------------------------------------------------------------------------------
 
 step 'Looking for an engine'
-for candidate in ${ENGINE:-docker podman}; do
-  if "$candidate" info >/dev/null 2>&1; then
-    engine=$candidate
-    break
-  fi
-  note "$candidate: not usable here"
-done
-[[ -n $engine ]] || die 'neither docker nor podman works on this machine'
+find_engine() {
+  for candidate in ${ENGINE:-docker podman}; do
+    if "$candidate" info >"$scratch/$candidate.log" 2>&1; then
+      engine=$candidate
+      return
+    fi
+    note "$candidate: not usable here"
+  done
+}
+find_engine
+if [[ -z $engine && " ${ENGINE:-podman} " == *' podman '* ]]; then
+  # runc, since crun refuses cgroups of version 1; the others are networks, and where images are looked for.
+  install podman podman runc containernetworking-plugins golang-github-containers-common
+  find_engine
+fi
+[[ -n $engine ]] || {
+  tail -n 5 "$scratch"/*.log >&2
+  die 'no engine works on this machine'
+}
 note "$("$engine" --version)"
 
 build_options=()
@@ -85,6 +113,7 @@ fi
 step 'Getting the base image'
 make_stand_in() {
   [[ $(id -u) == 0 ]] || die 'a stand-in for the base image takes root (debootstrap)'
+  install debootstrap debootstrap
   note 'making a stand-in from Debian bookworm: about a minute'
   debootstrap --variant=minbase --include=python3,python3-venv,ca-certificates bookworm "$scratch/base" \
     >"$scratch/debootstrap.log" 2>&1 || {
@@ -101,7 +130,7 @@ if "$engine" image inspect "$base" >/dev/null 2>&1; then
   note "$base: here already"
 elif "$engine" pull --quiet "$base" >"$scratch/pull.log" 2>&1; then
   note "$base: pulled"
-elif [[ -n ${BASE:-} ]] || ! command -v debootstrap >/dev/null; then
+elif [[ -n ${BASE:-} ]]; then
   tail -n 3 "$scratch/pull.log" >&2
   die "$base can't be pulled"
 else
