@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import sys
 from pathlib import Path
 from subprocess import CompletedProcess
 
+import click
 import conftest
 import numpy as np
 import pytest
@@ -126,8 +128,28 @@ def test_long_work_shows_a_progress_bar_on_a_terminal(tmp_path: Path) -> None:
     shown = os.read(ours, 65536).decode()
     os.close(ours)
     assert done.returncode == 0
-    assert "128.0" in shown
-    assert "MiB" in shown
+    assert re.search(r"128 MiB  \[#+-+\]  +\d\d%", shown)
+
+
+def test_a_table_is_folded_on_a_terminal_and_elsewhere_a_line_for_each_row() -> None:
+    whole = run("ops").stdout.splitlines()
+    assert len(whole) == 1 + len(OPS)
+    assert not any(line.endswith(" ") for line in whole)
+    assert "\x1b" not in run("compare", "2", "3").stdout
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "tensorcast", "compare", "2", "3"]
+    done = conftest.run(command, stdout=theirs, env=os.environ | {"COLUMNS": "60"})
+    os.close(theirs)
+    shown = os.read(ours, 65536).decode()
+    os.close(ours)
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = [click.unstyle(line) for line in shown.splitlines()]
+    assert lines[1:3] == [
+        "numpy.broadcast_arrays       no   On output axis 0, input 0",
+        "                                  of shape (2,) has size 2",
+    ]
+    assert max(map(len, lines)) <= 60
+    assert "\x1b[31mno\x1b[0m" in shown
 
 
 def test_translate_prints_the_steps_and_the_code(url: list[str]) -> None:

@@ -70,7 +70,7 @@ CASES = {
     ),
     "the command line": (
         "import tensorcast.cli",
-        WEB | {"httpx", "rich", "onnx", "tensorcast.client.client", "tensorcast_service.web"},
+        WEB | {"httpx", "onnx", "tensorcast.client.client", "tensorcast_service.web"},
     ),
 }
 

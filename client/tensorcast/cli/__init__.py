@@ -1,6 +1,6 @@
 """The command line: a file for each command, and what they share in arguments.py.
 
-Libraries that a command may not need (rich, httpx, the service) are imported by the command that does:
+Libraries that a command may not need (httpx, the service) are imported by the command that does:
 `tensorcast check` answers in a fraction of a second.
 
 What a service would refuse, every command says in one line on stderr, and exits with 2.

@@ -182,10 +182,6 @@ def _progress_bar(total: int) -> Iterator[Callable[[int], None]]:
     if total < BAR_BYTES or not sys.stderr.isatty():
         yield lambda done: None
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn
-
-    columns = (BarColumn(), DownloadColumn(binary_units=True), TransferSpeedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=total)
-        yield lambda done: bar.advance(task, done)
+    label, steps = f"{total / 2**20:.0f} MiB", total // 100
+    with click.progressbar(length=total, label=label, file=sys.stderr, update_min_steps=steps) as bar:
+        yield bar.update

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +13,7 @@ from ..messages.validation import validated
 from ..schema.shapes import format_shape, parse_shape
 from .answers import answers_from
 from .arguments import json_option, parsed, shapes_in, url_option
+from .table import echo_table
 
 
 @click.command()
@@ -37,15 +37,12 @@ def compare(shapes: Sequence[str], target: str | None, url: str | None, as_json:
     if as_json:
         click.echo(json.dumps([result.model_dump(exclude_unset=True) for result in results]))
         return
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table("op", "", "output, or why not", box=None, pad_edge=False)
+    rows = [("op", "", "output, or why not")]
     for result in results:
         name = f"{result.op['name']} ({result.op['mode']})" if "mode" in result.op else result.op["name"]
         if result.conflict is not None:
-            table.add_row(name, "[red]no[/]", result.conflict.message)
+            rows.append((name, click.style("no", fg="red"), result.conflict.message))
         else:
             shapes_out = dict.fromkeys(format_shape(output.shape) for output in result.outputs)
-            table.add_row(name, "[green]yes[/]", ", ".join(shapes_out))
-    Console(highlight=False, width=None if sys.stdout.isatty() else 1000).print(table)
+            rows.append((name, click.style("yes", fg="green"), ", ".join(shapes_out)))
+    echo_table(rows)

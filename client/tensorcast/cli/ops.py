@@ -10,6 +10,7 @@ import click
 
 from ..messages import OpEntry
 from .arguments import client_of, json_option, url_option
+from .table import echo_table
 
 
 @click.command()
@@ -26,28 +27,20 @@ def ops(name: str | None, url: str | None, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps([entry.model_dump() for entry in entries]))
         return
-    from rich.console import Console
-    from rich.table import Table
-
-    console = Console(highlight=False)
     if name is not None:
         (entry,) = entries
-        console.print(f"[bold]{entry.name}[/]  {entry.doc}", soft_wrap=True)
+        click.echo(f"{click.style(entry.name, bold=True)}  {entry.doc}")
         for attribute, schema in entry.attributes["properties"].items():
-            console.print(f"  {attribute}  {schema.get('description', '')}", markup=False, soft_wrap=True)
-        reference = f"{entry.link} ({entry.reference.package} {entry.reference.version})"
-        for line in (reference, _command_of(entry)):
-            console.print(f"  {line}", markup=False, soft_wrap=True)
+            click.echo(f"  {attribute}  {schema.get('description', '')}")
+        click.echo(f"  {entry.link} ({entry.reference.package} {entry.reference.version})")
+        click.echo(f"  {_command_of(entry)}")
         return
-    table = Table("op", "inputs", "what it does", box=None, pad_edge=False)
+    rows = [("op", "inputs", "what it does")]
     for entry in entries:
         low, high = entry.inputs.min, entry.inputs.max
-        table.add_row(
-            entry.name,
-            f"{low}+" if high is None else str(low) if low == high else f"{low} to {high}",
-            entry.doc,
-        )
-    console.print(table)
+        number = f"{low}+" if high is None else str(low) if low == high else f"{low} to {high}"
+        rows.append((entry.name, number, entry.doc))
+    echo_table(rows)
 
 
 def _catalogue(url: str | None) -> list[OpEntry]:
