@@ -34,7 +34,7 @@ from tensorcast.schema.tensors import (
 )
 from tensorcast.schema.work import checkpoint
 
-from ..engine.dense import buffered, chunks, in_order, is_quick, rearranged, rearranged_bytes
+from ..engine.dense import SMALL_BYTES, buffered, chunks, in_order, is_quick, rearranged, rearranged_bytes
 from ..engine.gather import Gathered
 from .exchange import Exchange, response_with, threads_of
 from .threads import LOOP_MILLISECONDS, Threads, while_connected
@@ -46,7 +46,7 @@ SLOW_SECONDS = 0.001
 """A stream whose last part took longer to make has the next one made on a thread."""
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Body:
     """A part of an answer in MessagePack: its bytes in pieces, how many there are, and how many are held to send it."""
 
@@ -55,7 +55,7 @@ class Body:
     held: int = 0
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class OutgoingArray:
     """One tensor of an answer: an array, and the shape that it goes out with (its axes merged, where that differs),
     with each distinct element once if it is strided."""
@@ -69,7 +69,7 @@ class OutgoingArray:
     def copied(self) -> int:
         """Bytes that are copied before the first of them is sent in MessagePack."""
         if not self.strided:
-            return rearranged_bytes(self.array)
+            return rearranged_bytes(self.array) if self.array.nbytes > SMALL_BYTES else 0
         elements, _ = distinct(self.array)
         return 0 if elements.flags.c_contiguous else elements.nbytes
 
@@ -88,7 +88,11 @@ class OutgoingArray:
         """The tensor in MessagePack. A dense one is written out while it is sent: no more than a few chunks exist at
         once."""
         if not self.strided:
-            view = rearranged(to_wire(self.array))
+            view = to_wire(self.array)
+            if view.nbytes <= SMALL_BYTES:
+                head = msgpack_head(name_of(view.dtype), self.shape, None, 1) + bin_header(view.nbytes)
+                return Body([head, in_order(view).tobytes()], len(head) + view.nbytes, view.nbytes)
+            view = rearranged(view)
             return _streamed(view, self.shape, chunks(view), buffered(view))
         pieces = list(msgpack_parts(self.array, strided=True))
         return Body(pieces, sum(map(len, pieces)))
@@ -99,7 +103,7 @@ class OutgoingArray:
         return json_parts(whole, self.strided, as_base64)
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class OutgoingBox:
     """One tensor of an answer that no strides read: dense, and gathered while it is sent."""
 
