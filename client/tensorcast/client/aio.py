@@ -2,29 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine
 from contextlib import aclosing
+from functools import wraps
+from inspect import iscoroutine
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 import anyio
 import httpx
 
-from ..errors import DeadlineExceeded, ServiceProblem, TensorcastError
-from ..messages import CheckAnswer, CheckRequest, Comparison, OpEntry, TranslateAnswer
-from ..messages.arguments import Shape, SymbolicShape
-from ..messages.tensors import CheckedColumns
-from ..ops import Op
-from ..schema.tensors import Array
-from . import calls
+from ..errors import DeadlineExceeded, TensorcastError
 from .aio_transport import AsyncTransport
 from .base import BaseClient, translated
-from .calls import Attempt, Call, Layout, Progress, Window
+from .calls import Attempt, Call, Progress
+from .client import Client
 from .retries import RetryPolicy
 
 __all__ = ["AsyncClient"]
 
+P = ParamSpec("P")
 T = TypeVar("T")
+
+
+def _awaited(
+    method: Callable[Concatenate[Client, P], T],
+) -> Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, T]]:
+    """The same method for `await`: what it sends, it sends by its client's own `_send`, which is a coroutine there."""
+
+    @wraps(method)
+    async def call(client: Any, /, *arguments: P.args, **options: P.kwargs) -> T:
+        sent: Any = method(client, *arguments, **options)
+        result: T = await sent if iscoroutine(sent) else sent  # of no shapes at all nothing is asked
+        return result
+
+    return call
 
 
 class AsyncClient(BaseClient[httpx.AsyncBaseTransport]):
@@ -59,78 +71,18 @@ class AsyncClient(BaseClient[httpx.AsyncBaseTransport]):
         """Close all connections."""
         await self._transport.aclose()
 
-    async def check(
-        self,
-        op: Op | str,
-        *shapes: SymbolicShape,
-        dtype: str | None = None,
-        explain: bool = False,
-        assume: Mapping[str, int | str] | None = None,
-    ) -> CheckAnswer:
-        """See Client.check: `await client.check("torch.broadcast_tensors", (3, 1), (4,))`."""
-        return await self._send(calls.check(op, shapes, dtype, explain, assume))
-
-    async def check_batch(
-        self, requests: Iterable[CheckRequest | Mapping[str, Any]]
-    ) -> list[CheckAnswer | ServiceProblem]:
-        """See Client.check_batch: `await client.check_batch([{"inputs": [(3, 1), (4,)]}])`."""
-        return await self._send(calls.check_batch(requests))
-
-    async def check_columns(self, op: Op | str, *columns: Any, **targets: Any) -> CheckedColumns:
-        """See Client.check_columns: `await client.check_columns("numpy.broadcast_arrays", images, biases)`."""
-        return await self._send(calls.check_columns(op, columns, targets))
-
-    async def can_broadcast(self, *shapes: Shape) -> bool:
-        """See Client.can_broadcast: `await client.can_broadcast((3, 1), (4,))`."""
-        return (await self.check(calls.NUMPY, *shapes)).compatible is True
-
-    async def broadcast_shapes(self, *shapes: Shape) -> tuple[int, ...]:
-        """See Client.broadcast_shapes: `await client.broadcast_shapes((3, 1), (4,))`."""
-        return calls.broadcast_shape(await self.check(calls.NUMPY, *shapes)) if shapes else ()
-
-    async def broadcast(
-        self,
-        op: Op | str,
-        *arrays: Any,
-        layout: Layout = "dense",
-        window: Window | None = None,
-        out: Array | Sequence[Array] | None = None,
-        progress: Progress | None = None,
-        timeout: float | None = None,
-    ) -> list[Array]:
-        """See Client.broadcast: `(output,) = await client.broadcast(op, array)`."""
-        return await self._send(calls.broadcast(op, arrays, layout, window, out), progress, timeout)
-
-    async def broadcast_to(self, array: Any, shape: Shape, *, layout: Layout = "dense") -> Array:
-        """See Client.broadcast_to: `await client.broadcast_to(array, (2, 3))`."""
-        return calls.single(await self.broadcast(calls.to_shape(shape), array, layout=layout))
-
-    async def broadcast_arrays(self, *arrays: Any, layout: Layout = "dense") -> tuple[Array, ...]:
-        """See Client.broadcast_arrays: `await client.broadcast_arrays(array, column)`."""
-        return tuple(await self.broadcast(calls.NUMPY, *arrays, layout=layout)) if arrays else ()
-
-    async def backprop(
-        self,
-        op: Op | str,
-        shapes: Sequence[Shape],
-        *gradients: Any,
-        progress: Progress | None = None,
-        timeout: float | None = None,
-    ) -> list[Array]:
-        """See Client.backprop: `(gradient,) = await client.backprop(op, [array.shape], gradient)`."""
-        return await self._send(calls.backprop(op, shapes, gradients), progress, timeout)
-
-    async def compare(self, *shapes: Shape, shape: Shape | None = None) -> list[Comparison]:
-        """See Client.compare: `await client.compare((2, 1), (1, 3))`."""
-        return await self._send(calls.compare(shapes, shape))
-
-    async def translate(self, op: Op | str, *shapes: Shape, to: str) -> TranslateAnswer:
-        """See Client.translate: `await client.translate(op, (3,), to="torch.expand")`."""
-        return await self._send(calls.translate(op, shapes, to))
-
-    async def ops(self) -> list[OpEntry]:
-        """See Client.ops: `await client.ops()`."""
-        return await self._send(calls.ops())
+    check = _awaited(Client.check)
+    check_batch = _awaited(Client.check_batch)
+    check_columns = _awaited(Client.check_columns)
+    can_broadcast = _awaited(Client.can_broadcast)
+    broadcast_shapes = _awaited(Client.broadcast_shapes)
+    broadcast = _awaited(Client.broadcast)
+    broadcast_to = _awaited(Client.broadcast_to)
+    broadcast_arrays = _awaited(Client.broadcast_arrays)
+    backprop = _awaited(Client.backprop)
+    compare = _awaited(Client.compare)
+    translate = _awaited(Client.translate)
+    ops = _awaited(Client.ops)
 
     async def _send(self, call: Call[T], progress: Progress | None = None, timeout: float | None = None) -> T:
         policy = self._policy(timeout)

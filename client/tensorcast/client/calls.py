@@ -158,12 +158,22 @@ def check(
     assume: Mapping[str, int | str] | None,
 ) -> Call[CheckAnswer]:
     """Shapes in, shapes or a conflict out."""
-    message = check_question(op, shapes, dtype, explain, assume)
+    return _check(check_question(op, shapes, dtype, explain, assume), lambda answer: answer)
 
-    def finish(answer: CheckAnswer) -> CheckAnswer:
-        return expected.verdict(answer, message["op"], len(shapes))
 
-    return _plain("/v1/check", message, CheckAnswer, len(shapes), finish)
+def can_broadcast(shapes: Sequence[Shape]) -> Call[bool]:
+    """Shapes in, whether NumPy broadcasts them out."""
+    return _check(check_question(NUMPY, shapes), lambda answer: answer.compatible is True)
+
+
+def broadcast_shapes(shapes: Sequence[Shape]) -> Call[tuple[int, ...]]:
+    """Shapes in, the one that NumPy broadcasts them to out."""
+    return _check(check_question(NUMPY, shapes), _shape)
+
+
+def _check(question: dict[str, Any], finish: Callable[[CheckAnswer], T]) -> Call[T]:
+    op, count = question["op"], len(question["inputs"])
+    return _plain("/v1/check", question, CheckAnswer, count, lambda answer: finish(expected.verdict(answer, op, count)))
 
 
 def check_batch(
@@ -218,6 +228,29 @@ def broadcast(
     out: Array | Sequence[Array] | None,
 ) -> Call[list[Array]]:
     """Arrays in, arrays out: `out` is filled where it is given."""
+    return _broadcast(op, arrays, layout, window, out, itemgetter("outputs"))
+
+
+def broadcast_to(array: Any, shape: Shape, layout: Layout) -> Call[Array]:
+    """An array in, the one that NumPy makes of it for this target out."""
+    return _broadcast(
+        numpy.broadcast_to(shape=sizes(shape)), [array], layout, None, None, lambda all: all["outputs"][0]
+    )
+
+
+def broadcast_arrays(arrays: Sequence[Any], layout: Layout) -> Call[tuple[Array, ...]]:
+    """Arrays in, those that NumPy makes of them out."""
+    return _broadcast(NUMPY, arrays, layout, None, None, lambda all: tuple(all["outputs"]))
+
+
+def _broadcast(
+    op: Op | str,
+    arrays: Sequence[Any],
+    layout: Layout,
+    window: Window | None,
+    out: Array | Sequence[Array] | None,
+    finish: Callable[[Arrays], T],
+) -> Call[T]:
     if out is not None and layout == "strided":
         raise ValueError('out needs layout="dense": a strided answer holds each distinct element once')
     fields: dict[str, Any] = {"op": plain_op(op), "layout": layout}
@@ -229,9 +262,9 @@ def broadcast(
             raise ValueError("out must be writable and C-contiguous, such as np.empty makes it")
     inputs = [np.asarray(array) for array in arrays]
 
-    def reader(length: int | None) -> TensorReader[list[Array]]:
+    def reader(length: int | None) -> TensorReader[T]:
         tensors = expected.outputs(op, inputs, layout, fields.get("window"))
-        return TensorReader({"outputs": tensors}, length, itemgetter("outputs"), targets)
+        return TensorReader({"outputs": tensors}, length, finish, targets)
 
     return Call("POST", "/v1/broadcast", _message(fields, "inputs", inputs), reader)
 
@@ -272,7 +305,7 @@ def ops() -> Call[list[OpEntry]]:
     return Call("GET", "/v1/ops", [], lambda length: typed(Catalogue, 0, lambda answer: answer.ops))
 
 
-def broadcast_shape(answer: CheckAnswer) -> tuple[int, ...]:
+def _shape(answer: CheckAnswer) -> tuple[int, ...]:
     """The one shape of an answer's outputs. Raises IncompatibleShapes."""
     if answer.conflict is not None:
         conflict = answer.conflict.model_dump()
@@ -286,19 +319,7 @@ def broadcast_shape(answer: CheckAnswer) -> tuple[int, ...]:
     return tuple(map(int, sizes))
 
 
-def single(arrays: list[Array]) -> Array:
-    """The one output of an op that has one."""
-    if len(arrays) != 1:
-        raise InvalidAnswer(f"the answer has {len(arrays)} outputs, not one")
-    return arrays[0]
-
-
 NUMPY = numpy.broadcast_arrays()
-
-
-def to_shape(shape: Shape) -> Op:
-    """NumPy's op for this target."""
-    return numpy.broadcast_to(shape=sizes(shape))
 
 
 def _plain(path: str, question: Any, model: Any, inputs: int, finish: Callable[[Any], T]) -> Call[T]:

@@ -124,7 +124,7 @@ class Client(BaseClient[httpx.BaseTransport]):
         >>> client.can_broadcast((8, 1, 6, 1), (7, 1, 5)), client.can_broadcast((3,), (4,))
         (True, False)
         """
-        return self.check(calls.NUMPY, *shapes).compatible is True
+        return self._send(calls.can_broadcast(shapes))
 
     def broadcast_shapes(self, *shapes: Shape) -> tuple[int, ...]:
         """The shape that NumPy broadcasts these shapes to. Raises IncompatibleShapes.
@@ -132,7 +132,7 @@ class Client(BaseClient[httpx.BaseTransport]):
         >>> client.broadcast_shapes((8, 1, 6, 1), (7, 1, 5))
         (8, 7, 6, 5)
         """
-        return calls.broadcast_shape(self.check(calls.NUMPY, *shapes)) if shapes else ()
+        return self._send(calls.broadcast_shapes(shapes)) if shapes else ()
 
     def broadcast(
         self,
@@ -167,7 +167,7 @@ class Client(BaseClient[httpx.BaseTransport]):
         array([[1, 2, 3],
                [1, 2, 3]])
         """
-        return calls.single(self.broadcast(calls.to_shape(shape), array, layout=layout))
+        return self._send(calls.broadcast_to(array, shape, layout))
 
     def broadcast_arrays(self, *arrays: Any, layout: Layout = "dense") -> tuple[Array, ...]:
         """The arrays broadcast against each other by NumPy's rule. Raises IncompatibleShapes, a ValueError.
@@ -175,7 +175,7 @@ class Client(BaseClient[httpx.BaseTransport]):
         >>> [array.shape for array in client.broadcast_arrays(np.ones((3, 1)), np.ones(4))]
         [(3, 4), (3, 4)]
         """
-        return tuple(self.broadcast(calls.NUMPY, *arrays, layout=layout)) if arrays else ()
+        return self._send(calls.broadcast_arrays(arrays, layout)) if arrays else ()
 
     def backprop(
         self,
