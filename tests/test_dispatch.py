@@ -121,6 +121,7 @@ TO = {"name": "numpy.broadcast_to", "shape": [2, 3]}
 LONG = {"op": {**TO, "shape": [100_000, 3]}, "inputs": [TENSOR]}
 STRIDED = {"dtype": "int16", "shape": [3, 4], "strides": [1, 3], "data": bytes(range(24))}
 ROWS = {"dtype": "int8", "shape": [2, 3], "data": b"abcdef"}
+WIDE = {"dtype": "int8", "shape": [8000], "data": bytes(range(125)) * 64}
 LIKE = {"name": "ngraph.BroadcastLike", "initial_broadcast_axes": [0]}
 REPEAT = {"name": "einops.repeat", "pattern": "a -> (a b)", "axes_lengths": {"b": 2}}
 EXPAND = {"op": {"name": "ngraph.Broadcast", "shape": [2, 3], "broadcast_axes": [0]}, "inputs": [[3]]}
@@ -184,6 +185,7 @@ REQUESTS = {
     "POST, a query besides": post(SHAPES, JSON, path=f"/v1/check?{QUERY}"),
     "POST, an answer in text": post(SHAPES, JSON, "Accept: text/plain, application/json;q=0.1"),
     "POST, many inputs": post({"inputs": [[2, 1, 3, 1, 5]] * 60}, JSON),
+    "POST, MessagePack, many inputs": post({"inputs": [[2, 1, 3, 1, 5]] * 700}, MSGPACK),
     "POST, many axes": post({"inputs": [[1] * 65]}, JSON),
     "POST, no type": request("POST /v1/check", body=b"{}"),
     "POST, no body": request("POST /v1/check", JSON),
@@ -219,6 +221,25 @@ REQUESTS = {
     ),
     "broadcast, many numbers in JSON": post(
         {"op": {**TO, "shape": [200, 3]}, "inputs": [TENSOR]}, MSGPACK, "Accept: application/json", path="/v1/broadcast"
+    ),
+    "broadcast, a long tensor": post(
+        {"op": {**TO, "shape": [2, 8000]}, "inputs": [WIDE]}, MSGPACK, path="/v1/broadcast"
+    ),
+    "broadcast, a longer tensor": post(
+        {"inputs": [{"dtype": "int8", "shape": [2**15], "data": bytes(2**15)}]}, MSGPACK, path="/v1/broadcast"
+    ),
+    "broadcast, many long tensors": post({"inputs": [WIDE] * 4}, MSGPACK, path="/v1/broadcast"),
+    "broadcast, a long tensor in short pieces": post(
+        {"inputs": [{**WIDE, "data": [bytes(1000)] * 8}]}, MSGPACK, path="/v1/broadcast"
+    ),
+    "broadcast, long words beside a long tensor": post(
+        {"op": {**TO, "name": "numpy" * 1000}, "inputs": [WIDE]}, MSGPACK, path="/v1/broadcast"
+    ),
+    "broadcast, a long tensor that is impossible": post(
+        {"inputs": [{**WIDE, "dtype": "bool", "data": bytes(range(250)) * 32}]}, MSGPACK, path="/v1/broadcast"
+    ),
+    "broadcast, long in JSON": post(
+        {"inputs": [{"dtype": "int8", "shape": [3000], "data": [1] * 3000}]}, JSON, path="/v1/broadcast"
     ),
     "broadcast, short data": post({"op": TO, "inputs": [{**TENSOR, "data": b"1"}]}, MSGPACK, path="/v1/broadcast"),
     "broadcast, no outputs": post(
@@ -270,6 +291,9 @@ REQUESTS = {
         path="/v1/backprop",
     ),
     "backprop, no gradient": post({"inputs": [[1], [3]], "gradients": []}, MSGPACK, path="/v1/backprop"),
+    "backprop, a long gradient": post(
+        {"op": {**TO, "shape": [8000]}, "inputs": [[1]], "gradients": [WIDE]}, MSGPACK, path="/v1/backprop"
+    ),
     "compare": post({"inputs": [[1, 3]], "shape": [2, 3]}, JSON, path="/v1/compare"),
     "translate": post({"op": TO, "inputs": [[3]], "to": "jax.lax.broadcast_in_dim"}, JSON, path="/v1/translate"),
     "translate, to nothing": post({"op": TO, "inputs": [[3]], "to": "nothing"}, JSON, path="/v1/translate"),
@@ -291,7 +315,8 @@ STRAIGHT = {
     *("GET", "POST"),
     *(f"broadcast{said}" for said in ("", ", strided", ", JSON", ", JSON from MessagePack", ", no element")),
     *(f"broadcast, {said}" for said in ("a scalar", "a window", "transposed", "merged", "a window of merged axes")),
-    "broadcast, as long as is joined",
+    *(f"broadcast, {said}" for said in ("as long as is joined", "a long tensor", "many long tensors")),
+    "backprop, a long gradient",
     *(f"backprop{said}" for said in ("", ", a shape that is lent", ", in JSON", ", dense", ", strided")),
     "backprop, replicated",
 }

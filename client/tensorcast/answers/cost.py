@@ -16,6 +16,8 @@ from ..ops import Op
 from ..plan.plan import Shape
 from ..schema.codec import Media
 from ..schema.dimensions import Symbol
+from ..schema.problems import Problem
+from ..schema.survey import Buffer, survey_msgpack
 from .footprint import BLOCK_ROWS
 from .limits import MAX_CONDITIONS, MAX_RANK
 from .symbolic import is_symbolic
@@ -45,14 +47,30 @@ COMPARED_OPS = 12
 """Ops that a comparison asks, at the most: the others can't be asked with shapes alone, or refuse them at once."""
 COMPARED_OP = 0.5
 """Milliseconds of each such op, most of them for the hints where its sizes clash."""
-JSON_BYTE, MESSAGEPACK_BYTE = 2e-4, 2e-5
-"""Milliseconds in which a byte of a body is read and validated. Most bytes of MessagePack are tensors, which are not
+SHORT_BYTES = 2**15
+"""Bytes of a request that may be answered on the event loop, if most of them are those of tensors; longer ones are not
 looked at."""
+JSON_BYTE, MESSAGEPACK_BYTE, TENSOR_BYTE = 2e-4, 2e-5, 5e-6
+"""Milliseconds in which a byte of a body is read and validated. Most bytes of MessagePack are tensors, which are not
+looked at, or by one call of NumPy."""
 
 
 def parse_milliseconds(nbytes: int, media: Media) -> float:
     """Milliseconds in which a body is read and validated: from 4 KiB on more than one, whatever it holds."""
     return nbytes / 4096 if nbytes <= 4096 else 1 + nbytes * (JSON_BYTE if media is Media.JSON else MESSAGEPACK_BYTE)
+
+
+def body_milliseconds(body: Buffer, media: Media) -> float:
+    """The same of a body that is there: of a short one in MessagePack the bytes of long tensors cost next to nothing,
+    since they are read where they stand."""
+    if media is Media.MSGPACK and 4096 < len(body) <= SHORT_BYTES:
+        try:
+            _, bins = survey_msgpack(body, most=4096)  # which takes less than the values do
+            inside = sum(end - start for start, _, end in bins)
+            return parse_milliseconds(len(body) - inside, media) + inside * TENSOR_BYTE
+        except Problem:
+            pass  # too many values; or it will be refused
+    return parse_milliseconds(len(body), media)
 
 
 def check_milliseconds(op: Op, shapes: Sequence[Shape]) -> float:

@@ -16,7 +16,8 @@ MAX_IDLE = 20
 """Connections to one service that are kept while nobody uses them."""
 MAX_IDLE_SECONDS = 30.0
 """How long: networks forget silent connections after some minutes, and tell neither end."""
-NOTHING = httpx.ByteStream(b"")
+TAKEN = httpx.Response(200, stream=httpx.ByteStream(b""))
+"""What a transport gives for an answer that its attempt has taken."""
 PORTS = {"http": 80, "https": 443}
 
 
@@ -32,8 +33,7 @@ class Wire:
         self._closed = False
 
     def handle(self, request: httpx.Request) -> Steps[httpx.Response]:
-        """Ask, and give the answer to the attempt that is the request's stream. What comes back is its status alone.
-        Raises httpx's errors."""
+        """Ask, and give the answer to the attempt that is the request's stream. Raises httpx's errors."""
         connection = self._take()
         if connection is not None:
             exchange = Exchange(request, connection.scratch)
@@ -61,8 +61,7 @@ class Wire:
             connection.close()
             raise
         self._keep(connection, exchange.reusable)
-        assert exchange.status is not None
-        return httpx.Response(exchange.status, stream=NOTHING)
+        return TAKEN
 
     def _take(self) -> Connection | None:
         """The connection that was used last, if there is a good one."""

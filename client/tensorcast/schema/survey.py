@@ -61,15 +61,15 @@ _LENGTHS[0xA0:0xC0] = range(1, 33)
 _COSTS = [STRING_BYTES + WIDEST * (first - 0xA0) if 0xA0 <= first < 0xC0 else NUMBER_BYTES for first in range(256)]
 
 
-def survey_msgpack(body: Buffer, is_answer: bool = False) -> tuple[int, Bins]:
+def survey_msgpack(body: Buffer, is_answer: bool = False, most: int | None = None) -> tuple[int, Bins]:
     """Bytes of memory that the values of a MessagePack body take, at the most, long bins excepted; and those bins.
 
     Raises Problem (malformed-body; body-too-large) where the body is cut short, goes on, or holds an extension type,
     too many values or too much text; what else may be wrong with it is left to the parser. An answer may hold more
-    values, and as much text as its reader takes: nobody else waits for it.
+    values, and as much text as its reader takes: nobody else waits for it. `most` are the values that are too many.
     """
     bins: Bins = []
-    most = ANSWER_VALUES if is_answer else MAX_VALUES
+    most = most or (ANSWER_VALUES if is_answer else MAX_VALUES)
     nbytes, position, left, values, text = 0, 0, 1, 1, 0
     try:
         while left:

@@ -55,7 +55,10 @@ def answer_to_body(
 ) -> tuple[bytes, str] | None:
     """The answer to a short request, and its media type; None where it is long, or takes longer than the event loop may
     be held. Raises Problem."""
-    message, media_type, milliseconds = received(body, content_type, accept, BackpropRequest, memory)
+    found = received(body, content_type, accept, BackpropRequest, memory)
+    if found is None:
+        return None
+    message, media_type, milliseconds = found
     milliseconds += 2 * check_milliseconds(message.op, message.inputs)
     if milliseconds > LOOP_MILLISECONDS:
         return None

@@ -50,7 +50,10 @@ def answer_to_body(
 ) -> tuple[bytes, str, str] | None:
     """The answer to a short request, its media type, and its layout; None where it is long, or takes longer than the
     event loop may be held. Raises Problem."""
-    message, media_type, milliseconds = received(body, content_type, accept, BroadcastRequest, memory)
+    found = received(body, content_type, accept, BroadcastRequest, memory)
+    if found is None:
+        return None
+    message, media_type, milliseconds = found
     shapes = [tensor.shape for tensor in message.inputs]
     milliseconds += check_milliseconds(message.op, shapes)
     if milliseconds > LOOP_MILLISECONDS:

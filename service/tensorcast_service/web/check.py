@@ -74,20 +74,26 @@ def answer_to_body(body: bytes, content_type: str, accept: str, memory: Holding)
     Problem."""
     media = media_named(content_type)
     media_type = best_offer(accept, media)
+    milliseconds = parse_milliseconds(len(body), media)
+    if milliseconds > LOOP_MILLISECONDS:
+        return None
     memory.grow(len(body))
     message = question_in_body(body, media, memory.grow) or parsed(body, media, CheckRequest, memory.grow)
-    return _answer_at_once(message, media_type, parse_milliseconds(len(body), media), memory)
+    return _answer_at_once(message, media_type, milliseconds, memory)
 
 
 def answer_to_query(query: str, accept: str, memory: Holding) -> tuple[bytes, str] | None:
     """The answer to a GET, and its media type; None where it takes longer than the event loop may be held. Raises
     Problem."""
+    milliseconds = parse_milliseconds(len(query), Media.JSON)
+    if milliseconds > LOOP_MILLISECONDS:
+        return None
     message, media_type = question_in_query(query), best_offer(accept, Media.JSON, True)
     if message is None or media_type == TEXT:
         parameters = parse_qsl(query, keep_blank_values=True)
         media_type = TEXT if ("format", "text") in parameters else media_type
         message = _message(parameters, media_type == TEXT)
-    return _answer_at_once(message, media_type, parse_milliseconds(len(query), Media.JSON), memory)
+    return _answer_at_once(message, media_type, milliseconds, memory)
 
 
 def _answer_at_once(

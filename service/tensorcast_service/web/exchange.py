@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from tensorcast.answers.cost import parse_milliseconds
+from tensorcast.answers.cost import body_milliseconds
 from tensorcast.messages.validation import validated
 from tensorcast.schema.codec import MEDIA_NAMES, Media, decode, encode
 from tensorcast.schema.memory import Reserve, unlimited
@@ -20,7 +20,7 @@ from tensorcast.schema.survey import Buffer, judge_json_bytes
 from .budget import FREE_BYTES, Holding
 from .intake import EXTENSION, lend, room_for
 from .negotiation import answer_type, best_offer, media_named, request_media
-from .threads import Threads
+from .threads import LOOP_MILLISECONDS, Threads
 
 M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")
@@ -82,7 +82,7 @@ async def receive(request: Request, model: type[M]) -> Exchange[M]:
         judge_json_bytes(int(announced))  # before it comes
     body = await read_body(request, request.app.state.settings.max_body_bytes, memory)
     size = len(body)
-    milliseconds = parse_milliseconds(size, media)
+    milliseconds = body_milliseconds(body, media)
     message = await threads_of(request).python(milliseconds, request.receive, parsed, body, media, model, memory.grow)
     if media is Media.JSON:  # what was read of MessagePack may be views of the body
         del body
@@ -104,13 +104,19 @@ def parsed(body: Buffer, media: Media, model: type[M], reserve: Reserve) -> M:
     return validated(model, decode(body, media, reserve))
 
 
-def received(body: bytes, content_type: str, accept: str, model: type[M], memory: Holding) -> tuple[M, str, float]:
+def received(
+    body: bytes, content_type: str, accept: str, model: type[M], memory: Holding
+) -> tuple[M, str, float] | None:
     """The message in a body that is there, the media type of its answer, and about how many milliseconds it took to
-    read. Raises Problem for anything that is wrong with it."""
+    read; None where that is longer than the event loop may be held. Raises Problem for anything that is wrong with
+    it."""
     media = media_named(content_type)
     media_type = best_offer(accept, media)
+    milliseconds = body_milliseconds(body, media)
+    if milliseconds > LOOP_MILLISECONDS:
+        return None
     memory.grow(len(body))
-    return parsed(body, media, model, memory.grow), media_type, parse_milliseconds(len(body), media)
+    return parsed(body, media, model, memory.grow), media_type, milliseconds
 
 
 async def read_body(request: Request, limit: int, memory: Holding) -> Buffer:

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from starlette.requests import Request
 
+from tensorcast.answers.cost import SHORT_BYTES
 from tensorcast.schema.problems import Problem
 
 from .budget import FREE_BYTES, give_back_free_pages
@@ -57,8 +58,6 @@ as many, unless it takes all that waits for it. Each window is judged by itself:
 counted, a caller that starts fast could stop, and hold its memory for hours."""
 CHECKS = 4
 """How often the progress of a connection is looked at in `request_seconds`."""
-SHORT_BYTES = 4096
-"""Bytes of a request that may be answered without uvicorn; longer ones are not looked at."""
 SMALL_CHUNKS, SMALL_CHUNK_BYTES = 4096, 64
 """A body may come in so many chunks of any size, and in more where all of them together have so many bytes on average.
 Each chunk takes a step of Python while all other connections wait, whatever is in it."""
