@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 import socket
 import threading
@@ -21,6 +22,7 @@ from tensorcast_service.settings import Settings
 from tensorcast_service.web.app import create_app
 from tensorcast_service.web.dispatch import Dispatch
 from tensorcast_service.web.gate import Gate
+from tensorcast_service.web.grammar import fields_of, read_head, read_plain
 from tensorcast_service.web.straight import Straight
 
 KEY = "0123456789abcdef0123"
@@ -391,8 +393,55 @@ def test_short_requests_are_answered_straight(monkeypatch: pytest.MonkeyPatch) -
         assert taken_straight(service, REQUESTS, monkeypatch) == STRAIGHT
 
 
+def test_a_head_that_is_plain_is_read_as_the_gate_reads_any() -> None:
+    rng = random.Random(20261122)
+    lines = [
+        *(
+            "Host: there",
+            "host:there:80",
+            "Host: ",
+            "Host: a b",
+            "HOST:\tthere",
+            "Content-Length: 2",
+            "content-length: 02",
+        ),
+        *(
+            "Content-Length: 2 ",
+            "Content-Length: +2",
+            "Content-Length:",
+            "Transfer-Encoding: chunked",
+            "Te: x",
+            "Upgrade: y",
+        ),
+        *(
+            "Accept: */*",
+            "accept:a",
+            "Accept-Encoding: gzip",
+            "X-Request-ID: Mine",
+            "Connection: close",
+            "X: \t",
+            "X y: z",
+        ),
+        *("Authorization: Bearer KEY", "Connection: Keep-Alive", ": x", "A:\x7f", "A:\x80", " folded", "A: b\rHost: c"),
+    ]
+    plain = 0
+    for _ in range(20_000):
+        fields = rng.sample(lines, rng.randrange(5)) + ["Host: there"] * rng.choice([0, 1, 1, 1])
+        rng.shuffle(fields)
+        line = rng.choice(["GET /v1/check?input=3", "POST /v1/check", "GET /v1/check", "POST /v1/check?a"])
+        ends = rng.choices(["\r\n", "\n", "\r\n\r\n"], [40, 1, 1], k=len(fields) + 1)
+        head = "".join(map("".join, zip([f"{line} HTTP/1.1", *fields], ends, strict=True))) + "\r\n"
+        data = head.encode("latin-1") + rng.choice([b"", b"[]", b"[]\r\n"])
+        if (found := read_plain(data)) is not None:
+            plain += 1
+            read, end, length = read_head(data) or (b"", 0, None)
+            assert (end + (length or 0), length) == (len(data), len(found[3])), data
+            assert found[2].items() <= dict(fields_of(read)).items(), data
+    assert plain > 500
+
+
 def test_no_request_that_is_to_be_a_span_is_answered_straight(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tensorcast_service.web.straight.makes_spans", lambda: True)
+    monkeypatch.setattr("tensorcast_service.web.gate.makes_spans", lambda: True)
     with running() as service:
         assert taken_straight(service, REQUESTS, monkeypatch) == set()
 

@@ -16,7 +16,7 @@ class Part:
     def __init__(self, content: bytes, media_type: str, headers: dict[str, str] | None = None) -> None:
         self.content = content
         self.media_type = media_type
-        self.headers = _NO_CACHE | {"ETag": _tag(content)} | (headers or {})
+        self.headers = _NO_CACHE | {"ETag": tag_of(content)} | (headers or {})
 
     def answer(self, request: Request) -> Response:
         """200 with the bytes, or 304 where the request says that they are known."""
@@ -26,19 +26,20 @@ class Part:
 def tagged(request: Request, content: bytes, media_type: str) -> Response:
     """200 with the content and its ETag, or 304 where the request says that it is known. It may be kept for an hour:
     an answer depends on the question and the release alone. Where it took a key, by that key's holder only."""
-    return _unless_held(request, content, media_type, kept_headers(content, hasattr(request.state, "key_name")))
+    headers = kept_headers(hasattr(request.state, "key_name")) | {"ETag": tag_of(content)}
+    return _unless_held(request, content, media_type, headers)
 
 
-def kept_headers(content: bytes, keyed: bool) -> dict[str, str]:
-    """The header fields of an answer that may be kept; `keyed` where the request bore a key."""
+def kept_headers(keyed: bool) -> dict[str, str]:
+    """The header fields of an answer that may be kept, but for its tag; `keyed` where the request bore a key."""
     return {
         "Vary": "Accept, Authorization" if keyed else "Accept",
         "Cache-Control": f"{'private' if keyed else 'public'}, max-age=3600",
-        "ETag": _tag(content),
     }
 
 
-def _tag(content: bytes) -> str:
+def tag_of(content: bytes) -> str:
+    """An ETag: equal for equal bytes alone."""
     return f'"{blake2b(content, digest_size=12).hexdigest()}"'
 
 

@@ -29,10 +29,12 @@ def new_request_id() -> str:
 
 def request_id_of(fields: Iterable[tuple[bytes, bytes]]) -> str:
     """The caller's own request id, if it sent a sane one in the fields of its head; else a new one."""
-    for name, value in fields:
-        if name == b"x-request-id":
-            return value.decode() if _SANE_ID.fullmatch(value) else new_request_id()
-    return new_request_id()
+    return request_id_in(next((value for name, value in fields if name == b"x-request-id"), None))
+
+
+def request_id_in(field: bytes | None) -> str:
+    """The id that an X-Request-ID field bears, if it is sane; else a new one."""
+    return new_request_id() if field is None or not _SANE_ID.fullmatch(field) else field.decode()
 
 
 class Envelope:

@@ -40,6 +40,7 @@ from .grammar import (
     read_trailer,
 )
 from .intake import EXTENSION, LONG_BYTES, Intake, Reserve
+from .logs import makes_spans
 from .problems import response_of
 
 if TYPE_CHECKING:
@@ -68,6 +69,8 @@ LINGER_BYTES = 2**20
 """Bytes that are read and thrown away meanwhile: the rest of a body that is a little too long. More is left unread."""
 SWOLLEN_BYTES = 64 * 2**10
 """The buffers of an encrypted connection on which longer bodies came have grown."""
+_ANSWERED = b"-"
+"""Stands for the head of a request that was answered straight."""
 _SMALL_CHUNKS = (
     f"the body comes in more than {SMALL_CHUNKS} chunks of less than {SMALL_CHUNK_BYTES} bytes on average: send larger "
     "ones, or all of it with a Content-Length"
@@ -140,9 +143,11 @@ class Gate(Uvicorn):
         self.seconds: float = app_state["request_seconds"]
         self.refused: Callable[[str], None] = app_state["refused"]
         self.phase: Phase = "head"
-        self.straight: Straight | None = app_state.get("straight")
+        self.straight: Straight | None = None if makes_spans() else app_state.get("straight")
         self.head = b""
         """The head of the request in work."""
+        self.idle_since = 0.0
+        """When the last request was answered straight, by the event loop's clock: no timer is begun anew for each."""
         self.rest = b""
         """What has come and is not whole, or belongs to the next request."""
         self.small_chunks = 0
@@ -233,6 +238,14 @@ class Gate(Uvicorn):
         vars(self.transport).clear()  # else both, and what they hold, wait for the collector of cycles
 
     def data_received(self, data: bytes) -> None:
+        if (
+            len(data) <= SHORT_BYTES
+            and self.phase == "head"
+            and not self.rest
+            and self.straight is not None
+            and self._answered_straight(self.straight, data)
+        ):
+            return
         if self.rest:
             data = self.rest + data
         try:
@@ -266,7 +279,11 @@ class Gate(Uvicorn):
             self.data_received(rest)
 
     def timeout_keep_alive_handler(self) -> None:
-        if not self.rest:  # else a head has begun to come
+        self.timeout_keep_alive_task = None
+        left = self.idle_since + self.timeout_keep_alive - self.loop.time()
+        if left > 0:
+            self._await_next(left)
+        elif not self.rest:  # else a head has begun to come
             super().timeout_keep_alive_handler()
 
     def finish(self, linger: bool = False) -> None:
@@ -307,19 +324,23 @@ class Gate(Uvicorn):
                     self.wire.pause_reading()
                 return len(data)
 
-    def _answer_straight(self, straight: Straight, head: bytes, body: bytes) -> bool:
-        """Answer a request without uvicorn; False where it is not one of those."""
-        answer = None if self.flow.write_paused else straight.answer(head, body, self.server_state.default_headers)
+    def _answered_straight(self, straight: Straight, data: bytes) -> bool:
+        """Answer a whole request without uvicorn; False where it is not one of those."""
+        answer = None if self.flow.write_paused else straight.answer(data, self.server_state.default_headers)
         if answer is None:
             return False
         self.wire.write(answer)
-        self.head, self.waits, self.mark = head, 0, self.received
+        self.head = _ANSWERED
         CONNECTIONS.waiting.pop(self, None)
         CONNECTIONS.waiting[self] = None
         self.server_state.total_requests += 1
-        self._unset_keepalive_if_required()
-        self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
+        self.idle_since = self.loop.time()
+        if self.timeout_keep_alive_task is None:  # else it will look how long the connection has been idle
+            self._await_next(self.timeout_keep_alive)
         return True
+
+    def _await_next(self, seconds: float) -> None:
+        self.timeout_keep_alive_task = self.loop.call_later(seconds, self.timeout_keep_alive_handler)
 
     def _take_head(self, data: bytes) -> int:
         found = read_head(data)
@@ -328,9 +349,6 @@ class Gate(Uvicorn):
         head, end, length = found
         self.due = length or 0
         body = data[end : end + self.due]
-        is_alone = length is not None and end + length == len(data) <= SHORT_BYTES  # else others wait for their turns
-        if self.straight is not None and is_alone and self._answer_straight(self.straight, head, body):
-            return len(data)
         self.head, self.waits, self.mark = head, 0, self.received
         CONNECTIONS.waiting.pop(self, None)
         self.reframed = length is None

@@ -30,6 +30,18 @@ _LINE = rb"(?!CONNECT )" + _TOKEN + rb" /[!-~]*+ HTTP/1\.[01]\r\n"
 _HEAD = re.compile(_LINE + _FIELDS + rb"\r\n")
 # What such a head may begin with; before it one empty line is ignored (RFC 9112, 2.2).
 _HEAD_SO_FAR = re.compile(rb"(?:\r\n)?+(?:[!-~ ]*+\r?|" + _LINE + _FIELDS + rb"[^\n]*+)")
+# Heads of the requests that may be answered straight from their bytes (straight.py), and what is looked at in them.
+_PLAIN = re.compile(
+    rb"(?:GET /v1/check\?([A-Za-z0-9._~!$&'()*+,;=:@/?%[\]-]*+)|POST (/v1/(?:check|broadcast|backprop))) HTTP/1\.1\r\n"
+    rb"(" + _FIELDS + rb")\r\n"
+)
+_NOT_PLAIN = (b"content-encoding", b"expect", b"if-none-match", b"te", b"trailer", b"transfer-encoding", b"upgrade")
+_PLAIN_FIELDS = re.compile(
+    rb"\n(accept|authorization|connection|content-length|content-type|host|traceparent|x-request-id|"
+    + b"|".join(_NOT_PLAIN)
+    + rb"):[\t ]*+([^\r]*+)",
+    re.IGNORECASE,
+)
 _NAMED = re.compile(rb"\r\n(" + _TOKEN + rb"):[\t ]*+([^\r]*)")
 # Upgrade may be ignored (RFC 9110, 7.8).
 _UPGRADE = re.compile(rb"\r\nupgrade:[^\r]*", re.IGNORECASE)
@@ -37,7 +49,9 @@ _UPGRADE = re.compile(rb"\r\nupgrade:[^\r]*", re.IGNORECASE)
 # The next are looked for in a head in lower case.
 _FRAMING = re.compile(rb"\n(?:content-length|transfer-encoding|upgrade):")
 # Host = uri-host [ ":" port ] (RFC 9110, 7.2), and exactly one of it (RFC 9112, 3.2)
-_HOST = re.compile(rb"\nhost:[\t ]*+[a-z0-9._~%!$&'()*+;=:\[\]-]*+[\t ]*+\r")
+_HOST_VALUE = rb"[A-Za-z0-9._~%!$&'()*+;=:\[\]-]*+"
+_HOST = re.compile(rb"\nhost:[\t ]*+" + _HOST_VALUE + rb"[\t ]*+\r")
+_PLAIN_HOST = re.compile(_HOST_VALUE)
 # Content-Length = 1*DIGIT (RFC 9110, 8.6), of no more digits than a file can have
 _LENGTH = re.compile(rb"\ncontent-length:[\t ]*+([0-9]{1,18})[\t ]*+\r")
 _LENGTH_LINE = re.compile(rb"\ncontent-length:[^\r]*", re.IGNORECASE)
@@ -100,6 +114,30 @@ def read_head(data: bytes) -> tuple[bytes, int, int | None] | None:
     if announced > 1 or not is_http_1_1(head) or not _CHUNKED.search(fields):
         raise malformed(_BAD_FRAMING)
     return head, end, None
+
+
+def read_plain(data: bytes) -> tuple[bytes | None, bytes | None, dict[bytes, bytes], bytes] | None:
+    """The query of a GET, else the path of a POST; the fields that are looked at, by their names in lower case; and the
+    body. None where `data` is not one whole request, asks for more than an answer, or could be read in another way."""
+    matched = _PLAIN.match(data)
+    if matched is None:
+        return None
+    query, path, lines = matched.groups()
+    if b" \r" in lines or b"\t\r" in lines:
+        return None  # parsers differ on whether a blank there is part of the value
+    found = _PLAIN_FIELDS.findall(data, matched.start(3) - 1, matched.end(3))
+    fields = {name.lower(): value for name, value in found}
+    if (
+        len(fields) != len(found)
+        or not fields.keys().isdisjoint(_NOT_PLAIN)
+        or (b"connection" in fields and fields[b"connection"].lower() != b"keep-alive")
+        or not _PLAIN_HOST.fullmatch(fields.get(b"host", b" "))
+        or not (length := fields.get(b"content-length", b"0")).isdigit()
+        or len(length) > 18
+    ):
+        return None
+    body = data[matched.end() :]
+    return (query, path, fields, body) if len(body) == int(length) else None
 
 
 def is_http_1_1(head: bytes) -> bool:

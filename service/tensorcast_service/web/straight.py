@@ -9,9 +9,9 @@ answer, a refusal of any kind, work that is too long for the event loop.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import lru_cache, partial
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -19,12 +19,13 @@ from tensorcast.schema.codec import MEDIA_NAMES
 
 from .auth import Keys
 from .budget import FREE_BYTES, Budget, Holding
-from .caching import kept_headers
+from .caching import kept_headers, tag_of
 from .check import answer_to_query
 from .drain import Drain
-from .envelope import request_id_of
+from .envelope import request_id_in
+from .grammar import read_plain
 from .hosts import is_among
-from .logs import makes_spans, trace_id_in
+from .logs import trace_id_in
 from .negotiation import TEXT
 from .watch import Log, facts_of
 
@@ -36,13 +37,16 @@ ROUTE = "/v1/check"
 ToBody = Callable[[bytes, str, str, Holding], tuple[bytes, str, *tuple[str, ...]] | None]
 """The answer to a POST, by its body, Content-Type and Accept: the bytes, their media type, and of a broadcast the
 layout; None where it is long, or takes longer than the event loop may be held. May raise Problem."""
-_LINE = re.compile(
-    rb"(?:GET /v1/check\?([A-Za-z0-9._~!$&'()*+,;=:@/?%[\]-]*)|POST (/v1/(?:check|broadcast|backprop))) HTTP/1\.1\r\n"
-)
-_NOT_PLAIN = frozenset(
-    [b"content-encoding", b"expect", b"if-none-match", b"te", b"trailer", b"transfer-encoding", b"upgrade"]
-)
 _CONTENT_TYPES = {name: name.encode() for name in MEDIA_NAMES} | {TEXT: b"text/plain; charset=utf-8"}
+
+
+def _own_fields(keyed: bool) -> bytes:
+    """The fields of an answer to a question in a URL, up to its tag; `keyed` where the request bore a key."""
+    fields = [f"{name.lower()}: {value}\r\n" for name, value in kept_headers(keyed).items()]
+    return ("".join(fields) + "etag: ").encode()
+
+
+_OWN_FIELDS = {keyed: _own_fields(keyed) for keyed in (False, True)}
 
 
 class Straight:
@@ -70,27 +74,23 @@ class Straight:
         self.budget = budget
         self.to_bodies = to_bodies
         """What answers to a POST, by its path."""
+        self._is_host = lru_cache(16)(partial(is_among, names)) if names else None
+        self._first: tuple[object, bytes] = None, b""
 
-    def answer(self, head: bytes, body: bytes, first: Iterable[tuple[bytes, bytes]]) -> bytes | None:
-        """The whole answer, with the fields `first` first, to a request whose head holds to the gate's grammar; None
-        where it takes the ordinary way."""
-        line = _LINE.match(head)
-        if line is None or self.drain.begun or makes_spans():
+    def answer(self, data: bytes, first: Iterable[tuple[bytes, bytes]]) -> bytes | None:
+        """The whole answer, with the fields `first` first, to a whole request; None where it takes the ordinary
+        way."""
+        found = read_plain(data)
+        if found is None or self.drain.begun or self.in_work[False] >= self.limit:
             return None
         start = perf_counter()
-        fields = _fields_of(head[line.end() : -2])
-        if fields is None or self.in_work[False] >= self.limit:
-            return None
-        if self.names and not is_among(self.names, fields[b"host"]):
+        query, path, fields, body = found
+        if self._is_host is not None and not self._is_host(fields[b"host"]):
             return None
         key = None
         if self.keys is not None and (key := self.keys.name_in(fields.get(b"authorization", b""))) is None:
             return None
-        route, query, accept = (
-            ROUTE if line[2] is None else line[2].decode(),
-            line[1],
-            fields.get(b"accept", b"").decode("latin-1"),
-        )
+        route, accept = ROUTE if path is None else path.decode(), fields.get(b"accept", b"").decode("latin-1")
         try:
             with Holding(self.budget) as memory:
                 written: tuple[bytes, str, *tuple[str, ...]] | None = None
@@ -104,20 +104,12 @@ class Straight:
         if written is None or len(written[0]) > FREE_BYTES:
             return None
         content, media_type, *layout = written
-        own = (
-            b"vary: Accept\r\n"
-            if query is None
-            else b"".join(
-                [
-                    b"%b: %b\r\n" % (name.lower().encode(), value.encode())
-                    for name, value in kept_headers(content, key is not None).items()
-                ]
-            )
-        )
-        request_id = request_id_of(fields.items())
-        method = "POST" if query is None else "GET"
-        whole = b"HTTP/1.1 200 OK\r\n%b%bcontent-length: %d\r\ncontent-type: %b\r\nx-request-id: %b\r\n\r\n%b" % (
-            b"".join([b"%b: %b\r\n" % field for field in first]),
+        own = b"vary: Accept" if query is None else _OWN_FIELDS[key is not None] + tag_of(content).encode()
+        request_id = request_id_in(fields.get(b"x-request-id"))
+        if self._first[0] is not first:  # uvicorn makes new ones each second, since one of them is the date
+            self._first = first, b"HTTP/1.1 200 OK\r\n" + b"".join([b"%b: %b\r\n" % field for field in first])
+        whole = b"%b%b\r\ncontent-length: %d\r\ncontent-type: %b\r\nx-request-id: %b\r\n\r\n%b" % (
+            self._first[1],
             own,
             len(content),
             _CONTENT_TYPES[media_type],
@@ -125,6 +117,7 @@ class Straight:
             content,
         )
         seconds = perf_counter() - start
+        method = "POST" if query is None else "GET"
         if self.metrics is not None:
             self.metrics.answered(method, route, 200, seconds)
             if layout:
@@ -134,18 +127,3 @@ class Straight:
             facts = facts_of(method, route, 200, None, len(content), seconds, request_id, trace_id, key)
             self.log("INFO", "answered", facts)
         return whole
-
-
-def _fields_of(lines: bytes) -> dict[bytes, bytes] | None:
-    """The fields of a head by their names in lower case; None where one comes twice, ends with a blank, or asks for
-    more than an answer."""
-    fields: dict[bytes, bytes] = {}
-    if b" \r" in lines or b"\t\r" in lines:
-        return None  # parsers differ on whether a blank there is part of the value
-    for line in lines[:-2].split(b"\r\n"):
-        name, _, value = line.partition(b":")
-        name = name.lower()
-        if name in fields or name in _NOT_PLAIN:
-            return None
-        fields[name] = value.lstrip(b"\t ")
-    return fields if fields.get(b"connection", b"keep-alive").lower() == b"keep-alive" else None
