@@ -266,15 +266,16 @@ def test_encrypted_connections_that_took_long_bodies_wait_in_small_numbers(
 @contextmanager
 def here(pem: Path, **settings: Any) -> Iterator[tuple[int, Any]]:
     """The port of an encrypted service in this process, and its application."""
-    app = create_app(Settings(**settings))
+    files = {"tls_certificate": str(pem / "certificate"), "tls_key": str(pem / "key")}
+    app = create_app(Settings(**files, **settings))
     config = uvicorn.Config(
         app,
         port=free_port(),
         loop=LOOP,
         http=Gate,
         log_config=None,
-        ssl_certfile=str(pem / "certificate"),
-        ssl_keyfile=str(pem / "key"),
+        ssl_certfile=files["tls_certificate"],
+        ssl_keyfile=files["tls_key"],
     )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)

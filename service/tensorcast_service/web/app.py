@@ -34,8 +34,10 @@ from .lag import lag_told
 from .logs import access_log
 from .openapi import describe
 from .problems import Guard, response_of
+from .renewal import Source, renewed
 from .straight import Straight
 from .threads import collecting_rarely, switching
+from .tls import Certificate
 from .watch import QUIET, Watch
 
 logger = logging.getLogger("tensorcast")
@@ -55,14 +57,18 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         give_back_what_is_freed()
         watched = lag_told(metrics.lag) if metrics else nullcontext()
         with drain.on_sigterm(), switching(), collecting_rarely(), watched:
-            yield {
-                "request_seconds": settings.request_seconds,
-                "refused": refused,
-                "straight": app.state.straight,
-            }  # for gate.py
+            async with renewed(sources):
+                yield {
+                    "request_seconds": settings.request_seconds,
+                    "refused": refused,
+                    "straight": app.state.straight,
+                    "certificate": certificate,
+                }  # for gate.py and listener.py
 
     names = names_in(settings.allowed_hosts)
-    keys = Keys.from_file(settings.api_keys_file) if settings.api_keys_file else None
+    keys = Keys(settings.api_keys_file) if settings.api_keys_file else None
+    certificate = Certificate(settings.tls_certificate, settings.tls_key) if settings.tls_certificate else None
+    sources: list[Source] = [source for source in (keys, certificate) if source]
     judges = [partial(judge_host, names)] if names else []
     judges += [partial(judge_key, keys)] if keys else []
     metrics = None

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from hmac import compare_digest
 from pathlib import Path
-from typing import Self
 
 from starlette.types import Scope
 
@@ -25,15 +24,23 @@ _KEY = re.compile(r"[A-Za-z0-9._~+/-]+=*")
 class Keys:
     """The names of callers by the digests of their keys: the keys themselves are not kept."""
 
-    def __init__(self, names: Mapping[bytes, str]) -> None:
-        self._names = names
+    name: str = "the API keys"
 
-    @classmethod
-    def from_file(cls, path: str) -> Self:
+    def __init__(self, path: str) -> None:
         """The keys of a file with a line `name:key` for each; empty lines and lines that begin with # aside.
 
         Raises ValueError that says what is wrong and where, never the key.
         """
+        self.paths: Sequence[Path] = [Path(path)]
+        self._names = self._read(path)
+
+    def renew(self) -> None:
+        """Let in whom the file names now, from the next request on. Raises ValueError, and nothing changes, where the
+        file is not valid."""
+        self._names = self._read(str(self.paths[0]))
+
+    @staticmethod
+    def _read(path: str) -> Mapping[bytes, str]:
         try:
             lines = Path(path).read_text("utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as error:
@@ -50,7 +57,7 @@ class Keys:
             names[digest] = name
         if not names:
             raise ValueError(f"the API keys in {path} are none: write a line name:key for each caller")
-        return cls(names)
+        return names
 
     def name_of(self, key: bytes) -> str | None:
         """Whose key this is; None for nobody's. Takes equally long whichever it is."""

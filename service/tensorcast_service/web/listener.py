@@ -155,7 +155,7 @@ class Listener:
         tls: dict[str, Any] = {}
         if self.context is not None:
             tls = {
-                "ssl": self.context,
+                "ssl": gate.app_state["certificate"].context,  # the one that is in force now (renewal.py)
                 "ssl_handshake_timeout": gate.seconds,
                 "ssl_shutdown_timeout": LINGER_SECONDS,
             }

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 import signal
-import ssl
 import sys
 import tempfile
 from contextlib import ExitStack
 
 import uvicorn
+from uvicorn.supervisors import Multiprocess
 
 from ..settings import Settings, variable_of
 from .drain import FINISH_SECONDS
 from .hosts import hosts_of, names_in
+from .tls import Certificate
 
 KEEP_ALIVE_SECONDS = 75
 """Above the idle time of common proxies (60 s), so that it is the proxy that closes an idle connection."""
@@ -28,9 +29,9 @@ def verify(settings: Settings) -> None:
     if settings.api_keys_file:
         from .auth import Keys
 
-        Keys.from_file(settings.api_keys_file)
+        Keys(settings.api_keys_file)
     if settings.tls_certificate or settings.tls_key:
-        _verify_tls(settings.tls_certificate, settings.tls_key)
+        Certificate(settings.tls_certificate, settings.tls_key)
     if _counts_in_files(settings):
         try:
             tempfile.gettempdir()
@@ -41,21 +42,13 @@ def verify(settings: Settings) -> None:
             ) from None
 
 
-def _verify_tls(certificate: str, key: str) -> None:
-    try:
-        # A key under a password is refused: a service that starts by itself has nobody to ask for it.
-        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key or None, password=lambda: b"")
-    except OSError as error:
-        raise ValueError(
-            f"TLS can't be had with TENSORCAST_TLS_CERTIFICATE={certificate} and TENSORCAST_TLS_KEY={key}: "
-            f"{error.strerror}; they are PEM files that belong together, the key without a password"
-        ) from None
-
-
 def serve(settings: Settings) -> None:
     """Serve until a signal ends it. Each worker reads its settings from the environment."""
     # As process 1 of a container a signal without a handler is ignored, and loading the rest takes a moment.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(0))
+    if hasattr(signal, "SIGHUP"):
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until it is heard (renewal.py), and in the parent of workers
+        setattr(Multiprocess, "handle_hup", _pass_on_hangup)  # noqa: B010
     from .gate import Gate
 
     address = f"{f'[{settings.host}]' if ':' in settings.host else settings.host}:{settings.port}"
@@ -92,6 +85,13 @@ def serve(settings: Settings) -> None:
             timeout_keep_alive=KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=FINISH_SECONDS,
         )
+
+
+def _pass_on_hangup(parent: Multiprocess) -> None:
+    """Each worker reads its keys and certificate anew. uvicorn itself would end them, and begin others."""
+    for worker in parent.processes:
+        if worker.pid is not None:
+            os.kill(worker.pid, signal.SIGHUP)
 
 
 def _counts_in_files(settings: Settings) -> bool:
