@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate, chain
 from operator import mul
 from time import perf_counter
@@ -170,20 +171,26 @@ def _in_msgpack(exchange: Exchange[Any], fields: Fields, tensors: Sequence[Outgo
 
 def _bodies(fields: Fields) -> list[Body]:
     """The parts of an answer in MessagePack."""
-    packer = msgpack.Packer()
-    bodies = [_encoded(packer.pack_map_header(len(fields)))]
+    bodies, first = [], len(fields)
     for field, content in fields.items():
-        bodies.append(_encoded(packer.pack(field)))
-        if isinstance(content, Outgoing):
-            bodies.append(content.in_msgpack())
-        else:
-            bodies.append(_encoded(packer.pack_array_header(len(content))))
-            bodies += [tensor.in_msgpack() for tensor in content]
+        tensors = [content] if isinstance(content, Outgoing) else content
+        opening = _opening(first, field, None if isinstance(content, Outgoing) else len(tensors))
+        bodies += [Body([opening], len(opening)), *[tensor.in_msgpack() for tensor in tensors]]
+        first = 0
     return bodies
 
 
-def _encoded(value: bytes) -> Body:
-    return Body([value], len(value))
+@lru_cache(64)
+def _opening(fields: int, field: str, count: int | None) -> bytes:
+    """What stands before the tensors of a field, which is the first of so many, or (0) a later one; None: of its one
+    tensor, in no list."""
+    packer = msgpack.Packer(autoreset=False)
+    if fields:
+        packer.pack_map_header(fields)
+    packer.pack(field)
+    if count is not None:
+        packer.pack_array_header(count)
+    return bytes(packer.bytes())
 
 
 def _streamed(tensor: Array | Gathered, shape: Shape, stream: Iterator[memoryview], held: int) -> Body:
