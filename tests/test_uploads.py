@@ -220,7 +220,13 @@ def test_a_room_for_which_no_body_comes_is_given_back(monkeypatch: pytest.Monkey
     budget.keep(room, later)
     budget.end(claim)  # of the first time, since when a body has had it
     assert budget.kept is room
-    budget.end(later)
+    assert budget.claim(MiB) is None
+    larger = budget.claim(2 * MiB)
+    assert larger is not None
+    assert budget.kept is None
+    assert budget.claim(3 * MiB) is None  # while the larger one is lent
+    budget.keep(room, larger)
+    budget.end(larger)
     assert budget.kept is None
 
     monkeypatch.setattr(intake, "KEPT_SECONDS", 0.01)

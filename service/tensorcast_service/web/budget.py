@@ -55,9 +55,14 @@ class Budget:
 
     def claim(self, nbytes: int) -> object:
         """A key by which a room of so many bytes is kept later on; None where it can't be. One room is kept at a time,
-        of a quarter of the limit at the most: between the end of a body and that time nobody holds the memory."""
+        of a quarter of the limit at the most: between the end of a body and that time nobody holds the memory. One that
+        is kept makes room for a larger one, which costs more to be had anew."""
         with self._lock:
-            if self._claim is not None or nbytes > self.limit // 4:
+            if nbytes > self.limit // 4:
+                return None
+            if self.kept is not None and self.kept.nbytes < nbytes:
+                self._drop()
+            if self._claim is not None:
                 return None
             self._claim = object()
             return self._claim

@@ -20,7 +20,7 @@ LONG_BYTES = 2**18
 WINDOW_BYTES = 2**21
 """What is reserved at once, and then received into: a huge page. The system makes one in a tenth of the time that it
 takes for as many small ones, which is longer than all else that happens to a body."""
-KEPT_SECONDS = 10
+KEPT_SECONDS = 60
 """The room of a body that has gone is kept for so long, for another body: what makes a virtual machine's memory its own
 costs up to ten times what it costs to fill it."""
 EXTENSION = "tensorcast.receive_into"
