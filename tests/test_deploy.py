@@ -27,7 +27,7 @@ from packaging.version import Version
 
 from tensorcast.schema.problems import STATUS
 from tensorcast_service.settings import PREFIX, Settings, variable_of
-from tensorcast_service.web.serve import FINISH_SECONDS
+from tensorcast_service.web.drain import LEAVE_SECONDS
 
 ROOT = Path(__file__).parent.parent
 DEPLOY = ROOT / "deploy"
@@ -256,13 +256,23 @@ def test_a_rolling_update_never_has_fewer_replicas() -> None:
 # --- time to stop ---
 
 
-def test_there_is_time_to_drain_and_to_finish() -> None:
-    drain = Settings.from_environment(ENVIRONMENTS["kubernetes.yaml"]).drain_seconds
+@pytest.mark.parametrize(
+    ("file", "grace"),
+    [
+        ("kubernetes.yaml", POD["spec"]["terminationGracePeriodSeconds"]),
+        ("compose.yaml", int(COMPOSE["stop_grace_period"].removesuffix("s"))),
+    ],
+)
+def test_there_is_time_to_drain_and_to_finish(file: str, grace: int) -> None:
+    settings = Settings.from_environment(ENVIRONMENTS[file])
+    assert settings.drain_seconds + settings.finish_seconds + LEAVE_SECONDS < grace
+    assert settings.finish_seconds > Settings.finish_seconds, "as much of the grace period as there is"
+
+
+def test_a_pod_is_not_ready_before_its_drain_ends() -> None:
     readiness: dict[str, Any] = CONTAINER["readinessProbe"]
-    assert readiness["periodSeconds"] * readiness["failureThreshold"] <= drain, "not ready before the drain ends"
-    assert drain + FINISH_SECONDS < POD["spec"]["terminationGracePeriodSeconds"]
-    drain = Settings.from_environment(COMPOSE["environment"]).drain_seconds
-    assert drain + FINISH_SECONDS < int(COMPOSE["stop_grace_period"].removesuffix("s"))
+    drain = Settings.from_environment(ENVIRONMENTS["kubernetes.yaml"]).drain_seconds
+    assert readiness["periodSeconds"] * readiness["failureThreshold"] <= drain
 
 
 # --- Prometheus ---

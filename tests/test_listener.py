@@ -24,7 +24,7 @@ from typing import Any
 import httpx
 import pytest
 import uvicorn
-from conftest import free_port, run, served, started
+from conftest import PATIENCE, free_port, run, served, started
 from test_metrics import workers_of
 
 from tensorcast_service.settings import Settings
@@ -351,6 +351,25 @@ def test_from_the_end_of_the_drain_on_nobody_listens_while_answers_go_on(workers
         assert running.process.poll() is None
         with pytest.raises(ConnectionRefusedError):
             connect(running.port)
+
+
+def test_a_stop_cuts_no_stream_before_the_time_that_the_setting_says() -> None:
+    body = (
+        b'{"op":{"name":"numpy.broadcast_to","shape":[268435456]},"inputs":[{"dtype":"uint8","shape":[],"data":[7]}]}'
+    )
+    head = b"POST /v1/broadcast HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+    head += b"Accept: application/vnd.msgpack\r\nContent-Length: %d\r\n\r\n" % len(body)
+    with served(finish_seconds=300) as running, connect(running.port) as reader:
+        reader.settimeout(PATIENCE)
+        reader.sendall(head + body)
+        assert reader.recv(100).startswith(b"HTTP/1.1 200 ")
+        running.process.send_signal(signal.SIGTERM)
+        time.sleep(12.5)  # longer than by default, the end by SIGALRM included
+        received = 0
+        while chunk := reader.recv(2**20):
+            received += chunk.count(7)
+        assert received >= 2**28
+        assert running.process.wait(PATIENCE) in (0, -signal.SIGTERM)
 
 
 def test_a_handshake_that_never_ends_does_not_hold_up_the_end(pem: Path) -> None:

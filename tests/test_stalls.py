@@ -450,11 +450,11 @@ STUCK = """
 import asyncio, re, signal, threading
 from tensorcast_service.web import drain
 
-drain.FINISH_SECONDS = drain.LEAVE_SECONDS = 0.1
+drain.LEAVE_SECONDS = 0.1
 signal.signal(signal.SIGTERM, lambda *_: None)
 
 async def run():
-    with drain.Drain(0.1).on_sigterm():
+    with drain.Drain(0.1, 0.1).on_sigterm():
         print("ready", flush=True)
         while True:
             await asyncio.sleep(0.01)

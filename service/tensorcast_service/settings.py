@@ -47,6 +47,7 @@ class Settings:
         30, "Seconds in which a request must arrive, and in each of which a long body, or a reader, must get on.", 1
     )
     drain_seconds: int = _setting(2, "Seconds from SIGTERM, not ready but answering, until no request is accepted.")
+    finish_seconds: int = _setting(10, "Seconds after that in which running answers may finish.")
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Self:

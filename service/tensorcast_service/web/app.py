@@ -49,7 +49,7 @@ _QUESTIONS = (check, batch, broadcast, backprop, compare, translate)
 def create_app(settings: Settings | None = None) -> FastAPI:
     """The service. Without settings, those of the environment."""
     settings = Settings.from_environment() if settings is None else settings
-    drain = Drain(settings.drain_seconds)
+    drain = Drain(settings.drain_seconds, settings.finish_seconds)
     budget = Budget(settings.memory_budget_bytes, encrypted=bool(settings.tls_certificate))
 
     @asynccontextmanager

@@ -9,18 +9,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-FINISH_SECONDS = 10
-"""After the drain, running answers have so long to finish."""
 LEAVE_SECONDS = 2
-"""So long after that the system ends the process, whatever it is still at."""
+"""So long after running answers were to finish, the system ends the process, whatever it is still at."""
 
 
 class Drain:
     """Whether a shutdown has begun. Readiness and `Connection: close` follow it."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, finish_seconds: float) -> None:
         self.begun = False
         self.seconds = seconds
+        self.finish_seconds = finish_seconds
 
     @contextmanager
     def on_sigterm(self) -> Iterator[None]:
@@ -40,7 +39,7 @@ class Drain:
             if hasattr(signal, "SIGALRM"):
                 # Not by Python, which may be busy: a signal without a handler ends the process from outside.
                 signal.signal(signal.SIGALRM, signal.SIG_DFL)
-                signal.setitimer(signal.ITIMER_REAL, self.seconds + FINISH_SECONDS + LEAVE_SECONDS)
+                signal.setitimer(signal.ITIMER_REAL, self.seconds + self.finish_seconds + LEAVE_SECONDS)
             loop.call_soon_threadsafe(loop.call_later, self.seconds, previous, number, frame)
 
         signal.signal(signal.SIGTERM, begin)

@@ -12,7 +12,6 @@ import uvicorn
 from uvicorn.supervisors import Multiprocess
 
 from ..settings import Settings, variable_of
-from .drain import FINISH_SECONDS
 from .hosts import hosts_of, names_in
 from .tls import Certificate
 
@@ -83,7 +82,7 @@ def serve(settings: Settings) -> None:
             headers=[("X-Content-Type-Options", "nosniff")],  # of every answer, those of gate.py too
             proxy_headers=False,
             timeout_keep_alive=KEEP_ALIVE_SECONDS,
-            timeout_graceful_shutdown=FINISH_SECONDS,
+            timeout_graceful_shutdown=settings.finish_seconds,
         )
 
 
