@@ -1,4 +1,4 @@
-"""What check says: drawings, messages and warnings. What it hints at: test_hints.py."""
+"""What check says: drawings and messages. What it hints at: test_hints.py; what it warns of: test_warnings.py."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 from tensorcast.answers.catalogue import catalogue
-from tensorcast.answers.check import as_text, check, plain_answer, side_of_new_axes
+from tensorcast.answers.check import as_text, check, plain_answer
 from tensorcast.messages import CheckAnswer, CheckRequest
 from tensorcast.messages.validation import validated
 from tensorcast.ops import OPS, Op, lower, mindspore, mxnet, ngraph, numpy, openvino, paddle, poputil, torch
@@ -110,11 +110,6 @@ def test_a_target_stands_as_null_among_the_inputs_of_a_conflict() -> None:
 
 def codes(answer: CheckAnswer) -> list[str]:
     return [warning.code for warning in answer.warnings]
-
-
-def test_two_inputs_that_stretch_each_other_are_warned_of() -> None:
-    assert codes(ask(numpy.broadcast_arrays(), (3,), (3, 1))) == ["mutual-stretch", "rank-promotion"]
-    assert codes(ask(numpy.broadcast_arrays(), (2, 3), (1, 3))) == []
 
 
 RELEASE_DIFFERS = {
@@ -241,12 +236,6 @@ def test_a_size_that_breaks_a_law_breaks_it_in_every_way_of_asking() -> None:
     for negative in (-1, -2):
         with pytest.raises(LawBroken):
             plain_answer(CheckRequest.model_construct(op=numpy.broadcast_arrays(), inputs=[(negative,), (1,)]))
-
-
-def test_the_side_of_new_axes_is_said_by_the_axes() -> None:
-    assert side_of_new_axes((1,), 2) == " on the left"
-    assert side_of_new_axes((0,), 2) == " on the right"
-    assert side_of_new_axes((1,), 3) == ""
 
 
 def test_every_op_has_a_link_and_an_example_that_fits() -> None:

@@ -47,6 +47,10 @@ CASES = {
         WEB | {"tensorcast_service", "tensorcast.cli"},
     ),
     "the sync client": ("import tensorcast; tensorcast.Client('http://127.0.0.1:1')", {"asyncio", "anyio", "httpcore"}),
+    "what is suspicious": (
+        "import tensorcast.answers.suspicion",
+        WEB | {"pydantic", "numpy", "httpx", "inspect"},
+    ),
     "the messages": ("import tensorcast.messages", WEB | {"numpy", "httpx", "tensorcast_service", "click"}),
     "an op": ("import tensorcast.ops", WEB | {"httpx", "numpy", "click", "tensorcast.client.client"}),
     "the engine": (

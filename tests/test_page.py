@@ -136,6 +136,19 @@ def test_each_form_of_hint_leads_to_a_question_that_broadcasts(page: Page) -> No
             page.tab.locator("#verdict.no").wait_for()
 
 
+def test_a_warning_leads_to_what_was_meant(page: Page) -> None:
+    page.ask("input=N&input=N,1")
+    hint = "reshape input 0 to (N, 1), x[:, None]: the output is (N, 1)"
+    assert page.texts(".warning li a") == [hint]
+    page.tab.get_by_role("link", name=hint, exact=True).click()
+    page.settle()
+    assert page.query() == "op=numpy.broadcast_arrays&input=N,1&input=N,1"
+    assert page.texts(".warning li") == []
+    page.ask("op=compare&input=5&input=5,1")
+    rows = dict(zip(page.texts("tbody th"), page.texts("tbody td"), strict=True))
+    assert rows["torch.broadcast_tensors"] == "✓ (5, 5) square rank-promotion"
+
+
 def test_a_hint_links_to_its_request_whatever_its_words_say(page: Page) -> None:
     """Advice, which has no request, is no link; nor is an op that the catalogue lacks."""
     texts = ["give it up", "other.op with shape=(3, 4) fits", "numpy.broadcast_to with shape=(3, 3) fits"]

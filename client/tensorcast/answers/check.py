@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import repeat
 from math import prod
 from typing import Any
 
-from ..messages import CheckAnswer, CheckRequest, Condition
+from ..messages import CheckAnswer, CheckRequest, Condition, Warned
 from ..ops import Op, align, lower
 from ..plan.alignment import Alignment, Conflict, Incompatible, RightAlignment, settle
 from ..plan.plan import Placement, Plan, Shape
@@ -19,6 +19,7 @@ from .hints import Lower, hints
 from .limits import MAX_RANK, exact, judge_request
 from .symbolic import SymbolicPlacement, SymbolicPlan, is_symbolic, judge_assumed
 from .symbolic import lower as lower_symbolic
+from .warnings import input_warnings
 
 AnyPlacement = Placement | SymbolicPlacement
 
@@ -44,12 +45,14 @@ def plain_answer(request: CheckRequest) -> dict[str, Any]:
     symbolic, dims = is_symbolic(op, shapes), op.output_dims()
     lower_here: Lower = partial(lower_symbolic, assume=request.assume or {}) if symbolic else lower
     plan: Plan | SymbolicPlan | None = None
+    alignment: Alignment | None = None
     conflict: Conflict | None = None
     outputs: list[dict[str, Any]] = []
     try:
         sizes = None
         if symbolic:
-            plan = lower_here(op, shapes)
+            plan = lower_symbolic(op, shapes, request.assume or {})
+            alignment = plan.apart
         else:
             alignment = align(op, shapes)
             if dims is None and isinstance(alignment, RightAlignment) and (sizes := alignment.met()) is not None:
@@ -59,7 +62,7 @@ def plain_answer(request: CheckRequest) -> dict[str, Any]:
     except Incompatible as incompatible:
         conflict = incompatible.conflict
     answer: dict[str, Any] = {"compatible": conflict is None}
-    warnings = []
+    warnings: list[dict[str, Any]] = []
     if conflict is not None:
         answer["conflict"] = conflict_answer(op, shapes, conflict, lower_here)
     else:
@@ -70,8 +73,8 @@ def plain_answer(request: CheckRequest) -> dict[str, Any]:
                 for placement, names in zip(placements, dims or repeat(None), strict=False)
             ]
         answer["outputs"] = outputs
-        if len(outputs) > 1 and dims is None:
-            warnings = _warnings(shapes, outputs)
+        if len(outputs) > 1 and dims is None and alignment is not None:
+            warnings = input_warnings(op, shapes, alignment, outputs, lower_here)
     if mistake := op.attribute_warning():
         warnings.append(dict(zip(("code", "message"), mistake, strict=True)))
     if isinstance(plan, SymbolicPlan):
@@ -95,8 +98,15 @@ def as_text(answer: CheckAnswer) -> str:
     else:
         lines.append(f"incompatible ({answer.conflict.code}): {answer.conflict.message}")
         lines += [f"hint: {hint.text}" for hint in answer.conflict.hints]
-    lines += [f"warning ({warning.code}): {warning.message}" for warning in answer.warnings]
-    return "\n".join(lines)
+    return "\n".join([*lines, *warning_lines(answer.warnings)])
+
+
+def warning_lines(warnings: Iterable[Warned]) -> Iterator[str]:
+    """Warnings for a terminal, each with its hint if it has one."""
+    for warning in warnings:
+        yield f"warning ({warning.code}): {warning.message}"
+        if warning.hint:
+            yield f"hint: {warning.hint.text}"
 
 
 def joined(conditions: Sequence[Condition]) -> str:
@@ -209,51 +219,3 @@ def _right_outputs(shapes: tuple[Shape, ...], sizes: Shape, itemsize: int | None
         if itemsize is not None:
             outputs[-1]["nbytes"] = exact(elements * itemsize)
     return outputs
-
-
-def side_of_new_axes(axes: Sequence[int], rank: int) -> str:
-    """Where the output's new axes stand beside those of the input, which are `axes` of `rank`, in words; nothing where
-    they stand among them."""
-    if [*axes] == [*range(rank - len(axes), rank)]:
-        return " on the left"
-    return " on the right" if [*axes] == [*range(len(axes))] else ""
-
-
-def _warnings(shapes: tuple[Shape, ...], outputs: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
-    """What is legal of several inputs that meet, but often a mistake (each a Warned). `outputs` are as they are sent,
-    one for each input."""
-    warnings = []
-    stretching = []
-    lowest = highest = outputs[0]
-    for output in outputs:  # loops, since every check passes here
-        sizes = output["shape"]
-        for axis in output["broadcast_axes"]:
-            if sizes[axis] != 1:
-                stretching.append(output)
-                break
-        rank = len(output["axes"])
-        if rank < len(lowest["axes"]):
-            lowest = output
-        elif rank > len(highest["axes"]):
-            highest = output
-    if len(stretching) > 1:
-        one, other = stretching[0]["input"], stretching[1]["input"]
-        warnings.append(
-            {
-                "code": "mutual-stretch",
-                "message": f"Inputs {one} and {other} stretch each other: {format_shape(shapes[one])} and "
-                f"{format_shape(shapes[other])} become {format_shape(stretching[0]['shape'])}. "
-                "Where only one was meant to stretch, an axis is missing.",
-            }
-        )
-    if lowest is not highest:
-        low, high = lowest["input"], highest["input"]
-        side = side_of_new_axes(lowest["axes"], len(lowest["shape"]))
-        warnings.append(
-            {
-                "code": "rank-promotion",
-                "message": f"Input {low} of shape {format_shape(shapes[low])} gets new axes{side} to meet input {high} "
-                f"of shape {format_shape(shapes[high])}. Write them out where that is not meant.",
-            }
-        )
-    return warnings

@@ -26,7 +26,11 @@ def compare(request: CompareRequest) -> CompareAnswer:
         results.append(
             Comparison(
                 op=op.model_dump(mode="json", exclude_none=True),
-                **{field: answer[field] for field in ("compatible", "outputs", "conflict") if field in answer},
+                **{
+                    field: answer[field]
+                    for field in ("compatible", "outputs", "conflict", "warnings")
+                    if field in answer
+                },
             )
         )
     if not results:

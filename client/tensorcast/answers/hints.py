@@ -38,8 +38,7 @@ def hints(op: Op, shapes: tuple[Shape, ...], lower: Lower = lower_integers) -> l
     `lower` tries a request, with what is assumed of its symbols.
     """
     target = getattr(op, op.target) if op.target else None
-    lists = [value for value in (*shapes, *op.__dict__.values()) if isinstance(value, (tuple, dict))]
-    if len(shapes) > MAX_INPUTS or max(map(len, lists)) > MAX_ENTRIES:
+    if not are_few(op, shapes):
         return []
     of_integers = lower is lower_integers
     tries = count()
@@ -60,7 +59,7 @@ def hints(op: Op, shapes: tuple[Shape, ...], lower: Lower = lower_integers) -> l
 
     try:
         for text, other, inputs in _candidates(op, shapes, target, fitting):
-            found.setdefault(text, _as_sent(text, other, inputs))
+            found.setdefault(text, as_sent(text, other, inputs))
             if len(found) == MAX_HINTS:
                 break
     except _Enough:
@@ -72,7 +71,14 @@ class _Enough(Exception):
     """So many changes were tried that no other is."""
 
 
-def _as_sent(text: str, op: Op, shapes: tuple[Shape, ...]) -> dict[str, Any]:
+def are_few(op: Op, shapes: tuple[Shape, ...]) -> bool:
+    """Whether a request is small enough for a hint."""
+    lists = [value for value in (*shapes, *op.__dict__.values()) if isinstance(value, (tuple, dict))]
+    return len(shapes) <= MAX_INPUTS and max(map(len, lists)) <= MAX_ENTRIES
+
+
+def as_sent(text: str, op: Op, shapes: tuple[Shape, ...]) -> dict[str, Any]:
+    """A hint as it is sent."""
     plain_op = op.model_dump(mode="json", exclude_none=True)
     return {"text": text, "op": plain_op, "inputs": [list(shape) for shape in shapes]}
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from ..messages import Condition, DimensionPlace, Equation, Side
 from ..ops import Op, align
-from ..plan.alignment import Alignment, Axis, Relation, are_integers, integer_axes, meet, mismatch, settle
+from ..plan.alignment import Alignment, Axis, Relation, are_integers, changed, integer_axes, meet, mismatch, settle
 from ..plan.plan import Shape
 from ..plan.sizes import ONE, Clause, Sizes
 from ..schema.dimensions import Quotient, Symbol
@@ -51,6 +51,9 @@ class SymbolicPlan:
     input_shapes: tuple[tuple[Size, ...], ...]
     outputs: tuple[SymbolicPlacement, ...]
     conditions: tuple[Condition, ...]
+    apart: Alignment
+    """The inputs where no size that may be another is 1, with numbers for sizes: 1 is 1, and equal sizes are equal.
+    There are no axes where sizes can't all be others than 1 at once."""
 
 
 def is_symbolic(op: Op, shapes: Sequence[Shape]) -> bool:
@@ -217,7 +220,26 @@ def _settle(alignment: Alignment, variables: _Variables) -> SymbolicPlan:
             )
         )
     conditions = [_condition(clause, variables) for clause in _needed(clauses, sizes, variables)]
-    return SymbolicPlan(alignment.input_shapes, tuple(outputs), tuple(conditions))
+    return SymbolicPlan(alignment.input_shapes, tuple(outputs), tuple(conditions), _apart(alignment, met, sizes))
+
+
+def _apart(alignment: Alignment, met: Sequence[Sequence[int]], sizes: Sizes) -> Alignment:
+    """See SymbolicPlan."""
+    axes = []
+    with sizes.trial():
+        others = {number for numbers in met for number in numbers if sizes.admits(others=[number])}
+        if all(map(sizes.exclude_one, others)):
+            for axis, numbers in zip(alignment.axes, met, strict=True):
+                apart = [_standing_for(number, sizes) if number in others else 1 for number in numbers]
+                terms = [term._replace(size=size) for term, size in zip(axis.terms, apart, strict=True)]
+                axes.append(axis._replace(terms=tuple(terms)))
+    return changed(alignment, axes=tuple(axes))
+
+
+def _standing_for(number: int, sizes: Sizes) -> int:
+    """The size that a variable must have; or a negative number, the same for all variables that must be equal."""
+    low, high = sizes.bounds(number)
+    return low if low == high else -1 - sizes.members(number)[0]
 
 
 def _weighed(alignment: Alignment, met: Sequence[Sequence[int]], variables: _Variables) -> tuple[Sizes, list[Clause]]:

@@ -37,14 +37,14 @@ def colored(answer: CheckAnswer) -> str:
     """An answer for a terminal, in colors."""
     from ..answers.check import as_text
 
-    colors = {
-        "compatible": "green" if answer.compatible else "yellow",
-        "incompatible": "red",
-        "hint": "cyan",
-        "warning": "yellow",
-    }
+    return in_colors(as_text(answer), "green" if answer.compatible else "yellow")
+
+
+def in_colors(text: str, compatible: str = "green") -> str:
+    """Lines of an answer, each in the color of what it says; that they are compatible in this one."""
+    colors = {"compatible": compatible, "incompatible": "red", "hint": "cyan", "warning": "yellow"}
     lines = []
-    for line in as_text(answer).splitlines():
+    for line in text.splitlines():
         color = colors.get(line.replace(":", " ").split(" ")[0])
         lines.append(click.style(line, fg="red" if line.strip() == "^" else color))
     return "\n".join(lines)

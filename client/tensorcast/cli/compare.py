@@ -11,7 +11,7 @@ import click
 from ..messages import CompareRequest, Comparison
 from ..messages.validation import validated
 from ..schema.shapes import format_shape, parse_shape
-from .answers import answers_from
+from .answers import answers_from, in_colors
 from .arguments import json_option, parsed, shapes_in, url_option
 from .table import echo_table
 
@@ -46,3 +46,8 @@ def compare(shapes: Sequence[str], target: str | None, url: str | None, as_json:
             shapes_out = dict.fromkeys(format_shape(output.shape) for output in result.outputs)
             rows.append((name, click.style("yes", fg="green"), ", ".join(shapes_out)))
     echo_table(rows)
+    warnings = {warning.message: warning for result in results for warning in result.warnings}
+    if warnings:
+        from ..answers.check import warning_lines
+
+        click.echo("\n" + in_colors("\n".join(warning_lines(warnings.values()))))

@@ -100,7 +100,7 @@ def _op_or_none(value: Any, op: ValidatorFunctionWrapHandler) -> Any:
 
 
 class Hint(Answer):
-    """A request near the one that does not broadcast, which does: the same `assume` goes with it.
+    """A request near the one that was asked, which does broadcast, or as it was meant: the same `assume` goes with it.
 
     answer = client.check(op, *shapes)
     for hint in answer.conflict.hints:
@@ -128,8 +128,13 @@ class ConflictAnswer(Answer):
 class Warned(Answer):
     """What is legal but often a mistake, or where a release does otherwise."""
 
-    code: str
+    code: str = Field(
+        description="`square`: two inputs stretch each other to axes of one size, one of which an input lacks, as "
+        "(5,) and (5, 1) do; `mutual-stretch`: they stretch each other in another way; `rank-promotion`: an input gets "
+        "new axes; `release-differs`: the framework's release does otherwise than its document says; or a rule's own."
+    )
     message: str
+    hint: Hint | None = Field(default=None, description="What was probably meant, where that is known.")
 
 
 class DimensionPlace(Answer):
@@ -203,6 +208,7 @@ class Comparison(Answer):
     compatible: bool
     outputs: Many[OutputShape] = []
     conflict: ConflictAnswer | None = None
+    warnings: Many[Warned] = []
 
 
 class CompareAnswer(Answer):

@@ -129,11 +129,13 @@ def brief(values: Sequence[object]) -> str:
 
 def format_shape(shape: Iterable[object]) -> str:
     """A shape as Python writes a tuple: ``(8, 1, 6)``, ``(3,)``, ``()``; its middle left out where it is long."""
-    sizes = [str(size) for size in shape]
+    sizes = tuple(shape)
     if len(sizes) > _BRIEF:
-        sizes = [*sizes[: _BRIEF - 1], "...", sizes[-1]]
-    return f"({sizes[0]},)" if len(sizes) == 1 else f"({', '.join(sizes)})"
+        sizes = (*sizes[: _BRIEF - 1], "...", sizes[-1])
+    return _TEXTS[len(sizes)] % sizes
 
 
 _BRIEF = 70
 """Entries that a message lists: every shape that is answered has fewer axes."""
+_TEXTS = ["()", "(%s,)", *(f"({', '.join(['%s'] * rank)})" for rank in range(2, _BRIEF + 1))]
+"""For each rank what becomes its text: answers are full of them, and this is the quick way."""

@@ -17,17 +17,23 @@ export function verdictOf({compatible, outputs = [], conflict}) {
 
 /** What stands below the drawing. */
 export function detailsOf({outputs = [], conflict, conditions = [], warnings = []}, asked) {
-  const hints = (conflict?.hints ?? []).map((hint) => {
-    const next = hinted(hint, asked);
-    return next ? [linkTo(next, hint.text)] : words(hint.text);
-  });
+  const hints = (conflict?.hints ?? []).map((hint) => hintOf(hint, asked));
   const others = linkTo(comparisonOf(asked, outputs), "What the other frameworks answer");
   return [
     ...list("hint", "What would fit", hints), ...list("condition", "It fits where", conditions.map(({text}) => [text])),
-    ...list("warning", "Worth knowing", warnings.map(({message}) => words(message))), ...tableOf(outputs),
+    ...warned(warnings, asked), ...tableOf(outputs),
     ...(hasSymbols(asked) ? [] : [el("p", {className: "others"}, others)]), // a comparison takes none
   ];
 }
+
+/** A hint's words, which lead to its question where it has one. */
+function hintOf(hint, asked) {
+  const next = hinted(hint, asked);
+  return next ? [linkTo(next, hint.text)] : words(hint.text);
+}
+
+const warned = (warnings, asked) => list("warning", "Worth knowing", warnings.map(({message, hint}) =>
+  [...words(message), ...(hint ? [el("p", {}, ...hintOf(hint, asked))] : [])]));
 
 const list = (kind, title, items) =>
   items.length ? [el("h2", {}, title), el("ul", {className: kind}, ...items.map((item) => el("li", {}, ...item)))] : [];
@@ -78,11 +84,12 @@ export function comparedOf({results}) {
 
 /** A row for each op and mode: what comes out, and along which axes it is replicated, or why not. */
 export function comparisonTable({results}, asked) {
-  const rows = results.map(({op, compatible, outputs = [], conflict}) => {
+  const rows = results.map(({op, compatible, outputs = [], conflict, warnings = []}) => {
     const next = askedOf(op.name, {...asked, values: questionOf({op, inputs: []}).values});
     const link = linkTo(next, op.name), mode = help("span", op.mode ? ` ${op.mode}` : "");
     const answer = compatible
-      ? [el("span", {className: "yes"}, "✓ ", reachedBy(outputs) || "yes"), help("span", replicationOf(outputs))]
+      ? [el("span", {className: "yes"}, "✓ ", reachedBy(outputs) || "yes"), help("span", replicationOf(outputs)),
+         help("span", ...warnings.map(({code}) => ` ${code}`))]
       : [el("span", {className: "no"}, "✗ ", conflict.code), help("p", ...words(conflict.message))];
     return el("tr", {}, el("th", {scope: "row"}, link, mode), el("td", {}, ...answer));
   });

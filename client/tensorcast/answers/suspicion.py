@@ -1,0 +1,92 @@
+"""Suspicion: which two inputs stretch each other. That is legal, and often a mistake.
+
+An input fills the axes where its size is not 1, and stretches along those that another input fills. Two inputs
+stretch each other where each fills an axis that the other stretches along: (3, 1) and (1, 4). They make a square
+where two such axes have one size, and an input lacks the one that it stretches along: (5,) and (5, 1) become (5, 5).
+Element by element was nearly always meant then, and nothing says so: a loss is averaged over all pairs.
+
+This file imports next to nothing, so that what runs inside of other people's programs can decide by it at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from itertools import pairwise
+from operator import or_
+from typing import Any, Literal, NamedTuple
+
+
+class Suspicion(NamedTuple):
+    """Two inputs that stretch each other."""
+
+    kind: Literal["square", "mutual-stretch"]
+    inputs: tuple[int, int]
+    axes: tuple[int, int]
+    """Of the output: that along which the first input stretches, and that along which the second one does. Each is
+    filled by the other input. In a square the first input lacks the first axis."""
+
+
+def suspicion(shapes: Sequence[Sequence[Any]]) -> Suspicion | None:
+    """A square of two of these shapes, which broadcast and are aligned on their last axes; where there is none, two
+    that stretch each other; else None, in a microsecond. A size that is not known is taken for another than 1.
+
+    >>> suspicion([(5,), (5, 1)])
+    Suspicion(kind='square', inputs=(0, 1), axes=(0, 1))
+    >>> suspicion([(3, 1), (1, 4)]).kind
+    'mutual-stretch'
+    >>> suspicion([(8, 3, 32, 32), (3, 1, 1), ()])
+    """
+    filled = []
+    for shape in shapes:  # a bit for each axis that it fills, the last axis the lowest
+        axes = 0
+        for size in shape:
+            axes += axes + (size != 1)
+        filled.append(axes)
+    fewer = 0
+    for axes in sorted(filled):  # as numbers, sets ascend that include one another
+        if fewer & ~axes:
+            break
+        fewer = axes
+    else:
+        return None
+    rank = max(map(len, shapes))
+    if len({size for shape in shapes for size in shape if size != 1}) < reduce(or_, filled).bit_count():
+        rows = [(*[None] * (rank - len(shape)), *shape) for shape in shapes]  # two axes have one size
+        if found := _square(rows, filled):
+            return found
+    return _mutual_stretch(filled, fewer, axes, rank)
+
+
+def suspicion_of_rows(rows: Sequence[Sequence[Any]]) -> Suspicion | None:
+    """The same of shapes that are aligned in any way: for each input a row, in it for each axis of the output the
+    input's size, or None where the input lacks the axis. Sizes other than 1 that meet on an axis are equal."""
+    filled = [reduce(lambda axes, size: 2 * axes + (size not in (None, 1)), row, 0) for row in rows]
+    ascending = sorted(filled)
+    for fewer, axes in pairwise(ascending):
+        if fewer & ~axes:
+            return _square(rows, filled) or _mutual_stretch(filled, fewer, axes, len(rows[0]))
+    return None
+
+
+def _square(rows: Sequence[Sequence[Any]], filled: Sequence[int]) -> Suspicion | None:
+    """A square, by the inputs' rows, and by the axes that each fills, as bits: the last axis is the lowest."""
+    columns = [*zip(*rows, strict=True)]
+    sizes = [next((size for size in column if size not in (None, 1)), 1) for column in columns]
+    for axis, column in enumerate(columns):
+        lacking = [fills if size is None else 0 for size, fills in zip(column, filled, strict=True)]
+        if not any(lacking):
+            continue
+        alike = reduce(lambda axes, size: 2 * axes + (size == sizes[axis]), sizes, 0) & reduce(or_, lacking)
+        for second, fills in enumerate(filled):
+            if fills >> len(sizes) - 1 - axis & 1 and (shared := alike & ~fills):
+                bit = shared.bit_length() - 1
+                first = next(number for number, fills in enumerate(lacking) if fills >> bit & 1)
+                return Suspicion("square", (first, second), (axis, len(sizes) - 1 - bit))
+    return None
+
+
+def _mutual_stretch(filled: list[int], one: int, other: int, rank: int) -> Suspicion:
+    """That of the first inputs that fill these two sets of axes, of which none includes the other."""
+    axes = rank - (other & ~one).bit_length(), rank - (one & ~other).bit_length()
+    return Suspicion("mutual-stretch", (filled.index(one), filled.index(other)), axes)

@@ -1,0 +1,150 @@
+"""Warnings: what is legal of several inputs that meet, but often a mistake. Each is a messages.Warned, as sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ..ops import Op, align
+from ..plan.alignment import Alignment, Incompatible, Relation, RightAlignment
+from ..plan.plan import Shape
+from ..schema.shapes import format_shape
+from .hints import Lower, are_few, as_sent
+from .suspicion import Suspicion, suspicion, suspicion_of_rows
+from .symbolic import SymbolicPlan
+
+
+def input_warnings(
+    op: Op, shapes: tuple[Shape, ...], alignment: Alignment, outputs: Sequence[dict[str, Any]], lower: Lower
+) -> list[dict[str, Any]]:
+    """Of inputs that broadcast: that two stretch each other, and that their ranks differ.
+
+    `alignment` is theirs, with what symbolic.py puts for sizes that are not known; `outputs` are as they are sent, one
+    for each input; `lower` tries a request, with what is assumed of its symbols.
+    """
+    warnings: list[dict[str, Any]] = []
+    stretched = lowest = highest = 0
+    for number, output in enumerate(outputs):  # a loop, since every check passes here
+        if output["broadcast_axes"] or "maybe_broadcast_axes" in output:
+            stretched += 1
+        if len(shapes[number]) < len(shapes[lowest]):
+            lowest = number
+        elif len(shapes[number]) > len(shapes[highest]):
+            highest = number
+    if stretched > 1 and (found := _suspicion(alignment)):
+        one, other = sorted(found.inputs)
+        met = f"{format_shape(shapes[one])} and {format_shape(shapes[other])}"
+        met = f"{met} become {format_shape(outputs[one]['shape'])}"
+        if found.kind == "square":
+            warnings.append(
+                _square(op, shapes, alignment, found, f"Inputs {one} and {other} make a square: {met}.", lower)
+            )
+        else:
+            message = (
+                f"Inputs {one} and {other} stretch each other: {met}. "
+                "Where only one was meant to stretch, an axis is missing."
+            )
+            warnings.append({"code": found.kind, "message": message})
+    if lowest != highest:
+        side = side_of_new_axes(outputs[lowest]["axes"], len(outputs[lowest]["shape"]))
+        message = (
+            f"Input {lowest} of shape {format_shape(shapes[lowest])} gets new axes{side} to meet input {highest} "
+            f"of shape {format_shape(shapes[highest])}. Write them out where that is not meant."
+        )
+        warnings.append({"code": "rank-promotion", "message": message})
+    return warnings
+
+
+def side_of_new_axes(axes: Sequence[int], rank: int) -> str:
+    """Where the output's new axes stand beside those of the input, which are `axes` of `rank`, in words; nothing where
+    they stand among them."""
+    if [*axes] == [*range(rank - len(axes), rank)]:
+        return " on the left"
+    return " on the right" if [*axes] == [*range(len(axes))] else ""
+
+
+def _suspicion(alignment: Alignment, inputs: Sequence[int] | None = None) -> Suspicion | None:
+    """Of all inputs, or of these."""
+    if _is_plain(alignment):
+        shapes = alignment.input_shapes
+        return suspicion(shapes if inputs is None else [shapes[number] for number in inputs])
+    rows = _rows(alignment)
+    return suspicion_of_rows(rows if inputs is None else [rows[number] for number in inputs])
+
+
+def _is_plain(alignment: Alignment) -> bool:
+    return isinstance(alignment, RightAlignment) and alignment.relation is Relation.MUTUAL
+
+
+def _rows(alignment: Alignment) -> Sequence[Sequence[object]]:
+    """See suspicion_of_rows. On the axes where inputs do not stretch to each other, nothing is filled."""
+    if _is_plain(alignment):
+        rank = max(map(len, alignment.input_shapes))
+        return [(*[None] * (rank - len(shape)), *shape) for shape in alignment.input_shapes]
+    rows: list[list[object]] = [[None] * len(alignment.axes) for _ in alignment.input_shapes]
+    for number, axis in enumerate(alignment.axes):
+        for term in axis.terms:
+            if term.input is not None:
+                rows[term.input][number] = term.size if axis.relation is Relation.MUTUAL else 1
+    return rows
+
+
+def _square(
+    op: Op, shapes: tuple[Shape, ...], alignment: Alignment, found: Suspicion, message: str, lower: Lower
+) -> dict[str, Any]:
+    """The warning, with a hint where a change of one of the two inputs mends it."""
+    (first, second), (axis, beside) = found.inputs, found.axes
+    warning: dict[str, Any] = {
+        "code": found.kind,
+        "message": f"{message} Input {first} lacks axis {axis}, which is then as long as axis {beside}, "
+        f"where input {second} has size 1.",
+    }
+    if not are_few(op, shapes):
+        return warning
+    rows = _rows(alignment)
+    where, other = (sum(size is not None for size in rows[number][:beside]) for number in (first, second))
+    changes = {
+        first: _with_axes(shapes[first], where, abs(axis - beside)),
+        second: _without(shapes[second], other),
+    }
+    hints, ways = [], []
+    for number, changed in changes.items():
+        for text, shape in changed:
+            inputs = (*shapes[:number], shape, *shapes[number + 1 :])
+            output = _output(op, inputs, found.inputs, lower)
+            if output is not None:
+                ways.append(f"{text} for input {number}")
+                words = f"reshape input {number} to {format_shape(shape)}, {text}: the output is {format_shape(output)}"
+                hints.append((words, op, inputs))
+                break
+    if hints:
+        warning["message"] += f" To meet element by element, write {' or '.join(ways)}."
+        warning["hint"] = as_sent(*hints[0])
+    return warning
+
+
+def _with_axes(shape: Shape, axis: int, most: int) -> Iterator[tuple[str, Shape]]:
+    """A shape with up to so many axes of size 1 more, after this axis of it or before."""
+    for count in range(1, most + 1):
+        for place in (axis + 1, axis):
+            index = [":"] * place + ["None"] * count + [":"] * (place == axis)
+            yield f"x[{', '.join(index)}]", (*shape[:place], *[1] * count, *shape[place:])
+
+
+def _without(shape: Shape, axis: int) -> Iterator[tuple[str, Shape]]:
+    yield f"x.squeeze({axis - len(shape)})", shape[:axis] + shape[axis + 1 :]
+
+
+def _output(op: Op, shapes: tuple[Shape, ...], pair: tuple[int, int], lower: Lower) -> Sequence[int | str] | None:
+    """The shape that comes out; None where these shapes do not broadcast, whatever the sizes, or the pair of them
+    still stretch each other, or another pair makes a square."""
+    try:
+        plan = lower(op, shapes)
+    except Incompatible:
+        return None
+    if isinstance(plan, SymbolicPlan) and plan.conditions:
+        return None
+    alignment = plan.apart if isinstance(plan, SymbolicPlan) else align(op, shapes)
+    if _suspicion(alignment, pair) or ((found := _suspicion(alignment)) and found.kind == "square"):
+        return None
+    return plan.outputs[0].shape

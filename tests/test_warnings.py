@@ -1,0 +1,266 @@
+"""What is legal of several inputs, and yet warned of: two that stretch each other, and ranks that differ."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import combinations_with_replacement, permutations, product
+
+import pytest
+from test_cli import run
+
+import tensorcast
+from tensorcast.answers.check import as_text
+from tensorcast.answers.suspicion import Suspicion, suspicion, suspicion_of_rows
+from tensorcast.answers.warnings import side_of_new_axes
+from tensorcast.messages import CheckAnswer, Warned
+from tensorcast.ops import julia, numpy, poputil
+
+Shape = tuple[int, ...]
+MUTUAL = numpy.broadcast_arrays()
+
+
+def warned(*shapes: Sequence[int | str], **options: object) -> dict[str, Warned]:
+    answer = tensorcast.check(MUTUAL, *shapes, **options)  # type: ignore[arg-type]
+    return {warning.code: warning for warning in answer.warnings}
+
+
+# ---- The predicate, beside its definition
+
+
+def squares_and_stretches(shapes: Sequence[Shape]) -> tuple[set[tuple[int, ...]], set[tuple[int, ...]]]:
+    """By the definition: all (first, second, axis, other) where the first input stretches along `axis`, which the
+    second fills, and the second along `other`, which the first fills; and of those the ones that make a square."""
+    rank = max(map(len, shapes))
+    rows = [["new"] * (rank - len(shape)) + list(shape) for shape in shapes]
+    stretches, squares = set(), set()
+    for (first, one), (second, two) in permutations(enumerate(rows), 2):
+        for axis, other in permutations(range(rank), 2):
+            stretch = one[axis] in ("new", 1) and two[other] in ("new", 1)
+            if stretch and two[axis] not in ("new", 1) and one[other] not in ("new", 1):
+                stretches.add((first, second, axis, other))
+                if one[axis] == "new" and two[axis] == one[other]:
+                    squares.add((first, second, axis, other))
+    return squares, stretches
+
+
+def broadcasts(shapes: Sequence[Shape]) -> bool:
+    columns = zip(*((1,) * (3 - len(shape)) + shape for shape in shapes), strict=True)
+    return all(len(set(column) - {1}) <= 1 for column in columns)
+
+
+def small_requests() -> Iterator[tuple[Shape, ...]]:
+    """All that broadcast, of one to three inputs of ranks 0 to 3 and sizes 1 to 3."""
+    shapes = [shape for rank in range(4) for shape in product((1, 2, 3), repeat=rank)]
+    for count in (1, 2, 3):
+        for inputs in combinations_with_replacement(shapes, count):
+            for ordered in {inputs, inputs[::-1], inputs[1:] + inputs[:1]}:
+                if broadcasts(ordered):
+                    yield ordered
+
+
+def test_a_suspicion_is_what_its_definition_says_for_all_small_shapes() -> None:
+    kinds: Counter[str | None] = Counter()
+    for shapes in small_requests():
+        found = suspicion(shapes)
+        squares, stretches = squares_and_stretches(shapes)
+        kind = "square" if squares else "mutual-stretch" if stretches else None
+        assert (found and found.kind) == kind, shapes
+        if found:
+            assert (*found.inputs, *found.axes) in (squares or stretches), (shapes, found)
+        padded = [(None,) * (3 - len(shape)) + shape for shape in shapes]
+        in_rows = suspicion_of_rows(padded)
+        assert (in_rows and in_rows.kind) == kind, shapes
+        kinds[kind] += 1
+    assert min(kinds.values()) > 500, kinds
+
+
+def test_a_suspicion_is_found_among_many_inputs_without_a_look_at_each_pair() -> None:
+    """There are three million pairs here."""
+    chain = [(1,) * (64 - rank) + (2,) * rank for rank in range(64)] * 40
+    assert suspicion(chain) is None
+    assert suspicion([*chain, (3, *[1] * 63)]) is not None
+    assert suspicion([*chain, (2,), (2, 1)]) == Suspicion("square", (2560, 2561), (62, 63))
+
+
+# ---- The warnings
+
+SILENT = [
+    [(5, 5), (), ()],  # as Where(mask, scalar, scalar) has them
+    [(8, 3, 32, 32), (3, 1, 1)],
+    [(2, 3), (1, 3)],
+    [(1, 3), (1, 1, 1)],
+]
+
+
+@pytest.mark.parametrize("shapes", SILENT)
+def test_inputs_that_stretch_to_another_alone_do_not_stretch_each_other(shapes: list[Shape]) -> None:
+    assert set(warned(*shapes)) <= {"rank-promotion"}
+
+
+def test_a_square_names_its_inputs_and_axes_and_what_was_meant_and_hints_at_it() -> None:
+    answer = tensorcast.check(MUTUAL, (5,), (5, 1))
+    square, promotion = answer.warnings
+    assert (square.code, promotion.code) == ("square", "rank-promotion")
+    assert square.message == (
+        "Inputs 0 and 1 make a square: (5,) and (5, 1) become (5, 5). Input 0 lacks axis 0, which is then as long as "
+        "axis 1, where input 1 has size 1. To meet element by element, write x[:, None] for input 0 or x.squeeze(-1) "
+        "for input 1."
+    )
+    assert square.hint is not None
+    assert square.hint.text == "reshape input 0 to (5, 1), x[:, None]: the output is (5, 1)"
+    assert (square.hint.op, square.hint.inputs) == (MUTUAL, [(5, 1), (5, 1)])
+    assert promotion.hint is None
+
+
+HINTS: list[tuple[list[Shape], str, list[Shape] | None]] = [
+    ([(5, 1), (5,)], "write x[:, None] for input 1 or x.squeeze(-1) for input 0.", [(5, 1), (5, 1)]),
+    ([(0,), (0, 1)], "write x[:, None] for input 0 or x.squeeze(-1) for input 1.", [(0, 1), (0, 1)]),
+    ([(4, 4), (4, 4, 1)], "write x[:, :, None] for input 0 or x.squeeze(-1) for input 1.", [(4, 4, 1), (4, 4, 1)]),
+    ([(5,), (5, 1, 1)], "write x[:, None, None] for input 0.", [(5, 1, 1), (5, 1, 1)]),
+    ([(5,), (3, 5, 1)], "write x[:, None] for input 0 or x.squeeze(-1) for input 1.", [(5, 1), (3, 5, 1)]),
+    ([(5,), (5, 1), (3, 1, 1)], "write x[:, None] for input 0 or x.squeeze(-1) for input 1.",
+     [(5, 1), (5, 1), (3, 1, 1)]),
+    ([(5,), (5,), (5, 1)], "write x.squeeze(-1) for input 2.", [(5,), (5,), (5,)]),
+    ([(5,), (5,), (5, 1), (5, 1)], "where input 2 has size 1.", None),  # two changes would be
+    ([(5,), *[(5, 1)] * 8], "where input 1 has size 1.", None),  # more inputs than hints are searched for
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("shapes", "ends", "inputs"), HINTS)
+def test_a_square_hints_at_what_one_change_mends(shapes: list[Shape], ends: str, inputs: list[Shape] | None) -> None:
+    square = warned(*shapes)["square"]
+    assert square.message.endswith(ends)
+    assert (square.hint and square.hint.inputs) == inputs
+
+
+def test_every_hint_of_a_square_leads_to_none() -> None:
+    hints = 0
+    for shapes in small_requests():
+        if len(shapes) > 1 and (square := warned(*shapes).get("square")) and square.hint:
+            assert square.hint.op is not None
+            answer = tensorcast.check(square.hint.op, *square.hint.inputs)
+            assert answer.compatible
+            assert "square" not in [warning.code for warning in answer.warnings]
+            hints += 1
+    assert hints > 500
+
+
+def test_stretches_that_make_no_square_are_told_without_a_hint() -> None:
+    mutual, promotion = warned((8, 1, 6, 1), (7, 1, 5)).values()
+    assert (mutual.code, mutual.hint) == ("mutual-stretch", None)
+    assert mutual.message == (
+        "Inputs 0 and 1 stretch each other: (8, 1, 6, 1) and (7, 1, 5) become (8, 7, 6, 5). Where only one was meant "
+        "to stretch, an axis is missing."
+    )
+    assert promotion.message == (
+        "Input 1 of shape (7, 1, 5) gets new axes on the left to meet input 0 of shape (8, 1, 6, 1). Write them out "
+        "where that is not meant."
+    )
+    assert list(warned((5, 1), (1, 5))) == ["mutual-stretch"]  # both axes are written out
+
+
+def test_axes_that_meet_on_the_left_make_squares_too() -> None:
+    answer = tensorcast.check(julia.broadcast(), (5,), (1, 5))
+    square, promotion = answer.warnings
+    assert square.message.endswith("write x[None, :] for input 0 or x.squeeze(-2) for input 1.")
+    assert square.hint is not None
+    assert (square.hint.op, square.hint.inputs) == (julia.broadcast(), [(1, 5), (1, 5)])
+    assert "gets new axes on the right" in promotion.message
+    assert [warning.code for warning in tensorcast.check(julia.broadcast(), (5,), (5, 1)).warnings] == [
+        "rank-promotion"
+    ]
+
+
+def test_an_op_that_stretches_nothing_makes_no_square() -> None:
+    answer = tensorcast.check(poputil.expandToMatchRanks(), (5,), (5, 1))
+    assert [warning.code for warning in answer.warnings] == ["rank-promotion"]
+
+
+def test_the_side_of_new_axes_is_said_by_the_axes() -> None:
+    assert side_of_new_axes((1,), 2) == " on the left"
+    assert side_of_new_axes((0,), 2) == " on the right"
+    assert side_of_new_axes((1,), 3) == ""
+
+
+# ---- Sizes that are not known
+
+
+def kind_of(answer: CheckAnswer) -> str | None:
+    return next((one.code for one in answer.warnings if one.code in ("square", "mutual-stretch")), None)
+
+
+def fillings(shapes: Sequence[Sequence[int | str]]) -> Iterator[list[Shape]]:
+    """The shapes with sizes other than 1 for the symbols: one for each name, and one for each "?"."""
+    symbols = [
+        size if size != "?" else (number, axis)
+        for number, shape in enumerate(shapes)
+        for axis, size in enumerate(shape)
+        if isinstance(size, str)
+    ]
+    names = list(dict.fromkeys(symbols))
+    for values in product((0, 2, 3), repeat=len(names)):
+        filled = dict(zip(names, values, strict=True))
+        yield [
+            tuple(
+                size if isinstance(size, int) else filled[size if size != "?" else (number, axis)]
+                for axis, size in enumerate(shape)
+            )
+            for number, shape in enumerate(shapes)
+        ]
+
+
+def test_what_holds_for_all_sizes_but_one_is_said_and_nothing_else() -> None:
+    shapes = [shape for rank in range(3) for shape in product((1, 2, "N", "M", "?"), repeat=rank)]
+    kinds: Counter[str | None] = Counter()
+    for inputs in [*product(shapes, repeat=2), *product(shapes[1:6], shapes[6::4], shapes[6::6])]:
+        answer = tensorcast.check(MUTUAL, *inputs)
+        if answer.compatible is False or not any(isinstance(size, str) for shape in inputs for size in shape):
+            continue
+        met = [squares_and_stretches(filled) for filled in fillings(inputs) if broadcasts(filled)]
+        always_square = bool(met) and all(squares for squares, _ in met)
+        always = bool(met) and all(stretches for _, stretches in met)
+        kind = "square" if always_square else "mutual-stretch" if always else None
+        assert kind_of(answer) == kind, inputs
+        kinds[kind] += 1
+    assert len(kinds) == 3
+    assert min(kinds.values()) > 10, kinds
+
+
+def test_the_commonest_bug_is_told_by_name() -> None:
+    square = warned(("N", 1), ("N",))["square"]
+    assert "(N, 1) and (N,) become (N, N)" in square.message
+    assert square.hint is not None
+    assert square.hint.inputs == [("N", 1), ("N", 1)]
+    assert "square" in warned(("N", 1), ("M",), (7, "N"), ("M", 1))  # M is N, since both meet
+
+
+def test_what_is_assumed_of_a_name_counts() -> None:
+    assert set(warned(("N", 1), ("N",), assume={"N": 1})) == {"rank-promotion"}
+    assert "square" in warned(("N", 1), (5,), assume={"N": "5..5"})
+    assert "mutual-stretch" in warned(("N", 1), (5,), assume={"N": "5..6"})
+    assert "square" in warned(("N", 1), (2,), assume={"N": "1..2"})
+
+
+# ---- Where warnings are told
+
+
+def test_a_square_is_told_in_text_with_its_hint() -> None:
+    lines = as_text(tensorcast.check(MUTUAL, (5,), (5, 1))).splitlines()
+    assert [line.split(":")[0] for line in lines] == [
+        "compatible", "warning (square)", "hint", "warning (rank-promotion)",
+    ]  # fmt: skip
+
+
+def test_a_comparison_bears_the_warnings_and_tells_each_once() -> None:
+    results = {result.op["name"]: result for result in tensorcast.compare((5,), (5, 1))}
+    assert [one.code for one in results["torch.broadcast_tensors"].warnings] == ["square", "rank-promotion"]
+    done = run("compare", "5", "5,1")
+    assert done.stdout.count("warning (square)") == done.stdout.count("\nhint: ") == 1
+
+
+def test_rows_of_a_batch_bear_them_too() -> None:
+    fits, square = tensorcast.check_batch([{"inputs": [(5,), (5,)]}, {"inputs": [(5,), (5, 1)]}])
+    assert isinstance(fits, CheckAnswer)
+    assert isinstance(square, CheckAnswer)
+    assert (kind_of(fits), kind_of(square)) == (None, "square")
