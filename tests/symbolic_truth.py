@@ -235,6 +235,8 @@ def _request(name: str, draw: random.Random) -> Request:
             op["pattern"], op["axes_lengths"] = _split(draw, one)
         case _ if target := OPS[name].target:
             op[target] = wide
+        case _ if OPS[name].min_inputs == OPS[name].max_inputs == 2:
+            inputs = [one, draw.choice([other, wide])]
         case _ if OPS[name].max_inputs is None:
             inputs = [one, other, _shape(draw, 1)][: draw.choice([1, 2, 2, 3])]
         case _:

@@ -16,14 +16,17 @@ def verdicts(*shapes: tuple[int, ...], shape: tuple[int, ...] | None = None) -> 
     """The first output's shape, or the conflict's code, by op and mode."""
     results = compare(CompareRequest(inputs=shapes, shape=shape)).results
     return {
-        " ".join([result.op["name"], *([result.op["mode"]] if "mode" in result.op else [])]): (
+        " ".join([op["name"], *([op["mode"]] if "mode" in op else [])]): (
             result.conflict.code if result.conflict else result.outputs[0].shape if result.outputs else True
         )
         for result in results
+        for op in [result.op, *result.also]
     }
 
 
-FRAMEWORKS = "numpy ngraph mindspore poputil openvino onnx torch tensorflow jax stablehlo paddle mxnet xarray einops"
+FRAMEWORKS = (
+    "numpy ngraph mindspore poputil openvino onnx torch tensorflow keras jax stablehlo paddle mxnet dask xarray einops"
+)
 
 
 def told(verdicts: Mapping[str, object]) -> dict[str, object]:
@@ -42,23 +45,61 @@ def test_a_target_is_asked_of_every_op_that_takes_one() -> None:
         "openvino.Broadcast-3 bidirectional": [2, 3],
         "onnx.Expand": [2, 3],
         "torch.expand": "size-mismatch",
+        "torch.broadcast_to": "size-mismatch",
         "tensorflow.broadcast_to": "size-mismatch",
+        "keras.ops.broadcast_to": "size-mismatch",
+        "jax.numpy.broadcast_to": "size-mismatch",
         "paddle.expand": "size-mismatch",
+        "paddle.broadcast_to": "size-mismatch",
+        "dask.array.broadcast_to": "size-mismatch",
     }
 
 
 def test_several_shapes_are_asked_of_the_ops_that_take_as_many() -> None:
     assert told(verdicts((3,), (2, 1))) == {
         "numpy.broadcast_arrays": [2, 3],
+        "numpy.broadcast_shapes": [2, 3],
+        "numpy.add": [2, 3],
         "poputil.expandToMatchRanks": [1, 3],
         "poputil.broadcastToMatch": [2, 3],
         "poputil.canBroadcastToMatch": True,
+        "torch.expand_as": "size-mismatch",
         "torch.broadcast_tensors": [2, 3],
+        "torch.broadcast_shapes": [2, 3],
+        "torch.add": [2, 3],
+        "tensorflow.broadcast_static_shape": [2, 3],
+        "tensorflow.add": [2, 3],
+        "jax.numpy.broadcast_arrays": [2, 3],
+        "jax.numpy.broadcast_shapes": [2, 3],
+        "jax.numpy.add": [2, 3],
+        "jax.lax.add": "rank-mismatch",
+        "paddle.expand_as": "size-mismatch",
+        "paddle.broadcast_tensors": [2, 3],
+        "paddle.add": [2, 3],
         "mxnet.broadcast_like": "rank-mismatch",
+        "dask.array.broadcast_arrays": [2, 3],
     }
     assert set(told(verdicts((3,), (2, 1), (1,)))) == {
-        "numpy.broadcast_arrays", "poputil.broadcastToMatch", "torch.broadcast_tensors",
+        "numpy.broadcast_arrays", "numpy.broadcast_shapes", "poputil.broadcastToMatch", "torch.broadcast_tensors",
+        "torch.broadcast_shapes", "jax.numpy.broadcast_arrays", "jax.numpy.broadcast_shapes",
+        "paddle.broadcast_tensors", "dask.array.broadcast_arrays",
     }  # fmt: skip
+
+
+def test_ops_of_one_framework_that_agree_are_one_result() -> None:
+    results = compare(CompareRequest(inputs=[(2, 1), (3,)])).results
+    assert {
+        result.op["name"]: [op["name"] for op in result.also] for result in results if result.op["name"][:2] == "ja"
+    } == {
+        "jax.numpy.broadcast_arrays": ["jax.numpy.broadcast_shapes", "jax.numpy.add"],
+        "jax.lax.add": [],
+    }
+    ones = (1,) * 33
+    assert {
+        result.op["name"]: result.compatible
+        for result in compare(CompareRequest(inputs=[ones, ones])).results
+        if result.op["name"].startswith("numpy")
+    } == {"numpy.broadcast_arrays": False, "numpy.add": True}
 
 
 def test_the_wire_says_the_same(client: Client, http: httpx.Client) -> None:

@@ -98,6 +98,9 @@ def test_every_plan_of_the_vectors_is_said_again_by_its_own_op(name: str) -> Non
         op, shapes = OP.validate_python(vector["op"]), tuple(map(tuple, vector["inputs"]))
         meant = lower(op, shapes)
         again = from_plan(type(op), meant)
+        if not op.snippets:
+            assert again is None, vector["id"]
+            continue
         assert again is not None, vector["id"]
         assert lower(again, shapes) == meant
 

@@ -13,30 +13,41 @@ from ..schema.problems import Problem
 from ..schema.work import checkpoint
 from .check import plain_answer
 
+_FIELDS = ("compatible", "outputs", "conflict", "warnings")
+
 
 def compare(request: CompareRequest) -> CompareAnswer:
-    """A verdict for each op and mode that these inputs, and the target where there is one, are all it takes to ask.
+    """A verdict for each op and mode that these inputs, and the target where there is one, are all it takes to ask;
+    those of one framework that agree are one.
 
     Raises Problem where no op can be asked so.
     """
-    results = []
+    results: list[dict[str, Any]] = []
     for op in _askable(len(request.inputs), request.shape):
         checkpoint()
         answer = plain_answer(CheckRequest(op=op, inputs=request.inputs))
-        results.append(
-            Comparison(
-                op=op.model_dump(mode="json", exclude_none=True),
-                **{
-                    field: answer[field]
-                    for field in ("compatible", "outputs", "conflict", "warnings")
-                    if field in answer
-                },
-            )
-        )
+        plain_op = op.model_dump(mode="json", exclude_none=True)
+        result = {"op": plain_op} | {field: answer[field] for field in _FIELDS if field in answer}
+        same = next((other for other in results if _verdict(other) == _verdict(result)), None)
+        if same is None:
+            results.append(result)
+        else:
+            same.setdefault("also", []).append(plain_op)
     if not results:
         advice = "a target shape goes with one input" if request.shape is not None else "give at least one input"
         raise Problem("invalid-request", f"inputs: no op takes {len(request.inputs)} here; {advice}", pointer="/inputs")
-    return CompareAnswer(results=results)
+    return CompareAnswer(results=[Comparison.model_validate(result) for result in results])
+
+
+def _verdict(result: dict[str, Any]) -> tuple[Any, ...]:
+    """What an op says, without its name and its words."""
+    conflict = result.get("conflict")
+    return (
+        result["op"]["name"].split(".")[0],
+        result.get("outputs"),
+        conflict and {field: conflict[field] for field in ("code", "axis", "inputs", "sizes")},
+        [warning["code"] for warning in result["warnings"]],
+    )
 
 
 def _askable(count: int, shape: tuple[int, ...] | None) -> Iterator[Op]:

@@ -67,7 +67,8 @@ def _text_bytes(names: Iterable[str], outputs: int) -> int:
 def compared_bytes(shapes: Sequence[Shape]) -> int:
     """Bytes of what every op answers to these shapes."""
     rank = max(min(max(map(len, shapes), default=0), MAX_RANK), 4)
-    return 2 * AXIS_BYTES * min(len(shapes) * rank, MAX_AXES) + COMPARED_BYTES * len(OPS) * rank
+    frameworks = {name.split(".")[0] for name, op in OPS.items() if op.max_inputs is None}  # an answer of each is kept
+    return len(frameworks) * AXIS_BYTES * min(len(shapes) * rank, MAX_AXES) + COMPARED_BYTES * len(OPS) * rank
 
 
 def columns_bytes(count: int, answered: int, asked: int) -> int:

@@ -335,6 +335,8 @@ def _why_not(op: Op, plan: Plan, kind: type[Op]) -> str:
     if not plan.outputs or kind.outputs == "none":
         without = op.name if not plan.outputs else to
         return f"{without} has no outputs: there is nothing to translate"
+    if not kind.snippets:
+        return f"{to} does not give its inputs as they are broadcast: nothing is translated to it"
     longest = max(chain.from_iterable(output.shape for output in plan.outputs), default=0)
     if longest > MAX_SIZE:
         return f"an output has a merged axis of size {longest}, and the longest that a tensor's can be is 2^63-1"

@@ -205,6 +205,7 @@ class Comparison(Answer):
     """One op's verdict: `outputs` where the shapes broadcast, `conflict` where they do not."""
 
     op: dict[str, Any] = Field(description="The full op.")
+    also: list[dict[str, Any]] = Field(default=[], description="The other ops of its framework with the same verdict.")
     compatible: bool
     outputs: Many[OutputShape] = []
     conflict: ConflictAnswer | None = None
@@ -212,7 +213,8 @@ class Comparison(Answer):
 
 
 class CompareAnswer(Answer):
-    """A verdict for each op and mode that can be asked with inputs and a target alone."""
+    """A verdict for each op and mode that can be asked with inputs and a target alone; those of one framework that
+    agree are one."""
 
     results: Many[Comparison]
 

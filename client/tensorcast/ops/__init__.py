@@ -55,8 +55,9 @@ def _named(value: Any) -> Any:
     """A bare string is an op without attributes."""
     attributes = {"name": value} if isinstance(value, str) else value
     name = attributes.get("name") if isinstance(attributes, dict) else None
-    is_long = isinstance(name, str) and len(name) > _LONGEST
-    return attributes | {"name": name[:_LONGEST]} if is_long else attributes
+    if isinstance(name, str) and len(name) > _LONGEST:
+        return attributes | {"name": name[:_LONGEST]}
+    return attributes
 
 
 OpField = Annotated[AnyOp, BeforeValidator(_named, json_schema_input_type=AnyOp | str)]

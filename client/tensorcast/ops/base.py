@@ -35,7 +35,7 @@ class Op(BaseModel):
     """Where the rule is written down."""
     snippets: ClassVar[tuple[str, ...]] = ()
     """Templates of the op as source text (see answers/snippets.py): used is the first of whose fields none is missing.
-    There is none where the op has no outputs."""
+    There is none where the op does not give its inputs as they are broadcast: nothing is translated to it."""
     name: str
     """On the wire; the part before its first dot is the name of the framework's file."""
 

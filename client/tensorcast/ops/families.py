@@ -9,7 +9,15 @@ from typing import ClassVar, Self
 
 from pydantic import Field
 
-from ..plan.alignment import Alignment, fit_right_keeping, fit_right_plainly, meet_right
+from ..plan.alignment import (
+    Alignment,
+    Relation,
+    check_rank,
+    fit_axes,
+    fit_right_keeping,
+    fit_right_plainly,
+    meet_right,
+)
 from ..plan.plan import Plan, Shape
 from ..schema.dimensions import Dimensions
 from .base import Op
@@ -27,11 +35,19 @@ class Multidirectional(Op):
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self | None:
-        return cls()
+        return cls.model_validate({})
 
     @classmethod
     def example(cls) -> tuple[Self, tuple[Shape, ...]]:
-        return cls(), ((8, 1, 6, 1), (7, 1, 5))
+        return cls.model_validate({}), ((8, 1, 6, 1), (7, 1, 5))
+
+
+class Elementwise(Multidirectional):
+    """Two inputs that meet so, before they are combined element by element. The outputs are the inputs as the operation
+    reads them, each of its result's shape; what it gives is another thing, so that nothing is translated to it."""
+
+    min_inputs: ClassVar[int] = 2
+    max_inputs: ClassVar[int | None] = 2
 
 
 class Unidirectional(Op):
@@ -45,11 +61,11 @@ class Unidirectional(Op):
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self | None:
-        return cls(shape=plan.outputs[0].output_shape)
+        return cls.model_validate({"shape": plan.outputs[0].output_shape})
 
     @classmethod
     def example(cls) -> tuple[Self, tuple[Shape, ...]]:
-        return cls(shape=(4, 3)), ((3,),)
+        return cls.model_validate({"shape": (4, 3)}), ((3,),)
 
 
 class UnidirectionalKeeping(Unidirectional):
@@ -62,4 +78,25 @@ class UnidirectionalKeeping(Unidirectional):
 
     @classmethod
     def example(cls) -> tuple[Self, tuple[Shape, ...]]:
-        return cls(shape=(-1, 2)), ((2, 1),)
+        return cls.model_validate({"shape": (-1, 2)}), ((2, 1),)
+
+
+class UnidirectionalLike(Op):
+    """Input 0 stretches into the shape of input 1: aligned right, the rank never shrinks. Input 1 only lends its
+    shape."""
+
+    min_inputs: ClassVar[int] = 2
+    max_inputs: ClassVar[int | None] = 2
+
+    def align(self, shapes: tuple[Shape, ...]) -> Alignment:
+        shape, like = shapes
+        check_rank(shape, like, self.name)
+        return fit_axes(shapes, like, tuple(range(len(like) - len(shape), len(like))), Relation.INTO, lender=1)
+
+    @classmethod
+    def from_plan(cls, plan: Plan) -> Self | None:
+        return cls.model_validate({})
+
+    @classmethod
+    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
+        return cls.model_validate({}), ((3, 1), (2, 3, 4))

@@ -1,4 +1,8 @@
-"""JAX: jax.lax.broadcast, which adds leading axes and stretches none that is there."""
+"""JAX: jax.numpy, with NumPy's rules and no limit to the rank; and jax.lax, which aligns nothing.
+
+jax.lax.broadcast adds leading axes and stretches none that is there. jax.lax.add is `lax_add` here, where jax.numpy.add
+has the name.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +11,12 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field
 
-from ..plan.alignment import Alignment, Relation, check_sizes, fit_axes
+from ..plan.alignment import Alignment, Incompatible, Relation, check_sizes, fit_axes
 from ..plan.plan import Plan, Shape
 from ..schema.dimensions import Dimensions
+from ..schema.shapes import format_shape
 from .base import Op
+from .families import Elementwise, Multidirectional, Unidirectional
 from .framework import PYTHON, Framework
 
 FRAMEWORK = Framework(
@@ -22,13 +28,14 @@ FRAMEWORK = Framework(
     reshape="{y} = jax.lax.reshape({x}, {shape})",
     executed="JAX 0.10.2",
 )
+_LINK = "https://docs.jax.dev/en/latest/_autosummary"
 
 
 class broadcast(Op):
     """Add new leading axes of these sizes, and replicate the operand along them."""
 
     name: Literal["jax.lax.broadcast"] = "jax.lax.broadcast"
-    link: ClassVar[str] = "https://docs.jax.dev/en/latest/_autosummary/jax.lax.broadcast.html"
+    link: ClassVar[str] = f"{_LINK}/jax.lax.broadcast.html"
     snippets: ClassVar[tuple[str, ...]] = ("{y} = jax.lax.broadcast({x}, {sizes})",)
     sizes: Dimensions = Field(description="The sizes of the new leading axes.", examples=[[2, 3]])
 
@@ -50,3 +57,53 @@ class broadcast(Op):
 
     def highest_rank(self, shapes: Sequence[Sequence[object]]) -> int:
         return len(self.sizes) + super().highest_rank(shapes)
+
+
+class broadcast_to(Unidirectional):
+    """Broadcast an array to a shape: aligned right, size 1 stretches, the rank never shrinks."""
+
+    name: Literal["jax.numpy.broadcast_to"] = "jax.numpy.broadcast_to"
+    link: ClassVar[str] = f"{_LINK}/jax.numpy.broadcast_to.html"
+    snippets: ClassVar[tuple[str, ...]] = ("{y} = jax.numpy.broadcast_to({x}, {shape})",)
+
+
+class broadcast_arrays(Multidirectional):
+    """Broadcast any number of arrays against each other: aligned right, size 1 stretches."""
+
+    name: Literal["jax.numpy.broadcast_arrays"] = "jax.numpy.broadcast_arrays"
+    link: ClassVar[str] = f"{_LINK}/jax.numpy.broadcast_arrays.html"
+    snippets: ClassVar[tuple[str, ...]] = ("[{ys}] = jax.numpy.broadcast_arrays({xs})",)
+
+
+class broadcast_shapes(Multidirectional):
+    """Broadcast any number of shapes against each other, as broadcast_arrays does arrays of these shapes."""
+
+    name: Literal["jax.numpy.broadcast_shapes"] = "jax.numpy.broadcast_shapes"
+    link: ClassVar[str] = f"{_LINK}/jax.numpy.broadcast_shapes.html"
+
+
+class add(Elementwise):
+    """Broadcast two arrays against each other, as every binary function of jax.numpy does before it computes."""
+
+    name: Literal["jax.numpy.add"] = "jax.numpy.add"
+    link: ClassVar[str] = f"{_LINK}/jax.numpy.add.html"
+
+
+class lax_add(Elementwise):
+    """Broadcast two arrays of one rank against each other, or a scalar to an array: no other rank is promoted."""
+
+    name: Literal["jax.lax.add"] = "jax.lax.add"
+    link: ClassVar[str] = f"{_LINK}/jax.lax.add.html"
+
+    def align(self, shapes: tuple[Shape, ...]) -> Alignment:
+        if all(shapes) and len(set(map(len, shapes))) > 1:
+            raise Incompatible(
+                "rank-mismatch",
+                f"Inputs of shapes {format_shape(shapes[0])} and {format_shape(shapes[1])} have {len(shapes[0])} and "
+                f"{len(shapes[1])} axes: {self.name} takes one rank, or a scalar; write the new axes out.",
+            )
+        return super().align(shapes)
+
+    @classmethod
+    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
+        return cls(), ((2, 1), (1, 3))

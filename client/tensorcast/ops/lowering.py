@@ -47,7 +47,11 @@ def from_plan(kind: type[Op], plan: Plan) -> Op | None:
     Broadcast(name='ngraph.Broadcast', shape=(2, 3), broadcast_axes=(0,))
     """
     count = len(plan.input_shapes)
-    if not plan.outputs or count < kind.min_inputs or (kind.max_inputs is not None and count > kind.max_inputs):
+    if (
+        not (plan.outputs and kind.snippets)
+        or count < kind.min_inputs
+        or (kind.max_inputs is not None and count > kind.max_inputs)
+    ):
         return None
     try:
         op = kind.from_plan(plan)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from .families import Multidirectional, Unidirectional
+from .families import Elementwise, Multidirectional, Unidirectional
 from .framework import PYTHON, Framework
 
 FRAMEWORK = Framework(
@@ -38,3 +38,19 @@ class broadcast_to(Unidirectional):
     max_rank: ClassVar[int | None] = 64
     link: ClassVar[str] = "https://numpy.org/doc/stable/reference/generated/numpy.broadcast_to.html"
     snippets: ClassVar[tuple[str, ...]] = ("{y} = np.broadcast_to({x}, {shape})",)
+
+
+class broadcast_shapes(Multidirectional):
+    """Broadcast any number of shapes against each other, as broadcast_arrays does arrays of these shapes."""
+
+    name: Literal["numpy.broadcast_shapes"] = "numpy.broadcast_shapes"
+    max_rank: ClassVar[int | None] = 32
+    link: ClassVar[str] = "https://numpy.org/doc/stable/reference/generated/numpy.broadcast_shapes.html"
+
+
+class add(Elementwise):
+    """Broadcast two arrays against each other, as every binary ufunc does before it computes."""
+
+    name: Literal["numpy.add"] = "numpy.add"
+    max_rank: ClassVar[int | None] = 64
+    link: ClassVar[str] = "https://numpy.org/doc/stable/user/basics.broadcasting.html"

@@ -1,6 +1,7 @@
-"""PaddlePaddle: paddle.expand, NumPy's one-way rule, in which -1 keeps the input's size.
+"""PaddlePaddle: NumPy's rules; one-way, in which -1 keeps the input's size, and two-way.
 
-An empty shape keeps the input as it is. At most 8 sizes are taken, whatever the input's rank.
+An empty shape keeps the input of expand as it is, and at most 8 sizes are taken, whatever the input's rank.
+broadcast_tensors stops at rank 6, and a tensor of Paddle has up to 9 axes.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from typing import ClassVar, Literal, Self
 
 from ..plan.alignment import Alignment, Conflict, fit_right
 from ..plan.plan import Plan, Shape
-from .families import UnidirectionalKeeping
+from .families import Elementwise, Multidirectional, UnidirectionalKeeping, UnidirectionalLike
 from .framework import PYTHON, Framework
 
 FRAMEWORK = Framework(
@@ -21,17 +22,15 @@ FRAMEWORK = Framework(
     reshape="{y} = paddle.reshape({x}, {shape})",
     executed="PaddlePaddle 3.3.1",
 )
+_LINK = "https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle"
 MAX_RANK = 8
 """Sizes of `shape` that Paddle takes."""
 
 
-class expand(UnidirectionalKeeping):
-    """Broadcast a tensor to a shape in which -1 keeps the input's size; an empty shape keeps the tensor as it is."""
+class _Expand(UnidirectionalKeeping):
+    """What expand and broadcast_to share: all but their names."""
 
-    name: Literal["paddle.expand"] = "paddle.expand"
     max_rank: ClassVar[int | None] = MAX_RANK
-    link: ClassVar[str] = "https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle/expand_en.html"
-    snippets: ClassVar[tuple[str, ...]] = ("{y} = paddle.expand({x}, {shape})",)
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         return super().align(shapes) if self.shape else fit_right(shapes[0], shapes[0])
@@ -43,7 +42,7 @@ class expand(UnidirectionalKeeping):
     def from_plan(cls, plan: Plan) -> Self:
         """The shape; none where it would be too long, which keeps the input as it is."""
         shape = plan.outputs[0].output_shape
-        return cls(shape=shape if len(shape) <= MAX_RANK else ())
+        return cls.model_validate({"shape": shape if len(shape) <= MAX_RANK else ()})
 
     def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         (shape,), new = shapes, len(self.shape) - len(shapes[0])
@@ -54,3 +53,50 @@ class expand(UnidirectionalKeeping):
         if min(own, default=0) < -1 and fits:
             return "Paddle 3.3 takes a size below -1, on an axis that the input has, for 0, whatever the input's size."
         return None
+
+
+class expand(_Expand):
+    """Broadcast a tensor to a shape in which -1 keeps the input's size; an empty shape keeps the tensor as it is."""
+
+    name: Literal["paddle.expand"] = "paddle.expand"
+    link: ClassVar[str] = f"{_LINK}/expand_en.html"
+    snippets: ClassVar[tuple[str, ...]] = ("{y} = paddle.expand({x}, {shape})",)
+
+
+class broadcast_to(_Expand):
+    """The same as expand."""
+
+    name: Literal["paddle.broadcast_to"] = "paddle.broadcast_to"
+    link: ClassVar[str] = f"{_LINK}/broadcast_to_en.html"
+    snippets: ClassVar[tuple[str, ...]] = ("{y} = paddle.broadcast_to({x}, {shape})",)
+
+
+class expand_as(UnidirectionalLike):
+    """Broadcast a tensor to the shape of another."""
+
+    name: Literal["paddle.expand_as"] = "paddle.expand_as"
+    max_rank: ClassVar[int | None] = MAX_RANK
+    link: ClassVar[str] = f"{_LINK}/expand_as_en.html"
+    snippets: ClassVar[tuple[str, ...]] = ("{y} = paddle.expand_as({x0}, {x1})",)
+
+    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+        if conflict and conflict.code == "size-mismatch" and any(0 in shape for shape in shapes):
+            return "Paddle 3.3 does not compare sizes where a tensor is empty, and gives the shape of the second."
+        return None
+
+
+class broadcast_tensors(Multidirectional):
+    """Broadcast any number of tensors against each other: aligned right, size 1 stretches."""
+
+    name: Literal["paddle.broadcast_tensors"] = "paddle.broadcast_tensors"
+    max_rank: ClassVar[int | None] = 6
+    link: ClassVar[str] = f"{_LINK}/broadcast_tensors_en.html"
+    snippets: ClassVar[tuple[str, ...]] = ("[{ys}] = paddle.broadcast_tensors([{xs}])",)
+
+
+class add(Elementwise):
+    """Broadcast two tensors against each other, as every binary operation does before it computes."""
+
+    name: Literal["paddle.add"] = "paddle.add"
+    max_rank: ClassVar[int | None] = 9
+    link: ClassVar[str] = f"{_LINK}/add_en.html"

@@ -1,10 +1,10 @@
-"""TensorFlow: tf.broadcast_to, NumPy's one-way rule."""
+"""TensorFlow: NumPy's rules, one-way to a shape and two-way between two tensors or shapes."""
 
 from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from .families import Unidirectional
+from .families import Elementwise, Multidirectional, Unidirectional
 from .framework import PYTHON, Framework
 
 FRAMEWORK = Framework(
@@ -24,3 +24,19 @@ class broadcast_to(Unidirectional):
     name: Literal["tensorflow.broadcast_to"] = "tensorflow.broadcast_to"
     link: ClassVar[str] = "https://www.tensorflow.org/api_docs/python/tf/broadcast_to"
     snippets: ClassVar[tuple[str, ...]] = ("{y} = tf.broadcast_to({x}, tf.TensorShape({shape}))",)
+
+
+class broadcast_static_shape(Multidirectional):
+    """Broadcast two shapes against each other."""
+
+    name: Literal["tensorflow.broadcast_static_shape"] = "tensorflow.broadcast_static_shape"
+    min_inputs: ClassVar[int] = 2
+    max_inputs: ClassVar[int | None] = 2
+    link: ClassVar[str] = "https://www.tensorflow.org/api_docs/python/tf/broadcast_static_shape"
+
+
+class add(Elementwise):
+    """Broadcast two tensors against each other, as every binary operation does before it computes."""
+
+    name: Literal["tensorflow.add"] = "tensorflow.add"
+    link: ClassVar[str] = "https://www.tensorflow.org/api_docs/python/tf/math/add"

@@ -1,4 +1,5 @@
-"""PyTorch: Tensor.expand, one-way, in which -1 keeps the input's size; and broadcast_tensors, NumPy's two-way rule."""
+"""PyTorch: expand, one-way, in which -1 keeps the input's size; and broadcast_tensors, NumPy's two-way rule. Both have
+other names too."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from ..plan.alignment import Alignment, Conflict, fit_right_keeping, unchecked_s
 from ..plan.plan import Plan, Shape
 from ..schema.dimensions import Dimensions
 from .base import Op
-from .families import Multidirectional
+from .families import Elementwise, Multidirectional, UnidirectionalLike
 from .framework import PYTHON, Framework
 
 FRAMEWORK = Framework(
@@ -26,13 +27,10 @@ FRAMEWORK = Framework(
 )
 
 
-class expand(Op):
-    """Broadcast a tensor to a size in which -1 keeps the input's size; -1 may not stand for a new axis."""
+class _Expand(Op):
+    """What expand and broadcast_to share: all but their names."""
 
-    name: Literal["torch.expand"] = "torch.expand"
     target: ClassVar[str | None] = "size"
-    link: ClassVar[str] = "https://pytorch.org/docs/stable/generated/torch.Tensor.expand.html"
-    snippets: ClassVar[tuple[str, ...]] = ("{y} = {x}.expand({size})",)
     size: Dimensions = Field(description="The size of the output; -1 keeps the input's.", examples=[[3, -1]])
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
@@ -40,11 +38,11 @@ class expand(Op):
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self:
-        return cls(size=plan.outputs[0].output_shape)
+        return cls.model_validate({"size": plan.outputs[0].output_shape})
 
     @classmethod
     def example(cls) -> tuple[Self, tuple[Shape, ...]]:
-        return cls(size=(3, -1)), ((4,),)
+        return cls.model_validate({"size": (3, -1)}), ((4,),)
 
     def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         (shape,) = shapes
@@ -60,9 +58,47 @@ class expand(Op):
         return None
 
 
+class expand(_Expand):
+    """Broadcast a tensor to a size in which -1 keeps the input's size; -1 may not stand for a new axis."""
+
+    name: Literal["torch.expand"] = "torch.expand"
+    link: ClassVar[str] = "https://pytorch.org/docs/stable/generated/torch.Tensor.expand.html"
+    snippets: ClassVar[tuple[str, ...]] = ("{y} = {x}.expand({size})",)
+
+
+class expand_as(UnidirectionalLike):
+    """Broadcast a tensor to the size of another."""
+
+    name: Literal["torch.expand_as"] = "torch.expand_as"
+    link: ClassVar[str] = "https://pytorch.org/docs/stable/generated/torch.Tensor.expand_as.html"
+    snippets: ClassVar[tuple[str, ...]] = ("{y} = {x0}.expand_as({x1})",)
+
+
+class broadcast_to(_Expand):
+    """The same as expand."""
+
+    name: Literal["torch.broadcast_to"] = "torch.broadcast_to"
+    link: ClassVar[str] = "https://pytorch.org/docs/stable/generated/torch.broadcast_to.html"
+    snippets: ClassVar[tuple[str, ...]] = ("{y} = torch.broadcast_to({x}, {size})",)
+
+
 class broadcast_tensors(Multidirectional):
     """Broadcast any number of tensors against each other: aligned right, size 1 stretches."""
 
     name: Literal["torch.broadcast_tensors"] = "torch.broadcast_tensors"
     link: ClassVar[str] = "https://pytorch.org/docs/stable/generated/torch.broadcast_tensors.html"
     snippets: ClassVar[tuple[str, ...]] = ("[{ys}] = torch.broadcast_tensors({xs})",)
+
+
+class broadcast_shapes(Multidirectional):
+    """Broadcast any number of shapes against each other, as broadcast_tensors does tensors of these shapes."""
+
+    name: Literal["torch.broadcast_shapes"] = "torch.broadcast_shapes"
+    link: ClassVar[str] = "https://pytorch.org/docs/stable/generated/torch.broadcast_shapes.html"
+
+
+class add(Elementwise):
+    """Broadcast two tensors against each other, as every pointwise operation does before it computes."""
+
+    name: Literal["torch.add"] = "torch.add"
+    link: ClassVar[str] = "https://pytorch.org/docs/stable/notes/broadcasting.html"

@@ -1,0 +1,233 @@
+"""Writes the vectors of the ops that follow a rule of ops/families.py: what the released package does, executed.
+
+    python tests/vectors/execute.py torch > tests/vectors/torch-families.jsonl
+
+It takes the package and NumPy, and nothing of tensorcast. An op that computes shows how it reads an operand where the
+others are zeros; an op on shapes shows a shape alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from itertools import product
+from math import prod
+from random import Random
+from typing import Any, NamedTuple
+
+import numpy as np
+
+Shape = tuple[int, ...]
+POOL: list[Shape] = [
+    (), (1,), (2,), (3,), (0,), (1, 1), (2, 1), (1, 3), (2, 3), (3, 2), (0, 1), (1, 0), (2, 0), (1, 1, 1), (4, 2, 1),
+    (4, 1, 3), (0, 2, 1), (2, 1, 1, 3), (5, 1, 2, 1),
+]  # fmt: skip
+PAIRS: list[tuple[Shape, Shape]] = [
+    ((3,), (2, 1)), ((8, 1, 6, 1), (7, 1, 5)), ((2, 3), (3, 2)), ((2,), (3,)), ((0,), (1,)), ((0,), (2,)),
+    *Random(7).sample(list(product(POOL, repeat=2)), 70),
+]  # fmt: skip
+TARGETS: list[tuple[Shape, Shape]] = [
+    *PAIRS, ((2, 1), (-1, 3)), ((2, 1), (2, -1)), ((2, 1), (-1, -1)), ((2, 1), (-1, 2, 3)), ((), (-1,)), ((1,), (-1,)),
+    ((2, 1), (-2, 3)), ((3,), (-3,)), ((1, 3), (-1,)), ((0, 1), (-1, 4)), ((1, 3), (2, -1)), ((5,), (4, -1)),
+]  # fmt: skip
+RANKS = [8, 16, 32, 33, 64]
+
+
+class Kind(NamedTuple):
+    """An op: what it takes, the function, and the twists that tell which refusal is which."""
+
+    takes: str
+    """pair, arrays, shapes, two shapes, target or like."""
+    function: Callable[..., Any]
+    max_rank: int = 0
+    equal_ranks: bool = False
+    attribute: str = "shape"
+    leaves_out: Callable[[Shape, Shape], bool] = lambda one, other: False
+    """Requests with which the release does otherwise than it says: see the op's `release_difference`."""
+
+
+def requests(kind: Kind) -> Iterator[tuple[Shape, ...]]:
+    """The shapes of the inputs, the target last where the op takes one."""
+    yield from TARGETS if kind.takes == "target" else PAIRS
+    if kind.takes in ("arrays", "shapes"):
+        yield from ((shape,) for shape in POOL)
+        yield from (tuple(Random(number).sample(POOL, 3)) for number in range(20))
+        yield ((2, 1), *[(1, 3)] * 39)
+    for rank in sorted({*RANKS, *((kind.max_rank, kind.max_rank + 1) if kind.max_rank else ())}):
+        long = (2, *(1,) * (rank - 1))
+        yield (1,) * rank, long
+        yield (3,), (*long[:-1], 3)
+        yield from () if kind.takes in ("target", "like") else [(long, (1,) * rank)]
+
+
+def executed(kind: Kind, make: Callable[[Any], Any], shapes: tuple[Shape, ...]) -> tuple[Shape, list[Any] | None]:
+    """The shape that the package reaches, and each output's values. Raises what the package raises."""
+    if kind.takes in ("shapes", "two shapes"):
+        return tuple(map(int, kind.function(*shapes))), None
+    inputs = shapes[:1] if kind.takes == "target" else shapes
+    starts = range(0, 1000 * len(inputs), 1000)
+    arrays = [np.arange(k, k + prod(shape)).reshape(shape) for k, shape in zip(starts, inputs, strict=True)]
+    if kind.takes == "pair":
+        zeros = [np.zeros_like(array) for array in arrays]
+        results = [kind.function(make(arrays[0]), make(zeros[1])), kind.function(make(zeros[0]), make(arrays[1]))]
+    elif kind.takes == "arrays":
+        results = list(kind.function(*map(make, arrays)))
+    elif kind.takes == "target":
+        results = [kind.function(make(arrays[0]), shapes[1])]
+    else:
+        results = [kind.function(*map(make, arrays))]
+    read = [np.asarray(result) for result in results]
+    assert len({array.shape for array in read}) == 1
+    return read[0].shape, [array.ravel().tolist() for array in read]
+
+
+def reasons(kind: Kind, shapes: tuple[Shape, ...]) -> list[str]:
+    """The codes of what there is to refuse, by hand; none where the package should have no reason to."""
+    if kind.max_rank and max(map(len, shapes)) > kind.max_rank:
+        return ["rank-too-large"]
+    if kind.equal_ranks and all(shapes) and len(set(map(len, shapes))) > 1:
+        return ["rank-mismatch"]
+    shrinks = kind.takes in ("target", "like") and len(shapes[0]) > len(shapes[1])
+    negative = kind.takes == "target" and min(shapes[1], default=0) < 0
+    ranked = [(1,) * (max(map(len, shapes)) - len(shape)) + shape for shape in shapes]
+    clashes = any(len({*sizes} - {1}) > 1 for sizes in zip(*ranked, strict=True)) or (
+        kind.takes in ("target", "like") and any(own != 1 == size for own, size in zip(*ranked, strict=True))
+    )
+    return ["rank-mismatch"] * shrinks + ["invalid-dimension"] * negative or ["size-mismatch"] * clashes
+
+
+def vectors(package: str) -> Iterator[dict[str, Any]]:
+    framework, make, kinds = PACKAGES[package]()
+    number = 0
+    for name, kind in kinds.items():
+        for shapes in dict.fromkeys(requests(kind)):
+            if kind.leaves_out(shapes[0], shapes[-1]):
+                continue
+            number += 1
+            inputs = shapes[:1] if kind.takes == "target" else shapes
+            attributes = {kind.attribute: shapes[1]} if kind.takes == "target" else {}
+            vector = {"id": f"{package}-families-{number:04}", "op": {"name": name, **attributes}, "inputs": inputs}
+            try:
+                reached, values = executed(kind, make, shapes)
+            except Exception as error:
+                codes = reasons(kind, shapes)
+                if not codes:
+                    raise ValueError(f"{name} has no reason to refuse {shapes}") from error
+                found = {"compatible": False, "conflict_codes": codes, "raised": type(error).__name__}
+            else:
+                read = inputs[:1] if kind.takes in ("target", "like") else inputs
+                found = {"compatible": True, "outputs": [placed(k, shape, reached) for k, shape in enumerate(read)]}
+                found |= {} if values is None else {"values": values}
+            yield vector | found | {"framework": framework, "source": "executed"}
+
+
+def placed(number: int, shape: Shape, reached: Shape) -> dict[str, Any]:
+    """An output that reads input `number`, aligned right: the values say whether it does."""
+    axes = list(range(len(reached) - len(shape), len(reached)))
+    own = dict(zip(axes, shape, strict=True))
+    replicated = [axis for axis, size in enumerate(reached) if own.get(axis) != size]
+    return {"shape": reached, "input": number, "axes": axes, "broadcast_axes": replicated}
+
+
+Package = tuple[str, Callable[[Any], Any], dict[str, Kind]]
+"""Its name and version, what makes a tensor of it from an array, and its ops."""
+
+
+def _numpy() -> Package:
+    kinds = {"broadcast_shapes": Kind("shapes", np.broadcast_shapes, 32), "add": Kind("pair", np.add, 64)}
+    return f"numpy {np.__version__}", np.asarray, {f"numpy.{name}": kind for name, kind in kinds.items()}
+
+
+def _torch() -> Package:
+    import torch
+
+    def beside_zero(shape: Shape, size: Shape) -> bool:
+        return 0 in size and min(size) < -1
+
+    kinds = {
+        "broadcast_to": Kind("target", torch.broadcast_to, attribute="size", leaves_out=beside_zero),
+        "expand_as": Kind("like", torch.Tensor.expand_as),
+        "broadcast_shapes": Kind("shapes", torch.broadcast_shapes),
+        "add": Kind("pair", torch.add),
+    }
+    return f"torch {torch.__version__}", torch.from_numpy, {f"torch.{name}": kind for name, kind in kinds.items()}
+
+
+def _jax() -> Package:
+    import jax
+    import jax.numpy as jnp
+
+    jax.config.update("jax_enable_x64", True)
+    kinds = {
+        "numpy.broadcast_to": Kind("target", jnp.broadcast_to),
+        "numpy.broadcast_arrays": Kind("arrays", jnp.broadcast_arrays),
+        "numpy.broadcast_shapes": Kind("shapes", jnp.broadcast_shapes),
+        "numpy.add": Kind("pair", jnp.add),
+        "lax.add": Kind("pair", jax.lax.add, equal_ranks=True),
+    }
+    return f"jax {jax.__version__}", jnp.asarray, {f"jax.{name}": kind for name, kind in kinds.items()}
+
+
+def _tensorflow() -> Package:
+    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+    import tensorflow as tf
+
+    def static(one: Shape, other: Shape) -> list[int]:
+        return list(tf.broadcast_static_shape(tf.TensorShape(one), tf.TensorShape(other)).as_list())
+
+    kinds = {"broadcast_static_shape": Kind("two shapes", static), "add": Kind("pair", tf.add)}
+    return f"tensorflow {tf.__version__}", tf.constant, {f"tensorflow.{name}": kind for name, kind in kinds.items()}
+
+
+def _keras() -> Package:
+    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+    import keras
+
+    kinds = {"keras.ops.broadcast_to": Kind("target", keras.ops.broadcast_to)}
+    return f"keras {keras.__version__} ({keras.backend.backend()})", keras.ops.convert_to_tensor, kinds
+
+
+def _paddle() -> Package:
+    import paddle
+
+    def below_minus_one(shape: Shape, target: Shape) -> bool:
+        return min(target, default=0) < -1
+
+    def unchecked(shape: Shape, like: Shape) -> bool:
+        """What is empty is not compared."""
+        return len(shape) <= len(like) <= 8 and 0 in (*shape, *like)
+
+    kinds = {
+        "broadcast_to": Kind("target", paddle.broadcast_to, 8, leaves_out=below_minus_one),
+        "expand_as": Kind("like", paddle.expand_as, 8, leaves_out=unchecked),
+        "broadcast_tensors": Kind("arrays", lambda *arrays: paddle.broadcast_tensors(list(arrays)), 6),
+        "add": Kind("pair", paddle.add, 9),
+    }
+    return (
+        f"paddlepaddle {paddle.__version__}",
+        paddle.to_tensor,
+        {f"paddle.{name}": kind for name, kind in kinds.items()},
+    )
+
+
+def _dask() -> Package:
+    import dask
+    import dask.array as da
+
+    kinds = {
+        "broadcast_to": Kind("target", lambda array, shape: da.broadcast_to(array, shape).compute(), 64),
+        "broadcast_arrays": Kind("arrays", lambda *arrays: [one.compute() for one in da.broadcast_arrays(*arrays)], 64),
+    }
+    return f"dask {dask.__version__}", da.from_array, {f"dask.array.{name}": kind for name, kind in kinds.items()}
+
+
+PACKAGES: dict[str, Callable[[], Package]] = {
+    "numpy": _numpy, "torch": _torch, "jax": _jax, "tensorflow": _tensorflow, "keras": _keras, "paddle": _paddle,
+    "dask": _dask,
+}  # fmt: skip
+
+if __name__ == "__main__":
+    for vector in vectors(sys.argv[1]):
+        print(json.dumps(vector))
