@@ -145,8 +145,8 @@ def test_a_table_is_folded_on_a_terminal_and_elsewhere_a_line_for_each_row() -> 
     assert (done.returncode, done.stderr) == (0, "")
     lines = [click.unstyle(line) for line in shown.splitlines()]
     assert lines[1:3] == [
-        "numpy.broadcast_arrays       no   On output axis 0, input 0",
-        "                                  of shape (2,) has size 2",
+        "numpy.broadcast_arrays             no   On output axis 0,",
+        "                                        input 0 of shape",
     ]
     assert max(map(len, lines)) <= 60
     assert "\x1b[31mno\x1b[0m" in shown

@@ -39,15 +39,20 @@ def compare(shapes: Sequence[str], target: str | None, url: str | None, as_json:
         return
     rows = [("op", "", "output, or why not")]
     for result in results:
-        name = f"{result.op['name']} ({result.op['mode']})" if "mode" in result.op else result.op["name"]
+        name, *others = map(_name, [result.op, *result.also])
+        also = f" (also {', '.join(other.split('.', 1)[1] for other in others)})" if others else ""
         if result.conflict is not None:
-            rows.append((name, click.style("no", fg="red"), result.conflict.message))
+            rows.append((name, click.style("no", fg="red"), result.conflict.message + also))
         else:
             shapes_out = dict.fromkeys(format_shape(output.shape) for output in result.outputs)
-            rows.append((name, click.style("yes", fg="green"), ", ".join(shapes_out)))
+            rows.append((name, click.style("yes", fg="green"), ", ".join(shapes_out) + also))
     echo_table(rows)
     warnings = {warning.message: warning for result in results for warning in result.warnings}
     if warnings:
         from ..answers.check import warning_lines
 
         click.echo("\n" + in_colors("\n".join(warning_lines(warnings.values()))))
+
+
+def _name(op: dict[str, Any]) -> str:
+    return f"{op['name']} ({op['mode']})" if "mode" in op else str(op["name"])

@@ -82,16 +82,19 @@ export function comparedOf({results}) {
   return [kind, `${count} of ${results.length} broadcast`];
 }
 
-/** A row for each op and mode: what comes out, and along which axes it is replicated, or why not. */
+/** A row for each framework's ops and modes that agree: what comes out, and along which axes it is replicated, or why not. */
 export function comparisonTable({results}, asked) {
-  const rows = results.map(({op, compatible, outputs = [], conflict, warnings = []}) => {
+  const linked = (op) => {
     const next = askedOf(op.name, {...asked, values: questionOf({op, inputs: []}).values});
-    const link = linkTo(next, op.name), mode = help("span", op.mode ? ` ${op.mode}` : "");
+    return [linkTo(next, op.name), help("span", op.mode ? ` ${op.mode}` : "")];
+  };
+  const rows = results.map(({op, also = [], compatible, outputs = [], conflict, warnings = []}) => {
     const answer = compatible
       ? [el("span", {className: "yes"}, "✓ ", reachedBy(outputs) || "yes"), help("span", replicationOf(outputs)),
          help("span", ...warnings.map(({code}) => ` ${code}`))]
       : [el("span", {className: "no"}, "✗ ", conflict.code), help("p", ...words(conflict.message))];
-    return el("tr", {}, el("th", {scope: "row"}, link, mode), el("td", {}, ...answer));
+    const names = el("th", {scope: "row"}, ...linked(op), ...also.map((other) => help("p", ...linked(other))));
+    return el("tr", {}, names, el("td", {}, ...answer));
   });
   const head = ["op", "output, or why not"].map((name) => el("th", {scope: "col"}, name));
   return el("table", {className: "comparison"}, el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...rows));
