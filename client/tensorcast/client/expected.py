@@ -86,15 +86,18 @@ def outputs(op: Op | str, arrays: Sequence[Array], layout: str, window: Any) -> 
     whole = instance(op)
     if whole is None:
         return None
-    if window is None:
-        shapes = [placement.shape for placement in lower(whole, tuple(array.shape for array in arrays)).outputs]
-    else:
-        shapes = [tuple(stop - start for start, stop in window)] * whole.output_count(len(arrays))
+    of_window = None if window is None else tuple(stop - start for start, stop in window)
     strided = layout == "strided"
     # A strided output holds none but elements of its input.
     return [
-        Expected(name_of(array.dtype), shape, strided, _distinct(array) if strided else None)
-        for array, shape in zip(arrays, shapes, strict=False)
+        Expected(
+            name_of(array.dtype),
+            placement.shape if of_window is None else of_window,
+            strided,
+            _distinct(array) if strided else None,
+        )
+        for placement in lower(whole, tuple(array.shape for array in arrays)).outputs
+        for array in [arrays[placement.input]]
     ]
 
 
