@@ -27,6 +27,7 @@ from tensorcast.ops import (
     Op,
     einops,
     jax,
+    linalg,
     lower,
     mxnet,
     ngraph,
@@ -180,6 +181,9 @@ def every_op(kind: type[Op], shapes: Sequence[Shape], reached: Shape) -> Iterato
             left = " ".join(names.get(axis, "1") for axis in axes)
             right = " ".join(names.get(axis, str(reached[axis])) for axis in outward)
             yield einops.repeat(pattern=f"{left} -> {right}")
+    elif kind is linalg.broadcast:
+        for axes in subsets:
+            yield linalg.broadcast(shape=reached, dimensions=axes)
     elif kind is mxnet.broadcast_axis:
         for axes in subsets:
             yield mxnet.broadcast_axis(axis=axes, size=[reached[axis] for axis in axes])

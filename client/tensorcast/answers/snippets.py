@@ -1,7 +1,8 @@
 """Snippets: the steps of a translation as source text to paste. The templates, one for each step, stand with the ops.
 
 In a template `x` is the tensor that a step takes and `y` what it gives; a step on several tensors has `x0`, `x1`, ...,
-and all of them in `xs` and `ys`. `x_shape` and `y_shape` are theirs; an attribute of the op has its own name.
+and all of them in `xs` and `ys`. `x_shape`, `x_rank`, `y_shape` and `y_rank` are theirs; an attribute of the op has its
+own name.
 """
 
 from __future__ import annotations
@@ -85,6 +86,7 @@ def _filled_in(
         fields[f"{letter}s"] = ", ".join(names)
         fields |= {f"{letter}{number}" if len(names) > 1 else letter: name for number, name in enumerate(names)}
         fields[f"{letter}_shape"] = shaped(shapes[0])
+        fields[f"{letter}_rank"] = str(len(shapes[0]))
     empty = _is_empty(before[0]) or _is_empty(after[0])
     reshape = words.empty_reshape if empty and words.empty_reshape else words.reshape
     templates = op.snippets if isinstance(op, Op) else (words.transpose if isinstance(op, Transpose) else reshape,)

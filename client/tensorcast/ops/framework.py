@@ -53,3 +53,9 @@ def _python(value: Any) -> str:
 
 PYTHON = Language("python", "#", _python)
 CPP = Language("c++", "//", lambda value: f"{{{', '.join(map(str, value))}}}")
+MLIR = Language(
+    "mlir",
+    "//",
+    lambda value: f"[{', '.join(map(str, value))}]",
+    lambda shape: f"tensor<{''.join(f'{size}x' for size in shape)}f32>",
+)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar, Literal, Self
 
 from pydantic import Field
@@ -12,17 +11,12 @@ from ..plan.plan import Plan, Shape
 from ..schema.dimensions import Dimensions
 from ..schema.shapes import Integers, brief, format_shape
 from .base import Op
-from .framework import Framework, Language
-
-
-def _type(shape: Sequence[int]) -> str:
-    return f"tensor<{''.join(f'{size}x' for size in shape)}f32>"
-
+from .framework import MLIR, Framework
 
 FRAMEWORK = Framework(
     order=100,
     reference=("jaxlib", "0.10.2"),
-    language=Language("mlir", "//", lambda value: f"[{', '.join(map(str, value))}]", _type),
+    language=MLIR,
     head="// f32 stands for the type of your elements\n",
     transpose="",
     reshape="%{y} = stablehlo.reshape %{x} : ({x_shape}) -> {y_shape}",

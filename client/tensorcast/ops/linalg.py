@@ -1,0 +1,64 @@
+"""MLIR's linalg: broadcast, which names the axes that are new. The others must match exactly."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal, Self
+
+from pydantic import Field
+
+from ..plan.alignment import Alignment, Incompatible, Relation, check_mapping, check_sizes, fit_axes
+from ..plan.plan import Plan, Shape
+from ..schema.dimensions import Dimensions
+from ..schema.shapes import Integers, brief, format_shape
+from .base import Op
+from .framework import MLIR, Framework
+
+FRAMEWORK = Framework(
+    order=107,
+    reference=("iree-base-compiler", "3.13.0"),
+    language=MLIR,
+    head="// f32 stands for the type of your elements\n",
+    transpose="%{y}_init = tensor.empty() : {y_shape}\n"
+    "%{y} = linalg.transpose ins(%{x} : {x_shape}) outs(%{y}_init : {y_shape}) permutation = {permutation}",
+    reshape="%{y}_sizes = arith.constant dense<{shape}> : tensor<{y_rank}xindex>\n"
+    "%{y} = tensor.reshape %{x}(%{y}_sizes) : ({x_shape}, tensor<{y_rank}xindex>) -> {y_shape}",
+)
+
+
+class broadcast(Op):
+    """Replicate the input along the added axes `dimensions`; its shape must be that of the output without them."""
+
+    name: Literal["linalg.broadcast"] = "linalg.broadcast"
+    target: ClassVar[str | None] = "shape"
+    link: ClassVar[str] = "https://mlir.llvm.org/docs/Dialects/Linalg/#linalgbroadcast-linalgbroadcastop"
+    snippets: ClassVar[tuple[str, ...]] = (
+        "%{y}_init = tensor.empty() : {y_shape}\n"
+        "%{y} = linalg.broadcast ins(%{x} : {x_shape}) outs(%{y}_init : {y_shape}) dimensions = {dimensions}",
+    )
+    shape: Dimensions = Field(description="The shape of the output, which is that of `init`.", examples=[[2, 3]])
+    dimensions: Integers = Field(
+        description="The axes of the output that the input lacks, in any order; no axis twice.", examples=[[0]]
+    )
+
+    def align(self, shapes: tuple[Shape, ...]) -> Alignment:
+        (shape,), target, added = shapes, tuple(self.shape), tuple(self.dimensions)
+        if len(shape) + len(added) != len(target):
+            raise Incompatible(
+                "axes-count",
+                f"dimensions {brief(added)} adds {len(added)} axes to the {len(shape)} of input 0 of shape "
+                f"{format_shape(shape)}, and the output {format_shape(target)} has {len(target)}.",
+            )
+        check_mapping(added, target, "dimensions")
+        check_sizes(target, "shape", self.name)
+        own = tuple(axis for axis in range(len(target)) if axis not in added)
+        return fit_axes(shapes, target, own, Relation.EQUAL)
+
+    @classmethod
+    def from_plan(cls, plan: Plan) -> Self:
+        """The axes that the input lacks, by number."""
+        output = plan.outputs[0]
+        return cls(shape=output.output_shape, dimensions=output.new_axes)
+
+    @classmethod
+    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
+        return cls(shape=(2, 4, 3), dimensions=(1,)), ((2, 3),)
