@@ -223,6 +223,30 @@ def _request(name: str, draw: random.Random) -> Request:
             if other and draw.random() < 0.6:
                 pairs = [(draw.randrange(rank), draw.randrange(len(other))) for _ in range(draw.choice([1, 2]))]
                 op |= {"lhs_axes": [pair[0] for pair in pairs], "rhs_axes": [pair[1] for pair in pairs]}
+        case "mxnet.broadcast_to":
+            op["shape"] = [draw.choice([0, 1, 2, 3, size if isinstance(size, int) else 0]) for size in one]
+        case "mxnet.np.broadcast_to":
+            op["shape"] = [draw.choice([size, size, -2]) for size in wide]
+        case "onnx.Gemm":
+            m, k, n = draw.choice([one, wide, _shape(draw, 3)])[:1] + _shape(draw, 2)
+            op |= {"transA": draw.choice([0, 1]), "transB": draw.choice([0, 1])}
+            inner = draw.choice([k, k, k, _size(draw)])
+            inputs = [[k, m] if op["transA"] else [m, k], [n, inner] if op["transB"] else [inner, n]]
+            inputs.append([draw.choice([size, 1, _size(draw)]) for size in (m, n)][draw.choice([0, 0, 1, 2]) :])
+        case "onnx.PRelu":
+            inputs = [wide, one]
+        case "onnx.Where":
+            inputs = [one, other, _shape(draw, 1)]
+        case "openvino.Add-1":
+            op["auto_broadcast"] = draw.choice(["numpy", "none", "pdpd"])
+            inputs = [wide, one]
+            if op["auto_broadcast"] == "pdpd":
+                op["axis"] = draw.choice([0, -1, len(wide) - len(one)])
+        case "xla.Add":
+            op["broadcast_dimensions"] = mapped if len(wide) > len(one) else draw.choice([[], mapped])
+            inputs = draw.choice([[one, wide], [wide, one]])
+        case "linalg.broadcast":
+            op |= {"shape": wide, "dimensions": draw.sample(lacked, len(lacked))}
         case "xarray.broadcast":
             inputs = [one, other, _shape(draw, 1)][: draw.choice([1, 2, 3])]
             op["dims"] = [draw.sample("xyz", len(shape)) for shape in inputs]

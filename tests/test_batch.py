@@ -25,6 +25,7 @@ from tensorcast.plan.alignment import Incompatible
 from tensorcast.schema.problems import Problem
 
 SHAPE_ATTRIBUTES = {name: kind.target for name, kind in OPS.items() if kind.target} | {"jax.lax.broadcast": "sizes"}
+del SHAPE_ATTRIBUTES["mxnet.broadcast_to"]  # integers alone: a size that is not one of them may be the 0 that keeps
 
 
 def column(rows: Any, rank: int) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from tensorcast.answers.catalogue import catalogue
 from tensorcast.answers.check import as_text, check, plain_answer
 from tensorcast.messages import CheckAnswer, CheckRequest
 from tensorcast.messages.validation import validated
-from tensorcast.ops import OPS, Op, lower, mindspore, mxnet, ngraph, numpy, openvino, paddle, poputil, torch
+from tensorcast.ops import OPS, Op, lower, mindspore, mxnet, ngraph, numpy, onnx, openvino, paddle, poputil, torch
 from tensorcast.plan.plan import LawBroken
 from tensorcast.schema.problems import Problem
 
@@ -112,6 +112,27 @@ def codes(answer: CheckAnswer) -> list[str]:
     return [warning.code for warning in answer.warnings]
 
 
+def test_an_axis_that_no_output_has_is_compared_and_not_drawn() -> None:
+    assert (
+        drawing(onnx.Gemm(), (2, 3), (3, 4), (4,))
+        == """
+axis     0   1
+input 0  2
+input 1      4
+input 2  +   4
+         ------
+output   2   4
++ new axis
+"""
+    )
+    conflict = ask(onnx.Gemm(transA=1), (2, 3), (4, 5), (5,)).conflict
+    assert (conflict.code, conflict.axis, conflict.sizes) == ("size-mismatch", None, [2])
+    assert conflict.message == (
+        "Axis 0 of input 0 of shape (2, 3) has size 2: Gemm sums over it and axis 0 of input 1, whose size must be the "
+        "same."
+    )
+
+
 RELEASE_DIFFERS = {
     "canBroadcastToMatch, 0 against 3": (poputil.canBroadcastToMatch(), [(0,), (3,)]),
     "canBroadcastToMatch, a product that wraps": (poputil.canBroadcastToMatch(), [(2**32,), (2**33,)]),
@@ -120,6 +141,10 @@ RELEASE_DIFFERS = {
     "OpenVINO, a -1 in the target": (openvino.Broadcast3(target_shape=(-1,)), [(3,)]),
     "OpenVINO, an input of size 0": (openvino.Broadcast3(target_shape=(2, 0)), [(0,)]),
     "OpenVINO, pdpd beyond the target": (openvino.Broadcast1(mode="pdpd", target_shape=(2, 3), axis=3), [(3,)]),
+    "OpenVINO, a 1 against a 0 of the first operand": (openvino.Add1(auto_broadcast="pdpd"), [(0,), (1,)]),
+    "OpenVINO, a 0 against a 1 of the first operand": (openvino.Add1(auto_broadcast="pdpd"), [(1,), (0,)]),
+    "ONNX, X that would stretch": (onnx.PRelu(), [(1, 3), (2, 3)]),
+    "ONNX, X of a lower rank": (onnx.PRelu(), [(3,), (2, 3)]),
     "OpenVINO, a -2 in the target": (openvino.Broadcast3(target_shape=(-2, 3)), [(3,)]),
     "MindSpore, -2 beside a 0": (mindspore.broadcast_to(shape=(0, -2)), [(1,)]),
     "MindSpore, -2 beside a 0 that is kept": (mindspore.broadcast_to(shape=(-2, -1)), [(0,)]),
@@ -136,6 +161,7 @@ def test_a_release_that_does_otherwise_is_warned_of(op: Op, shapes: list[tuple[i
 
 RELEASE_REFUSES = {
     "OpenVINO, -2 beside sizes that differ": (openvino.Broadcast3(target_shape=(-2, 3)), [(2,)]),
+    "ONNX, a slope that no rule takes": (onnx.PRelu(), [(2, 3), (2,)]),
     "MindSpore, -1 on a new axis": (mindspore.broadcast_to(shape=(-1, 0, -2)), [(1,)]),
     "PyTorch, sizes that differ": (torch.expand(size=(-2, 0)), [(3,)]),
     "PyTorch, -1 on a new axis": (torch.expand(size=(-1, 0)), [(1,)]),

@@ -25,7 +25,8 @@ def verdicts(*shapes: tuple[int, ...], shape: tuple[int, ...] | None = None) -> 
 
 
 FRAMEWORKS = (
-    "numpy ngraph mindspore poputil openvino onnx torch tensorflow keras jax stablehlo paddle mxnet dask xarray einops"
+    "numpy ngraph mindspore poputil openvino onnx torch tensorflow keras jax stablehlo xla linalg paddle mxnet "
+    "dask xarray einops"
 )
 
 
@@ -51,6 +52,8 @@ def test_a_target_is_asked_of_every_op_that_takes_one() -> None:
         "jax.numpy.broadcast_to": "size-mismatch",
         "paddle.expand": "size-mismatch",
         "paddle.broadcast_to": "size-mismatch",
+        "mxnet.broadcast_to": "size-mismatch",
+        "mxnet.np.broadcast_to": "size-mismatch",
         "dask.array.broadcast_to": "size-mismatch",
     }
 
@@ -60,6 +63,16 @@ def test_several_shapes_are_asked_of_the_ops_that_take_as_many() -> None:
         "numpy.broadcast_arrays": [2, 3],
         "numpy.broadcast_shapes": [2, 3],
         "numpy.add": [2, 3],
+        "mindspore.add": [2, 3],
+        "openvino.Add-1": [2, 3],
+        "onnx.Add": [2, 3],
+        "onnx.Sum": [2, 3],
+        "onnx.Max": [2, 3],
+        "onnx.Min": [2, 3],
+        "onnx.Mean": [2, 3],
+        "onnx.PRelu": "rank-mismatch",
+        "xla.Add": "rank-mismatch",
+        "mxnet.broadcast_add": [2, 3],
         "poputil.expandToMatchRanks": [1, 3],
         "poputil.broadcastToMatch": [2, 3],
         "poputil.canBroadcastToMatch": True,
@@ -81,6 +94,7 @@ def test_several_shapes_are_asked_of_the_ops_that_take_as_many() -> None:
     }
     assert set(told(verdicts((3,), (2, 1), (1,)))) == {
         "numpy.broadcast_arrays", "numpy.broadcast_shapes", "poputil.broadcastToMatch", "torch.broadcast_tensors",
+        "onnx.Sum", "onnx.Max", "onnx.Min", "onnx.Mean", "onnx.Where", "onnx.Gemm",
         "torch.broadcast_shapes", "jax.numpy.broadcast_arrays", "jax.numpy.broadcast_shapes",
         "paddle.broadcast_tensors", "dask.array.broadcast_arrays",
     }  # fmt: skip

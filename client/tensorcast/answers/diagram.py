@@ -58,8 +58,9 @@ def _plain(shape: tuple[object, ...]) -> list[str]:
 def _input_cells(alignment: Alignment, plan: Plan | SymbolicPlan | None, number: int) -> list[str]:
     """An input's sizes, each in the column of its output axis, with a mark."""
     own = next((output for output in alignment.outputs if output.input == number), None)
+    shown = sorted({axis for output in alignment.outputs for axis in output.axes}) or range(len(alignment.axes))
     cells = []
-    for column, axis in enumerate(own.axes if own else range(len(alignment.axes))):
+    for column, axis in enumerate(own.axes if own else shown):
         term = next(
             (term for term in alignment.axes[axis].terms if term.input == number and term.axis is not None),
             None,

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from ..plan.alignment import Conflict, unchecked_sizes
 from ..plan.plan import Shape
-from .families import UnidirectionalKeeping
+from .families import Elementwise, UnidirectionalKeeping
 from .framework import PYTHON, Framework
 
 FRAMEWORK = Framework(
@@ -35,3 +35,10 @@ class broadcast_to(UnidirectionalKeeping):
                 "They are refused here."
             )
         return None
+
+
+class add(Elementwise):
+    """Broadcast two tensors against each other, as every operation of two operands does."""
+
+    name: Literal["mindspore.add"] = "mindspore.add"
+    link: ClassVar[str] = "https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.add.html"

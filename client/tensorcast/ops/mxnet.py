@@ -1,6 +1,8 @@
 """MXNet: axes are named, must have size 1, and get the size given (broadcast_axis) or another input's (broadcast_like).
 
-No axis is added. Without axes `broadcast_like` stretches `lhs` into the shape of `rhs`, of the same rank.
+No axis is added. Without axes `broadcast_like` stretches `lhs` into the shape of `rhs`, of the same rank. To a shape
+there are two: `broadcast_to`, which adds no axis and in which 0 keeps a size, and that of `mx.np`, NumPy's rule, in
+which -2 does. Two operands of an operation meet by NumPy's rule.
 """
 
 from __future__ import annotations
@@ -9,11 +11,22 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field
 
-from ..plan.alignment import Alignment, Axis, Incompatible, Output, Relation, Term, check_sizes, fit_axes
+from ..plan.alignment import (
+    Alignment,
+    Axis,
+    Incompatible,
+    Output,
+    Relation,
+    Term,
+    check_sizes,
+    fit_axes,
+    fit_right_keeping,
+)
 from ..plan.plan import Plan, Shape
-from ..schema.dimensions import DimensionOrDimensions
+from ..schema.dimensions import DimensionOrDimensions, Dimensions
 from ..schema.shapes import IntegerOrIntegers, Integers, as_list, brief, format_shape
 from .base import Op
+from .families import Elementwise, Unidirectional
 from .framework import PYTHON, Framework
 
 FRAMEWORK = Framework(
@@ -131,6 +144,61 @@ class broadcast_like(Op):
     @classmethod
     def example(cls) -> tuple[Self, tuple[Shape, ...]]:
         return cls(lhs_axes=(0,), rhs_axes=(-1,)), ((1, 2, 3), (5, 6, 7))
+
+
+class broadcast_to(Op):
+    """Broadcast an array to a shape of its own rank in which 0 keeps the input's size; no axis is added."""
+
+    name: Literal["mxnet.broadcast_to"] = "mxnet.broadcast_to"
+    target: ClassVar[str | None] = "shape"
+    link: ClassVar[str] = f"{_LINK}.broadcast_to"
+    snippets: ClassVar[tuple[str, ...]] = ("{y} = mx.nd.broadcast_to({x}, shape={shape})",)
+    shape: Integers = Field(  # no symbols: one that may be 0 may keep a size
+        description="The shape of the output; 0 keeps the input's size.", examples=[[0, 3]]
+    )
+
+    def align(self, shapes: tuple[Shape, ...]) -> Alignment:
+        (shape,), target = shapes, tuple(self.shape)
+        if len(shape) != len(target):
+            raise Incompatible(
+                "rank-mismatch",
+                f"Input 0 of shape {format_shape(shape)} has {len(shape)} axes and the target {format_shape(target)} "
+                f"has {len(target)}: {self.name} aligns no ranks; reshape first.",
+            )
+        return fit_right_keeping(shape, target, "shape", self.name, keep=0)
+
+    @classmethod
+    def from_plan(cls, plan: Plan) -> Self:
+        return cls(shape=plan.outputs[0].output_shape)
+
+    @classmethod
+    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
+        return cls(shape=(0, 3)), ((2, 1),)
+
+
+class np_broadcast_to(Unidirectional):
+    """Broadcast an array to a shape in which -2 keeps the input's size; -2 may not stand for a new axis."""
+
+    name: Literal["mxnet.np.broadcast_to"] = "mxnet.np.broadcast_to"
+    link: ClassVar[str] = (
+        "https://mxnet.apache.org/versions/1.9.1/api/python/docs/api/np/generated/mxnet.np.broadcast_to.html"
+    )
+    snippets: ClassVar[tuple[str, ...]] = ("{y} = mx.np.broadcast_to({x}.as_np_ndarray(), {shape}).as_nd_ndarray()",)
+    shape: Dimensions = Field(description="The shape of the output; -2 keeps the input's size.", examples=[[-2, 3]])
+
+    def align(self, shapes: tuple[Shape, ...]) -> Alignment:
+        return fit_right_keeping(shapes[0], tuple(self.shape), "shape", self.name, keep=-2)
+
+    @classmethod
+    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
+        return cls(shape=(4, -2, 3)), ((2, 1),)
+
+
+class broadcast_add(Elementwise):
+    """Broadcast two arrays against each other, of the same rank or not, as every `broadcast_` operation does."""
+
+    name: Literal["mxnet.broadcast_add"] = "mxnet.broadcast_add"
+    link: ClassVar[str] = f"{_LINK}.broadcast_add"
 
 
 def _stretched(shapes: tuple[Shape, ...], terms: list[list[Term]]) -> Alignment:

@@ -1,4 +1,8 @@
-"""ONNX: Expand, which is two-way: the input and `shape`, aligned right, each stretch to the other."""
+"""ONNX: Expand, and what other operators do to their inputs before they compute.
+
+By its multidirectional rule shapes aligned right stretch to each other, by its unidirectional one an input stretches
+into a shape that does not change. Expand is of the first kind, its `shape` too.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +10,25 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field
 
-from ..plan.alignment import Alignment, check_sizes, meet_right
+from ..plan.alignment import (
+    Alignment,
+    Axis,
+    Conflict,
+    Incompatible,
+    Output,
+    Relation,
+    Term,
+    check_rank,
+    check_sizes,
+    fit_second,
+    meet_right,
+    settle,
+)
 from ..plan.plan import Plan, Shape
 from ..schema.dimensions import Dimensions
+from ..schema.shapes import format_shape
 from .base import Op
+from .families import Elementwise
 from .framework import PYTHON, Framework
 
 FRAMEWORK = Framework(
@@ -24,12 +43,15 @@ FRAMEWORK = Framework(
 )
 
 
+_LINK = "https://onnx.ai/onnx/operators/onnx__"
+
+
 class Expand(Op):
     """Broadcast a tensor and a shape against each other: either stretches, so the output may exceed `shape`."""
 
     name: Literal["onnx.Expand"] = "onnx.Expand"
     target: ClassVar[str | None] = "shape"
-    link: ClassVar[str] = "https://onnx.ai/onnx/operators/onnx__Expand.html"
+    link: ClassVar[str] = f"{_LINK}Expand.html"
     snippets: ClassVar[tuple[str, ...]] = (
         'initializers.append(numpy_helper.from_array(np.array({shape}, np.int64), "{y}_shape"))\n'
         'nodes.append(helper.make_node("Expand", ["{x}", "{y}_shape"], ["{y}"]))',
@@ -48,3 +70,124 @@ class Expand(Op):
     @classmethod
     def example(cls) -> tuple[Self, tuple[Shape, ...]]:
         return cls(shape=(2, 1, 6)), ((3, 1),)
+
+
+class Add(Elementwise):
+    """Broadcast two tensors against each other, as every operator of two operands does since opset 7."""
+
+    name: Literal["onnx.Add"] = "onnx.Add"
+    link: ClassVar[str] = f"{_LINK}Add.html"
+
+
+class _Variadic(Elementwise):
+    min_inputs: ClassVar[int] = 1
+    max_inputs: ClassVar[int | None] = None
+
+
+class Sum(_Variadic):
+    """Broadcast any number of tensors against each other, since opset 8."""
+
+    name: Literal["onnx.Sum"] = "onnx.Sum"
+    link: ClassVar[str] = f"{_LINK}Sum.html"
+
+
+class Max(_Variadic):
+    """The same as Sum."""
+
+    name: Literal["onnx.Max"] = "onnx.Max"
+    link: ClassVar[str] = f"{_LINK}Max.html"
+
+
+class Min(_Variadic):
+    """The same as Sum."""
+
+    name: Literal["onnx.Min"] = "onnx.Min"
+    link: ClassVar[str] = f"{_LINK}Min.html"
+
+
+class Mean(_Variadic):
+    """The same as Sum."""
+
+    name: Literal["onnx.Mean"] = "onnx.Mean"
+    link: ClassVar[str] = f"{_LINK}Mean.html"
+
+
+class Where(Elementwise):
+    """Broadcast the condition and the two tensors that it chooses from against each other."""
+
+    name: Literal["onnx.Where"] = "onnx.Where"
+    min_inputs: ClassVar[int] = 3
+    max_inputs: ClassVar[int | None] = 3
+    link: ClassVar[str] = f"{_LINK}Where.html"
+
+    @classmethod
+    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
+        return cls(), ((2, 1), (1, 3), ())
+
+
+class PRelu(Elementwise):
+    """Stretch the slope, input 1, into the shape of X, input 0, aligned right; X does not stretch."""
+
+    name: Literal["onnx.PRelu"] = "onnx.PRelu"
+    link: ClassVar[str] = f"{_LINK}PRelu.html"
+
+    def align(self, shapes: tuple[Shape, ...]) -> Alignment:
+        x, slope = shapes
+        check_rank(slope, x, self.name, 1)
+        return fit_second(shapes, len(x) - len(slope))
+
+    @classmethod
+    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
+        return cls(), ((2, 64, 7, 7), (64, 1, 1))
+
+    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+        if conflict is None:
+            return None
+        try:
+            settle(meet_right(shapes))
+        except Incompatible:
+            return None
+        return "onnxruntime 1.31 stretches PRelu's X too, and gives a shape that onnx does not infer."
+
+
+class Gemm(Op):
+    """Stretch C, input 2, into the shape (M, N) of the product of A and B, inputs 0 and 1. C alone is broadcast."""
+
+    name: Literal["onnx.Gemm"] = "onnx.Gemm"
+    min_inputs: ClassVar[int] = 3
+    max_inputs: ClassVar[int | None] = 3
+    link: ClassVar[str] = f"{_LINK}Gemm.html"
+    transA: Literal[0, 1] = Field(default=0, description="1: A is transposed, of shape (K, M).")
+    transB: Literal[0, 1] = Field(default=0, description="1: B is transposed, of shape (N, K).")
+
+    def align(self, shapes: tuple[Shape, ...]) -> Alignment:
+        """C, aligned right, into the axis M of A and the axis N of B, whose axes K must agree."""
+        a, b, c = shapes
+        for number, shape in enumerate((a, b)):
+            if len(shape) != 2:
+                raise Incompatible(
+                    "rank-mismatch",
+                    f"Input {number} of shape {format_shape(shape)} has {len(shape)} axes: Gemm multiplies matrices.",
+                )
+        if len(c) > 2:
+            raise Incompatible(
+                "rank-mismatch", f"Input 2 of shape {format_shape(c)} has {len(c)} axes, more than a product's 2."
+            )
+        m, k = (1, 0) if self.transA else (0, 1)
+        rows, columns = (1, 0) if self.transB else (0, 1)
+        whole = (Term(0, m, a[m]), Term(1, columns, b[columns]))
+        own = tuple(range(2 - len(c), 2))
+        axes = [
+            Axis(Relation.INTO, (Term(2, axis - own[0], c[axis - own[0]]), term) if axis in own else (term,))
+            for axis, term in enumerate(whole)
+        ]
+        summed = Axis(
+            Relation.EQUAL,
+            (Term(0, k, a[k]), Term(1, rows, b[rows])),
+            f"Gemm sums over it and axis {rows} of input 1, whose size must be the same",
+        )
+        return Alignment(shapes, None, (*axes, summed), (Output(2, own, (0, 1)),))
+
+    @classmethod
+    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
+        return cls(), ((2, 3), (3, 4), (4,))

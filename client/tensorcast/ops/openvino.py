@@ -1,4 +1,5 @@
-"""OpenVINO's Broadcast operations, versions 1 and 3, whose attribute `mode` chooses one of four rules.
+"""OpenVINO's Broadcast operations, versions 1 and 3, whose attribute `mode` chooses one of four rules; and Add, whose
+attribute `auto_broadcast` chooses one of three.
 
 numpy        the input aligned right, stretching into `target_shape`; both versions
 explicit     input axis `i` on output axis `axes_mapping[i]`, ascending; both versions
@@ -19,6 +20,7 @@ from ..plan.alignment import (
     Axis,
     Conflict,
     Incompatible,
+    Output,
     Relation,
     Term,
     check_mapping,
@@ -26,6 +28,7 @@ from ..plan.alignment import (
     check_sizes,
     fit_axes,
     fit_right,
+    fit_second,
     meet_right,
     settle,
 )
@@ -33,6 +36,7 @@ from ..plan.plan import Plan, Shape
 from ..schema.dimensions import Dimensions
 from ..schema.shapes import Integer, Integers, brief, format_shape
 from .base import Op
+from .families import Elementwise
 from .framework import PYTHON, Framework
 
 FRAMEWORK = Framework(
@@ -44,7 +48,8 @@ FRAMEWORK = Framework(
     reshape="{y} = opset1.reshape({x}, op.Constant(np.array({shape}, np.int64)), special_zero=False)",
     executed="OpenVINO 2026.4.1",
 )
-_LINK = "https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs/movement"
+_SPECS = "https://docs.openvino.ai/2025/documentation/openvino-ir-format/operation-sets/operation-specs"
+_LINK = f"{_SPECS}/movement"
 
 
 def _snippets(opset: str) -> tuple[str, ...]:
@@ -194,6 +199,69 @@ class Broadcast3(_Broadcast):
     @classmethod
     def example(cls) -> tuple[Self, tuple[Shape, ...]]:
         return cls(mode="bidirectional", target_shape=(2, 1)), ((1, 3),)
+
+
+class Add1(Elementwise):
+    """Broadcast two tensors against each other (numpy), the second into the first from `axis` on (pdpd), or not (none).
+
+    As every operation of two operands with this attribute does.
+    """
+
+    name: Literal["openvino.Add-1"] = "openvino.Add-1"
+    link: ClassVar[str] = f"{_SPECS}/arithmetic/add-1.html"
+    auto_broadcast: Literal["numpy", "none", "pdpd"] = Field(
+        default="numpy", description="How the operands meet.", examples=["pdpd"]
+    )
+    axis: Integer | None = Field(
+        default=None,
+        description="pdpd only: the axis of input 0 where input 1 begins; 0 when left out, -1 aligns right.",
+    )
+
+    @model_validator(mode="after")
+    def _axis_suits(self) -> Self:
+        if self.axis is not None and self.auto_broadcast != "pdpd":
+            raise PydanticCustomError(
+                "attribute_unused",
+                "belongs to auto_broadcast pdpd, not to {mode}: leave it out",
+                {"field": "axis", "mode": self.auto_broadcast},
+            )
+        return self
+
+    def align(self, shapes: tuple[Shape, ...]) -> Alignment:
+        one, other = shapes
+        if self.auto_broadcast == "numpy":
+            return meet_right(shapes)
+        if self.auto_broadcast == "none":
+            if len(one) != len(other):
+                raise Incompatible(
+                    "rank-mismatch",
+                    f"Input 0 of shape {format_shape(one)} has {len(one)} axes and input 1 of shape "
+                    f"{format_shape(other)} has {len(other)}: auto_broadcast none wants equal shapes.",
+                )
+            every = tuple(range(len(one)))
+            axes = tuple(Axis(Relation.EQUAL, (Term(0, axis, one[axis]), Term(1, axis, other[axis]))) for axis in every)
+            return Alignment(shapes, None, axes, (Output(0, every, every), Output(1, every, every)))
+        if self.axis is not None and self.axis < -1:
+            raise Incompatible(
+                "axis-out-of-range", f"axis {self.axis} is below -1: pdpd counts from 0, and -1 aligns right."
+            )
+        start = len(one) - len(other) if self.axis == -1 else self.axis or 0
+        if start < 0 or start + len(other) > len(one):
+            raise Incompatible(
+                "rank-mismatch",
+                f"Input 1 of shape {format_shape(other)}, placed from axis {start}, does not lie inside input 0 of "
+                f"shape {format_shape(one)}: pdpd stretches input 1 alone, and adds axes to it alone.",
+            )
+        return fit_second(shapes, start)
+
+    @classmethod
+    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
+        return cls(auto_broadcast="pdpd", axis=1), ((2, 64, 7, 7), (64,))
+
+    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+        if self.auto_broadcast == "pdpd" and any(0 in shape for shape in shapes):
+            return "OpenVINO 2026.4 stretches no 1 to a 0 in mode pdpd, and takes a 0 in input 1 into a 1 of input 0."
+        return None
 
 
 def _explicit(shape: Shape, target: Shape, mapping: tuple[int, ...]) -> Alignment:

@@ -321,22 +321,22 @@ def fit_right_plainly(shape: Shape, target: Shape, attribute: str, framework: st
     return fit_right(shape, target)
 
 
-def fit_right_keeping(shape: Shape, target: Shape, attribute: str, framework: str) -> Alignment:
-    """As fit_right, where a -1 in the target keeps the input's size. Raises Incompatible for a target of lower
-    rank, a -1 on an axis that the input lacks, and any other negative size."""
+def fit_right_keeping(shape: Shape, target: Shape, attribute: str, framework: str, keep: int = -1) -> Alignment:
+    """As fit_right, where a -1 in the target, or another `keep`, keeps the input's size. Raises Incompatible for a
+    target of lower rank, a -1 on an axis that the input lacks, and any other negative size."""
     check_rank(shape, target, framework)
     new = len(target) - len(shape)
     for axis, size in enumerate(target[:new]):
-        if size == -1:
+        if size == keep:
             raise Incompatible(
                 "invalid-dimension",
-                f"{attribute} {format_shape(target)} has -1 on axis {axis}, which input 0 of shape "
-                f"{format_shape(shape)} lacks: -1 keeps a size that is there; write the size of a new axis.",
+                f"{attribute} {format_shape(target)} has {keep} on axis {axis}, which input 0 of shape "
+                f"{format_shape(shape)} lacks: {keep} keeps a size that is there; write the size of a new axis.",
                 axis=axis,
                 inputs=(None,),
-                sizes=(-1,),
+                sizes=(keep,),
             )
-    kept = target[:new] + tuple(map(_kept, shape, target[new:]))
+    kept = target[:new] + tuple(_kept(have, want, keep) for have, want in zip(shape, target[new:], strict=True))
     check_sizes(kept, attribute, framework)
     return RightAlignment((shape,), Relation.INTO, target, kept)
 
@@ -349,10 +349,10 @@ def unchecked_sizes(shape: Shape, target: Shape) -> Shape:
     return (*target[:new], *own) if fits else ()
 
 
-def _kept(have: int, want: int) -> int:
+def _kept(have: int, want: int, keep: int = -1) -> int:
     if isinstance(want, Column):
-        return want.keeping(have)
-    return have if want == -1 else want
+        return want.keeping(have, keep)
+    return have if want == keep else want
 
 
 def fit_axes(
@@ -361,27 +361,36 @@ def fit_axes(
     output_axes: tuple[int, ...],
     relation: Relation,
     lender: int | None = None,
+    number: int = 0,
 ) -> Alignment:
-    """Input 0, whose axis `i` meets the target's axis `output_axes[i]`; the target's other axes are new.
+    """Input `number`, whose axis `i` meets the target's axis `output_axes[i]`; the target's other axes are new.
 
     `lender` is the input whose shape the target is; None where it is an attribute.
     """
-    source = {axis: number for number, axis in enumerate(output_axes)}
+    source = {axis: own for own, axis in enumerate(output_axes)}
     axes = []
     for axis, size in enumerate(target):
         terms: tuple[Term, ...] = (Term(lender, axis, size),)
         if axis in source:
-            terms = (Term(0, source[axis], shapes[0][source[axis]]), *terms)
+            terms = (Term(number, source[axis], shapes[number][source[axis]]), *terms)
         axes.append(Axis(relation, terms))
-    return Alignment(shapes, target, tuple(axes), (Output(0, output_axes, range(len(target))),))
+    return Alignment(shapes, target, tuple(axes), (Output(number, output_axes, range(len(target))),))
 
 
-def check_rank(shape: Shape, target: Shape, framework: str) -> None:
+def fit_second(shapes: tuple[Shape, ...], start: int) -> Alignment:
+    """Two inputs of which the second stretches into the first, from its axis `start` on; both are outputs."""
+    whole, shape = shapes
+    placed = fit_axes(shapes, whole, tuple(range(start, start + len(shape))), Relation.INTO, lender=0, number=1)
+    every = tuple(range(len(whole)))
+    return changed(placed, outputs=(Output(0, every, every), *placed.outputs))
+
+
+def check_rank(shape: Shape, target: Shape, framework: str, number: int = 0) -> None:
     """Raises Incompatible (rank-mismatch) where a target has fewer axes than the input."""
     if len(shape) > len(target):
         raise Incompatible(
             "rank-mismatch",
-            f"Input 0 of shape {format_shape(shape)} has {len(shape)} axes, "
+            f"Input {number} of shape {format_shape(shape)} has {len(shape)} axes, "
             f"more than the {len(target)} of the target {format_shape(target)}: "
             f"{framework} adds axes and never drops one.",
         )

@@ -1,0 +1,73 @@
+"""XLA: the operations of two operands of its client library, XlaBuilder.
+
+Operands of equal rank meet axis by axis. Where ranks differ nothing is aligned: `broadcast_dimensions` names the axis
+of the larger on which each axis of the smaller lands, ascending; a scalar needs none. Then size 1 of either stretches.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal, Self
+
+from pydantic import Field
+
+from ..plan.alignment import Alignment, Axis, Incompatible, Output, Relation, Term, check_mapping
+from ..plan.plan import Shape
+from ..schema.shapes import Integers, brief, format_shape
+from .families import Elementwise
+from .framework import CPP, Framework
+
+FRAMEWORK = Framework(
+    order=105, reference=("jaxlib", "0.4.38"), language=CPP, head="", transpose="", reshape=""
+)  # nothing is translated to an operation that computes
+
+
+class Add(Elementwise):
+    """Broadcast two operands against each other: axis by axis, or the smaller on the axes named of the larger."""
+
+    name: Literal["xla.Add"] = "xla.Add"
+    link: ClassVar[str] = "https://openxla.org/xla/broadcasting"
+    broadcast_dimensions: Integers = Field(
+        default=(),
+        description="The axis of the larger operand for each of the smaller, ascending; of equal ranks all or none.",
+        examples=[[1]],
+    )
+
+    def align(self, shapes: tuple[Shape, ...]) -> Alignment:
+        low, high = sorted((0, 1), key=lambda number: len(shapes[number]))
+        maps = [tuple(range(len(shape))) for shape in shapes]
+        maps[low] = self._mapping(shapes[low], shapes[high])
+        terms: list[list[Term]] = [[] for _ in shapes[high]]
+        for number, (shape, mapping) in enumerate(zip(shapes, maps, strict=True)):
+            for axis, place in enumerate(mapping):
+                terms[place].append(Term(number, axis, shape[axis]))
+        axes = tuple(Axis(Relation.MUTUAL, tuple(meeting)) for meeting in terms)
+        return Alignment(
+            shapes, None, axes, tuple(Output(number, mapping, range(len(axes))) for number, mapping in enumerate(maps))
+        )
+
+    @classmethod
+    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
+        return cls(broadcast_dimensions=(0,)), ((2, 3), (2,))
+
+    def _mapping(self, smaller: Shape, larger: Shape) -> tuple[int, ...]:
+        """The axis of the larger for each of the smaller."""
+        mapping, words = tuple(self.broadcast_dimensions), f"broadcast_dimensions {brief(self.broadcast_dimensions)}"
+        every = tuple(range(len(larger)))
+        if not mapping and len(smaller) == len(larger):
+            return every
+        if not mapping and smaller:
+            raise Incompatible(
+                "rank-mismatch",
+                f"The operands {format_shape(smaller)} and {format_shape(larger)} have {len(smaller)} and "
+                f"{len(larger)} axes: {self.name} aligns no ranks; name the axes in broadcast_dimensions.",
+            )
+        if len(mapping) != len(smaller):
+            raise Incompatible(
+                "axes-count",
+                f"{words} has {len(mapping)} entries for the {len(smaller)} axes of {format_shape(smaller)}: each "
+                "needs its axis of the larger operand.",
+            )
+        check_mapping(mapping, larger, "broadcast_dimensions")
+        if list(mapping) != sorted(mapping):
+            raise Incompatible("axes-not-sorted", f"{words} is not ascending: {self.name} does not transpose.")
+        return mapping
