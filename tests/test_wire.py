@@ -37,9 +37,11 @@ from peer import (
 
 import tensorcast
 from tensorcast import AsyncClient
+from tensorcast.client.address import Request
 from tensorcast.client.calls import Attempt, Call, broadcast
 from tensorcast.client.connection import Exchange
 from tensorcast.client.reading import Plain
+from tensorcast.schema.tensors import msgpack_parts
 
 
 # --- framing -----------------------------------------------------------------------------------
@@ -100,7 +102,7 @@ class Taken(Attempt[bytes]):
 def test_what_has_no_body_ends_with_its_head(method: str, status: int, body: bytes, left: bytes) -> None:
     taken = Taken()
     scratch = memoryview(bytearray(1000))
-    exchange = Exchange(httpx.Request(method, "http://a/b?c", stream=taken, headers={"Host": "a"}), scratch)
+    exchange = Exchange(Request(method, httpx.URL("http://a/b?c"), [(b"Host", b"a")], taken, None), scratch)
     assert exchange.ending() == method.encode() + b" /b?c HTTP/1.1\r\nHost: a\r\n\r\n"
     answer = b"HTTP/1.1 %d X\r\nContent-Length: 4\r\n\r\nmore" % status
     scratch[: len(answer)] = answer
@@ -112,7 +114,7 @@ def test_what_has_no_body_ends_with_its_head(method: str, status: int, body: byt
 
 def test_a_connection_whose_request_was_not_sent_whole_is_not_used_again() -> None:
     scratch = memoryview(bytearray(1000))
-    request = httpx.Request("POST", "http://a/", stream=Taken(b"12"), headers={"Content-Length": "2"})
+    request = Request("POST", httpx.URL("http://a/"), [(b"Content-Length", b"2")], Taken(b"12"), None)
     exchange = Exchange(request, scratch)
     assert b"".join(exchange.outgoing(b"1")).endswith(b"Content-Length: 2\r\n\r\n1")
     scratch[: len(GOOD)] = GOOD
@@ -153,6 +155,41 @@ def test_a_reader_may_be_fed_and_received_into_by_turns(data: st.DataObject) -> 
     for ours, expected in zip(attempt.finish(), (values, values[:1]), strict=True):
         np.testing.assert_array_equal(ours, expected, strict=True)
     assert straight <= 5 * 8 * 4 + 8 * 4
+
+
+@pytest.mark.parametrize("bytewise", [False, True], ids=["at once", "byte by byte"])
+@pytest.mark.parametrize(
+    "array",
+    [np.arange(6, dtype=np.int16).reshape(2, 3), np.zeros((0, 3), "M8[s]"), np.array(True), np.array(["ab", "c"])],
+    ids=["numbers", "nothing", "a scalar", "strings"],
+)
+def test_an_answer_as_this_library_writes_it_is_taken_whole(array: Any, bytewise: bool, monkeypatch: Any) -> None:
+    body = b"\x81\xa7outputs\x91" + b"".join(msgpack_parts(array, strided=False))
+    attempt = Attempt(broadcast("numpy.broadcast_arrays", [array], "dense", None, None), None)
+    attempt.begin(200, {"content-type": "application/vnd.msgpack", "content-length": str(len(body))})
+    if not bytewise:
+        monkeypatch.delattr(msgpack, "Unpacker")
+    for piece in [body[at : at + 1] for at in range(len(body))] if bytewise else [body]:
+        attempt.feed(memoryview(piece))
+    (same,) = attempt.finish()
+    np.testing.assert_array_equal(same, array, strict=True)
+    assert same.flags.writeable
+
+
+@pytest.mark.parametrize(
+    ("data", "length"), [(b"\x02\x01", 2), (b"\x01", 2), (b"\x01\x01\x01", 2), (b"\x01", 1), (b"\x01\x01\xc0", 3)]
+)
+def test_an_answer_that_is_nearly_so_is_an_error(data: bytes, length: int) -> None:
+    body = b"\x81\xa7outputs\x91\x83\xa5dtype\xa4bool\xa5shape\x91\x02\xa4data\xc6" + length.to_bytes(4, "big") + data
+    attempt = Attempt(broadcast("numpy.broadcast_arrays", [np.ones(2, bool)], "dense", None, None), None)
+    attempt.begin(200, {"content-type": "application/vnd.msgpack", "content-length": str(len(body))})
+
+    def take() -> object:
+        attempt.feed(body)
+        return attempt.finish()
+
+    with pytest.raises(tensorcast.InvalidAnswer):
+        take()
 
 
 def test_the_bytes_of_a_tensor_belong_in_the_array_itself() -> None:

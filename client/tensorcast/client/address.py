@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 from urllib.request import getproxies, proxy_bypass
 
@@ -13,6 +14,26 @@ import httpx
 from .calls import Attempt, authorization
 
 Verify = bool | ssl.SSLContext
+
+
+class Request(httpx.Request):
+    """A request whose stream is an Attempt, and whose `fields` become httpx's headers only where a transport of httpx
+    asks for them: that takes longer than all else of it."""
+
+    def __init__(
+        self,
+        method: str,
+        url: httpx.URL,
+        fields: list[tuple[bytes, bytes]],
+        stream: Attempt[Any],
+        timeout: float | None,
+    ) -> None:
+        self.method, self.url, self.fields, self.stream = method, url, fields, stream
+        self.extensions = {"timeout": dict.fromkeys(("connect", "read", "write", "pool"), timeout)}
+
+    @cached_property
+    def headers(self) -> httpx.Headers:  # type: ignore[override]
+        return httpx.Headers(self.fields)
 
 
 class Address:
@@ -64,17 +85,11 @@ class Address:
         """What https needs; None for http."""
         return httpx.create_ssl_context(verify=verify) if self._url.scheme == "https" else None
 
-    def request(self, attempt: Attempt[Any], timeout: float | None) -> httpx.Request:
+    def request(self, attempt: Attempt[Any], timeout: float | None) -> Request:
         """The request of an attempt, which is its body too; `timeout` counts for the whole exchange."""
         call = attempt.call
         url = self._urls.get(call.path)
         if url is None:
             path = self._url.raw_path.partition(b"?")[0].rstrip(b"/") + call.path.encode()
             url = self._urls[call.path] = self._url.copy_with(raw_path=path)
-        return httpx.Request(
-            call.method,
-            url,
-            headers=self._headers + call.headers,
-            stream=attempt,
-            extensions={"timeout": dict.fromkeys(("connect", "read", "write", "pool"), timeout)},
-        )
+        return Request(call.method, url, self._headers + call.headers, attempt, timeout)

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, TypeVar
 import h11
 import httpx
 
-from .calls import Attempt
+from .address import Request
 
 SCRATCH_BYTES = 64 * 2**10
 """What a connection receives heads into, and bytes that belong in no array."""
@@ -170,7 +170,7 @@ class Exchange:
     """
 
     def __init__(self, request: httpx.Request, scratch: memoryview) -> None:
-        assert isinstance(request.stream, Attempt)
+        assert isinstance(request, Request)
         self._attempt = self.pieces = request.stream
         self._scratch = scratch
         self._unsent = _head(request)
@@ -296,10 +296,10 @@ def _plain_head(came: memoryview) -> tuple[int, dict[str, str], bool, memoryview
     return (int(found[1]), headers, True, came[found.end() :]) if length.isdecimal() and len(length) < 20 else None
 
 
-def _head(request: httpx.Request) -> bytes:
+def _head(request: Request) -> bytes:
     """The request's head as it is sent. Its headers have no line breaks: see Address."""
     line = f"{request.method} ".encode() + request.url.raw_path + b" HTTP/1.1"
-    return b"\r\n".join([line, *map(b": ".join, request.headers.raw), b"", b""])
+    return b"\r\n".join([line, *map(b": ".join, request.fields), b"", b""])
 
 
 @lru_cache
