@@ -157,6 +157,7 @@ ANSWERS: dict[str, tuple[Any, Any, Any]] = {
     "check, many conditions": (check, CheckRequest, {"inputs": [[f"N{row}"] for row in range(30)]}),
     "compare": (compare, CompareRequest, {"inputs": [[]] * 2000}),
     "compare, rank 64": (compare, CompareRequest, {"inputs": RANK_64}),
+    "compare, squares": (compare, CompareRequest, {"inputs": [[5], [5, 1]]}),
     "compare, a target": (compare, CompareRequest, {"inputs": [[1] * 64], "shape": [5] * 64}),
     "translate": (
         translate, TranslateRequest,
@@ -192,6 +193,16 @@ def test_rows_with_hints_take_no_more_than_is_reserved_for_them() -> None:
     answers: list[Any] = []
     peak = taken(lambda: encode(answers.extend(check_rows(rows, reserved)) or answers, JSON))
     assert [len(answer["conflict"]["hints"]) for answer in answers] == [3] * 50
+    assert peak <= reserved.most
+
+
+def test_rows_with_warnings_take_no_more_than_is_reserved_for_them() -> None:
+    reserved = Reserved()
+    answers: list[Any] = []
+    peak = taken(
+        lambda: encode(answers.extend(check_rows([{"inputs": [[5], [5, 1]]}] * 100, reserved)) or answers, JSON)
+    )
+    assert all(answer["warnings"][0]["hint"] for answer in answers)
     assert peak <= reserved.most
 
 

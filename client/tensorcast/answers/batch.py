@@ -11,7 +11,7 @@ from ..messages.validation import validated
 from ..schema.memory import Reserve, unlimited
 from ..schema.problems import Problem
 from .check import plain_answer
-from .footprint import CONFLICT_BYTES, answer_bytes
+from .footprint import HINTS_BYTES, answer_bytes
 from .limits import MAX_BATCH_ROWS, MAX_BATCH_SECONDS
 
 
@@ -44,8 +44,8 @@ def check_row(number: int, request: Any, reserve: Reserve = unlimited, is_late: 
         question = validated(CheckRequest, request)
         reserve(answer_bytes(question.op, question.inputs))
         answer = plain_answer(question)
-        if "conflict" in answer:
-            reserve(CONFLICT_BYTES)
+        if "conflict" in answer or any("hint" in warning for warning in answer["warnings"]):
+            reserve(HINTS_BYTES)
         return answer
     except Problem as problem:
         if problem.code == "overloaded":

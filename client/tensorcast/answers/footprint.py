@@ -24,8 +24,9 @@ AXIS_BYTES = 750
 """Bytes of each axis of each output, as objects and as text; an output counts as one of four axes at the least."""
 COMPARED_BYTES = 300
 """Bytes of each axis of each op that is compared."""
-CONFLICT_BYTES = 8000
-"""Bytes of a conflict with its hints in a batch of rows, besides its axes. Alone it is too small to be counted."""
+HINTS_BYTES = 8000
+"""Bytes of a conflict or a warning with its hints, besides its axes, where there are several: in a batch of rows, in a
+comparison. A single one is too small to be counted."""
 CONDITION_BYTES = 6000
 """Bytes of a condition on symbolic sizes, which may name several by long names."""
 JSON_ELEMENT_BYTES = 120
@@ -68,7 +69,8 @@ def compared_bytes(shapes: Sequence[Shape]) -> int:
     """Bytes of what every op answers to these shapes."""
     rank = max(min(max(map(len, shapes), default=0), MAX_RANK), 4)
     frameworks = {name.split(".")[0] for name, op in OPS.items() if op.max_inputs is None}  # an answer of each is kept
-    return len(frameworks) * AXIS_BYTES * min(len(shapes) * rank, MAX_AXES) + COMPARED_BYTES * len(OPS) * rank
+    axes = AXIS_BYTES * min(len(shapes) * rank, MAX_AXES)
+    return len(frameworks) * axes + len(OPS) * (COMPARED_BYTES * rank + HINTS_BYTES)
 
 
 def columns_bytes(count: int, answered: int, asked: int) -> int:
