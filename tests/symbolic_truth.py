@@ -193,7 +193,7 @@ def _request(name: str, draw: random.Random) -> Request:
         case "ngraph.BroadcastLike":
             op["initial_broadcast_axes"] = draw.choice([lacked, []])
             inputs = [one, wide]
-        case "mindspore.broadcast_to" | "paddle.expand" | "torch.expand":
+        case "mindspore.broadcast_to" | "tinygrad.expand" | "paddle.expand" | "torch.expand":
             kept = [draw.choice([size, size, -1]) for size in wide]
             op["size" if name == "torch.expand" else "shape"] = draw.choice([wide, kept, kept])
         case "poputil.expandToMatchRanks" | "poputil.canBroadcastToMatch":

@@ -224,6 +224,14 @@ def run_keras(text: str, inputs: dict[str, Array], outputs: list[str]) -> list[A
     return [keras.ops.convert_to_numpy(tensor) for tensor in executed(text, tensors, outputs)]
 
 
+def run_tinygrad(text: str, inputs: dict[str, Array], outputs: list[str]) -> list[Array]:
+    """With DEV=PYTHON where there is no clang; then a scalar is taken as a reshape alone."""
+    from tinygrad import Tensor
+
+    tensors = {name: Tensor(array.ravel()).reshape(array.shape) for name, array in inputs.items()}
+    return [tensor.numpy() for tensor in executed(text, tensors, outputs)]
+
+
 RUNNERS: dict[str, tuple[str, Callable[[str, dict[str, Array], list[str]], list[Array]]]] = {
     "numpy": ("numpy", run_numpy),
     "torch": ("torch", run_torch),
@@ -239,6 +247,7 @@ RUNNERS: dict[str, tuple[str, Callable[[str, dict[str, Array], list[str]], list[
     "xarray": ("xarray", run_xarray),
     "einops": ("einops", run_einops),
     "stablehlo": ("jaxlib", run_stablehlo),
+    "tinygrad": ("tinygrad", run_tinygrad),
 }
 """By framework: the module that it takes, and what runs a snippet of it."""
 ASKED = bool(os.environ.get("TENSORCAST_FRAMEWORKS"))

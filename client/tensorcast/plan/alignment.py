@@ -341,6 +341,15 @@ def fit_right_keeping(shape: Shape, target: Shape, attribute: str, framework: st
     return RightAlignment((shape,), Relation.INTO, target, kept)
 
 
+def fit_right_padding(shape: Shape, target: Shape, attribute: str, framework: str) -> Alignment:
+    """As fit_right_keeping, of any two ranks: the shorter begins with axes of size 1, which a -1 keeps too."""
+    rank = max(len(shape), len(target))
+    own, wanted = ((1,) * (rank - len(sizes)) + sizes for sizes in (shape, target))
+    reached = tuple(map(_kept, own, wanted))
+    check_sizes(reached, attribute, framework)
+    return RightAlignment((shape,), Relation.INTO, target, reached)
+
+
 def unchecked_sizes(shape: Shape, target: Shape) -> Shape:
     """The sizes of `fit_right_keeping` where a framework does not check negative ones; () where others do not fit."""
     new = len(target) - len(shape)

@@ -19,11 +19,11 @@ class Column:
 
     values: Values
 
-    def keeping(self, own: Column, keep: int) -> Column:
+    def keeping(self, own: Column | int, keep: int) -> Column:
         """This target, where `keep` keeps an input's own size."""
         import numpy as np
 
-        return Column(np.where(self.values == keep, own.values, self.values))
+        return Column(np.where(self.values == keep, own.values if isinstance(own, Column) else own, self.values))
 
     def __floordiv__(self, divisor: int) -> Column:
         return Column(self.values // min(divisor, MAX_SIZE))

@@ -1,0 +1,42 @@
+"""tinygrad: expand, in which -1 keeps the input's size. The shorter of the two shapes begins with axes of size 1.
+
+So a target may have fewer axes than the input, which then keeps its own, of size 1; and -1 on a new axis is 1.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from ..plan.alignment import Alignment, fit_right_padding
+from ..plan.plan import Shape
+from .families import Elementwise, UnidirectionalKeeping
+from .framework import PYTHON, Framework
+
+FRAMEWORK = Framework(
+    order=170,
+    reference=("tinygrad", "0.14.0"),
+    language=PYTHON,
+    head="from tinygrad import Tensor\n",
+    transpose="{y} = {x}.permute({permutation})",
+    reshape="{y} = {x}.reshape({shape})",
+    executed="tinygrad 0.14.0",
+)
+_LINK = "https://docs.tinygrad.org/tensor"
+
+
+class expand(UnidirectionalKeeping):
+    """Broadcast a tensor to a shape in which -1 keeps the input's size, and is 1 on a new axis."""
+
+    name: Literal["tinygrad.expand"] = "tinygrad.expand"
+    link: ClassVar[str] = f"{_LINK}/movement/#tinygrad.Tensor.expand"
+    snippets: ClassVar[tuple[str, ...]] = ("{y} = {x}.expand({shape})",)
+
+    def align(self, shapes: tuple[Shape, ...]) -> Alignment:
+        return fit_right_padding(shapes[0], tuple(self.shape), "shape", self.name)
+
+
+class add(Elementwise):
+    """Broadcast two tensors against each other, as every operation of two operands does."""
+
+    name: Literal["tinygrad.add"] = "tinygrad.add"
+    link: ClassVar[str] = f"{_LINK}/elementwise/#tinygrad.Tensor.add"
