@@ -23,6 +23,9 @@ MAX_DIGITS = 400
 """Digits of an integer in a long body: beyond 309 no float holds it."""
 SHORT_BYTES = 4 * 2**10
 """JSON of up to so many bytes is read in a fraction of a millisecond, whatever it holds."""
+PACKED_BYTES = 4 * 2**10
+"""What a packer begins with, and lets grow. By itself it takes 256 KiB, which the service's allocator has from the
+system, and gives back, for each value anew."""
 
 
 class Media(Enum):
@@ -48,7 +51,7 @@ def encode(value: Any, media: Media) -> bytes:
     """The bytes of a plain value (maps, lists, strings, numbers, bytes in MessagePack)."""
     if media is Media.JSON:
         return _TO_JSON.encode(value).encode()
-    return bytes(msgpack.packb(value, unicode_errors="replace"))
+    return bytes(msgpack.packb(value, unicode_errors="replace", buf_size=PACKED_BYTES))
 
 
 def list_in_map(field: str, items: Sequence[bytes], media: Media) -> bytes:

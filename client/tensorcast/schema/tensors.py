@@ -14,7 +14,7 @@ import msgpack
 import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from .codec import Media, encode
+from .codec import PACKED_BYTES, Media, encode
 from .dtypes import EXAMPLES, UnknownDtype, dtype_named, impossible_element, name_of, storage
 from .lists import ELEMENT_BYTES, InvalidData, array_to_list, list_to_array
 from .problems import Problem
@@ -248,7 +248,7 @@ def msgpack_head(dtype: str, shape: tuple[int, ...], strides: Strides | None, bi
     if strides is not None:
         fields["strides"] = list(strides)
     fields["data"] = [None] * bins if bins > 1 else None
-    head: bytes = msgpack.packb(fields)
+    head: bytes = msgpack.packb(fields, buf_size=PACKED_BYTES)
     return head[:-bins]  # the data stand where so many nils were
 
 
