@@ -9,12 +9,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from .finding import Finding, Kind
+from .finding import Finding
 from .places import Repository
 from .report import Report
 from .text import operands, printable, sentence
 
-_RULES: dict[Kind, tuple[str, str]] = {
+_RULES: dict[str, tuple[str, str]] = {
     "incompatible": ("error", "Shapes that do not broadcast, whatever the sizes."),
     "not_judged": ("error", "A node whose shapes are not known, so that nothing can be said of it."),
     "square": ("warning", "Two inputs stretch each other along a new axis, as (N,) and (N, 1) become (N, N)."),
@@ -30,7 +30,7 @@ def sarif(reports: Sequence[Report], repository: Repository) -> dict[str, Any]:
     the repository, else at the model."""
     from importlib.metadata import version
 
-    rules: dict[str, tuple[str, str]] = {**_RULES, "not_inferred": _UNINFERRED}
+    rules = {**_RULES, "not_inferred": _UNINFERRED}
     driver = {
         "name": "tensorcast",
         "version": version("tensorcast"),
