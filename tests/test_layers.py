@@ -139,7 +139,7 @@ def test_every_exported_name_is_there_and_documented() -> None:
 def test_the_exported_names_are_the_ones_that_are_meant() -> None:
     meant = """
         check check_batch check_columns compare translate AsyncClient Client CheckedColumns Transfer
-        Finding Operand Report
+        check_model Finding Operand Report UnusableModel
         CheckAnswer CheckRequest Comparison ConflictAnswer Hint OpEntry OutputShape TranslateAnswer
         TensorcastError ServiceProblem IncompatibleShapes InvalidRequest UnknownOp InvalidTensor
         NotStrided OutputTooLarge WorkTooLarge BodyTooLarge Untranslatable MisdirectedRequest Unauthenticated

@@ -103,7 +103,7 @@ m.onnx: Add unknown
   input 0  x  unknown rank
   not judged: rank unknown: input 0 (x)
 
-m.onnx: shapes can't be inferred: MatMul m: sizes differ
+m.onnx: MatMul m: sizes differ
 
 m.onnx: 6 nodes broadcast (1 suspicious): 2 compatible, 2 depending on sizes, 1 incompatible, 1 not judged"""
 
@@ -137,7 +137,8 @@ def repository(tmp_path: Path) -> Repository:
 
 def test_an_annotation_is_at_the_line_in_the_repository_or_else_at_the_model(repository: Repository) -> None:
     report = Report(str(repository.root / "m.onnx"), (*NEEDS, CONFLICT, UNKNOWN), ("no such op",))
-    lines = list(workflow_commands([report], repository))
+    *lines, summary = workflow_commands([report], repository)
+    assert summary == report.summary
     assert [line.partition("::")[2].rpartition("::")[0] for line in lines] == [
         "error file=src/model.py,line=17,title=tensorcast%3A incompatible",
         "error file=m.onnx,title=tensorcast%3A not judged",
@@ -155,7 +156,9 @@ def test_no_name_of_a_model_begins_a_command_of_its_own(repository: Repository) 
         finding(evil, (2,), (3,), op=evil, file=f"{evil}.py", line=1),
         Finding(evil, evil, (Operand("x", evil, None),), reason=evil),
     )
-    lines = list(workflow_commands([Report(evil, nodes, (evil,))], repository))
+    *lines, summary = workflow_commands([Report(evil, nodes, (evil,))], repository)
+    assert not summary.startswith("::")
+    assert Report(" ::error::x").summary.startswith("error::x")
     assert [line[:8] for line in lines] == ["::error "] * 3
     assert not any("\n" in line or "\r" in line for line in lines)
     properties = [line[8:].partition("::")[0] for line in lines]

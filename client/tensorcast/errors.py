@@ -15,6 +15,7 @@ TensorcastError
   ConnectionFailed          the service can't be reached, or went away in mid-answer
   DeadlineExceeded          the call took longer than its timeout; also a TimeoutError
   InvalidAnswer             what came back is no answer of this service
+  UnusableModel             a file is no model, or none that can be judged
 
     try:
         client.broadcast_to(array, (10**9, 3))
@@ -49,6 +50,7 @@ __all__ = [
     "Unauthenticated",
     "UnknownOp",
     "Untranslatable",
+    "UnusableModel",
     "WorkTooLarge",
 ]
 
@@ -182,6 +184,10 @@ class DeadlineExceeded(TensorcastError, TimeoutError):
 
 class InvalidAnswer(TensorcastError):
     """The answer is not what this service sends: cut short, a strange status, a tensor that contradicts itself."""
+
+
+class UnusableModel(TensorcastError):
+    """Why a file is no model, or none that can be judged; the file is the sentence's subject."""
 
 
 BY_CODE: dict[str, type[ServiceProblem]] = {problem.code: problem for problem in ServiceProblem.__subclasses__()}

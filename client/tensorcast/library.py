@@ -32,7 +32,7 @@ _request = CheckRequest.model_validate
 _answer = CheckAnswer.model_validate
 
 
-def _typed(function: Callable[P, T]) -> Callable[P, T]:
+def typed(function: Callable[P, T]) -> Callable[P, T]:
     """The same function, which raises a Problem as the exception that a Client raises for it."""
 
     @wraps(function)
@@ -50,7 +50,7 @@ def _exception(problem: Problem) -> ServiceProblem:
     return problem_from(document, document["status"])
 
 
-@_typed
+@typed
 def check(
     op: Op | str,
     *shapes: SymbolicShape,
@@ -81,7 +81,7 @@ def check(
     return _answer(plain_answer(request))
 
 
-@_typed
+@typed
 def check_batch(requests: Iterable[CheckRequest | Mapping[str, Any]]) -> list[CheckAnswer | ServiceProblem]:
     """The answers to many checks, in order: each a request of check, such as {"op": op, "inputs": [shape, ...]}.
 
@@ -101,7 +101,7 @@ def check_batch(requests: Iterable[CheckRequest | Mapping[str, Any]]) -> list[Ch
     ]
 
 
-@_typed
+@typed
 def check_columns(op: Op | str, *columns: Any, **targets: Any) -> CheckedColumns:
     """The answers to n checks of one op, each input an integer array (n, rank): row r of all of them is a check.
 
@@ -124,7 +124,7 @@ def check_columns(op: Op | str, *columns: Any, **targets: Any) -> CheckedColumns
     return answered(validated(CheckBatchRequest, {"op": named, "inputs": inputs}))
 
 
-@_typed
+@typed
 def compare(*shapes: Shape, shape: Shape | None = None) -> list[Comparison]:
     """Every framework's verdict on these shapes; with one of them, on broadcasting it to the target `shape`.
 
@@ -140,7 +140,7 @@ def compare(*shapes: Shape, shape: Shape | None = None) -> list[Comparison]:
     return answered(validated(CompareRequest, question)).results
 
 
-@_typed
+@typed
 def translate(op: Op | str, *shapes: Shape, to: str) -> TranslateAnswer:
     """The steps that do the same by the op named `to`, and their source text.
 

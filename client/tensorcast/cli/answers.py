@@ -37,14 +37,17 @@ def colored(answer: CheckAnswer) -> str:
     """An answer for a terminal, in colors."""
     from ..answers.check import as_text
 
-    return in_colors(as_text(answer), "green" if answer.compatible else "yellow")
+    return in_colors(as_text(answer))
 
 
-def in_colors(text: str, compatible: str = "green") -> str:
-    """Lines of an answer, each in the color of what it says; that they are compatible in this one."""
-    colors = {"compatible": compatible, "incompatible": "red", "hint": "cyan", "warning": "yellow"}
+def in_colors(text: str) -> str:
+    """Lines that answers have, each in the color of what it says."""
     lines = []
     for line in text.splitlines():
-        color = colors.get(line.replace(":", " ").split(" ")[0])
-        lines.append(click.style(line, fg="red" if line.strip() == "^" else color))
+        word = line.lstrip().replace(":", " ").split(" ")[0]
+        color = "yellow" if line.lstrip().startswith("compatible if") else _COLORS.get(word)
+        lines.append(click.style(line, fg=color) if color else line)
     return "\n".join(lines)
+
+
+_COLORS = {"compatible": "green", "incompatible": "red", "^": "red", "hint": "cyan", "warning": "yellow", "not": "red"}

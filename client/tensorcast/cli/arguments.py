@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -93,14 +94,27 @@ def parsed(parse: Callable[[str], Any], text: str, what: str) -> Any:
 
 @contextmanager
 def problems_in_words() -> Iterator[None]:
-    """Say on stderr what is wrong, and exit with 2, where the service would answer with a problem."""
+    """Say on stderr what is wrong, and exit with 2, where the service would answer with a problem; with 69 where it
+    can't be reached or can't answer now, with 77 where it refuses who asks."""
     try:
         yield
     except Problem as problem:
         raise click.UsageError(problem.detail) from None
     except Exception as error:
-        from ..errors import TensorcastError
+        from .. import errors
 
-        if not isinstance(error, TensorcastError):
+        if not isinstance(error, errors.TensorcastError):
             raise
+        if isinstance(error, errors.Unauthenticated | errors.MisdirectedRequest):
+            raise _NoAnswer(str(error), os.EX_NOPERM) from None
+        if not isinstance(error, errors.ServiceProblem) or error.status in (408, 429) or (error.status or 0) >= 500:
+            raise _NoAnswer(str(error), os.EX_UNAVAILABLE) from None
         raise click.UsageError(str(error)) from None
+
+
+class _NoAnswer(click.ClickException):
+    """A service did not answer; the exit status is that of sysexits.h."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.exit_code = status  # type: ignore[misc]  # click says nothing of instances

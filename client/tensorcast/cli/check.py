@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import click
@@ -13,16 +12,18 @@ import click
 from ..messages import CheckRequest
 from ..messages.questions import assumption_from_text
 from ..messages.validation import validated
+from ..models.report import FailOn
 from .answers import ask, colored
 from .arguments import json_option, op_options, op_values, parsed, shapes_in, url_option
+from .models import model_options, report
 
 
 @click.command()
-@click.argument("shapes", nargs=-1, required=True, metavar="SHAPE... | MODEL.onnx")
+@click.argument("shapes", nargs=-1, required=True, metavar="SHAPE... | MODEL.onnx...")
 @op_options
 @click.option("--dtype", help="Adds the bytes of each output, such as float32.")
 @click.option("--assume", multiple=True, metavar="NAME=SIZES", help="What is known of a name, such as N=2..; repeats.")
-@click.option("--all", "all_nodes", is_flag=True, help="Of a model: list every node that is to broadcast.")
+@model_options
 @url_option
 @json_option
 def check(
@@ -30,9 +31,11 @@ def check(
     op_name: str | None,
     dtype: str | None,
     assume: Sequence[str],
-    all_nodes: bool,
     url: str | None,
     as_json: bool,
+    all_nodes: bool,
+    output_format: str | None,
+    fail_on: FailOn | None,
     **attributes: Any,
 ) -> None:
     """Do these shapes broadcast, and to what? Write a shape as 8,1,6,1 or 8x1x6x1, a scalar as ().
@@ -45,21 +48,28 @@ def check(
     tensorcast check N,1 1,M --assume N=2..
     tensorcast check model.onnx
 
-    Of an ONNX model each node that broadcasts is checked, and those are listed that do not, or only for some sizes.
+    Of an ONNX model each node that broadcasts is checked, and those are listed that do not, that make a square of two
+    inputs, or that broadcast for some sizes only.
 
-    Exits with 1 where shapes, or a node, do not broadcast, whatever the sizes.
+    Exits with 0 where all fits; 1 where shapes do not broadcast, or a node is as grave as --fail-on; 2 for a mistake in
+    the question; 3 where a node of a model could not be judged; 69 where a service can't be reached, 77 where it
+    refuses.
     """
     models = [text for text in shapes if text.endswith(".onnx")]
+    of_models = {"--all": all_nodes, "--format": output_format, "--fail-on": fail_on}
     assumptions = dict(parsed(assumption_from_text, text, "--assume") for text in assume)
     if models:
         options = {"op": op_name, "dtype": dtype, **attributes}
         others = [f"--{name.replace('_', '-')}" for name, value in options.items() if value is not None]
-        others += [text for number, text in enumerate(shapes) if number != shapes.index(models[0])]
+        others += [text for text in shapes if text not in models]
         if others:
             raise click.UsageError(f"{others[0]} can't stand beside a model: its nodes say their ops and shapes")
-        sys.exit(0 if _report(models[0], assumptions, url, as_json, all_nodes) else 1)
-    if all_nodes:
-        raise click.UsageError("--all is for a model")
+        if as_json and output_format not in (None, "json"):
+            raise click.UsageError(f"--json is --format json, and can't stand beside --format {output_format}")
+        sys.exit(report(models, assumptions, url, "json" if as_json else output_format, all_nodes, fail_on))
+    for option, value in of_models.items():
+        if value:
+            raise click.UsageError(f"{option} is for a model")
     question: dict[str, Any] = {
         "op": op_values(op_name, attributes),
         "inputs": shapes_in(shapes),
@@ -75,12 +85,3 @@ def check(
     else:
         click.echo(colored(answer))
     sys.exit(1 if answer.conflict else 0)
-
-
-def _report(model: str, assume: dict[str, int | str], url: str | None, as_json: bool, all_nodes: bool) -> bool:
-    try:
-        from .report import report
-    except ImportError:
-        raise click.UsageError("reading a model takes the package onnx: pip install 'tensorcast[onnx]'") from None
-    validated(CheckRequest, {"inputs": [], "assume": assume})
-    return report(Path(model), assume, url, as_json, all_nodes)

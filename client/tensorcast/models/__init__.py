@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from .check import check_model
 from .finding import Finding, Operand
 from .report import Report
 
-__all__ = ["Finding", "Operand", "Report"]
+__all__ = ["Finding", "Operand", "Report", "check_model"]

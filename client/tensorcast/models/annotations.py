@@ -21,7 +21,8 @@ _COMMANDS: dict[Kind, str] = {
 
 
 def workflow_commands(reports: Sequence[Report], repository: Repository) -> Iterator[str]:
-    """A line for each finding, for all that need the same, and for each error; paths are the repository's."""
+    """A line for each finding, for all that need the same, and for each error, and one with the counts; paths are the
+    repository's."""
     for report in reports:
         for kind, command in _COMMANDS.items():
             for group in report.groups(kind):
@@ -29,6 +30,7 @@ def workflow_commands(reports: Sequence[Report], repository: Repository) -> Iter
                 yield _command(command, *place, kind.replace("_", " "), _message(group, report))
         for error in report.errors:
             yield _command("error", repository.path_of(report.path) or report.path, None, "not inferred", error)
+        yield report.summary
 
 
 def _message(group: Sequence[Finding], report: Report) -> str:

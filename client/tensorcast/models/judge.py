@@ -23,7 +23,10 @@ _BATCH_SIZES = 10_000
 
 
 class Question(NamedTuple):
-    """A node as it was found, and what to ask of it, a check request; None where its `reason` says why nothing is."""
+    """A node as it was found, and what to ask of it, a check request; None where its `reason` says why nothing is.
+
+    Where there is both, the reason holds unless the answer is a conflict, which says it better.
+    """
 
     finding: Finding
     request: Request | None
@@ -59,7 +62,7 @@ def judged(
 def _finding(question: Question, answer: CheckAnswer | ServiceProblem | None) -> Finding:
     if isinstance(answer, ServiceProblem):
         return replace(question.finding, reason=answer.detail)
-    if answer is None or question.request is None:
+    if answer is None or question.request is None or (question.finding.reason and answer.conflict is None):
         return question.finding
     if answer.conflict is not None:
         # A model has the op that it has: a hint that names another one is none.

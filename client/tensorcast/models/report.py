@@ -78,15 +78,20 @@ class Report:
         alone += self.groups("not_judged")
         if all_nodes:
             alone += [[node] for node in self.nodes if not node.kinds]
-        path, counts = printable(self.path), self.counts
-        errors = [f"{path}: shapes can't be inferred: {printable(error)}\n" for error in self.errors]
+        errors = [f"{printable(self.path)}: {printable(error)}\n" for error in self.errors]
+        return "\n".join([*(block(self.path, group) for group in alone), *errors, self.summary])
+
+    @property
+    def summary(self) -> str:
+        """The counts in words."""
+        counts = self.counts
         suspicious = f" ({counts['square']} suspicious)" if counts["square"] else ""
-        summary = (
-            f"{path}: {counts['nodes']} nodes broadcast{suspicious}: {counts['compatible']} compatible, "
+        return (
+            f"{printable(self.path)}: {counts['nodes']} nodes broadcast{suspicious}: "
+            f"{counts['compatible']} compatible, "
             f"{counts['depends']} depending on sizes, {counts['incompatible']} incompatible, "
             f"{counts['not_judged']} not judged"
-        )
-        return "\n".join([*(block(self.path, group) for group in alone), *errors, summary])
+        ).lstrip(" :")  # "::" begins a command in workflows
 
     def __str__(self) -> str:
         return self.text()

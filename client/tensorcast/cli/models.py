@@ -1,0 +1,98 @@
+"""tensorcast check model.onnx: the report of each model, in the format that is asked for."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar, get_args
+
+import click
+
+from ..errors import UnusableModel
+from ..models import Report, check_model
+from ..models.report import FailOn
+from .answers import answers_from, in_colors
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_SHOWN_NODES = 2000
+"""Questions fewer than which are answered before a progress bar could be read."""
+
+
+def model_options(command: F) -> F:
+    """--all, --format and --fail-on."""
+    command = click.option(
+        "--fail-on", type=click.Choice(get_args(FailOn)), help="Of a model: the mildest finding to exit with 1 for; "
+        "incompatible, square (the default: two inputs that become a square), or depends (on sizes)."
+    )(command)  # fmt: skip
+    command = click.option(
+        "--format", "output_format", type=click.Choice(["text", "json", "github", "sarif"]),
+        help="Of models: how they are reported.",
+    )(command)  # fmt: skip
+    return click.option("--all", "all_nodes", is_flag=True, help="Of a model: list every node that is to broadcast.")(
+        command
+    )
+
+
+def report(
+    paths: Sequence[str],
+    assume: Mapping[str, int | str],
+    url: str | None,
+    output_format: str | None,
+    all_nodes: bool,
+    fail_on: FailOn | None,
+) -> int:
+    """Print what is to be said of some models; the exit status."""
+    statuses = []
+    reports = []
+    with answers_from(url) as way:
+        for path in dict.fromkeys(paths):
+            with _Progress(path) as progress:
+                try:
+                    one = check_model(path, assume=assume, check_batch=way.check_batch, progress=progress)
+                    statuses.append(one.exit_status(fail_on or "square"))
+                except UnusableModel as why:
+                    one = Report(path, errors=(str(why),))
+                    statuses.append(2)
+                except ImportError as error:
+                    raise click.UsageError(str(error)) from None
+            reports.append(one)
+            if output_format in (None, "text"):
+                click.echo(in_colors(one.text(all_nodes)))
+    if output_format == "json":
+        click.echo(json.dumps({"models": [one.as_json() for one in reports]}))
+    elif output_format == "github":
+        from ..models.annotations import workflow_commands
+        from ..models.places import Repository
+
+        for line in workflow_commands(reports, Repository()):
+            click.echo(line)
+    elif output_format == "sarif":
+        from ..models.places import Repository
+        from ..models.sarif import sarif
+
+        click.echo(json.dumps(sarif(reports, Repository()), indent=2))
+    return min(statuses, key=(1, 2, 3, 0).index)
+
+
+class _Progress:
+    """A bar on stderr, shown once there are many questions and somebody looks."""
+
+    def __init__(self, path: str) -> None:
+        self._label = f"{path[-40:]}"
+        self._bar: Any = None
+
+    def __enter__(self) -> _Progress:
+        return self
+
+    def __call__(self, done: int, total: int) -> None:
+        if total < _SHOWN_NODES or not sys.stderr.isatty():
+            return
+        if self._bar is None:
+            self._bar = click.progressbar(length=total, label=self._label, file=sys.stderr).__enter__()
+        self._bar.update(done - self._bar.pos)
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.render_finish()

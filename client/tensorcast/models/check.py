@@ -1,0 +1,70 @@
+"""A model in a file, checked: read, asked of node by node, and reported."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from os import PathLike, fspath
+from pathlib import Path
+
+from ..library import check_batch as ask_here
+from ..library import typed
+from ..messages import CheckRequest
+from ..messages.validation import validated
+from ..schema.problems import Problem
+from .expressions import as_name
+from .judge import CheckBatch, Progress, judged
+from .report import Report
+
+OLDEST_ONNX = "1.23"
+"""The first release of onnx that this was tried with, as pyproject.toml has it."""
+
+
+@typed
+def check_model(
+    path: str | PathLike[str],
+    *,
+    assume: Mapping[str, int | str] | None = None,
+    check_batch: CheckBatch = ask_here,
+    progress: Progress | None = None,
+) -> Report:
+    """Whether each node of an ONNX model broadcasts, those of subgraphs and functions included; weights are not read.
+
+    `assume` says what is known of a named size: a number goes into the graph before shapes are inferred, a range such
+    as "2.." into the questions. `check_batch` may be that of a Client, `progress` is told how many of the questions are
+    answered, and of how many. Raises UnusableModel for a file that is no model, InvalidRequest for a name that the
+    model does not have, ImportError where the package onnx is missing or too old.
+
+    >>> import tensorcast
+    >>> tensorcast.check_model("model.onnx").exit_status()         # doctest: +SKIP
+    0
+    """
+    _require_onnx()
+    from .onnx_model import read
+    from .onnx_nodes import questions
+
+    assume = validated(CheckRequest, {"inputs": [], "assume": assume}).assume or {}
+    model = read(Path(path), {name: size for name, size in assume.items() if isinstance(size, int)})
+    for name in assume:
+        if name not in model.assumable:
+            there = ", ".join(sorted(model.assumable)[:20])
+            there = f"the names are {there}" if there else "none has a name"
+            raise Problem("invalid-request", f"assume/{name[:60]}: no size of the model has this name: {there}")
+    ranges = {as_name(name): str(size) for name, size in assume.items() if isinstance(size, str)}
+    nodes = tuple(judged(list(questions(model)), check_batch, ranges, progress))
+    errors = [f"onnx can't infer shapes: {fault.said}" for fault in model.faults if fault.node not in model.names]
+    return Report(fspath(path), nodes, tuple(errors))
+
+
+def _require_onnx() -> None:
+    """Raises ImportError, with what to install, where there is no onnx or an older one."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    needed = "pip install 'tensorcast[onnx]'"
+    try:
+        import onnx  # noqa: F401
+
+        there = version("onnx")
+    except (ImportError, PackageNotFoundError):
+        raise ImportError(f"reading a model takes the package onnx, {OLDEST_ONNX} or later: {needed}") from None
+    if [int(part) for part in there.split(".")[:2]] < [int(part) for part in OLDEST_ONNX.split(".")]:
+        raise ImportError(f"reading a model takes onnx {OLDEST_ONNX} or later, and {there} is installed: {needed}")

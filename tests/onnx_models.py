@@ -1,0 +1,47 @@
+"""ONNX models for tests, and the verdicts of their reports in short."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import onnx
+
+import tensorcast
+from tensorcast import Finding, Report
+
+Check = Callable[..., Report]
+
+
+def parsed(graph: str, opset: int = 21) -> Any:
+    """A model of a graph as onnx writes it: `(inputs) => (outputs) { nodes }`."""
+    return onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": {opset}, "my": 1]> graph {graph}')
+
+
+def saved(path: Path, model: Any, opset: int = 21) -> Path:
+    """The file of a model, or of a graph."""
+    onnx.save(parsed(model, opset) if isinstance(model, str) else model, path)
+    return path
+
+
+def checks(folder: Path) -> Check:
+    """check_model of a model, or of a graph."""
+    return lambda model, opset=21, **options: tensorcast.check_model(
+        saved(folder / "model.onnx", model, opset), **options
+    )
+
+
+def verdicts(report: Report) -> dict[str, Any]:
+    """Of each node: the shape that comes out, with the conditions if there are any; the code of the conflict; or why
+    the node is not judged."""
+    return {finding.node: verdict(finding) for finding in report.nodes}
+
+
+def verdict(finding: Finding) -> Any:
+    if finding.answer is None:
+        return finding.reason
+    if finding.answer.conflict is not None:
+        return finding.answer.conflict.code
+    shape = [*finding.output]
+    return (shape, [*finding.conditions]) if finding.conditions else shape

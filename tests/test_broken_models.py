@@ -1,0 +1,113 @@
+"""Models that are broken as people break them: each is told by its node, its line and a hint."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx_models import Check, checks, parsed
+
+from tensorcast import Finding
+
+
+@pytest.fixture
+def check(tmp_path: Path) -> Check:
+    return checks(tmp_path)
+
+
+def exported(graph: str, **weights: tuple[int, ...]) -> Any:
+    """A model as torch exports it: node `n` comes from line 10 + n of net.py, called by a library."""
+    model = parsed(graph)
+    for number, node in enumerate(model.graph.node):
+        trace = f'  File "/home/me/net.py", line {10 + number}, in forward\n    x\n'
+        trace += '  File "/v/site-packages/torch/f.py", line 1, in linear'
+        node.metadata_props.add(key="pkg.torch.onnx.stack_trace", value=trace)
+    for name, shape in weights.items():
+        model.graph.initializer.append(onnx.numpy_helper.from_array(np.ones(shape, np.float32), name))
+    return model
+
+
+def only(check: Check, model: Any, **options: Any) -> Finding:
+    (finding,) = check(model, **options).findings
+    return finding
+
+
+def test_a_bias_of_channels_that_meets_the_width(check: Check) -> None:
+    model = exported("(float[N,3,9,9] x) => (float[] y) {c = Conv(x, w) y = Add(c, bias)}", w=(64, 3, 3, 3), bias=(64,))
+    finding = only(check, model)
+    assert (finding.node, finding.op, finding.file, finding.line) == ("y", "Add", "/home/me/net.py", 11)
+    assert [operand.shape for operand in finding.operands] == [("N", 64, 7, 7), (64,)]
+    assert [hint.text for hint in finding.answer.conflict.hints][:1] == [
+        "reshape input 1 to (64, 1, 1), x[:, None, None]: it then fits"
+    ]
+
+
+def test_a_loss_of_all_pairs(check: Check) -> None:
+    """`(pred - y)**2`: nothing fails, and the loss is of (B, B)."""
+    graph = "(float[B,8] x, float[B] y) => (float[] l) {p = MatMul(x, w) d = Sub(p, y) l = Pow(d, two)}"
+    report = check(exported(graph, w=(8, 1), two=()))
+    (finding,) = report.findings
+    assert (finding.node, finding.line, finding.kinds, finding.output) == ("d", 11, ("square",), ("B", "B"))
+    (warning,) = (warning for warning in finding.answer.warnings if warning.code == "square")
+    assert "(B, 1)" in warning.message
+    assert f"hint: {warning.hint.text}" in str(report)
+    assert (report.exit_status(), report.exit_status("incompatible")) == (1, 0)
+
+
+def test_a_weight_that_was_edited_under_stale_statements(check: Check) -> None:
+    graph = """(float[N,8] x) => (float[N,8] y) <float[8] scale, float[N,8] s, float[N,8] r>
+        {s = Mul(x, scale) r = Relu(s) y = Add(r, x)}"""
+    finding = only(check, exported(graph, scale=(9,)))
+    assert (finding.node, finding.line, finding.answer.conflict.sizes) == ("s", 10, [8, 9])
+
+
+def test_positions_of_the_size_at_export(check: Check) -> None:
+    graph = """(float[B,seq,32] x) => (float[] y)
+        {a = Add(x, pos) b = Mul(x, pos) c = Relu(x) y = Sub(c, pos)}"""
+    report = check(exported(graph, pos=(12, 32)))
+    assert [(found.node, found.line, found.kinds) for found in report.findings] == [
+        ("a", 10, ("depends",)), ("b", 11, ("depends",)), ("y", 13, ("depends",)),
+    ]  # fmt: skip
+    assert str(report).splitlines()[0] == "3 nodes need seq == 12 or seq == 1:"
+    report = check(exported(graph, pos=(12, 32)), assume={"seq": 16})
+    assert [found.node for found in report.findings if found.verdict == "incompatible"] == ["a", "b", "y"]
+
+
+def test_a_mask_without_the_axis_of_heads(check: Check) -> None:
+    graph = "(float[2,4,12,12] scores, bool[2,12,12] mask, float zero) => (float[] y) {y = Where(mask, scores, zero)}"
+    finding = only(check, exported(graph))
+    assert (finding.node, finding.op, finding.line) == ("y", "Where", 10)
+    assert finding.answer.conflict.message.startswith("On output axis 1, input 0 of shape (2, 12, 12) has size 2 but")
+
+
+def test_heads_that_were_not_transposed(check: Check) -> None:
+    finding = only(check, exported("(float[B,12,4,8] q, float[B,4,12,8] rotated) => (float[] y) {y = Mul(q, rotated)}"))
+    assert (finding.node, finding.op, finding.line) == ("y", "Mul", 10)
+    assert finding.answer.conflict.hints[0].text == "swap axes 1 and 2 of input 0: (B, 4, 12, 8) fits"
+
+
+def test_the_bias_of_another_layer(check: Check) -> None:
+    graph = "(float[N,16] x) => (float[] y) {h = Gemm<transB = 1>(x, w, b) y = Gemm(h, v, b)}"
+    finding = only(check, exported(graph, w=(32, 16), b=(32,), v=(32, 8)))
+    assert (finding.node, finding.op, finding.line, finding.verdict) == ("y", "Gemm", 11, "incompatible")
+
+
+def test_a_slope_for_each_channel_that_meets_the_width(check: Check) -> None:
+    finding = only(check, exported("(float[N,64,7,7] x) => (float[] y) {y = PRelu(x, slope)}", slope=(64,)))
+    assert (finding.node, finding.line, finding.verdict) == ("y", 10, "incompatible")
+    assert finding.answer.conflict.hints[0].text == "reshape input 1 to (64, 1, 1), x[:, None, None]: it then fits"
+
+
+def test_a_slope_with_an_axis_for_a_batch_that_is_not_there(check: Check) -> None:
+    finding = only(check, exported("(float[64,7,7] x) => (float[] y) {y = PRelu(x, slope)}", slope=(1, 64, 1, 1)))
+    assert (finding.node, finding.line, finding.verdict) == ("y", 10, "incompatible")
+    assert finding.answer.conflict.hints[0].text == "drop the leading axes of size 1 of input 1: (64, 1, 1) fits"
+
+
+def test_stacks_of_matrices_of_other_heads(check: Check) -> None:
+    graph = "(float[B,8,S,64] q, float[B,64,S] k) => (float[] y) {y = MatMul(q, k)}"
+    finding = only(check, exported(graph), assume={"B": 2})
+    assert (finding.node, finding.line, finding.verdict) == ("y", 10, "incompatible")

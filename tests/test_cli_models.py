@@ -1,0 +1,216 @@
+"""tensorcast check model.onnx: formats, options, exit statuses."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from conftest import Served, run, served
+from onnx import helper
+from onnx_models import parsed, saved
+
+from tensorcast import Client
+from tensorcast.cli import main
+
+Check = Callable[..., Result]
+
+
+@pytest.fixture
+def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Check:
+    """`tensorcast check model.onnx` of a model, or of a graph, in a folder that has nothing else."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(model: Any, *arguments: str, opset: int = 21) -> Result:
+        saved(tmp_path / "model.onnx", model, opset)
+        return CliRunner().invoke(main, ["check", "model.onnx", *arguments])
+
+    return run
+
+
+@pytest.fixture(params=["here", "from a service"])
+def url(request: pytest.FixtureRequest, service: Served) -> list[str]:
+    return [] if request.param == "here" else ["--url", service.url]
+
+
+THREE = """(float[N,64,7,7] x, float[64] bias, float[M,1,7,1] m) => (float[] y)
+    {a = Add(x, bias) b = Add(x, m) y = Mul(x, x)}"""
+CONFLICT = """\
+model.onnx: Add a
+  input 0  x     (N, 64, 7, 7)
+  input 1  bias  (64,)
+  incompatible (size-mismatch): On output axis 3, input 0 of shape (N, 64, 7, 7) has size 7 but input 1 of shape (64,) \
+has size 64: sizes that meet must be equal, or 1 to be stretched.
+  hint: reshape input 1 to (64, 1, 1), x[:, None, None]: it then fits
+
+"""
+DEPENDS = """\
+model.onnx: Add b
+  input 0  x  (N, 64, 7, 7)
+  input 1  m  (M, 1, 7, 1)
+  compatible if N == M or N == 1 or M == 1: (?, 64, 7, 7)
+
+"""
+FITS = """\
+model.onnx: Mul y
+  input 0  x  (N, 64, 7, 7)
+  input 1  x  (N, 64, 7, 7)
+  compatible: (N, 64, 7, 7)
+
+"""
+SUMMARY = "model.onnx: 3 nodes broadcast: 1 compatible, 1 depending on sizes, 1 incompatible, 0 not judged\n"
+
+
+def test_the_text_names_what_does_not_fit_or_depends_and_with_all_the_rest(check: Check, url: list[str]) -> None:
+    done = check(THREE, *url)
+    assert (done.exit_code, done.output) == (1, CONFLICT + DEPENDS + SUMMARY)
+    assert check(THREE, "--all", *url).output == CONFLICT + DEPENDS + FITS + SUMMARY
+    assert check(THREE, "--format", "text", *url).output == CONFLICT + DEPENDS + SUMMARY
+
+
+@pytest.mark.parametrize("arguments", [["--json"], ["--format", "json"]])
+def test_json_has_every_node(check: Check, url: list[str], arguments: list[str]) -> None:
+    (report,) = json.loads(check(THREE, *arguments, *url).output)["models"]
+    assert report["counts"] == {
+        "nodes": 3, "compatible": 1, "depends": 1, "incompatible": 1, "not_judged": 0, "square": 0,
+    }  # fmt: skip
+    assert (report["path"], report["errors"]) == ("model.onnx", [])
+    assert [(node["node"], node["op_type"], node["verdict"]) for node in report["nodes"]] == [
+        ("a", "Add", "incompatible"), ("b", "Add", "depends"), ("y", "Mul", "compatible"),
+    ]  # fmt: skip
+
+
+def test_each_model_of_a_call_has_its_report_and_the_gravest_is_the_exit_status(check: Check, tmp_path: Path) -> None:
+    saved(tmp_path / "good.onnx", "(float[2] x) => (float[] o) {o = Add(x, x)}")
+    (tmp_path / "bad.onnx").write_text("no model")
+    done = check(THREE, "good.onnx", "bad.onnx", "absent.onnx")
+    assert done.exit_code == 1
+    assert done.output.startswith(CONFLICT + DEPENDS + SUMMARY + "good.onnx: 1 nodes broadcast: 1 compatible")
+    assert "\nbad.onnx: is no ONNX model" in done.output
+    assert "\nabsent.onnx: does not exist\n" in done.output
+    for names, status in {"good.onnx": 0, "good.onnx bad.onnx": 2, "absent.onnx good.onnx good.onnx": 2}.items():
+        assert CliRunner().invoke(main, ["check", *names.split()]).exit_code == status
+    done = CliRunner().invoke(main, ["check", "good.onnx", "model.onnx", "bad.onnx", "--json"])
+    models = json.loads(done.output)["models"]
+    assert [model["path"] for model in models] == ["good.onnx", "model.onnx", "bad.onnx"]
+    assert models[2]["errors"][0].startswith("is no ONNX model")
+
+
+def test_annotations_and_sarif_have_the_paths_of_the_repository(check: Check, tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "net.py").write_text("")
+    model = parsed(THREE)
+    model.graph.node[0].metadata_props.add(key="pkg.torch.onnx.stack_trace", value='File "/build/net.py", line 7, in f')
+    error, notice, summary = check(model, "--format", "github").output.splitlines()
+    assert error.startswith("::error file=net.py,line=7,title=tensorcast%3A incompatible::model.onnx: Add a, x (N, 64,")
+    assert notice.startswith("::notice file=model.onnx,title=tensorcast%3A depends::model.onnx: Add b, x (N, 64, 7, 7)")
+    assert summary == SUMMARY.strip()
+    results = json.loads(check(model, "--format", "sarif").output)["runs"][0]["results"]
+    places = [result["locations"][0]["physicalLocation"] for result in results]
+    assert [place["artifactLocation"]["uri"] for place in places] == ["net.py", "model.onnx"]
+    assert places[0]["region"] == {"startLine": 7}
+
+
+def test_the_exit_status_is_that_of_the_mildest_finding_that_is_to_fail(check: Check) -> None:
+    depends = "(float[N,3] x, float[M,3] y) => (float[] o) {a = Add(x, y)}"
+    assert check(depends).exit_code == 0
+    assert check(depends, "--fail-on", "square").exit_code == 0
+    assert check(depends, "--fail-on", "depends").exit_code == 1
+    assert check(depends, "--assume", "N=2", "--assume", "M=3", "--fail-on", "incompatible").exit_code == 1
+    assert check(depends, "--assume", "N=2..", "--assume", "M=1", "--fail-on", "depends").exit_code == 0
+
+
+def test_a_model_with_a_node_that_is_not_judged_never_exits_with_0(check: Check) -> None:
+    done = check("(float[2,3] x, float[4,5] y) => (float[] o) {m = MatMul(x, y) a = Add(m, x) b = Add(m, x)}")
+    assert done.exit_code == 3
+    assert done.output == (
+        "3 nodes are not judged:\n"
+        "  model.onnx: MatMul m: x (2, 3), y (4, 5): "
+        "onnx says: Incompatible dimensions for matrix multiplication\n"
+        "  model.onnx: Add a: m unknown rank, x (2, 3): rank unknown: input 0 (m)\n"
+        "  model.onnx: Add b: m unknown rank, x (2, 3): rank unknown: input 0 (m)\n\n"
+        "model.onnx: 3 nodes broadcast: 0 compatible, 0 depending on sizes, 0 incompatible, 3 not judged\n"
+    )
+
+
+def test_a_model_of_more_sizes_than_one_batch_takes_is_asked_in_several(
+    check: Check, service: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batches = []
+    ask = Client.check_batch
+    monkeypatch.setattr(
+        Client, "check_batch", lambda self, requests: batches.append(len(requests)) or ask(self, requests)
+    )
+    inputs = [helper.make_tensor_value_info(f"v{size}", 1, [size, 7, 7, 7]) for size in range(1500)]
+    nodes = [helper.make_node("Add", [f"v{size}", "v2"], [f"s{size}"]) for size in range(1500)]
+    model = helper.make_model(helper.make_graph(nodes, "graph", inputs, []))
+    (report,) = json.loads(check(model, "--json", "--url", service.url).output)["models"]
+    assert (len(batches), sum(batches)) == (2, 1500)
+    assert report["counts"] | {"nodes": 0} == {
+        "nodes": 0, "compatible": 2, "depends": 0, "incompatible": 1498, "not_judged": 0, "square": 0,
+    }  # fmt: skip
+
+
+def test_a_service_that_is_not_there_or_refuses_has_its_own_exit_status(check: Check, tmp_path: Path) -> None:
+    done = check(THREE, "--url", "http://127.0.0.1:1")
+    assert (done.exit_code, "is the service up at this address?" in done.output) == (69, True)
+    (tmp_path / "keys").write_text("me:secret-of-sixteen-letters\n")
+    with served(api_keys_file=tmp_path / "keys") as locked:
+        done = check(THREE, "--url", locked.url)
+        assert (done.exit_code, done.output[:6]) == (77, "Error:")
+        assert check(THREE, "--url", locked.url, "--api-key", "secret-of-sixteen-letters").exit_code == 1
+
+
+MISUSED = [
+    (["model.onnx", "3,4"], "3,4 can't stand beside a model"),
+    (["3,4", "model.onnx"], "3,4 can't stand beside a model"),
+    (["model.onnx", "--op", "onnx.Expand"], "--op can't stand beside a model"),
+    (["model.onnx", "--broadcast-axes", "0"], "--broadcast-axes can't stand beside a model"),
+    (["3,4", "--all"], "--all is for a model"),
+    (["3,4", "--format", "sarif"], "--format is for a model"),
+    (["3,4", "--fail-on", "depends"], "--fail-on is for a model"),
+    (["model.onnx", "--fail-on", "nothing"], "'incompatible', 'square', 'depends'"),
+    (["model.onnx", "--json", "--format", "sarif"], "--json is --format json"),
+    (["model.onnx", "--assume", "K=3"], "assume/K: no size of the model has this name: the names are M, N"),
+    (["model.onnx", "--assume", "N=5..3"], "assume/N: a range runs upwards"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "said"), MISUSED, ids=[said for _, said in MISUSED])
+def test_a_mistake_says_what_would_be_right(check: Check, arguments: list[str], said: str) -> None:
+    check(THREE)
+    done = CliRunner().invoke(main, ["check", *arguments])
+    assert (done.exit_code, type(done.exception)) == (2, SystemExit)
+    last = done.output.splitlines()[-1]
+    assert last.startswith("Error: ")
+    assert said in last
+
+
+def test_names_in_a_file_do_not_steer_the_terminal(check: Check) -> None:
+    model = parsed("(float[2] x, float[3] y) => (float[] o) {o = Add(x, y)}")
+    model.graph.node[0].name = "\x1b[2Jnode\n" + "x" * 1000
+    done = check(model)
+    assert done.output.startswith("model.onnx: Add \N{REPLACEMENT CHARACTER}[2Jnode\N{REPLACEMENT CHARACTER}xxx")
+    assert max(map(len, done.output.splitlines())) < 300
+
+
+def test_without_onnx_the_command_says_what_to_install() -> None:
+    program = "import sys; sys.modules['onnx'] = None; from tensorcast.cli import main; main(['check', 'model.onnx'])"
+    done = run([sys.executable, "-c", program])
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (
+        2,
+        "Error: reading a model takes the package onnx, 1.23 or later: pip install 'tensorcast[onnx]'",
+    )
+
+
+def test_nothing_but_the_report_is_written_where_nobody_looks(check: Check, tmp_path: Path) -> None:
+    nodes = [helper.make_node("Add", ["x", f"w{number}"], [f"y{number}"]) for number in range(2500)]
+    inputs = [helper.make_tensor_value_info("x", 1, ["N"])]
+    inputs += [helper.make_tensor_value_info(f"w{number}", 1, [number]) for number in range(2500)]
+    saved(tmp_path / "model.onnx", helper.make_model(helper.make_graph(nodes, "graph", inputs, [])))
+    done = run([sys.executable, "-m", "tensorcast", "check", str(tmp_path / "model.onnx"), "--format", "github"])
+    assert (done.returncode, done.stderr) == (0, "")

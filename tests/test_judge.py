@@ -1,0 +1,99 @@
+"""The judge of a model: what is asked, in which batches, and what becomes of answers and refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+import tensorcast
+from tensorcast import CheckAnswer, Finding, Overloaded, ServiceProblem, WorkTooLarge
+from tensorcast.models.judge import Question, judged
+
+REFUSAL = WorkTooLarge({"code": "work-too-large", "detail": "the rows before this one took 2 s", "status": 422})
+
+
+def question(node: int, *shapes: list[int | str], reason: str = "") -> Question:
+    return Question(
+        Finding(str(node), "Add", reason=reason), {"op": {"name": "onnx.Expand", "shape": [1]}, "inputs": shapes}
+    )
+
+
+def test_equal_questions_are_asked_once_and_answers_come_in_order() -> None:
+    asked: list[Any] = []
+
+    def check_batch(requests: Sequence[dict[str, Any]]) -> list[CheckAnswer | ServiceProblem]:
+        asked.extend(requests)
+        return tensorcast.check_batch(requests)
+
+    findings = judged([question(number, [number % 3]) for number in range(9)], check_batch)
+    assert [finding.output for finding in findings] == [(0,), (1,), (2,)] * 3
+    assert [finding.node for finding in findings] == [str(number) for number in range(9)]
+    assert len(asked) == 3
+
+
+@pytest.mark.parametrize("room", [1, 2, 7, 100])
+@pytest.mark.parametrize("whole", [False, True])
+def test_what_is_refused_as_too_much_at_once_is_asked_again_in_smaller_batches(room: int, whole: bool) -> None:
+    """A service that answers `room` rows of a batch; or none of one that has more."""
+    calls = []
+
+    def check_batch(requests: Sequence[dict[str, Any]]) -> list[CheckAnswer | ServiceProblem]:
+        calls.append(len(requests))
+        if whole and len(requests) > room:
+            raise REFUSAL
+        return [*tensorcast.check_batch(requests[:room]), *[REFUSAL] * (len(requests) - room)]
+
+    findings = judged([question(number, [number]) for number in range(60)], check_batch)
+    assert [finding.output for finding in findings] == [(number,) for number in range(60)]
+    assert len(calls) <= 127
+
+
+def test_what_is_too_much_alone_is_not_judged_and_says_why() -> None:
+    findings = judged(
+        [question(0, [3]), question(1, [4]), question(2, [5])],
+        lambda requests: [
+            REFUSAL if request["inputs"] == [[4]] else tensorcast.check_batch([request])[0] for request in requests
+        ],
+    )
+    assert [finding.verdict for finding in findings] == ["compatible", "not_judged", "compatible"]
+    assert findings[1].reason == "the rows before this one took 2 s"
+
+
+def test_a_service_without_room_is_no_verdict() -> None:
+    def check_batch(requests: Sequence[dict[str, Any]]) -> list[CheckAnswer | ServiceProblem]:
+        raise Overloaded({"status": 503})
+
+    with pytest.raises(Overloaded):
+        judged([question(0, [3])], check_batch)
+
+
+def test_a_reason_holds_unless_there_is_a_conflict() -> None:
+    conflict = {"op": {"name": "ngraph.Broadcast", "shape": [3], "broadcast_axes": []}, "inputs": [[4]]}
+    findings = judged(
+        [question(0, [3], reason="types differ"), Question(Finding("1", "Add", reason="types differ"), conflict)],
+        tensorcast.check_batch,
+    )
+    assert [finding.verdict for finding in findings] == ["not_judged", "incompatible"]
+
+
+def test_what_is_assumed_goes_to_the_questions_that_have_the_name() -> None:
+    asked: list[Any] = []
+
+    def check_batch(requests: Sequence[dict[str, Any]]) -> list[CheckAnswer | ServiceProblem]:
+        asked.extend(requests)
+        return tensorcast.check_batch(requests)
+
+    judged([question(0, ["N"]), question(1, ["M"]), question(2, [3])], check_batch, {"N": "2..", "K": "1.."})
+    assert [request.get("assume") for request in asked] == [{"N": "2.."}, None, None]
+
+
+def test_progress_is_told_up_to_the_last_question() -> None:
+    told: list[tuple[int, int]] = []
+    judged(
+        [question(number, [number]) for number in range(5)],
+        tensorcast.check_batch,
+        progress=lambda done, total: told.append((done, total)),
+    )
+    assert told == [(1, 5), (2, 5), (3, 5), (4, 5), (5, 5)]
