@@ -145,6 +145,13 @@ def test_a_tenth_of_zipf_is_one_question_and_no_two_heads_are_the_same() -> None
     assert 0.102 / 2 < share < 0.102 * 2  # 1 / (1 + 1/2 + ... + 1/10,000) is 0.102
 
 
+@pytest.mark.parametrize("proxy", ["nginx", "haproxy"])
+def test_rolling(proxy: str) -> None:
+    if shutil.which(proxy) is None:
+        pytest.skip(f"{proxy} is not installed")
+    run("load/rolling.py", proxy, "--restarts", 1)
+
+
 def test_a_soak_is_measured_and_all_who_take_part_last_until_its_end(tmp_path: Path) -> None:
     run("load/soak.py", "--seconds", 2, "-o", tmp_path / "soak.json")
     results = saved(tmp_path / "soak.json", 5)

@@ -1,9 +1,11 @@
-"""A rolling restart behind a proxy, under load: no request may fail.
+"""Rolling restarts behind a proxy, under mixed load: no request may fail, and every byte is looked at.
 
-    python benchmarks/load/rolling.py nginx|haproxy [--seconds 30] [--kill]
+    python benchmarks/load/rolling.py nginx|haproxy [--restarts 6] [--kill]
 
-Two services, one proxy and sixteen clients, all on loopback. Each service in turn gets SIGTERM, ends, is started again
-and becomes ready. With --kill one of them gets SIGKILL instead, which loses what it was just answering.
+Two services, one proxy and sixteen clients, all on loopback: checks, batches of 1000 rows, uploads of 16 MiB, streams
+of 64 MiB. Each service in turn gets SIGTERM, ends, is started again and becomes ready. With --kill it gets SIGKILL
+instead, which may lose what it was just answering, and nothing that began later. A 503 with Retry-After is counted by
+itself: it says that there is no room now. Exit status 1 where anything else failed.
 """
 
 from __future__ import annotations
@@ -13,17 +15,132 @@ import http.client
 import json
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
+
+import msgpack
 
 PROXIES = Path(__file__).parents[2] / "deploy" / "proxies"
-CLIENTS = 16
-BODY = json.dumps({"inputs": [[8, 1, 6, 1], [7, 1, 5]]})
+MIB = 2**20
+JSON, MSGPACK = "application/json", "application/vnd.msgpack"
+
+
+# --- what is asked --------------------------------------------------------------------------------
+
+CHECK = json.dumps({"inputs": [[8, 1, 6, 1], [7, 1, 5]]}).encode()
+ROWS = json.dumps({"requests": [{"inputs": [[row + 1, 1], [7]]} for row in range(1000)]}).encode()
+STREAMED = struct.pack("<4f", 1.5, -2.0, 3.25, 0.0)
+STREAM = json.dumps(
+    {
+        "op": {"name": "numpy.broadcast_to", "shape": [64 * MIB // 16, 4]},
+        "inputs": [{"dtype": "float32", "shape": [4], "data": [1.5, -2.0, 3.25, 0.0]}],
+    }
+).encode()
+PATTERN = STREAMED * (4 * MIB // 16 + 1)
+UPLOADED = struct.pack("<I", 0x9E3779B9) * (4 * MIB)
+UPLOAD = msgpack.packb(
+    {
+        "op": {"name": "numpy.broadcast_to", "shape": [3, 4 * MIB]},
+        "inputs": [{"dtype": "uint32", "shape": [4 * MIB], "data": UPLOADED}],
+        "layout": "strided",
+    }
+)
+
+
+def is_checked(answer: http.client.HTTPResponse) -> bool:
+    return json.load(answer)["outputs"][0]["shape"] == [8, 7, 6, 5]
+
+
+def has_all_rows(answer: http.client.HTTPResponse) -> bool:
+    shapes = [row["outputs"][0]["shape"] for row in json.load(answer)["results"]]
+    return shapes == [[row + 1, 7] for row in range(1000)]
+
+
+def is_streamed(answer: http.client.HTTPResponse) -> bool:
+    """Whether each of the 64 MiB is what it should be, looked at as they come."""
+    if not answer.read(int(answer.headers["Content-Length"]) - 64 * MIB).endswith(struct.pack(">BI", 0xC6, 64 * MIB)):
+        return False
+    received, room = 0, bytearray(4 * MIB)
+    while count := answer.readinto(room):
+        start = received % len(STREAMED)
+        if room[:count] != PATTERN[start : start + count]:
+            return False
+        received += count
+    if received < 64 * MIB:
+        raise http.client.IncompleteRead(b"", 64 * MIB - received)
+    return received == 64 * MIB
+
+
+def is_uploaded(answer: http.client.HTTPResponse) -> bool:
+    (output,) = msgpack.unpackb(answer.read())["outputs"]
+    data = output["data"]
+    return output["strides"] == [0, 1] and (data if isinstance(data, bytes) else b"".join(data)) == UPLOADED
+
+
+class Question(NamedTuple):
+    """What some of the clients ask, and whether an answer to it is right."""
+
+    clients: int
+    method: str
+    path: str
+    body: bytes | None
+    encoding: str
+    is_right: Callable[[http.client.HTTPResponse], bool]
+
+
+QUESTIONS = {
+    "check (GET)": Question(4, "GET", "/v1/check?input=8x1x6x1&input=7x1x5", None, JSON, is_checked),
+    "check (POST)": Question(4, "POST", "/v1/check", CHECK, JSON, is_checked),
+    "batch of 1000 rows": Question(2, "POST", "/v1/check/batch", ROWS, JSON, has_all_rows),
+    "upload of 16 MiB": Question(3, "POST", "/v1/broadcast", UPLOAD, MSGPACK, is_uploaded),
+    "stream of 64 MiB": Question(3, "POST", "/v1/broadcast", STREAM, JSON, is_streamed),
+}
+
+
+class Asked(NamedTuple):
+    """A request: when it began and ended, and what came of it; nothing where the answer was right."""
+
+    began: float
+    ended: float
+    fault: str
+
+
+def ask(connection: http.client.HTTPConnection, question: Question) -> str:
+    """What is wrong with an answer; empty where nothing is."""
+    accept = JSON if question.is_right in (is_checked, has_all_rows) else MSGPACK
+    headers = {"Content-Type": question.encoding, "Accept": accept}
+    connection.request(question.method, question.path, question.body, headers)
+    answer = connection.getresponse()
+    if answer.status == 200:
+        return "" if question.is_right(answer) else "wrong bytes"
+    answer.read()
+    return "no room" if answer.status == 503 and answer.headers["Retry-After"] else f"status {answer.status}"
+
+
+def load(port: int, question: Question, stop: threading.Event, asked: list[Asked]) -> None:
+    """Ask over and over on one connection; after a failure on another."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    while not stop.is_set():
+        began = time.monotonic()
+        try:
+            fault = ask(connection, question)
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            fault = type(error).__name__
+        if fault:
+            connection.close()
+        asked.append(Asked(began, time.monotonic(), fault))
+    connection.close()
+
+
+# --- who answers ----------------------------------------------------------------------------------
 
 
 def free_port() -> int:
@@ -69,63 +186,69 @@ def wait_until(port: int, path: str) -> None:
     raise SystemExit(f"nothing became ready on port {port}")
 
 
-def load(port: int, stop: threading.Event, results: Counter[str]) -> None:
-    """Ask over and over on one keep-alive connection; every answer but 200 is a failed request."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
-    turn = 0
-    while not stop.is_set():
-        turn += 1
-        try:
-            if turn % 2:
-                connection.request("GET", "/v1/check?input=8x1x6x1&input=7x1x5")
-            else:
-                connection.request("POST", "/v1/check", BODY, {"Content-Type": "application/json"})
-            answer = connection.getresponse()
-            whole = answer.read()
-            good = answer.status == 200 and json.loads(whole)["outputs"][0]["shape"] == [8, 7, 6, 5]
-            results["good" if good else f"status {answer.status}"] += 1
-        except (OSError, http.client.HTTPException, ValueError) as error:
-            results[type(error).__name__] += 1
-            connection.close()
+def restart(services: list[subprocess.Popen[bytes]], ports: list[int], number: int, kill: bool) -> tuple[float, float]:
+    """Restart one of the services; when it was told to end, and when it had ended."""
+    which = number % len(ports)
+    began = time.monotonic()
+    services[which].send_signal(signal.SIGKILL if kill else signal.SIGTERM)
+    services[which].wait(60)
+    ended = time.monotonic()
+    services[which] = start_service(ports[which])
+    return began, ended
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("proxy", choices=["nginx", "haproxy"])
-    parser.add_argument("--seconds", type=float, default=30)
+    parser.add_argument("--restarts", type=int, default=6)
     parser.add_argument("--kill", action="store_true", help="SIGKILL in place of SIGTERM")
     options = parser.parse_args()
     ports = [free_port(), free_port()]
     services = [start_service(port) for port in ports]
     front = free_port()
-    results: Counter[str] = Counter()
+    asked: dict[str, list[Asked]] = defaultdict(list)
     stop = threading.Event()
-    restarts = 0
+    ends: list[tuple[float, float]] = []
     with tempfile.TemporaryDirectory() as folder:
         proxy = start_proxy(options.proxy, Path(folder), front, ports)
-        clients = [threading.Thread(target=load, args=(front, stop, results)) for _ in range(CLIENTS)]
+        clients = [
+            threading.Thread(target=load, args=(front, question, stop, asked[name]))
+            for name, question in QUESTIONS.items()
+            for _ in range(question.clients)
+        ]
         try:
             for client in clients:
                 client.start()
-            end = time.monotonic() + options.seconds
-            while time.monotonic() < end:
-                for number, port in enumerate(ports):
-                    time.sleep(3 if options.kill else 1)  # a proxy asks one that was dead again after 2 seconds
-                    services[number].send_signal(signal.SIGKILL if options.kill else signal.SIGTERM)
-                    services[number].wait(30)
-                    services[number] = start_service(port)
-                    restarts += 1
-                    time.sleep(1)
+            for number in range(options.restarts):
+                time.sleep(2)  # a proxy asks one that was dead again after as long
+                ends.append(restart(services, ports, number, options.kill))
+            time.sleep(2)
         finally:
             stop.set()
             for client in clients:
                 client.join()
             for process in (*services, proxy):
                 process.terminate()
-                process.wait(30)
-    good = results.pop("good")
-    print(f"{options.proxy}: {restarts} restarts, {good} good answers, {sum(results.values())} failed {dict(results)}")
+            for process in (*services, proxy):
+                process.wait(60)
+    print(f"{options.proxy}, {len(ends)} restarts by {'SIGKILL' if options.kill else 'SIGTERM'}")
+    print(f"{'':20}{'right':>8}{'no room':>9}{'failed':>8}{'p50 ms':>8}{'p99 ms':>8}")
+    lost = 0
+    for name in QUESTIONS:
+        took = sorted(1000 * (each.ended - each.began) for each in asked[name])
+        faults = Counter(each.fault for each in asked[name])
+        right, room = faults.pop("", 0), faults.pop("no room", 0)
+        shown = f"{took[len(took) // 2]:8.0f}{took[len(took) * 99 // 100]:8.0f}  {dict(faults) or ''}"
+        print(f"{name:20}{right:8}{room:9}{faults.total():8}{shown}")
+        excused = ends if options.kill else []
+        lost += sum(
+            each.fault not in ("", "no room")
+            and not any(each.began <= ended and began <= each.ended for began, ended in excused)
+            for each in asked[name]
+        )
+    print(f"failed{', and not in work when a service was killed' if options.kill else ''}: {lost}")
+    return 1 if lost else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
