@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the image, runs it as deploy/kubernetes.yaml would (not root, nothing writable, no capability, 256 MiB),
+# Builds the image, runs it as deploy/kubernetes would (not root, nothing writable, no capability, 256 MiB),
 # asks it real questions from outside, stops it, and says how large, how fast and how hungry it was.
 #
 #   deploy/image_test.sh              exit status 0: every check passed

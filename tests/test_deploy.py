@@ -33,7 +33,8 @@ ROOT = Path(__file__).parent.parent
 DEPLOY = ROOT / "deploy"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 COMPOSE = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]["tensorcast"]
-MANIFEST = {part["kind"]: part for part in yaml.safe_load_all((DEPLOY / "kubernetes.yaml").read_text())}
+KUBERNETES = DEPLOY / "kubernetes"
+MANIFEST = {part["kind"]: part for part in yaml.safe_load_all((KUBERNETES / "base/tensorcast.yaml").read_text())}
 POD = MANIFEST["Deployment"]["spec"]["template"]
 (CONTAINER,) = POD["spec"]["containers"]
 
@@ -69,7 +70,7 @@ def healthcheck_command() -> list[str]:
 ENVIRONMENTS: dict[str, Mapping[str, str]] = {
     "Dockerfile": image_environment(),
     "compose.yaml": COMPOSE["environment"],
-    "kubernetes.yaml": {variable["name"]: variable["value"] for variable in CONTAINER["env"]},
+    "kubernetes": {variable["name"]: variable["value"] for variable in CONTAINER["env"]},
 }
 
 
@@ -219,7 +220,7 @@ def test_every_port_is_the_one_that_the_service_listens_on() -> None:
     (port,) = CONTAINER["ports"]
     assert port == {"name": "http", "containerPort": int(said("EXPOSE"))}
     assert {port["targetPort"] for port in MANIFEST["Service"]["spec"]["ports"]} == {"http"}
-    given = Settings.from_environment(ENVIRONMENTS["kubernetes.yaml"])
+    given = Settings.from_environment(ENVIRONMENTS["kubernetes"])
     assert given.port == port["containerPort"]
 
 
@@ -253,13 +254,81 @@ def test_a_rolling_update_never_has_fewer_replicas() -> None:
     assert spec["strategy"]["rollingUpdate"]["maxUnavailable"] == 0
 
 
+COMPONENTS = {
+    path.parent.name: yaml.safe_load(path.read_text())
+    for name in ("autoscaler", "policy")
+    for path in sorted((KUBERNETES / "components").glob(f"*/{name}.yaml"))
+}
+OVERLAYS = {
+    "hpa-cpu": {"HorizontalPodAutoscaler"},
+    "hpa-custom": {"HorizontalPodAutoscaler"},
+    "network-policy": {"NetworkPolicy"},
+}
+
+
+def test_every_component_has_an_overlay_of_the_base() -> None:
+    assert COMPONENTS.keys() == OVERLAYS.keys()
+    for name in OVERLAYS:
+        overlay = yaml.safe_load((KUBERNETES / "overlays" / name / "kustomization.yaml").read_text())
+        assert overlay == {"resources": ["../../base"], "components": [f"../../components/{name}"]}
+
+
+@pytest.mark.parametrize("name", [name for name in COMPONENTS if name.startswith("hpa")])
+def test_an_autoscaler_scales_the_deployment_and_never_below_its_replicas(name: str) -> None:
+    spec, deployment = COMPONENTS[name]["spec"], MANIFEST["Deployment"]
+    assert spec["scaleTargetRef"] == {
+        "apiVersion": deployment["apiVersion"],
+        "kind": deployment["kind"],
+        "name": deployment["metadata"]["name"],
+    }
+    assert spec["minReplicas"] == deployment["spec"]["replicas"] < spec["maxReplicas"]
+    cpu = next(metric["resource"] for metric in spec["metrics"] if metric["type"] == "Resource")
+    assert cpu["name"] == "cpu"
+    assert CONTAINER["resources"]["requests"]["cpu"] == "250m"
+    assert cpu["target"]["averageUtilization"] * 250 / 100 < 1000, "a process has one core"
+
+
+def test_the_autoscaler_asks_for_a_metric_that_the_adapter_gives() -> None:
+    (metric,) = (metric["pods"] for metric in COMPONENTS["hpa-custom"]["spec"]["metrics"] if metric["type"] == "Pods")
+    (rule,) = yaml.safe_load((DEPLOY / "prometheus" / "adapter.yaml").read_text())["rules"]
+    assert rule["seriesQuery"].startswith(metric["metric"]["name"] + "{")
+    (job,) = yaml.safe_load((DEPLOY / "prometheus" / "prometheus.yaml").read_text())["scrape_configs"]
+    targets = {relabeled.get("target_label") for relabeled in job["relabel_configs"]}
+    assert rule["resources"]["overrides"].keys() == {"namespace", "pod"} <= targets
+    assert re.fullmatch(r"0?\.\d+|\d+m", metric["target"]["averageValue"])
+
+
+def test_the_network_policy_lets_in_what_asks_the_services_port_and_nothing_out() -> None:
+    spec = COMPONENTS["network-policy"]["spec"]
+    assert spec["podSelector"]["matchLabels"].items() <= POD["metadata"]["labels"].items()
+    assert spec["policyTypes"] == ["Ingress", "Egress"]
+    assert spec["ingress"] == [{"ports": [{"port": CONTAINER["ports"][0]["name"], "protocol": "TCP"}]}]
+    assert spec["egress"] == []
+
+
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
+@pytest.mark.parametrize("name", ["base", *OVERLAYS])
+def test_kustomize_renders_it_and_the_schemas_admit_it(name: str) -> None:
+    folder = KUBERNETES / ("base" if name == "base" else f"overlays/{name}")
+    done = run(["kubectl", "kustomize", str(folder)])
+    assert (done.returncode, done.stderr) == (0, "")
+    rendered = {part["kind"]: part for part in yaml.safe_load_all(done.stdout)}
+    assert rendered.keys() == MANIFEST.keys() | OVERLAYS.get(name, set())
+    scaled = "HorizontalPodAutoscaler" in rendered
+    assert ("replicas" in rendered["Deployment"]["spec"]) is not scaled, "each apply would undo what it scaled"
+    assert rendered["Deployment"]["spec"]["template"] == POD
+    schemas = pytest.importorskip("kubernetes_validate")
+    for part in rendered.values():
+        schemas.validate(part, schemas.latest_version(), strict=True)
+
+
 # --- time to stop ---
 
 
 @pytest.mark.parametrize(
     ("file", "grace"),
     [
-        ("kubernetes.yaml", POD["spec"]["terminationGracePeriodSeconds"]),
+        ("kubernetes", POD["spec"]["terminationGracePeriodSeconds"]),
         ("compose.yaml", int(COMPOSE["stop_grace_period"].removesuffix("s"))),
     ],
 )
@@ -271,7 +340,7 @@ def test_there_is_time_to_drain_and_to_finish(file: str, grace: int) -> None:
 
 def test_a_pod_is_not_ready_before_its_drain_ends() -> None:
     readiness: dict[str, Any] = CONTAINER["readinessProbe"]
-    drain = Settings.from_environment(ENVIRONMENTS["kubernetes.yaml"]).drain_seconds
+    drain = Settings.from_environment(ENVIRONMENTS["kubernetes"]).drain_seconds
     assert readiness["periodSeconds"] * readiness["failureThreshold"] <= drain
 
 
@@ -308,7 +377,7 @@ def test_alerts_ask_for_metrics_that_the_service_has() -> None:
     metrics.ended("GET", "/v1/check", 200, 0.1)
     given = set(re.findall(r"(?m)^(\w+)", metrics.exposition().decode()))
     wanted = set(re.findall(r"\b(?:http_server|tensorcast)_\w+(?={)", " ".join(rule["expr"] for rule in ALERTS)))
-    assert len(wanted) == 6
+    assert len(wanted) == 5
     assert wanted <= given
     codes = set(re.findall(r'code="([a-z-]+)"', " ".join(rule["expr"] for rule in ALERTS)))
     assert codes <= set(STATUS)

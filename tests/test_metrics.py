@@ -9,6 +9,7 @@ import signal
 import socket
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -204,6 +205,27 @@ def test_the_memory_that_requests_hold_is_asked_for_when_prometheus_asks() -> No
     held[0] = 640
     lines = metrics.exposition().decode().splitlines()
     assert {"tensorcast_memory_bytes 640.0", "tensorcast_memory_budget_bytes 1000.0"} <= set(lines)
+    assert "tensorcast_memory_held_ratio 0.64" in lines
+
+
+def test_one_full_worker_of_two_reads_as_full_whichever_is_asked() -> None:
+    """It is asked while the full one answers nobody: it has its long body to wait for."""
+    nbytes = 8 * 2**20  # of 16 MiB, of which requests have three quarters
+    head = b"POST /v1/broadcast HTTP/1.1\r\nHost: x\r\nContent-Type: application/vnd.msgpack\r\n"
+    head += b"Content-Length: %d\r\n\r\n"
+    with served(workers=2, memory_budget_bytes=16 * 2**20) as service:
+
+        def ratios() -> set[float]:
+            return {value for _ in range(8) for value in read(service.url)["tensorcast_memory_held_ratio"].values()}
+
+        def reads_as_full() -> bool:  # tried again: on a busy machine uvicorn may replace a worker that begins slowly
+            with socket.create_connection(("127.0.0.1", service.port)) as connection, suppress(OSError):
+                connection.sendall(head % nbytes + bytes(nbytes - 1))
+                return wait_for(lambda: min(ratios()) > 0.6, 10)
+
+        assert wait_for(lambda: len(workers_of(service)) == 2)
+        assert wait_for(reads_as_full)
+        assert wait_for(lambda: max(ratios()) < 0.1)
 
 
 @pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")

@@ -81,11 +81,18 @@ class Metrics:
         """Report the bytes that requests in work hold, of those that they may hold together."""
         self._gauge("tensorcast_memory_budget_bytes", "Bytes that requests in work may hold.").set(budget)
         self._memory = self._gauge("tensorcast_memory_bytes", "Bytes that requests in work hold.")
-        self._held = held
+        self._ratio = self._gauge(
+            "tensorcast_memory_held_ratio",
+            "Part of its budget that the requests of the fullest worker hold, 0 to 1.",
+            mode="livemax",
+        )
+        self._held, self._budget = held, budget
 
     def lag(self, seconds: float) -> None:
-        """So late was the event loop at the most in the last minute."""
+        """So late was the event loop at the most in the last minute. It is told twenty times a second."""
         self._lag.set(seconds)
+        if self._directory is not None:
+            self._refresh()  # another worker may be the one that is asked
 
     def began(self, method: str) -> None:
         """A request has come in."""
@@ -99,8 +106,6 @@ class Metrics:
     def answered(self, method: str, route: str, status: int, seconds: float) -> None:
         """A request has been answered."""
         self._duration(method, route, status or "").observe(seconds)
-        if self._directory is not None:
-            self._refresh()  # another worker may be the one that is asked
 
     def problem(self, code: str) -> None:
         """A problem document has been sent."""
@@ -120,7 +125,9 @@ class Metrics:
 
     def _refresh(self) -> None:
         if self._held is not None:
-            self._memory.set(self._held())
+            held = self._held()
+            self._memory.set(held)
+            self._ratio.set(held / self._budget)
 
     def exposition(self) -> bytes:
         """All metrics, of all workers, as Prometheus reads them."""
