@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import repeat
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..messages import CheckAnswer, CheckRequest, Condition, Warned
 from ..ops import Op, align, lower
@@ -29,12 +29,22 @@ _JOINED_CONDITIONS = 20
 """Conditions that an answer in text lists."""
 
 
+class Question(NamedTuple):
+    """A CheckRequest that holds nothing but shapes of integers. Its sizes are what the schema admits."""
+
+    inputs: Sequence[Shape]
+    op: Op = CheckRequest.model_fields["op"].default
+    assume: None = None
+    dtype: None = None
+    explain: bool = False
+
+
 def check(request: CheckRequest) -> CheckAnswer:
     """The answer to a check, typed. Raises Problem for what the op could never accept."""
     return CheckAnswer.model_validate(plain_answer(request))
 
 
-def plain_answer(request: CheckRequest) -> dict[str, Any]:
+def plain_answer(request: CheckRequest | Question) -> dict[str, Any]:
     """The answer to a check, as the plain values of a CheckAnswer that are sent. Raises Problem for what the op could
     never accept."""
     op, shapes = request.op, tuple(request.inputs)
@@ -42,7 +52,8 @@ def plain_answer(request: CheckRequest) -> dict[str, Any]:
     rank = judge_request(op, shapes)
     if request.assume:
         judge_assumed(op, shapes, request.assume)
-    symbolic, dims = is_symbolic(op, shapes), op.output_dims()
+    symbolic = type(request) is not Question and is_symbolic(op, shapes)
+    dims = op.output_dims()
     lower_here: Lower = partial(lower_symbolic, assume=request.assume or {}) if symbolic else lower
     plan: Plan | SymbolicPlan | None = None
     alignment: Alignment | None = None
@@ -201,17 +212,17 @@ def _right_outputs(shapes: tuple[Shape, ...], sizes: Shape, itemsize: int | None
     sent = exact(elements)
     outputs: list[dict[str, Any]] = []
     for number, shape in enumerate(shapes):
-        axis = new = rank - len(shape)
-        replicated = list(range(new))
-        for size in shape:
-            if size != sizes[axis]:
-                replicated.append(axis)
-            axis += 1
+        new = rank - len(shape)
+        replicated = [*range(new)]
+        if shape != sizes:
+            for axis, size in enumerate(shape, new):
+                if size != sizes[axis]:
+                    replicated.append(axis)
         outputs.append(
             {
                 "shape": list(sizes),
                 "input": number,
-                "axes": list(range(new, rank)),
+                "axes": [*range(new, rank)],
                 "broadcast_axes": replicated,
                 "elements": sent,
             }

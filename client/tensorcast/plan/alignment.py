@@ -84,7 +84,7 @@ class Output(NamedTuple):
         return tuple(tuple(self.axes[end - count : end]) for end, count in zip(accumulate(counts), counts, strict=True))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Alignment:
     """All that a rule says about a request."""
 
@@ -116,15 +116,14 @@ class RightAlignment(Alignment):
     def __init__(
         self, shapes: tuple[Shape, ...], relation: Relation, target: Shape | None = None, reached: Shape | None = None
     ) -> None:
-        put = object.__setattr__  # as in any frozen dataclass
-        put(self, "input_shapes", shapes)
-        put(self, "target", target)
-        put(self, "refusal", None)
-        put(self, "relation", relation)
-        put(self, "reached", target if reached is None else reached)
+        self.input_shapes = shapes
+        self.target = target
+        self.refusal = None
+        self.relation = relation
+        self.reached = target if reached is None else reached
 
     @cached_property
-    def axes(self) -> tuple[Axis, ...]:
+    def axes(self) -> tuple[Axis, ...]:  # type: ignore[override]
         rank = self._rank
         columns: list[list[Term]] = [[] for _ in range(rank)]
         named: list[tuple[int | None, Shape]] = [*enumerate(self.input_shapes)]
@@ -136,7 +135,7 @@ class RightAlignment(Alignment):
         return tuple([Axis(self.relation, tuple(terms)) for terms in columns])
 
     @cached_property
-    def outputs(self) -> tuple[Output, ...]:
+    def outputs(self) -> tuple[Output, ...]:  # type: ignore[override]
         rank = self._rank
         return tuple(
             Output(number, tuple(range(rank - len(shape), rank)), range(rank))

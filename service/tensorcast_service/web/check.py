@@ -8,9 +8,9 @@ from urllib.parse import parse_qsl
 
 from fastapi import APIRouter, Request, Response
 
-from tensorcast.answers.check import as_text, check, plain_answer
-from tensorcast.answers.cost import check_milliseconds, parse_milliseconds
-from tensorcast.answers.footprint import answer_bytes
+from tensorcast.answers.check import Question, as_text, check, plain_answer
+from tensorcast.answers.cost import AXIS, REQUEST, check_milliseconds, parse_milliseconds
+from tensorcast.answers.footprint import AXIS_BYTES, answer_bytes
 from tensorcast.messages import CheckAnswer, CheckRequest
 from tensorcast.messages.questions import attribute_from_text
 from tensorcast.messages.validation import validated
@@ -22,8 +22,8 @@ from tensorcast.schema.shapes import parse_shape
 
 from .budget import Holding
 from .caching import tagged
-from .codec import answer_in_bytes, question_in_body, question_in_query
-from .exchange import parsed, receive, response_with, threads_of
+from .codec import answer_in_bytes, message_in_body, question_in_query
+from .exchange import receive, response_with, threads_of
 from .negotiation import TEXT, answer_type, best_offer, media_named
 from .openapi import answers, body, example_queries
 from .threads import LOOP_MILLISECONDS
@@ -78,7 +78,7 @@ def answer_to_body(body: bytes, content_type: str, accept: str, memory: Holding)
     if milliseconds > LOOP_MILLISECONDS:
         return None
     memory.grow(len(body))
-    message = question_in_body(body, media, memory.grow) or parsed(body, media, CheckRequest, memory.grow)
+    message = message_in_body(body, media, memory.grow)
     return _answer_at_once(message, media_type, milliseconds, memory)
 
 
@@ -88,7 +88,8 @@ def answer_to_query(query: str, accept: str, memory: Holding) -> tuple[bytes, st
     milliseconds = parse_milliseconds(len(query), Media.JSON)
     if milliseconds > LOOP_MILLISECONDS:
         return None
-    message, media_type = question_in_query(query), best_offer(accept, Media.JSON, True)
+    message: CheckRequest | Question | None = question_in_query(query)
+    media_type = best_offer(accept, Media.JSON, True)
     if message is None or media_type == TEXT:
         parameters = parse_qsl(query, keep_blank_values=True)
         media_type = TEXT if ("format", "text") in parameters else media_type
@@ -97,11 +98,17 @@ def answer_to_query(query: str, accept: str, memory: Holding) -> tuple[bytes, st
 
 
 def _answer_at_once(
-    message: CheckRequest, media_type: str, milliseconds: float, memory: Holding
+    message: CheckRequest | Question, media_type: str, milliseconds: float, memory: Holding
 ) -> tuple[bytes, str] | None:
-    if milliseconds + check_milliseconds(message.op, message.inputs) > LOOP_MILLISECONDS:
+    if isinstance(message, CheckRequest):
+        if milliseconds + check_milliseconds(message.op, message.inputs) > LOOP_MILLISECONDS:
+            return None
+        return _answer(message, media_type, memory.reserve_answer), media_type
+    axes = len(message.inputs) * max(4, *map(len, message.inputs), 0)  # all that such a question costs
+    if milliseconds + REQUEST + AXIS * axes > LOOP_MILLISECONDS:
         return None
-    return _answer(message, media_type, memory.reserve_answer), media_type
+    memory.reserve_answer(AXIS_BYTES * axes)
+    return answer_in_bytes(plain_answer(message), MEDIA_NAMES[media_type]), media_type
 
 
 def _answer(message: CheckRequest, media_type: str, reserve: Reserve) -> bytes:

@@ -3,7 +3,7 @@
 The one schema is CheckRequest, the one codec schema/codec.py. What is read here they would read, as the same message;
 what is written here they would write, in the same bytes. Whatever is not plain, or not valid, is left to them, and so
 are the words of every refusal; tests/test_codec_of_checks.py holds both to one verdict. msgspec reads and writes in C;
-without it (there is none for PyPy) all goes through the schema.
+without it (there is none for PyPy) the codec does, and only the schema is spared.
 """
 
 from __future__ import annotations
@@ -14,71 +14,66 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Annotated, Any
 
+from tensorcast.answers.check import Question
 from tensorcast.messages import CheckRequest
 from tensorcast.messages.validation import validated
 from tensorcast.schema.codec import Media, decode, encode
 from tensorcast.schema.memory import Reserve
-from tensorcast.schema.problems import Problem
 from tensorcast.schema.shapes import MAX_SIZE
 
 msgspec: Any = import_module("msgspec") if find_spec("msgspec") else None
 
-PLAIN_BYTES = 4096
-"""A longer question is not plain."""
 _BYTES = 80
 """Of memory for each byte of a plain question, at the most: a list of one size takes three bytes."""
 _QUERY = re.compile(r"(?!.{2000})input=[0-9]{1,18}(?:[x,][0-9]{1,18})*(?:&input=[0-9]{1,18}(?:[x,][0-9]{1,18})*)*")
 
 _READERS: dict[Media, Callable[[bytes], Any]] = {}
 _WRITERS: dict[Media, Callable[[Any], bytes]] = {}
-_ERRORS: tuple[type[Exception], ...] = (Problem, TypeError, ValueError)
+_ERRORS: tuple[type[Exception], ...] = (TypeError, ValueError)
 if msgspec is not None:
     _ERRORS += (msgspec.MsgspecError,)
     _Size: Any = Annotated[int, msgspec.Meta(ge=0, le=MAX_SIZE)]
-    _Question = msgspec.defstruct(
-        "_Question",
-        [("inputs", list[tuple[_Size, ...]]), ("op", msgspec.Raw, msgspec.Raw())],
-        forbid_unknown_fields=True,
-    )
+    _Inputs = msgspec.defstruct("_Inputs", [("inputs", list[tuple[_Size, ...]])], forbid_unknown_fields=True)
     for _media, _kind in {Media.JSON: msgspec.json, Media.MSGPACK: msgspec.msgpack}.items():
-        _READERS[_media] = _kind.Decoder(_Question).decode
+        _READERS[_media] = _kind.Decoder(_Inputs).decode
         _WRITERS[_media] = _kind.Encoder().encode
 
 
-def question_in_body(body: bytes, media: Media, reserve: Reserve) -> CheckRequest | None:
-    """A body as a message; None where it is not plain: `inputs` of integers, and an op, each given once."""
-    read = _READERS.get(media)
-    if read is None or len(body) > PLAIN_BYTES:
+def message_in_body(body: bytes, media: Media, reserve: Reserve) -> CheckRequest | Question:
+    """The message in a body of at most a few thousand bytes. Raises Problem for anything that is wrong with it."""
+    if (read := _READERS.get(media)) is not None:
+        try:
+            inputs = read(body).inputs
+            # msgspec takes the last of two fields of one name. In JSON each field has a colon; MessagePack counts them.
+            if (body.count(b":") if media is Media.JSON else body[0] - 0x80) == 1:
+                reserve(_BYTES * len(body))
+                return Question(inputs)
+        except _ERRORS:
+            pass  # not plain, or not valid
+    value = decode(body, media, reserve)
+    return _plain(value) or validated(CheckRequest, value)
+
+
+def _plain(value: Any) -> Question | None:
+    """A plain value as a message; None where it holds more than shapes of integers, or is not valid."""
+    inputs = value.get("inputs") if type(value) is dict and len(value) == 1 else None
+    if type(inputs) is not list:
         return None
-    try:
-        question = read(body)
-        op = bytes(question.op)
-        fields = 2 if op else 1
-        # msgspec takes the last of two fields of one name. In JSON each field has a colon; MessagePack counts them.
-        if (body.count(b":") - op.count(b":") if media is Media.JSON else body[0] - 0x80) != fields:
+    for shape in inputs:
+        if type(shape) is not list:
             return None
-        reserve(_BYTES * len(body))
-        return _message(question.inputs, {"op": decode(op, media)} if op else {})
-    except _ERRORS:
-        return None
+        for size in shape:
+            if type(size) is not int or not 0 <= size <= MAX_SIZE:
+                return None
+    return Question([*map(tuple, inputs)])
 
 
-def question_in_query(query: str) -> CheckRequest | None:
+def question_in_query(query: str) -> Question | None:
     """A query as a message; None where it is not plain: inputs of integers."""
-    read = _READERS.get(Media.JSON)
-    if read is None or not _QUERY.fullmatch(query):
+    if not _QUERY.fullmatch(query):
         return None
-    sizes = query[6:].replace("x", ",").replace("&input=", "],[")
-    try:
-        return _message(read(b'{"inputs":[[%b]]}' % sizes.encode()).inputs, {})
-    except _ERRORS:  # a number that begins with 0
-        return None
-
-
-def _message(inputs: list[Any], others: dict[str, Any]) -> CheckRequest:
-    message = validated(CheckRequest, {"inputs": [], **others})
-    message.__dict__["inputs"] = inputs  # as an assignment, at a third of its cost
-    return message
+    shapes = query[6:].replace("x", ",").split("&input=")
+    return Question([tuple(map(int, shape.split(","))) for shape in shapes])
 
 
 def answer_in_bytes(answer: dict[str, Any], media: Media) -> bytes:
