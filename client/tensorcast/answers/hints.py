@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations, count
 from typing import Any
 
@@ -26,8 +26,8 @@ MAX_TRIES = 64
 
 Lower = Callable[[Op, tuple[Shape, ...]], Plan | SymbolicPlan]
 """From a request to its plan; raises Incompatible."""
-Try = Callable[[Op, tuple[Shape, ...]], Plan | SymbolicPlan | None]
-"""From a request to its plan; None where it does not broadcast, or for some sizes only."""
+Try = Callable[[Op, tuple[Shape, ...]], Sequence[int | str] | None]
+"""From a request to the shape that comes out first; None where it does not broadcast, or for some sizes only."""
 Hint = tuple[str, Op, tuple[Shape, ...]]
 """A change in words, and the request that it leads to."""
 
@@ -44,18 +44,25 @@ def hints(op: Op, shapes: tuple[Shape, ...], lower: Lower = lower_integers) -> l
     tries = count()
     found: dict[str, dict[str, Any]] = {}
 
-    def fitting(op: Op, shapes: tuple[Shape, ...]) -> Plan | SymbolicPlan | None:
+    def fitting(op: Op, shapes: tuple[Shape, ...]) -> Sequence[int | str] | None:
         if next(tries) >= MAX_TRIES:
             raise _Enough
         checkpoint()
         try:
             alignment = align(op, shapes)
-            if isinstance(alignment, RightAlignment) and alignment.clashes():
-                return None  # as most do: the sentence that says why is not needed, and costs more than all before it
+            if isinstance(alignment, RightAlignment):
+                if of_integers:
+                    return alignment.met()
+                if (
+                    alignment.clash() is not None
+                ):  # as most do: the sentence that says why costs more than all before it
+                    return None
             plan = settle(alignment) if of_integers else lower(op, shapes)
         except Incompatible:
             return None
-        return plan if isinstance(plan, Plan) or not plan.conditions else None
+        if isinstance(plan, SymbolicPlan) and plan.conditions:
+            return None
+        return plan.outputs[0].shape if plan.outputs else ()
 
     try:
         for text, other, inputs in _candidates(op, shapes, target, fitting):
@@ -104,14 +111,17 @@ def _swapped(op: Op, shapes: tuple[Shape, ...], target: Shape | None, fitting: T
             other for other in (*shapes[:number], *shapes[number + 1 :], target or ()) if len(other) == len(shape)
         ]
         for one, other in combinations(range(len(shape)), 2):
-            if shape[one] == shape[other] or not any(
-                (partner[one], partner[other]) == (shape[other], shape[one]) for partner in partners
-            ):
+            if shape[one] == shape[other]:
+                continue
+            for partner in partners:
+                if partner[one] == shape[other] and partner[other] == shape[one]:
+                    break
+            else:
                 continue
             swapped = list(shape)
             swapped[one], swapped[other] = shape[other], shape[one]
             inputs = _with(shapes, number, tuple(swapped))
-            if fitting(op, inputs):
+            if fitting(op, inputs) is not None:
                 yield f"swap axes {one} and {other} of input {number}: {format_shape(swapped)} fits", op, inputs
                 return
 
@@ -124,14 +134,14 @@ def _reshaped(op: Op, shapes: tuple[Shape, ...], fitting: Try) -> Iterator[Hint]
         for extra in range(1, room - len(shape) + 1):
             wider = shape + (1,) * extra
             inputs = _with(shapes, number, wider)
-            if shape and fitting(op, inputs):
+            if shape and fitting(op, inputs) is not None:
                 index = ", ".join([":"] * len(shape) + ["None"] * extra)
                 yield f"reshape input {number} to {format_shape(wider)}, x[{index}]: it then fits", op, inputs
         narrower = shape
         while narrower[:1] == (1,):
             narrower = narrower[1:]
             inputs = _with(shapes, number, narrower)
-            if fitting(op, inputs):
+            if fitting(op, inputs) is not None:
                 text = f"drop the leading axes of size 1 of input {number}: {format_shape(narrower)} fits"
                 yield text, op, inputs
                 break
@@ -147,10 +157,10 @@ def _other_target(op: Op, shapes: tuple[Shape, ...], target: Shape, fitting: Try
     changed = op.model_copy(update={str(op.target): spelled})
     if any(isinstance(size, Symbol) and size.name is None for size in spelled):
         return  # what is not known can't be written out
-    if spelled != target and fitting(changed, shapes):
+    if spelled != target and fitting(changed, shapes) is not None:
         yield f"write {op.target}={format_shape(spelled)}: {op.name} reads -1 as no size", changed, shapes
     keeping = mindspore.broadcast_to(shape=target)
-    if not isinstance(op, mindspore.broadcast_to) and fitting(keeping, shapes):
+    if not isinstance(op, mindspore.broadcast_to) and fitting(keeping, shapes) is not None:
         text = f"{keeping.name} takes this target: there -1 keeps the input's size, {format_shape(spelled)}"
         yield text, keeping, shapes
 
@@ -160,8 +170,8 @@ def _other_op(op: Op, shapes: tuple[Shape, ...], target: Shape, fitting: Try) ->
     for other, words in _others(shapes[0], target):
         if type(other) is type(op):
             words = words.removeprefix(f"{op.name} ")
-        if other != op and (plan := fitting(other, shapes)):
-            yield f"{words} fits: the output is {format_shape(plan.outputs[0].shape)}", other, shapes
+        if other != op and (output := fitting(other, shapes)) is not None:
+            yield f"{words} fits: the output is {format_shape(output)}", other, shapes
 
 
 def _others(shape: Shape, target: Shape) -> Iterator[tuple[Op, str]]:
@@ -199,5 +209,5 @@ def _other_axes(shapes: tuple[Shape, ...], fitting: Try) -> Iterator[Hint]:
     arg, like = shapes
     for lacking in combinations(range(len(like)), max(len(like) - len(arg), 0)):
         other = ngraph.BroadcastLike(initial_broadcast_axes=lacking)
-        if lacking and fitting(other, shapes):
+        if lacking and fitting(other, shapes) is not None:
             yield f"initial_broadcast_axes={list(lacking)} fits", other, shapes

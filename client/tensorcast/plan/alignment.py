@@ -124,15 +124,16 @@ class RightAlignment(Alignment):
 
     @cached_property
     def axes(self) -> tuple[Axis, ...]:  # type: ignore[override]
-        rank = self._rank
-        columns: list[list[Term]] = [[] for _ in range(rank)]
-        named: list[tuple[int | None, Shape]] = [*enumerate(self.input_shapes)]
-        if self.reached is not None:
-            named.append((None, self.reached))
-        for number, shape in named:
-            for axis, size in enumerate(shape):
-                columns[rank - len(shape) + axis].append(Term(number, axis, size))
-        return tuple([Axis(self.relation, tuple(terms)) for terms in columns])
+        return tuple(map(self.axis, range(self._rank)))
+
+    def axis(self, number: int) -> Axis:
+        """That of `axes`."""
+        rank, terms = self._rank, []
+        for owner, shape in enumerate(self._everyone):
+            axis = number - rank + len(shape)
+            if axis >= 0:
+                terms.append(Term(owner if owner < len(self.input_shapes) else None, axis, shape[axis]))
+        return Axis(self.relation, tuple(terms))
 
     @cached_property
     def outputs(self) -> tuple[Output, ...]:  # type: ignore[override]
@@ -150,19 +151,23 @@ class RightAlignment(Alignment):
     def _everyone(self) -> tuple[Shape, ...]:
         return self.input_shapes if self.reached is None else (*self.input_shapes, self.reached)
 
-    def clashes(self) -> bool:
-        """Whether integers do not agree, without the words for it; what symbols must be is not looked at."""
+    def clash(self) -> int | None:
+        """The lowest axis on which integers do not agree; None where all do. What symbols must be is not looked at."""
         everyone = self._everyone
-        rank = max(map(len, everyone))
+        lowest = rank = max(map(len, everyone))
         sizes: list[int] = [1] * rank
         for shape in everyone:
             for axis, size in enumerate(shape, rank - len(shape)):
                 if size != 1 and type(size) is int and sizes[axis] != size:
-                    if sizes[axis] != 1:
-                        return True
-                    sizes[axis] = size
-        into = self.reached if self.relation is Relation.INTO else None
-        return into is not None and any(size != 1 and own == 1 for size, own in zip(sizes, into, strict=True))
+                    if sizes[axis] == 1:
+                        sizes[axis] = size
+                    elif axis < lowest:
+                        lowest = axis
+        if self.relation is Relation.INTO and self.reached is not None:
+            for axis, own in enumerate(self.reached[:lowest]):
+                if own == 1 and sizes[axis] != 1:
+                    return axis
+        return lowest if lowest < rank else None
 
     def met(self) -> Shape | None:
         """The sizes at which integers that agree meet; None of all else."""
@@ -201,8 +206,12 @@ class RightAlignment(Alignment):
 
 def settle(alignment: Alignment) -> Plan:
     """The plan of an alignment whose sizes agree; raises Incompatible (size-mismatch, lowest axis; or its refusal)."""
-    if isinstance(alignment, RightAlignment) and (plan := alignment.settled()) is not None:
-        return plan
+    if isinstance(alignment, RightAlignment):
+        if (plan := alignment.settled()) is not None:
+            return plan
+        if (number := alignment.clash()) is not None:
+            axis = alignment.axis(number)
+            raise mismatch(alignment, number, axis, _to_blame(axis))
     sizes = [meet(alignment, number, axis) for number, axis in enumerate(alignment.axes)]
     if alignment.refusal is not None:
         raise alignment.refusal
