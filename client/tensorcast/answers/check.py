@@ -65,7 +65,8 @@ def plain_answer(request: CheckRequest | Question) -> dict[str, Any]:
             plan = lower_symbolic(op, shapes, request.assume or {})
             alignment = plan.apart
         else:
-            alignment = align(op, shapes)
+            # The rank that an op limits is one of which `rank` is the highest.
+            alignment = op.align(shapes) if op.max_rank is None or rank <= op.max_rank else align(op, shapes)
             if dims is None and isinstance(alignment, RightAlignment) and (sizes := alignment.met()) is not None:
                 outputs = _right_outputs(shapes, sizes, itemsize)
             else:
@@ -209,20 +210,20 @@ def _right_outputs(shapes: tuple[Shape, ...], sizes: Shape, itemsize: int | None
     """The outputs, as `_output` gives them, of right-aligned inputs that meet at these sizes. Most checks are answered
     here, in one loop and without placements."""
     rank, elements = len(sizes), prod(sizes)
-    sent = exact(elements)
+    axes, sent = [*range(rank)], exact(elements)
     outputs: list[dict[str, Any]] = []
     for number, shape in enumerate(shapes):
         new = rank - len(shape)
-        replicated = [*range(new)]
+        replicated = axes[:new]
         if shape != sizes:
             for axis, size in enumerate(shape, new):
                 if size != sizes[axis]:
                     replicated.append(axis)
         outputs.append(
             {
-                "shape": list(sizes),
+                "shape": [*sizes],
                 "input": number,
-                "axes": [*range(new, rank)],
+                "axes": axes[new:],
                 "broadcast_axes": replicated,
                 "elements": sent,
             }

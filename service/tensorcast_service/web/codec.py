@@ -27,7 +27,7 @@ _BYTES = 80
 """Of memory for each byte of a plain question, at the most: a list of one size takes three bytes."""
 _QUERY = re.compile(r"(?!.{2000})input=[0-9]{1,18}(?:[x,][0-9]{1,18})*(?:&input=[0-9]{1,18}(?:[x,][0-9]{1,18})*)*")
 
-_READERS: dict[Media, Callable[[bytes], Any]] = {}
+_READERS: dict[Media, Callable[[bytes | str], Any]] = {}
 _WRITERS: dict[Media, Callable[[Any], bytes]] = {}
 _ERRORS: tuple[type[Exception], ...] = (TypeError, ValueError)
 if msgspec is not None:
@@ -72,8 +72,13 @@ def question_in_query(query: str) -> Question | None:
     """A query as a message; None where it is not plain: inputs of integers."""
     if not _QUERY.fullmatch(query):
         return None
-    shapes = query[6:].replace("x", ",").split("&input=")
-    return Question([tuple(map(int, shape.split(","))) for shape in shapes])
+    sizes = query[6:].replace("x", ",")
+    if (read := _READERS.get(Media.JSON)) is not None:
+        try:
+            return Question(read(f'{{"inputs":[[{sizes.replace("&input=", "],[")}]]}}').inputs)
+        except _ERRORS:
+            pass  # a number that begins with 0
+    return Question([tuple(map(int, shape.split(","))) for shape in sizes.split("&input=")])
 
 
 def answer_in_bytes(answer: dict[str, Any], media: Media) -> bytes:

@@ -8,6 +8,8 @@ them. The quantifiers are possessive, so no head takes more than one walk throug
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from functools import lru_cache
 
 from tensorcast.schema.problems import Problem
 
@@ -30,11 +32,12 @@ _LINE = rb"(?!CONNECT )" + _TOKEN + rb" /[!-~]*+ HTTP/1\.[01]\r\n"
 _HEAD = re.compile(_LINE + _FIELDS + rb"\r\n")
 # What such a head may begin with; before it one empty line is ignored (RFC 9112, 2.2).
 _HEAD_SO_FAR = re.compile(rb"(?:\r\n)?+(?:[!-~ ]*+\r?|" + _LINE + _FIELDS + rb"[^\n]*+)")
-# Heads of the requests that may be answered straight from their bytes (straight.py), and what is looked at in them.
-_PLAIN = re.compile(
-    rb"(?:GET /v1/check\?([A-Za-z0-9._~!$&'()*+,;=:@/?%[\]-]*+)|POST (/v1/(?:check|broadcast|backprop))) HTTP/1\.1\r\n"
-    rb"(" + _FIELDS + rb")\r\n"
+# Requests that may be answered straight from their bytes (straight.py), and what is looked at in their heads.
+_PLAIN_LINE = re.compile(
+    rb"(?:GET /v1/check\?([A-Za-z0-9._~!$&'()*+,;=:@/?%[\]-]*+)|POST (/v1/(?:check|broadcast|backprop)))"
+    rb" HTTP/1\.1(?=\r)"
 )
+_PLAIN = re.compile(rb"\r\n" + _FIELDS)
 _NOT_PLAIN = (b"content-encoding", b"expect", b"if-none-match", b"te", b"trailer", b"transfer-encoding", b"upgrade")
 _PLAIN_FIELDS = re.compile(
     rb"\n(accept|authorization|connection|content-length|content-type|host|traceparent|x-request-id|"
@@ -54,6 +57,7 @@ _HOST = re.compile(rb"\nhost:[\t ]*+" + _HOST_VALUE + rb"[\t ]*+\r")
 _PLAIN_HOST = re.compile(_HOST_VALUE)
 # Content-Length = 1*DIGIT (RFC 9110, 8.6), of no more digits than a file can have
 _LENGTH = re.compile(rb"\ncontent-length:[\t ]*+([0-9]{1,18})[\t ]*+\r")
+_PLAIN_LENGTH = re.compile(rb"[0-9]{1,18}")
 _LENGTH_LINE = re.compile(rb"\ncontent-length:[^\r]*", re.IGNORECASE)
 # Transfer-Encoding = #transfer-coding (RFC 9112, 6.1), of which none but chunked is understood
 _CHUNKED = re.compile(rb"\ntransfer-encoding:[\t ]*+chunked[\t ]*+\r")
@@ -116,28 +120,42 @@ def read_head(data: bytes) -> tuple[bytes, int, int | None] | None:
     return head, end, None
 
 
-def read_plain(data: bytes) -> tuple[bytes | None, bytes | None, dict[bytes, bytes], bytes] | None:
+def read_plain(data: bytes) -> tuple[bytes | None, bytes | None, Mapping[bytes, bytes], bytes] | None:
     """The query of a GET, else the path of a POST; the fields that are looked at, by their names in lower case; and the
     body. None where `data` is not one whole request, asks for more than an answer, or could be read in another way."""
-    matched = _PLAIN.match(data)
-    if matched is None:
+    line = _PLAIN_LINE.match(data)
+    end = data.find(b"\r\n\r\n")
+    if line is None or end < 0:
         return None
-    query, path, lines = matched.groups()
-    if b" \r" in lines or b"\t\r" in lines:
-        return None  # parsers differ on whether a blank there is part of the value
-    found = _PLAIN_FIELDS.findall(data, matched.start(3) - 1, matched.end(3))
+    lines = data[line.end() : end + 2]
+    found = _recent_fields(lines) if len(lines) <= _RECENT_BYTES else _plain_fields(lines)
+    body = data[end + 4 :]
+    if found is None or len(body) != found[1]:
+        return None
+    return line[1], line[2], found[0], body
+
+
+def _plain_fields(lines: bytes) -> tuple[Mapping[bytes, bytes], int] | None:
+    """The fields that are looked at in these lines, each with the line break before it, and the length of the body.
+    None where they ask for more than an answer, or could be read in another way."""
+    if not _PLAIN.fullmatch(lines) or b" \r" in lines or b"\t\r" in lines:
+        return None  # parsers differ on whether a blank at the end is part of the value
+    found = _PLAIN_FIELDS.findall(lines)
     fields = {name.lower(): value for name, value in found}
     if (
         len(fields) != len(found)
         or not fields.keys().isdisjoint(_NOT_PLAIN)
-        or (b"connection" in fields and fields[b"connection"].lower() != b"keep-alive")
+        or fields.get(b"connection", b"keep-alive").lower() != b"keep-alive"
         or not _PLAIN_HOST.fullmatch(fields.get(b"host", b" "))
-        or not (length := fields.get(b"content-length", b"0")).isdigit()
-        or len(length) > 18
+        or not _PLAIN_LENGTH.fullmatch(fields.get(b"content-length", b"0"))
     ):
         return None
-    body = data[matched.end() :]
-    return (query, path, fields, body) if len(body) == int(length) else None
+    return fields, int(fields.get(b"content-length", b"0"))
+
+
+_RECENT_BYTES = 500
+_recent_fields = lru_cache(256)(_plain_fields)
+"""The same of fields that came before: one caller sends the same ones again and again, but for the length."""
 
 
 def is_http_1_1(head: bytes) -> bool:
