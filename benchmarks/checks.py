@@ -36,8 +36,10 @@ from harness import Row, cpu_of, destination, free_port, pin, save, spread
 FOLDER = Path(__file__).parent
 QUESTION = {"inputs": [[8, 1, 6, 1], [7, 1, 5]]}
 JSON, MSGPACK = "application/json", "application/vnd.msgpack"
-BARE, ORDINARY, OURS, LOGGED = "bare uvicorn", "ordinary FastAPI", "tensorcast", "tensorcast, access log"
-CONTENDERS = [BARE, ORDINARY, OURS, LOGGED, "node http", "Go net/http"]
+BARE, ORDINARY, OURS = "bare uvicorn", "ordinary FastAPI", "tensorcast"
+LOGGED, PURE = "tensorcast, access log", "tensorcast, no msgspec"
+CONTENDERS = [BARE, ORDINARY, OURS, LOGGED, PURE, "node http", "Go net/http"]
+WITHOUT_MSGSPEC = "import sys; sys.modules['msgspec'] = None; from tensorcast.cli import main; main()"
 
 
 class Kind(NamedTuple):
@@ -70,6 +72,7 @@ def servers(folder: Path) -> dict[str, list[str]]:
         ORDINARY: [*uvicorn, "ordinary:app"],
         OURS: ours,
         LOGGED: [*ours, "--access-log", "true"],
+        PURE: [sys.executable, "-c", WITHOUT_MSGSPEC, *ours[3:]],
     }
     if node := shutil.which("node"):
         commands["node http"] = [node, str(others / "server.mjs"), "PORT"]
@@ -137,7 +140,7 @@ def requests(kinds: Sequence[str], contenders: Sequence[str], rounds: int, secon
         for _ in range(rounds):
             for kind, (name, (port, process)) in product(map(KINDS.__getitem__, kinds), running.items()):
                 if name != LOGGED or kind.asked == "post":
-                    json_alone = kind.asked == "msgpack" and name not in (BARE, OURS, LOGGED)
+                    json_alone = kind.asked == "msgpack" and name not in (BARE, OURS, LOGGED, PURE)
                     asked = kind._replace(asked="post") if json_alone else kind
                     taken[kind.title].setdefault(name, []).append(ask(port, process, asked, next(starts), seconds))
     return {title: {name: compared(rows, name) for name in rows} for title, rows in taken.items()}

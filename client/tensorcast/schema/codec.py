@@ -44,7 +44,8 @@ MEDIA_NAMES = {
 """Every media type that is understood."""
 
 
-_TO_JSON = json.JSONEncoder(separators=(",", ":"), allow_nan=False)  # kept, as json.dumps makes one on each call
+# Kept, as json.dumps makes one on each call; and no plain value holds itself.
+_TO_JSON = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False)
 
 
 def encode(value: Any, media: Media) -> bytes:
