@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 from ..messages import CheckAnswer, CheckRequest, Condition, Warned
 from ..ops import Op, align, lower
-from ..plan.alignment import Alignment, Conflict, Incompatible, RightAlignment, settle
+from ..plan.alignment import Alignment, Conflict, Incompatible, Relation, RightAlignment, settle
 from ..plan.plan import Placement, Plan, Shape
 from ..schema.problems import Problem
 from ..schema.shapes import format_shape
 from .diagram import draw
 from .hints import Lower, hints
-from .limits import MAX_RANK, exact, judge_request
+from .limits import MAX_AXES, MAX_RANK, exact, judge_request
 from .symbolic import SymbolicPlacement, SymbolicPlan, is_symbolic, judge_assumed
 from .symbolic import lower as lower_symbolic
 from .warnings import input_warnings
@@ -48,6 +48,8 @@ def plain_answer(request: CheckRequest | Question) -> dict[str, Any]:
     """The answer to a check, as the plain values of a CheckAnswer that are sent. Raises Problem for what the op could
     never accept."""
     op, shapes = request.op, tuple(request.inputs)
+    if type(request) is Question and (met := _answer_where_met(op, shapes)) is not None:
+        return met
     itemsize = _itemsize(request.dtype)
     rank = judge_request(op, shapes)
     if request.assume:
@@ -98,6 +100,20 @@ def plain_answer(request: CheckRequest | Question) -> dict[str, Any]:
     if request.explain and rank <= MAX_RANK:
         answer["diagram"] = draw(op, shapes, _alignment(op, shapes), conflict or plan or lower(op, shapes))
     return answer
+
+
+def _answer_where_met(op: Op, shapes: tuple[Shape, ...]) -> dict[str, Any] | None:
+    """The answer to a Question whose sizes agree, as most do; None where they don't, or a limit may be exceeded."""
+    rank = max(map(len, shapes), default=MAX_RANK)
+    if rank > (op.max_rank or 0) or len(shapes) > MAX_AXES // MAX_RANK:
+        return None
+    alignment = RightAlignment(shapes, Relation.MUTUAL)
+    sizes = alignment.met()
+    if sizes is None:
+        return None
+    outputs = _right_outputs(shapes, sizes, None)
+    warnings = input_warnings(op, shapes, alignment, outputs, lower) if len(outputs) > 1 else []
+    return {"compatible": True, "outputs": outputs, "warnings": warnings}
 
 
 def as_text(answer: CheckAnswer) -> str:

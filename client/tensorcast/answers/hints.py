@@ -53,10 +53,8 @@ def hints(op: Op, shapes: tuple[Shape, ...], lower: Lower = lower_integers) -> l
             if isinstance(alignment, RightAlignment):
                 if of_integers:
                     return alignment.met()
-                if (
-                    alignment.clash() is not None
-                ):  # as most do: the sentence that says why costs more than all before it
-                    return None
+                if alignment.clash() is not None:
+                    return None  # as most do: the sentence that says why costs more than all before it
             plan = settle(alignment) if of_integers else lower(op, shapes)
         except Incompatible:
             return None

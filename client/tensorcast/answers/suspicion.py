@@ -51,7 +51,8 @@ def suspicion(shapes: Sequence[Sequence[Any]]) -> Suspicion | None:
     else:
         return None
     rank = max(map(len, shapes))
-    if len({size for shape in shapes for size in shape if size != 1}) < reduce(or_, filled).bit_count():
+    lacks = min(map(len, shapes)) < rank  # else no input lacks an axis
+    if lacks and len({size for shape in shapes for size in shape if size != 1}) < reduce(or_, filled).bit_count():
         rows = [(*[None] * (rank - len(shape)), *shape) for shape in shapes]  # two axes have one size
         if found := _square(rows, filled):
             return found
