@@ -330,11 +330,8 @@ def _plain(path: str, question: Any, model: Any, inputs: int, finish: Callable[[
 
 def _message(fields: Mapping[str, Any], last: str, arrays: Sequence[Array]) -> list[bytes | memoryview]:
     """A MessagePack map of small fields and then tensors, as parts; arrays are sent as they lie in memory."""
-    packer = msgpack.Packer()
-    head = packer.pack_map_header(len(fields) + 1)
-    for name, value in fields.items():
-        head += packer.pack(name) + packer.pack(value)
-    parts: list[bytes | memoryview] = [head + packer.pack(last) + packer.pack_array_header(len(arrays))]
+    head: bytes = msgpack.packb({**fields, last: [None] * len(arrays)})
+    parts: list[bytes | memoryview] = [head[: len(head) - len(arrays)]]  # the tensors stand where so many nils were
     for array in arrays:
         try:
             parts += msgpack_parts(array, strided=any(is_replicated(array)))
