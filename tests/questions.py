@@ -1,0 +1,28 @@
+"""Questions that several files of tests send, and how MessagePack is sent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import msgpack
+import numpy as np
+
+JSON = "application/json"
+MSGPACK = "application/vnd.msgpack"
+NGRAPH = {"op": {"name": "ngraph.Broadcast", "shape": [2, 3], "broadcast_axes": [0]}, "inputs": [[3]]}
+NGRAPH_ANSWER = {
+    "compatible": True,
+    "outputs": [{"shape": [2, 3], "input": 0, "axes": [1], "broadcast_axes": [0], "elements": 6}],
+    "warnings": [],
+}
+ROW = {"dtype": "float32", "shape": [3], "data": np.array([1, 2, 3], "<f4").tobytes()}
+
+
+def pack(value: Any) -> bytes:
+    return bytes(msgpack.packb(value))
+
+
+def post(http: httpx.Client, path: str, value: Any, **headers: str) -> httpx.Response:
+    """A request in MessagePack."""
+    return http.post(path, content=pack(value), headers={"Content-Type": MSGPACK, **headers})

@@ -1,0 +1,65 @@
+"""What is wrong with a body, or a path, in words that say what would be right."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import pytest
+from questions import JSON, MSGPACK, post
+
+BAD_BODIES = [
+    ([], "", "the body: must be a map of fields"),
+    ({}, "/inputs", 'inputs: is missing: write for instance "inputs": [[8, 1, 6, 1], [7, 1, 5]]'),
+    ({"inputs": [[3]], "input": 1}, "/input", "input: is no field here: did you mean inputs?"),
+    ({"inputs": [[3.0]]}, "/inputs/0/0", "inputs/0/0: must be an integer, not a float"),
+    ({"inputs": [[True]]}, "/inputs/0/0", "inputs/0/0: must be an integer, not a boolean"),
+    ({"inputs": [3]}, "/inputs/0", "inputs/0: must be a list of integers such as [2, 3], not an integer"),
+    ({"inputs": []}, "/inputs", "numpy.broadcast_arrays takes at least 1 input, not 0"),
+    ({"inputs": [[3]], "explain": 1}, "/explain", "explain: must be true or false"),
+    ({"inputs": [[3]], "op": 5}, "/op", "op: must be the name of an op, or a map"),
+    ({"inputs": [[3]], "op": {}}, "/op", "op: an op needs its name"),
+    (
+        {"inputs": [[3]], "op": "numpy.broadcast_to"},
+        "/op/shape", 'op/shape: is missing: write for instance "shape": [4, 3]',
+    ),
+    (
+        {"inputs": [[3]], "op": {"name": "openvino.Broadcast-1", "target_shape": [3], "mode": "explicit"}},
+        "/op/axes_mapping", "op/axes_mapping: is needed in mode explicit",
+    ),
+    (
+        {"inputs": [[3]], "op": {"name": "openvino.Broadcast-3", "target_shape": [3], "mode": "pdpd"}},
+        "/op/mode", "op/mode: must be 'numpy', 'explicit' or 'bidirectional'",
+    ),
+    ({"inputs": [[3], [3]], "op": {"name": "poputil.broadcastToMatch", "shape": [3]}}, "/inputs", "leave shape out"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("value", "pointer", "said"), BAD_BODIES, ids=[said for _, _, said in BAD_BODIES])
+def test_a_bad_body_says_where_and_what_would_be_right(http: httpx.Client, value: Any, pointer: str, said: str) -> None:
+    for answer in (http.post("/v1/check", json=value), post(http, "/v1/check", value, Accept=JSON)):
+        assert (answer.status_code, answer.headers["content-type"]) == (422, "application/problem+json")
+        document = answer.json()
+        assert (document["code"], document["pointer"]) == ("invalid-request", pointer)
+        assert said in document["detail"]
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff", b'{"a":1,"a":2}', b"[" * 100_000, b'{"inputs":[[NaN]]}'])
+def test_a_body_that_is_no_json_is_malformed(http: httpx.Client, content: bytes) -> None:
+    answer = http.post("/v1/check", content=content, headers={"Content-Type": JSON})
+    assert (answer.status_code, answer.json()["code"]) == (400, "malformed-body")
+
+
+@pytest.mark.parametrize("content", [b"", b"\xc1", b"\x81\xa1a", b"\x80\x80", b"\xd4\x01\x00", b"\x91" * 5000])
+def test_a_body_that_is_no_messagepack_is_malformed(http: httpx.Client, content: bytes) -> None:
+    answer = http.post("/v1/check", content=content, headers={"Content-Type": MSGPACK, "Accept": JSON})
+    assert (answer.status_code, answer.json()["code"]) == (400, "malformed-body")
+
+
+def test_nothing_and_no_method_are_problems_too(http: httpx.Client) -> None:
+    missing = http.get("/v2/check")
+    assert (missing.status_code, missing.json()["code"]) == (404, "not-found")
+    refused = http.delete("/v1/check")
+    assert (refused.status_code, refused.json()["code"]) == (405, "method-not-allowed")
+    assert refused.headers["allow"] == "GET, HEAD, POST"
+    assert http.get("/v1/ops/nothing").json()["code"] == "not-found"

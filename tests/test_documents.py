@@ -1,0 +1,97 @@
+"""The catalogue, the OpenAPI document, and the pages: what they need and where they lead."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import httpx
+from questions import JSON, MSGPACK, post
+
+from tensorcast.ops import OPS
+from tensorcast_service.web import pages
+from tensorcast_service.web.openapi import EXAMPLES
+
+
+def test_the_catalogue_lists_every_op_and_each_example_is_a_check_that_fits(http: httpx.Client) -> None:
+    entries = http.get("/v1/ops").json()["ops"]
+    assert len(entries) == len(OPS)
+    for entry in entries:
+        assert http.get(f"/v1/ops/{entry['name']}").json() == entry
+        assert http.post("/v1/check", json=entry["example"]).json()["compatible"] is True
+        assert {"doc", "link", "outputs"} <= {key for key, value in entry.items() if value}
+        assert entry["reference"].keys() == {"package", "version"}
+    openvino = next(entry for entry in entries if entry["name"] == "openvino.Broadcast-1")
+    assert openvino["attributes"]["required"] == ["target_shape"]
+    assert openvino["attributes"]["properties"]["mode"]["enum"] == ["numpy", "explicit", "pdpd"]
+
+
+def test_the_openapi_document_describes_both_encodings_and_its_examples_run(http: httpx.Client) -> None:
+    document = http.get("/openapi.json").json()
+    assert document["openapi"].startswith("3.1")
+    assert set(document["paths"]) == {
+        "/v1/check",
+        "/v1/check/batch",
+        "/v1/broadcast",
+        "/v1/backprop",
+        "/v1/compare",
+        "/v1/translate",
+        "/v1/ops",
+        "/v1/ops/{name}",
+    }
+    ran = 0
+    for path, methods in document["paths"].items():
+        for operation in methods.values():
+            assert {JSON, MSGPACK} <= set(operation["responses"]["200"]["content"])
+            for example in (
+                operation.get("requestBody", {}).get("content", {}).get(JSON, {}).get("examples", {}).values()
+            ):
+                assert http.post(path, json=example["value"]).status_code == 200
+                assert post(http, path, example["value"]).status_code == 200
+                ran += 1
+    assert ran == sum(map(len, EXAMPLES.values())) > 0
+
+
+def test_every_reference_in_the_openapi_document_leads_somewhere(http: httpx.Client) -> None:
+    text = http.get("/openapi.json").text
+    schemas = json.loads(text)["components"]["schemas"]
+    references = {part.split('"')[0] for part in text.split('"#/components/schemas/')[1:]}
+    assert references <= set(schemas)
+    assert {"CheckRequest", "BroadcastRequest", "Tensor", "ProblemDetails"} <= references
+
+
+def test_the_pages_need_nothing_from_outside(http: httpx.Client) -> None:
+    for path in ("/", "/docs"):
+        page = http.get(path)
+        assert page.status_code == 200
+        assert page.headers["content-type"].startswith("text/html")
+        assert 'src="http' not in page.text
+        assert 'rel="stylesheet" href="http' not in page.text
+        policy = page.headers["content-security-policy"].split("; ")
+        assert {"default-src 'none'", "script-src 'self'", "style-src 'self'", "frame-ancestors 'none'"} <= {*policy}
+        assert "unsafe" not in page.headers["content-security-policy"]
+    for asset in ("swagger-ui-bundle.js", "swagger-ui.css"):
+        assert asset in http.get("/docs").text
+        assert len(http.get(f"/docs/{asset}").content) > 100_000
+    assert http.get("/docs/other.js").status_code == 404
+
+
+def test_the_parts_of_the_page_are_there_and_are_sent_once(http: httpx.Client) -> None:
+    types = {"": "text/html", "css": "text/css", "js": "text/javascript", "json": "application/json"}
+    left, seen = ["/", "/docs", "/openapi.json"], []
+    for path in left:
+        answer = http.get(path)
+        assert answer.status_code == 200, path
+        assert answer.headers["content-type"].split(";")[0] == types[path.partition(".")[2]]
+        assert answer.headers["cache-control"] == "no-cache"
+        again = http.get(path, headers={"If-None-Match": answer.headers["etag"]})
+        assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", answer.headers["etag"])
+        seen.append(answer.headers["etag"])
+        named = re.findall(r'(?:href|src|from)(?:=| )"((?:static|docs|\.)/[\w-]+\.\w+)"', answer.text[:10_000])
+        left += [part for part in (f"/{name.replace('./', 'static/')}" for name in named) if part not in left]
+    assert len(set(seen)) == len(left)
+    files = {file.name for file in (Path(pages.__file__).parent / "static").iterdir()}
+    assert {path.rpartition("/")[2] for path in left if "static" in path} | {"index.html", "docs.html"} == files
+    for path in ("/static/other.js", "/static/index.html", "/static/..%2Fpages.py", "/static/"):
+        assert http.get(path).status_code == 404

@@ -1,0 +1,75 @@
+"""Which encoding a request is read in, and which its answer comes in."""
+
+from __future__ import annotations
+
+import gzip
+
+import httpx
+import msgpack
+import pytest
+from conftest import Served
+from questions import JSON, MSGPACK, NGRAPH, NGRAPH_ANSWER, pack, post
+
+
+def test_the_contracts_example_in_json_and_in_messagepack(http: httpx.Client) -> None:
+    assert http.post("/v1/check", json=NGRAPH).json() == NGRAPH_ANSWER
+    answer = post(http, "/v1/check", NGRAPH)
+    assert answer.headers["content-type"] == MSGPACK
+    assert msgpack.unpackb(answer.content) == NGRAPH_ANSWER
+
+
+ACCEPTS = [
+    (None, MSGPACK),
+    ("*/*", MSGPACK),
+    ("application/*", MSGPACK),
+    ("application/json", JSON),
+    ("application/json;q=0.5, application/vnd.msgpack;q=0.4", JSON),
+    ("application/json;q=0.5, */*", MSGPACK),
+    ("application/vnd.msgpack;q=0, */*;q=0.1", JSON),
+    ("application/msgpack", "application/msgpack"),
+    ("application/x-msgpack", "application/x-msgpack"),
+    ("text/html, application/xhtml+xml, */*;q=0.8", MSGPACK),
+    ("application/problem+json", JSON),
+]
+
+
+@pytest.mark.parametrize(("accept", "answered"), ACCEPTS, ids=[str(accept) for accept, _ in ACCEPTS])
+def test_accept_decides_and_the_requests_encoding_where_it_does_not(
+    service: Served, accept: str, answered: str
+) -> None:
+    headers = {"Content-Type": "application/msgpack"} | ({"Accept": accept} if accept else {})
+    request = httpx.Request("POST", f"{service.url}/v1/check", content=pack(NGRAPH), headers=headers)
+    if accept is None:
+        request.headers.pop("accept", None)
+    with httpx.Client() as http:
+        answer = http.send(request)
+    assert (answer.status_code, answer.headers["content-type"], answer.headers["vary"]) == (200, answered, "Accept")
+
+
+def test_an_accept_that_nothing_satisfies_is_406_in_json(http: httpx.Client) -> None:
+    answer = post(http, "/v1/check", NGRAPH, Accept="image/png")
+    assert (answer.status_code, answer.headers["content-type"]) == (406, "application/problem+json")
+    assert answer.json()["supported"] == [MSGPACK, JSON, "application/msgpack", "application/x-msgpack"]
+
+
+def test_a_problem_is_messagepack_only_where_the_request_or_accept_is(http: httpx.Client) -> None:
+    answer = post(http, "/v1/check", {})
+    assert answer.headers["content-type"] == MSGPACK
+    assert msgpack.unpackb(answer.content)["code"] == "invalid-request"
+    assert post(http, "/v1/check", {}, Accept=JSON).headers["content-type"] == "application/problem+json"
+    assert http.post("/v1/check", json={}).headers["content-type"] == "application/problem+json"
+
+
+MEDIA = [
+    ({"Content-Type": "text/plain"}, "text/plain"),
+    ({}, "Content-Type is missing"),
+    ({"Content-Type": JSON, "Content-Encoding": "gzip"}, "gzip"),
+]
+
+
+@pytest.mark.parametrize(("headers", "said"), MEDIA)
+def test_what_can_not_be_read_is_415(http: httpx.Client, headers: dict[str, str], said: str) -> None:
+    answer = http.post("/v1/check", content=gzip.compress(b"{}"), headers=headers)
+    assert (answer.status_code, answer.json()["code"]) == (415, "unsupported-media-type")
+    assert said in answer.json()["detail"]
+    assert answer.headers["accept-encoding"] == "identity"

@@ -1,0 +1,77 @@
+"""Questions in a URL."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+from questions import NGRAPH_ANSWER
+
+
+@pytest.mark.parametrize("text", ["8,1,6,1", "8x1x6x1", "(8,1,6,1)", "[8, 1, 6, 1]", "8 x 1 x 6 x 1"])
+def test_a_shape_in_a_url_may_be_written_in_many_ways(http: httpx.Client, text: str) -> None:
+    answer = http.get("/v1/check", params=[("input", text), ("input", "7,1,5")]).json()
+    assert answer["outputs"][0]["shape"] == [8, 7, 6, 5]
+
+
+@pytest.mark.parametrize("text", ["", "()", "[]"])
+def test_a_scalar_in_a_url_is_empty_or_parentheses(http: httpx.Client, text: str) -> None:
+    assert http.get("/v1/check", params={"input": text}).json()["outputs"][0]["shape"] == []
+
+
+def test_attributes_in_a_url_have_their_own_names(http: httpx.Client) -> None:
+    params = {"op": "ngraph.Broadcast", "input": "3", "shape": "2,3", "broadcast_axes": "0"}
+    assert http.get("/v1/check", params=params).json() == NGRAPH_ANSWER
+    params = {"op": "openvino.Broadcast-1", "mode": "pdpd", "axis": "-1", "input": "3", "target_shape": "2x3"}
+    assert http.get("/v1/check", params=params).json()["outputs"][0]["axes"] == [1]
+
+
+def test_a_terminal_gets_a_drawing_and_a_sentence(http: httpx.Client) -> None:
+    for answer in (
+        http.get("/v1/check?input=3&input=4&format=text"),
+        http.get("/v1/check?input=3&input=4", headers={"Accept": "text/plain"}),
+    ):
+        assert answer.headers["content-type"].startswith("text/plain")
+        assert answer.text.startswith("axis     0\ninput 0  3\ninput 1  4\n         ^\n")
+        assert "incompatible (size-mismatch): On output axis 0" in answer.text
+
+
+def test_an_answer_can_be_cached_and_asked_for_again(http: httpx.Client) -> None:
+    first = http.get("/v1/check?input=3")
+    assert "max-age" in first.headers["cache-control"]
+    again = http.get("/v1/check?input=3", headers={"If-None-Match": first.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    assert http.get("/v1/check?input=4", headers={"If-None-Match": first.headers["etag"]}).status_code == 200
+
+
+def test_head_has_the_headers_of_get_and_no_body(http: httpx.Client) -> None:
+    head, get = http.head("/v1/check?input=3"), http.get("/v1/check?input=3")
+    assert head.content == b""
+    for name in ("etag", "content-length", "content-type", "cache-control"):
+        assert head.headers[name] == get.headers[name]
+
+
+BAD_QUERIES = [
+    ("", "invalid-request", "input is missing: write ?input=8,1,6,1&input=7,1,5"),
+    ("input=3,a!", "invalid-request", "input 0: write a shape as 8,1,6,1 or 8x1x6x1, a scalar as ()"),
+    ("input=3&op=numpy.brodcast_to", "unknown-op", "did you mean numpy.broadcast_to"),
+    ("input=3&op=ngraph.Broadcast&shape=2,3&axes=0", "invalid-request", "it has shape, broadcast_axes"),
+    (
+        "input=3&op=ngraph.Broadcast&shape=2,3",
+        "invalid-request",
+        'op/broadcast_axes: is missing: write for instance "b',
+    ),
+    ("input=3&dtype=floaty", "invalid-request", "dtype: there is no such dtype: did you mean float64"),
+    ("input=3&dtype=int8&dtype=int8", "invalid-request", "dtype is given twice"),
+    ("input=3&explain=maybe", "invalid-request", "explain: must be true or false"),
+    ("input=-3", "invalid-request", "inputs/0/0: must not be negative: a size is 0 or more"),
+    ("input=9223372036854775808", "invalid-request", "inputs/0/0: must be at most 2^63-1"),
+    ("input=3&op=poputil.expandToMatchRanks", "invalid-request", "poputil.expandToMatchRanks takes 2 inputs, not 1"),
+    ("input=3&op=openvino.Broadcast-1&target_shape=3&mode=pdpd&axis=a", "invalid-request", "axis: must be an integer"),
+]
+
+
+@pytest.mark.parametrize(("query", "code", "said"), BAD_QUERIES, ids=[query for query, _, _ in BAD_QUERIES])
+def test_a_bad_query_says_what_would_be_right(http: httpx.Client, query: str, code: str, said: str) -> None:
+    answer = http.get(f"/v1/check?{query}")
+    assert (answer.status_code, answer.json()["code"]) == (422, code)
+    assert said in answer.json()["detail"]

@@ -1,0 +1,65 @@
+"""A whole service: its limits on all requests, request ids, readiness, drain."""
+
+from __future__ import annotations
+
+import socket
+import time
+
+import httpx
+from conftest import PATIENCE, served, unhurried
+from questions import JSON
+
+
+def test_a_body_above_the_limit_is_refused_and_the_connection_closed() -> None:
+    with served(max_body_bytes=1000) as small, httpx.Client(base_url=small.url) as http:
+        assert http.post("/v1/check", json={"inputs": [[1] * 300]}).status_code in (200, 422)
+        for content in (b"x" * 1001, iter([b"x" * 600, b"x" * 600])):  # announced, and chunked
+            answer = http.post("/v1/check", content=content, headers={"Content-Type": JSON})
+            assert (answer.status_code, answer.json()["code"], answer.json()["limit"]) == (413, "body-too-large", 1000)
+            assert answer.headers["connection"] == "close"
+
+
+def test_more_requests_than_the_limit_are_asked_to_come_back() -> None:
+    with (
+        served(max_concurrent_requests=1) as small,
+        socket.create_connection(("127.0.0.1", int(small.url[-5:]))) as held,
+    ):
+        held.sendall(
+            b"POST /v1/check HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{"
+        )
+        with httpx.Client(base_url=small.url) as http:
+            for _ in range(100):
+                answer = http.get("/v1/check?input=3")
+                if answer.status_code == 503:
+                    break
+            assert (answer.status_code, answer.json()["code"]) == (503, "overloaded")
+            assert answer.headers["retry-after"] == "1"
+            assert http.get("/livez").status_code == 200
+
+
+def test_every_answer_bears_a_request_id(http: httpx.Client) -> None:
+    assert http.get("/livez", headers={"X-Request-ID": "abc-123"}).headers["x-request-id"] == "abc-123"
+    for given in ({}, {"X-Request-ID": "a b"}, {"X-Request-ID": "x" * 200}):
+        made = http.get("/nothing", headers=given).headers["x-request-id"]
+        assert len(made) == 32
+
+
+def test_the_service_is_alive_and_ready(http: httpx.Client) -> None:
+    assert http.get("/livez").json() == {"status": "alive"}
+    assert http.get("/readyz").json() == {"status": "ready"}
+
+
+def test_from_sigterm_on_it_is_not_ready_but_answers_until_the_drain_ends() -> None:
+    def drain(seconds: float) -> None:
+        with served(drain_seconds=int(seconds)) as draining, httpx.Client(base_url=draining.url) as http:
+            assert "connection" not in http.get("/v1/check?input=3").headers
+            draining.process.terminate()
+            refused = http.get("/readyz")
+            assert (refused.status_code, refused.json()["code"]) == (503, "shutting-down")
+            answer = http.get("/v1/check?input=3")
+            assert (answer.status_code, answer.headers["connection"]) == (200, "close")
+            time.sleep(seconds / 2)
+            assert httpx.get(f"{draining.url}/v1/check?input=3").status_code == 200
+            assert draining.process.wait(timeout=PATIENCE) in (0, -15)
+
+    unhurried(drain, 2)
