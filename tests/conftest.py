@@ -268,6 +268,23 @@ def client(service: Served) -> Iterator[Client]:
         yield client
 
 
+SECONDS, SLOTS = 2, 8
+"""What the gate is given for a request, and how many it works on at once."""
+
+
+@pytest.fixture(scope="module", params=["", "httptools"], ids=["httptools", "h11"])
+def absent(request: pytest.FixtureRequest) -> str:
+    """What is not installed: without httptools the parser is h11."""
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def gate(absent: str) -> Iterator[Served]:
+    limits = {"request_seconds": SECONDS, "max_body_bytes": 4_000_000, "max_concurrent_requests": SLOTS}
+    with served(absent, **limits) as running:
+        yield running
+
+
 @pytest.fixture(params=["sync", "async"])
 def make(request: pytest.FixtureRequest) -> Any:
     """What makes a client: Client, and AsyncClient as if it were one."""

@@ -1,0 +1,300 @@
+"""What does not arrive, or is not read, has its time and no more."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import socket
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import uvicorn
+from conftest import SECONDS, SLOTS, Served, wait_for
+from raw_http import (
+    BODY,
+    BROADCAST,
+    CHUNKED,
+    DUE,
+    GET,
+    LAST,
+    LONGEST,
+    POST,
+    Answer,
+    answers,
+    ask,
+    assert_refused,
+    at_most,
+    connect,
+    trickle,
+)
+from uvicorn.server import ServerState
+
+from tensorcast_service.web.app import create_app
+from tensorcast_service.web.gate import Gate, Phase
+
+SLOW = {
+    "silence": (b"", b""),
+    "half a head": (b"GET /livez HTT", b""),
+    "half a second head": (GET + b"GET /livez HTT", b""),
+    "a slow head": (LAST[:-2] + b"X: ", b"x"),
+    "half a body": (POST.replace(b"json", b"msgpack") + b"X-Request-ID: mine\r\nContent-Length: 9\r\n\r\n{", b""),
+    "a slow body": (POST + b"Content-Length: 1000\r\n\r\n", b"x"),
+    "slow chunks": (CHUNKED, b"1;ignored\r\nx\r\n"),
+    "a slow trailer": (CHUNKED + b"0\r\nX: ", b"x"),
+}
+
+
+def reader(port: int) -> socket.socket:
+    """A connection that has asked for much, and takes little of it by itself."""
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2**16)
+    connection.settimeout(LONGEST)
+    connection.connect(("127.0.0.1", port))
+    connection.sendall(BROADCAST)
+    return connection
+
+
+def long_body(port: int) -> list[Answer]:
+    """A body that takes longer than a second, and gets on."""
+    pieces = [POST + b"Content-Length: 2000000\r\nConnection: close\r\n\r\n", *[b"x" * 200_000] * 10]
+    return ask(port, *pieces, pause=0.15 * SECONDS)
+
+
+def slow_requests(port: int) -> list[Answer]:
+    """A head, a body and another head, that take longer than each of them may."""
+    post = POST + b"Content-Length: 16\r\n\r\n" + BODY
+    return ask(port, post[:40], post[40:-9], post[-9:] + LAST[:40], LAST[40:], pause=0.4 * SECONDS)
+
+
+def far_apart(port: int) -> list[Answer]:
+    """Two requests with a pause between them that no head, no body and no reader may make."""
+    return ask(port, GET, LAST, pause=1.5 * SECONDS)
+
+
+def slow_reader(port: int) -> bytes:
+    """An answer, read too slowly for the system to hold what is left of it."""
+    start, raw = time.monotonic(), bytearray()
+    with reader(port) as connection:
+        while part := connection.recv(2**16):
+            raw += part
+            if time.monotonic() - start < 1.7 * SECONDS:
+                time.sleep(0.01)
+    return bytes(raw)
+
+
+def sends_on(port: int) -> tuple[list[Answer], int, float]:
+    """What comes back while a refused body is sent all the same, how much of it can be, and for how long."""
+    with connect(port) as connection:
+        start, sent = time.monotonic(), 0
+        connection.sendall(POST + b"Content-Length: %d\r\n\r\n" % DUE)
+        try:
+            while sent < 2**30:
+                sent += connection.send(b"x" * 2**16)
+        except ConnectionError:
+            pass
+        return answers(connection.recv(2**16)), sent, time.monotonic() - start
+
+
+@pytest.fixture(scope="module")
+def waited(gate: Served) -> dict[Any, Any]:
+    """What becomes of all these, at once."""
+    jobs: dict[Any, Any] = {name: partial(trickle, gate.port, *data) for name, data in SLOW.items()}
+    jobs |= {job: partial(job, gate.port) for job in (long_body, slow_requests, far_apart, slow_reader, sends_on)}
+    with at_most(32 * 2**20, gate), ThreadPoolExecutor(len(jobs)) as pool:
+        futures = {name: pool.submit(job) for name, job in jobs.items()}
+        return {name: future.result() for name, future in futures.items()}
+
+
+@pytest.mark.parametrize("name", SLOW)
+def test_what_does_not_arrive_is_given_its_time_and_no_more(waited: dict[Any, Any], name: str) -> None:
+    assert SECONDS <= waited[name][1] < LONGEST
+
+
+@pytest.mark.parametrize("name", [name for name in SLOW if name not in ("silence", "half a body")])
+def test_what_has_begun_to_arrive_is_answered_408(waited: dict[Any, Any], name: str) -> None:
+    *before, answer = answers(waited[name][0])
+    assert_refused(answer, 408, "request-timeout")
+    assert [other.status for other in before] == ([200] if name == "half a second head" else [])
+
+
+def test_a_408_is_in_the_requests_encoding_and_bears_its_id(waited: dict[Any, Any]) -> None:
+    (answer,) = answers(waited["half a body"][0])
+    assert (answer.status, answer.problem["code"]) == (408, "request-timeout")
+    assert (answer.headers["content-type"], answer.headers["x-request-id"]) == ("application/vnd.msgpack", "mine")
+
+
+def test_silence_is_not_answered(waited: dict[Any, Any]) -> None:
+    assert waited["silence"][0] == b""
+
+
+def test_a_body_that_gets_on_may_take_longer(waited: dict[Any, Any]) -> None:
+    (answer,) = waited[long_body]
+    assert (answer.status, answer.problem["code"]) == (400, "malformed-body")
+
+
+def test_each_head_and_each_body_has_a_time_of_its_own(waited: dict[Any, Any]) -> None:
+    assert [answer.status for answer in waited[slow_requests]] == [200, 200]
+
+
+def test_a_connection_between_two_requests_may_idle_for_longer(waited: dict[Any, Any]) -> None:
+    assert [answer.status for answer in waited[far_apart]] == [200, 200]
+
+
+def test_a_reader_that_is_only_slow_gets_it_all(waited: dict[Any, Any]) -> None:
+    head, _, body = waited[slow_reader].partition(b"\r\n\r\n")
+    (announced,) = re.findall(rb"content-length: ([0-9]+)", head)
+    assert len(body) == int(announced) > 64 * 2**20
+
+
+def test_a_caller_that_sends_on_is_not_read_but_can_read_its_answer(waited: dict[Any, Any]) -> None:
+    (answer,), sent, seconds = waited[sends_on]
+    assert (answer.status, answer.headers["connection"]) == (413, "close")
+    assert sent < 64 * 2**20  # what the system itself takes
+    assert 1 < seconds < LONGEST
+
+
+def check_status(service: Served) -> int:
+    return httpx.get(f"{service.url}/v1/check?input=3").status_code
+
+
+def read_until_cut(connection: socket.socket, nbytes: int) -> None:
+    """Takes so many bytes twenty times a second."""
+    end = time.monotonic() + LONGEST
+    try:
+        while time.monotonic() < end:
+            if nbytes:
+                connection.recv(nbytes)
+            connection.sendall(b"x")  # what has come can be read after a reset too: this tells of it
+            time.sleep(0.05)
+    except ConnectionError:
+        return
+    raise TimeoutError
+
+
+def unsent_of(service: Served) -> int:
+    """Bytes that the system holds for the service's callers, open connections or not."""
+    sockets = (line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:])
+    return sum(int(fields[4][:8], 16) for fields in sockets if fields[1].endswith(f":{service.port:04X}"))
+
+
+def test_what_stalls_is_not_in_work_any_more_once_it_is_cut(gate: Served) -> None:
+    with ExitStack() as stack:
+        readers = [stack.enter_context(reader(gate.port)) for _ in range(SLOTS // 2)]
+        writers = [stack.enter_context(connect(gate.port)) for _ in range(SLOTS // 2)]
+        for connection in writers:
+            connection.sendall(POST + b"Content-Length: 9\r\n\r\n")
+        assert [connection.recv(12) for connection in readers] == [b"HTTP/1.1 200"] * len(readers)
+        assert check_status(gate) == 503
+        assert 0 < unsent_of(gate) < len(readers) * 2**19  # what the system itself takes
+        start = time.monotonic()
+        with ThreadPoolExecutor(SLOTS) as pool:
+            cut = pool.map(read_until_cut, readers[1:], [0, 1, 1])  # the first does nothing at all
+            assert [connection.recv(12) for connection in writers] == [b"HTTP/1.1 408"] * len(writers)
+            list(cut)
+        assert 0.5 * SECONDS < time.monotonic() - start < LONGEST
+        assert wait_for(lambda: unsent_of(gate) == 0, 10)  # else for minutes
+        for connection in [stack.enter_context(connect(gate.port)) for _ in range(SLOTS - 1)]:
+            connection.sendall(POST + b"Expect: 100-continue\r\nContent-Length: 9\r\n\r\n")
+            assert connection.recv(12) == b"HTTP/1.1 100"
+        assert check_status(gate) == 200
+
+
+class Wire(asyncio.Transport):
+    """A transport that is always in the same state."""
+
+    def __init__(self, connection: socket.socket, unsent: int, reading: bool) -> None:
+        super().__init__({"socket": connection, "sockname": None, "peername": None})
+        self.unsent = unsent
+        self.reading = reading
+        self.written = b""
+        self.aborted = False
+
+    def get_write_buffer_size(self) -> int:
+        return self.unsent
+
+    def is_reading(self) -> bool:
+        return self.reading
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.written += data
+
+    def is_closing(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        pass
+
+    def abort(self) -> None:
+        self.aborted = True
+
+
+class Unhurried(asyncio.SelectorEventLoop):
+    """A loop whose clock goes on where it would wait, and only there: on a busy machine no timer is late."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 0.0
+        selector: Any = self._selector  # type: ignore[attr-defined]
+        select = selector.select
+
+        def select_at_once(timeout: float | None) -> Any:
+            self.now += timeout or 0
+            return select(0)
+
+        selector.select = select_at_once
+
+    def time(self) -> float:
+        return self.now
+
+
+def watched(
+    phase: Phase, taken: bool = False, answered: bool = False, unsent: int = 0, reading: bool = True, takes: int = 0
+) -> Wire:
+    """What a connection that stays in this state has come to after five times its `request_seconds`."""
+
+    async def watch(wire: Wire) -> None:
+        config = uvicorn.Config(create_app(), log_config=None)
+        connection = Gate(config, ServerState(), {"request_seconds": 0.04, "refused": print})
+        connection.connection_made(wire)
+        connection.phase, connection.answered = phase, answered
+        for _ in range(20):
+            wire.unsent = max(wire.unsent - takes, 0)
+            if taken:
+                connection.resume_writing()
+            await asyncio.sleep(0.01)
+        connection.connection_lost(ConnectionError())
+        left = (wire.written, wire.aborted)
+        await asyncio.sleep(0.1)
+        assert left == (wire.written, wire.aborted)  # it is not watched any more
+
+    with socket.socket() as sock, asyncio.Runner(loop_factory=Unhurried) as runner:
+        wire = Wire(sock, unsent, reading)
+        runner.run(watch(wire))
+        return wire
+
+
+def test_a_buffer_that_is_full_again_is_no_stalled_reader() -> None:
+    assert watched("answer", unsent=1000).aborted
+    assert not watched("answer", unsent=1000, taken=True).aborted
+
+
+def test_a_reader_must_take_some_in_its_time_or_all() -> None:
+    assert watched("answer", unsent=2**24, takes=1000).aborted
+    assert not watched("answer", unsent=2**24, takes=2**18).aborted
+    assert not watched("answer", unsent=1000, takes=400).aborted
+
+
+def test_an_application_that_does_not_read_makes_no_slow_caller() -> None:
+    assert watched("body").written.startswith(b"HTTP/1.1 408 ")
+    assert watched("body", reading=False).written == b""
+
+
+def test_an_answer_that_has_begun_is_cut_off_and_not_followed_by_another() -> None:
+    wire = watched("body", answered=True)
+    assert (wire.written, wire.aborted) == (b"", True)
