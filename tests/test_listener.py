@@ -27,7 +27,7 @@ import uvicorn
 from conftest import PATIENCE, free_port, run, served, started
 from test_metrics import workers_of
 
-from tensorcast_service.settings import Settings
+from tensorcast_service.settings import Settings, misspelt
 from tensorcast_service.web.app import create_app
 from tensorcast_service.web.connections import CONNECTIONS
 from tensorcast_service.web.gate import Gate
@@ -153,8 +153,31 @@ def test_a_port_on_which_workers_listen_is_taken() -> None:
         command = [sys.executable, "-m", "tensorcast", "serve", "--port", str(running.port), "--workers"]
         for workers in ("1", "2"):
             second = run([*command, workers])
-            assert second.returncode != 0
-            assert "address already in use" in second.stderr.lower()
+            assert (second.returncode, second.stdout) == (2, "")
+            said = f"127.0.0.1 port {running.port} (TENSORCAST_HOST, TENSORCAST_PORT): Address already in use"
+            assert said in second.stderr
+            assert "http://" not in second.stderr  # as if it listened
+
+
+@pytest.mark.parametrize(
+    ("host", "reason"),
+    [("192.0.2.1", "Cannot assign requested address"), ("no such host", "Name or service not known")],
+)
+def test_an_address_that_it_can_not_have_is_named(host: str, reason: str) -> None:
+    done = run([sys.executable, "-m", "tensorcast", "serve", "--host", host, "--port", "8080"])
+    assert done.returncode == 2
+    assert f"it can't listen on {host} port 8080 (TENSORCAST_HOST, TENSORCAST_PORT)" in done.stderr
+    assert reason in done.stderr or host == "no such host"  # whose words are the resolver's
+
+
+def test_a_misspelt_variable_is_named_at_the_start() -> None:
+    sentence = "TENSORCAST_API_KEY_FILE is set, and no setting has this name: TENSORCAST_API_KEYS_FILE was meant"
+    with served(api_key_file="keys", log_format="json") as running:
+        warning = json.loads(running.end().splitlines()[0])
+    assert (warning["level"], warning["message"]) == ("warning", sentence)
+    assert misspelt({"TENSORCAST_API_KEY": "x", "TENSORCAST_PORT": "1", "PATH": "/", "TENSORCASTS": ""}) == []
+    (unlike,) = misspelt({"TENSORCAST_COLOUR": "red"})
+    assert unlike.endswith("no setting has this name: `tensorcast serve --help` lists them")
 
 
 @pytest.mark.skipif(not socket.has_ipv6, reason="there is no IPv6 here")

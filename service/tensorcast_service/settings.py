@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
 from typing import Any, Self
 
 PREFIX = "TENSORCAST_"
+CLIENTS_KEY = "TENSORCAST_API_KEY"
+"""What the command line's other commands read."""
 
 
 def _setting(default: Any, help: str, least: int = 0, choices: tuple[str, ...] = ()) -> Any:
@@ -59,6 +62,19 @@ class Settings:
             if text:
                 values[setting.name] = _parse(variable, text, type(setting.default), setting.metadata)
         return cls(**values)
+
+
+def misspelt(environment: Mapping[str, str] = os.environ) -> list[str]:
+    """A sentence for each variable that looks like a setting's and is none, with the one that may be meant."""
+    names = [setting.name.upper() for setting in fields(Settings)]
+    sentences = []
+    for variable in sorted(environment):
+        name = variable.removeprefix(PREFIX)
+        if name != variable and variable != CLIENTS_KEY and name not in names:
+            near = get_close_matches(name, names, 1)
+            which = f"{PREFIX}{near[0]} may be meant" if near else "`tensorcast serve --help` lists them"
+            sentences.append(f"{variable} is set, and no setting has this name: {which}")
+    return sentences
 
 
 def variable_of(name: str) -> str:

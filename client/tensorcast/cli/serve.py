@@ -34,12 +34,13 @@ def serve(**options: Any) -> None:
     os.environ.update({variable_of(name): str(value) for name, value in options.items() if value is not None})
     try:
         from tensorcast_service.web.serve import serve as run
-        from tensorcast_service.web.serve import verify
+        from tensorcast_service.web.serve import verify, verify_address
     except ImportError:
         raise click.ClickException("the service is not installed: pip install 'tensorcast[service]'") from None
     try:
         settings = Settings.from_environment()  # read again by each worker
         verify(settings)
+        verify_address(settings)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     run(settings)

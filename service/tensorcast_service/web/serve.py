@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import sys
 import tempfile
 from contextlib import ExitStack
@@ -11,7 +12,7 @@ from contextlib import ExitStack
 import uvicorn
 from uvicorn.supervisors import Multiprocess
 
-from ..settings import Settings, variable_of
+from ..settings import Settings, misspelt, variable_of
 from .hosts import hosts_of, names_in
 from .tls import Certificate
 
@@ -41,6 +42,24 @@ def verify(settings: Settings) -> None:
             ) from None
 
 
+def verify_address(settings: Settings) -> None:
+    """Raises ValueError where nobody can listen, before anything says that somebody does."""
+    where = f"{settings.host} port {settings.port} (TENSORCAST_HOST, TENSORCAST_PORT)"
+    try:
+        found = socket.getaddrinfo(
+            settings.host or None, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+        for family, _, _, _, address in found:
+            with socket.socket(family) as probe:
+                if os.name == "posix":  # else connections of a service that has just ended are in the way
+                    probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                if family == socket.AF_INET6:
+                    probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+                probe.bind(address)
+    except OSError as error:
+        raise ValueError(f"it can't listen on {where}: {error.strerror}; --port 0 takes a free one") from None
+
+
 def serve(settings: Settings) -> None:
     """Serve until a signal ends it. Each worker reads its settings from the environment."""
     # As process 1 of a container a signal without a handler is ignored, and loading the rest takes a moment.
@@ -49,7 +68,10 @@ def serve(settings: Settings) -> None:
         signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until it is heard (renewal.py), and in the parent of workers
         setattr(Multiprocess, "handle_hup", _pass_on_hangup)  # noqa: B010
     from .gate import Gate
+    from .logs import access_log, configuration
 
+    for sentence in misspelt():
+        access_log(settings.log_format)("WARNING", sentence, {})
     address = f"{f'[{settings.host}]' if ':' in settings.host else settings.host}:{settings.port}"
     if settings.port and settings.log_format == "text":
         scheme = "https" if settings.tls_certificate else "http"
@@ -58,8 +80,6 @@ def serve(settings: Settings) -> None:
             file=sys.stderr,
             flush=True,
         )
-    from .logs import configuration
-
     os.environ[variable_of("allowed_hosts")] = hosts_of(settings)
     with ExitStack() as stack:
         if _counts_in_files(settings):
