@@ -151,6 +151,8 @@ RELEASE_DIFFERS = {
     "PyTorch, -3 beside a 0 that is kept": (torch.expand(size=(-3, -1)), [(0,)]),
     "PyTorch, -1 for a scalar beside a 0": (torch.expand(size=(0, -1)), [()]),
     "Paddle, -2 on an axis that is there": (paddle.expand(shape=(2, -2)), [(3,)]),
+    "Paddle, 2 against 0": (paddle.expand_as(), [(2,), (0,)]),
+    "Paddle, 0 against 1": (paddle.expand_as(), [(0,), (1,)]),
 }
 
 
@@ -168,6 +170,7 @@ RELEASE_REFUSES = {
     "PyTorch, elements beyond 64 bits before the 0": (torch.expand(size=(-2, 3, 0)), [(1,)]),
     "Paddle, -1 on a new axis too": (paddle.expand(shape=(-1, -2)), [(3,)]),
     "Paddle, sizes that differ too": (paddle.expand(shape=(2, -2)), [(3, 3)]),
+    "Paddle, an empty tensor of higher rank": (paddle.expand_as(), [(0, 2), (2,)]),
 }
 
 

@@ -116,6 +116,24 @@ def test_ops_of_one_framework_that_agree_are_one_result() -> None:
     } == {"numpy.broadcast_arrays": False, "numpy.add": True}
 
 
+def test_sizes_that_are_not_known_are_compared_with_their_conditions(client: Client) -> None:
+    results = {result.op["name"]: result for result in client.compare(("N", 1), ("M", "2.."))}
+    told = {
+        name: (result.compatible, [condition.text for condition in result.conditions])
+        for name, result in results.items()
+        if name in ("numpy.broadcast_arrays", "poputil.expandToMatchRanks", "torch.expand_as")
+    }
+    assert told == {
+        "numpy.broadcast_arrays": (None, ["N == M or N == 1 or M == 1"]),
+        "poputil.expandToMatchRanks": (True, []),
+        "torch.expand_as": (None, ["N == M or N == 1"]),
+    }
+    assert [op["name"] for op in results["jax.numpy.broadcast_arrays"].also][-1] == "jax.lax.add"
+    kept = {result.op["name"]: result for result in client.compare(("N", 3), shape=("2..", -1))}
+    assert (kept["torch.expand"].compatible, kept["torch.expand"].outputs[0].shape) == (None, ["2..", 3])
+    assert kept["numpy.broadcast_to"].compatible is False
+
+
 def test_the_wire_says_the_same(client: Client, http: httpx.Client) -> None:
     ours = [
         result.model_dump(mode="json", exclude_unset=True)

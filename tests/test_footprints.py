@@ -158,6 +158,8 @@ ANSWERS: dict[str, tuple[Any, Any, Any]] = {
     "compare": (compare, CompareRequest, {"inputs": [[]] * 2000}),
     "compare, rank 64": (compare, CompareRequest, {"inputs": RANK_64}),
     "compare, squares": (compare, CompareRequest, {"inputs": [[5], [5, 1]]}),
+    "compare, symbols": (compare, CompareRequest, {"inputs": [[f"N{row}", "M"] for row in range(10)]}),
+    "compare, long symbols": (compare, CompareRequest, {"inputs": [[f"{'N' * 96}{row}"] * 16 for row in range(4)]}),
     "compare, a target": (compare, CompareRequest, {"inputs": [[1] * 64], "shape": [5] * 64}),
     "translate": (
         translate, TranslateRequest,
@@ -175,7 +177,7 @@ def test_an_answer_takes_no_more_than_is_reserved_for_it(work: Any, model: Any, 
     reserved = Reserved()
 
     def answer() -> None:
-        reserved(compared_bytes(request.inputs) if work is compare else answer_bytes(request.op, request.inputs))
+        reserved(compared_bytes(request.shapes) if work is compare else answer_bytes(request.op, request.inputs))
         encode(work(request).model_dump(**shown), media)
 
     assert taken(answer) <= reserved.most + SLACK

@@ -83,9 +83,9 @@ def test_columns_are_answered_as_arrays(ways: Any) -> None:
 
 def test_frameworks_are_compared(ways: Any) -> None:
     verdicts = ways.compare((1, 3), shape=(2, -1))
-    assert [verdict.op["name"] for verdict in verdicts if verdict.compatible] == [
-        "mindspore.broadcast_to", "torch.expand", "paddle.expand",
-    ]  # fmt: skip
+    keeping = {verdict.op["name"] for verdict in verdicts if verdict.compatible}
+    assert keeping >= {"mindspore.broadcast_to", "torch.expand", "paddle.expand"}
+    assert keeping.isdisjoint({"numpy.broadcast_to", "jax.numpy.broadcast_to", "keras.ops.broadcast_to", "onnx.Expand"})
 
 
 def test_an_op_is_said_in_another_frameworks_words(ways: Any) -> None:

@@ -145,7 +145,8 @@ def test_a_warning_leads_to_what_was_meant(page: Page) -> None:
     assert page.query() == "op=numpy.broadcast_arrays&input=N,1&input=N,1"
     assert page.texts(".warning li") == []
     page.ask("op=compare&input=5&input=5,1")
-    rows = dict(zip(page.texts("tbody th"), page.texts("tbody td"), strict=True))
+    ops = [text.splitlines()[0] for text in page.texts("tbody th")]
+    rows = dict(zip(ops, page.texts("tbody td"), strict=True))
     assert rows["torch.broadcast_tensors"] == "✓ (5, 5) square rank-promotion"
 
 
@@ -253,11 +254,16 @@ def test_what_was_typed_goes_with_the_reader_to_another_op(page: Page) -> None:
     assert page.query() == "op=compare&input=3,1&shape=3,4"
 
 
-def test_sizes_that_are_not_known_have_no_values_and_no_comparison(page: Page) -> None:
+def test_sizes_that_are_not_known_have_no_values_and_are_compared_with_their_conditions(page: Page) -> None:
     page.ask("input=N,3&input=N,4")
     assert page.text("#verdict") == "✗ Does not broadcast"
     assert page.text("#values") == ""
-    assert page.tab.get_by_role("link", name="What the other frameworks answer").count() == 0
+    page.ask("input=N,1&input=M,3")
+    page.tab.get_by_role("link", name="What the other frameworks answer").click()
+    page.settle()
+    assert page.query() == "op=compare&input=N,1&input=M,3"
+    assert re.fullmatch(r"1 of \d+ broadcast, \d+ for some sizes", page.text("#verdict"))
+    assert page.texts("tbody td")[0].split("\n\n") == ["(?, 3)", "where N == M or N == 1 or M == 1"]
 
 
 def test_code_is_copied_and_selected_where_there_is_no_clipboard(page: Page) -> None:

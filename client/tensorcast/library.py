@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from .answers.check import plain_answer
 from .errors import ServiceProblem, problem_from
 from .messages import CheckAnswer, CheckRequest, CompareRequest, Comparison, TranslateAnswer, TranslateRequest
-from .messages.arguments import Shape, SymbolicShape, batch_question, check_question, plain_op, sizes
+from .messages.arguments import Shape, SymbolicShape, batch_question, check_question, dimensions, plain_op, sizes
 from .messages.validation import validated
 from .ops import Op
 from .schema.problems import Problem
@@ -125,8 +125,9 @@ def check_columns(op: Op | str, *columns: Any, **targets: Any) -> CheckedColumns
 
 
 @typed
-def compare(*shapes: Shape, shape: Shape | None = None) -> list[Comparison]:
-    """Every framework's verdict on these shapes; with one of them, on broadcasting it to the target `shape`.
+def compare(*shapes: SymbolicShape, shape: SymbolicShape | None = None) -> list[Comparison]:
+    """Every framework's verdict on these shapes; with one of them, on broadcasting it to the target `shape`. Ops of one
+    framework that agree are one result.
 
     >>> import tensorcast
     >>> [verdict.op["name"] for verdict in tensorcast.compare((2, 1), (3,)) if verdict.outputs[1:]][:2]
@@ -134,9 +135,9 @@ def compare(*shapes: Shape, shape: Shape | None = None) -> list[Comparison]:
     """
     from .answers.compare import compare as answered
 
-    question: dict[str, Any] = {"inputs": list(map(sizes, shapes))}
+    question: dict[str, Any] = {"inputs": list(map(dimensions, shapes))}
     if shape is not None:
-        question["shape"] = sizes(shape)
+        question["shape"] = dimensions(shape)
     return answered(validated(CompareRequest, question)).results
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, get_args
 
 from pydantic import ValidationError
@@ -13,7 +13,7 @@ from ..schema.problems import Problem
 from ..schema.work import checkpoint
 from .check import plain_answer
 
-_FIELDS = ("compatible", "outputs", "conflict", "warnings")
+_FIELDS = ("compatible", "outputs", "conditions", "conflict", "warnings")
 
 
 def compare(request: CompareRequest) -> CompareAnswer:
@@ -45,12 +45,13 @@ def _verdict(result: dict[str, Any]) -> tuple[Any, ...]:
     return (
         result["op"]["name"].split(".")[0],
         result.get("outputs"),
+        result.get("conditions"),
         conflict and {field: conflict[field] for field in ("code", "axis", "inputs", "sizes")},
         [warning["code"] for warning in result["warnings"]],
     )
 
 
-def _askable(count: int, shape: tuple[int, ...] | None) -> Iterator[Op]:
+def _askable(count: int, shape: Sequence[Any] | None) -> Iterator[Op]:
     for kind in OPS.values():
         if shape is not None and kind.target is None:
             continue

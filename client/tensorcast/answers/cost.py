@@ -8,11 +8,12 @@ more than is told here.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from math import prod
 from typing import TYPE_CHECKING
 
-from ..ops import Op
+from ..ops import OPS, Op
 from ..plan.plan import Shape
 from ..schema.codec import Media
 from ..schema.dimensions import Symbol
@@ -43,9 +44,10 @@ TRANSLATED_AXIS = 0.25
 """Milliseconds of an axis in a translation, which tries many ways to say it."""
 COLUMN_CALL, COLUMN_SIZE = 0.05, 3e-5
 """Milliseconds of an axis of a block of rows in columns, and of a size there."""
-COMPARED_OPS = 12
-"""Ops that a comparison asks, at the most: the others can't be asked with shapes alone, or refuse them at once."""
-COMPARED_OP = 0.5
+_TARGETED = sum(op.target is not None for op in OPS.values())
+COMPARED_OPS = max(_TARGETED, len(OPS) - _TARGETED)
+"""Ops that a comparison asks, at the most: those with a target or those without."""
+COMPARED_OP = 1.0
 """Milliseconds of each such op, most of them for the hints where its sizes clash."""
 SHORT_BYTES = 2**15
 """Bytes of a request that may be answered on the event loop, if most of them are those of tensors; longer ones are not
@@ -84,13 +86,16 @@ def check_milliseconds(op: Op, shapes: Sequence[Shape]) -> float:
             entries += len(value)
     milliseconds = REQUEST + AXIS * len(shapes) * min(max(rank, entries), MAX_RANK)
     milliseconds += ATTRIBUTE_ENTRY * (entries + len(op.__dict__.get("pattern", "")) / 2)
-    return milliseconds + _symbols_milliseconds(op, shapes) if symbolic else milliseconds
+    if not symbolic:
+        return milliseconds
+    attributes = (value for value in op.__dict__.values() if type(value) is tuple)
+    return milliseconds + _symbols_milliseconds(chain(shapes, attributes))
 
 
-def _symbols_milliseconds(op: Op, shapes: Sequence[Shape]) -> float:
+def _symbols_milliseconds(shapes: Iterable[Sequence[object]]) -> float:
     """Milliseconds that sizes which are not known add."""
     met: Counter[int] = Counter()  # how many of them on each axis, counted from the last
-    for sizes in (*shapes, *(value for value in op.__dict__.values() if type(value) is tuple)):
+    for sizes in shapes:
         met.update(axis for axis, size in enumerate(reversed(sizes)) if type(size) is Symbol)
     pairs = sum(count * (count + 1) // 2 for count in met.values())
     return SYMBOL * met.total() + CONDITION * min(pairs, MAX_CONDITIONS)
@@ -105,10 +110,11 @@ def columns_milliseconds(inputs: Sequence[Tensor]) -> float:
     return REQUEST + COLUMN_CALL * calls + COLUMN_SIZE * sum(map(prod, shapes))
 
 
-def compare_milliseconds(shapes: Sequence[Shape]) -> float:
-    """Milliseconds of what every op answers to these shapes."""
+def compare_milliseconds(shapes: Sequence[Sequence[object]]) -> float:
+    """Milliseconds of what every op answers to these shapes, the target's among them."""
     rank = max(map(len, shapes), default=0)
-    return COMPARED_OPS * (COMPARED_OP + AXIS * len(shapes) * max(min(rank, MAX_RANK), 4))
+    each = COMPARED_OP + AXIS * len(shapes) * max(min(rank, MAX_RANK), 4)
+    return COMPARED_OPS * (each + _symbols_milliseconds(shapes))
 
 
 def translate_milliseconds(shapes: Sequence[Shape]) -> float:

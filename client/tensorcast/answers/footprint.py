@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..ops import OPS, Op
 from ..plan.plan import Shape
@@ -49,10 +49,14 @@ def answer_bytes(op: Op, inputs: Sequence[Shape]) -> int:
     if names := op.output_dims():
         nbytes += _text_bytes({name for dims in names for name in dims}, len(shapes))
     if is_symbolic(op, shapes):
-        sizes: chain[Any] = chain.from_iterable(shapes)
-        symbols = {size for size in sizes if type(size) is Symbol}
-        nbytes += CONDITION_BYTES * min(len(symbols) ** 2, MAX_CONDITIONS) + _text_bytes(symbols, len(shapes))
+        nbytes += _symbols_bytes(shapes)
     return nbytes
+
+
+def _symbols_bytes(shapes: Sequence[Sequence[object]]) -> int:
+    """Bytes of the conditions on sizes that are not known, and of their names in every output."""
+    symbols = {size for size in chain.from_iterable(shapes) if type(size) is Symbol}
+    return CONDITION_BYTES * min(len(symbols) ** 2, MAX_CONDITIONS) + _text_bytes(symbols, len(shapes))
 
 
 def tensors_bytes(op: Op, inputs: Sequence[Shape], tensors: Iterable[Tensor]) -> int:
@@ -65,12 +69,12 @@ def _text_bytes(names: Iterable[str], outputs: int) -> int:
     return 3 * outputs * sum(len(json.dumps(name)) for name in names)
 
 
-def compared_bytes(shapes: Sequence[Shape]) -> int:
-    """Bytes of what every op answers to these shapes."""
+def compared_bytes(shapes: Sequence[Sequence[object]]) -> int:
+    """Bytes of what every op answers to these shapes, the target's among them."""
     rank = max(min(max(map(len, shapes), default=0), MAX_RANK), 4)
     frameworks = {name.split(".")[0] for name, op in OPS.items() if op.max_inputs is None}  # an answer of each is kept
-    axes = AXIS_BYTES * min(len(shapes) * rank, MAX_AXES)
-    return len(frameworks) * axes + len(OPS) * (COMPARED_BYTES * rank + HINTS_BYTES)
+    each = AXIS_BYTES * min(len(shapes) * rank, MAX_AXES) + _symbols_bytes(shapes)
+    return len(frameworks) * each + len(OPS) * (COMPARED_BYTES * rank + HINTS_BYTES)
 
 
 def columns_bytes(count: int, answered: int, asked: int) -> int:

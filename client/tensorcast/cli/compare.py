@@ -37,6 +37,8 @@ def compare(shapes: Sequence[str], target: str | None, url: str | None, as_json:
     if as_json:
         click.echo(json.dumps([result.model_dump(exclude_unset=True) for result in results]))
         return
+    from ..answers.check import joined, warning_lines
+
     rows = [("op", "", "output, or why not")]
     for result in results:
         name, *others = map(_name, [result.op, *result.also])
@@ -44,13 +46,15 @@ def compare(shapes: Sequence[str], target: str | None, url: str | None, as_json:
         if result.conflict is not None:
             rows.append((name, click.style("no", fg="red"), result.conflict.message + also))
         else:
-            shapes_out = dict.fromkeys(format_shape(output.shape) for output in result.outputs)
-            rows.append((name, click.style("yes", fg="green"), ", ".join(shapes_out) + also))
+            shapes_out = ", ".join(dict.fromkeys(format_shape(output.shape) for output in result.outputs))
+            if result.compatible:
+                rows.append((name, click.style("yes", fg="green"), shapes_out + also))
+            else:
+                told = ": ".join(filter(None, (joined(result.conditions), shapes_out)))
+                rows.append((name, click.style("if", fg="yellow"), told + also))
     echo_table(rows)
     warnings = {warning.message: warning for result in results for warning in result.warnings}
     if warnings:
-        from ..answers.check import warning_lines
-
         click.echo("\n" + in_colors("\n".join(warning_lines(warnings.values()))))
 
 

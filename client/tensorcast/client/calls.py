@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import InvalidAnswer, ServiceProblem, problem_from
 from ..messages import Catalogue, CheckAnswer, CheckRequest, CompareAnswer, Comparison, OpEntry, TranslateAnswer
-from ..messages.arguments import Shape, SymbolicShape, batch_question, check_question, plain_op, sizes
+from ..messages.arguments import Shape, SymbolicShape, batch_question, check_question, dimensions, plain_op, sizes
 from ..messages.tensors import CheckBatchAnswer, CheckedColumns, Failed, column
 from ..ops import OPS, Op, numpy
 from ..plan.alignment import Incompatible
@@ -282,11 +282,11 @@ def backprop(op: Op | str, shapes: Sequence[Shape], gradients: Sequence[Any]) ->
     )
 
 
-def compare(shapes: Sequence[Shape], target: Shape | None) -> Call[list[Comparison]]:
+def compare(shapes: Sequence[SymbolicShape], target: SymbolicShape | None) -> Call[list[Comparison]]:
     """Shapes in, every framework's verdict out."""
-    message: dict[str, Any] = {"inputs": [sizes(shape) for shape in shapes]}
+    message: dict[str, Any] = {"inputs": [dimensions(shape) for shape in shapes]}
     if target is not None:
-        message["shape"] = sizes(target)
+        message["shape"] = dimensions(target)
 
     def finish(answer: CompareAnswer) -> list[Comparison]:
         return [expected.verdict(result, result.op, len(shapes)) for result in answer.results]

@@ -195,8 +195,9 @@ class Client(BaseClient[httpx.BaseTransport]):
         """
         return self._send(calls.backprop(op, shapes, gradients), progress, timeout)
 
-    def compare(self, *shapes: Shape, shape: Shape | None = None) -> list[Comparison]:
+    def compare(self, *shapes: SymbolicShape, shape: SymbolicShape | None = None) -> list[Comparison]:
         """Every framework's verdict on these shapes; with one of them, on broadcasting it to the target `shape`.
+        Ops of one framework that agree are one result.
 
         >>> {answer.op["name"]: answer.compatible for answer in client.compare((2, 1), (1, 3))}["mxnet.broadcast_like"]
         False

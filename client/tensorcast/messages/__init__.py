@@ -3,6 +3,7 @@ NumPy, are in tensors.py."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import (
@@ -17,8 +18,8 @@ from pydantic import (
 )
 
 from ..ops import OPS, AnyOp, IntegerOpField, OpField, numpy
-from ..schema.dimensions import Dimension, DimensionShape
-from ..schema.shapes import AtFirstFault, Integer, Shape, as_list, few
+from ..schema.dimensions import Dimension, Dimensions, DimensionShape
+from ..schema.shapes import AtFirstFault, Shape, few
 
 __all__ = [
     "CheckAnswer",
@@ -195,10 +196,17 @@ class ProblemDetails(Answer):
 class CompareRequest(Request):
     """What every framework would answer to these shapes."""
 
-    inputs: Annotated[list[Shape], AtFirstFault()] = Field(description="The shape of each input.", examples=[[[1, 3]]])
-    shape: Annotated[tuple[Integer, ...], AtFirstFault(), BeforeValidator(as_list)] | None = Field(
+    inputs: Annotated[list[DimensionShape], AtFirstFault()] = Field(
+        description="The shape of each input; sizes that are not known are written as in a check.", examples=[[[1, 3]]]
+    )
+    shape: Dimensions | None = Field(
         default=None, description="The target: of the ops that take one, with one input.", examples=[[2, -1]]
     )
+
+    @property
+    def shapes(self) -> list[Sequence[Any]]:
+        """The shapes of the inputs, and the target."""
+        return [*self.inputs, *([] if self.shape is None else [self.shape])]
 
 
 class Comparison(Answer):
@@ -206,8 +214,9 @@ class Comparison(Answer):
 
     op: dict[str, Any] = Field(description="The full op.")
     also: list[dict[str, Any]] = Field(default=[], description="The other ops of its framework with the same verdict.")
-    compatible: bool
+    compatible: bool | None
     outputs: Many[OutputShape] = []
+    conditions: Many[Condition] = []
     conflict: ConflictAnswer | None = None
     warnings: Many[Warned] = []
 

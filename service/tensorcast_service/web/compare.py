@@ -19,5 +19,5 @@ router = APIRouter()
 async def post_compare(request: Request) -> Response:
     """What every framework answers to these shapes: will it port?"""
     exchange = await receive(request, CompareRequest)
-    exchange.reserve(compared_bytes(exchange.message.inputs))
-    return await exchange.answer(compare_milliseconds(exchange.message.inputs), compare)
+    exchange.reserve(compared_bytes(exchange.message.shapes))
+    return await exchange.answer(compare_milliseconds(exchange.message.shapes), compare)

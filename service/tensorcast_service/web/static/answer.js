@@ -1,7 +1,7 @@
 /* Answers, as elements: verdict, drawing, lists, tables, and the values that went in and came out. */
 
 import {el, tuple, words} from "./elements.js";
-import {askedOf, comparisonOf, hasSymbols, hinted, queryOf, questionOf, volume} from "./question.js";
+import {askedOf, comparisonOf, hinted, queryOf, questionOf, volume} from "./question.js";
 
 const help = (tag, ...content) => el(tag, {className: "help"}, ...content);
 const linkTo = (asked, ...content) => el("a", {href: `?${queryOf(asked)}`}, ...content);
@@ -22,7 +22,7 @@ export function detailsOf({outputs = [], conflict, conditions = [], warnings = [
   return [
     ...list("hint", "What would fit", hints), ...list("condition", "It fits where", conditions.map(({text}) => [text])),
     ...warned(warnings, asked), ...tableOf(outputs),
-    ...(hasSymbols(asked) ? [] : [el("p", {className: "others"}, others)]), // a comparison takes none
+    el("p", {className: "others"}, others),
   ];
 }
 
@@ -78,8 +78,9 @@ export function draw(diagram) {
 /** [kind, headline] of an answer of compare. */
 export function comparedOf({results}) {
   const count = results.filter(({compatible}) => compatible).length;
-  const kind = count === results.length ? "yes" : count ? "maybe" : "no";
-  return [kind, `${count} of ${results.length} broadcast`];
+  const some = results.filter(({compatible}) => compatible === null).length;
+  const kind = count === results.length ? "yes" : count || some ? "maybe" : "no";
+  return [kind, `${count} of ${results.length} broadcast${some ? `, ${some} for some sizes` : ""}`];
 }
 
 /** A row for each framework's ops and modes that agree: what comes out, and along which axes it is replicated, or why not. */
@@ -88,11 +89,12 @@ export function comparisonTable({results}, asked) {
     const next = askedOf(op.name, {...asked, values: questionOf({op, inputs: []}).values});
     return [linkTo(next, op.name), help("span", op.mode ? ` ${op.mode}` : "")];
   };
-  const rows = results.map(({op, also = [], compatible, outputs = [], conflict, warnings = []}) => {
+  const rows = results.map(({op, also = [], compatible, outputs = [], conditions = [], conflict, warnings = []}) => {
     const answer = compatible
       ? [el("span", {className: "yes"}, "✓ ", reachedBy(outputs) || "yes"), help("span", replicationOf(outputs)),
          help("span", ...warnings.map(({code}) => ` ${code}`))]
-      : [el("span", {className: "no"}, "✗ ", conflict.code), help("p", ...words(conflict.message))];
+      : conflict ? [el("span", {className: "no"}, "✗ ", conflict.code), help("p", ...words(conflict.message))]
+      : [el("span", {className: "maybe"}, reachedBy(outputs)), ...conditions.map(({text}) => help("p", `where ${text}`))];
     const names = el("th", {scope: "row"}, ...linked(op), ...also.map((other) => help("p", ...linked(other))));
     return el("tr", {}, names, el("td", {}, ...answer));
   });
