@@ -23,6 +23,7 @@ LAYERS = [
     "tensorcast.errors",
     "tensorcast.library",
     "tensorcast.models",
+    "tensorcast.training",
     "tensorcast.client",
     "tensorcast.cli",
     "tensorcast_service.engine",
@@ -67,6 +68,11 @@ CASES = {
         "import tensorcast; str(tensorcast.Report('model')); "
         "import tensorcast.models.sarif, tensorcast.models.annotations, tensorcast.models.judge",
         WEB | {"numpy", "httpx", "click", "rich", "onnx", "tensorcast.client.client", "tensorcast.client.calls"},
+    ),
+    "a watch": ("import tensorcast; tensorcast.watch()", {"numpy", "pydantic", "pytest", "tensorcast.ops"}),
+    "the pytest plugin": (
+        "import tensorcast.training.plugin",
+        {"numpy", "pydantic", "tensorcast.ops", "tensorcast.answers", "tensorcast.training.watching"},
     ),
     "the application": (
         "import tensorcast_service.web.app",
@@ -144,6 +150,7 @@ def test_the_exported_names_are_the_ones_that_are_meant() -> None:
         TensorcastError ServiceProblem IncompatibleShapes InvalidRequest UnknownOp InvalidTensor
         NotStrided OutputTooLarge WorkTooLarge BodyTooLarge Untranslatable MisdirectedRequest Unauthenticated
         RequestTimeout Overloaded ShuttingDown InternalError ConnectionFailed DeadlineExceeded InvalidAnswer
+        SuspiciousBroadcast watch
     """
     folder = Path(tensorcast.__file__).parent / "ops"
     frameworks = [path.stem for path in folder.glob("*.py") if "\nFRAMEWORK = " in path.read_text()]

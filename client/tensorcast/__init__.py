@@ -27,9 +27,14 @@ if TYPE_CHECKING:
     from .messages import *
     from .messages.tensors import *
     from .models import *
+    from .training.watching import *
 
-_ROOMS = ["messages", "errors", "library", "models", "messages.tensors", "client.calls", "client.client", "client.aio"]
-"""Whose `__all__` this package exports: from the lowest layer up, so that a name loads nothing above its own room."""
+_ROOMS = [
+    *("training.watching", "messages", "errors", "library", "models"),
+    *("messages.tensors", "client.calls", "client.client", "client.aio"),
+]
+"""Whose `__all__` this package exports, so that a name loads nothing above its own room: first the one that loads
+nothing at all, for the code of others that it runs in, and then from the lowest layer up."""
 
 
 def __getattr__(name: str) -> Any:
@@ -40,7 +45,7 @@ def __getattr__(name: str) -> Any:
         exported = [name for room in _ROOMS for name in _room(room).__all__]
         return sorted([*_room("ops").FRAMEWORKS, *exported])
     if not name.startswith("_"):
-        if name in _room("ops").FRAMEWORKS:
+        if name not in _room(_ROOMS[0]).__all__ and name in _room("ops").FRAMEWORKS:
             return _room(f"ops.{name}")
         for room in _ROOMS:
             if name in _room(room).__all__:

@@ -1,0 +1,1 @@
+"""Training code: its broadcasts, watched as they happen, and a plugin that watches tests."""

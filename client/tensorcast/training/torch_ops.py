@@ -1,0 +1,88 @@
+"""What torch's functions do with axes of size 1: which broadcast operands, and which write or keep such an axis."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any, Literal, NamedTuple
+
+Axis = Literal["", "always", "index", "keepdim"]
+
+_ELEMENTWISE = {
+    "input other": """add sub subtract mul multiply div divide true_divide truediv floor_divide floordiv remainder mod
+        fmod maximum minimum max min fmax fmin atan2 arctan2 hypot copysign ldexp xlogy xlog1py zeta logaddexp
+        logaddexp2 nextafter gcd lcm igamma igammac eq ne not_equal lt less le less_equal gt greater ge greater_equal
+        logical_and logical_or logical_xor and or xor bitwise_and bitwise_or bitwise_xor lshift rshift
+        bitwise_left_shift bitwise_right_shift isclose allclose dist""",
+    "input exponent": "pow float_power",
+    "input tensor1 tensor2": "addcmul addcdiv",
+    "input min max": "clamp clip clamp_min clamp_max",
+    "input end weight": "lerp",
+    "input values": "heaviside",
+    "input mask": "masked_fill",
+    "condition input other": "where",
+    "": "broadcast_tensors",
+}
+"""The functions whose operands meet, by the keywords that these have; positional ones all meet."""
+_LOSSES = {
+    "input target": """mse_loss l1_loss smooth_l1_loss huber_loss kl_div poisson_nll_loss soft_margin_loss
+        hinge_embedding_loss""",
+    "input target weight pos_weight": "binary_cross_entropy binary_cross_entropy_with_logits",
+    "input target var": "gaussian_nll_loss",
+    "input1 input2 target": "margin_ranking_loss",
+}
+_AXIS = "unsqueeze reshape reshape_as view view_as unflatten atleast_2d"
+_KEEPDIM = """sum nansum mean nanmean amax amin max min norm logsumexp prod std var all any argmax argmin median
+    nanmedian quantile nanquantile count_nonzero"""
+_KEEP = """to type type_as float double half bfloat16 int long bool cpu cuda detach clone contiguous t transpose
+    swapaxes swapdims permute movedim moveaxis neg negative pos positive exp expm1 log log1p log2 log10 sqrt rsqrt
+    square reciprocal abs absolute sigmoid tanh relu sin cos erf round floor ceil sign logical_not bitwise_not invert"""
+_KEEP_ATTRIBUTES = ("T", "mT", "H", "mH", "data", "real")
+
+
+class Role(NamedTuple):
+    """What a function does."""
+
+    op: str
+    """What findings call it, such as "torch.sub", whichever way it is written."""
+    meets: bool = False
+    """Whether its operands broadcast against each other."""
+    keywords: tuple[str, ...] = ()
+    """Those of operands that meet."""
+    axis: Axis = ""
+    """When its result has an axis of size 1 that is written out: always, with None in the index, or with keepdim."""
+    keeps: bool = False
+    """Whether such an axis of its operand is one of the result."""
+
+
+@cache
+def roles() -> Mapping[Any, Role]:
+    """The functions, by the objects with which torch calls a function mode. Imports torch."""
+    import torch
+
+    found: dict[Any, Role] = {}
+    homes = (torch, torch.Tensor, torch.special)
+    axes: dict[Axis, str] = {"always": _AXIS, "keepdim": _KEEPDIM, "": _KEEP}
+    for axis, names in axes.items():
+        for name in names.split():
+            found |= dict.fromkeys(_spellings(name, homes), Role(f"torch.{name}", axis=axis, keeps=not axis))
+    for words, names in _ELEMENTWISE.items():
+        for name in names.split():
+            role = Role(f"torch.{name}", True, tuple(words.split()), "keepdim" if name in ("max", "min") else "", True)
+            found |= dict.fromkeys(_spellings(name, homes), role)
+    for words, names in _LOSSES.items():
+        for name in names.split():
+            role = Role(f"torch.nn.functional.{name}", True, tuple(words.split()))
+            found |= dict.fromkeys(_spellings(name, (torch.nn.functional,)), role)
+    found[torch.Tensor.__getitem__] = Role("torch.Tensor.__getitem__", axis="index")
+    for name in _KEEP_ATTRIBUTES:
+        found[getattr(torch.Tensor, name).__get__] = Role(f"torch.Tensor.{name}", keeps=True)
+    return found
+
+
+def _spellings(name: str, homes: tuple[Any, ...]) -> Iterator[Any]:
+    """The functions of a name: also in place, and as operators."""
+    for home in homes:
+        for spelling in (name, f"{name}_", f"__{name}__", f"__i{name}__", f"__r{name}__"):
+            if callable(function := getattr(home, spelling, None)) and not isinstance(function, type):
+                yield function

@@ -1,0 +1,236 @@
+"""watch: every broadcast of a block's torch operations, as it happens.
+
+A torch function mode sees what is called, with the shapes that were written; the operations below it, which a dispatch
+mode sees, have been broadcast by then. Each call costs it about two microseconds, so all is decided here in plain
+Python, and nothing else is imported before there is something to say.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Literal, Self
+from weakref import ref
+
+from ..answers.suspicion import suspicion
+
+if TYPE_CHECKING:  # which takes pydantic
+    from ..models import Finding
+    from .torch_ops import Role
+
+__all__ = ["SuspiciousBroadcast", "watch"]
+
+Kind = Literal["square", "mutual-stretch"]
+
+MINIMUM = "2.4"
+_KINDS = ("square", "mutual-stretch")
+_MAX_FINDINGS = 1000
+_LIBRARY = os.path.dirname(os.__file__) + os.sep
+_SITES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+_OWN = os.path.dirname(__file__) + os.sep
+
+
+class SuspiciousBroadcast(UserWarning):
+    """A broadcast that is legal, and nearly always a mistake: warned of, or raised."""
+
+    finding: Finding | None = None
+    """The facts. None where it comes from another process, by its words alone."""
+
+
+def watch(
+    on: Literal["warn", "error"] | Callable[[Finding], object] = "warn", kinds: Sequence[Kind] = ("square",)
+) -> Watch:
+    """A context in which each suspicious broadcast of a torch operation is a finding, told once for each line.
+
+    `on` says how: "warn" warns with SuspiciousBroadcast at the line of your code, "error" raises it there before the
+    operation is done, a function is called with the finding. A "square" is (N,) meeting (N, 1), which gives (N, N);
+    a "mutual-stretch" is any other two operands that stretch each other, such as (3, 1) and (1, 4). What is written
+    out is meant, and silent: x[:, None] - x, unsqueeze, reshape, view, keepdim. In a loss nothing is. Of the thread
+    that enters it. Raises ImportError where torch is not there, or too old.
+
+    >>> import tensorcast
+    >>> with tensorcast.watch(on="error") as seen:     # doctest: +SKIP
+    ...     loss = ((model(x) - y) ** 2).mean()
+    >>> seen.findings                                  # doctest: +SKIP
+    []
+    """
+    return Watch(on, kinds)
+
+
+class Watch:
+    """What a watched block did: `findings`, in order, one for each line and operation, up to 1,000."""
+
+    def __init__(self, on: Literal["warn", "error"] | Callable[[Finding], object], kinds: Sequence[Kind]) -> None:
+        if on not in ("warn", "error") and not callable(on):
+            raise ValueError(f'on must be "warn", "error" or a function of a finding, not {on!r}')
+        if isinstance(kinds, str) or not kinds or not set(kinds) <= set(_KINDS):
+            raise ValueError(f"kinds must be some of {_KINDS}, not {kinds!r}")
+        self.findings: list[Finding] = []
+        self.on, self.kinds = on, frozenset(kinds)
+        self._lines: dict[tuple[str, int, str], Finding] = {}
+        self._mode: Any = None
+
+    def __enter__(self) -> Self:
+        if self._mode is not None:
+            raise RuntimeError("this watch is entered already: take another")
+        mode, roles = watching()
+        self._mode = mode(self, roles)
+        self._mode.__enter__()
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        mode, self._mode = self._mode, None
+        mode.__exit__(*exception)
+
+    def judge(self, op: str, shapes: Sequence[tuple[int, ...]], are_written: Sequence[bool]) -> None:
+        """Tell of operands with these shapes where they are suspicious, unless one that stretches has its axis of size
+        1 written out."""
+        found = suspicion(shapes)
+        if found is None or found.kind not in self.kinds or any(are_written[number] for number in found.inputs):
+            return
+        frame = _user_frame()
+        line = (frame.f_code.co_filename, frame.f_lineno, op)
+        finding = self._lines.get(line)
+        if finding is None and len(self._lines) < _MAX_FINDINGS:
+            finding = _finding(*line, shapes)
+            if finding is None:
+                return
+            self._lines[line] = finding
+            self.findings.append(finding)
+            if self.on == "warn":
+                registry = frame.f_globals.setdefault("__warningregistry__", {})
+                module = frame.f_globals.get("__name__")
+                warnings.warn_explicit(_suspicious(finding), None, *line[:2], module, registry)
+            elif self.on != "error":
+                self.on(finding)
+        if finding is not None and self.on == "error":
+            raise _suspicious(finding)
+
+
+def _finding(file: str, line: int, op: str, shapes: Sequence[tuple[int, ...]]) -> Finding | None:
+    """None where the shapes do not broadcast, which torch says itself."""
+    from ..library import check
+    from ..models import Finding, Operand
+
+    answer = check("torch.broadcast_tensors", *shapes)
+    operands = tuple(Operand(f"input {number}", "", shape) for number, shape in enumerate(shapes))
+    return Finding("", op, operands, answer, file=file, line=line) if answer.compatible else None
+
+
+def _suspicious(finding: Finding) -> SuspiciousBroadcast:
+    """A finding in words: what meets, what would fit, and how to say that it is meant."""
+    said = [warning.message for warning in finding.answer.warnings if warning.code in _KINDS] if finding.answer else []
+    ranks = [len(operand.shape or ()) for operand in finding.operands]
+    if missing := max(ranks) - min(ranks):
+        axes = ", ".join(["None"] * missing)
+        said.append(f"Where all pairs are meant, write x[{axes}] for input {ranks.index(min(ranks))}.")
+    suspicious = SuspiciousBroadcast(" ".join([f"{finding.op}:", *said]))
+    suspicious.finding = finding
+    return suspicious
+
+
+def is_between(file: str) -> bool:
+    """Whether code is torch's or this package's, which stands between a call and what is told of it."""
+    torch = os.path.dirname(sys.modules["torch"].__file__ or "") + os.sep
+    return file.startswith((torch, _OWN, "<frozen", "<eval_with_key>"))
+
+
+def _user_frame() -> FrameType:
+    """The innermost frame of code that is not installed; where all is, of what is not torch's."""
+    frame: FrameType | None = sys._getframe(2)
+    nearest = None
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if not is_between(file):
+            if not file.startswith(_LIBRARY) and not any(site in file for site in _SITES):
+                return frame
+            nearest = nearest or frame
+        frame = frame.f_back
+    return nearest or sys._getframe(2)
+
+
+class Calls:
+    """The calls of torch's functions, seen before they are done: those of a mode, with TorchFunctionMode as a base."""
+
+    def __init__(self, watch: Watch, roles: Mapping[Any, Role]) -> None:
+        super().__init__()
+        self.watch = watch
+        self.role_of = roles.get
+        self.uneven_alone = watch.kinds == {"square"}  # which only operands of different ranks make
+        self.written: dict[int, ref[Any]] = {}
+        """The tensors that live and have an axis of size 1 that was written out, by their ids."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        role = self.role_of(func)
+        if role is None:
+            return func(*args, **kwargs) if kwargs else func(*args)
+        written = self.written
+        kept = False
+        if role.meets:
+            operands = args
+            if kwargs:
+                operands = (*args, *[kwargs[name] for name in role.keywords if name in kwargs])
+            rank, uneven = 0, False
+            for operand in operands:
+                if its_rank := getattr(operand, "ndim", 0):  # a number has none, and one value stretches nothing
+                    if its_rank != rank:
+                        uneven, rank = rank != 0, its_rank
+                    if id(operand) in written:
+                        kept = role.keeps
+            if uneven or not self.uneven_alone:
+                self.meet(role, [operand for operand in operands if getattr(operand, "ndim", 0)])
+        elif role.keeps and written and id(args[0]) in written:
+            kept = True
+        result = func(*args, **kwargs) if kwargs else func(*args)
+        if kept or (role.axis and _writes(role.axis, args, kwargs)):
+            for tensor in result if isinstance(result, tuple) else (result,):
+                self.write(tensor)
+        return result
+
+    def meet(self, role: Role, operands: Sequence[Any]) -> None:
+        """Judge operands that meet."""
+        shapes = []
+        for operand in operands:
+            if getattr(operand, "is_nested", False):  # has no shape
+                return
+            shape = tuple(operand.shape)
+            if not all(type(size) is int for size in shape):  # traced, with sizes that are not known: check_torch's
+                return
+            shapes.append(shape)
+        self.watch.judge(role.op, shapes, [role.keeps and id(operand) in self.written for operand in operands])
+
+    def write(self, tensor: Any) -> None:
+        """Remember a tensor, as long as it lives, where it has an axis of size 1."""
+        if 1 in getattr(tensor, "shape", ()):
+            key, written = id(tensor), self.written
+            written[key] = ref(tensor, lambda _: written.pop(key, None))
+
+
+def _writes(axis: str, args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> bool:
+    if axis == "index":
+        index = args[1]
+        return index is None or (type(index) is tuple and any(part is None for part in index))
+    return axis == "always" or bool(kwargs and kwargs.get("keepdim")) or any(part is True for part in args)
+
+
+@cache
+def watching() -> tuple[Any, Mapping[Any, Role]]:
+    """The class of modes, and what torch's functions do. Raises ImportError."""
+    try:
+        import torch
+        from torch.overrides import TorchFunctionMode
+    except ImportError as error:
+        raise ImportError(f"tensorcast.watch needs torch {MINIMUM}, or later: {error}") from error
+    if tuple(map(int, torch.__version__.split(".")[:2])) < tuple(map(int, MINIMUM.split("."))):
+        raise ImportError(
+            f"tensorcast.watch needs torch {MINIMUM} or later, not {torch.__version__}: pip install 'torch>={MINIMUM}'"
+        )
+    from .torch_ops import roles
+
+    # What torch.compile would make of the function is wrong (torch 2.13): it is to call it, as eager code does.
+    called = {"__torch_function__": torch.compiler.disable(Calls.__torch_function__)}
+    return type("Watching", (Calls, TorchFunctionMode), called), roles()

@@ -1,0 +1,372 @@
+"""watch and the pytest plugin, on a stand-in for torch; on torch itself too, where it is installed (`make models`)."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import pickle
+import sys
+import threading
+import warnings
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import fake_torch
+import pytest
+from conftest import run
+
+import tensorcast
+from tensorcast.training import torch_ops, watching
+
+
+@pytest.fixture(
+    params=["fake", pytest.param("real", marks=pytest.mark.skipif(not find_spec("torch"), reason="no torch"))]
+)
+def torch(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    if request.param == "real":
+        import torch
+
+        yield torch
+        return
+    caches = (watching.watching, torch_ops.roles)
+    for cache in caches:
+        cache.cache_clear()
+    yield fake_torch.install(monkeypatch.setitem)
+    for cache in caches:
+        cache.cache_clear()
+
+
+SUSPICIOUS = {
+    "an operator": lambda torch, x, column: x - column,
+    "in the other order": lambda torch, x, column: column + x,
+    "a comparison": lambda torch, x, column: x == column,
+    "a function": lambda torch, x, column: torch.add(x, column),
+    "keyword operands": lambda torch, x, column: torch.add(input=x, other=column),
+    "one of three operands": lambda torch, x, column: torch.where(x == x, x, column),
+    "beside a number": lambda torch, x, column: torch.where(column == column, x, 1.0),
+    "a method": lambda torch, x, column: x.max(column),
+    "a loss": lambda torch, x, column: torch.nn.functional.mse_loss(column, x),
+    "a loss by keyword": lambda torch, x, column: torch.nn.functional.mse_loss(column, target=x),
+    "a loss of what is written out": lambda torch, x, column: torch.nn.functional.mse_loss(x[:, None], x),
+    "an axis written out for what is no operand": lambda torch, x, column: (x[:, None] - x[:, None].T, x - column)[1],
+}
+SILENT = {
+    "None": lambda torch, x, column: x[:, None] - x,
+    "unsqueeze": lambda torch, x, column: x.unsqueeze(1) - x,
+    "torch.unsqueeze": lambda torch, x, column: torch.unsqueeze(x, 1) - x,
+    "view": lambda torch, x, column: x.view(-1, 1) - x,
+    "reshape": lambda torch, x, column: x - x.reshape(5, 1),
+    "None, then a number and a cast": lambda torch, x, column: -(x[:, None] * 2).double() - x,
+    "a row turned": lambda torch, x, column: x[None].T - x,
+    "keepdim": lambda torch, x, column: torch.ones(5, 3).sum(1, keepdim=True) - x,
+    "keepdim by place": lambda torch, x, column: torch.ones(5, 3).sum(1, True) - x,
+    "keepdim of two results": lambda torch, x, column: torch.ones(5, 3).max(1, keepdim=True)[0] - x,
+    "both axes": lambda torch, x, column: x[:, None] - x[None],
+    "equal shapes": lambda torch, x, column: column - column,
+    "a number": lambda torch, x, column: column - 1,
+    "one value": lambda torch, x, column: torch.ones(1) - column,
+    "no axes": lambda torch, x, column: torch.ones(()) - column,
+    "a bias": lambda torch, x, column: torch.ones(2, 5) + x,
+    "other sizes": lambda torch, x, column: torch.ones(4) - column,
+    "matmul": lambda torch, x, column: torch.ones(5, 5) @ column,
+}
+
+
+@pytest.mark.filterwarnings("ignore:Using a target size")  # which torch says of some losses
+@pytest.mark.parametrize("bug", SUSPICIOUS.values(), ids=SUSPICIOUS)
+def test_a_square_is_found_at_its_line(torch: Any, bug: Any) -> None:
+    x, column = torch.ones(5), torch.ones(5, 1)
+    with tensorcast.watch(on=lambda finding: None) as seen:
+        bug(torch, x, column)
+    (finding,) = seen.findings
+    assert (finding.file, finding.line) == (__file__, bug.__code__.co_firstlineno)
+    assert (finding.output, finding.kinds) == ((5, 5), ("square",))
+
+
+@pytest.mark.parametrize("meant", SILENT.values(), ids=SILENT)
+def test_what_is_written_out_or_no_square_is_silent(torch: Any, meant: Any) -> None:
+    x, column = torch.ones(5), torch.ones(5, 1)
+    with tensorcast.watch(on="error") as seen:
+        meant(torch, x, column)
+    assert seen.findings == []
+
+
+def test_a_warning_stands_at_the_line_and_is_said_once(torch: Any) -> None:
+    x, column = torch.ones(5), torch.ones(5, 1)
+    with warnings.catch_warnings(record=True) as said, tensorcast.watch() as seen:
+        warnings.simplefilter("always")
+        for _ in range(3):
+            x - column
+    (warning,) = said
+    assert warning.category is tensorcast.SuspiciousBroadcast
+    assert (warning.filename, warning.lineno) == (__file__, seen.findings[0].line)
+    text = str(warning.message)
+    for part in ("torch.sub", "(5,)", "(5, 1)", "(5, 5)", "x[:, None]", "x.squeeze(-1)", "x[None]"):
+        assert part in text, (part, text)
+
+
+def test_an_error_is_raised_each_time_before_the_operation_is_done(torch: Any) -> None:
+    x, column, done = torch.ones(5), torch.ones(5, 1), []
+    with tensorcast.watch(on="error") as seen:
+        for _ in range(3):
+            with pytest.raises(tensorcast.SuspiciousBroadcast) as raised:
+                done.append(x - column)
+    assert (done, seen.findings) == ([], [raised.value.finding])
+    copy = pickle.loads(pickle.dumps(raised.value))  # as it comes from another process
+    assert (str(copy), copy.finding) == (str(raised.value), raised.value.finding)
+    done.append(x - column)  # nothing watches any more
+    assert len(done) == 1
+
+
+def test_what_a_callback_raises_is_raised_and_the_watch_goes_on(torch: Any) -> None:
+    x, column, told = torch.ones(5), torch.ones(5, 1), []
+
+    def stop(finding: Any) -> None:
+        told.append(finding)
+        x - column  # of the callback: not watched
+        raise KeyError(finding.line)
+
+    with tensorcast.watch(on=stop) as seen:
+        with pytest.raises(KeyError):
+            x - column
+        with pytest.raises(KeyError):
+            x + column
+    assert seen.findings == told
+    assert len(told) == 2
+
+
+def test_watches_nest(torch: Any) -> None:
+    x, column = torch.ones(5), torch.ones(5, 1)
+    with tensorcast.watch(on=lambda finding: None) as outer:
+        with tensorcast.watch(on=lambda finding: None) as inner:
+            x - column
+        x + column
+        with pytest.raises(tensorcast.SuspiciousBroadcast), tensorcast.watch(on="error"):
+            x * column
+    assert [finding.op for finding in inner.findings] == ["torch.sub"]
+    assert [finding.op for finding in outer.findings] == ["torch.sub", "torch.add"]
+
+
+def test_a_watch_is_entered_once_at_a_time_and_can_be_entered_again(torch: Any) -> None:
+    x, column = torch.ones(5), torch.ones(5, 1)
+    watch = tensorcast.watch(on=lambda finding: None)
+    with watch, pytest.raises(RuntimeError, match="entered already"):
+        watch.__enter__()
+    with watch as seen:
+        x - column
+    assert len(seen.findings) == 1
+
+
+def test_another_thread_is_not_watched_unless_it_watches(torch: Any) -> None:
+    x, column, found = torch.ones(5), torch.ones(5, 1), []
+
+    def work() -> None:
+        x - column
+        with tensorcast.watch(on=found.append):
+            x + column
+
+    with tensorcast.watch(on="error") as seen:
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+    assert seen.findings == []
+    assert [finding.op for finding in found] == ["torch.add"]
+
+
+def test_a_tensor_that_is_gone_makes_no_other_meant(torch: Any) -> None:
+    x, seen_again = torch.ones(5), 0
+    with tensorcast.watch(on=lambda finding: None) as seen:
+        for _ in range(50):
+            gone = x[:, None]
+            key = id(gone)
+            del gone
+            column = torch.ones(5, 1)
+            seen_again += id(column) == key
+            seen._lines.clear()
+            x - column
+            del column
+        assert not seen._mode.written
+    assert len(seen.findings) == 50
+    if torch.__file__.startswith("/nowhere"):
+        assert seen_again  # else this shows nothing
+
+
+def test_the_lines_that_are_told_of_are_bounded(torch: Any) -> None:
+    lines = "\n".join(["x - column"] * 1200)
+    with tensorcast.watch(on=lambda finding: None) as seen:
+        exec(compile(lines, "generated.py", "exec"), {"x": torch.ones(5), "column": torch.ones(5, 1)})
+    assert [finding.line for finding in seen.findings] == [*range(1, 1001)]
+
+
+def test_a_line_of_an_installed_package_stands_for_the_line_that_calls_it(torch: Any) -> None:
+    scope: dict[str, Any] = {}
+    exec(compile("def loss(x, y):\n    return x - y", "/usr/lib/site-packages/losses.py", "exec"), scope)
+    with tensorcast.watch(on=lambda finding: None) as seen:
+        scope["loss"](torch.ones(5), torch.ones(5, 1)); line = sys._getframe().f_lineno  # fmt: skip  # noqa: E702
+    (finding,) = seen.findings
+    assert (finding.file, finding.line) == (__file__, line)
+
+
+def test_other_kinds_are_told_where_they_are_asked_for(torch: Any) -> None:
+    row, column = torch.ones(1, 4), torch.ones(3, 1)
+    with tensorcast.watch(on="error"):
+        row - column
+    with tensorcast.watch(on=lambda finding: None, kinds=("square", "mutual-stretch")) as seen:
+        row - column
+        torch.ones(5) - torch.ones(5, 1)
+    assert [finding.output for finding in seen.findings] == [(3, 4), (5, 5)]
+
+
+def test_shapes_that_do_not_broadcast_are_torchs_to_refuse(torch: Any) -> None:
+    with tensorcast.watch(on="error") as seen, pytest.raises(RuntimeError, match="must match"):
+        torch.ones(5) - torch.ones(5, 1, 3)
+    assert seen.findings == []
+
+
+def test_sizes_that_are_traced_are_not_looked_at() -> None:
+    watch = watching.Watch("error", ("square",))
+    calls = watching.Calls(watch, {})
+
+    class Traced:
+        def __ne__(self, other: object) -> bool:
+            raise AssertionError("a guard")
+
+        __eq__ = __ne__
+
+    x, column = fake_torch.Tensor(Traced()), fake_torch.Tensor(Traced(), Traced())
+    calls.meet(torch_ops.Role("torch.sub", True), [x, column])
+    assert watch.findings == []
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"on": "raise"}, {"on": None}, {"kinds": "square"}, {"kinds": ["outer"]}, {"kinds": ()}]
+)
+def test_arguments_that_mean_nothing_are_refused(arguments: Any) -> None:
+    with pytest.raises(ValueError, match=r"^(on|kinds) must be"):
+        tensorcast.watch(**arguments)
+
+
+def test_a_torch_that_is_missing_or_too_old_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    watching.watching.cache_clear()
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(ImportError, match=r"needs torch 2\.4"), tensorcast.watch():
+        pass
+    fake_torch.install(monkeypatch.setitem).__dict__["__version__"] = "2.3.1+cpu"
+    with (
+        pytest.raises(ImportError, match=r"needs torch 2\.4 or later, not 2\.3\.1\+cpu: pip install 'torch>=2\.4'"),
+        tensorcast.watch(),
+    ):
+        pass
+
+
+def test_nothing_is_imported_before_there_is_something_to_say() -> None:
+    code = """
+import sys, fake_torch, tensorcast
+torch = fake_torch.install()
+with tensorcast.watch():
+    torch.ones(5)[:, None] - torch.ones(5)
+print({"numpy", "pydantic", "pytest", "tensorcast.messages", "tensorcast.ops"} & {*sys.modules})
+"""
+    done = run([sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)})
+    assert (done.stdout, done.stderr) == ("set()\n", "")
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # torch's of sizes, and what Dynamo sets off between operations
+def test_every_planted_bug_is_found_at_its_line() -> None:
+    pytest.importorskip("torch")
+    import planted
+
+    bugs = [function for name, function in vars(planted).items() if inspect.isfunction(function) and name[0] != "_"]
+    assert len(bugs) >= 20
+    for bug in bugs:
+        lines, first = inspect.getsourcelines(bug)
+        with tensorcast.watch(on=lambda finding: None) as seen:
+            bug()
+        marked = {first + number for number, line in enumerate(lines) if "# bug" in line}
+        found = {finding.line for finding in seen.findings if finding.file == planted.__file__}
+        assert (bug.__name__, found) == (bug.__name__, marked)
+
+
+# --- the pytest plugin ----------------------------------------------------------------------------
+
+TESTS = """
+import pytest, torch
+
+@pytest.fixture
+def made():
+    return torch.ones(5) - torch.ones(5, 1)
+
+def test_square():
+    torch.ones(5) - torch.ones(5, 1)
+
+def test_fixture(made): pass
+
+@pytest.mark.tensorcast("allow")
+def test_allowed():
+    torch.ones(5) - torch.ones(5, 1)
+
+def test_fine():
+    torch.ones(5) - torch.ones(5)
+"""
+
+
+def pytest_of(folder: Path, *options: str, tests: str = TESTS, **environment: str) -> tuple[int, str]:
+    """The exit status and the output of pytest in a project whose torch is the stand-in."""
+    (folder / "conftest.py").write_text("import fake_torch; fake_torch.install()\n")
+    (folder / "test_it.py").write_text(tests)
+    (folder / ".git").mkdir(exist_ok=True)
+    variables = {name: value for name, value in os.environ.items() if not name.startswith(("GITHUB", "PYTEST"))}
+    variables |= {"PYTHONPATH": os.pathsep.join(sys.path), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **environment}
+    command = [sys.executable, "-m", "pytest", "-p", "tensorcast.training.plugin", "--strict-markers", *options]
+    done = run(command, cwd=folder, env=variables)
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_the_plugin_is_off_by_default_and_imports_nothing(tmp_path: Path) -> None:
+    tests = TESTS + "\ndef test_light():\n    import sys; assert 'tensorcast.training.watching' not in sys.modules\n"
+    status, output = pytest_of(tmp_path, tests=tests)
+    assert (status, "5 passed" in output, "warning" in output) == (0, True, False), output
+
+
+def test_the_plugin_warns(tmp_path: Path) -> None:
+    status, output = pytest_of(tmp_path, "--tensorcast-broadcast=warn")
+    assert (status, "4 passed, 2 warnings" in output) == (0, True), output
+    assert "test_it.py:6: SuspiciousBroadcast: torch.sub" in output
+    assert "test_it.py:9: SuspiciousBroadcast: torch.sub" in output
+
+
+def test_the_plugin_fails_tests_at_their_line_and_shows_nothing_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "pytest.ini").write_text("[pytest]\ntensorcast_broadcast = error\n")
+    status, output = pytest_of(tmp_path)
+    assert (status, "1 failed, 2 passed, 1 error" in output) == (1, True), output
+    assert "test_it.py:9: SuspiciousBroadcast" in output
+    assert "watching.py" not in output
+    assert pytest_of(tmp_path, "--tensorcast-broadcast=off")[0] == 0
+
+
+@pytest.mark.parametrize("workers", [[], ["-p", "xdist", "-n", "2"]], ids=["here", "xdist"])
+def test_on_github_each_finding_is_an_annotation(tmp_path: Path, workers: list[str]) -> None:
+    status, output = pytest_of(tmp_path, "--tensorcast-broadcast=warn", *workers, GITHUB_ACTIONS="true")
+    commands = [line for line in output.splitlines() if line.startswith("::")]
+    assert status == 0, output
+    assert sorted(command.partition("::Inputs")[0].partition(",title")[0] for command in commands) == [
+        "::warning file=test_it.py,line=6",
+        "::warning file=test_it.py,line=9",
+    ], output
+
+
+@pytest.mark.parametrize(
+    ("options", "tests", "said"),
+    [
+        (["-o", "tensorcast_broadcast=on"], TESTS, "tensorcast_broadcast must be off, warn or error, not 'on'"),
+        (["--tensorcast-broadcast=warn"], TESTS.replace("allow", "alow"), 'the marker tensorcast takes "allow"'),
+        (["--tensorcast-broadcast=warn", "--noconftest"], "", "needs torch 2.4"),
+    ],
+)
+def test_what_the_plugin_can_not_do_is_a_usage_error(tmp_path: Path, options: list[str], tests: str, said: str) -> None:
+    if "--noconftest" in options and find_spec("torch"):
+        pytest.skip("torch is there")
+    status, output = pytest_of(tmp_path, *options, tests=tests)
+    assert (status, said in output) == (4, True), output
