@@ -159,19 +159,15 @@ def test_a_port_on_which_workers_listen_is_taken() -> None:
             assert "http://" not in second.stderr  # as if it listened
 
 
-@pytest.mark.parametrize(
-    ("host", "reason"),
-    [("192.0.2.1", "Cannot assign requested address"), ("no such host", "Name or service not known")],
-)
-def test_an_address_that_it_can_not_have_is_named(host: str, reason: str) -> None:
+@pytest.mark.parametrize("host", ["192.0.2.1", "no such host"])
+def test_an_address_that_it_can_not_have_is_named(host: str) -> None:
     done = run([sys.executable, "-m", "tensorcast", "serve", "--host", host, "--port", "8080"])
     assert done.returncode == 2
     assert f"it can't listen on {host} port 8080 (TENSORCAST_HOST, TENSORCAST_PORT)" in done.stderr
-    assert reason in done.stderr or host == "no such host"  # whose words are the resolver's
 
 
 def test_a_misspelt_variable_is_named_at_the_start() -> None:
-    sentence = "TENSORCAST_API_KEY_FILE is set, and no setting has this name: TENSORCAST_API_KEYS_FILE was meant"
+    sentence = "TENSORCAST_API_KEY_FILE is set, and no setting has this name: TENSORCAST_API_KEYS_FILE may be meant"
     with served(api_key_file="keys", log_format="json") as running:
         warning = json.loads(running.end().splitlines()[0])
     assert (warning["level"], warning["message"]) == ("warning", sentence)
