@@ -136,7 +136,7 @@ def _loaded(path: Path) -> Array:
     from ..schema.dtypes import name_of
 
     try:
-        array: Array = np.load(path, mmap_mode="r", allow_pickle=False)
+        array: Array = np.lib.format.open_memmap(path, "r")
         name_of(array.dtype)
     except Exception as error:  # NumPy raises whatever its parsers do: what matters is that the file is none
         raise click.UsageError(f"{path} is no .npy file that can be used: {error}") from None
