@@ -28,7 +28,8 @@ class Request(httpx.Request):
         stream: Attempt[Any],
         timeout: float | None,
     ) -> None:
-        self.method, self.url, self.fields, self.stream = method, url, fields, stream
+        self.method, self.url, self.fields = method, url, fields
+        self.attempt = self.stream = stream
         self.extensions = {"timeout": dict.fromkeys(("connect", "read", "write", "pool"), timeout)}
 
     @cached_property

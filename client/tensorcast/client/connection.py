@@ -171,7 +171,7 @@ class Exchange:
 
     def __init__(self, request: httpx.Request, scratch: memoryview) -> None:
         assert isinstance(request, Request)
-        self._attempt = self.pieces = request.stream
+        self._attempt = self.pieces = request.attempt
         self._scratch = scratch
         self._unsent = _head(request)
         self._method = request.method

@@ -208,13 +208,14 @@ class TensorReader(Generic[T]):
         if len(self._expected) != 1 or self._singles or self._out is not None or tensors is None or len(tensors) != 1:
             return False
         (field,), (name, shape, strided, _) = self._expected, tensors[0]
-        if name is None or shape is None or None in shape or strided is not False:
+        sizes = tuple(size for size in shape or () if size is not None)
+        if name is None or shape is None or len(sizes) < len(shape) or strided is not False:
             return False
-        nbytes = math.prod(shape) * dtype_named(name).itemsize
-        head = msgpack.packb({field: [None]})[:-1] + msgpack_head(name, shape, None, 1) + bin_header(nbytes)
+        nbytes = math.prod(sizes) * dtype_named(name).itemsize
+        head = msgpack.packb({field: [None]})[:-1] + msgpack_head(name, sizes, None, 1) + bin_header(nbytes)
         if len(body) != len(head) + nbytes or body[: len(head)] != head:
             return False
-        array = view_of(bytearray(body[len(head) :]), name, shape, None)
+        array = view_of(bytearray(body[len(head) :]), name, sizes, None)
         array.flags.writeable = True
         self._arrays[field] = [array]
         return True
