@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import threading
@@ -20,7 +21,7 @@ from typing import Any
 import httpx
 import pytest
 import yaml
-from conftest import PATIENCE, Served, free_port, run, started, unhurried, wait_for
+from conftest import PATIENCE, Served, free_port, run, served, started, unhurried, wait_for
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
@@ -390,6 +391,59 @@ def test_each_alert_fires_when_it_should_and_not_before() -> None:
     command = ["promtool", "test", "rules", "alerts_test.yaml"]
     done = run(command, cwd=PROMETHEUS)
     assert (done.returncode, "SUCCESS" in done.stdout) == (0, True), done.stdout + done.stderr
+
+
+# --- Grafana ---
+
+DASHBOARD = json.loads((DEPLOY / "grafana" / "tensorcast.json").read_text())
+
+
+@contextmanager
+def prometheus_of(service: Served, folder: Path) -> Iterator[httpx.Client]:
+    """A real Prometheus that asks the service each second."""
+    (job,) = yaml.safe_load((PROMETHEUS / "prometheus.yaml").read_text())["scrape_configs"]
+    targets = [{"targets": [f"127.0.0.1:{service.port}"]}]
+    scraped = {"job_name": job["job_name"], "scrape_interval": "1s", "static_configs": targets}
+    (folder / "prometheus.yaml").write_text(yaml.safe_dump({"scrape_configs": [scraped]}))
+    address = f"127.0.0.1:{free_port()}"
+    options = ["--config.file=prometheus.yaml", "--storage.tsdb.path=data", f"--web.listen-address={address}"]
+    with (
+        started(["prometheus", *options], cwd=folder, stderr=subprocess.DEVNULL),
+        httpx.Client(base_url=f"http://{address}", timeout=PATIENCE) as client,
+    ):
+        yield client
+
+
+def test_a_panel_says_what_it_shows_and_stands_alone() -> None:
+    places = [(panel["gridPos"]["x"], panel["gridPos"]["y"]) for panel in DASHBOARD["panels"]]
+    assert len(set(places)) == len(places) == 10
+    for panel in DASHBOARD["panels"]:
+        assert panel["description"].endswith(".")
+        assert panel["targets"]
+        assert panel["fieldConfig"]["defaults"]["unit"]
+
+
+@pytest.mark.skipif(shutil.which("prometheus") is None, reason="prometheus is not installed")
+def test_a_real_prometheus_answers_each_query_of_the_dashboard(tmp_path: Path) -> None:
+    pytest.importorskip("prometheus_client")
+    queries = [target["expr"] for panel in DASHBOARD["panels"] for target in panel["targets"]]
+    with served() as service, prometheus_of(service, tmp_path) as prometheus:
+
+        def values(query: str) -> list[float]:
+            httpx.get(f"{service.url}/v1/check?input=3&input=1")
+            httpx.get(f"{service.url}/v1/nothing")  # a problem, and a connection that is refused
+            with socket.create_connection(("127.0.0.1", service.port)) as connection:
+                connection.sendall(b"GET /livez HTTP/1.1\r\n\r\n")
+                connection.recv(100)
+            with suppress(httpx.TransportError):
+                answer = prometheus.get("/api/v1/query", params={"query": query.replace("$__rate_interval", "1m")})
+                assert answer.status_code == 200, answer.text
+                return [float(series["value"][1]) for series in answer.json()["data"]["result"]]
+            return []  # it has not begun to listen
+
+        for query in queries:
+            assert wait_for(lambda query=query: any(value >= 0 for value in values(query))), query  # NaN is neither
+        assert values('up{job="tensorcast"}') == [1]
 
 
 # --- proxies ---
