@@ -393,6 +393,12 @@ def test_each_alert_fires_when_it_should_and_not_before() -> None:
     assert (done.returncode, "SUCCESS" in done.stdout) == (0, True), done.stdout + done.stderr
 
 
+def test_the_operators_page_says_what_to_do_about_each_alert() -> None:
+    page = (ROOT / "docs" / "operations.md").read_text()
+    rows = re.findall(r"(?m)^\| (Tensorcast\w+) \| \w", page)
+    assert rows == [rule["alert"] for rule in ALERTS]
+
+
 # --- Grafana ---
 
 DASHBOARD = json.loads((DEPLOY / "grafana" / "tensorcast.json").read_text())
