@@ -200,22 +200,32 @@ def served(absent: str = "", **settings: object) -> Iterator[Served]:
     url = f"{'https' if certificate else 'http'}://127.0.0.1:{port}"
     with started(command, env=environment, stderr=subprocess.PIPE) as process:
         running = Served(url, process)
-        _wait_until_ready(url, process, ssl.create_default_context(cafile=str(certificate)) if certificate else True)
+        _wait_until_ready(
+            url, process, ssl.create_default_context(cafile=str(certificate)) if certificate else trusted()
+        )
         try:
             yield running
         finally:
             running.log = running.end()
 
 
-def _wait_until_ready(url: str, process: subprocess.Popen[str], verify: ssl.SSLContext | bool) -> None:
-    def ready() -> bool:
-        assert process.poll() is None, "the service ended: " + process.communicate()[1]
-        try:
-            return httpx.get(f"{url}/readyz", verify=verify).status_code == 200
-        except httpx.HTTPError:
-            return False
+@functools.cache
+def trusted() -> ssl.SSLContext:
+    """What trusts the system's certificates. Each client of httpx would read them anew, in 30 ms."""
+    return ssl.create_default_context()
 
-    assert wait_for(ready), "the service did not become ready"
+
+def _wait_until_ready(url: str, process: subprocess.Popen[str], verify: ssl.SSLContext) -> None:
+    with httpx.Client(base_url=url, verify=verify) as http:
+
+        def ready() -> bool:
+            assert process.poll() is None, "the service ended: " + process.communicate()[1]
+            try:
+                return http.get("/readyz").status_code == 200
+            except httpx.HTTPError:
+                return False
+
+        assert wait_for(ready), "the service did not become ready"
 
 
 def taken(work: Callable[[], Any]) -> int:
@@ -258,7 +268,7 @@ def service() -> Iterator[Served]:
 @pytest.fixture
 def http(service: Served) -> Iterator[httpx.Client]:
     """Plain HTTP to the service, as any program would speak it."""
-    with httpx.Client(base_url=service.url) as client:
+    with httpx.Client(base_url=service.url, verify=trusted()) as client:
         yield client
 
 
