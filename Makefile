@@ -5,7 +5,7 @@ PYTHON ?= python3
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 PIP = $(VENV)/bin/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: serve test bench-smoke lint types oldest fuzz bench bench-draw bench-quick lines image-test lock clean
+.PHONY: serve test bench-smoke lint types oldest fuzz bench bench-draw bench-quick models lines image-test lock clean
 
 serve: $(VENV)/service.done
 	@exec $(VENV)/bin/tensorcast serve
@@ -45,6 +45,12 @@ bench: bench-checks bench-library bench-engine bench-remote bench-scale bench-fr
 bench-%: $(VENV)/dev.done
 	$(VENV)/bin/python $(wildcard benchmarks/$*.py benchmarks/load/$*.py) -o benchmarks/results/$*.json
 
+# Models of torch and transformers, exported and checked: gigabytes, and minutes (docs/models.md).
+models:
+	@$(PYTHON) -m venv $(VENV)-models
+	@$(VENV)-models/bin/python -m pip --disable-pip-version-check --quiet install -r benchmarks/models.txt -e '.[onnx]'
+	$(VENV)-models/bin/python benchmarks/models.py
+
 bench-draw: $(VENV)/dev.done
 	$(VENV)/bin/python benchmarks/draw.py
 
@@ -74,7 +80,7 @@ lock: $(VENV)/dev.done
 	$(LOCK) --only-build-deps --build-deps-for wheel -o deploy/requirements-build.txt
 
 clean:
-	rm -rf $(VENV) $(VENV)-oldest
+	rm -rf $(VENV) $(VENV)-oldest $(VENV)-models
 
 $(VENV)/bin/python:
 	@echo "Making $(VENV) ..."

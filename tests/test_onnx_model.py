@@ -308,6 +308,13 @@ def test_names_that_are_no_text_are_shown_all_the_same(tmp_path: Path) -> None:
     assert report.nodes[0].operands[0].name == "\\xff\\xfexx"
 
 
+def test_a_trace_that_is_no_text_has_its_lines_all_the_same(tmp_path: Path) -> None:
+    model = parsed("(float[2] x, float[3] y) => (float[] o) {o = Add(x, y)}")
+    model.graph.node[0].metadata_props.add(key="pkg.torch.onnx.stack_trace", value='File "/a.py", line 3, in xxxx')
+    (tmp_path / "model.onnx").write_bytes(model.SerializeToString().replace(b"xxxx", b"\xff\xfexx"))
+    assert tensorcast.check_model(tmp_path / "model.onnx").nodes[0].line == 3
+
+
 def test_a_model_whose_weights_lie_elsewhere_is_read_without_them(tmp_path: Path) -> None:
     model = parsed("(float[N,1] x) => (float[] o) {a = Add(x, w) m = MatMul(x, w)}")
     weight = onnx.TensorProto(name="w", data_type=1, dims=[1, 2**29], data_location=1)
@@ -345,3 +352,18 @@ def test_without_onnx_or_with_an_old_one_it_says_what_to_install(
         tensorcast.check_model(tmp_path / "model.onnx")
     project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
     assert project["optional-dependencies"]["onnx"] == [f"onnx>={OLDEST_ONNX}"]
+
+
+def test_what_the_file_says_before_a_node_that_fails_does_not_hide_what_follows(check: Check) -> None:
+    """By inference alone the product fits: its last axis is not known. By the file it does not."""
+    graph = """(float[N,8] x, int64[2] to) => (float[N,4] o) <float[N,8] r, float[N,4] m, float[N,4] b>
+        {r = Reshape(x, to) m = MatMul(r, w) b = Add(m, bias) o = Relu(b)}"""
+    model = parsed(graph)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.ones((9, 4), np.float32), "w"))
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.ones((4,), np.float32), "bias"))
+    report = check(model)
+    assert verdicts(report) == {
+        "m": "onnx says: Incompatible dimensions for matrix multiplication",
+        "b": ["N", 4],
+    }
+    assert [operand.by_file for operand in report.nodes[0].operands] == [True, False]

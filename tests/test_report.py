@@ -95,13 +95,13 @@ m.onnx: Add q
   compatible: (5, 5)
   warning (square): Inputs 1 and 0 become a square.
 
-2 nodes need seq == 12 or seq == 1:
-  /build/net/src/model.py:3: Add needs3: x (N, seq), y (12,)
-  /build/net/src/model.py:4: Add needs4: x (N, seq), y (12,)
-
 m.onnx: Add unknown
   input 0  x  unknown rank
   not judged: rank unknown: input 0 (x)
+
+2 nodes need seq == 12 or seq == 1:
+  /build/net/src/model.py:3: Add needs3: x (N, seq), y (12,)
+  /build/net/src/model.py:4: Add needs4: x (N, seq), y (12,)
 
 m.onnx: MatMul m: sizes differ
 

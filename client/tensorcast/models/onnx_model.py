@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections import ChainMap, Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 from itertools import count
 from math import prod
@@ -227,8 +227,8 @@ def _inferred(model: ModelProto, assume: Mapping[str, int]) -> Model:
         model.graph.initializer.append(make_tensor(_SCALAR, TensorProto.FLOAT, [], [0.0]))
         _add_targets(model.graph, ChainMap())
     inferred, errors = _with_shapes(model, names)
+    before = [_shapes(graph) for graph in _graphs(inferred.graph)]
     if _recall(graphs, _graphs(inferred.graph), shapes_of_file, of_inputs):
-        before = [_shapes(graph) for graph in _graphs(inferred.graph)]
         inferred, errors = _with_shapes(model, names)
         for graph, shapes in zip(_graphs(inferred.graph), before, strict=True):
             _mark(graph, shapes, of_inputs)
@@ -341,25 +341,27 @@ def _recall(
     shapes_of_file: Iterable[dict[str, ValueInfoProto]],
     of_inputs: frozenset[str],
 ) -> bool:
-    """Whether the file knows sizes that were not inferred; the graphs get those back, beside the ones that were."""
+    """Whether the file knows sizes that were not inferred. The graphs then get those, and all that were: what the file
+    says may keep a node from being inferred, and nothing that is known is to be lost by that."""
     recalled = False
     for graph, inferred_graph, stated in zip(graphs, inferred, shapes_of_file, strict=True):
-        shapes = _shapes(inferred_graph)
+        known = {value.name: value for value in (*inferred_graph.value_info, *inferred_graph.output)}
+        inputs = {value.name for value in graph.input}
         outputs = {value.name: value for value in graph.output}
-        for name, value in stated.items():
-            shape, own = shapes.get(name), value.type.tensor_type.shape.dim
-            if shape is not None:
-                if len(shape) != len(own):
-                    continue
-                for size, known in zip(own, shape, strict=True):
-                    if _is_known(known, of_inputs):
-                        size.CopyFrom(known)
-                if not any(
-                    _is_known(size, None) and not _is_known(known, of_inputs)
-                    for size, known in zip(own, shape, strict=True)
-                ):
-                    continue
-            recalled = True
+        for name in dict.fromkeys((*known, *stated)):
+            value = known.get(name)
+            if value is None or not value.type.tensor_type.HasField("shape"):
+                value = stated.get(name)
+                recalled = recalled or value is not None
+            elif name in stated:
+                own, theirs = value.type.tensor_type.shape.dim, stated[name].type.tensor_type.shape.dim
+                for size, of_file in zip(own, theirs, strict=True) if len(own) == len(theirs) else ():
+                    if not _is_known(size, of_inputs) and _is_known(of_file, None):
+                        size.CopyFrom(of_file)
+                        recalled = True
+            sizes = () if value is None else value.type.tensor_type.shape.dim
+            if value is None or name in inputs or any(NAMED_BY_ONNX.fullmatch(size.dim_param) for size in sizes):
+                continue  # a size that has a name of onnx's own may now be inferred
             if name in outputs:
                 outputs[name].CopyFrom(value)
             else:
@@ -367,13 +369,15 @@ def _recall(
     return recalled
 
 
-def _shapes(graph: GraphProto) -> dict[str, Sequence[Dimension]]:
-    """The sizes of what is known to have a rank, by name."""
-    return {
-        value.name: value.type.tensor_type.shape.dim
-        for value in (*graph.value_info, *graph.output)
-        if value.type.tensor_type.HasField("shape")
-    }
+def _shapes(graph: GraphProto) -> dict[str, list[Dimension]]:
+    """A copy of the sizes of what is known to have a rank, by name."""
+    shapes: dict[str, list[Dimension]] = {}
+    for value in (*graph.value_info, *graph.output):
+        if value.type.tensor_type.HasField("shape"):
+            copy = TensorShapeProto()
+            copy.CopyFrom(value.type.tensor_type.shape)
+            shapes[value.name] = list(copy.dim)
+    return shapes
 
 
 def _is_known(size: Dimension, names: frozenset[str] | None) -> bool:
@@ -381,7 +385,7 @@ def _is_known(size: Dimension, names: frozenset[str] | None) -> bool:
     return size.HasField("dim_value") or bool(size.dim_param and (names is None or size.dim_param in names))
 
 
-def _mark(graph: GraphProto, before: dict[str, Sequence[Dimension]], of_inputs: frozenset[str]) -> None:
+def _mark(graph: GraphProto, before: dict[str, list[Dimension]], of_inputs: frozenset[str]) -> None:
     """Note at each value of which more is known than `before` that the file says so."""
     for value in (*graph.value_info, *graph.output):
         sizes = value.type.tensor_type.shape.dim

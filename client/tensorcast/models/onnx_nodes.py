@@ -122,7 +122,7 @@ def _values(graph: GraphProto) -> dict[str, _Value]:
 
 def _source(node: NodeProto) -> dict[str, Any]:
     """The file and line that a node comes from, as torch's exporter notes them: the last outside of packages."""
-    trace = next((entry.value for entry in node.metadata_props if entry.key == _TRACE), "")
+    trace = text(next((entry.value for entry in node.metadata_props if entry.key == _TRACE), ""))
     frames = [(file, int(line)) for file, line in _FRAME.findall(trace)]
     own = [frame for frame in frames if not _PACKAGED.search(frame[0])]
     return dict(zip(("file", "line"), own[-1], strict=True)) if own else {}

@@ -69,13 +69,13 @@ class Report:
         }
 
     def text(self, all_nodes: bool = False) -> str:
-        """The report for people: what does not fit, then what depends on sizes, by what it needs; the last line has the
-        counts. With `all_nodes` each node is there, of those that need the same too."""
+        """The report for people: what does not fit or is not judged, then what depends on sizes, by what it needs; the
+        last line has the counts. With `all_nodes` each node is there, of those that need the same too."""
         alone = [[node] for node in self.nodes if {"incompatible", "square"} & {*node.kinds}]
+        alone += self.groups("not_judged")
         for group in self.groups("depends"):
             rest = [node for node in group if "square" not in node.kinds]
             alone += [[node] for node in rest] if all_nodes else [rest] if rest else []
-        alone += self.groups("not_judged")
         if all_nodes:
             alone += [[node] for node in self.nodes if not node.kinds]
         errors = [f"{printable(self.path)}: {printable(error)}\n" for error in self.errors]
