@@ -233,6 +233,12 @@ def _request(name: str, draw: random.Random) -> Request:
             inner = draw.choice([k, k, k, _size(draw)])
             inputs = [[k, m] if op["transA"] else [m, k], [n, inner] if op["transB"] else [inner, n]]
             inputs.append([draw.choice([size, 1, _size(draw)]) for size in (m, n)][draw.choice([0, 0, 1, 2]) :])
+        case "numpy.matmul" | "torch.matmul" | "onnx.MatMul" | "tensorflow.matmul":
+            k = _size(draw)
+            inner = draw.choice([k, k, k, _size(draw)])
+            inputs = [[*one[1:], _size(draw), k], [*draw.choice([wide, other])[1:], inner, _size(draw)]]
+            if name != "tensorflow.matmul" and draw.random() < 0.3:
+                inputs[draw.choice([0, 1])] = [k]
         case "onnx.PRelu":
             inputs = [wide, one]
         case "onnx.Where":

@@ -128,8 +128,18 @@ output   2   4
     conflict = ask(onnx.Gemm(transA=1), (2, 3), (4, 5), (5,)).conflict
     assert (conflict.code, conflict.axis, conflict.sizes) == ("size-mismatch", None, [2])
     assert conflict.message == (
-        "Axis 0 of input 0 of shape (2, 3) has size 2: Gemm sums over it and axis 0 of input 1, whose size must be the "
-        "same."
+        "Axis 0 of input 0 of shape (2, 3) has size 2: onnx.Gemm sums over it and axis 0 of input 1, whose size must "
+        "be the same."
+    )
+
+
+def test_the_operands_of_a_product_have_axes_of_their_own() -> None:
+    answer = ask(numpy.matmul(), (5, 1, 2, 3), (6, 3, 4))
+    assert [output.shape for output in answer.outputs] == [[5, 6, 2, 3], [5, 6, 3, 4]]
+    assert codes(answer) == []
+    assert ask(numpy.matmul(), (3, 2), (3, 4)).conflict.message == (
+        "Axis 1 of input 0 of shape (3, 2) has size 2: numpy.matmul sums over it and axis 0 of input 1, whose size "
+        "must be the same."
     )
 
 
@@ -143,6 +153,8 @@ RELEASE_DIFFERS = {
     "OpenVINO, pdpd beyond the target": (openvino.Broadcast1(mode="pdpd", target_shape=(2, 3), axis=3), [(3,)]),
     "OpenVINO, a 1 against a 0 of the first operand": (openvino.Add1(auto_broadcast="pdpd"), [(0,), (1,)]),
     "OpenVINO, a 0 against a 1 of the first operand": (openvino.Add1(auto_broadcast="pdpd"), [(1,), (0,)]),
+    "ONNX, a product that is empty": (onnx.MatMul(), [(1, 2, 3), (0, 3, 4)]),
+    "PyTorch, two scalars": (torch.matmul(), [(), ()]),
     "ONNX, X that would stretch": (onnx.PRelu(), [(1, 3), (2, 3)]),
     "ONNX, X of a lower rank": (onnx.PRelu(), [(3,), (2, 3)]),
     "OpenVINO, a -2 in the target": (openvino.Broadcast3(target_shape=(-2, 3)), [(3,)]),

@@ -30,7 +30,7 @@ from tensorcast.ops import (
     torch,
     xarray,
 )
-from tensorcast.ops.families import Elementwise
+from tensorcast.ops.families import Elementwise, MatrixProduct
 from tensorcast.schema.problems import Problem
 from tensorcast_service.engine.views import place
 
@@ -291,7 +291,7 @@ def test_only_what_was_executed_bears_no_mark() -> None:
 def test_there_is_a_snippet_of_every_op_that_gives_its_inputs_as_they_are_broadcast() -> None:
     without = {name: op for name, op in OPS.items() if not op.snippets}
     of_shapes = {name for name in without if name.endswith(("broadcast_shapes", "broadcast_static_shape"))}
-    computing = {name for name, op in without.items() if issubclass(op, Elementwise)}
+    computing = {name for name, op in without.items() if issubclass(op, Elementwise | MatrixProduct)}
     assert without.keys() - of_shapes - computing == {"poputil.canBroadcastToMatch", "onnx.Gemm"}
 
 

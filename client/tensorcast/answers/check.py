@@ -87,7 +87,7 @@ def plain_answer(request: CheckRequest | Question) -> dict[str, Any]:
                 for placement, names in zip(placements, dims or repeat(None), strict=False)
             ]
         answer["outputs"] = outputs
-        if len(outputs) > 1 and dims is None and alignment is not None:
+        if len(outputs) > 1 and dims is None and op.shares_axes and alignment is not None:
             warnings = input_warnings(op, shapes, alignment, outputs, lower_here)
     if mistake := op.attribute_warning():
         warnings.append(dict(zip(("code", "message"), mistake, strict=True)))

@@ -117,7 +117,8 @@ def _settled(alignment: Alignment, inputs: Sequence[Values], count: int) -> Chec
     """The relations of an alignment in each of `count` rows. A row with a negative size has no axis to blame."""
     distinct = dict.fromkeys(output.groups for output in alignment.outputs)
     outputs = {groups: np.empty((count, len(groups)), np.int64) for groups in distinct}
-    shown = {axis for output in alignment.outputs for axis in output.axes} or range(len(alignment.axes))
+    axes = {axis for output in alignment.outputs for axis in output.axes} or range(len(alignment.axes))
+    shown = {axis for axis in axes if alignment.axes[axis].requirement is None}
     compatible, conflict_axis = np.empty(count, np.bool_), np.empty(count, np.int64)
     for start in range(0, count, BLOCK_ROWS):
         checkpoint()

@@ -53,7 +53,7 @@ def _verdict(result: dict[str, Any]) -> tuple[Any, ...]:
 
 def _askable(count: int, shape: Sequence[Any] | None) -> Iterator[Op]:
     for kind in OPS.values():
-        if shape is not None and kind.target is None:
+        if not kind.shares_axes or (shape is not None and kind.target is None):
             continue
         target: dict[str, Any] = {} if shape is None or kind.target is None else {kind.target: shape}
         for mode in _modes(kind):

@@ -27,6 +27,9 @@ class Op(BaseModel):
     """None: any number."""
     outputs: ClassVar[str] = "1"
     """How many tensors come out, for people."""
+    shares_axes: ClassVar[bool] = True
+    """Whether an axis of one output is the same axis of all: not of the operands of a matrix product. Else compare does
+    not ask the op, and nothing is suspected of its inputs."""
     target: ClassVar[str | None] = None
     """The attribute that holds the shape to reach, if the op has one."""
     max_rank: ClassVar[int | None] = None

@@ -11,7 +11,11 @@ from pydantic import Field
 
 from ..plan.alignment import (
     Alignment,
+    Axis,
+    Incompatible,
+    Output,
     Relation,
+    Term,
     check_rank,
     fit_axes,
     fit_right_keeping,
@@ -20,6 +24,7 @@ from ..plan.alignment import (
 )
 from ..plan.plan import Plan, Shape
 from ..schema.dimensions import Dimensions
+from ..schema.shapes import format_shape
 from .base import Op
 
 
@@ -48,6 +53,59 @@ class Elementwise(Multidirectional):
 
     min_inputs: ClassVar[int] = 2
     max_inputs: ClassVar[int | None] = 2
+
+
+class MatrixProduct(Op):
+    """Two stacks of matrices (..., M, K) and (..., K, N): the axes before the last two meet, aligned right, and size 1
+    stretches. A vector is a row on the left, and a column on the right. The outputs are the operands as they are read,
+    (..., M, K) and (..., K, N); nothing is translated to it."""
+
+    min_inputs: ClassVar[int] = 2
+    max_inputs: ClassVar[int | None] = 2
+    outputs: ClassVar[str] = "2"
+    shares_axes: ClassVar[bool] = False
+    min_rank: ClassVar[int] = 1
+    """The least rank of an operand."""
+
+    def align(self, shapes: tuple[Shape, ...]) -> Alignment:
+        for number, shape in enumerate(shapes):
+            if len(shape) < self.min_rank:
+                raise Incompatible(
+                    "rank-mismatch",
+                    f"Input {number} of shape {format_shape(shape)} has {len(shape)} axes, and {self.name} takes "
+                    f"{self.min_rank} or more.",
+                )
+        left, right = shapes
+        stacked = meet_right((left[:-2], right[:-2])).axes
+        rank, inner = len(stacked), max(len(right) - 2, 0)
+        rows = tuple(Term(0, axis, left[axis]) for axis in range(len(left))[-2:-1])
+        columns = tuple(Term(1, axis, right[axis]) for axis in range(len(right))[1:][-1:])
+        axes = (
+            *stacked,
+            Axis(Relation.MUTUAL, rows),
+            summed(self.name, Term(0, len(left) - 1, left[-1]), Term(1, inner, right[inner])),
+            Axis(Relation.MUTUAL, columns),
+        )
+        every = tuple(range(rank + 2))
+        return Alignment(
+            shapes,
+            None,
+            axes,
+            (
+                Output(0, every[-len(left) :], every),
+                Output(1, every[-len(right) :] if len(right) > 1 else (rank,), (*every[:rank], rank + 1, rank + 2)),
+            ),
+        )
+
+    @classmethod
+    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
+        return cls.model_validate({}), ((5, 1, 2, 3), (6, 3, 4))
+
+
+def summed(name: str, left: Term, right: Term) -> Axis:
+    """The axis of each operand of a product along which it is summed: of equal sizes, and no axis of the result."""
+    sentence = f"{name} sums over it and axis {right.axis} of input {right.input}, whose size must be the same"
+    return Axis(Relation.EQUAL, (left, right), sentence)
 
 
 class Unidirectional(Op):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from .families import Elementwise, Multidirectional, Unidirectional
+from .families import Elementwise, MatrixProduct, Multidirectional, Unidirectional
 from .framework import PYTHON, Framework
 
 FRAMEWORK = Framework(
@@ -54,3 +54,11 @@ class add(Elementwise):
     name: Literal["numpy.add"] = "numpy.add"
     max_rank: ClassVar[int | None] = 64
     link: ClassVar[str] = "https://numpy.org/doc/stable/user/basics.broadcasting.html"
+
+
+class matmul(MatrixProduct):
+    """Broadcast the stacks of matrices that are multiplied against each other; a vector is a row or a column."""
+
+    name: Literal["numpy.matmul"] = "numpy.matmul"
+    max_rank: ClassVar[int | None] = 64
+    link: ClassVar[str] = "https://numpy.org/doc/stable/reference/generated/numpy.matmul.html"

@@ -28,7 +28,7 @@ from ..plan.plan import Plan, Shape
 from ..schema.dimensions import Dimensions
 from ..schema.shapes import format_shape
 from .base import Op
-from .families import Elementwise
+from .families import Elementwise, MatrixProduct, summed
 from .framework import PYTHON, Framework
 
 FRAMEWORK = Framework(
@@ -150,12 +150,26 @@ class PRelu(Elementwise):
         return "onnxruntime 1.31 stretches PRelu's X too, and gives a shape that onnx does not infer."
 
 
+class MatMul(MatrixProduct):
+    """Broadcast the stacks of matrices that are multiplied against each other."""
+
+    name: Literal["onnx.MatMul"] = "onnx.MatMul"
+    link: ClassVar[str] = f"{_LINK}MatMul.html"
+
+    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+        left, right = shapes
+        if conflict is None and left[:-2] != right[:-2] and 0 in (*left, *right):
+            return "onnxruntime 1.31 fails on some stacks that are empty, and does not broadcast some where K is 0."
+        return None
+
+
 class Gemm(Op):
     """Stretch C, input 2, into the shape (M, N) of the product of A and B, inputs 0 and 1. C alone is broadcast."""
 
     name: Literal["onnx.Gemm"] = "onnx.Gemm"
     min_inputs: ClassVar[int] = 3
     max_inputs: ClassVar[int | None] = 3
+    shares_axes: ClassVar[bool] = False
     link: ClassVar[str] = f"{_LINK}Gemm.html"
     transA: Literal[0, 1] = Field(default=0, description="1: A is transposed, of shape (K, M).")
     transB: Literal[0, 1] = Field(default=0, description="1: B is transposed, of shape (N, K).")
@@ -181,12 +195,8 @@ class Gemm(Op):
             Axis(Relation.INTO, (Term(2, axis - own[0], c[axis - own[0]]), term) if axis in own else (term,))
             for axis, term in enumerate(whole)
         ]
-        summed = Axis(
-            Relation.EQUAL,
-            (Term(0, k, a[k]), Term(1, rows, b[rows])),
-            f"Gemm sums over it and axis {rows} of input 1, whose size must be the same",
-        )
-        return Alignment(shapes, None, (*axes, summed), (Output(2, own, (0, 1)),))
+        inner = summed(self.name, Term(0, k, a[k]), Term(1, rows, b[rows]))
+        return Alignment(shapes, None, (*axes, inner), (Output(2, own, (0, 1)),))
 
     @classmethod
     def example(cls) -> tuple[Self, tuple[Shape, ...]]:

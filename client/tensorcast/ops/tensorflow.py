@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from .families import Elementwise, Multidirectional, Unidirectional
+from .families import Elementwise, MatrixProduct, Multidirectional, Unidirectional
 from .framework import PYTHON, Framework
 
 FRAMEWORK = Framework(
@@ -40,3 +40,11 @@ class add(Elementwise):
 
     name: Literal["tensorflow.add"] = "tensorflow.add"
     link: ClassVar[str] = "https://www.tensorflow.org/api_docs/python/tf/math/add"
+
+
+class matmul(MatrixProduct):
+    """Broadcast the stacks of matrices that are multiplied against each other; vectors are not taken."""
+
+    name: Literal["tensorflow.matmul"] = "tensorflow.matmul"
+    min_rank: ClassVar[int] = 2
+    link: ClassVar[str] = "https://www.tensorflow.org/api_docs/python/tf/linalg/matmul"

@@ -13,7 +13,7 @@ from ..plan.alignment import Alignment, Conflict, fit_right_keeping, unchecked_s
 from ..plan.plan import Plan, Shape
 from ..schema.dimensions import Dimensions
 from .base import Op
-from .families import Elementwise, Multidirectional, UnidirectionalLike
+from .families import Elementwise, MatrixProduct, Multidirectional, UnidirectionalLike
 from .framework import PYTHON, Framework
 
 FRAMEWORK = Framework(
@@ -102,3 +102,15 @@ class add(Elementwise):
 
     name: Literal["torch.add"] = "torch.add"
     link: ClassVar[str] = "https://pytorch.org/docs/stable/notes/broadcasting.html"
+
+
+class matmul(MatrixProduct):
+    """Broadcast the stacks of matrices that are multiplied against each other; a vector is a row or a column."""
+
+    name: Literal["torch.matmul"] = "torch.matmul"
+    link: ClassVar[str] = "https://pytorch.org/docs/stable/generated/torch.matmul.html"
+
+    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+        if shapes == ((), ()):
+            return "PyTorch 2.13 multiplies two scalars, of which its document does not speak."
+        return None
