@@ -23,7 +23,7 @@ from tensorcast.client.calls import (
     Call,
     backprop,
     broadcast,
-    broadcast_shape,
+    broadcast_shapes,
     check,
     check_batch,
     check_columns,
@@ -230,10 +230,9 @@ def test_a_batch_has_a_result_for_each_request(results: Any) -> None:
 
 @pytest.mark.parametrize("size", ["N", "9" * 5000, "-", "²"])
 def test_a_shape_of_sizes_has_no_names(size: str) -> None:
-    call = check("numpy.broadcast_arrays", PAIR["inputs"], None, False, None)
     answer = {"compatible": True, "outputs": [REACHED | {"shape": [size, 3]}] * 2}
     with pytest.raises(InvalidAnswer):
-        broadcast_shape(answered(call, body_of(answer)))
+        answered(broadcast_shapes(PAIR["inputs"]), body_of(answer))
 
 
 def test_the_answers_to_the_longest_batch_are_read() -> None:
