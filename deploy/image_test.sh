@@ -172,7 +172,7 @@ start=$(milliseconds)
 note "built in $(seconds_since "$start")"
 inspect_image() { "$engine" image inspect --format "$1" "$IMAGE"; }
 mebibytes() { echo "$((($1 + 524288) / 1048576)) MiB"; }
-note "image: $(mebibytes "$(inspect_image '{{.Size}}')"), of which the base: $(mebibytes "$("$engine" image inspect --format '{{.Size}}' "$base")")"
+note "$IMAGE: $(mebibytes "$(inspect_image '{{.Size}}')"), of which the base: $(mebibytes "$("$engine" image inspect --format '{{.Size}}' "$base")")"
 [[ $(inspect_image '{{.Config.User}}') == 10001:10001 ]] || die "the image's user is $(inspect_image '{{.Config.User}}')"
 # shellcheck disable=SC2016 # a Go template
 note "labels: $(inspect_image '{{range $key, $value := .Config.Labels}}{{$key}}={{$value}} {{end}}')"
