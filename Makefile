@@ -45,10 +45,12 @@ bench: bench-checks bench-library bench-engine bench-remote bench-scale bench-fr
 bench-%: $(VENV)/dev.done
 	$(VENV)/bin/python $(wildcard benchmarks/$*.py benchmarks/load/$*.py) -o benchmarks/results/$*.json
 
-# Models of torch and transformers, exported and checked: gigabytes, and minutes (docs/models.md).
+# Models of torch and transformers, exported and checked: gigabytes, and minutes (docs/models.md). Before them watch,
+# check_torch and check_jax on torch and jax themselves, for which the suite has stand-ins and recorded programs.
 models:
 	@$(PYTHON) -m venv $(VENV)-models
-	@$(VENV)-models/bin/python -m pip --disable-pip-version-check --quiet install -r benchmarks/models.txt -e '.[onnx]'
+	@$(VENV)-models/bin/python -m pip --disable-pip-version-check --quiet install -r benchmarks/models.txt -e '.[onnx,dev]'
+	$(VENV)-models/bin/python -m pytest tests/test_watching.py tests/test_programs.py
 	$(VENV)-models/bin/python benchmarks/models.py
 
 bench-draw: $(VENV)/dev.done

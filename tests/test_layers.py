@@ -150,7 +150,7 @@ def test_the_exported_names_are_the_ones_that_are_meant() -> None:
         TensorcastError ServiceProblem IncompatibleShapes InvalidRequest UnknownOp InvalidTensor
         NotStrided OutputTooLarge WorkTooLarge BodyTooLarge Untranslatable MisdirectedRequest Unauthenticated
         RequestTimeout Overloaded ShuttingDown InternalError ConnectionFailed DeadlineExceeded InvalidAnswer
-        SuspiciousBroadcast watch
+        SuspiciousBroadcast watch check_torch check_jax
     """
     folder = Path(tensorcast.__file__).parent / "ops"
     frameworks = [path.stem for path in folder.glob("*.py") if "\nFRAMEWORK = " in path.read_text()]

@@ -27,10 +27,12 @@ if TYPE_CHECKING:
     from .messages import *
     from .messages.tensors import *
     from .models import *
+    from .models.jax_program import *
+    from .models.torch_program import *
     from .training.watching import *
 
 _ROOMS = [
-    *("training.watching", "messages", "errors", "library", "models"),
+    *("training.watching", "messages", "errors", "library", "models", "models.torch_program", "models.jax_program"),
     *("messages.tensors", "client.calls", "client.client", "client.aio"),
 ]
 """Whose `__all__` this package exports, so that a name loads nothing above its own room: first the one that loads

@@ -1,0 +1,102 @@
+"""Programs: models that are objects of this process, such as torch.export's; what their reports share."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from ..library import check_batch
+from ..messages import CheckRequest
+from ..messages.validation import validated
+from .expressions import as_name, canonical
+from .finding import Finding, Operand, Size
+from .judge import Question, judged
+from .report import Report
+
+_PACKAGED = re.compile(r"[\\/](site-packages|dist-packages|lib[\\/]python[0-9.]+)[\\/]")
+
+
+class Meeting(NamedTuple):
+    """An operation of a program in which tensors meet."""
+
+    finding: Finding
+    is_written: bool
+    """Whether an axis of size 1 of some operand was written out, so that a square is meant."""
+
+
+def report(name: str, meetings: Sequence[Meeting], assume: Mapping[str, int | str]) -> Report:
+    """The report of a program. Raises InvalidRequest for an `assume` that says nothing."""
+    assumed = validated(CheckRequest, {"inputs": [], "assume": assume}).assume or {}
+    questions = [
+        Question(
+            finding,
+            {"op": {"name": "torch.broadcast_tensors"}, "inputs": [[*(each.shape or ())] for each in finding.operands]},
+        )
+        for finding, _ in meetings
+    ]
+    found = judged(
+        questions, check_batch, {name: size if isinstance(size, int) else str(size) for name, size in assumed.items()}
+    )
+    return Report(
+        name,
+        tuple(
+            _meant(finding) if meeting.is_written else finding for finding, meeting in zip(found, meetings, strict=True)
+        ),
+    )
+
+
+def _meant(finding: Finding) -> Finding:
+    """A finding that is no square: what was written out is meant."""
+    if finding.answer is None:
+        return finding
+    warnings = [warning for warning in finding.answer.warnings if warning.code != "square"]
+    return replace(finding, answer=finding.answer.model_copy(update={"warnings": warnings}))
+
+
+class Names:
+    """Sizes as a check takes them: an expression has a name, equal ones the same, and no two others do."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}
+
+    def size(self, size: Any) -> Size:
+        """An integer, or the name of what a framework's symbol says in words."""
+        text = size if isinstance(size, int) else canonical(str(size))
+        if isinstance(text, int):
+            return text
+        if text not in self._names:
+            name, number = as_name(text), 1
+            while name in self._names.values():
+                number += 1
+                name = f"{as_name(text)}_{number}"
+            self._names[text] = name
+        return self._names[text]
+
+    def operands(self, values: Sequence[tuple[str, Sequence[Any]]]) -> tuple[Operand, ...]:
+        """Operands by their names and the sizes that a framework has for them."""
+        return tuple(
+            Operand(f"input {number}", name, tuple(self.size(size) for size in shape))
+            for number, (name, shape) in enumerate(values)
+        )
+
+
+def place(lines: Sequence[tuple[str, int]]) -> tuple[str | None, int | None]:
+    """The first of these files and lines that is no package's; where there is none, the first."""
+    own = [line for line in lines if not _PACKAGED.search(line[0])]
+    return next(iter(own or lines), (None, None))
+
+
+def installed(name: str, minimum: str, caller: str) -> Any:
+    """A package of the user's. Raises ImportError, with what to install, where it is missing or too old."""
+    needed = f"{caller} takes {name} {minimum} or later"
+    try:
+        package = import_module(name)
+    except ImportError:
+        raise ImportError(f"{needed}: pip install '{name}>={minimum}'") from None
+    there = package.__version__
+    if [int(part) for part in there.split(".")[:2]] < [int(part) for part in minimum.split(".")]:
+        raise ImportError(f"{needed}, and {there} is installed: pip install '{name}>={minimum}'")
+    return package

@@ -1,0 +1,1 @@
+"""Programs of torch and of jax, and what was recorded of them for where neither is installed."""

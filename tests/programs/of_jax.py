@@ -1,0 +1,29 @@
+"""A function of jax; the lines in which (n,) meets (n, 1), and it is not written out, say so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+
+def loss(weights: Any, x: Any, y: Any) -> Any:
+    predicted = x @ weights
+    pairs = y[:, None] - y
+    others = jnp.expand_dims(y, 1) * y
+    more = -y.reshape(-1, 1) + y
+    totals = jnp.sum(x, axis=1, keepdims=True) - y
+    chosen = jnp.where(y > 0, y, predicted)  # square
+    error = (predicted - y) ** 2  # square
+    _, steps = jax.lax.scan(lambda carry, row: (carry, (predicted - row).sum()), 0.0, jnp.stack([y, y]))  # square
+    double = jnp.concatenate([predicted, predicted]) + jnp.concatenate([y, y])  # square
+    each = jax.vmap(lambda value: value * 2.0)(y)
+    arrays = (pairs, others, more, totals, chosen, error, steps, double, each)
+    return sum(array.mean() for array in arrays)
+
+
+def traced() -> Any:
+    (n,) = jax.export.symbolic_shape("n")
+    shapes = ((2, 1), (n, 2), (n,))
+    return jax.jit(loss).trace(*[jax.ShapeDtypeStruct(shape, jnp.float32) for shape in shapes])

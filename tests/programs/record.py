@@ -1,0 +1,116 @@
+"""Records what check_torch and check_jax read of the programs here: python -m programs.record, in tests/.
+
+Takes torch and jax. A size that is no integer is its text, a node or a variable its number.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parent
+
+
+def _size(size: Any) -> int | str:
+    return size if isinstance(size, int) else str(size)
+
+
+def _file(path: str) -> str:
+    """A path of no machine; code that was generated has none."""
+    if path.startswith("<"):
+        return path
+    for root in ("site-packages", "tests/programs"):
+        if root in path:
+            return f"/{root}{path.rpartition(root)[2]}"
+    return f"/lib/python3.11/{os.path.basename(path)}"
+
+
+def of_torch(program: Any) -> dict[str, Any]:
+    import torch
+
+    graphs = {}
+    for path, module in program.graph_module.named_modules():
+        if not hasattr(module, "graph"):
+            continue
+        nodes = []
+        for node in module.graph.nodes:
+            value = node.meta.get("val")
+            arguments = [
+                {"node": each.name} if hasattr(each, "meta") else each if isinstance(each, bool) else None
+                for argument in node.args
+                for each in (argument if isinstance(argument, list | tuple) else (argument,))
+            ]
+            lines = (node.meta.get("stack_trace") or "").splitlines()
+            files = [line.split('"') for line in lines if line.strip().startswith("File ")]
+            nodes.append(
+                {
+                    "name": node.name,
+                    "target": str(node.target),
+                    "pointwise": torch.Tag.pointwise in getattr(node.target, "tags", ()),
+                    "args": arguments,
+                    "shape": [_size(size) for size in value.shape] if hasattr(value, "shape") else None,
+                    "stack_trace": "\n".join(f'  File "{_file(file)}"{rest}' for _, file, rest in files),
+                }
+            )
+        graphs[path] = nodes
+    return {
+        "torch": torch.__version__,
+        "parameters": dict(program.graph_signature.inputs_to_parameters),
+        "ranges": {
+            str(size): [int(limits.lower), str(limits.upper)] for size, limits in program.range_constraints.items()
+        },
+        "graphs": graphs,
+    }
+
+
+def of_jax(traced: Any) -> dict[str, Any]:
+    import jax
+
+    numbers: dict[int, int] = {}
+
+    def value(variable: Any) -> dict[str, Any]:
+        shape = [_size(size) for size in variable.aval.shape]
+        if hasattr(variable, "val"):
+            return {"shape": shape}
+        return {"shape": shape, "number": numbers.setdefault(id(variable), len(numbers))}
+
+    def equations(jaxpr: Any) -> list[dict[str, Any]]:
+        found = []
+        for equation in jaxpr.eqns:
+            parts = [
+                each
+                for parameter in equation.params.values()
+                for each in (parameter if isinstance(parameter, list | tuple) else (parameter,))
+            ]
+            inner = [getattr(each, "jaxpr", each) for each in parts]
+            frames = equation.source_info.traceback.frames
+            own = next((number for number, frame in enumerate(frames) if "site-packages" not in frame.file_name), -1)
+            found.append(
+                {
+                    "primitive": equation.primitive.name,
+                    "invars": [value(each) for each in equation.invars],
+                    "outvars": [value(each) for each in equation.outvars],
+                    "broadcast_dimensions": equation.params.get("broadcast_dimensions"),
+                    "jaxprs": [equations(each) for each in inner if hasattr(each, "eqns")],
+                    "frames": [
+                        [_file(frame.file_name), frame.function_name, frame.line_num] for frame in frames[: own + 1]
+                    ],
+                }
+            )
+        return found
+
+    return {"jax": jax.__version__, "equations": equations(traced.jaxpr.jaxpr)}
+
+
+def main() -> None:
+    from . import of_jax as jax_program
+    from . import of_torch as torch_program
+
+    for name, recorded in (("torch", of_torch(torch_program.program())), ("jax", of_jax(jax_program.traced()))):
+        (FOLDER / f"{name}.json").write_text(json.dumps(recorded, separators=(",", ":")) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,173 @@
+"""check_torch and check_jax: on recorded programs, and on the frameworks where they are installed (`make models`)."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+import tensorcast
+from tensorcast.models import jax_program, torch_program
+from tensorcast.models.programs import Names, report
+
+FOLDER = Path(__file__).parent / "programs"
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # what torch says of the loss, and Dynamo sets off
+
+
+def recorded_torch() -> tensorcast.Report:
+    recorded = json.loads((FOLDER / "torch.json").read_text())
+    modules = {
+        path: SimpleNamespace(graph=SimpleNamespace(nodes=graph_of(nodes)))
+        for path, nodes in recorded["graphs"].items()
+    }
+    signature = SimpleNamespace(inputs_to_parameters=recorded["parameters"], inputs_to_buffers={})
+    program = SimpleNamespace(graph_signature=signature, graph_module=SimpleNamespace(named_modules=modules.items))
+    return report("recorded", [*torch_program.meetings(program, Names())], {})
+
+
+def graph_of(recorded: list[dict[str, Any]]) -> list[Any]:
+    nodes: dict[str, Any] = {}
+    for each in recorded:
+        tags = [SimpleNamespace(name="pointwise")] if each["pointwise"] else []
+        target = type("Target", (), {"tags": tags, "__str__": lambda self, name=each["target"]: name})()
+        meta: dict[str, Any] = {"stack_trace": each["stack_trace"]}
+        if each["shape"] is not None:
+            meta["val"] = SimpleNamespace(shape=each["shape"])
+        arguments = [nodes[argument["node"]] if isinstance(argument, dict) else argument for argument in each["args"]]
+        nodes[each["name"]] = SimpleNamespace(name=each["name"], target=target, args=arguments, meta=meta)
+    return [*nodes.values()]
+
+
+def recorded_jax() -> tensorcast.Report:
+    recorded = json.loads((FOLDER / "jax.json").read_text())
+    values: dict[int, Any] = {}
+    return report(
+        "recorded", [*jax_program.meetings(jaxpr_of(recorded["equations"], values), Names(), "/site-packages/jax/")], {}
+    )
+
+
+def jaxpr_of(recorded: list[dict[str, Any]], values: dict[int, Any]) -> Any:
+    class Value:
+        def __init__(self, shape: list[Any]) -> None:
+            self.aval = SimpleNamespace(shape=tuple(shape))
+
+    def value(each: Mapping[str, Any]) -> Any:
+        if "number" in each:
+            return values.setdefault(each["number"], Value(each["shape"]))
+        literal = Value(each["shape"])
+        literal.val = 0.0  # type: ignore[attr-defined]
+        return literal
+
+    equations = []
+    for each in recorded:
+        frames = [
+            SimpleNamespace(file_name=file, function_name=name, line_num=line) for file, name, line in each["frames"]
+        ]
+        inner = [jaxpr_of(equations, values) for equations in each["jaxprs"]]
+        equations.append(
+            SimpleNamespace(
+                primitive=SimpleNamespace(name=each["primitive"]),
+                invars=[*map(value, each["invars"])],
+                outvars=[*map(value, each["outvars"])],
+                params={"broadcast_dimensions": each["broadcast_dimensions"], "inner": inner},
+                source_info=SimpleNamespace(traceback=SimpleNamespace(frames=frames)),
+            )
+        )
+    return SimpleNamespace(eqns=equations)
+
+
+def real_torch() -> tensorcast.Report:
+    from programs import of_torch
+
+    return tensorcast.check_torch(of_torch.program())
+
+
+def real_jax() -> tensorcast.Report:
+    from programs import of_jax
+
+    return tensorcast.check_jax(of_jax.traced())
+
+
+def needs(name: str) -> pytest.MarkDecorator:
+    return pytest.mark.skipif(find_spec(name) is None, reason=f"{name} is not installed")
+
+
+CASES = [
+    pytest.param("of_torch.py", recorded_torch, id="torch as recorded"),
+    pytest.param("of_jax.py", recorded_jax, id="jax as recorded"),
+    pytest.param("of_torch.py", real_torch, id="torch", marks=needs("torch")),
+    pytest.param("of_jax.py", real_jax, id="jax", marks=needs("jax")),
+]
+
+
+@pytest.mark.parametrize(("source", "checked"), CASES)
+def test_squares_are_found_at_their_lines_and_what_is_written_out_is_silent(source: str, checked: Any) -> None:
+    lines = (FOLDER / source).read_text().splitlines()
+    report = checked()
+    assert {finding.line for finding in report.findings} == {
+        number for number, line in enumerate(lines, 1) if line.endswith("# square")
+    }
+    assert {Path(finding.file).name for finding in report.nodes} == {source}
+    assert {kind for finding in report.findings for kind in finding.kinds} == {"square"}
+    assert report.exit_status() == 1
+
+
+@pytest.mark.parametrize(("source", "checked"), CASES)
+def test_symbols_are_kept_and_equal_expressions_are_one(source: str, checked: Any) -> None:
+    nodes = {}
+    for node in checked().nodes:
+        nodes.setdefault((node.line, len(node.operands)), node)
+    lines = (FOLDER / source).read_text().splitlines()
+    of_line = {line.split()[0]: number for number, line in enumerate(lines, 1) if " = " in line}
+    pairs = nodes[of_line["pairs"], 2]
+    (name, one), (other,) = pairs.operands[0].shape, pairs.operands[1].shape
+    assert (name, one) == (other, 1)
+    assert str(name)[0] in "sn"
+    double = nodes[of_line["double"], 2]
+    assert sorted(map(len, (operand.shape for operand in double.operands))) == [1, 2]
+    assert {operand.shape[0] for operand in double.operands} == {f"_2_times_{name}"}
+
+
+def test_operands_of_torch_have_the_names_of_parameters() -> None:
+    assert "scale" in {operand.name for node in recorded_torch().nodes for operand in node.operands}
+
+
+def test_names_of_expressions_are_names_and_no_two_are_alike() -> None:
+    names = Names()
+    assert [names.size(size) for size in (3, "n", "2*n", "n*2", "n**2", "n + 1")] == [
+        3, "n", names.size("2*n"), names.size("2*n"), names.size("n**2"), "n_plus_1",
+    ]  # fmt: skip
+    assert len({names.size(text) for text in ("a+b", "a plus b", "a_plus_b")}) == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "check"), [("torch", "2.12.1+cpu", "check_torch"), ("jax", "0.9.4", "check_jax")]
+)
+def test_a_framework_that_is_missing_or_too_old_is_refused_by_name(
+    name: str, old: str, check: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(ImportError, match=rf"{check} takes {name} .* or later: pip install '{name}>="):
+        getattr(tensorcast, check)(object())
+    module = ModuleType(name)
+    module.__dict__["__version__"] = old
+    monkeypatch.setitem(sys.modules, name, module)
+    with pytest.raises(ImportError, match=rf"and {old.replace('+', '.')} is installed: pip install"):
+        getattr(tensorcast, check)(object())
+
+
+@pytest.mark.parametrize("name", ["torch", "jax"])
+def test_what_is_no_program_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if find_spec(name) is None:
+        module = ModuleType(name)
+        module.__dict__.update(__version__="99.0", __file__="/", export=SimpleNamespace(ExportedProgram=dict))
+        monkeypatch.setitem(sys.modules, name, module)
+    with pytest.raises(TypeError, match=f"check_{name} takes .* not str"):
+        getattr(tensorcast, f"check_{name}")("model.pt2")
