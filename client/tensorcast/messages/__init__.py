@@ -261,7 +261,7 @@ class TranslateRequest(IntegerRequest):
     to: str = Field(
         description="The op to say it with.",
         examples=["stablehlo.broadcast_in_dim"],
-        json_schema_extra={"enum": list(OPS)},
+        json_schema_extra={"enum": [name for name, op in OPS.items() if op.snippets]},
     )
 
 
