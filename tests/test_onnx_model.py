@@ -367,3 +367,15 @@ def test_what_the_file_says_before_a_node_that_fails_does_not_hide_what_follows(
         "b": ["N", 4],
     }
     assert [operand.by_file for operand in report.nodes[0].operands] == [True, False]
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        "(float[4611686018427387904] x) => (float[] o) {o = Add(x, x)}",
+        "(float[N] x) => (float[] o) <int64[1] s = {4611686018427387904}> {r = Reshape(x, s) o = Add(r, r)}",
+    ],
+)
+def test_a_vector_of_any_length_takes_no_time(check: Check, graph: str) -> None:
+    """onnx alone would make a list of as many entries."""
+    assert verdicts(check(graph)) == {"o": [4611686018427387904]}

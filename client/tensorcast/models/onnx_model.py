@@ -28,6 +28,8 @@ MAX_BYTES = 2**31 - 1
 """Protobuf's own limit. A larger model keeps its weights in other files, and those are not read."""
 MAX_NODES = 100_000
 """Nodes when functions are inlined, each kilobyte of a function counted as one: half a minute of work."""
+MAX_VECTOR = 2**20
+"""Elements of a vector beside which onnx may follow values: some 140 MB and 0.2 s each."""
 KEPT_ELEMENTS = 256
 """Elements of a constant that shapes may be computed from. A larger one is a weight: its values are dropped."""
 EXPAND_OPSET = 8
@@ -253,15 +255,36 @@ def _number_nodes(graph: GraphProto) -> dict[str, str]:
 
 def _with_shapes(model: ModelProto, names: Mapping[str, str]) -> tuple[ModelProto, list[InferenceFault]]:
     """The model with all shapes that onnx infers, and what it says where it can't."""
+    follow = _follows_values(model)
     try:
-        return infer_shapes(model, strict_mode=True, data_prop=True), []
+        return infer_shapes(model, strict_mode=True, data_prop=follow), []
     except InferenceError as error:
         said = str(error).partition("Inference error(s): ")[2] or str(error)
     try:
-        return infer_shapes(model, data_prop=True), list(_faults(said))
+        return infer_shapes(model, data_prop=follow), list(_faults(said))
     except InferenceError as error:
         said = re.sub("node name: ([0-9]+)", lambda match: f"node name: {names.get(match[1], match[1])}", str(error))
         raise InferenceError(said) from None
+
+
+def _follows_values(model: ModelProto) -> bool:
+    """Whether onnx may follow the values that shapes are computed from. It makes a list as long as each vector that is
+    added or multiplied, whatever the vector holds: of 2^62 elements it would never end."""
+    try:
+        plain = infer_shapes(model).graph
+    except InferenceError:  # it will be raised again
+        return False
+    return not any(
+        len(shape) == 1 and shape[0] > MAX_VECTOR
+        for graph in _graphs(plain)
+        for shape in (
+            *(
+                [size.dim_value for size in _sizes([value])]
+                for value in (*graph.input, *graph.output, *graph.value_info)
+            ),
+            *(tensor.dims for tensor in graph.initializer),
+        )
+    )
 
 
 _FAULT = re.compile(r"\(op_type:(?P<op>[^,)]*)(?:, node name: (?P<node>[^)]*))?\): (?P<said>.*)")
