@@ -4,8 +4,6 @@ A module of this folder is a framework when it has a FRAMEWORK; its ops are the 
 definition. All are found here: nothing lists them. `from tensorcast.ops import ngraph` is the import that types know.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from importlib import import_module
 from pkgutil import iter_modules

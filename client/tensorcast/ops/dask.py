@@ -1,8 +1,6 @@
 """Dask: dask.array, with NumPy's rules, and up to the 64 axes that an array of NumPy's has."""
 
-from __future__ import annotations
-
-from typing import ClassVar, Literal
+from typing import Literal
 
 from .families import Multidirectional, Unidirectional
 from .framework import PYTHON, Framework
@@ -23,15 +21,15 @@ class broadcast_to(Unidirectional):
     """Broadcast an array to a shape: aligned right, size 1 stretches, the rank never shrinks."""
 
     name: Literal["dask.array.broadcast_to"] = "dask.array.broadcast_to"
-    max_rank: ClassVar[int | None] = 64
-    link: ClassVar[str] = f"{_LINK}.broadcast_to.html"
-    snippets: ClassVar[tuple[str, ...]] = ("{y} = da.broadcast_to({x}, {shape})",)
+    max_rank = 64
+    link = f"{_LINK}.broadcast_to.html"
+    snippets = ("{y} = da.broadcast_to({x}, {shape})",)
 
 
 class broadcast_arrays(Multidirectional):
     """Broadcast any number of arrays against each other: aligned right, size 1 stretches."""
 
     name: Literal["dask.array.broadcast_arrays"] = "dask.array.broadcast_arrays"
-    max_rank: ClassVar[int | None] = 64
-    link: ClassVar[str] = f"{_LINK}.broadcast_arrays.html"
-    snippets: ClassVar[tuple[str, ...]] = ("[{ys}] = da.broadcast_arrays({xs})",)
+    max_rank = 64
+    link = f"{_LINK}.broadcast_arrays.html"
+    snippets = ("[{ys}] = da.broadcast_arrays({xs})",)

@@ -7,14 +7,12 @@ read into two tuples of groups (`repeat.sides`), the rule places the names (`rep
 by the output's `merges`. The way back names the input's axes a0, a1, ... and writes a pattern (`repeat.from_plan`).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import accumulate
 from math import prod
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -63,8 +61,8 @@ class repeat(Op):
     """Say where an input's named axes go: new names are replicated, parentheses split (left) and merge (right)."""
 
     name: Literal["einops.repeat"] = "einops.repeat"
-    link: ClassVar[str] = "https://einops.rocks/api/repeat/"
-    snippets: ClassVar[tuple[str, ...]] = ("{y} = einops.repeat({x}, {pattern}{axes_lengths})",)
+    link = "https://einops.rocks/api/repeat/"
+    snippets = ("{y} = einops.repeat({x}, {pattern}{axes_lengths})",)
     pattern: str = Field(
         max_length=1000,
         description="Left -> right, names between spaces (no other white space).",

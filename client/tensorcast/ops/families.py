@@ -3,8 +3,6 @@
 An op of a family is its name, its link, its snippets, and whatever it does otherwise.
 """
 
-from __future__ import annotations
-
 from typing import ClassVar, Self
 
 from pydantic import Field

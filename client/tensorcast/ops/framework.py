@@ -1,7 +1,5 @@
 """What the ops of one framework share: their place in the catalogue, their release, the words of a snippet."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -4,10 +4,8 @@ jax.lax.broadcast adds leading axes and stretches none that is there. jax.lax.ad
 has the name.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import ClassVar, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field
 
@@ -35,8 +33,8 @@ class broadcast(Op):
     """Add new leading axes of these sizes, and replicate the operand along them."""
 
     name: Literal["jax.lax.broadcast"] = "jax.lax.broadcast"
-    link: ClassVar[str] = f"{_LINK}/jax.lax.broadcast.html"
-    snippets: ClassVar[tuple[str, ...]] = ("{y} = jax.lax.broadcast({x}, {sizes})",)
+    link = f"{_LINK}/jax.lax.broadcast.html"
+    snippets = ("{y} = jax.lax.broadcast({x}, {sizes})",)
     sizes: Dimensions = Field(description="The sizes of the new leading axes.", examples=[[2, 3]])
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
@@ -63,37 +61,37 @@ class broadcast_to(Unidirectional):
     """Broadcast an array to a shape: aligned right, size 1 stretches, the rank never shrinks."""
 
     name: Literal["jax.numpy.broadcast_to"] = "jax.numpy.broadcast_to"
-    link: ClassVar[str] = f"{_LINK}/jax.numpy.broadcast_to.html"
-    snippets: ClassVar[tuple[str, ...]] = ("{y} = jax.numpy.broadcast_to({x}, {shape})",)
+    link = f"{_LINK}/jax.numpy.broadcast_to.html"
+    snippets = ("{y} = jax.numpy.broadcast_to({x}, {shape})",)
 
 
 class broadcast_arrays(Multidirectional):
     """Broadcast any number of arrays against each other: aligned right, size 1 stretches."""
 
     name: Literal["jax.numpy.broadcast_arrays"] = "jax.numpy.broadcast_arrays"
-    link: ClassVar[str] = f"{_LINK}/jax.numpy.broadcast_arrays.html"
-    snippets: ClassVar[tuple[str, ...]] = ("[{ys}] = jax.numpy.broadcast_arrays({xs})",)
+    link = f"{_LINK}/jax.numpy.broadcast_arrays.html"
+    snippets = ("[{ys}] = jax.numpy.broadcast_arrays({xs})",)
 
 
 class broadcast_shapes(Multidirectional):
     """Broadcast any number of shapes against each other, as broadcast_arrays does arrays of these shapes."""
 
     name: Literal["jax.numpy.broadcast_shapes"] = "jax.numpy.broadcast_shapes"
-    link: ClassVar[str] = f"{_LINK}/jax.numpy.broadcast_shapes.html"
+    link = f"{_LINK}/jax.numpy.broadcast_shapes.html"
 
 
 class add(Elementwise):
     """Broadcast two arrays against each other, as every binary function of jax.numpy does before it computes."""
 
     name: Literal["jax.numpy.add"] = "jax.numpy.add"
-    link: ClassVar[str] = f"{_LINK}/jax.numpy.add.html"
+    link = f"{_LINK}/jax.numpy.add.html"
 
 
 class lax_add(Elementwise):
     """Broadcast two arrays of one rank against each other, or a scalar to an array: no other rank is promoted."""
 
     name: Literal["jax.lax.add"] = "jax.lax.add"
-    link: ClassVar[str] = f"{_LINK}/jax.lax.add.html"
+    link = f"{_LINK}/jax.lax.add.html"
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         if all(shapes) and len(set(map(len, shapes))) > 1:

@@ -5,9 +5,7 @@ meets the rows of a matrix in Julia, and its columns in NumPy. Axes count from 0
 file, and from 1 in Julia's own words.
 """
 
-from __future__ import annotations
-
-from typing import ClassVar, Literal, Self
+from typing import Literal, Self
 
 from ..plan.alignment import Alignment, Axis, Output, Relation, Term
 from ..plan.plan import Shape
@@ -29,8 +27,8 @@ class broadcast(Multidirectional):
     """Broadcast any number of arrays against each other: aligned left, size 1 stretches."""
 
     name: Literal["julia.broadcast"] = "julia.broadcast"
-    link: ClassVar[str] = "https://docs.julialang.org/en/v1/manual/arrays/#Broadcasting"
-    snippets: ClassVar[tuple[str, ...]] = ("({ys},) = map(x -> broadcast((own, _...) -> own, x, {xs}), ({xs},))",)
+    link = "https://docs.julialang.org/en/v1/manual/arrays/#Broadcasting"
+    snippets = ("({ys},) = map(x -> broadcast((own, _...) -> own, x, {xs}), ({xs},))",)
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         axes = tuple(

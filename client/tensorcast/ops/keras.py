@@ -4,9 +4,7 @@ Where it only infers, of a KerasTensor, Keras 3.15 lets the target have fewer ax
 then runs refuses both.
 """
 
-from __future__ import annotations
-
-from typing import ClassVar, Literal
+from typing import Literal
 
 from .families import Unidirectional
 from .framework import PYTHON, Framework
@@ -26,5 +24,5 @@ class broadcast_to(Unidirectional):
     """Broadcast a tensor to a shape: aligned right, size 1 stretches, the rank never shrinks."""
 
     name: Literal["keras.ops.broadcast_to"] = "keras.ops.broadcast_to"
-    link: ClassVar[str] = "https://keras.io/api/ops/numpy/#broadcastto-function"
-    snippets: ClassVar[tuple[str, ...]] = ("{y} = keras.ops.broadcast_to({x}, {shape})",)
+    link = "https://keras.io/api/ops/numpy/#broadcastto-function"
+    snippets = ("{y} = keras.ops.broadcast_to({x}, {shape})",)

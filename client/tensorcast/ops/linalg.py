@@ -1,8 +1,6 @@
 """MLIR's linalg: broadcast, which names the axes that are new. The others must match exactly."""
 
-from __future__ import annotations
-
-from typing import ClassVar, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field
 
@@ -29,9 +27,9 @@ class broadcast(Op):
     """Replicate the input along the added axes `dimensions`; its shape must be that of the output without them."""
 
     name: Literal["linalg.broadcast"] = "linalg.broadcast"
-    target: ClassVar[str | None] = "shape"
-    link: ClassVar[str] = "https://mlir.llvm.org/docs/Dialects/Linalg/#linalgbroadcast-linalgbroadcastop"
-    snippets: ClassVar[tuple[str, ...]] = (
+    target = "shape"
+    link = "https://mlir.llvm.org/docs/Dialects/Linalg/#linalgbroadcast-linalgbroadcastop"
+    snippets = (
         "%{y}_init = tensor.empty() : {y_shape}\n"
         "%{y} = linalg.broadcast ins(%{x} : {x_shape}) outs(%{y}_init : {y_shape}) dimensions = {dimensions}",
     )

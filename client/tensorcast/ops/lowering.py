@@ -1,7 +1,5 @@
 """From a request to its plan, and back to each framework's words. What holds of every op stands here, once."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from pydantic import ValidationError

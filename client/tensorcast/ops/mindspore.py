@@ -1,8 +1,6 @@
 """MindSpore: NumPy's one-way rule, in which -1 keeps the input's size. A -1 may not stand on a new axis."""
 
-from __future__ import annotations
-
-from typing import ClassVar, Literal
+from typing import Literal
 
 from ..plan.alignment import Conflict, unchecked_sizes
 from ..plan.plan import Shape
@@ -24,8 +22,8 @@ class broadcast_to(UnidirectionalKeeping):
     """Broadcast a tensor to a shape in which -1 keeps the input's size; -1 may not stand for a new axis."""
 
     name: Literal["mindspore.broadcast_to"] = "mindspore.broadcast_to"
-    link: ClassVar[str] = "https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.broadcast_to.html"
-    snippets: ClassVar[tuple[str, ...]] = ("{y} = ops.broadcast_to({x}, {shape})",)
+    link = "https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.broadcast_to.html"
+    snippets = ("{y} = ops.broadcast_to({x}, {shape})",)
 
     def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         sizes = unchecked_sizes(shapes[0], tuple(self.shape))
@@ -41,4 +39,4 @@ class add(Elementwise):
     """Broadcast two tensors against each other, as every operation of two operands does."""
 
     name: Literal["mindspore.add"] = "mindspore.add"
-    link: ClassVar[str] = "https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.add.html"
+    link = "https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.add.html"

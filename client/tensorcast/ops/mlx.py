@@ -1,8 +1,6 @@
 """MLX: mlx.core.broadcast_to, NumPy's one-way rule. No size may be negative, and no rank is too large."""
 
-from __future__ import annotations
-
-from typing import ClassVar, Literal
+from typing import Literal
 
 from .families import Unidirectional
 from .framework import PYTHON, Framework
@@ -21,5 +19,5 @@ class broadcast_to(Unidirectional):
     """Broadcast an array to a shape: aligned right, size 1 stretches, the rank never shrinks."""
 
     name: Literal["mlx.core.broadcast_to"] = "mlx.core.broadcast_to"
-    link: ClassVar[str] = "https://ml-explore.github.io/mlx/build/html/python/_autosummary/mlx.core.broadcast_to.html"
-    snippets: ClassVar[tuple[str, ...]] = ("{y} = mx.broadcast_to({x}, {shape})",)
+    link = "https://ml-explore.github.io/mlx/build/html/python/_autosummary/mlx.core.broadcast_to.html"
+    snippets = ("{y} = mx.broadcast_to({x}, {shape})",)

@@ -5,9 +5,7 @@ there are two: `broadcast_to`, which adds no axis and in which 0 keeps a size, a
 which -2 does. Two operands of an operation meet by NumPy's rule.
 """
 
-from __future__ import annotations
-
-from typing import ClassVar, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field
 
@@ -47,8 +45,8 @@ class broadcast_axis(Op):
     """Stretch the named axes, which must have size 1, to the sizes given."""
 
     name: Literal["mxnet.broadcast_axis"] = "mxnet.broadcast_axis"
-    link: ClassVar[str] = f"{_LINK}.broadcast_axis"
-    snippets: ClassVar[tuple[str, ...]] = ("{y} = mx.nd.broadcast_axis({x}, axis={axis}, size={size})",)
+    link = f"{_LINK}.broadcast_axis"
+    snippets = ("{y} = mx.nd.broadcast_axis({x}, axis={axis}, size={size})",)
     axis: IntegerOrIntegers = Field(
         default=(), description="The axis, or the axes, to stretch; not negative.", examples=[[0, 2]]
     )
@@ -86,10 +84,10 @@ class broadcast_like(Op):
     """Stretch `lhs` to the shape of `rhs`, or only its axes `lhs_axes` to the sizes of `rhs_axes`."""
 
     name: Literal["mxnet.broadcast_like"] = "mxnet.broadcast_like"
-    min_inputs: ClassVar[int] = 2
-    max_inputs: ClassVar[int | None] = 2
-    link: ClassVar[str] = f"{_LINK}.broadcast_like"
-    snippets: ClassVar[tuple[str, ...]] = (
+    min_inputs = 2
+    max_inputs = 2
+    link = f"{_LINK}.broadcast_like"
+    snippets = (
         "{y} = mx.nd.broadcast_like({x0}, {x1}, lhs_axes={lhs_axes}, rhs_axes={rhs_axes})",
         "{y} = mx.nd.broadcast_like({x0}, {x1})",
     )
@@ -150,9 +148,9 @@ class broadcast_to(Op):
     """Broadcast an array to a shape of its own rank in which 0 keeps the input's size; no axis is added."""
 
     name: Literal["mxnet.broadcast_to"] = "mxnet.broadcast_to"
-    target: ClassVar[str | None] = "shape"
-    link: ClassVar[str] = f"{_LINK}.broadcast_to"
-    snippets: ClassVar[tuple[str, ...]] = ("{y} = mx.nd.broadcast_to({x}, shape={shape})",)
+    target = "shape"
+    link = f"{_LINK}.broadcast_to"
+    snippets = ("{y} = mx.nd.broadcast_to({x}, shape={shape})",)
     shape: Integers = Field(  # no symbols: one that may be 0 may keep a size
         description="The shape of the output; 0 keeps the input's size.", examples=[[0, 3]]
     )
@@ -180,10 +178,8 @@ class np_broadcast_to(Unidirectional):
     """Broadcast an array to a shape in which -2 keeps the input's size; -2 may not stand for a new axis."""
 
     name: Literal["mxnet.np.broadcast_to"] = "mxnet.np.broadcast_to"
-    link: ClassVar[str] = (
-        "https://mxnet.apache.org/versions/1.9.1/api/python/docs/api/np/generated/mxnet.np.broadcast_to.html"
-    )
-    snippets: ClassVar[tuple[str, ...]] = ("{y} = mx.np.broadcast_to({x}.as_np_ndarray(), {shape}).as_nd_ndarray()",)
+    link = "https://mxnet.apache.org/versions/1.9.1/api/python/docs/api/np/generated/mxnet.np.broadcast_to.html"
+    snippets = ("{y} = mx.np.broadcast_to({x}.as_np_ndarray(), {shape}).as_nd_ndarray()",)
     shape: Dimensions = Field(description="The shape of the output; -2 keeps the input's size.", examples=[[-2, 3]])
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
@@ -198,7 +194,7 @@ class broadcast_add(Elementwise):
     """Broadcast two arrays against each other, of the same rank or not, as every `broadcast_` operation does."""
 
     name: Literal["mxnet.broadcast_add"] = "mxnet.broadcast_add"
-    link: ClassVar[str] = f"{_LINK}.broadcast_add"
+    link = f"{_LINK}.broadcast_add"
 
 
 def _stretched(shapes: tuple[Shape, ...], terms: list[list[Term]]) -> Alignment:

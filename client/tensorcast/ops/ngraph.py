@@ -4,9 +4,7 @@ No size 1 is stretched. `BroadcastLike` may infer the axes, and then aligns `arg
 `arg` ends before it, or where `arg` has 1 under a larger size, which asks for sizes and not for ranks alone.
 """
 
-from __future__ import annotations
-
-from typing import ClassVar, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field
 
@@ -34,9 +32,9 @@ class Broadcast(Op):
     """Replicate `arg` along `broadcast_axes`; its shape must be `shape` without those axes."""
 
     name: Literal["ngraph.Broadcast"] = "ngraph.Broadcast"
-    target: ClassVar[str | None] = "shape"
-    link: ClassVar[str] = f"{_SOURCE}/doc/sphinx/source/ops/broadcast.rst"
-    snippets: ClassVar[tuple[str, ...]] = (
+    target = "shape"
+    link = f"{_SOURCE}/doc/sphinx/source/ops/broadcast.rst"
+    snippets = (
         "auto {y} = std::make_shared<ngraph::op::Broadcast>({x}, ngraph::Shape{shape}, "
         "ngraph::AxisSet{broadcast_axes});",
     )
@@ -67,10 +65,10 @@ class BroadcastLike(Op):
     """Replicate `arg` to the shape of `like_arg`, along the given axes or those inferred from the left."""
 
     name: Literal["ngraph.BroadcastLike"] = "ngraph.BroadcastLike"
-    min_inputs: ClassVar[int] = 2
-    max_inputs: ClassVar[int | None] = 2
-    link: ClassVar[str] = f"{_SOURCE}/src/ngraph/op/broadcast.cpp"
-    snippets: ClassVar[tuple[str, ...]] = (
+    min_inputs = 2
+    max_inputs = 2
+    link = f"{_SOURCE}/src/ngraph/op/broadcast.cpp"
+    snippets = (
         "auto {y} = std::make_shared<ngraph::op::BroadcastLike>({x0}, {x1}, ngraph::AxisSet{initial_broadcast_axes});",
     )
     initial_broadcast_axes: AxisSet = Field(

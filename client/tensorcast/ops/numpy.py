@@ -4,9 +4,7 @@ Shapes are aligned on their last axes. `broadcast_arrays` stretches size 1 of ei
 `broadcast_to` stretches the array alone, never drops an axis, and admits more axes.
 """
 
-from __future__ import annotations
-
-from typing import ClassVar, Literal
+from typing import Literal
 
 from .families import Elementwise, MatrixProduct, Multidirectional, Unidirectional
 from .framework import PYTHON, Framework
@@ -26,39 +24,39 @@ class broadcast_arrays(Multidirectional):
     """Broadcast any number of arrays against each other: aligned right, size 1 stretches."""
 
     name: Literal["numpy.broadcast_arrays"] = "numpy.broadcast_arrays"
-    max_rank: ClassVar[int | None] = 32  # its iterator stops there, although arrays have up to 64 axes
-    link: ClassVar[str] = "https://numpy.org/doc/stable/reference/generated/numpy.broadcast_arrays.html"
-    snippets: ClassVar[tuple[str, ...]] = ("[{ys}] = np.broadcast_arrays({xs})",)
+    max_rank = 32  # its iterator stops there, although arrays have up to 64 axes
+    link = "https://numpy.org/doc/stable/reference/generated/numpy.broadcast_arrays.html"
+    snippets = ("[{ys}] = np.broadcast_arrays({xs})",)
 
 
 class broadcast_to(Unidirectional):
     """Broadcast an array to a shape: aligned right, size 1 stretches, the rank never shrinks."""
 
     name: Literal["numpy.broadcast_to"] = "numpy.broadcast_to"
-    max_rank: ClassVar[int | None] = 64
-    link: ClassVar[str] = "https://numpy.org/doc/stable/reference/generated/numpy.broadcast_to.html"
-    snippets: ClassVar[tuple[str, ...]] = ("{y} = np.broadcast_to({x}, {shape})",)
+    max_rank = 64
+    link = "https://numpy.org/doc/stable/reference/generated/numpy.broadcast_to.html"
+    snippets = ("{y} = np.broadcast_to({x}, {shape})",)
 
 
 class broadcast_shapes(Multidirectional):
     """Broadcast any number of shapes against each other, as broadcast_arrays does arrays of these shapes."""
 
     name: Literal["numpy.broadcast_shapes"] = "numpy.broadcast_shapes"
-    max_rank: ClassVar[int | None] = 32
-    link: ClassVar[str] = "https://numpy.org/doc/stable/reference/generated/numpy.broadcast_shapes.html"
+    max_rank = 32
+    link = "https://numpy.org/doc/stable/reference/generated/numpy.broadcast_shapes.html"
 
 
 class add(Elementwise):
     """Broadcast two arrays against each other, as every binary ufunc does before it computes."""
 
     name: Literal["numpy.add"] = "numpy.add"
-    max_rank: ClassVar[int | None] = 64
-    link: ClassVar[str] = "https://numpy.org/doc/stable/user/basics.broadcasting.html"
+    max_rank = 64
+    link = "https://numpy.org/doc/stable/user/basics.broadcasting.html"
 
 
 class matmul(MatrixProduct):
     """Broadcast the stacks of matrices that are multiplied against each other; a vector is a row or a column."""
 
     name: Literal["numpy.matmul"] = "numpy.matmul"
-    max_rank: ClassVar[int | None] = 64
-    link: ClassVar[str] = "https://numpy.org/doc/stable/reference/generated/numpy.matmul.html"
+    max_rank = 64
+    link = "https://numpy.org/doc/stable/reference/generated/numpy.matmul.html"

@@ -4,9 +4,7 @@ By its multidirectional rule shapes aligned right stretch to each other, by its 
 into a shape that does not change. Expand is of the first kind, its `shape` too.
 """
 
-from __future__ import annotations
-
-from typing import ClassVar, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field
 
@@ -50,9 +48,9 @@ class Expand(Op):
     """Broadcast a tensor and a shape against each other: either stretches, so the output may exceed `shape`."""
 
     name: Literal["onnx.Expand"] = "onnx.Expand"
-    target: ClassVar[str | None] = "shape"
-    link: ClassVar[str] = f"{_LINK}Expand.html"
-    snippets: ClassVar[tuple[str, ...]] = (
+    target = "shape"
+    link = f"{_LINK}Expand.html"
+    snippets = (
         'initializers.append(numpy_helper.from_array(np.array({shape}, np.int64), "{y}_shape"))\n'
         'nodes.append(helper.make_node("Expand", ["{x}", "{y}_shape"], ["{y}"]))',
     )
@@ -76,49 +74,49 @@ class Add(Elementwise):
     """Broadcast two tensors against each other, as every operator of two operands does since opset 7."""
 
     name: Literal["onnx.Add"] = "onnx.Add"
-    link: ClassVar[str] = f"{_LINK}Add.html"
+    link = f"{_LINK}Add.html"
 
 
 class _Variadic(Elementwise):
-    min_inputs: ClassVar[int] = 1
-    max_inputs: ClassVar[int | None] = None
+    min_inputs = 1
+    max_inputs = None
 
 
 class Sum(_Variadic):
     """Broadcast any number of tensors against each other, since opset 8."""
 
     name: Literal["onnx.Sum"] = "onnx.Sum"
-    link: ClassVar[str] = f"{_LINK}Sum.html"
+    link = f"{_LINK}Sum.html"
 
 
 class Max(_Variadic):
     """The same as Sum."""
 
     name: Literal["onnx.Max"] = "onnx.Max"
-    link: ClassVar[str] = f"{_LINK}Max.html"
+    link = f"{_LINK}Max.html"
 
 
 class Min(_Variadic):
     """The same as Sum."""
 
     name: Literal["onnx.Min"] = "onnx.Min"
-    link: ClassVar[str] = f"{_LINK}Min.html"
+    link = f"{_LINK}Min.html"
 
 
 class Mean(_Variadic):
     """The same as Sum."""
 
     name: Literal["onnx.Mean"] = "onnx.Mean"
-    link: ClassVar[str] = f"{_LINK}Mean.html"
+    link = f"{_LINK}Mean.html"
 
 
 class Where(Elementwise):
     """Broadcast the condition and the two tensors that it chooses from against each other."""
 
     name: Literal["onnx.Where"] = "onnx.Where"
-    min_inputs: ClassVar[int] = 3
-    max_inputs: ClassVar[int | None] = 3
-    link: ClassVar[str] = f"{_LINK}Where.html"
+    min_inputs = 3
+    max_inputs = 3
+    link = f"{_LINK}Where.html"
 
     @classmethod
     def example(cls) -> tuple[Self, tuple[Shape, ...]]:
@@ -129,7 +127,7 @@ class PRelu(Elementwise):
     """Stretch the slope, input 1, into the shape of X, input 0, aligned right; X does not stretch."""
 
     name: Literal["onnx.PRelu"] = "onnx.PRelu"
-    link: ClassVar[str] = f"{_LINK}PRelu.html"
+    link = f"{_LINK}PRelu.html"
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         x, slope = shapes
@@ -154,7 +152,7 @@ class MatMul(MatrixProduct):
     """Broadcast the stacks of matrices that are multiplied against each other."""
 
     name: Literal["onnx.MatMul"] = "onnx.MatMul"
-    link: ClassVar[str] = f"{_LINK}MatMul.html"
+    link = f"{_LINK}MatMul.html"
 
     def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         left, right = shapes
@@ -167,10 +165,10 @@ class Gemm(Op):
     """Stretch C, input 2, into the shape (M, N) of the product of A and B, inputs 0 and 1. C alone is broadcast."""
 
     name: Literal["onnx.Gemm"] = "onnx.Gemm"
-    min_inputs: ClassVar[int] = 3
-    max_inputs: ClassVar[int | None] = 3
-    shares_axes: ClassVar[bool] = False
-    link: ClassVar[str] = f"{_LINK}Gemm.html"
+    min_inputs = 3
+    max_inputs = 3
+    shares_axes = False
+    link = f"{_LINK}Gemm.html"
     transA: Literal[0, 1] = Field(default=0, description="1: A is transposed, of shape (K, M).")
     transB: Literal[0, 1] = Field(default=0, description="1: B is transposed, of shape (N, K).")
 

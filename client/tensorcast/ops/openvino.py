@@ -7,10 +7,8 @@ pdpd         the input placed from output axis `axis` on, both sides stretching;
 bidirectional  the input and `target_shape` aligned right, both sides stretching; version 3
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import ClassVar, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -64,7 +62,7 @@ def _snippets(opset: str) -> tuple[str, ...]:
 class _Broadcast(Op):
     """What both versions share: the modes numpy and explicit, and bidirectional, which version 1 does not name."""
 
-    target: ClassVar[str | None] = "target_shape"
+    target = "target_shape"
     mode: str
     target_shape: Dimensions = Field(description="The shape of the output.", examples=[[1, 16, 50, 50]])
     axes_mapping: Integers | None = Field(
@@ -148,8 +146,8 @@ class Broadcast1(_Broadcast):
     """Broadcast-1: to `target_shape`, aligned right (numpy), by mapped axes (explicit) or from `axis` (pdpd)."""
 
     name: Literal["openvino.Broadcast-1"] = "openvino.Broadcast-1"
-    link: ClassVar[str] = f"{_LINK}/broadcast-1.html"
-    snippets: ClassVar[tuple[str, ...]] = _snippets("opset1")
+    link = f"{_LINK}/broadcast-1.html"
+    snippets = _snippets("opset1")
     mode: Literal["numpy", "explicit", "pdpd"] = Field(
         default="numpy", description="How input axes find their output axes.", examples=["explicit"]
     )
@@ -190,8 +188,8 @@ class Broadcast3(_Broadcast):
     """Broadcast-3: to `target_shape`, aligned right (numpy), by mapped axes (explicit) or both ways (bidirectional)."""
 
     name: Literal["openvino.Broadcast-3"] = "openvino.Broadcast-3"
-    link: ClassVar[str] = f"{_LINK}/broadcast-3.html"
-    snippets: ClassVar[tuple[str, ...]] = _snippets("opset3")
+    link = f"{_LINK}/broadcast-3.html"
+    snippets = _snippets("opset3")
     mode: Literal["numpy", "explicit", "bidirectional"] = Field(
         default="numpy", description="How input axes find their output axes.", examples=["explicit"]
     )
@@ -208,7 +206,7 @@ class Add1(Elementwise):
     """
 
     name: Literal["openvino.Add-1"] = "openvino.Add-1"
-    link: ClassVar[str] = f"{_SPECS}/arithmetic/add-1.html"
+    link = f"{_SPECS}/arithmetic/add-1.html"
     auto_broadcast: Literal["numpy", "none", "pdpd"] = Field(
         default="numpy", description="How the operands meet.", examples=["pdpd"]
     )

@@ -4,9 +4,7 @@ An empty shape keeps the input of expand as it is, and at most 8 sizes are taken
 broadcast_tensors stops at rank 6, and a tensor of Paddle has up to 9 axes.
 """
 
-from __future__ import annotations
-
-from typing import ClassVar, Literal, Self
+from typing import Literal, Self
 
 from ..plan.alignment import Alignment, Conflict, fit_right
 from ..plan.plan import Plan, Shape
@@ -30,7 +28,7 @@ MAX_RANK = 8
 class _Expand(UnidirectionalKeeping):
     """What expand and broadcast_to share: all but their names."""
 
-    max_rank: ClassVar[int | None] = MAX_RANK
+    max_rank = MAX_RANK
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         return super().align(shapes) if self.shape else fit_right(shapes[0], shapes[0])
@@ -59,25 +57,25 @@ class expand(_Expand):
     """Broadcast a tensor to a shape in which -1 keeps the input's size; an empty shape keeps the tensor as it is."""
 
     name: Literal["paddle.expand"] = "paddle.expand"
-    link: ClassVar[str] = f"{_LINK}/expand_en.html"
-    snippets: ClassVar[tuple[str, ...]] = ("{y} = paddle.expand({x}, {shape})",)
+    link = f"{_LINK}/expand_en.html"
+    snippets = ("{y} = paddle.expand({x}, {shape})",)
 
 
 class broadcast_to(_Expand):
     """The same as expand."""
 
     name: Literal["paddle.broadcast_to"] = "paddle.broadcast_to"
-    link: ClassVar[str] = f"{_LINK}/broadcast_to_en.html"
-    snippets: ClassVar[tuple[str, ...]] = ("{y} = paddle.broadcast_to({x}, {shape})",)
+    link = f"{_LINK}/broadcast_to_en.html"
+    snippets = ("{y} = paddle.broadcast_to({x}, {shape})",)
 
 
 class expand_as(UnidirectionalLike):
     """Broadcast a tensor to the shape of another."""
 
     name: Literal["paddle.expand_as"] = "paddle.expand_as"
-    max_rank: ClassVar[int | None] = MAX_RANK
-    link: ClassVar[str] = f"{_LINK}/expand_as_en.html"
-    snippets: ClassVar[tuple[str, ...]] = ("{y} = paddle.expand_as({x0}, {x1})",)
+    max_rank = MAX_RANK
+    link = f"{_LINK}/expand_as_en.html"
+    snippets = ("{y} = paddle.expand_as({x0}, {x1})",)
 
     def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         if conflict and conflict.code == "size-mismatch" and any(0 in shape for shape in shapes):
@@ -89,14 +87,14 @@ class broadcast_tensors(Multidirectional):
     """Broadcast any number of tensors against each other: aligned right, size 1 stretches."""
 
     name: Literal["paddle.broadcast_tensors"] = "paddle.broadcast_tensors"
-    max_rank: ClassVar[int | None] = 6
-    link: ClassVar[str] = f"{_LINK}/broadcast_tensors_en.html"
-    snippets: ClassVar[tuple[str, ...]] = ("[{ys}] = paddle.broadcast_tensors([{xs}])",)
+    max_rank = 6
+    link = f"{_LINK}/broadcast_tensors_en.html"
+    snippets = ("[{ys}] = paddle.broadcast_tensors([{xs}])",)
 
 
 class add(Elementwise):
     """Broadcast two tensors against each other, as every binary operation does before it computes."""
 
     name: Literal["paddle.add"] = "paddle.add"
-    max_rank: ClassVar[int | None] = 9
-    link: ClassVar[str] = f"{_LINK}/add_en.html"
+    max_rank = 9
+    link = f"{_LINK}/add_en.html"

@@ -4,9 +4,7 @@
 `canBroadcastToMatch` asks only; the release tests a * b < a + b in its place, which a size 0 or an overflow passes.
 """
 
-from __future__ import annotations
-
-from typing import ClassVar, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field
 
@@ -43,13 +41,11 @@ class expandToMatchRanks(Op):
     """Insert singleton axes on the left of the tensor of lower rank; no size is compared."""
 
     name: Literal["poputil.expandToMatchRanks"] = "poputil.expandToMatchRanks"
-    min_inputs: ClassVar[int] = 2
-    max_inputs: ClassVar[int | None] = 2
-    outputs: ClassVar[str] = "2"
-    link: ClassVar[str] = _LINK
-    snippets: ClassVar[tuple[str, ...]] = (
-        "poplar::Tensor {y0} = {x0}, {y1} = {x1};\npoputil::expandToMatchRanks({y0}, {y1});",
-    )
+    min_inputs = 2
+    max_inputs = 2
+    outputs = "2"
+    link = _LINK
+    snippets = ("poplar::Tensor {y0} = {x0}, {y1} = {x1};\npoputil::expandToMatchRanks({y0}, {y1});",)
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         """Both outputs have the larger rank; the axes that an input lacks have size 1."""
@@ -76,11 +72,11 @@ class broadcastToMatch(Op):
     """Broadcast one tensor to `shape`, or two or three tensors to match one another."""
 
     name: Literal["poputil.broadcastToMatch"] = "poputil.broadcastToMatch"
-    max_inputs: ClassVar[int | None] = 3
-    outputs: ClassVar[str] = "as many as inputs"
-    target: ClassVar[str | None] = "shape"
-    link: ClassVar[str] = _LINK
-    snippets: ClassVar[tuple[str, ...]] = (
+    max_inputs = 3
+    outputs = "as many as inputs"
+    target = "shape"
+    link = _LINK
+    snippets = (
         "poplar::Tensor {y} = {x};\npoputil::broadcastToMatch({y}, {shape});",
         "poplar::Tensor {y0} = {x0}, {y1} = {x1}, {y2} = {x2};\npoputil::broadcastToMatch({y0}, {y1}, {y2});",
         "poplar::Tensor {y0} = {x0}, {y1} = {x1};\npoputil::broadcastToMatch({y0}, {y1});",
@@ -116,10 +112,10 @@ class canBroadcastToMatch(Op):
     """Whether broadcastToMatch would match these two tensors. For `check` only: it has no outputs."""
 
     name: Literal["poputil.canBroadcastToMatch"] = "poputil.canBroadcastToMatch"
-    min_inputs: ClassVar[int] = 2
-    max_inputs: ClassVar[int | None] = 2
-    outputs: ClassVar[str] = "none"
-    link: ClassVar[str] = _LINK
+    min_inputs = 2
+    max_inputs = 2
+    outputs = "none"
+    link = _LINK
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         """The rule of broadcastToMatch, without outputs. An axis that the release refuses too is blamed first."""

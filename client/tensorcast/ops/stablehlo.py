@@ -1,8 +1,6 @@
 """StableHLO: broadcast_in_dim, which XLA lowers every broadcast to. It says every placement that a plan can hold."""
 
-from __future__ import annotations
-
-from typing import ClassVar, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field
 
@@ -28,11 +26,9 @@ class broadcast_in_dim(Op):
     """Place operand axis `i` on output axis `broadcast_dimensions[i]`, in any order; size 1 stretches."""
 
     name: Literal["stablehlo.broadcast_in_dim"] = "stablehlo.broadcast_in_dim"
-    target: ClassVar[str | None] = "shape"
-    link: ClassVar[str] = "https://openxla.org/stablehlo/spec#broadcast_in_dim"
-    snippets: ClassVar[tuple[str, ...]] = (
-        "%{y} = stablehlo.broadcast_in_dim %{x}, dims = {broadcast_dimensions} : ({x_shape}) -> {y_shape}",
-    )
+    target = "shape"
+    link = "https://openxla.org/stablehlo/spec#broadcast_in_dim"
+    snippets = ("%{y} = stablehlo.broadcast_in_dim %{x}, dims = {broadcast_dimensions} : ({x_shape}) -> {y_shape}",)
     shape: Dimensions = Field(description="The shape of the output.", examples=[[2, 3]])
     broadcast_dimensions: Integers = Field(
         description="The output axis of each operand axis; no axis twice.", examples=[[1]]

@@ -1,7 +1,5 @@
 """TensorFlow: NumPy's rules, one-way to a shape and two-way between two tensors or shapes."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Literal
 
 from .families import Elementwise, MatrixProduct, Multidirectional, Unidirectional
@@ -22,24 +20,24 @@ class broadcast_to(Unidirectional):
     """Broadcast a tensor to a shape: aligned right, size 1 stretches, the rank never shrinks."""
 
     name: Literal["tensorflow.broadcast_to"] = "tensorflow.broadcast_to"
-    link: ClassVar[str] = "https://www.tensorflow.org/api_docs/python/tf/broadcast_to"
-    snippets: ClassVar[tuple[str, ...]] = ("{y} = tf.broadcast_to({x}, tf.TensorShape({shape}))",)
+    link = "https://www.tensorflow.org/api_docs/python/tf/broadcast_to"
+    snippets = ("{y} = tf.broadcast_to({x}, tf.TensorShape({shape}))",)
 
 
 class broadcast_static_shape(Multidirectional):
     """Broadcast two shapes against each other."""
 
     name: Literal["tensorflow.broadcast_static_shape"] = "tensorflow.broadcast_static_shape"
-    min_inputs: ClassVar[int] = 2
-    max_inputs: ClassVar[int | None] = 2
-    link: ClassVar[str] = "https://www.tensorflow.org/api_docs/python/tf/broadcast_static_shape"
+    min_inputs = 2
+    max_inputs = 2
+    link = "https://www.tensorflow.org/api_docs/python/tf/broadcast_static_shape"
 
 
 class add(Elementwise):
     """Broadcast two tensors against each other, as every binary operation does before it computes."""
 
     name: Literal["tensorflow.add"] = "tensorflow.add"
-    link: ClassVar[str] = "https://www.tensorflow.org/api_docs/python/tf/math/add"
+    link = "https://www.tensorflow.org/api_docs/python/tf/math/add"
 
 
 class matmul(MatrixProduct):
@@ -47,4 +45,4 @@ class matmul(MatrixProduct):
 
     name: Literal["tensorflow.matmul"] = "tensorflow.matmul"
     min_rank: ClassVar[int] = 2
-    link: ClassVar[str] = "https://www.tensorflow.org/api_docs/python/tf/linalg/matmul"
+    link = "https://www.tensorflow.org/api_docs/python/tf/linalg/matmul"

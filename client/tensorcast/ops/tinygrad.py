@@ -3,9 +3,7 @@
 So a target may have fewer axes than the input, which then keeps its own, of size 1; and -1 on a new axis is 1.
 """
 
-from __future__ import annotations
-
-from typing import ClassVar, Literal
+from typing import Literal
 
 from ..plan.alignment import Alignment, fit_right_padding
 from ..plan.plan import Shape
@@ -28,8 +26,8 @@ class expand(UnidirectionalKeeping):
     """Broadcast a tensor to a shape in which -1 keeps the input's size, and is 1 on a new axis."""
 
     name: Literal["tinygrad.expand"] = "tinygrad.expand"
-    link: ClassVar[str] = f"{_LINK}/movement/#tinygrad.Tensor.expand"
-    snippets: ClassVar[tuple[str, ...]] = ("{y} = {x}.expand({shape})",)
+    link = f"{_LINK}/movement/#tinygrad.Tensor.expand"
+    snippets = ("{y} = {x}.expand({shape})",)
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         return fit_right_padding(shapes[0], tuple(self.shape), "shape", self.name)
@@ -39,4 +37,4 @@ class add(Elementwise):
     """Broadcast two tensors against each other, as every operation of two operands does."""
 
     name: Literal["tinygrad.add"] = "tinygrad.add"
-    link: ClassVar[str] = f"{_LINK}/elementwise/#tinygrad.Tensor.add"
+    link = f"{_LINK}/elementwise/#tinygrad.Tensor.add"

@@ -1,11 +1,9 @@
 """PyTorch: expand, one-way, in which -1 keeps the input's size; and broadcast_tensors, NumPy's two-way rule. Both have
 other names too."""
 
-from __future__ import annotations
-
 from itertools import accumulate
 from operator import mul
-from typing import ClassVar, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field
 
@@ -30,7 +28,7 @@ FRAMEWORK = Framework(
 class _Expand(Op):
     """What expand and broadcast_to share: all but their names."""
 
-    target: ClassVar[str | None] = "size"
+    target = "size"
     size: Dimensions = Field(description="The size of the output; -1 keeps the input's.", examples=[[3, -1]])
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
@@ -62,53 +60,53 @@ class expand(_Expand):
     """Broadcast a tensor to a size in which -1 keeps the input's size; -1 may not stand for a new axis."""
 
     name: Literal["torch.expand"] = "torch.expand"
-    link: ClassVar[str] = "https://pytorch.org/docs/stable/generated/torch.Tensor.expand.html"
-    snippets: ClassVar[tuple[str, ...]] = ("{y} = {x}.expand({size})",)
+    link = "https://pytorch.org/docs/stable/generated/torch.Tensor.expand.html"
+    snippets = ("{y} = {x}.expand({size})",)
 
 
 class expand_as(UnidirectionalLike):
     """Broadcast a tensor to the size of another."""
 
     name: Literal["torch.expand_as"] = "torch.expand_as"
-    link: ClassVar[str] = "https://pytorch.org/docs/stable/generated/torch.Tensor.expand_as.html"
-    snippets: ClassVar[tuple[str, ...]] = ("{y} = {x0}.expand_as({x1})",)
+    link = "https://pytorch.org/docs/stable/generated/torch.Tensor.expand_as.html"
+    snippets = ("{y} = {x0}.expand_as({x1})",)
 
 
 class broadcast_to(_Expand):
     """The same as expand."""
 
     name: Literal["torch.broadcast_to"] = "torch.broadcast_to"
-    link: ClassVar[str] = "https://pytorch.org/docs/stable/generated/torch.broadcast_to.html"
-    snippets: ClassVar[tuple[str, ...]] = ("{y} = torch.broadcast_to({x}, {size})",)
+    link = "https://pytorch.org/docs/stable/generated/torch.broadcast_to.html"
+    snippets = ("{y} = torch.broadcast_to({x}, {size})",)
 
 
 class broadcast_tensors(Multidirectional):
     """Broadcast any number of tensors against each other: aligned right, size 1 stretches."""
 
     name: Literal["torch.broadcast_tensors"] = "torch.broadcast_tensors"
-    link: ClassVar[str] = "https://pytorch.org/docs/stable/generated/torch.broadcast_tensors.html"
-    snippets: ClassVar[tuple[str, ...]] = ("[{ys}] = torch.broadcast_tensors({xs})",)
+    link = "https://pytorch.org/docs/stable/generated/torch.broadcast_tensors.html"
+    snippets = ("[{ys}] = torch.broadcast_tensors({xs})",)
 
 
 class broadcast_shapes(Multidirectional):
     """Broadcast any number of shapes against each other, as broadcast_tensors does tensors of these shapes."""
 
     name: Literal["torch.broadcast_shapes"] = "torch.broadcast_shapes"
-    link: ClassVar[str] = "https://pytorch.org/docs/stable/generated/torch.broadcast_shapes.html"
+    link = "https://pytorch.org/docs/stable/generated/torch.broadcast_shapes.html"
 
 
 class add(Elementwise):
     """Broadcast two tensors against each other, as every pointwise operation does before it computes."""
 
     name: Literal["torch.add"] = "torch.add"
-    link: ClassVar[str] = "https://pytorch.org/docs/stable/notes/broadcasting.html"
+    link = "https://pytorch.org/docs/stable/notes/broadcasting.html"
 
 
 class matmul(MatrixProduct):
     """Broadcast the stacks of matrices that are multiplied against each other; a vector is a row or a column."""
 
     name: Literal["torch.matmul"] = "torch.matmul"
-    link: ClassVar[str] = "https://pytorch.org/docs/stable/generated/torch.matmul.html"
+    link = "https://pytorch.org/docs/stable/generated/torch.matmul.html"
 
     def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         if shapes == ((), ()):

@@ -4,10 +4,8 @@ Axes of one name meet, wherever they stand, and their sizes must be equal: size 
 the names of all inputs, in the order of their first appearance, but those that `exclude` holds, which follow.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Field, PlainSerializer, ValidatorFunctionWrapHandler, WrapValidator
 from pydantic_core import PydanticKnownError
@@ -57,10 +55,10 @@ class broadcast(Op):
     """Give all arrays the same named dimensions; sizes of one name must be equal, and size 1 is nothing special."""
 
     name: Literal["xarray.broadcast"] = "xarray.broadcast"
-    max_inputs: ClassVar[int | None] = None
-    outputs: ClassVar[str] = "as many as inputs"
-    link: ClassVar[str] = "https://docs.xarray.dev/en/stable/generated/xarray.broadcast.html"
-    snippets: ClassVar[tuple[str, ...]] = (
+    max_inputs = None
+    outputs = "as many as inputs"
+    link = "https://docs.xarray.dev/en/stable/generated/xarray.broadcast.html"
+    snippets = (
         "dims = {dims}\n"
         "arrays = [xr.DataArray(array, dims=names) for array, names in zip([{xs}], dims)]\n"
         "[{ys}] = xr.broadcast(*arrays, exclude={exclude})",

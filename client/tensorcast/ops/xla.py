@@ -4,9 +4,7 @@ Operands of equal rank meet axis by axis. Where ranks differ nothing is aligned:
 of the larger on which each axis of the smaller lands, ascending; a scalar needs none. Then size 1 of either stretches.
 """
 
-from __future__ import annotations
-
-from typing import ClassVar, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field
 
@@ -25,7 +23,7 @@ class Add(Elementwise):
     """Broadcast two operands against each other: axis by axis, or the smaller on the axes named of the larger."""
 
     name: Literal["xla.Add"] = "xla.Add"
-    link: ClassVar[str] = "https://openxla.org/xla/broadcasting"
+    link = "https://openxla.org/xla/broadcasting"
     broadcast_dimensions: Integers = Field(
         default=(),
         description="The axis of the larger operand for each of the smaller, ascending; of equal ranks all or none.",
