@@ -6,7 +6,6 @@ import http.client
 import os
 import signal
 import ssl
-import subprocess
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -15,7 +14,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from conftest import PATIENCE, Served, served, wait_for
+from conftest import PATIENCE, Served, run, served, wait_for
 from test_faults import listeners_of, workers_of
 
 OLD, NEW = "the-old-key-0123456789", "the-new-key-0123456789"
@@ -118,7 +117,7 @@ def renewed(tmp_path_factory: pytest.TempPathFactory, pem: Path) -> dict[str, by
         "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout key -out certificate "
         "-days 9 -subj /CN=tensorcast -addext subjectAltName=IP:127.0.0.1"
     )
-    subprocess.run(command.split(), cwd=folder, check=True, capture_output=True)
+    assert run(command.split(), cwd=folder).returncode == 0
     return {name: (folder / name).read_bytes() for name in ("certificate", "key")}
 
 
