@@ -5,6 +5,9 @@ PYTHON ?= python3
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 PIP = $(VENV)/bin/python -m pip --disable-pip-version-check --quiet
 
+# The suite starts a hundred services: each would compile every module again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: serve test bench-smoke lint types oldest fuzz bench bench-draw bench-quick models lines image-test lock clean
 
 serve: $(VENV)/service.done

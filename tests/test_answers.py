@@ -369,10 +369,17 @@ VERDICT_CALLS = {
 }
 
 
-@pytest.mark.parametrize("call", VERDICT_CALLS.values(), ids=VERDICT_CALLS)
-@pytest.mark.parametrize("body", GREEDY_VERDICTS.values(), ids=GREEDY_VERDICTS)
-def test_a_verdict_costs_no_more_than_such_answers_do(call: Call[Any], body: bytes) -> None:
-    assert peak_of(call, body) < 80 * MIB
+@pytest.mark.parametrize(
+    ("call", "body"),
+    [
+        (call, body)  # to the other calls its fields are unknown, of which one body is enough
+        for body in GREEDY_VERDICTS
+        for call in VERDICT_CALLS
+        if call == ("batch" if body.startswith("results") else "check") or body == "more of those"
+    ],
+)
+def test_a_verdict_costs_no_more_than_such_answers_do(call: str, body: str) -> None:
+    assert peak_of(VERDICT_CALLS[call], GREEDY_VERDICTS[body]) < 80 * MIB
 
 
 @pytest.mark.parametrize("call", VERDICT_CALLS.values(), ids=VERDICT_CALLS)

@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import time
+from contextlib import suppress
 
 import httpx
 import pytest
@@ -38,7 +39,6 @@ def test_a_held_event_loop_is_told_until_it_is_long_past(monkeypatch: pytest.Mon
 @pytest.mark.parametrize("workers", [1, 2])
 def test_the_longest_lag_of_any_worker_is_a_metric(workers: int) -> None:
     with served(workers=workers) as running:
-        pid = running.process.pid if workers == 1 else workers_of(running)[0]
 
         def lag() -> float:
             text = httpx.get(f"{running.url}/metrics").text
@@ -47,6 +47,9 @@ def test_the_longest_lag_of_any_worker_is_a_metric(workers: int) -> None:
         end = time.monotonic() + LONGEST
         while lag() < 0.8:  # the first time this worker may not have begun
             assert time.monotonic() < end
-            os.kill(pid, signal.SIGSTOP)
-            time.sleep(1)
-            os.kill(pid, signal.SIGCONT)
+            # On a busy machine a worker that stands still may be taken for dead, and replaced.
+            for pid in workers_of(running)[:1] if workers > 1 else [running.process.pid]:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGSTOP)
+                    time.sleep(1)
+                    os.kill(pid, signal.SIGCONT)

@@ -43,7 +43,8 @@ from tensorcast.schema.problems import Problem
 from tensorcast_service.engine.views import place
 
 FULL = bool(os.environ.get("TENSORCAST_FULL"))
-SAMPLE = 8
+SAMPLE = 20
+"""Of so many requests one is tried with each target, another with the next."""
 """One request in so many is translated in the ordinary run."""
 Shape = tuple[int, ...]
 Request = tuple[Op, tuple[Shape, ...]]
@@ -270,8 +271,9 @@ SMALL = [request for request in requests() if small(*request)]
 
 @pytest.mark.parametrize("to", TARGETS)
 def test_what_is_untranslatable_no_search_finds_either(to: str) -> None:
-    refused = [request for request in SMALL if _code(*request, to=to) == "untranslatable"]
-    for op, shapes in refused if FULL else random.Random(to).sample(refused, min(len(refused), 12)):
+    tried = SMALL if FULL else random.Random(to).sample(SMALL, len(SMALL) // 5)
+    refused = [request for request in tried if _code(*request, to=to) == "untranslatable"]
+    for op, shapes in refused if FULL else refused[:12]:
         assert not search(op, shapes, OPS[to]), (op, shapes, to)
     assert refused or to not in ("numpy.broadcast_arrays", "xarray.broadcast", "mxnet.broadcast_like")
 
