@@ -63,6 +63,7 @@ def asked(
                     ask(connection)
                     assert connection.sock is socket, "the connection was closed"
                     seen["good"] += 1
+                    stop.wait(0.01)
         except Exception as error:
             seen[repr(error)] += 1
 

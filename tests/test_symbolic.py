@@ -21,7 +21,9 @@ from tensorcast.messages.validation import validated
 from tensorcast.ops import OPS, einops, ngraph, numpy
 from tensorcast.schema.problems import Problem
 
-REQUESTS_PER_OP = 60
+REQUESTS_PER_RULE, REQUESTS_PER_OP = 60, 10
+FIRST = set({op.align: name for name, op in reversed(OPS.items())}.values())
+"""The first op of each rule, by its name."""
 
 
 def ask(request: Request) -> CheckAnswer:
@@ -84,15 +86,14 @@ def faults(request: Request, answer: CheckAnswer, real: Truth) -> list[str]:
 def test_an_answer_is_the_truth_and_as_tight_as_the_notation_can_say(name: str) -> None:
     wrong = {}
     verdicts: Counter[bool | None] = Counter()
-    for request in requests(name, "suite", REQUESTS_PER_OP):
+    for request in requests(name, "suite", REQUESTS_PER_RULE if name in FIRST else REQUESTS_PER_OP):
         answer = ask(request)
         verdicts[answer.compatible] += 1
         if found := faults(request, answer, truth(request)):
             wrong[str(request)] = found
     assert wrong == {}
-    assert len(verdicts) == 3 or name in ("poputil.expandToMatchRanks", "jax.lax.broadcast", "xarray.broadcast"), (
-        verdicts
-    )
+    if name in FIRST and name not in ("poputil.expandToMatchRanks", "jax.lax.broadcast", "xarray.broadcast"):
+        assert len(verdicts) == 3, verdicts
 
 
 def vectors(name: str) -> list[dict[str, Any]]:
