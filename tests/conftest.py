@@ -48,6 +48,12 @@ def pytest_xdist_auto_num_workers() -> int:
     return 2 * len(os.sched_getaffinity(0))
 
 
+def pytest_collection_finish() -> None:
+    """What is there once all tests are found stays to the end: no collection of garbage looks at it again."""
+    gc.collect()
+    gc.freeze()
+
+
 # --- processes ------------------------------------------------------------------------------------
 
 GUARD = """

@@ -43,7 +43,7 @@ from tensorcast.schema.problems import Problem
 from tensorcast_service.engine.views import place
 
 FULL = bool(os.environ.get("TENSORCAST_FULL"))
-SAMPLE = 36
+SAMPLE = 60
 """Of so many requests one is tried with each target, another with the next."""
 """One request in so many is translated in the ordinary run."""
 Shape = tuple[int, ...]
