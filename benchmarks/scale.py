@@ -24,7 +24,7 @@ from typing import NamedTuple
 import msgpack
 import numpy as np
 from harness import Row, destination, forget_peak, memory_of, pin, save, spread
-from remote import LARGE, STEP, connected, drain, served
+from servers import LARGE, STEP, connected, drain, served
 
 MIB = 2**20
 LEAST_SECONDS, AGAIN_SECONDS = 0.02, 0.25
