@@ -1,0 +1,312 @@
+"""For each limit, what measures so much under it: a question that passes where the limit is as high, and is refused
+where it is lower by one. So no number here need follow a limit that changes, and nothing large is made."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from types import ModuleType
+from typing import Any
+
+import anyio
+import httpx
+import numpy as np
+import pytest
+
+from tensorcast.answers import batch, diagram, limits
+from tensorcast.answers.batch import check_rows
+from tensorcast.answers.check import plain_answer, plan_of
+from tensorcast.answers.columns import check_columns
+from tensorcast.answers.limits import Limit
+from tensorcast.answers.translate import translate
+from tensorcast.messages import CheckRequest, TranslateRequest
+from tensorcast.messages.tensors import BackpropRequest, BroadcastRequest, CheckBatchRequest
+from tensorcast.messages.validation import validated
+from tensorcast.ops import numpy
+from tensorcast.schema import codec, dtypes, shapes, survey
+from tensorcast.schema.codec import Media, decode, encode
+from tensorcast.schema.problems import Problem
+from tensorcast_service.settings import Settings
+from tensorcast_service.web import threads
+from tensorcast_service.web.admission import Admission
+from tensorcast_service.web.app import create_app
+from tensorcast_service.web.backprop import _gradients, judge_dense
+from tensorcast_service.web.broadcast import outputs
+from tensorcast_service.web.budget import FREE_BYTES, Budget, Holding
+
+TO: dict[str, Any] = {"name": "numpy.broadcast_to"}
+MODULES: dict[str, ModuleType] = {
+    module.__name__.split(".")[-1]: module for module in (limits, codec, survey, dtypes, shapes, threads, diagram)
+}
+Ask = Callable[[int], object]
+"""Does what measures so much under the limit that it is given (a setting), or that stands in its module (a constant).
+Returns, or raises in a Problem, the code of the refusal."""
+
+
+def posted(path: str, value: Any, **settings: int) -> str | None:
+    """The code of what the whole application answers to JSON; None where it is no problem."""
+
+    async def post() -> httpx.Response:
+        transport = httpx.ASGITransport(create_app(Settings(metrics=False, **settings)))
+        async with httpx.AsyncClient(transport=transport, base_url="http://tensorcast") as http:
+            if not isinstance(value, dict):
+                return await http.post(path, content=value, headers={"Content-Type": "application/json"})
+            return await http.post(path, json=value)
+
+    code: str | None = asyncio.run(post()).json().get("code")
+    return code
+
+
+def got(query: dict[str, str]) -> str | None:
+    """The same of GET /v1/check."""
+
+    async def get() -> httpx.Response:
+        transport = httpx.ASGITransport(create_app(Settings(metrics=False)))
+        async with httpx.AsyncClient(transport=transport, base_url="http://tensorcast") as http:
+            return await http.get("/v1/check", params=query)
+
+    code: str | None = asyncio.run(get()).json().get("code")
+    return code
+
+
+async def in_pieces(body: bytes) -> AsyncIterator[bytes]:
+    for byte in body:
+        yield bytes([byte])
+
+
+def checked(op: str | dict[str, Any], *inputs: list[Any], **fields: Any) -> dict[str, Any]:
+    return plain_answer(validated(CheckRequest, {"op": op, "inputs": list(inputs), **fields}))
+
+
+def answered(max_output_bytes: int = 2**34, **request: Any) -> None:
+    outputs(validated(BroadcastRequest, request), max_output_bytes)
+
+
+def summed(op: str | dict[str, Any], inputs: list[Any], *gradients: Any) -> None:
+    message = validated(BackpropRequest, {"op": op, "inputs": inputs, "gradients": list(gradients)})
+    _gradients(message)
+
+
+def columns(op: Any, *inputs: Any) -> None:
+    tensors = [{"shape": [len(rows), len(rows[0])], "data": rows} for rows in inputs]
+    check_columns(validated(CheckBatchRequest, {"op": op, "inputs": tensors}))
+
+
+def code_of_the_last(results: list[dict[str, Any]]) -> str | None:
+    error = results[-1].get("error")
+    return None if error is None else error["code"]
+
+
+def row_after_seconds(seconds: int) -> str | None:
+    """What is said of a row when the one before it took so long."""
+    clock = iter([0, seconds, seconds, seconds])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(batch, "monotonic", lambda: next(clock))
+        return code_of_the_last(list(check_rows([{"inputs": [[1]]}] * 2)))
+
+
+def at_once(count: int, limit: int) -> str | None:
+    """What is said to the last of so many requests that are in work at once."""
+
+    async def last() -> str | None:
+        done = asyncio.Event()
+        codes: list[str | None] = []
+
+        async def app(scope: Any, receive: Any, send: Any) -> None:
+            await done.wait()
+
+        async def send(message: Any) -> None:
+            if body := message.get("body"):
+                codes.append(json.loads(body)["code"])
+
+        admission = Admission(app, limit, Budget(2**20), Counter())
+        scope = {"type": "http", "method": "GET", "path": "/v1/check", "headers": []}
+        async with asyncio.TaskGroup() as tasks:
+            for _ in range(count):
+                tasks.create_task(admission(dict(scope), None, send))  # type: ignore[arg-type]
+            await asyncio.sleep(0)
+            done.set()
+        return codes[-1] if codes else None
+
+    return asyncio.run(last())
+
+
+def threads_at_once(count: int) -> str | None:
+    async def begin() -> str | None:
+        limiter = threads.Threads()._numpy
+        try:
+            for number in range(count):
+                limiter.acquire_on_behalf_of_nowait(number)
+        except anyio.WouldBlock:
+            return "none"
+        return None
+
+    return asyncio.run(begin())
+
+
+def drawn(count: int) -> str | None:
+    return (
+        "none" if "more inputs" in checked("torch.broadcast_tensors", *[[2]] * count, explain=True)["diagram"] else None
+    )
+
+
+def packed(value: Any) -> bytes:
+    return encode(value, Media.MSGPACK)
+
+
+def said(code: str, work: Callable[[], object]) -> str | None:
+    """A refusal that is no Problem yet."""
+    try:
+        work()
+    except ValueError:
+        return code
+    return None
+
+
+QUESTION = b'{"inputs": [[3]]}'
+TORCH = "torch.broadcast_tensors"
+SPLIT = {"name": "einops.repeat", "pattern": "(a b) -> a b c", "axes_lengths": {"a": 2, "c": 2}}
+REPEATED = {"name": "einops.repeat", "pattern": "a -> (a r)", "axes_lengths": {"r": 2}}
+BYTES = {"dtype": "int8", "shape": [3], "data": b"abc"}
+FLOATS = {"dtype": "float32", "shape": [2, 3], "data": bytes(24)}
+LISTED = {"dtype": "int8", "shape": [3], "data": [1, 2, 3]}
+ROWS_OF_3 = {"op": {"name": "numpy.broadcast_to", "shape": [2, 3]}, "inputs": [LISTED]}
+GRADIENT = {"inputs": [[2, 3]], "gradients": [{"dtype": "int8", "shape": [2, 3], "data": [1] * 6}]}
+REPLICATED = {"dtype": "int8", "shape": [2, 3, 2], "strides": [0, 0, 1], "data": b"ab"}
+
+CONSTANTS: dict[str, list[tuple[int, Callable[[], object]]]] = {
+    "threads.NUMPY_THREADS": [(3, lambda: threads_at_once(3))],
+    "survey.MAX_VALUES": [
+        (4, lambda: decode(packed([1, 2, 3]), Media.MSGPACK)),  # a list and its three
+        (5, lambda: decode(packed({"a": 1, "b": 2}), Media.MSGPACK)),  # a map, its keys and their values
+        (4, lambda: decode(b"[1, 2, 3, 4]", Media.JSON)),  # three commas and a list
+        (4, lambda: decode(b'{"a": 1, "b": 2}', Media.JSON)),  # a comma, two colons and a map
+    ],
+    "survey.MAX_TEXT_BYTES": [
+        (6, lambda: decode(packed({"a": "xyz"}), Media.MSGPACK)),  # each string with its first byte
+        (3, lambda: decode(b"[1]", Media.JSON)),
+        (len(QUESTION), lambda: posted("/v1/check", QUESTION)),
+        (len(QUESTION), lambda: posted("/v1/check", in_pieces(QUESTION))),
+    ],
+    "codec.MAX_DIGITS": [(3, lambda: decode(b"[123" + b" " * codec.SHORT_BYTES + b"]", Media.JSON))],
+    "codec.MAX_FIELDS": [
+        (3, lambda media=media: decode(encode({"a": 1, "b": 2, "c": 3}, media), media)) for media in Media
+    ],
+    "codec.MAX_KEY": [(3, lambda media=media: decode(encode({"abc": 1}, media), media)) for media in Media],
+    "shapes.MAX_NAMES": [
+        (2, lambda: checked(TORCH, ["N", "M"], assume={"N": 2, "M": 3})),
+        (2, lambda: checked(SPLIT, [4])),
+    ],
+    "shapes.MAX_TEXT": [(5, lambda: got({"input": "1,2,3"}))],
+    "dtypes.MAX_ITEM_BYTES": [
+        (12, lambda: answered(inputs=[{"dtype": "str<3>", "shape": [1], "data": bytes(12)}])),
+        (3, lambda: answered(inputs=[{"dtype": "bytes<3>", "shape": [1], "data": b"abc"}])),
+    ],
+    "limits.MAX_RANK": [(5, lambda: checked(TORCH, [1, 1, 1, 1, 1], [1]))],
+    "limits.MAX_AXES": [(15, lambda: checked(TORCH, [1] * 5, [1], [])), (12, lambda: checked(TORCH, [1], [1], []))],
+    "limits.MAX_SYMBOLIC_AXES": [(5, lambda: checked(TORCH, ["N", 2, 3], [2, 3]))],
+    "limits.MAX_CONDITIONS": [
+        (3, lambda: checked(TORCH, ["A"], ["B"], ["C"])),  # each two of them
+        (2, lambda: checked(TORCH, ["A", "B"], ["C", "D"])),
+    ],
+    "diagram.MAX_INPUTS": [(3, lambda: drawn(3))],
+    "limits.MAX_TRANSLATED_INPUTS": [
+        (3, lambda: translate(validated(TranslateRequest, {"op": TORCH, "inputs": [[1]] * 3, "to": "onnx.Expand"}))),
+    ],
+    "limits.MAX_BATCH_ROWS": [(3, lambda: check_rows([{"inputs": [[1]]}] * 3))],
+    "limits.MAX_BATCH_SECONDS": [(2, lambda: row_after_seconds(2))],
+    "limits.MAX_COLUMN_SIZES": [(2 * (2 + 1 + 2 * 2 + 1), lambda: columns(TORCH, [[1, 2], [3, 4]], [[2], [4]]))],
+    "limits.MAX_ROWS_ALONE": [(2, lambda: columns("poputil.canBroadcastToMatch", [[2], [3], [4]], [[3], [3], [3]]))],
+    "limits.MAX_WORK_ELEMENTS": [
+        (6, lambda: summed(TO | {"shape": [2, 3]}, [[3]], FLOATS)),
+        (2, lambda: summed(SPLIT | {"axes_lengths": {"a": 2, "c": 2}}, [[6]], REPLICATED)),  # replicated axes once
+    ],
+    "limits.MAX_RESULT_ELEMENTS": [
+        (3, lambda: summed(TO | {"shape": [2, 3]}, [[3]], FLOATS)),
+        (6, lambda: summed(SPLIT, [[6]], REPLICATED)),  # put together again
+        (12, lambda: summed("numpy.broadcast_arrays", [[2, 3], [2, 3]], FLOATS, FLOATS)),
+    ],
+    "limits.MAX_LOOKUPS": [(6, lambda: answered(op=REPEATED, inputs=[BYTES], window=[[1, 4]]))],
+    "limits.MAX_JSON_ELEMENTS": [
+        (8, lambda: posted("/v1/broadcast", ROWS_OF_3)),  # and the lists of each row
+        (6, lambda: posted("/v1/broadcast", ROWS_OF_3 | {"json_data": "base64"})),
+        (3, lambda: posted("/v1/broadcast", ROWS_OF_3 | {"layout": "strided"})),
+        (8, lambda: posted("/v1/backprop", GRADIENT)),
+        (6, lambda: posted("/v1/backprop", GRADIENT | {"json_data": "base64"})),
+    ],
+    "limits.MAX_JSON_BYTES": [
+        (6, lambda: posted("/v1/broadcast", ROWS_OF_3)),
+        (3, lambda: posted("/v1/broadcast", ROWS_OF_3 | {"layout": "strided"})),
+        (6, lambda: posted("/v1/backprop", GRADIENT)),
+    ],
+    "limits.MAX_ADDRESS": [
+        (6, lambda: answered(op=TO | {"shape": [2, 3]}, inputs=[BYTES], layout="strided")),
+        (6, lambda: answered(op=TO | {"shape": [2, 3]}, inputs=[BYTES])),
+        (4, lambda: answered(op=REPEATED, inputs=[BYTES], window=[[1, 5]])),
+        (24, lambda: summed("numpy.broadcast_arrays", [[2, 3]], FLOATS)),
+    ],
+}
+"""Constants: for each way in to one, what is measured by it, and how much it measures."""
+
+SETTINGS: dict[str, list[tuple[int, Ask]]] = {
+    "TENSORCAST_MAX_BODY_BYTES": [
+        (len(QUESTION), lambda limit: posted("/v1/check", QUESTION, max_body_bytes=limit)),
+        (len(QUESTION), lambda limit: posted("/v1/check", in_pieces(QUESTION), max_body_bytes=limit)),
+    ],
+    "TENSORCAST_MEMORY_BUDGET_BYTES": [
+        (4000, lambda limit: holding(limit, other=1000).grow(FREE_BYTES + 2000)),  # of three quarters
+    ],
+    "TENSORCAST_MAX_OUTPUT_BYTES": [
+        (6, lambda limit: answered(limit, op=TO | {"shape": [2, 3]}, inputs=[BYTES])),
+        (48, lambda limit: answered(limit, inputs=[FLOATS, FLOATS])),
+        (2, lambda limit: answered(limit, op=TO | {"shape": [2, 3]}, inputs=[BYTES], window=[[0, 1], [1, 3]])),
+        (24, lambda limit: judge_dense(plan_of(numpy.broadcast_to(shape=(2, 3)), ((2, 3),)), [np.zeros((2, 3), "f4")],
+                                       [True], Media.MSGPACK, "list", limit)),
+    ],
+    "TENSORCAST_MAX_CONCURRENT_REQUESTS": [(3, lambda limit: at_once(3, limit))],
+}  # fmt: skip
+"""Settings: the same under a limit that is given."""
+
+FIXED: dict[str, tuple[Callable[[], object], Callable[[], object]]] = {
+    "shapes.MAX_SIZE": (
+        lambda: checked(TORCH, [shapes.MAX_SIZE]),
+        lambda: checked(TORCH, [shapes.MAX_SIZE + 1]),
+    ),
+}
+"""What is part of a format: at the limit and one above."""
+
+
+def holding(budget: int, other: int = 0) -> Holding:
+    """A request's of a budget of which others hold so much."""
+    shared = Budget(budget)
+    assert shared.draw(other)
+    return Holding(shared)
+
+
+def refusal(work: Callable[[], object]) -> object:
+    """The code of the Problem that it raises, or that it returns."""
+    try:
+        outcome = work()
+    except Problem as problem:
+        return problem.code
+    return outcome if isinstance(outcome, str) else None
+
+
+def with_constant(name: str, value: int, work: Callable[[], object]) -> object:
+    """The refusal while a constant is so high, wherever its name was imported."""
+    module, constant = name.split(".")
+    old = getattr(MODULES[module], constant)
+    new = Limit(value, **{name[1:]: part for name, part in vars(old).items()}) if type(old) is Limit else value
+    with pytest.MonkeyPatch.context() as patch:
+        for loaded in [loaded for name, loaded in sys.modules.items() if name.startswith("tensorcast")]:
+            if vars(loaded).get(constant) == old:
+                patch.setattr(loaded, constant, new)
+        for cached in dtypes.dtype_named, dtypes.name_of:
+            cached.cache_clear()
+        try:
+            return refusal(work)
+        finally:
+            dtypes.dtype_named.cache_clear()

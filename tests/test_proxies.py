@@ -1,0 +1,120 @@
+"""The configurations of nginx and HAProxy, in front of services that are slow, busy or gone."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from conftest import PATIENCE, free_port, started, wait_for
+from deployment import DEPLOY
+
+PROXIES = {path.stem: path.read_text() for path in (DEPLOY / "proxies").iterdir()}
+
+
+def directives(proxy: str, name: str) -> list[str]:
+    """What the proxy's file says with the directives of this name."""
+    return re.findall(rf"(?m)^\s*{name}\s+([^#;\n]*[^#;\s])", PROXIES[proxy])
+
+
+class Backend(ThreadingHTTPServer):
+    """A service that says whether it is ready only after so many seconds, and is busy for who asks for /busy."""
+
+    daemon_threads = True
+
+    def __init__(self, seconds: float = 0) -> None:
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                if self.path == "/readyz":
+                    time.sleep(seconds)
+                self.send_response(503 if self.path == "/busy" else 200)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        super().__init__(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+
+@contextmanager
+def proxied(proxy: str, folder: Path, backends: list[int]) -> Iterator[httpx.Client]:
+    """A client of the proxy with its file's configuration, in front of these ports."""
+    if shutil.which(proxy) is None:
+        pytest.skip(f"{proxy} is not installed")
+    front, text = free_port(), PROXIES[proxy]
+    for shown, ours in zip((8080, 8001, 8002), (front, *backends), strict=True):
+        text = text.replace(f":{shown}", f":{ours}")
+    configuration = folder / "proxy.conf"
+    configuration.write_text(text)
+    command = {
+        "nginx": ["nginx", "-p", str(folder), "-c", str(configuration), "-g", "daemon off; pid nginx.pid;"],
+        "haproxy": ["haproxy", "-db", "-f", str(configuration)],
+    }[proxy]
+    with (
+        started(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL),
+        httpx.Client(base_url=f"http://127.0.0.1:{front}", timeout=PATIENCE) as client,
+    ):
+
+        def answers() -> bool:
+            with suppress(httpx.TransportError):
+                return client.get("/livez").status_code > 0
+            return False
+
+        assert wait_for(answers)
+        yield client
+
+
+def test_no_proxy_takes_a_busy_service_for_a_dead_one() -> None:
+    assert directives("nginx", r"server 127\.0\.0\.1:\d+") == ["max_fails=0"] * 2
+    assert directives("nginx", "proxy_connect_timeout") == ["1s"]
+    assert directives("haproxy", "timeout check") == ["3s"]
+    assert directives("haproxy", "default-server") == ["check inter 500ms fall 2 rise 1"]
+    assert directives("haproxy", "balance") == ["leastconn"]
+
+
+def test_every_proxy_sends_a_request_that_was_refused_for_now_to_the_other_service() -> None:
+    assert "http_503" in directives("nginx", "proxy_next_upstream")[0].split()
+    assert "non_idempotent" in directives("nginx", "proxy_next_upstream")[0].split()
+    assert "503" in directives("haproxy", "retry-on")[0].split()
+    assert directives("haproxy", "option redispatch") == ["1"]
+
+
+@pytest.mark.parametrize("proxy", PROXIES)
+def test_an_honest_503_of_both_services_harms_nobody_else(proxy: str, tmp_path: Path) -> None:
+    with Backend() as one, Backend() as other, proxied(proxy, tmp_path, [one.server_port, other.server_port]) as client:
+        assert [client.get("/busy").status_code for _ in range(4)] == [503] * 4
+        assert {client.get("/v1/ops").status_code for _ in range(20)} == {200}
+
+
+@pytest.mark.parametrize("proxy", PROXIES)
+def test_a_service_that_is_slow_to_say_so_is_ready_all_the_same(proxy: str, tmp_path: Path) -> None:
+    with (
+        Backend(1) as one,
+        Backend(1) as other,
+        proxied(proxy, tmp_path, [one.server_port, other.server_port]) as client,
+    ):
+        end = time.monotonic() + 4  # several checks of each
+        codes = set()
+        while time.monotonic() < end:
+            codes.add(client.get("/v1/ops").status_code)
+            time.sleep(0.05)
+    assert codes == {200}
+
+
+@pytest.mark.parametrize("proxy", PROXIES)
+def test_a_service_that_is_gone_costs_nobody_an_answer(proxy: str, tmp_path: Path) -> None:
+    with Backend() as one, proxied(proxy, tmp_path, [one.server_port, free_port()]) as client:
+        assert {client.get("/v1/ops").status_code for _ in range(20)} == {200}
