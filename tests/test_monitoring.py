@@ -89,6 +89,13 @@ def prometheus_of(service: Served, folder: Path) -> Iterator[httpx.Client]:
         started(["prometheus", *options], cwd=folder, stderr=subprocess.DEVNULL),
         httpx.Client(base_url=f"http://{address}", timeout=PATIENCE) as client,
     ):
+
+        def ready() -> bool:
+            with suppress(httpx.TransportError):
+                return client.get("/-/ready").status_code == 200
+            return False  # it has not begun to listen
+
+        assert wait_for(ready)
         yield client
 
 
@@ -113,11 +120,9 @@ def test_a_real_prometheus_answers_each_query_of_the_dashboard(tmp_path: Path) -
             with socket.create_connection(("127.0.0.1", service.port)) as connection:
                 connection.sendall(b"GET /livez HTTP/1.1\r\n\r\n")
                 connection.recv(100)
-            with suppress(httpx.TransportError):
-                answer = prometheus.get("/api/v1/query", params={"query": query.replace("$__rate_interval", "1m")})
-                assert answer.status_code == 200, answer.text
-                return [float(series["value"][1]) for series in answer.json()["data"]["result"]]
-            return []  # it has not begun to listen
+            answer = prometheus.get("/api/v1/query", params={"query": query.replace("$__rate_interval", "1m")})
+            assert answer.status_code == 200, answer.text
+            return [float(series["value"][1]) for series in answer.json()["data"]["result"]]
 
         for query in queries:
             assert wait_for(lambda query=query: any(value >= 0 for value in values(query))), query  # NaN is neither
