@@ -2,6 +2,7 @@
 
 const RESERVED = ["op", "input", "explain", "format"]; // what else a link holds is an attribute, or dtype
 const FIRST = "numpy.broadcast_arrays";
+const MEETING = {op: FIRST, inputs: [[3, 1], [1, 4]]}; // small enough to be drawn whole, and both inputs stretch
 const DTYPE = {
   name: "dtype", schema: {type: "string", description: "Adds the bytes of each output.", examples: ["float32"]},
 };
@@ -42,7 +43,7 @@ export function questionOf({op, inputs}) {
   return {op: name, inputs: inputs.map((shape) => typed(shape)), values, extras: []};
 }
 
-export const exampleOf = (op) => ({...questionOf((ops.get(op) ?? ops.get(FIRST)).example), op});
+export const exampleOf = (op) => ({...questionOf(op === FIRST ? MEETING : ops.get(op)?.example ?? MEETING), op});
 
 export function fromLink(search) {
   const link = new URLSearchParams(search), op = link.get("op") ?? FIRST;
@@ -178,8 +179,10 @@ with Client(${url}) as client:
 for result in results:
     print(result.op, result.conflict.message if result.conflict else [output.shape for output in result.outputs])`;
   }
-  const [framework] = asked.op.split("."), kind = asked.op.split(".").at(-1).replace(/\W/g, "");
-  const op = `${framework}.${kind}(${attributes.join(", ")})`;
+  const [framework, ...path] = asked.op.split("."), last = path.at(-1);
+  const first = [...ops.keys()].find((name) => name.startsWith(`${framework}.`) && name.endsWith(`.${last}`));
+  const kind = first === asked.op ? last : path.join("_"); // jax.add is jax.numpy.add, jax.lax_add is jax.lax.add
+  const op = `${framework}.${kind.replace(/\W/g, "")}(${attributes.join(", ")})`;
   return `from tensorcast import Client, ${framework}
 
 with Client(${url}) as client:
