@@ -8,7 +8,7 @@ PIP = $(VENV)/bin/python -m pip --disable-pip-version-check --quiet
 # The suite starts a hundred services: each would compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: serve test bench-smoke lint types oldest fuzz bench bench-draw bench-quick models lines image-test lock clean
+.PHONY: serve test bench-smoke lint types oldest fuzz bench bench-draw bench-quick models lines wheel image-test lock clean
 
 serve: $(VENV)/service.done
 	@exec $(VENV)/bin/tensorcast serve
@@ -72,6 +72,13 @@ BESIDE ?=
 lines:
 	@$(PYTHON) benchmarks/lines.py $(AT) $(BESIDE)
 
+# The wheel, the same to the byte for the same source: hatchling, whose version the lock has, dates all files alike.
+wheel:
+	@$(PYTHON) -m venv $(VENV)-build
+	@$(VENV)-build/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes -r deploy/requirements-build.txt
+	@$(VENV)-build/bin/python -m pip --disable-pip-version-check --quiet wheel --no-deps --no-build-isolation --wheel-dir dist .
+	@sha256sum dist/*.whl
+
 image-test:
 	deploy/image_test.sh
 
@@ -85,7 +92,7 @@ lock: $(VENV)/dev.done
 	$(LOCK) --only-build-deps --build-deps-for wheel -o deploy/requirements-build.txt
 
 clean:
-	rm -rf $(VENV) $(VENV)-oldest $(VENV)-models
+	rm -rf $(VENV) $(VENV)-oldest $(VENV)-models $(VENV)-build dist
 
 $(VENV)/bin/python:
 	@echo "Making $(VENV) ..."

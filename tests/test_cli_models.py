@@ -203,7 +203,7 @@ def test_without_onnx_the_command_says_what_to_install() -> None:
     done = run([sys.executable, "-c", program])
     assert (done.returncode, done.stderr.splitlines()[-1]) == (
         2,
-        "Error: reading a model takes the package onnx, 1.23 or later: pip install 'tensorcast[onnx]'",
+        "Error: reading a model takes the package onnx, 1.23 or later: pip install 'onnx>=1.23'",
     )
 
 

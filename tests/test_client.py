@@ -261,7 +261,7 @@ def test_without_the_service_in_process_says_what_to_install() -> None:
     script = "import sys; sys.modules['fastapi'] = None\nfrom tensorcast import Client\nClient.in_process()"
     failed = run([sys.executable, "-c", script])
     assert failed.returncode == 1
-    assert "pip install 'tensorcast[service]'" in failed.stderr
+    assert "pip install '.[service]' in a checkout of tensorcast, 'tensorcast[service]' where" in failed.stderr
 
 
 def test_leaving_a_large_answer_in_process_stops_the_service() -> None:

@@ -141,6 +141,12 @@ def test_a_lock_has_a_hash_for_everything_that_the_project_wants(name: str, want
         assert requirement.specifier.contains(versions[canonicalize_name(requirement.name)], prereleases=True)
 
 
+def test_the_notice_names_every_package_of_the_image() -> None:
+    names = {canonicalize_name(requirement.name) for requirement, _ in locked(DEPLOY / "requirements.txt")}
+    said = {canonicalize_name(word) for word in re.findall(r"[\w-]+", (ROOT / "NOTICE").read_text())}
+    assert {name.partition("-")[0] if name.startswith("opentelemetry") else name for name in names} <= said
+
+
 @pytest.mark.parametrize("name", LOCKS)
 def test_a_lock_names_no_place(name: str) -> None:
     text = (DEPLOY / name).read_text()

@@ -185,7 +185,7 @@ def test_metrics_that_are_turned_off_or_not_installed_are_404_and_cost_nothing(m
     wanted = len(application.create_app(Settings()).user_middleware)
     assert len(application.create_app(Settings(metrics=False)).user_middleware) == wanted - 1
     monkeypatch.setattr(application, "find_spec", lambda name: None)
-    assert "pip install 'tensorcast[metrics]'" in ask().json()["detail"]
+    assert "pip install prometheus-client" in ask().json()["detail"]
 
 
 @pytest.mark.parametrize("word", ["yes", "1", "maybe"])

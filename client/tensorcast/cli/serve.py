@@ -36,7 +36,9 @@ def serve(**options: Any) -> None:
         from tensorcast_service.web.serve import serve as run
         from tensorcast_service.web.serve import verify, verify_address
     except ImportError:
-        raise click.ClickException("the service is not installed: pip install 'tensorcast[service]'") from None
+        from ..client.in_process import NO_SERVICE
+
+        raise click.ClickException(NO_SERVICE) from None
     try:
         settings = Settings.from_environment()  # read again by each worker
         verify(settings)

@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+NO_SERVICE = (
+    "the service is not installed: pip install '.[service]' in a checkout of tensorcast, "
+    "'tensorcast[service]' where a package index has it"
+)
+
 
 def create_app(settings: Mapping[str, Any]) -> ASGIApp:
     """The service's application with these settings."""
@@ -23,7 +28,7 @@ def create_app(settings: Mapping[str, Any]) -> ASGIApp:
         from tensorcast_service.settings import Settings
         from tensorcast_service.web.app import create_app
     except ImportError as error:
-        raise ImportError("the service is not installed: pip install 'tensorcast[service]'") from error
+        raise ImportError(NO_SERVICE) from error
     return create_app(Settings(**settings))
 
 

@@ -59,7 +59,7 @@ def _require_onnx() -> None:
     """Raises ImportError, with what to install, where there is no onnx or an older one."""
     from importlib.metadata import PackageNotFoundError, version
 
-    needed = "pip install 'tensorcast[onnx]'"
+    needed = f"pip install 'onnx>={OLDEST_ONNX}'"
     try:
         import onnx  # noqa: F401
 

@@ -75,7 +75,7 @@ async def get_metrics(request: Request) -> Response:
     """What all workers have done, as Prometheus reads it."""
     metrics = request.app.state.metrics
     if metrics is None:
-        why = "the extra is not installed: pip install 'tensorcast[metrics]'"
+        why = "they take the package prometheus-client: pip install prometheus-client"
         if not request.app.state.settings.metrics:
             why = "they are turned off: TENSORCAST_METRICS"
         raise Problem("not-found", f"there are no metrics here: {why}")
