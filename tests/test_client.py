@@ -514,13 +514,6 @@ def test_a_client_in_process_that_is_never_closed_does_not_keep_the_process() ->
     assert (done.returncode, done.stdout) == (0, "(3,)\n")
 
 
-@pytest.mark.parametrize("shape", [(2.7,), "34", (True,), np.ones((2, 2)), (2**64,)], ids=str)
-def test_what_is_no_shape_is_the_callers_value_error(client: Client, shape: Any) -> None:
-    with pytest.raises(ValueError) as caught:  # noqa: PT011  # pydantic's words, or ours
-        client.check("numpy.broadcast_arrays", shape)
-    assert not isinstance(caught.value, tensorcast.TensorcastError)
-
-
 def test_a_compressed_answer_is_refused_before_it_is_expanded() -> None:
     transport, _ = answers(httpx.Response(200, content=b"", headers={"content-encoding": "gzip"}))
     with Client(transport=transport, retries=0) as client, pytest.raises(tensorcast.InvalidAnswer, match="compressed"):

@@ -3,7 +3,8 @@
 TensorcastError
   ServiceProblem            the service refused, and .code says why; a class where a caller can do something about it:
     IncompatibleShapes      also a ValueError, as NumPy raises; has .conflict
-    InvalidRequest  UnknownOp  InvalidTensor                     the request is wrong
+    InvalidRequest          the request does not fit the schema: a negative size, ...; also a ValueError
+    UnknownOp  InvalidTensor                                     the request is wrong
     NotStrided                                                   layout="dense" would do
     OutputTooLarge  WorkTooLarge  BodyTooLarge                   a limit; has .facts["limit"]
     Untranslatable          the other framework's op can never say it; the detail says why
@@ -90,8 +91,8 @@ class IncompatibleShapes(ServiceProblem, ValueError):
         return " ".join([self.detail, *(f"Hint: {hint.text}." for hint in self.conflict.hints)])
 
 
-class InvalidRequest(ServiceProblem):
-    """The request does not fit the schema."""
+class InvalidRequest(ServiceProblem, ValueError):
+    """The request does not fit the schema; a ValueError, as NumPy raises for a negative size."""
 
     code = "invalid-request"
 

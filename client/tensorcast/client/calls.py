@@ -21,12 +21,12 @@ from ..schema.dtypes import UnknownDtype
 from ..schema.tensors import Array, is_replicated, msgpack_parts
 from . import expected
 from .reading import Arrays, Chunk, Reader, TensorReader, problem, typed
+from .window import Window, bounds
 
 __all__ = ["Transfer"]
 
 T = TypeVar("T")
 Layout = Literal["dense", "strided"]
-Window = Sequence[tuple[int, int]]
 
 MSGPACK = Media.MSGPACK.value
 SEND_BYTES = 2**20 - 2**12
@@ -231,11 +231,12 @@ def broadcast(
     return _broadcast(op, arrays, layout, window, out, itemgetter("outputs"))
 
 
-def broadcast_to(array: Any, shape: Shape, layout: Layout) -> Call[Array]:
+def broadcast_to(
+    array: Any, shape: Shape, layout: Layout, window: Window | None, out: Array | Sequence[Array] | None
+) -> Call[Array]:
     """An array in, the one that NumPy makes of it for this target out."""
-    return _broadcast(
-        numpy.broadcast_to(shape=sizes(shape)), [array], layout, None, None, lambda all: all["outputs"][0]
-    )
+    op = numpy.broadcast_to(shape=sizes(shape))
+    return _broadcast(op, [array], layout, window, out, lambda all: all["outputs"][0])
 
 
 def broadcast_arrays(arrays: Sequence[Any], layout: Layout) -> Call[tuple[Array, ...]]:
@@ -254,13 +255,13 @@ def _broadcast(
     if out is not None and layout == "strided":
         raise ValueError('out needs layout="dense": a strided answer holds each distinct element once')
     fields: dict[str, Any] = {"op": plain_op(op), "layout": layout}
-    if window is not None:
-        fields["window"] = [sizes(pair) for pair in window]
     targets = None if out is None else [out] if isinstance(out, np.ndarray) else list(out)
     for array in targets or ():
         if not (array.flags.c_contiguous and array.flags.writeable):
             raise ValueError("out must be writable and C-contiguous, such as np.empty makes it")
     inputs = [np.asarray(array) for array in arrays]
+    if window is not None and (box := bounds(window, op, [array.shape for array in inputs])) is not None:
+        fields["window"] = box
 
     def reader(length: int | None) -> TensorReader[T]:
         tensors = expected.outputs(op, inputs, layout, fields.get("window"))
