@@ -22,6 +22,8 @@ TensorcastError
         client.broadcast_to(array, (10**9, 3))
     except tensorcast.OutputTooLarge as problem:
         print(problem.facts["limit"])                            # bytes; layout="strided" or a window would do
+
+Each has the `request_id` by which the service's log and traces find the request, where there was an answer.
 """
 
 from __future__ import annotations
@@ -58,6 +60,10 @@ __all__ = [
 
 class TensorcastError(Exception):
     """Everything that a client raises but for mistakes in its own arguments (ValueError, TypeError)."""
+
+    request_id: str | None = None
+    """The X-Request-ID of the answer, under which the service's log and span have the request; None where there was no
+    answer."""
 
 
 class ServiceProblem(TensorcastError):
@@ -158,7 +164,7 @@ class RequestTimeout(ServiceProblem):
 
 
 class InternalError(ServiceProblem):
-    """The service failed; its log has the cause under facts["request_id"]."""
+    """The service failed; its log has the cause under `request_id`."""
 
     code = "internal"
 

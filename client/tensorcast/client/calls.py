@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
@@ -10,7 +11,7 @@ import httpx
 import msgpack
 import numpy as np
 
-from ..errors import InvalidAnswer, ServiceProblem, problem_from
+from ..errors import InvalidAnswer, InvalidRequest, ServiceProblem, TensorcastError, UnknownOp, problem_from
 from ..messages import Catalogue, CheckAnswer, CheckRequest, CompareAnswer, Comparison, OpEntry, TranslateAnswer
 from ..messages.arguments import Shape, SymbolicShape, batch_question, check_question, dimensions, plain_op, sizes
 from ..messages.tensors import CheckBatchAnswer, CheckedColumns, Failed, column
@@ -102,9 +103,8 @@ class Attempt(httpx.SyncByteStream, httpx.AsyncByteStream, Generic[T]):
         self._progress = progress
         self._done = 0
         self._total: int | None = None
-        self.begun = False
-        """Whether the head is there."""
-        self.retry_after: str | None = None
+        self.headers: Mapping[str, str] | None = None
+        """The answer's, by their names in lower case, once the head is there."""
 
     def __iter__(self) -> Iterator[bytes]:
         """The body in pieces of at most SEND_BYTES."""
@@ -123,8 +123,7 @@ class Attempt(httpx.SyncByteStream, httpx.AsyncByteStream, Generic[T]):
 
     def begin(self, status: int, headers: Mapping[str, str]) -> None:
         """Take the head; the headers' names are in lower case. Raises InvalidAnswer."""
-        self.begun = True
-        self.retry_after = headers.get("retry-after")
+        self.headers = headers
         length = headers.get("content-length", "")
         self._total = int(length) if length.isdecimal() and len(length) < 20 else None
         self._reader = self.call.read(status, headers, self._total)
@@ -148,6 +147,26 @@ class Attempt(httpx.SyncByteStream, httpx.AsyncByteStream, Generic[T]):
     def finish(self) -> T:
         """The result, once all bytes are there. Raises InvalidAnswer, or the ServiceProblem that came."""
         return self._reader.finish()
+
+    def tell(self, error: TensorcastError) -> str | None:
+        """Let the error of this attempt say which request it is about, and whether the service is older than this
+        client. Returns the answer's Retry-After."""
+        if self.headers is None:
+            return None
+        error.request_id = self.headers.get("x-request-id", "")[:128] or None
+        if isinstance(error, InvalidAnswer | InvalidRequest | UnknownOp) or getattr(error, "status", 0) in (404, 405):
+            error.args = (f"{error}{_if_older(self.headers.get('tensorcast-version', ''))}",)
+        return self.headers.get("retry-after")
+
+
+def _if_older(service: str) -> str:
+    """What is to be said where the service has an older version than this client, which asks for what is new in its
+    own; else nothing."""
+    from importlib.metadata import distributions  # takes 10 ms
+
+    client = next((found.version for found in distributions(name="tensorcast")), "")
+    theirs, ours = (tuple(map(int, re.findall("[0-9]{1,9}", text)[:3])) for text in (service, client))
+    return f" (the service is tensorcast {service[:20]}, older than this client)" if () < theirs < ours else ""
 
 
 def check(

@@ -244,12 +244,14 @@ class Client(BaseClient[httpx.BaseTransport]):
             try:
                 return self._attempt(attempt, policy)
             except TensorcastError as error:
-                time.sleep(policy.delay_after(error, attempt.retry_after))
+                time.sleep(policy.delay_after(error, attempt.tell(error)))
 
     def _attempt(self, attempt: Attempt[T], policy: RetryPolicy) -> T:
         try:
             response = self._transport.handle_request(self._address.request(attempt, policy.remaining()))
-            if not attempt.begun:  # Transport has put the answer where it belongs; any other gives it away in pieces
+            if (
+                attempt.headers is None
+            ):  # Transport has put the answer where it belongs; any other gives it away in pieces
                 with closing(response):
                     attempt.begin(response.status_code, response.headers)
                     for chunk in response.iter_bytes():
