@@ -132,6 +132,14 @@ def test_sizes_that_are_not_known_are_compared_with_their_conditions(client: Cli
     kept = {result.op["name"]: result for result in client.compare(("N", 3), shape=("2..", -1))}
     assert (kept["torch.expand"].compatible, kept["torch.expand"].outputs[0].shape) == (None, ["2..", 3])
     assert kept["numpy.broadcast_to"].compatible is False
+    known = {result.op["name"]: result for result in client.compare(("N", 3), ("M", 3), assume={"N": "2.."})}
+    conditions = [
+        [condition.text for condition in known[name].conditions]
+        for name in ("numpy.broadcast_arrays", "torch.expand_as")
+    ]
+    assert conditions == [["N == M or M == 1"], ["N == M"]]
+    with pytest.raises(InvalidRequest, match="assume/K: no size here has this name"):
+        client.compare(("N", 3), assume={"K": 2})
 
 
 def test_the_wire_says_the_same(client: Client, http: httpx.Client) -> None:

@@ -7,15 +7,16 @@ import pytest
 from questions import NGRAPH_ANSWER
 
 
-@pytest.mark.parametrize("text", ["8,1,6,1", "8x1x6x1", "(8,1,6,1)", "[8, 1, 6, 1]", "8 x 1 x 6 x 1"])
-def test_a_shape_in_a_url_may_be_written_in_many_ways(http: httpx.Client, text: str) -> None:
-    answer = http.get("/v1/check", params=[("input", text), ("input", "7,1,5")]).json()
-    assert answer["outputs"][0]["shape"] == [8, 7, 6, 5]
+def test_a_shape_in_a_url_may_be_written_as_it_is_pasted(http: httpx.Client) -> None:
+    """All forms are in test_shape_texts.py."""
+    params = [("input", "8x1x6x1"), ("input", "torch.Size([7, 1, 5])"), ("input", "")]
+    assert http.get("/v1/check", params=params).json()["outputs"][2]["shape"] == [8, 7, 6, 5]
 
 
-@pytest.mark.parametrize("text", ["", "()", "[]"])
-def test_a_scalar_in_a_url_is_empty_or_parentheses(http: httpx.Client, text: str) -> None:
-    assert http.get("/v1/check", params={"input": text}).json()["outputs"][0]["shape"] == []
+@pytest.mark.parametrize("assume", ['{"N": "2..", "M": 2}', "N=2.., M=2", "N = 2..  M=2"])
+def test_what_is_known_of_names_is_written_in_a_url_as_on_the_command_line(http: httpx.Client, assume: str) -> None:
+    answer = http.get("/v1/check", params=[("input", "N,3"), ("input", "M,3"), ("assume", assume)]).json()
+    assert [condition["text"] for condition in answer["conditions"]] == ["N == 2"]
 
 
 def test_attributes_in_a_url_have_their_own_names(http: httpx.Client) -> None:
@@ -60,6 +61,8 @@ BAD_QUERIES = [
         "invalid-request",
         'op/broadcast_axes: is missing: write for instance "b',
     ),
+    ("input=N&assume=N", "invalid-request", "assume: write a name and its sizes, such as N=2.., N=1..8 or N=3"),
+    ("input=N&assume={", "invalid-request", 'assume: write N=2.., or JSON such as {"N":"2.."}'),
     ("input=3&dtype=floaty", "invalid-request", "dtype: there is no such dtype: did you mean float64"),
     ("input=3&dtype=int8&dtype=int8", "invalid-request", "dtype is given twice"),
     ("input=3&explain=maybe", "invalid-request", "explain: must be true or false"),

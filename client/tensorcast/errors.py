@@ -3,8 +3,7 @@
 TensorcastError
   ServiceProblem            the service refused, and .code says why; a class where a caller can do something about it:
     IncompatibleShapes      also a ValueError, as NumPy raises; has .conflict
-    InvalidRequest          the request does not fit the schema: a negative size, ...; also a ValueError
-    UnknownOp  InvalidTensor                                     the request is wrong
+    InvalidRequest  UnknownOp  InvalidTensor                     the request is wrong
     NotStrided                                                   layout="dense" would do
     OutputTooLarge  WorkTooLarge  BodyTooLarge                   a limit; has .facts["limit"]
     Untranslatable          the other framework's op can never say it; the detail says why
@@ -22,8 +21,6 @@ TensorcastError
         client.broadcast_to(array, (10**9, 3))
     except tensorcast.OutputTooLarge as problem:
         print(problem.facts["limit"])                            # bytes; layout="strided" or a window would do
-
-Each has the `request_id` by which the service's log and traces find the request, where there was an answer.
 """
 
 from __future__ import annotations
@@ -61,10 +58,6 @@ __all__ = [
 class TensorcastError(Exception):
     """Everything that a client raises but for mistakes in its own arguments (ValueError, TypeError)."""
 
-    request_id: str | None = None
-    """The X-Request-ID of the answer, under which the service's log and span have the request; None where there was no
-    answer."""
-
 
 class ServiceProblem(TensorcastError):
     """The service refused: `code`, `status`, `detail`, a JSON `pointer` to what is wrong, and further `facts`.
@@ -97,8 +90,8 @@ class IncompatibleShapes(ServiceProblem, ValueError):
         return " ".join([self.detail, *(f"Hint: {hint.text}." for hint in self.conflict.hints)])
 
 
-class InvalidRequest(ServiceProblem, ValueError):
-    """The request does not fit the schema; a ValueError, as NumPy raises for a negative size."""
+class InvalidRequest(ServiceProblem):
+    """The request does not fit the schema."""
 
     code = "invalid-request"
 
@@ -164,7 +157,7 @@ class RequestTimeout(ServiceProblem):
 
 
 class InternalError(ServiceProblem):
-    """The service failed; its log has the cause under `request_id`."""
+    """The service failed; its log has the cause under facts["request_id"]."""
 
     code = "internal"
 

@@ -15,7 +15,15 @@ from pydantic import ValidationError
 from .answers.check import plain_answer
 from .errors import ServiceProblem, problem_from
 from .messages import CheckAnswer, CheckRequest, CompareRequest, Comparison, TranslateAnswer, TranslateRequest
-from .messages.arguments import Shape, SymbolicShape, batch_question, check_question, dimensions, plain_op, sizes
+from .messages.arguments import (
+    Shape,
+    SymbolicShape,
+    batch_question,
+    check_question,
+    compare_question,
+    plain_op,
+    sizes,
+)
 from .messages.validation import validated
 from .ops import Op
 from .schema.problems import Problem
@@ -125,9 +133,11 @@ def check_columns(op: Op | str, *columns: Any, **targets: Any) -> CheckedColumns
 
 
 @typed
-def compare(*shapes: SymbolicShape, shape: SymbolicShape | None = None) -> list[Comparison]:
+def compare(
+    *shapes: SymbolicShape, shape: SymbolicShape | None = None, assume: Mapping[str, int | str] | None = None
+) -> list[Comparison]:
     """Every framework's verdict on these shapes; with one of them, on broadcasting it to the target `shape`. Ops of one
-    framework that agree are one result.
+    framework that agree are one result. `assume` says what is known of a name.
 
     >>> import tensorcast
     >>> [verdict.op["name"] for verdict in tensorcast.compare((2, 1), (3,)) if verdict.outputs[1:]][:2]
@@ -135,10 +145,7 @@ def compare(*shapes: SymbolicShape, shape: SymbolicShape | None = None) -> list[
     """
     from .answers.compare import compare as answered
 
-    question: dict[str, Any] = {"inputs": list(map(dimensions, shapes))}
-    if shape is not None:
-        question["shape"] = dimensions(shape)
-    return answered(validated(CompareRequest, question)).results
+    return answered(validated(CompareRequest, compare_question(shapes, shape, assume))).results
 
 
 @typed

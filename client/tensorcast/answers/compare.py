@@ -25,7 +25,7 @@ def compare(request: CompareRequest) -> CompareAnswer:
     results: list[dict[str, Any]] = []
     for op in _askable(len(request.inputs), request.shape):
         checkpoint()
-        answer = plain_answer(CheckRequest(op=op, inputs=request.inputs))
+        answer = plain_answer(CheckRequest(op=op, inputs=request.inputs, assume=request.assume))
         plain_op = op.model_dump(mode="json", exclude_none=True)
         result = {"op": plain_op} | {field: answer[field] for field in _FIELDS if field in answer}
         same = next((other for other in results if _verdict(other) == _verdict(result)), None)

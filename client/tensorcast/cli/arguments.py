@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ..messages.questions import attribute_from_text
+from ..messages.questions import assumptions_from_text, attribute_from_text
 from ..ops import OPS
 from ..schema.problems import Problem
 from ..schema.shapes import parse_shape
@@ -63,6 +63,17 @@ def client_of(url: str, **options: Any) -> Client:
         raise click.UsageError(str(error)) from None
 
 
+def _assumptions(context: click.Context, parameter: click.Parameter, texts: Sequence[str]) -> dict[str, int | str]:
+    return {name: size for text in texts for name, size in parsed(assumptions_from_text, text, "--assume").items()}
+
+
+assume_option = click.option(
+    "--assume",
+    multiple=True,
+    metavar="NAME=SIZES",
+    callback=_assumptions,
+    help="What is known of a name, such as N=2..; repeats.",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
 
 

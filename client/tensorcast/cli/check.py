@@ -10,11 +10,10 @@ from typing import Any
 import click
 
 from ..messages import CheckRequest
-from ..messages.questions import assumption_from_text
 from ..messages.validation import validated
 from ..models.report import FailOn
 from .answers import ask, colored
-from .arguments import json_option, op_options, op_values, parsed, shapes_in, url_option
+from .arguments import assume_option, json_option, op_options, op_values, shapes_in, url_option
 from .models import model_options, report
 
 
@@ -22,7 +21,7 @@ from .models import model_options, report
 @click.argument("shapes", nargs=-1, required=True, metavar="SHAPE... | MODEL.onnx...")
 @op_options
 @click.option("--dtype", help="Adds the bytes of each output, such as float32.")
-@click.option("--assume", multiple=True, metavar="NAME=SIZES", help="What is known of a name, such as N=2..; repeats.")
+@assume_option
 @model_options
 @url_option
 @json_option
@@ -30,7 +29,7 @@ def check(
     shapes: Sequence[str],
     op_name: str | None,
     dtype: str | None,
-    assume: Sequence[str],
+    assume: dict[str, int | str],
     url: str | None,
     as_json: bool,
     all_nodes: bool,
@@ -57,7 +56,6 @@ def check(
     """
     models = [text for text in shapes if text.endswith(".onnx")]
     of_models = {"--all": all_nodes, "--format": output_format, "--fail-on": fail_on}
-    assumptions = dict(parsed(assumption_from_text, text, "--assume") for text in assume)
     if models:
         options = {"op": op_name, "dtype": dtype, **attributes}
         others = [f"--{name.replace('_', '-')}" for name, value in options.items() if value is not None]
@@ -66,7 +64,7 @@ def check(
             raise click.UsageError(f"{others[0]} can't stand beside a model: its nodes say their ops and shapes")
         if as_json and output_format not in (None, "json"):
             raise click.UsageError(f"--json is --format json, and can't stand beside --format {output_format}")
-        sys.exit(report(models, assumptions, url, "json" if as_json else output_format, all_nodes, fail_on))
+        sys.exit(report(models, assume, url, "json" if as_json else output_format, all_nodes, fail_on))
     for option, value in of_models.items():
         if value:
             raise click.UsageError(f"{option} is for a model")
@@ -77,8 +75,8 @@ def check(
     }
     if dtype is not None:
         question["dtype"] = dtype
-    if assumptions:
-        question["assume"] = assumptions
+    if assume:
+        question["assume"] = assume
     answer = ask(validated(CheckRequest, question), url)
     if as_json:
         click.echo(json.dumps(answer.model_dump(exclude_unset=True)))

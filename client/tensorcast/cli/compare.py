@@ -12,28 +12,31 @@ from ..messages import CompareRequest, Comparison
 from ..messages.validation import validated
 from ..schema.shapes import format_shape, parse_shape
 from .answers import answers_from, in_colors
-from .arguments import json_option, parsed, shapes_in, url_option
+from .arguments import assume_option, json_option, parsed, shapes_in, url_option
 from .table import echo_table
 
 
 @click.command()
 @click.argument("shapes", nargs=-1, required=True, metavar="SHAPE...")
 @click.option("--shape", "target", help="The target: of the ops that take one, with one SHAPE.")
+@assume_option
 @url_option
 @json_option
-def compare(shapes: Sequence[str], target: str | None, url: str | None, as_json: bool) -> None:
+def compare(
+    shapes: Sequence[str], target: str | None, assume: dict[str, int | str], url: str | None, as_json: bool
+) -> None:
     """What does every framework answer to these shapes?
 
     \b
     tensorcast compare 3 2,1
     tensorcast compare 1,3 --shape 2,-1
     """
-    question: dict[str, Any] = {"inputs": shapes_in(shapes)}
+    question: dict[str, Any] = {"inputs": shapes_in(shapes), "assume": assume or None}
     if target is not None:
         question["shape"] = parsed(parse_shape, target, "--shape")
     request = validated(CompareRequest, question)
     with answers_from(url) as way:
-        results: list[Comparison] = way.compare(*request.inputs, shape=request.shape)
+        results: list[Comparison] = way.compare(*request.inputs, shape=request.shape, assume=request.assume)
     if as_json:
         click.echo(json.dumps([result.model_dump(exclude_unset=True) for result in results]))
         return

@@ -49,6 +49,12 @@ class Answer(BaseModel):
     model_config = ConfigDict(extra="ignore", defer_build=True)
 
 
+_Assumptions = Annotated[
+    Annotated[dict[str, Dimension], BeforeValidator(few)] | None,
+    Field(description="What is known of a name: a range, or a size.", examples=[{"N": "2.."}]),
+]
+
+
 class CheckRequest(Request):
     """Which shapes come out, or why none do."""
 
@@ -60,9 +66,7 @@ class CheckRequest(Request):
         'a range ("1..8", "2..") or "?"; so also in an attribute that is a shape.',
         examples=[[[8, 1, 6, 1], [7, 1, 5]]],
     )
-    assume: Annotated[dict[str, Dimension], BeforeValidator(few)] | None = Field(
-        default=None, description="What is known of a name: a range, or a size.", examples=[{"N": "2.."}]
-    )
+    assume: _Assumptions = None
     dtype: str | None = Field(default=None, description="Adds `nbytes` to each output.", examples=["float32"])
     explain: StrictBool = Field(
         default=False, description="Adds `diagram`, a drawing of the aligned axes in plain text."
@@ -202,6 +206,7 @@ class CompareRequest(Request):
     shape: Dimensions | None = Field(
         default=None, description="The target: of the ops that take one, with one input.", examples=[[2, -1]]
     )
+    assume: _Assumptions = None
 
     @property
     def shapes(self) -> list[Sequence[Any]]:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from operator import index
-from typing import Any, SupportsIndex
+from typing import Any
 
 from ..ops import OPS, Op
-from ..schema.shapes import MAX_SIZE
+from ..schema.shapes import MAX_SIZE, as_int, as_list
 from . import CheckRequest
 
-Shape = Sequence[SupportsIndex] | SupportsIndex
+Shape = Sequence[int] | int
 """Sizes; one integer stands for one axis, as in NumPy."""
-SymbolicShape = Sequence[SupportsIndex | str] | SupportsIndex
+SymbolicShape = Sequence[int | str] | int
 
 
 def check_question(
@@ -22,15 +21,28 @@ def check_question(
     explain: bool = False,
     assume: Mapping[str, int | str] | None = None,
 ) -> dict[str, Any]:
-    """The plain value of a CheckRequest. Raises TypeError for what is no op or no size, ValueError for a size beyond 63
-    bits."""
+    """The plain value of a CheckRequest. Raises TypeError for what is no op, ValueError for what is no size."""
     question: dict[str, Any] = {"op": plain_op(op), "inputs": list(map(dimensions, shapes))}
     if assume:
-        question["assume"] = {name: _dimension(size) for name, size in assume.items()}
+        question["assume"] = _assumptions(assume)
     if dtype is not None:
         question["dtype"] = dtype
     if explain:
         question["explain"] = True
+    return question
+
+
+def compare_question(
+    shapes: Sequence[SymbolicShape],
+    target: SymbolicShape | None = None,
+    assume: Mapping[str, int | str] | None = None,
+) -> dict[str, Any]:
+    """The plain value of a CompareRequest. Raises ValueError for what is no size."""
+    question: dict[str, Any] = {"inputs": list(map(dimensions, shapes))}
+    if target is not None:
+        question["shape"] = dimensions(target)
+    if assume:
+        question["assume"] = _assumptions(assume)
     return question
 
 
@@ -59,36 +71,31 @@ def plain_op(op: Op | str) -> Any:
 
 
 def sizes(shape: Shape) -> list[int]:
-    """Sizes as integers that the wire holds. Raises as NumPy does: TypeError for what is no integer (2.0, True, None,
-    "34"), ValueError for one beyond 63 bits."""
+    """Sizes as integers that the wire holds. Raises ValueError for what is none: 2.5, True, "34"."""
     return list(map(_size, _listed(shape)))
 
 
 def dimensions(shape: SymbolicShape) -> list[int | str]:
-    """Sizes as integers that the wire holds, and symbols as they are. Raises as `sizes` does."""
+    """Sizes as integers that the wire holds, and symbols as they are. Raises ValueError for what is neither."""
     return list(map(_dimension, _listed(shape)))
 
 
-def _dimension(size: SupportsIndex | str) -> int | str:
+def _assumptions(assume: Mapping[str, int | str]) -> dict[str, int | str]:
+    return {name: _dimension(size) for name, size in assume.items()}
+
+
+def _dimension(size: int | str) -> int | str:
     return size if isinstance(size, str) else _size(size)
 
 
 def _listed(shape: SymbolicShape) -> list[Any]:
-    """What a shape holds; what holds nothing is the size of one axis, or is no size."""
-    if isinstance(shape, (str, Mapping)):
-        raise TypeError(f"a shape is a list of sizes such as (2, 3), not a {type(shape).__name__}")
-    if getattr(shape, "ndim", 1) > 1:
+    if hasattr(shape, "dtype") and getattr(shape, "ndim", 1) != 1:
         raise ValueError("an array stands where a shape belongs: pass its .shape")
-    try:
-        return list(shape)  # type: ignore[arg-type]
-    except TypeError:
-        return [shape]
+    return [shape] if isinstance(shape, int) else list(as_list(shape))
 
 
-def _size(value: SupportsIndex) -> int:
-    if type(value).__name__ == "bool":  # Python's, or NumPy's, which older releases take for an integer
-        raise TypeError("a size is an integer, not a bool")
-    size = index(value)
+def _size(value: Any) -> int:
+    size = as_int(value)
     if not -MAX_SIZE <= size <= MAX_SIZE:
         raise ValueError("a size has at most 63 bits")
     return size

@@ -39,13 +39,23 @@ def attribute_from_text(op: type[Op], name: str, text: str) -> Any:
         raise ValueError('must be JSON, such as [["x", "y"], ["y"]] or {"c": 3}') from None
 
 
-def assumption_from_text(text: str) -> tuple[str, int | str]:
-    """A name and what is known of it, written as ``N=2..``. Raises ValueError, with what would be right."""
-    name, _, size = (part.strip() for part in text.partition("="))
-    sizes = parse_shape(size)
-    if not name or len(sizes) != 1:
-        raise ValueError("write a name and its sizes, such as N=2.., N=1..8 or N=3")
-    return name, sizes[0]
+_NEXT_NAME = re.compile(r"[ ,;]+(?=[A-Za-z_])")
+_ASSUMPTION = re.compile(r"([A-Za-z_][A-Za-z0-9_]*) ?=(.*)")
+
+
+def assumptions_from_text(text: str) -> dict[str, int | str]:
+    """What is known of names, written as ``N=2..`` or ``N=2.., M=1..8``. Raises ValueError, with what would be right.
+
+    The page reads the same (assumptionsIn in question.js).
+    """
+    assumptions: dict[str, int | str] = {}
+    for part in _NEXT_NAME.split(" ".join(text.split())):
+        found = _ASSUMPTION.fullmatch(part)
+        sizes = parse_shape(found[2]) if found else []
+        if found is None or len(sizes) != 1:
+            raise ValueError("write a name and its sizes, such as N=2.., N=1..8 or N=3")
+        assumptions[found[1]] = sizes[0]
+    return assumptions
 
 
 @cache

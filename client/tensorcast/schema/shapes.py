@@ -96,24 +96,32 @@ else:
 
 MAX_TEXT = 2000
 """Characters of a shape as text: 64 sizes of 20 digits, with room."""
-_SEPARATOR = re.compile(r"\s*,\s*|(?<=[0-9])\s*x\s*(?=-?[0-9])")
+_NAME = r"[A-Za-z_][A-Za-z0-9_.]*"
+_BRACKETS = re.compile(rf"(?:{_NAME} ?[:=] ?)?(?:{_NAME} ?)?(?:\((.*)\)|\[(.*)\])")
+_COMMA = re.compile(r" ?, ?|(?<=[0-9]) ?x ?(?=-?[0-9])")
+_BY = re.compile(r" ?\u00d7 ?| x |(?<=[0-9]) ?x ?(?=-?[0-9])| ")
 _INTEGER = re.compile(r"-?[0-9]{1,19}")
 _SYMBOL = re.compile(r"\?|[A-Za-z_][A-Za-z0-9_]*|[0-9]+\.\.[0-9]*")
 
 
 def parse_shape(text: str) -> list[int | str]:
-    """The sizes written as ``8,1,6,1``, ``8x1x6x1``, ``(8,1,6,1)`` or ``[8,1,6,1]``; symbols, as in ``8,N,?,2..4``.
+    """The sizes written as ``8,1,6,1``, ``8x1x6x1`` (with the sign too), ``8 1 6 1``, ``(8, 1)``, ``[8, 1]``, or as a
+    program prints them: ``torch.Size([8, 1])``, ``x.shape: (8, 1)``, ``f32[8,1]``. Symbols, as in ``8,N,?,2..4``;
+    ``None`` is ``?``.
 
-    The empty string, ``()`` and ``[]`` are a scalar. Raises ValueError, with what would be right.
+    The empty string, ``()`` and ``[]`` are a scalar. Raises ValueError, with what would be right. The page reads the
+    same (sizesOf in question.js).
     """
     if len(text) > MAX_TEXT:
         raise ValueError(f"a shape has at most {MAX_TEXT} characters")
-    body = text.strip()
-    if body[:1] + body[-1:] in ("()", "[]"):
-        body = body[1:-1].strip()
+    body = " ".join(text.split())
+    for _ in range(2):  # torch.Size([8, 1])
+        if brackets := _BRACKETS.fullmatch(body):
+            body = (brackets[1] or brackets[2] or "").strip()
     if not body:
         return []
-    parts = _SEPARATOR.split(body.removesuffix(",").strip())
+    body = body.removesuffix(",").rstrip()
+    parts = ["?" if part == "None" else part for part in (_COMMA if "," in body else _BY).split(body)]
     if not all(_INTEGER.fullmatch(part) or _SYMBOL.fullmatch(part) for part in parts):
         raise ValueError("write a shape as 8,1,6,1 or 8x1x6x1, a scalar as (), and sizes not known as N,?,2..8")
     return [int(part) if _INTEGER.fullmatch(part) else part for part in parts]

@@ -12,7 +12,7 @@ from tensorcast.answers.check import Question, as_text, check, plain_answer
 from tensorcast.answers.cost import AXIS, REQUEST, check_milliseconds, parse_milliseconds
 from tensorcast.answers.footprint import AXIS_BYTES, answer_bytes
 from tensorcast.messages import CheckAnswer, CheckRequest
-from tensorcast.messages.questions import attribute_from_text
+from tensorcast.messages.questions import assumptions_from_text, attribute_from_text
 from tensorcast.messages.validation import validated
 from tensorcast.ops import OPS
 from tensorcast.schema.codec import MEDIA_NAMES, Media
@@ -54,8 +54,8 @@ async def post_check(request: Request) -> Response:
 async def get_check(request: Request) -> Response:
     """The same question in a URL: `input` repeats, attributes are query parameters of their own names.
 
-    A shape is written `8,1,6,1`, `8x1x6x1`, `(8,1,6,1)` or `[8,1,6,1]`; a scalar is empty or `()`; sizes that are
-    not known are written `N,?,2..4`, and `assume` is JSON: `{"N":"2.."}`.
+    A shape is written `8,1,6,1`, `8x1x6x1`, or as a program prints it: `torch.Size([8, 1])`; a scalar is empty or
+    `()`; sizes that are not known are written `N,?,2..4`, and `assume=N=2..` says what is known of them.
     With `Accept: text/plain` or `format=text` the answer is a drawing and a sentence.
     """
     query = request.query_params.multi_items()
@@ -131,7 +131,7 @@ def _question(query: list[tuple[str, str]]) -> dict[str, Any]:
     inputs: list[list[int | str]] = []
     for name, text in query:
         if name == "input":
-            inputs.append(_from_text(parse_shape, text, f"input {len(inputs)}", "input"))
+            inputs.append(_from_text(parse_shape, text, f"input {len(inputs)}", f"inputs/{len(inputs)}"))
         elif name in given:
             raise Problem(
                 "invalid-request",
@@ -158,7 +158,7 @@ def _question(query: list[tuple[str, str]]) -> dict[str, Any]:
         raise Problem("invalid-request", "format: must be text or json", pointer="/format")
     question: dict[str, Any] = {"op": op, "inputs": inputs}
     if "assume" in given:
-        question["assume"] = _from_text(_json, given["assume"], "assume", "assume")
+        question["assume"] = _from_text(_assumptions, given["assume"], "assume", "assume")
     if "dtype" in given:
         question["dtype"] = given["dtype"]
     if "explain" in given:
@@ -168,11 +168,13 @@ def _question(query: list[tuple[str, str]]) -> dict[str, Any]:
     return question
 
 
-def _json(text: str) -> Any:
+def _assumptions(text: str) -> Any:
+    if not text.lstrip().startswith("{"):
+        return assumptions_from_text(text)
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        raise ValueError('must be JSON, such as {"N":"2.."}') from None
+        raise ValueError('write N=2.., or JSON such as {"N":"2.."}') from None
 
 
 def _from_text(parse: Any, text: str, name: str, pointer: str) -> Any:
