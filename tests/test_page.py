@@ -14,6 +14,7 @@ from urllib.parse import unquote
 import httpx
 import pytest
 from conftest import PATIENCE, Served, served
+from test_shape_texts import SHAPES
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -21,7 +22,7 @@ if CHROMIUM is None:
     pytest.skip("there is no Chromium here", allow_module_level=True)
 
 EINOPS = 'op=einops.repeat&input=2,3&pattern=h w -> (h 2) w c&axes_lengths={"c":3}'
-COMPARISON = "op=compare&input=1x3&shape=2,-1"
+COMPARISON = "op=compare&input=1,3&shape=2,-1"
 
 
 @pytest.fixture(scope="module")
@@ -183,11 +184,11 @@ def test_a_comparison_is_held_in_the_link_and_a_row_asks_its_op(page: Page) -> N
     assert page.text("#verdict") == verdict
     page.tab.locator("tbody td").nth(3).click(force=True)  # the row, over which the link lies
     page.settle()
-    assert page.query() == "op=openvino.Broadcast-1&input=1x3&target_shape=2,-1"
+    assert page.query() == "op=openvino.Broadcast-1&input=1,3&target_shape=2,-1"
     page.ask(COMPARISON)
     page.tab.get_by_role("link", name="openvino.Broadcast-3").nth(1).click()
     page.settle()
-    assert page.query() == "op=openvino.Broadcast-3&input=1x3&mode=bidirectional&target_shape=2,-1"
+    assert page.query() == "op=openvino.Broadcast-3&input=1,3&mode=bidirectional&target_shape=2,-1"
     page.tab.get_by_role("link", name="What the other frameworks answer").focus()
     page.tab.keyboard.press("Enter")
     page.settle()
@@ -237,7 +238,7 @@ def test_only_the_attributes_of_the_chosen_mode_are_asked_for(page: Page) -> Non
     for mode, own in fields.items():
         page.tab.get_by_label("mode").select_option(label=mode)
         page.settle()
-        assert page.texts("#fields label") == ["mode", "target_shape", *own, "dtype"]
+        assert page.texts("#fields label") == ["mode", "target_shape", *own, "assume", "dtype"]
         assert ("axes_mapping" in page.query()) == (mode == "explicit")
 
 
@@ -252,6 +253,57 @@ def test_what_was_typed_goes_with_the_reader_to_another_op(page: Page) -> None:
     page.tab.select_option("#op", "compare")
     page.settle()
     assert page.query() == "op=compare&input=3,1&shape=3,4"
+
+
+def test_a_shape_is_read_here_as_in_a_terminal_and_a_link_holds_it_in_one_form(page: Page) -> None:
+    page.ask("input=x.shape: torch.Size([8, 1])&input=8\u00d71")
+    assert page.query() == "op=numpy.broadcast_arrays&input=8,1&input=8,1"
+    read = "async texts => { const {sizesOf} = await import('/static/question.js'); return texts.map(sizesOf); }"
+    shapes = dict(zip(SHAPES, page.tab.evaluate(read, list(SHAPES)), strict=True))
+    assert shapes == {text: sizes and list(map(str, sizes)) for text, sizes in SHAPES.items()}
+
+
+def test_what_is_known_of_names_is_asked_of_one_op_and_of_all(page: Page) -> None:
+    page.ask('input=N,1&input=M,3&assume={"N":"2..", "M": 4}')
+    assert page.tab.get_by_label("assume").input_value() == "N=2.., M=4"
+    assert page.texts(".condition li") == ["N == 4"]
+    page.tab.select_option("#as", "Python")
+    page.settle()
+    assert 'assume={"N": "2..", "M": 4}' in page.text("#code")
+    page.tab.get_by_role("link", name="What the other frameworks answer").click()
+    page.settle()
+    assert page.query() == "op=compare&input=N,1&input=M,3&assume=N=2..,M=4"
+    assert page.texts("tbody td")[0].split("\n\n") == ["(4, 3)", "where N == 4"]
+    assert 'assume={"N": "2..", "M": 4}' in page.text("#code")
+
+
+MISTAKES = {
+    "input=8,1&input=8,a!": (
+        "inputs-1",
+        "Write a shape as 8,1,6,1 or 8x1x6x1, a scalar as (), and sizes not known as N,?,2..8",
+    ),
+    "input=8,1&input=3,-1": ("inputs-1", "Axis 1 must not be negative: a size is 0 or more"),
+    "input=N&assume=2..": ("field-assume", "Write a name and its sizes, such as N=2.., N=1..8 or N=3"),
+    "input=N&assume=M=2..": ("field-assume", "No size here has this name: the names are N"),
+    "input=3&dtype=floaty": ("field-dtype", "There is no such dtype: did you mean float64 or"),
+    "op=numpy.brodcast_to&input=3": ("op", "There is no op 'numpy.brodcast_to': did you mean numpy.broadcast_to"),
+    "op=poputil.expandToMatchRanks&input=3&input=3&input=3": (
+        "inputs",
+        "poputil.expandToMatchRanks takes 2 inputs, not 3",
+    ),
+    "op=openvino.Broadcast-1&input=3&target_shape=3&mode=pdpd&axis=a": ("field-axis", "Must be an integer"),
+}
+"""Questions that can't be answered: the field, and what stands beside it."""
+
+
+def test_an_error_is_said_once_beside_its_field(page: Page) -> None:
+    for query, (field, words) in MISTAKES.items():
+        page.ask(query)
+        assert page.text(f"#error-{field}").startswith(words)
+        assert page.tab.locator("[aria-invalid]").count() == 1
+        assert words not in page.text("#answer")
+        assert [text for text in page.texts(".error") if text] == [page.text(f"#error-{field}")]
+    page.complaints.clear()  # the browser's own, of answers that are problems
 
 
 def test_sizes_that_are_not_known_have_no_values_and_are_compared_with_their_conditions(page: Page) -> None:

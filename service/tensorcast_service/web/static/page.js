@@ -3,8 +3,8 @@
 import {comparedOf, comparisonTable, detailsOf, draw, light, valuesOf, verdictOf, whyNoValues} from "./answer.js";
 import {el, words} from "./elements.js";
 import {
-  COMPARE, askedOf, bodyOf, comparisonBodyOf, countingTensors, curl, exampleOf, fieldsOf, fromLink, hasSymbols, ops,
-  python, queryOf, sizesOf, typed, valueIn,
+  COMPARE, askedOf, bodyOf, comparisonBodyOf, countingTensors, curl, exampleOf, fieldsOf, fromLink, hasSymbols,
+  misreading, ops, python, queryOf, sizesOf, titleOf, typed, valueIn,
 } from "./question.js";
 
 let question; // all as text, the way it is typed
@@ -48,7 +48,7 @@ function showInputs(focused) {
     remove.hidden = question.inputs.length <= min;
     remove.onclick = () => changeInputs(number, 1);
     return el("div", {}, el("div", {className: "row"}, el("label", {htmlFor: id}, `input ${number}`), control, remove),
-              el("p", {className: "error", id: error}));
+              errorSlot(error));
   }));
   if (focused !== undefined) $(`inputs-${Math.min(focused, question.inputs.length - 1)}`).focus();
 }
@@ -60,6 +60,7 @@ function changeInputs(place, removed, ...added) {
 }
 
 const textInput = (properties) => el("input", {spellcheck: false, autocapitalize: "off", ...properties});
+const errorSlot = (id) => el("p", {className: "error", id, "aria-live": "polite"});
 
 const showFields = () => $("fields").replaceChildren(...fieldsOf(question).map(fieldRow));
 
@@ -82,7 +83,7 @@ function fieldRow(field) {
   };
   return el("div", {className: "field"},
     el("label", {htmlFor: id}, name), el("span", {className: "help"}, required ? "" : " optional"), control,
-    el("p", {className: "error", id: error}), el("p", {className: "help", id: help}, ...words(schema.description)));
+    errorSlot(error), el("p", {className: "help", id: help}, ...words(schema.description)));
 }
 
 // ---- Asking
@@ -103,8 +104,11 @@ async function ask() {
   const {signal} = request = new AbortController();
   history.replaceState(null, "", `?${query}`);
   const missing = fieldsOf(question).filter((field) => field.required && !valueIn(question, field));
+  const misread = misreading(question);
+  document.title = titleOf(question);
   try {
-    if (missing.length) showMissing(missing);
+    if (misread) showProblem(misread);
+    else if (missing.length) showMissing(missing);
     else if (question.op === COMPARE.name) await showComparison(await post("v1/compare", comparisonBodyOf(question)));
     else await showAnswer(await send(`v1/check?${query}&explain=true`));
   } catch (error) {
@@ -154,14 +158,17 @@ function showMissing(fields) {
   showVerdict("", `Fill in ${fields.map(({name}) => name).join(" and ")}`, empty);
 }
 
-/** A problem, in words: in place of the answer, and at the field that its pointer names. */
+/** A problem, in words: beside the field that its pointer names, without the place, else in place of the answer. */
 function showProblem({title, detail = title ?? "", pointer}) {
-  showVerdict("", "No answer yet", detail);
   const [place, ...path] = (pointer ?? "").split("/").slice(1);
   const inside = place === "inputs" ? "inputs" : "field";
   const id = [...path.map((part) => `${inside}-${part}`), `field-${place}`, place].find((one) => $(`error-${one}`));
-  if (!id) return;
-  $(`error-${id}`).textContent = detail;
+  if (!id) return showVerdict("", "No answer yet", detail);
+  const [first] = detail.split(/; (?=[\w/]+: )/);
+  const axis = place === "inputs" && path.length > 1 ? `Axis ${path[1]} ` : "";
+  const told = axis + first.replace(/^(input \d+|[\w/]+): /, "").replace("GET /v1/ops lists all", "The list has all");
+  showVerdict("", "No answer yet", "What stands in the way is marked in the question.");
+  $(`error-${id}`).textContent = told.replace(/^[a-z](?=[a-z]* )/, (letter) => letter.toUpperCase());
   $(id).setAttribute("aria-invalid", "true");
 }
 

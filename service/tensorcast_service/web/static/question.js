@@ -1,10 +1,16 @@
 /* The question: what is asked of which op, all of it as text, the way it is typed. A link holds it. */
 
+import {tuple} from "./elements.js";
+
 const RESERVED = ["op", "input", "explain", "format"]; // what else a link holds is an attribute, or dtype
 const FIRST = "numpy.broadcast_arrays";
 const MEETING = {op: FIRST, inputs: [[3, 1], [1, 4]]}; // small enough to be drawn whole, and both inputs stretch
 const DTYPE = {
   name: "dtype", schema: {type: "string", description: "Adds the bytes of each output.", examples: ["float32"]},
+};
+const ASSUME = {
+  name: "assume",
+  schema: {type: "object", description: "What is known of a name: a range, or a size.", examples: ["N=2.., M=1..8"]},
 };
 
 const SHAPE = {type: "array", items: {type: "integer"}};
@@ -49,7 +55,8 @@ export function fromLink(search) {
   const link = new URLSearchParams(search), op = link.get("op") ?? FIRST;
   const names = [...new Set(link.keys())].filter((name) => !RESERVED.includes(name));
   if (!link.has("input") && !names.length) return exampleOf(op);
-  const values = Object.fromEntries(names.map((name) => [name, link.get(name) || "()"]));
+  const value = (name) => (name === "assume" ? assumeOf(link.get(name)) : link.get(name) || "()");
+  const values = Object.fromEntries(names.map((name) => [name, value(name)]));
   return {op, inputs: link.getAll("input").map((text) => text || "()"), values, extras: names};
 }
 
@@ -58,8 +65,7 @@ export function askedOf(op, asked, target = asked.values[targetOf(asked.op)]) {
   const values = {...asked.values}, mode = attributesOf(op).mode;
   if (mode && !mode.enum.includes(values.mode)) delete values.mode;
   if (target && targetOf(op)) values[targetOf(op)] = target;
-  const extras = asked.extras.filter((name) => name === "assume" && op !== COMPARE.name);
-  return {...asked, op, values, extras};
+  return {...asked, op, values, extras: []};
 }
 
 const targetOf = (op) => ops.get(op)?.target; // the attribute that is the shape to reach, where the op has one
@@ -67,27 +73,35 @@ const targetOf = (op) => ops.get(op)?.target; // the attribute that is the shape
 /** The comparison for a question and its answer; the target is what an op without one has reached. */
 export function comparisonOf(asked, outputs) {
   const reached = asked.inputs.length === 1 && outputs.length === 1 ? typed(outputs[0].shape) : undefined;
-  return askedOf(COMPARE.name, {...asked, values: {}}, asked.values[targetOf(asked.op)] ?? reached);
+  const values = {assume: asked.values.assume};
+  return askedOf(COMPARE.name, {...asked, values}, asked.values[targetOf(asked.op)] ?? reached);
 }
 
 /** The question of a hint, with what was known beside the first one; null where it has none, or of an unknown op. */
-export function hinted({op, inputs}, {values: {dtype, assume}, extras}) {
+export function hinted({op, inputs}, {values: {dtype, assume}}) {
   if (!ops.has(op?.name)) return null;
   const next = questionOf({op, inputs});
-  return {...next, values: {...next.values, dtype, assume}, extras: extras.filter((name) => name === "assume")};
+  return {...next, values: {...next.values, dtype, assume}};
+}
+
+/** What a link to the question is called. */
+export function titleOf({op, inputs}) {
+  const shapes = inputs.map(sizesOf);
+  return shapes.every(Boolean) ? `${shapes.map(tuple).join(" with ")}: ${op} · tensorcast` : "tensorcast";
 }
 
 // ---- Fields
 
-/** What can be filled in: the op's attributes that suit its mode, what else the link named, and dtype. */
+/** What can be filled in: the op's attributes that suit its mode, what else the link named, assume, and dtype. */
 export function fieldsOf({op, values, extras}) {
   const properties = attributesOf(op), {required = []} = ops.get(op)?.attributes ?? {};
   const mode = values.mode || properties.mode?.default;
   const suits = ({schema}) => schema.modes?.includes(mode) ?? true;
   const attributes = Object.keys(properties).filter((name) => name !== "name")
     .map((name) => ({name, schema: schemaOf(properties[name]), required: required.includes(name)})).filter(suits);
-  const others = extras.filter((name) => !(name in properties) && name !== "dtype").map((name) => ({name, schema: {}}));
-  return [...attributes, ...others, ...(op === COMPARE.name ? [] : [DTYPE])];
+  const always = op === COMPARE.name ? [ASSUME] : [ASSUME, DTYPE];
+  const others = extras.filter((name) => !(name in properties) && !always.some((field) => field.name === name));
+  return [...attributes, ...others.map((name) => ({name, schema: {}})), ...always];
 }
 
 /** A field's text; empty where it is left out, or says what is meant without it. */
@@ -99,23 +113,66 @@ export function valueIn({values}, {name, schema}) {
 const given = (asked) =>
   fieldsOf(asked).map((field) => [field, valueIn(asked, field)]).filter(([, text]) => text);
 
-/** The query string of GET /v1/check, and of this page. */
+/** The query string of GET /v1/check, and of this page: a shape in it is 8,1, however it was typed. */
 export function queryOf(asked) {
-  const encode = (text) => encodeURIComponent(text.trim()).replace(/(%20)*%2C(%20)*/g, ",").replace(/'/g, "%27");
-  const values = given(asked).map(([{name}, text]) => [name, text]);
-  return [["op", asked.op], ...asked.inputs.map((text) => ["input", text]), ...values]
-    .map(([name, text]) => `${encode(name)}=${encode(text)}`).join("&");
+  const encode = (text) => encodeURIComponent(text).replace(/(%20)*%2C(%20)*/g, ",").replace(/'/g, "%27");
+  const plain = (text) => { const sizes = sizesOf(text); return sizes ? typed(sizes) : text.trim(); };
+  const values = given(asked).map(([{name, schema}, text]) => [name, listsIntegers(schema) ? plain(text) : text]);
+  return [["op", asked.op], ...asked.inputs.map((text) => ["input", plain(text)]), ...values]
+    .map(([name, text]) => `${encode(name)}=${encode(text).replace(/%3D/g, "=")}`).join("&");
 }
 
-// ---- Source text, of questions that the server has read: their texts are shapes, names and JSON, and nothing else
+/** The first text that is none of what its field takes: {pointer, detail}, as in a server's problem; null for none. */
+export function misreading(asked) {
+  const shape = "Write a shape as 8,1,6,1 or 8x1x6x1, a scalar as (), and sizes not known as N,?,2..8";
+  const input = asked.inputs.findIndex((text) => !sizesOf(text));
+  if (input >= 0) return {pointer: `/inputs/${input}`, detail: shape};
+  for (const [{name, schema}, text] of given(asked)) {
+    if (listsIntegers(schema) && !sizesOf(text)) return {pointer: `/${name}`, detail: shape};
+    if (schema === ASSUME.schema && !assumptionsIn(text)) {
+      return {pointer: `/${name}`, detail: "Write a name and its sizes, such as N=2.., N=1..8 or N=3"};
+    }
+  }
+  return null;
+}
 
-const INTEGER = /^-?[0-9]+$/;
+// ---- Shapes and assumptions, as people type and paste them: schema/shapes.py and messages/questions.py read the same
 
-/** The sizes of a shape that was typed, as texts: integers, or symbols. */
+export const MAX_TEXT = 2000; // characters of a shape
+const NAME = "[A-Za-z_][A-Za-z0-9_.]*";
+const BRACKETS = new RegExp(`^(?:${NAME} ?[:=] ?)?(?:${NAME} ?)?(?:\\((.*)\\)|\\[(.*)\\])$`);
+const COMMA = / ?, ?|(?<=[0-9]) ?x ?(?=-?[0-9])/, BY = / ?× ?| x |(?<=[0-9]) ?x ?(?=-?[0-9])| /;
+const INTEGER = /^-?[0-9]{1,19}$/, SYMBOL = /^(\?|[A-Za-z_][A-Za-z0-9_]*|[0-9]+\.\.[0-9]*)$/;
+
+/** The sizes of a shape that was typed, as texts: integers, or symbols. Null where it is none. */
 export function sizesOf(text) {
-  const body = text.trim().replace(/^\((.*)\)$|^\[(.*)\]$/s, "$1$2").trim().replace(/,$/, "").trim();
-  const sizes = body ? body.split(/\s*,\s*|(?<=[0-9])\s*x\s*(?=-?[0-9])/) : [];
-  return sizes.map((size) => (INTEGER.test(size) ? String(BigInt(size)) : size));
+  if (text.length > MAX_TEXT) return null;
+  let body = text.replace(/\s+/g, " ").trim();
+  for (const _ of "()") { // torch.Size([8, 1])
+    const [, round, square] = BRACKETS.exec(body) ?? [];
+    body = (round ?? square ?? body).trim();
+  }
+  if (!body) return [];
+  const sizes = body.replace(/ ?,$/, "").split(body.includes(",") ? COMMA : BY);
+  if (!sizes.every((size) => INTEGER.test(size) || SYMBOL.test(size))) return null;
+  return sizes.map((size) => (INTEGER.test(size) ? String(BigInt(size)) : size === "None" ? "?" : size));
+}
+
+/** [name, size] of each part of a text such as N=2.., M=3; null where it is none. */
+function assumptionsIn(text) {
+  const pairs = text.split(/[\s,;]+(?=[A-Za-z_])/).map((part) => {
+    const [, name, size] = /^\s*([A-Za-z_][A-Za-z0-9_]*)\s*=(.*)$/s.exec(part) ?? [];
+    const sizes = name && sizesOf(size);
+    return sizes?.length === 1 ? [name, sizes[0]] : null;
+  });
+  return pairs.every(Boolean) ? pairs : null;
+}
+
+/** The same text from a link, which may hold it as JSON: {"N":"2.."}. */
+function assumeOf(text) {
+  try {
+    return Object.entries(JSON.parse(text)).map((pair) => pair.join("=")).join(", ");
+  } catch { return text; }
 }
 
 /** Whether a size of a shape, or of an attribute, is not known. */
@@ -124,15 +181,18 @@ export function hasSymbols(asked) {
   return [...asked.inputs, ...attributes].some((text) => sizesOf(text).some((size) => !INTEGER.test(size)));
 }
 
-/** A shape as JSON, which Python reads too. */
-function listOf(text) {
-  return `[${sizesOf(text).map((size) => (INTEGER.test(size) ? size : JSON.stringify(size))).join(", ")}]`;
-}
+// ---- Source text, of questions without a misreading: their texts are shapes, names and JSON, and nothing else
+
+/** A size, a shape or assumptions as JSON, which Python reads too. */
+const sizeIn = (size) => (INTEGER.test(size) ? size : JSON.stringify(size));
+const listOf = (text) => `[${sizesOf(text).map(sizeIn).join(", ")}]`;
+const mapOf = (text) => object(assumptionsIn(text).map(([name, size]) => [name, sizeIn(size)]));
 
 /** [name, JSON] of each attribute, or of each field that is none. */
 function literals(asked, ofAttributes) {
   const literal = (schema, text) => {
     if (listsIntegers(schema)) return listOf(text);
+    if (schema === ASSUME.schema) return mapOf(text);
     const isText = schema.type === "string" || (schema.type === "array" && !text.startsWith("[")); // in place of a list
     return isText ? JSON.stringify(text) : text; // an integer or JSON is what it was
   };
@@ -146,10 +206,9 @@ export function bodyOf(asked, {inputs = `[${asked.inputs.map(listOf).join(", ")}
   return object(Object.entries({op, inputs, ...more}));
 }
 
-/** The same of a comparison, which the server has not read before. */
+/** The same of a comparison. */
 export function comparisonBodyOf(asked) {
-  const json = ({type}, text) => (type === "array" ? listOf(text) : JSON.stringify(text));
-  const fields = given(asked).map(([{name, schema}, text]) => [name, json(schema, text)]);
+  const fields = [...literals(asked, true), ...literals(asked, false)];
   return object([["inputs", `[${asked.inputs.map(listOf).join(", ")}]`], ...fields]);
 }
 
@@ -175,7 +234,7 @@ export function python(asked) {
     return `from tensorcast import Client
 
 with Client(${url}) as client:
-    results = client.compare(${[...shapes, ...attributes].join(", ")})
+    results = client.compare(${[...shapes, ...attributes, ...named(literals(asked, false))].join(", ")})
 for result in results:
     print(result.op, result.conflict.message if result.conflict else [output.shape for output in result.outputs])`;
   }
