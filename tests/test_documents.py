@@ -61,6 +61,40 @@ def test_every_reference_in_the_openapi_document_leads_somewhere(http: httpx.Cli
     assert {"CheckRequest", "BroadcastRequest", "Tensor", "ProblemDetails"} <= references
 
 
+def test_the_openapi_document_is_one_that_clients_are_generated_from(http: httpx.Client) -> None:
+    document = http.get("/openapi.json").json()
+    schemas = document["components"]["schemas"]
+    assert {"NumpyBroadcastTo", "NgraphBroadcastLike", "MxnetBroadcastLike", "OpenvinoBroadcast1"} <= set(schemas)
+    assert all(schema["title"] == name for name, schema in schemas.items())
+    assert len({name.lower() for name in schemas}) == len(schemas)
+    assert all(name.isalnum() and name[0].isupper() for name in schemas)
+    operations = [operation for path in document["paths"].values() for operation in path.values()]
+    assert [operation["operationId"] for operation in operations] == [
+        "check",
+        "check_in_url",
+        "check_batch",
+        "broadcast",
+        "backprop",
+        "compare",
+        "translate",
+        "get_ops",
+        "get_op",
+    ]
+    fields = [field for schema in schemas.values() for field in schema.get("properties", {}).values()]
+    parameters = [parameter for operation in operations for parameter in operation.get("parameters", [])]
+    assert len(fields) > 200
+    assert all(place.get("description", "").endswith((".", "?")) for place in fields + parameters)
+    assert not [field for field in fields if "default" in field]
+    assert schemas["ProblemDetails"]["properties"]["conflict"]["anyOf"][0] == {
+        "$ref": "#/components/schemas/ConflictAnswer"
+    }
+    assert schemas["NumpyBroadcastTo"]["required"] == ["name", "shape"]
+    assert schemas["CheckRequest"]["required"] == ["inputs"]
+    assert http.get("/openapi.json").text.count('"discriminator"') == 1
+    for word in (MSGPACK, "little-endian", "C order"):
+        assert word in document["info"]["description"]
+
+
 def test_the_pages_need_nothing_from_outside(http: httpx.Client) -> None:
     for path in ("/", "/docs"):
         page = http.get(path)

@@ -196,7 +196,7 @@ def check_batch(
         if len(results) != len(rows):
             raise InvalidAnswer(f"the answer has {len(results)} results for {len(rows)} requests")
         return [
-            problem_from(result.error.model_dump(), result.error.status)
+            problem_from(result.error.model_dump(exclude_unset=True), result.error.status)
             if isinstance(result, Failed)
             else expected.verdict(result, row.get("op", NUMPY.name), count)
             for result, row, count in zip(results, rows, inputs, strict=True)

@@ -59,7 +59,8 @@ class CheckRequest(Request):
     """Which shapes come out, or why none do."""
 
     op: OpField = Field(
-        default=numpy.broadcast_arrays(), description="The op, or its name where it needs no attribute."
+        default=numpy.broadcast_arrays(),
+        description="The op, or its name where it needs no attribute; numpy.broadcast_arrays when left out.",
     )
     inputs: Annotated[list[DimensionShape], AtFirstFault()] = Field(
         description='The shape of each input. A size that is not known is a name ("N": everywhere the same size), '
@@ -69,7 +70,8 @@ class CheckRequest(Request):
     assume: _Assumptions = None
     dtype: str | None = Field(default=None, description="Adds `nbytes` to each output.", examples=["float32"])
     explain: StrictBool = Field(
-        default=False, description="Adds `diagram`, a drawing of the aligned axes in plain text."
+        default=False,
+        description="Whether `diagram` is added, a drawing of the aligned axes in plain text; false when left out.",
     )
 
 
@@ -122,11 +124,11 @@ class Hint(Answer):
 class ConflictAnswer(Answer):
     """Why shapes do not broadcast. `sizes[i]` belongs to `inputs[i]`; null is the target attribute."""
 
-    code: str
-    message: str
+    code: str = Field(description="What kind of conflict it is.", examples=["size-mismatch"])
+    message: str = Field(description="What does not fit, and what would have to hold, in words.")
     axis: int | None = Field(default=None, description="The lowest conflicting output axis.")
-    inputs: Many[int | None] = []
-    sizes: Many[int | str] = []
+    inputs: Many[int | None] = Field(default=[], description="The inputs that meet there; null: the target attribute.")
+    sizes: Many[int | str] = Field(default=[], description="The size of each of `inputs` there.")
     hints: Many[Hint] = Field(default=[], description="What would fit, the likeliest first.")
 
 
@@ -138,16 +140,16 @@ class Warned(Answer):
         "(5,) and (5, 1) do; `mutual-stretch`: they stretch each other in another way; `rank-promotion`: an input gets "
         "new axes; `release-differs`: the framework's release does otherwise than its document says; or a rule's own."
     )
-    message: str
+    message: str = Field(description="What was seen, and what to do, in words.")
     hint: Hint | None = Field(default=None, description="What was probably meant, where that is known.")
 
 
 class DimensionPlace(Answer):
     """Where a size without a name stands: on an axis of an input or of an attribute."""
 
-    input: int | None = None
-    attribute: str | None = None
-    axis: int
+    input: int | None = Field(default=None, description="Which input, where it is one's.")
+    attribute: str | None = Field(default=None, description="Which attribute, where it is one's.")
+    axis: int = Field(description="On which of its axes.")
 
 
 Side = int | str | DimensionPlace
@@ -157,15 +159,15 @@ Side = int | str | DimensionPlace
 class Equation(Answer):
     """Two sizes that are equal; or two of which the first divides the second."""
 
-    equal: tuple[Side, Side] | None = None
-    divides: tuple[int, Side] | None = None
+    equal: tuple[Side, Side] | None = Field(default=None, description="The two that are equal.")
+    divides: tuple[int, Side] | None = Field(default=None, description="The divisor, and what it divides.")
 
 
 class Condition(Answer):
     """What must hold: any one of these."""
 
-    any: Many[Equation]
-    text: str
+    any: Many[Equation] = Field(description="Of these, one or more hold.")
+    text: str = Field(description="The same in words.", examples=["N == M or M == 1"])
 
 
 class CheckAnswer(Answer):
@@ -174,27 +176,37 @@ class CheckAnswer(Answer):
     compatible: bool | None = Field(
         description="true: for all sizes that the symbols may have; false: for none; null: for some."
     )
-    outputs: Many[OutputShape] = []
+    outputs: Many[OutputShape] = Field(default=[], description="Of shapes that broadcast: what comes out.")
     conditions: Many[Condition] = Field(
         default_factory=list,
         description="Where shapes are symbolic: the sizes broadcast exactly where all of these hold.",
     )
-    conflict: ConflictAnswer | None = None
-    warnings: Many[Warned] = []
-    diagram: str | None = None
+    conflict: ConflictAnswer | None = Field(default=None, description="Of shapes that do not: why, and what would.")
+    warnings: Many[Warned] = Field(default=[], description="What is legal but often a mistake.")
+    diagram: str | None = Field(default=None, description="With `explain`: the aligned axes, drawn in plain text.")
 
 
 class ProblemDetails(Answer):
-    """RFC 9457 problem details. Further members are facts of the code, such as `limit`."""
+    """RFC 9457 problem details. What stands after `pointer` are facts of the code; there may be others."""
 
     model_config = ConfigDict(extra="allow")
 
-    type: str = Field(examples=["/problems/invalid-request"])
-    title: str
-    status: int
-    detail: str
-    code: str
+    type: str = Field(description="The code as a path.", examples=["/problems/invalid-request"])
+    title: str = Field(description="What the code means, in words.")
+    status: int = Field(description="The HTTP status.", examples=[422])
+    detail: str = Field(description="What is wrong here, and what would be right, in words.")
+    code: str = Field(description="What kind of problem it is, for programs.", examples=["invalid-request"])
     pointer: str | None = Field(default=None, description="JSON Pointer to what is wrong.")
+    conflict: ConflictAnswer | None = Field(
+        default=None, description="Of incompatible-shapes: why, and what would fit."
+    )
+    limit: int | None = Field(default=None, description="The most that there may be of what there is too much of.")
+    elements: int | str | None = Field(
+        default=None, description="Of an output that is too large; a decimal string beyond 2^63-1."
+    )
+    nbytes: int | str | None = Field(default=None, description="The same in bytes.")
+    supported: list[str] | None = Field(default=None, description="The media types that are understood, or sent.")
+    request_id: str | None = Field(default=None, description="Of internal: what the log has the cause under.")
 
 
 class CompareRequest(Request):
@@ -219,18 +231,18 @@ class Comparison(Answer):
 
     op: dict[str, Any] = Field(description="The full op.")
     also: list[dict[str, Any]] = Field(default=[], description="The other ops of its framework with the same verdict.")
-    compatible: bool | None
-    outputs: Many[OutputShape] = []
-    conditions: Many[Condition] = []
-    conflict: ConflictAnswer | None = None
-    warnings: Many[Warned] = []
+    compatible: bool | None = Field(description="As in a check; so are the other fields.")
+    outputs: Many[OutputShape] = Field(default=[], description="Of shapes that broadcast: what comes out.")
+    conditions: Many[Condition] = Field(default=[], description="Of symbolic shapes: what must hold.")
+    conflict: ConflictAnswer | None = Field(default=None, description="Of shapes that do not: why.")
+    warnings: Many[Warned] = Field(default=[], description="What is legal but often a mistake.")
 
 
 class CompareAnswer(Answer):
     """A verdict for each op and mode that can be asked with inputs and a target alone; those of one framework that
     agree are one."""
 
-    results: Many[Comparison]
+    results: Many[Comparison] = Field(description="The verdicts, in the catalogue's order.")
 
 
 class Transpose(Answer):
@@ -239,7 +251,9 @@ class Transpose(Answer):
     model_config = ConfigDict(frozen=True)
 
     name: Literal["transpose"] = "transpose"
-    permutation: Annotated[tuple[int, ...], AtFirstFault()] = Field(examples=[[1, 0]])
+    permutation: Annotated[tuple[int, ...], AtFirstFault()] = Field(
+        description="The axes in their new order.", examples=[[1, 0]]
+    )
 
 
 class Reshape(Answer):
@@ -248,14 +262,15 @@ class Reshape(Answer):
     model_config = ConfigDict(frozen=True)
 
     name: Literal["reshape"] = "reshape"
-    shape: Shape = Field(examples=[[3, 1]])
+    shape: Shape = Field(description="The new shape.", examples=[[3, 1]])
 
 
 class IntegerRequest(Request):
     """A request of an op whose sizes are all integers."""
 
     op: IntegerOpField = Field(
-        default=numpy.broadcast_arrays(), description="The op, or its name where it needs no attribute."
+        default=numpy.broadcast_arrays(),
+        description="The op, or its name where it needs no attribute; numpy.broadcast_arrays when left out.",
     )
 
 
@@ -273,56 +288,56 @@ class TranslateRequest(IntegerRequest):
 class Step(Answer):
     """One step of a translation. Tensors are the inputs at first; each step replaces what it takes by what it gives."""
 
-    op: Annotated[AnyOp | Transpose | Reshape, Field(discriminator="name")]
+    op: Annotated[AnyOp | Transpose | Reshape, Field(discriminator="name")] = Field(description="What to do.")
     input: int | None = Field(default=None, description="The tensor that it takes; all of them where there is none.")
 
 
 class Code(Answer):
     """Source text."""
 
-    language: str = Field(examples=["python"])
-    text: str
+    language: str = Field(description="What it is written in.", examples=["python"])
+    text: str = Field(description="The source.")
 
 
 class TranslateAnswer(Answer):
     """The same operation in another framework's words: the same bytes, step after step."""
 
     exact: bool = Field(description="Whether the op alone does it, without a reshape or a transposition.")
-    steps: list[Step]
+    steps: list[Step] = Field(description="What to do, in this order.")
     code: Code = Field(description="The steps as source text.")
 
 
 class InputCount(Answer):
-    """How many inputs an op takes; `max` null is any number."""
+    """How many inputs an op takes."""
 
-    min: int
-    max: int | None
+    min: int = Field(description="As few as these.")
+    max: int | None = Field(description="As many as these; null is any number.")
 
 
 class Reference(Answer):
     """The release that an op was held against."""
 
-    package: str
-    version: str
+    package: str = Field(description="The package's name where it is published.", examples=["numpy"])
+    version: str = Field(description="Its version.")
 
 
 class OpEntry(Answer):
     """One op of the catalogue."""
 
-    name: str
-    doc: str
+    name: str = Field(description="The op's name on the wire.")
+    doc: str = Field(description="What it does, in a sentence.")
     attributes: dict[str, Any] = Field(
         description="JSON Schema of the attributes. `modes`, at one of them, are the values of `mode` that take it."
     )
     target: str | None = Field(default=None, description="The attribute that is the shape to reach, if there is one.")
-    inputs: InputCount
-    outputs: str
-    link: str
-    reference: Reference
+    inputs: InputCount = Field(description="How many inputs it takes.")
+    outputs: str = Field(description="How many tensors come out, in words.", examples=["as many as inputs"])
+    link: str = Field(description="Where its rule is written down.")
+    reference: Reference = Field(description="The release that it was held against.")
     example: dict[str, Any] = Field(description="A request for check.")
 
 
 class Catalogue(Answer):
     """Every op."""
 
-    ops: Many[OpEntry]
+    ops: Many[OpEntry] = Field(description="Every op, framework by framework.")

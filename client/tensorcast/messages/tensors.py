@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
-from pydantic import Field, SkipValidation, WithJsonSchema
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from ..schema.shapes import AtFirstFault, Integer, Shape
 from ..schema.tensors import Array, Tensor
@@ -15,12 +15,14 @@ __all__ = ["CheckedColumns"]
 
 Bounds = tuple[Integer, Integer]
 """[start, stop] on one axis."""
+Rows = Annotated[list[Any], BeforeValidator(lambda rows: rows, json_schema_input_type=list[CheckRequest])]
+"""Requests of check, each validated when its turn has come: a bad one spoils no other."""
 
 
 class CheckBatchRequest(Request):
     """Many shape checks at once: rows (`requests`), or columns (`op` and `inputs`)."""
 
-    requests: list[SkipValidation[CheckRequest]] | None = Field(
+    requests: Rows | None = Field(
         default=None,
         description="Rows: a request of check each, whatever its op.",
         examples=[[{"inputs": [[8, 1, 6, 1], [7, 1, 5]]}]],
@@ -35,20 +37,24 @@ class CheckBatchRequest(Request):
         description="Columns: for each input an int64 tensor (n, rank), in whose row r is its shape in query r.",
         examples=[[{"shape": [2, 2], "data": [[3, 1], [1, 4]]}]],
     )
-    json_data: Literal["list", "base64"] = Field(default="list", description="How a JSON answer holds columns.")
+    json_data: Literal["list", "base64"] = Field(
+        default="list", description="How a JSON answer holds columns; list when left out."
+    )
 
 
 class Failed(Answer):
     """A row that is no valid request."""
 
-    error: ProblemDetails
+    error: ProblemDetails = Field(description="What is wrong with it.")
 
 
 class CheckBatchAnswer(Answer):
     """Of rows: `results`, in order. Of columns: `compatible`, `outputs` and `conflict_axis`."""
 
-    results: Many[CheckAnswer | Failed] | None = None
-    compatible: Tensor | None = Field(default=None, description="bool (n,)")
+    results: Many[CheckAnswer | Failed] | None = Field(
+        default=None, description="Rows: the answer to each, or what is wrong with it."
+    )
+    compatible: Tensor | None = Field(default=None, description="bool (n,): whether each broadcasts.")
     outputs: Many[Tensor] | None = Field(
         default=None, description="For each output int64 (n, rank): its shape, all -1 where not compatible."
     )
@@ -83,18 +89,21 @@ class BroadcastRequest(IntegerRequest):
         description="The input tensors.", examples=[[{"dtype": "float32", "shape": [3], "data": [1, 2, 3]}]]
     )
     layout: Literal["dense", "strided"] = Field(
-        default="dense", description="strided costs the bytes of the input, not those of the output."
+        default="dense",
+        description="strided costs the bytes of the input, not those of the output; dense when left out.",
     )
     window: Annotated[list[Bounds], AtFirstFault()] | None = Field(
         default=None, description="[start, stop] on each output axis: only that box of the output."
     )
-    json_data: Literal["list", "base64"] = Field(default="list", description="How a JSON answer holds data.")
+    json_data: Literal["list", "base64"] = Field(
+        default="list", description="How a JSON answer holds data; list when left out."
+    )
 
 
 class BroadcastAnswer(Answer):
     """The outputs, in the op's order."""
 
-    outputs: Many[Tensor]
+    outputs: Many[Tensor] = Field(description="The broadcast tensors.")
 
 
 class BackpropRequest(IntegerRequest):
@@ -110,10 +119,12 @@ class BackpropRequest(IntegerRequest):
         description="Where it is left out, a gradient is strided where its input only lends its shape, and in "
         "MessagePack also where it is replicated; else dense.",
     )
-    json_data: Literal["list", "base64"] = Field(default="list", description="How a JSON answer holds data.")
+    json_data: Literal["list", "base64"] = Field(
+        default="list", description="How a JSON answer holds data; list when left out."
+    )
 
 
 class BackpropAnswer(Answer):
     """The gradient of each input, in order."""
 
-    gradients: Many[Tensor]
+    gradients: Many[Tensor] = Field(description="One for each input, of its shape.")

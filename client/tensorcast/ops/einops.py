@@ -69,7 +69,9 @@ class repeat(Op):
         examples=["h w -> h w c"],
     )
     axes_lengths: Annotated[dict[str, Integer], BeforeValidator(few)] = Field(
-        default={}, description="The length of each new name, and of others to be checked.", examples=[{"c": 3}]
+        default={},
+        description="The length of each new name, and of others to be checked; none when left out.",
+        examples=[{"c": 3}],
     )
 
     @model_validator(mode="after")

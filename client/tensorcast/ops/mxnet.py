@@ -48,10 +48,12 @@ class broadcast_axis(Op):
     link = f"{_LINK}.broadcast_axis"
     snippets = ("{y} = mx.nd.broadcast_axis({x}, axis={axis}, size={size})",)
     axis: IntegerOrIntegers = Field(
-        default=(), description="The axis, or the axes, to stretch; not negative.", examples=[[0, 2]]
+        default=(),
+        description="The axis, or the axes, to stretch, not negative; none when left out.",
+        examples=[[0, 2]],
     )
     size: DimensionOrDimensions = Field(
-        default=(), description="The size of each, in the same order.", examples=[[2, 4]]
+        default=(), description="The size of each, in the same order; none when left out.", examples=[[2, 4]]
     )
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:

@@ -169,8 +169,8 @@ class Gemm(Op):
     max_inputs = 3
     shares_axes = False
     link = f"{_LINK}Gemm.html"
-    transA: Literal[0, 1] = Field(default=0, description="1: A is transposed, of shape (K, M).")
-    transB: Literal[0, 1] = Field(default=0, description="1: B is transposed, of shape (N, K).")
+    transA: Literal[0, 1] = Field(default=0, description="1: A is transposed, of shape (K, M); 0 when left out.")
+    transB: Literal[0, 1] = Field(default=0, description="1: B is transposed, of shape (N, K); 0 when left out.")
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         """C, aligned right, into the axis M of A and the axis N of B, whose axes K must agree."""

@@ -149,7 +149,9 @@ class Broadcast1(_Broadcast):
     link = f"{_LINK}/broadcast-1.html"
     snippets = _snippets("opset1")
     mode: Literal["numpy", "explicit", "pdpd"] = Field(
-        default="numpy", description="How input axes find their output axes.", examples=["explicit"]
+        default="numpy",
+        description="How input axes find their output axes; numpy when left out.",
+        examples=["explicit"],
     )
     axis: Integer | None = Field(
         default=None,
@@ -191,7 +193,9 @@ class Broadcast3(_Broadcast):
     link = f"{_LINK}/broadcast-3.html"
     snippets = _snippets("opset3")
     mode: Literal["numpy", "explicit", "bidirectional"] = Field(
-        default="numpy", description="How input axes find their output axes.", examples=["explicit"]
+        default="numpy",
+        description="How input axes find their output axes; numpy when left out.",
+        examples=["explicit"],
     )
 
     @classmethod
@@ -208,7 +212,7 @@ class Add1(Elementwise):
     name: Literal["openvino.Add-1"] = "openvino.Add-1"
     link = f"{_SPECS}/arithmetic/add-1.html"
     auto_broadcast: Literal["numpy", "none", "pdpd"] = Field(
-        default="numpy", description="How the operands meet.", examples=["pdpd"]
+        default="numpy", description="How the operands meet; numpy when left out.", examples=["pdpd"]
     )
     axis: Integer | None = Field(
         default=None,

@@ -67,7 +67,9 @@ class broadcast(Op):
         description="The names of each input's dimensions.", examples=[[["x", "y"], ["y"]]]
     )
     exclude: NamesOrText = Field(
-        default=(), description="Names that are not broadcast; of a string, its characters.", examples=[["x"]]
+        default=(),
+        description="Names that are not broadcast; of a string, its characters; none when left out.",
+        examples=[["x"]],
     )
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:

@@ -26,7 +26,8 @@ class Add(Elementwise):
     link = "https://openxla.org/xla/broadcasting"
     broadcast_dimensions: Integers = Field(
         default=(),
-        description="The axis of the larger operand for each of the smaller, ascending; of equal ranks all or none.",
+        description="The axis of the larger operand for each of the smaller, ascending; of equal ranks all or none; "
+        "none when left out.",
         examples=[[1]],
     )
 

@@ -32,7 +32,7 @@ from .envelope import Envelope
 from .hosts import judge_host, names_in
 from .lag import lag_told
 from .logs import access_log
-from .openapi import describe
+from .openapi import DESCRIPTION, describe
 from .problems import Guard, response_of
 from .renewal import Source, renewed
 from .straight import Straight
@@ -93,10 +93,12 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         title="tensorcast",
         version=version("tensorcast"),
         summary="Tensor broadcasting as a service: every framework's rule, exact.",
+        description=DESCRIPTION,
         openapi_url=None,
         docs_url=None,
         redoc_url=None,
         lifespan=lifespan,
+        generate_unique_id_function=lambda route: route.name.removeprefix("post_"),  # generators name functions by it
         redirect_slashes=False,
         middleware=[
             *([Middleware(Watch, metrics=metrics, log=log)] if metrics or log else []),

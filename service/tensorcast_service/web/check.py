@@ -51,7 +51,7 @@ async def post_check(request: Request) -> Response:
     responses=answers(CheckAnswer, text=True),
 )
 @router.head("/v1/check", include_in_schema=False)
-async def get_check(request: Request) -> Response:
+async def check_in_url(request: Request) -> Response:
     """The same question in a URL: `input` repeats, attributes are query parameters of their own names.
 
     A shape is written `8,1,6,1`, `8x1x6x1`, or as a program prints it: `torch.Size([8, 1])`; a scalar is empty or

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import Any
 
@@ -17,6 +18,7 @@ from tensorcast.schema.codec import Media
 from tensorcast.schema.problems import STATUS
 
 _REF = "#/components/schemas/{model}"
+_ANY_OP = _REF.format(model="Op")
 _PARSED = (
     "malformed-body",
     "not-acceptable",
@@ -29,6 +31,30 @@ _PARSED = (
 
 _NGRAPH = {"op": {"name": "ngraph.Broadcast", "shape": [2, 3], "broadcast_axes": [0]}, "inputs": [[3]]}
 _ROWS = {"op": {"name": "numpy.broadcast_to", "shape": [1000000, 3]}, "inputs": [{"shape": [3], "data": [1, 2, 3]}]}
+
+DESCRIPTION = f"""\
+A request is JSON (`{Media.JSON.value}`) or MessagePack (`{Media.MSGPACK.value}`; `application/msgpack` and
+`application/x-msgpack` are understood too), as its `Content-Type` says; both have the same fields. Its answer comes in
+the same encoding unless `Accept` names the other.
+
+**Tensors in JSON** have their elements in `data`, a list nested as `shape` says or flat in C order, or their bytes in
+`base64`. **In MessagePack** `data` is one bin, or a list of bins that follow one another: the elements in C order,
+without gaps, each little-endian.
+
+| dtype | bytes of an element |
+|---|---|
+| `bool` | 1: 0 or 1 |
+| `int8` to `uint64`, `float16` to `float64`, `bfloat16`, the float8 types | as many as their bits fill |
+| `complex64`, `complex128` | two floats: the real part, the imaginary part |
+| the int4, int2, float6 and float4 types | 1 each, the value in its low bits |
+| `datetime64[unit]`, `timedelta64[unit]` | 8: an int64 that counts units; its least value is NaT |
+| `str<N>`, `bytes<N>` | UTF-32-LE, 4 for each of N characters; N: both filled up with zeros |
+
+Where a tensor has `strides`, element `i` stands at the sum of `i[axis] * strides[axis]`, counted in elements, and
+`data` ends with the last that is read: an axis along which all is replicated has stride 0, and costs nothing.
+
+A problem is an answer with a status of 400 or more, `application/problem+json` or MessagePack: ProblemDetails.
+"""
 
 EXAMPLES: dict[type[BaseModel], dict[str, Any]] = {
     CheckRequest: {
@@ -128,15 +154,61 @@ def example_queries() -> dict[str, Any]:
             "description": "The shape of an input; repeats.",
             "example": ["8,1,6,1", "7,1,5"],
         },
-        "op": {"schema": text | {"enum": list(OPS)}},
-        "dtype": {},
+        "op": {
+            "schema": text | {"enum": list(OPS)},
+            "description": "The op; when left out numpy.broadcast_to where there is a shape, else "
+            "numpy.broadcast_arrays.",
+        },
+        "dtype": {"description": "Adds `nbytes` to each output.", "example": "float32"},
         "assume": {"description": "What is known of the names in shapes, as JSON.", "example": '{"N":"2.."}'},
-        "explain": {"schema": text | {"enum": ["true", "false"]}},
-        "format": {"schema": text | {"enum": ["json", "text"]}},
+        "explain": {
+            "schema": text | {"enum": ["true", "false"]},
+            "description": "Whether the answer has a drawing of the aligned axes, `diagram`.",
+        },
+        "format": {
+            "schema": text | {"enum": ["json", "text"]},
+            "description": "text: a drawing and a sentence, for people; json, or what Accept says, when left out.",
+        },
     }
     for name in sorted({field for op in OPS.values() for field in op.model_fields if field != "name"}):
         parameters[name] = {"description": "An attribute; a shape is written 2,3."}
     return {"parameters": [{"name": name, "in": "query", "schema": text} | facts for name, facts in parameters.items()]}
+
+
+def component(wire_name: str) -> str:
+    """The name of an op's schema: NumpyBroadcastTo. Generators name classes and files by it, in a case of their own, so
+    that no two may be told apart by case alone: each begins with its framework."""
+    return "".join(part[:1].upper() + part[1:] for part in re.split(r"[._-]", wire_name))
+
+
+def _simplified(schemas: dict[str, Any]) -> dict[str, Any]:
+    """The schemas as generators of clients want them: the ops under names of their own, their union written once, and
+    no default, by which some take a field to be in every request, and every answer."""
+    wire_names = {schema.get("properties", {}).get("name", {}).get("const"): key for key, schema in schemas.items()}
+    ops = {_REF.format(model=wire_names[name]): name for name in OPS}
+    mapping = {name: _REF.format(model=component(name)) for name in OPS}
+    for schema in schemas.values():
+        fields = schema.get("properties", {})
+        if "const" in fields.get("name", {}):  # a default in Python, a must on the wire
+            fields["name"]["description"] = "Which one it is."
+            schema["required"] = ["name", *schema.get("required", [])]
+        for field in fields.values():
+            field.pop("title", None)
+            field.pop("default", None)  # the description says it
+            for union in (field, *field.get("anyOf", [])):
+                if ops.keys() <= {member["$ref"] for member in union.get("oneOf", [])}:
+                    others = [member for member in union.pop("oneOf") if member["$ref"] not in ops]
+                    del union["discriminator"]
+                    union |= {"anyOf": [{"$ref": _ANY_OP}, *others]} if others else {"$ref": _ANY_OP}
+    for name in OPS:
+        schemas[component(name)] = schemas.pop(wire_names[name]) | {"title": component(name)}
+    schemas["Op"] = {
+        "title": "Op",
+        "description": "An op, with its attributes. GET /v1/ops lists them.",
+        "oneOf": [{"$ref": reference} for reference in mapping.values()],
+        "discriminator": {"propertyName": "name", "mapping": mapping},
+    }
+    return dict(sorted(schemas.items()))
 
 
 def describe(app: FastAPI, asks_for_keys: bool, asks_for_names: bool) -> None:
@@ -152,12 +224,7 @@ def describe(app: FastAPI, asks_for_keys: bool, asks_for_names: bool) -> None:
         document = generate()
         _, definitions = models_json_schema(modes, ref_template=_REF)
         schemas = document.setdefault("components", {}).setdefault("schemas", {})
-        schemas.update(definitions["$defs"])
-        for op in OPS.values():
-            for schema in schemas.values():
-                name = schema.get("properties", {}).get("name", {})
-                if name.get("const") == op.model_fields["name"].default:  # a default in Python, a must on the wire
-                    schema["required"] = ["name", *schema.get("required", [])]
+        schemas.update(_simplified(definitions["$defs"]))
         # FastAPI's own idea of a 422, for the name in a path, which never is one.
         for name in ("HTTPValidationError", "ValidationError"):
             schemas.pop(name, None)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from functools import cache, partial
+from typing import Annotated
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Path, Request, Response
 
 from tensorcast.answers.catalogue import catalogue
 from tensorcast.messages import Catalogue, OpEntry
@@ -16,6 +17,8 @@ from .negotiation import answer_type
 from .openapi import answers
 
 router = APIRouter()
+
+Name = Annotated[str, Path(description="The op's name.", examples=["numpy.broadcast_to"])]
 
 
 @router.get("/v1/ops", summary="Every op", responses=answers(Catalogue, problems=()))
@@ -34,7 +37,7 @@ def _catalogue(media: Media) -> bytes:
 
 @router.get("/v1/ops/{name}", summary="One op", responses=answers(OpEntry, problems=("not-found",)))
 @router.head("/v1/ops/{name}", include_in_schema=False)
-async def get_op(request: Request, name: str) -> Response:
+async def get_op(request: Request, name: Name) -> Response:
     """One op of the catalogue."""
     entry = next((entry for entry in catalogue().ops if entry.name == name), None)
     if entry is None:
