@@ -218,6 +218,29 @@ def test_a_code_without_a_class_is_a_service_problem_that_says_it() -> None:
     assert (str(problem), problem.facts) == ("neither JSON nor MessagePack", {"supported": ["application/json"]})
 
 
+OLD = {
+    "version": "0.0.9",
+    "code": "unknown-op",
+    "said": "no such op (the service is tensorcast 0.0.9, older than this client)",
+}
+VERSIONS = [
+    OLD,
+    {**OLD, "version": "0.1.0", "said": "no such op"},
+    {**OLD, "version": "12.3", "said": "no such op"},
+    {**OLD, "version": "a proxy's own", "said": "no such op"},
+    {**OLD, "code": "work-too-large", "said": "no such op"},  # an older service would not do more
+]
+
+
+@pytest.mark.parametrize("case", VERSIONS, ids=str)
+def test_the_error_of_what_an_older_service_does_not_know_says_so(case: dict[str, str]) -> None:
+    headers = {"Tensorcast-Version": case["version"]}
+    transport, _ = answers(httpx.Response(422, json={"code": case["code"], "detail": "no such op"}, headers=headers))
+    with Client(transport=transport) as client, pytest.raises(tensorcast.ServiceProblem) as caught:
+        client.ops()
+    assert (str(caught.value), caught.value.detail) == (case["said"], "no such op")
+
+
 def test_both_clients_have_the_same_methods_with_the_same_arguments() -> None:
     def methods(kind: type) -> dict[str, list[str]]:
         public = [name for name in vars(kind) if not name.startswith("_") and not name.endswith("close")]
@@ -512,13 +535,6 @@ def test_a_client_in_process_that_is_never_closed_does_not_keep_the_process() ->
     script = "from tensorcast import Client; client = Client.in_process(); print(client.broadcast_shapes((3,), 3))"
     done = run([sys.executable, "-c", script])
     assert (done.returncode, done.stdout) == (0, "(3,)\n")
-
-
-@pytest.mark.parametrize("shape", [(2.7,), "34", (True,), np.ones((2, 2)), (2**64,)], ids=str)
-def test_what_is_no_shape_is_the_callers_value_error(client: Client, shape: Any) -> None:
-    with pytest.raises(ValueError) as caught:  # noqa: PT011  # pydantic's words, or ours
-        client.check("numpy.broadcast_arrays", shape)
-    assert not isinstance(caught.value, tensorcast.TensorcastError)
 
 
 def test_a_compressed_answer_is_refused_before_it_is_expanded() -> None:

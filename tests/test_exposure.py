@@ -125,7 +125,7 @@ SAID = [
 
 
 @pytest.mark.parametrize("keys", [False, True])
-def test_no_answer_is_to_be_taken_for_another_type(keys: bool, tmp_path: Path) -> None:
+def test_no_answer_is_to_be_taken_for_another_type_and_each_bears_the_version(keys: bool, tmp_path: Path) -> None:
     (tmp_path / "keys").write_text("alice:0123456789abcdef\n")
     with served(**({"api_keys_file": tmp_path / "keys"} if keys else {})) as running:
         for said in SAID:
@@ -134,6 +134,7 @@ def test_no_answer_is_to_be_taken_for_another_type(keys: bool, tmp_path: Path) -
                 head = connection.recv(2**16).partition(b"\r\n\r\n")[0].lower()
             assert head.startswith(b"http/1.1 "), said
             assert head.count(b"\r\nx-content-type-options: nosniff") == 1, said
+            assert head.count(b"\r\ntensorcast-version: 0.") == 1, said
 
 
 def test_only_an_answer_that_took_no_key_may_be_kept_by_those_between(tmp_path: Path) -> None:

@@ -47,7 +47,10 @@ CASES = {
         "import tensorcast; tensorcast.Client, tensorcast.AsyncClient",
         WEB | {"tensorcast_service", "tensorcast.cli"},
     ),
-    "the sync client": ("import tensorcast; tensorcast.Client('http://127.0.0.1:1')", {"asyncio", "anyio", "httpcore"}),
+    "the sync client": (
+        "import tensorcast; tensorcast.Client('http://127.0.0.1:1')",
+        {"asyncio", "anyio", "httpcore", "opentelemetry"},
+    ),
     "what is suspicious": (
         "import tensorcast.answers.suspicion",
         WEB | {"pydantic", "numpy", "httpx", "inspect"},

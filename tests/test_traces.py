@@ -9,11 +9,15 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import httpx
+import numpy as np
 import pytest
 from conftest import Served, free_port, served
 
+from tensorcast import Client, OutputTooLarge, ServiceProblem
+
 pytest.importorskip("opentelemetry.exporter.otlp.proto.http")
 
+from opentelemetry import trace
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -84,6 +88,60 @@ def test_a_request_is_a_span_of_its_callers_trace(collector: Collector) -> None:
     assert [line["trace_id"] for line in lines] == [TRACE, TRACE, alone.trace_id.hex()]
     resource = collector.requests[0].resource_spans[0].resource.attributes
     assert {item.key: item.value.string_value for item in resource}["service.name"] == "tensorcast-test"
+
+
+def attributes_of(span: Any) -> dict[str, Any]:
+    return {attribute.key: attribute.value for attribute in span.attributes}
+
+
+def test_a_span_has_its_route_and_its_request_id_whatever_was_asked(collector: Collector) -> None:
+    with served() as running, httpx.Client(base_url=running.url) as http:
+        paths = http.get("/openapi.json").json()["paths"]
+        asked = {(method.upper(), path) for path, methods in paths.items() for method in methods}
+        assert ("GET", "/v1/check") in asked
+        ids = {f"{method} {path}": http.request(method, path).headers["x-request-id"] for method, path in asked}
+    spans = {span.name: attributes_of(span) for span in collector.spans}
+    assert spans.keys() == {*ids, "GET /openapi.json"}
+    for name, request_id in ids.items():
+        assert spans[name]["http.route"].string_value == name.split()[1]
+        (found,) = spans[name]["http.response.header.x-request-id"].array_value.values
+        assert found.string_value == request_id
+
+
+def test_a_request_is_followed_from_the_exception_to_the_log_and_the_span(collector: Collector) -> None:
+    callers = trace.SpanContext(int(TRACE, 16), int(PARENT, 16), True, trace.TraceFlags(1))
+    with served(access_log="true", log_format="json") as running:
+        client, span_of_caller = Client(running.url), trace.use_span(trace.NonRecordingSpan(callers))
+        with client, span_of_caller, pytest.raises(OutputTooLarge) as caught:
+            client.broadcast_to(np.ones(3), (2**40, 3))
+        log = [json.loads(line) for line in running.end().splitlines()]
+    (line,) = (line for line in log if line.get("request_id") == caught.value.request_id)
+    assert (line["route"], line["code"], line["trace_id"]) == ("/v1/broadcast", "output-too-large", TRACE)
+    (span,) = collector.spans
+    assert (span.trace_id.hex(), span.parent_span_id.hex()) == (TRACE, PARENT)
+    assert (
+        attributes_of(span)["http.response.header.x-request-id"].array_value.values[0].string_value
+        == (line["request_id"])
+    )
+
+
+@pytest.mark.parametrize("own", [{}, {"Traceparent": "mine"}])
+def test_the_caller_says_its_span_where_it_has_one_and_no_word_of_its_own(own: dict[str, str]) -> None:
+    callers = trace.SpanContext(1, 2, True, trace.TraceFlags(0), trace.TraceState([("a", "b")]))
+    requests: list[httpx.Request] = []
+
+    def refuse(request: httpx.Request) -> httpx.Response:
+        requests.append(request)
+        return httpx.Response(404, json={"code": "not-found"}, headers={"X-Request-ID": "mine"})
+
+    with Client("http://x", headers=own, transport=httpx.MockTransport(refuse)) as client:
+        for context in (callers, trace.INVALID_SPAN_CONTEXT):
+            with pytest.raises(ServiceProblem) as caught, trace.use_span(trace.NonRecordingSpan(context)):
+                client.ops()
+            assert caught.value.request_id == "mine"
+    said = [request.headers.get_list("traceparent") for request in requests]
+    assert said == ([["mine"], ["mine"]] if own else [[f"00-{1:032x}-{2:016x}-00"], []])
+    assert [request.headers.get("tracestate") for request in requests] == ["a=b", None]
 
 
 def test_no_span_leaves_where_the_sdk_is_disabled(collector: Collector, monkeypatch: pytest.MonkeyPatch) -> None:

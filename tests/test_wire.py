@@ -13,7 +13,7 @@ import httpx
 import msgpack
 import numpy as np
 import pytest
-from conftest import PATIENCE, Served
+from conftest import PATIENCE, Served, unhurried
 from hypothesis import given
 from hypothesis import strategies as st
 from peer import (
@@ -424,3 +424,19 @@ def test_what_is_no_answer_is_an_invalid_answer(make: Any, answer: bytes, words:
         with pytest.raises(tensorcast.InvalidAnswer, match=words) as caught:
             client.can_broadcast((3,))
         assert len(str(caught.value)) < 300
+
+
+def test_a_deadline_that_passes_in_mid_answer_says_which_request_it_was(make: Any) -> None:
+    def begin(connection: socket.socket) -> None:
+        request_on(connection)
+        connection.sendall(GOOD[:-1].replace(b"\r\n\r\n", b"\r\nX-Request-ID: mine\r\n\r\n", 1))
+        stay(connection)
+
+    def claim(seconds: float) -> None:
+        with peer(begin) as url:
+            with make(url, timeout=seconds) as client, pytest.raises(tensorcast.DeadlineExceeded) as caught:
+                client.can_broadcast((3,))
+            left.release()
+        assert caught.value.request_id == "mine"
+
+    unhurried(claim, 0.5)

@@ -3,7 +3,8 @@
 TensorcastError
   ServiceProblem            the service refused, and .code says why; a class where a caller can do something about it:
     IncompatibleShapes      also a ValueError, as NumPy raises; has .conflict
-    InvalidRequest  UnknownOp  InvalidTensor                     the request is wrong
+    InvalidRequest          the request does not fit the schema: a negative size, ...; also a ValueError
+    UnknownOp  InvalidTensor                                     the request is wrong
     NotStrided                                                   layout="dense" would do
     OutputTooLarge  WorkTooLarge  BodyTooLarge                   a limit; has .facts["limit"]
     Untranslatable          the other framework's op can never say it; the detail says why
@@ -21,6 +22,8 @@ TensorcastError
         client.broadcast_to(array, (10**9, 3))
     except tensorcast.OutputTooLarge as problem:
         print(problem.facts["limit"])                            # bytes; layout="strided" or a window would do
+
+Each has the `request_id` by which the service's log and traces find the request, where there was an answer.
 """
 
 from __future__ import annotations
@@ -58,6 +61,10 @@ __all__ = [
 class TensorcastError(Exception):
     """Everything that a client raises but for mistakes in its own arguments (ValueError, TypeError)."""
 
+    request_id: str | None = None
+    """The X-Request-ID of the answer, under which the service's log and span have the request; None where there was no
+    answer."""
+
 
 class ServiceProblem(TensorcastError):
     """The service refused: `code`, `status`, `detail`, a JSON `pointer` to what is wrong, and further `facts`.
@@ -90,8 +97,8 @@ class IncompatibleShapes(ServiceProblem, ValueError):
         return " ".join([self.detail, *(f"Hint: {hint.text}." for hint in self.conflict.hints)])
 
 
-class InvalidRequest(ServiceProblem):
-    """The request does not fit the schema."""
+class InvalidRequest(ServiceProblem, ValueError):
+    """The request does not fit the schema; a ValueError, as NumPy raises for a negative size."""
 
     code = "invalid-request"
 
@@ -157,7 +164,7 @@ class RequestTimeout(ServiceProblem):
 
 
 class InternalError(ServiceProblem):
-    """The service failed; its log has the cause under facts["request_id"]."""
+    """The service failed; its log has the cause under `request_id`."""
 
     code = "internal"
 

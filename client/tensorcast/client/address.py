@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Mapping
+import sys
+from collections.abc import Collection, Mapping
 from functools import cached_property
 from typing import Any
 from urllib.request import getproxies, proxy_bypass
@@ -93,4 +94,22 @@ class Address:
         if url is None:
             path = self._url.raw_path.partition(b"?")[0].rstrip(b"/") + call.path.encode()
             url = self._urls[call.path] = self._url.copy_with(raw_path=path)
-        return Request(call.method, url, self._headers + call.headers, attempt, timeout)
+        fields = self._headers + call.headers
+        if "opentelemetry.trace" in sys.modules:  # whoever has a span has loaded it
+            fields += _fields_of_span({name.lower() for name, _ in self._headers})
+        return Request(call.method, url, fields, attempt, timeout)
+
+
+def _fields_of_span(present: Collection[bytes]) -> list[tuple[bytes, bytes]]:
+    """The fields by which the caller's span, where there is one, is the parent of the service's: `traceparent`, or what
+    else OpenTelemetry is told to propagate; without those that are `present`."""
+    from opentelemetry.trace import get_current_span
+
+    if not get_current_span().get_span_context().is_valid:
+        return []
+    from opentelemetry.propagate import inject
+
+    carrier: dict[str, str] = {}
+    inject(carrier)
+    fields = [(name.encode(), text.encode()) for name, text in carrier.items() if f"{name}{text}".isprintable()]
+    return [field for field in fields if field[0].lower() not in present]

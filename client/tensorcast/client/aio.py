@@ -86,6 +86,7 @@ class AsyncClient(BaseClient[httpx.AsyncBaseTransport]):
 
     async def _send(self, call: Call[T], progress: Progress | None = None, timeout: float | None = None) -> T:
         policy = self._policy(timeout)
+        attempt = Attempt(call, progress)
         try:
             with anyio.fail_after(policy.timeout):
                 while True:
@@ -93,16 +94,20 @@ class AsyncClient(BaseClient[httpx.AsyncBaseTransport]):
                     try:
                         return await self._attempt(attempt, policy)
                     except TensorcastError as error:
-                        await anyio.sleep(policy.delay_after(error, attempt.retry_after))
+                        await anyio.sleep(policy.delay_after(error, attempt.tell(error)))
         except TimeoutError as error:
             if isinstance(error, DeadlineExceeded):
                 raise
-            raise DeadlineExceeded(f"no whole answer within {policy.timeout} s") from None
+            late = DeadlineExceeded(f"no whole answer within {policy.timeout} s")
+            attempt.tell(late)
+            raise late from None
 
     async def _attempt(self, attempt: Attempt[T], policy: RetryPolicy) -> T:
         try:
             response = await self._transport.handle_async_request(self._address.request(attempt, policy.remaining()))
-            if not attempt.begun:  # AsyncTransport has put the answer where it belongs; any other gives it in pieces
+            if (
+                attempt.headers is None
+            ):  # AsyncTransport has put the answer where it belongs; any other gives it in pieces
                 async with aclosing(response):
                     attempt.begin(response.status_code, response.headers)
                     async for chunk in response.aiter_bytes():

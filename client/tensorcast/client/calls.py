@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
@@ -10,7 +11,7 @@ import httpx
 import msgpack
 import numpy as np
 
-from ..errors import InvalidAnswer, ServiceProblem, problem_from
+from ..errors import InvalidAnswer, InvalidRequest, ServiceProblem, TensorcastError, UnknownOp, problem_from
 from ..messages import Catalogue, CheckAnswer, CheckRequest, CompareAnswer, Comparison, OpEntry, TranslateAnswer
 from ..messages.arguments import (
     Shape,
@@ -29,12 +30,12 @@ from ..schema.dtypes import UnknownDtype
 from ..schema.tensors import Array, is_replicated, msgpack_parts
 from . import expected
 from .reading import Arrays, Chunk, Reader, TensorReader, problem, typed
+from .window import Window, bounds
 
 __all__ = ["Transfer"]
 
 T = TypeVar("T")
 Layout = Literal["dense", "strided"]
-Window = Sequence[tuple[int, int]]
 
 MSGPACK = Media.MSGPACK.value
 SEND_BYTES = 2**20 - 2**12
@@ -110,9 +111,8 @@ class Attempt(httpx.SyncByteStream, httpx.AsyncByteStream, Generic[T]):
         self._progress = progress
         self._done = 0
         self._total: int | None = None
-        self.begun = False
-        """Whether the head is there."""
-        self.retry_after: str | None = None
+        self.headers: Mapping[str, str] | None = None
+        """The answer's, by their names in lower case, once the head is there."""
 
     def __iter__(self) -> Iterator[bytes]:
         """The body in pieces of at most SEND_BYTES."""
@@ -131,8 +131,7 @@ class Attempt(httpx.SyncByteStream, httpx.AsyncByteStream, Generic[T]):
 
     def begin(self, status: int, headers: Mapping[str, str]) -> None:
         """Take the head; the headers' names are in lower case. Raises InvalidAnswer."""
-        self.begun = True
-        self.retry_after = headers.get("retry-after")
+        self.headers = headers
         length = headers.get("content-length", "")
         self._total = int(length) if length.isdecimal() and len(length) < 20 else None
         self._reader = self.call.read(status, headers, self._total)
@@ -156,6 +155,26 @@ class Attempt(httpx.SyncByteStream, httpx.AsyncByteStream, Generic[T]):
     def finish(self) -> T:
         """The result, once all bytes are there. Raises InvalidAnswer, or the ServiceProblem that came."""
         return self._reader.finish()
+
+    def tell(self, error: TensorcastError) -> str | None:
+        """Let the error of this attempt say which request it is about, and whether the service is older than this
+        client. Returns the answer's Retry-After."""
+        if self.headers is None:
+            return None
+        error.request_id = self.headers.get("x-request-id", "")[:128] or None
+        if isinstance(error, InvalidAnswer | InvalidRequest | UnknownOp) or getattr(error, "status", 0) in (404, 405):
+            error.args = (f"{error}{_if_older(self.headers.get('tensorcast-version', ''))}",)
+        return self.headers.get("retry-after")
+
+
+def _if_older(service: str) -> str:
+    """What is to be said where the service has an older version than this client, which asks for what is new in its
+    own; else nothing."""
+    from importlib.metadata import distributions  # takes 10 ms
+
+    client = next((found.version for found in distributions(name="tensorcast")), "")
+    theirs, ours = (tuple(map(int, re.findall("[0-9]{1,9}", text)[:3])) for text in (service, client))
+    return f" (the service is tensorcast {service[:20]}, older than this client)" if () < theirs < ours else ""
 
 
 def check(
@@ -239,11 +258,12 @@ def broadcast(
     return _broadcast(op, arrays, layout, window, out, itemgetter("outputs"))
 
 
-def broadcast_to(array: Any, shape: Shape, layout: Layout) -> Call[Array]:
+def broadcast_to(
+    array: Any, shape: Shape, layout: Layout, window: Window | None, out: Array | Sequence[Array] | None
+) -> Call[Array]:
     """An array in, the one that NumPy makes of it for this target out."""
-    return _broadcast(
-        numpy.broadcast_to(shape=sizes(shape)), [array], layout, None, None, lambda all: all["outputs"][0]
-    )
+    op = numpy.broadcast_to(shape=sizes(shape))
+    return _broadcast(op, [array], layout, window, out, lambda all: all["outputs"][0])
 
 
 def broadcast_arrays(arrays: Sequence[Any], layout: Layout) -> Call[tuple[Array, ...]]:
@@ -262,13 +282,13 @@ def _broadcast(
     if out is not None and layout == "strided":
         raise ValueError('out needs layout="dense": a strided answer holds each distinct element once')
     fields: dict[str, Any] = {"op": plain_op(op), "layout": layout}
-    if window is not None:
-        fields["window"] = [sizes(pair) for pair in window]
     targets = None if out is None else [out] if isinstance(out, np.ndarray) else list(out)
     for array in targets or ():
         if not (array.flags.c_contiguous and array.flags.writeable):
             raise ValueError("out must be writable and C-contiguous, such as np.empty makes it")
     inputs = [np.asarray(array) for array in arrays]
+    if window is not None and (box := bounds(window, op, [array.shape for array in inputs])) is not None:
+        fields["window"] = box
 
     def reader(length: int | None) -> TensorReader[T]:
         tensors = expected.outputs(op, inputs, layout, fields.get("window"))

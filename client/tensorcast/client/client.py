@@ -18,9 +18,10 @@ from ..ops import Op
 from ..schema.tensors import Array
 from . import calls
 from .base import BaseClient, translated
-from .calls import Attempt, Call, Layout, Progress, Window
+from .calls import Attempt, Call, Layout, Progress
 from .retries import RetryPolicy
 from .transport import Transport
+from .window import Window
 
 __all__ = ["Client"]
 
@@ -146,8 +147,8 @@ class Client(BaseClient[httpx.BaseTransport]):
     ) -> list[Array]:
         """The op's outputs, one array each: dense ones are new and writable, strided ones read-only views.
 
-        `window` is a [start, stop] for each output axis: only that box. `out` (an array, or one for each
-        output; writable, C-contiguous, of the output's shape and dtype) is filled and returned.
+        `window` is a [start, stop] for each output axis, or slices such as np.s_[0:2, :]: only that box. `out` (an
+        array, or one for each output; writable, C-contiguous, of the output's shape and dtype) is filled and returned.
         `progress` is called with each Transfer. Raises IncompatibleShapes, OutputTooLarge, ...
 
         >>> from tensorcast import ngraph
@@ -160,14 +161,27 @@ class Client(BaseClient[httpx.BaseTransport]):
         """
         return self._send(calls.broadcast(op, arrays, layout, window, out), progress, timeout)
 
-    def broadcast_to(self, array: Any, shape: Shape, *, layout: Layout = "dense") -> Array:
-        """`array` broadcast to `shape` by NumPy's rule. Raises IncompatibleShapes, a ValueError.
+    def broadcast_to(
+        self,
+        array: Any,
+        shape: Shape,
+        *,
+        layout: Layout = "dense",
+        window: Window | None = None,
+        out: Array | None = None,
+        progress: Progress | None = None,
+        timeout: float | None = None,
+    ) -> Array:
+        """`array` broadcast to `shape` by NumPy's rule, with the options of `broadcast`. Raises IncompatibleShapes, a
+        ValueError, and TypeError for a shape that is none.
 
         >>> client.broadcast_to(np.array([1, 2, 3]), (2, 3))
         array([[1, 2, 3],
                [1, 2, 3]])
+        >>> client.broadcast_to(np.array([1, 2, 3]), (10**12, 3), window=np.s_[-1:])
+        array([[1, 2, 3]])
         """
-        return self._send(calls.broadcast_to(array, shape, layout))
+        return self._send(calls.broadcast_to(array, shape, layout, window, out), progress, timeout)
 
     def broadcast_arrays(self, *arrays: Any, layout: Layout = "dense") -> tuple[Array, ...]:
         """The arrays broadcast against each other by NumPy's rule. Raises IncompatibleShapes, a ValueError.
@@ -232,12 +246,14 @@ class Client(BaseClient[httpx.BaseTransport]):
             try:
                 return self._attempt(attempt, policy)
             except TensorcastError as error:
-                time.sleep(policy.delay_after(error, attempt.retry_after))
+                time.sleep(policy.delay_after(error, attempt.tell(error)))
 
     def _attempt(self, attempt: Attempt[T], policy: RetryPolicy) -> T:
         try:
             response = self._transport.handle_request(self._address.request(attempt, policy.remaining()))
-            if not attempt.begun:  # Transport has put the answer where it belongs; any other gives it away in pieces
+            if (
+                attempt.headers is None
+            ):  # Transport has put the answer where it belongs; any other gives it away in pieces
                 with closing(response):
                     attempt.begin(response.status_code, response.headers)
                     for chunk in response.iter_bytes():

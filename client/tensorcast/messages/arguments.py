@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from operator import index
+from typing import Any, SupportsIndex
 
 from ..ops import OPS, Op
-from ..schema.shapes import MAX_SIZE, as_int, as_list
+from ..schema.shapes import MAX_SIZE
 from . import CheckRequest
 
-Shape = Sequence[int] | int
+Shape = Sequence[SupportsIndex] | SupportsIndex
 """Sizes; one integer stands for one axis, as in NumPy."""
-SymbolicShape = Sequence[int | str] | int
+SymbolicShape = Sequence[SupportsIndex | str] | SupportsIndex
 
 
 def check_question(
@@ -21,7 +22,8 @@ def check_question(
     explain: bool = False,
     assume: Mapping[str, int | str] | None = None,
 ) -> dict[str, Any]:
-    """The plain value of a CheckRequest. Raises TypeError for what is no op, ValueError for what is no size."""
+    """The plain value of a CheckRequest. Raises TypeError for what is no op or no size, ValueError for a size beyond 63
+    bits."""
     question: dict[str, Any] = {"op": plain_op(op), "inputs": list(map(dimensions, shapes))}
     if assume:
         question["assume"] = _assumptions(assume)
@@ -37,7 +39,7 @@ def compare_question(
     target: SymbolicShape | None = None,
     assume: Mapping[str, int | str] | None = None,
 ) -> dict[str, Any]:
-    """The plain value of a CompareRequest. Raises ValueError for what is no size."""
+    """The plain value of a CompareRequest. Raises as `check_question` does."""
     question: dict[str, Any] = {"inputs": list(map(dimensions, shapes))}
     if target is not None:
         question["shape"] = dimensions(target)
@@ -71,12 +73,13 @@ def plain_op(op: Op | str) -> Any:
 
 
 def sizes(shape: Shape) -> list[int]:
-    """Sizes as integers that the wire holds. Raises ValueError for what is none: 2.5, True, "34"."""
+    """Sizes as integers that the wire holds. Raises as NumPy does: TypeError for what is no integer (2.0, True, None,
+    "34"), ValueError for one beyond 63 bits."""
     return list(map(_size, _listed(shape)))
 
 
 def dimensions(shape: SymbolicShape) -> list[int | str]:
-    """Sizes as integers that the wire holds, and symbols as they are. Raises ValueError for what is neither."""
+    """Sizes as integers that the wire holds, and symbols as they are. Raises as `sizes` does."""
     return list(map(_dimension, _listed(shape)))
 
 
@@ -84,18 +87,26 @@ def _assumptions(assume: Mapping[str, int | str]) -> dict[str, int | str]:
     return {name: _dimension(size) for name, size in assume.items()}
 
 
-def _dimension(size: int | str) -> int | str:
+def _dimension(size: SupportsIndex | str) -> int | str:
     return size if isinstance(size, str) else _size(size)
 
 
 def _listed(shape: SymbolicShape) -> list[Any]:
-    if hasattr(shape, "dtype") and getattr(shape, "ndim", 1) != 1:
+    """What a shape holds; what holds nothing is the size of one axis, or is no size."""
+    if isinstance(shape, (str, Mapping)):
+        raise TypeError(f"a shape is a list of sizes such as (2, 3), not a {type(shape).__name__}")
+    if getattr(shape, "ndim", 1) > 1:
         raise ValueError("an array stands where a shape belongs: pass its .shape")
-    return [shape] if isinstance(shape, int) else list(as_list(shape))
+    try:
+        return list(shape)  # type: ignore[arg-type]
+    except TypeError:
+        return [shape]
 
 
-def _size(value: Any) -> int:
-    size = as_int(value)
+def _size(value: SupportsIndex) -> int:
+    if type(value).__name__ == "bool":  # Python's, or NumPy's, which older releases take for an integer
+        raise TypeError("a size is an integer, not a bool")
+    size = index(value)
     if not -MAX_SIZE <= size <= MAX_SIZE:
         raise ValueError("a size has at most 63 bits")
     return size

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from tensorcast.schema.problems import Problem
 
 from .drain import Drain
-from .logs import trace_id_of
+from .logs import tell_span, trace_id_of
 from .problems import response_of
 
 logger = logging.getLogger("tensorcast")
@@ -50,6 +50,7 @@ class Envelope:
             return
         request_id = request_id_of(scope["headers"])
         scope.setdefault("state", {})["request_id"] = request_id
+        tell_span({"http.response.header.x-request-id": [request_id]})
         started = False
 
         def send_marked(message: Message) -> Awaitable[None]:

@@ -88,6 +88,14 @@ def trace_id_in(traceparent: bytes) -> str | None:
     return matched[1].decode() if matched else None
 
 
+def tell_span(attributes: Mapping[str, Any], name: str | None = None) -> None:
+    """Give the request's span, if there is one, these attributes, and this name."""
+    if get_current_span is not None and (span := get_current_span()).is_recording():
+        span.set_attributes(attributes)
+        if name is not None:
+            span.update_name(name)
+
+
 def makes_spans() -> bool:
     """Whether each request is to be a span: somebody has said where spans go."""
     return get_current_span is not None and not isinstance(get_tracer_provider(), ProxyTracerProvider)

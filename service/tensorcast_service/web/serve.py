@@ -8,6 +8,7 @@ import socket
 import sys
 import tempfile
 from contextlib import ExitStack
+from importlib.metadata import version
 
 import uvicorn
 from uvicorn.supervisors import Multiprocess
@@ -99,7 +100,8 @@ def serve(settings: Settings) -> None:
             access_log=False,
             log_config=configuration(settings.log_format),
             server_header=False,
-            headers=[("X-Content-Type-Options", "nosniff")],  # of every answer, those of gate.py too
+            # Of every answer, those of gate.py too. A proxy would put its own word in the place of Server.
+            headers=[("X-Content-Type-Options", "nosniff"), ("Tensorcast-Version", version("tensorcast"))],
             proxy_headers=False,
             timeout_keep_alive=KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=settings.finish_seconds,

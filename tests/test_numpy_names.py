@@ -1,0 +1,135 @@
+"""The client's methods of NumPy's names take what NumPy takes and raise what NumPy raises; windows are its slices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tensorcast
+from tensorcast import Client
+from tensorcast.ops import ngraph
+
+ONE, ROW = np.array([7.0]), np.array([1, 2, 3])
+
+
+@pytest.fixture(scope="module")
+def here() -> Iterator[Client]:
+    with Client.in_process() as client:
+        yield client
+
+
+SHAPES: list[Any] = [
+    *(3, 0, np.int64(1), np.uint8(3), np.array(3), np.array([3]), np.array([2, 3]), (np.int8(3),), [2, 3], range(2, 4)),
+    *((3, None), 2.0, (2.0,), np.float64(3), np.array([2.0]), 3 + 0j, "3", "34", ((2,),), {"a": 1}, object()),
+    *(True, (True,), np.True_, (np.True_,), -1, (2, -1), 2**63, 2**70, -(2**70), (), [], np.array([], int), (1,) * 65),
+]
+
+
+def outcome(call: Any, *arguments: Any) -> Any:
+    """The shape that comes out, or which of Python's own exceptions is raised: never pydantic's."""
+    try:
+        found = call(*arguments)
+    except (TypeError, ValueError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        return type(error) if type(error).__module__.startswith("pydantic") else kind
+    return getattr(found, "shape", found)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: f"{shape!r:.20}")
+@pytest.mark.parametrize("name", ["broadcast_to", "broadcast_shapes"])
+def test_a_shape_is_taken_or_refused_as_numpy_does(here: Client, name: str, shape: Any) -> None:
+    arguments = (ONE, shape) if name == "broadcast_to" else (shape,)
+    assert outcome(getattr(here, name), *arguments) == outcome(getattr(np, name), *arguments)
+
+
+def test_what_is_no_size_is_a_type_error_in_every_method(here: Client) -> None:
+    op = ngraph.Broadcast(shape=(2, 3), broadcast_axes={0})
+    for shape in ((2.5,), (True,), None, "34", {"x": 3}):
+        for call in (
+            lambda shape: here.check(op, shape),
+            lambda shape: here.check_batch([{"inputs": [shape]}]),
+            lambda shape: here.can_broadcast(shape),
+            lambda shape: here.broadcast_shapes(shape),  # None was () to NumPy once
+            lambda shape: here.broadcast_to(ONE, shape),
+            lambda shape: here.compare((3,), shape=shape or "3"),
+            lambda shape: here.translate(op, shape, to="torch.expand"),
+            lambda shape: here.backprop(op, [shape], np.ones((2, 3))),
+            lambda shape: here.broadcast(op, ROW, window=[shape]),
+        ):
+            with pytest.raises(TypeError):
+                call(shape)
+    with pytest.raises(ValueError, match="shape"):
+        here.check(op, np.ones((2, 2)))
+
+
+WINDOWS = [
+    *(
+        np.s_[0:2, :],
+        np.s_[1:],
+        np.s_[:],
+        np.s_[...],
+        np.s_[..., 1:2],
+        np.s_[-1:, ..., -2:],
+        np.s_[9:, 0:99],
+        np.s_[2:1],
+    ),
+    *(np.s_[np.int64(1) :], [slice(1, 3), slice(None, 1)]),
+]
+
+
+@pytest.mark.parametrize("window", WINDOWS, ids=str)
+def test_a_window_of_slices_is_what_numpy_cuts_out(here: Client, window: Any) -> None:
+    whole = np.broadcast_to(ROW, (4, 3))
+    expected = whole[tuple(window) if isinstance(window, list) else window]
+    np.testing.assert_array_equal(here.broadcast_to(ROW, (4, 3), window=window), expected, strict=True)
+    (box,) = here.broadcast("numpy.broadcast_arrays", whole, window=window, layout="strided")
+    np.testing.assert_array_equal(box, expected, strict=True)
+
+
+def test_slices_and_pairs_may_stand_side_by_side(here: Client) -> None:
+    assert here.broadcast_to(ROW, (4, 3), window=[(1, 2), slice(-1, None)]).tolist() == [[3]]
+
+
+@pytest.mark.parametrize(
+    ("window", "kind", "words"),
+    [
+        (np.s_[::2], ValueError, "no steps"),
+        (np.s_[::-1], ValueError, "no steps"),
+        (np.s_[0, :], TypeError, "all axes stay"),
+        (np.s_[None, :], TypeError, "integer"),
+        (np.s_[1.5:], TypeError, "indices"),
+        (np.s_[:, :, :], ValueError, "at most 2 entries"),
+        (np.s_[..., ...], ValueError, r"one \.\.\."),
+        ([(0, 1, 2), (0, 3)], TypeError, "all axes stay"),
+        ([(0, 1.0), (0, 3)], TypeError, "float"),
+        ([(0, 1), (0, 4)], ValueError, "0 <= start <= stop <= 3"),
+    ],
+    ids=str,
+)
+def test_what_is_no_window_is_refused_in_words(here: Client, window: Any, kind: type[Exception], words: str) -> None:
+    with pytest.raises(kind, match=words):
+        here.broadcast_to(ROW, (4, 3), window=window)
+
+
+def test_slices_need_a_shape_that_is_known_here_and_one_for_all_outputs(here: Client) -> None:
+    with pytest.raises(ValueError, match="known here"):
+        here.broadcast("numpy.broadcast_to", ROW, window=np.s_[:])
+    matrices = np.ones((2, 3)), np.ones((3, 4))
+    with pytest.raises(ValueError, match="one shape"):
+        here.broadcast("numpy.matmul", *matrices, window=np.s_[:1])
+    with pytest.raises(tensorcast.IncompatibleShapes, match="axis 1"):
+        here.broadcast_to(ROW, (4, 4), window=np.s_[:1])
+    with pytest.raises(tensorcast.InvalidRequest, match="check alone"):
+        here.broadcast(tensorcast.ops.numpy.broadcast_to(shape=("N", 3)), ROW, window=np.s_[:1])  # type: ignore[list-item]
+
+
+def test_broadcast_to_fills_out_and_tells_its_progress(here: Client) -> None:
+    out, seen = np.empty((2, 3), int), list[tensorcast.Transfer]()
+    assert here.broadcast_to(ROW, (2, 3), out=out, progress=seen.append, timeout=60) is out
+    assert out.tolist() == [[1, 2, 3], [1, 2, 3]]
+    assert {transfer.direction for transfer in seen} == {"upload", "download"}
+    with pytest.raises(tensorcast.DeadlineExceeded):
+        here.broadcast_to(ROW, (2, 3), timeout=0)
