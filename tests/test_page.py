@@ -148,7 +148,7 @@ def test_a_warning_leads_to_what_was_meant(page: Page) -> None:
     page.ask("op=compare&input=5&input=5,1")
     ops = [text.splitlines()[0] for text in page.texts("tbody th")]
     rows = dict(zip(ops, page.texts("tbody td"), strict=True))
-    assert rows["torch.broadcast_tensors"] == "✓ (5, 5) square rank-promotion"
+    assert rows["torch.broadcast_tensors"] == "✓ (5, 5) square"
 
 
 def test_a_hint_links_to_its_request_whatever_its_words_say(page: Page) -> None:

@@ -17,7 +17,8 @@ from .symbolic import SymbolicPlan
 def input_warnings(
     op: Op, shapes: tuple[Shape, ...], alignment: Alignment, outputs: Sequence[dict[str, Any]], lower: Lower
 ) -> list[dict[str, Any]]:
-    """Of inputs that broadcast: that two stretch each other, and that their ranks differ.
+    """Of inputs that broadcast: that two make a square; or that two stretch each other otherwise, and that their ranks
+    differ, where none of these is a scalar.
 
     `alignment` is theirs, with what symbolic.py puts for sizes that are not known; `outputs` are as they are sent, one
     for each input; `lower` tries a request, with what is assumed of its symbols.
@@ -27,25 +28,23 @@ def input_warnings(
     for number, output in enumerate(outputs):  # a loop, since every check passes here
         if output["broadcast_axes"] or "maybe_broadcast_axes" in output:
             stretched += 1
-        if len(shapes[number]) < len(shapes[lowest]):
-            lowest = number
-        elif len(shapes[number]) > len(shapes[highest]):
+        rank = len(shapes[number])
+        if rank > len(shapes[highest]):
             highest = number
+        if 0 < rank < len(shapes[lowest]) or not shapes[lowest]:
+            lowest = number
     if stretched > 1 and (found := _suspicion(alignment)):
         one, other = sorted(found.inputs)
         met = f"{format_shape(shapes[one])} and {format_shape(shapes[other])}"
         met = f"{met} become {format_shape(outputs[one]['shape'])}"
         if found.kind == "square":
-            warnings.append(
-                _square(op, shapes, alignment, found, f"Inputs {one} and {other} make a square: {met}.", lower)
-            )
-        else:
-            message = (
-                f"Inputs {one} and {other} stretch each other: {met}. "
-                "Where only one was meant to stretch, an axis is missing."
-            )
-            warnings.append({"code": found.kind, "message": message})
-    if lowest != highest:
+            return [_square(op, shapes, alignment, found, f"Inputs {one} and {other} make a square: {met}.", lower)]
+        message = (
+            f"Inputs {one} and {other} stretch each other: {met}. "
+            "Where only one was meant to stretch, an axis is missing."
+        )
+        warnings.append({"code": found.kind, "message": message})
+    if len(shapes[lowest]) < len(shapes[highest]):
         side = side_of_new_axes(outputs[lowest]["axes"], len(outputs[lowest]["shape"]))
         message = (
             f"Input {lowest} of shape {format_shape(shapes[lowest])} gets new axes{side} to meet input {highest} "

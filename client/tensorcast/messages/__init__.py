@@ -137,8 +137,9 @@ class Warned(Answer):
 
     code: str = Field(
         description="`square`: two inputs stretch each other to axes of one size, one of which an input lacks, as "
-        "(5,) and (5, 1) do; `mutual-stretch`: they stretch each other in another way; `rank-promotion`: an input gets "
-        "new axes; `release-differs`: the framework's release does otherwise than its document says; or a rule's own."
+        "(5,) and (5, 1) do; `mutual-stretch`: they stretch each other in another way; `rank-promotion`: an input with "
+        "axes gets new ones, and no two make a square; `release-differs`: the framework's release does otherwise than "
+        "its document says; or a rule's own."
     )
     message: str = Field(description="What was seen, and what to do, in words.")
     hint: Hint | None = Field(default=None, description="What was probably meant, where that is known.")
