@@ -125,16 +125,21 @@ def _swapped(op: Op, shapes: tuple[Shape, ...], target: Shape | None, fitting: T
 
 
 def _reshaped(op: Op, shapes: tuple[Shape, ...], fitting: Try) -> Iterator[Hint]:
-    """One input with size-1 axes after its own, or without its leading ones."""
+    """One input with size-1 axes after its own, or among them, or without its leading ones."""
     ranks = [len(shape) for shape in shapes]
     room = max([*ranks, len(getattr(op, op.target) or ()) if op.target else 0])
     for number, shape in sorted(enumerate(shapes), key=lambda pair: len(pair[1])):
-        for extra in range(1, room - len(shape) + 1):
-            wider = shape + (1,) * extra
-            inputs = _with(shapes, number, wider)
-            if shape and fitting(op, inputs) is not None:
-                index = ", ".join([":"] * len(shape) + ["None"] * extra)
-                yield f"reshape input {number} to {format_shape(wider)}, x[{index}]: it then fits", op, inputs
+        for extra in range(1, room - len(shape) + 1 if shape else 1):
+            for own in combinations(range(1, len(shape) + extra), len(shape) - 1):  # axis 0 stays, as is aligned anyway
+                kept = (0, *own)
+                sizes = iter(shape)
+                wider = tuple(next(sizes) if axis in kept else 1 for axis in range(len(shape) + extra))
+                inputs = _with(shapes, number, wider)
+                if fitting(op, inputs) is not None:
+                    last = max(axis for axis in range(len(wider)) if axis not in kept)
+                    index = ", ".join(":" if axis in kept else "None" for axis in range(last + 1))
+                    yield f"reshape input {number} to {format_shape(wider)}, x[{index}]: it then fits", op, inputs
+                    break
         narrower = shape
         while narrower[:1] == (1,):
             narrower = narrower[1:]
