@@ -81,6 +81,9 @@ def test_a_mask_without_the_axis_of_heads(check: Check) -> None:
     finding = only(check, exported(graph))
     assert (finding.node, finding.op, finding.line) == ("y", "Where", 10)
     assert finding.answer.conflict.message.startswith("On output axis 1, input 0 of shape (2, 12, 12) has size 2 but")
+    assert [hint.text for hint in finding.answer.conflict.hints] == [
+        "reshape input 0 to (2, 1, 12, 12), x[:, None]: it then fits"
+    ]
 
 
 def test_heads_that_were_not_transposed(check: Check) -> None:
@@ -111,3 +114,4 @@ def test_stacks_of_matrices_of_other_heads(check: Check) -> None:
     graph = "(float[B,8,S,64] q, float[B,64,S] k) => (float[] y) {y = MatMul(q, k)}"
     finding = only(check, exported(graph), assume={"B": 2})
     assert (finding.node, finding.line, finding.verdict) == ("y", 10, "incompatible")
+    assert finding.answer.conflict.hints[0].text == "reshape input 1 to (2, 1, 64, S), x[:, None]: it then fits"

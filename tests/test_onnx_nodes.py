@@ -211,11 +211,13 @@ def test_before_opset_7_gemm_is_not_judged(check: Check) -> None:
     assert verdicts(check(graph, opset=6)) == {"o": "opset 6 has no Gemm, or one of another rule"}
 
 
-def test_all_axes_of_matmul_but_two_broadcast(check: Check) -> None:
-    graph = """(float[B,8,S,64] q, float[B,1,64,S] k, float[64,3] w, float[3,S,64] three, float[64] v) => (float[] o)
-        {a = MatMul(q, k) b = MatMul(q, w) c = MatMul(three, k) d = MatMul(w, w) e = MatMul(q, v)}"""
+def test_all_axes_of_matmul_but_two_broadcast_and_one_is_summed(check: Check) -> None:
+    graph = """(float[B,8,S,64] q, float[B,1,64,S] k, float[64,3] w, float[3,S,64] three, float[64] v, float[8,T,3] t)
+        => (float[] o)
+        {a = MatMul(q, k) b = MatMul(q, w) c = MatMul(three, k) d = MatMul(w, w) e = MatMul(q, v) f = MatMul(q, t)}"""
     found = verdicts(check(graph))
     assert found == {
-        "a": ["B", 8], "b": ["B", 8], "c": ["B", 3], "e": ["B", 8],
+        "a": ["B", 8, "S", 64], "b": ["B", 8, "S", 64], "c": ["B", 3, "S", 64], "e": ["B", 8, "S", 64],
         "d": "onnx says: Incompatible dimensions for matrix multiplication",
+        "f": (["B", 8, "S", 64], ["T == 64"]),
     }  # fmt: skip

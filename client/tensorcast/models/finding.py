@@ -62,7 +62,8 @@ class Finding:
 
     @property
     def output(self) -> tuple[Size, ...] | None:
-        """The shape that comes out; None where none does, or none is known."""
+        """The shape that its operands are broadcast to, of MatMul that of its first one; None where there is none, or
+        none is known."""
         return tuple(self.answer.outputs[0].shape) if self.answer and self.answer.outputs else None
 
     @property

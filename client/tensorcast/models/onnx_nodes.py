@@ -50,7 +50,9 @@ _ANY_NUMBER = ("Max", "Min", "Mean", "Sum")
 _MATRICES = ("MatMul", "MatMulInteger")
 """The ops whose inputs are stacks of matrices: all axes but the last two broadcast."""
 
-_RULE = {op: f"onnx.{op}" for op in (*_ANY_NUMBER, "Where", "PRelu", "Gemm")}
+_RULE = {op: f"onnx.{op}" for op in (*_ANY_NUMBER, "Where", "PRelu", "Gemm", "MatMul")} | {
+    "MatMulInteger": "onnx.MatMul"
+}
 """The op that says the rule of each that is not as Add."""
 _ONE_WAY = "tensorflow.broadcast_to"
 """ONNX's unidirectional rule, which has no limit on ranks either."""
@@ -190,8 +192,7 @@ def _question(found: Finding, node: NodeProto, scope: Scope, opset: int, names: 
     except _NotJudged as reason:
         return Question(replace(found, operands=operands, reason=str(reason)), None)
     parts = [replace(operands[number], role=f"input {place}") for place, number in enumerate(inputs)]
-    axes = slice(-2) if node.op_type in _MATRICES else slice(None)
-    request = {"op": op, "inputs": [[*(part.shape or ())][axes] for part in parts]}
+    request = {"op": op, "inputs": [[*(part.shape or ())] for part in parts]}
     if target is not None:
         parts.append(replace(operands[target], role="target"))
     return Question(replace(found, operands=tuple(parts)), request)
