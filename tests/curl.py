@@ -1,4 +1,4 @@
-"""As much of curl as the README uses, for machines that have none: -s, -H and -d."""
+"""As much of curl as the README and docs/ use, for machines that have none: -s, -H and -d."""
 
 import argparse
 import sys
