@@ -20,7 +20,7 @@ from tensorcast.answers import batch, diagram, limits
 from tensorcast.answers.batch import check_rows
 from tensorcast.answers.check import plain_answer, plan_of
 from tensorcast.answers.columns import check_columns
-from tensorcast.answers.limits import Limit
+from tensorcast.answers.limits import Limit, judge_request
 from tensorcast.answers.translate import translate
 from tensorcast.messages import CheckRequest, TranslateRequest
 from tensorcast.messages.tensors import BackpropRequest, BroadcastRequest, CheckBatchRequest
@@ -34,7 +34,7 @@ from tensorcast_service.web import threads
 from tensorcast_service.web.admission import Admission
 from tensorcast_service.web.app import create_app
 from tensorcast_service.web.backprop import _gradients, judge_dense
-from tensorcast_service.web.broadcast import outputs
+from tensorcast_service.web.broadcast import extent_of, outputs
 from tensorcast_service.web.budget import FREE_BYTES, Budget, Holding
 
 TO: dict[str, Any] = {"name": "numpy.broadcast_to"}
@@ -82,12 +82,13 @@ def checked(op: str | dict[str, Any], *inputs: list[Any], **fields: Any) -> dict
 
 
 def answered(max_output_bytes: int = 2**34, **request: Any) -> None:
-    outputs(validated(BroadcastRequest, request), max_output_bytes)
+    message = validated(BroadcastRequest, request)
+    outputs(message, extent_of(message), max_output_bytes)
 
 
 def summed(op: str | dict[str, Any], inputs: list[Any], *gradients: Any) -> None:
     message = validated(BackpropRequest, {"op": op, "inputs": inputs, "gradients": list(gradients)})
-    _gradients(message)
+    _gradients(message, judge_request(message.op, tuple(message.inputs)))
 
 
 def columns(op: Any, *inputs: Any) -> None:
@@ -263,7 +264,8 @@ SETTINGS: dict[str, list[tuple[int, Ask]]] = {
         (6, lambda limit: answered(limit, op=TO | {"shape": [2, 3]}, inputs=[BYTES])),
         (48, lambda limit: answered(limit, inputs=[FLOATS, FLOATS])),
         (2, lambda limit: answered(limit, op=TO | {"shape": [2, 3]}, inputs=[BYTES], window=[[0, 1], [1, 3]])),
-        (24, lambda limit: judge_dense(plan_of(numpy.broadcast_to(shape=(2, 3)), ((2, 3),)), [np.zeros((2, 3), "f4")],
+        (24, lambda limit: judge_dense(plan_of(judge_request(numpy.broadcast_to(shape=(2, 3)), ((2, 3),))),
+                                       [np.zeros((2, 3), "f4")],
                                        [True], Media.MSGPACK, "list", limit)),
     ],
     "TENSORCAST_MAX_CONCURRENT_REQUESTS": [(3, lambda limit: at_once(3, limit))],

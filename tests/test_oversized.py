@@ -10,12 +10,13 @@ import pytest
 from conftest import taken
 
 from tensorcast.answers.footprint import tensors_bytes
+from tensorcast.answers.limits import judge_request
 from tensorcast.messages.tensors import BackpropRequest, BroadcastRequest
 from tensorcast.messages.validation import validated
 from tensorcast.schema.problems import Problem
 from tensorcast_service.engine.views import gradient_bytes
 from tensorcast_service.web.backprop import _gradients
-from tensorcast_service.web.broadcast import outputs
+from tensorcast_service.web.broadcast import extent_of, outputs
 from tensorcast_service.web.budget import Budget, Holding
 
 MiB = 2**20
@@ -23,16 +24,17 @@ MiB = 2**20
 
 def broadcast(**request: Any) -> None:
     message = validated(BroadcastRequest, request)
-    shapes = [tensor.shape for tensor in message.inputs]
-    Holding(Budget(10 * MiB)).reserve_answer(tensors_bytes(message.op, shapes, message.inputs))
-    outputs(message, 2**34)
+    extent = extent_of(message)
+    Holding(Budget(10 * MiB)).reserve_answer(tensors_bytes(extent, message.inputs))
+    outputs(message, extent, 2**34)
 
 
 def backprop(op: dict[str, Any], shape: list[int], gradient: dict[str, Any]) -> None:
     message = validated(BackpropRequest, {"op": op, "inputs": [shape], "gradients": [gradient]})
+    extent = judge_request(message.op, tuple(message.inputs))
     with Holding(Budget(10 * MiB)) as holding:
-        holding.reserve_answer(tensors_bytes(message.op, message.inputs, message.gradients))
-        holding.reserve_answer(gradient_bytes(*_gradients(message)))
+        holding.reserve_answer(tensors_bytes(extent, message.gradients))
+        holding.reserve_answer(gradient_bytes(*_gradients(message, extent)))
 
 
 def overlapping(size: int) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from conftest import PATIENCE, run, started, wait_for
 
 from tensorcast.answers.cost import check_milliseconds, compare_milliseconds
 from tensorcast.answers.hints import MAX_TRIES, hints
+from tensorcast.answers.limits import judge_request
 from tensorcast.client.in_process import AsyncAppTransport
 from tensorcast.messages import CheckRequest
 from tensorcast.messages.validation import validated
@@ -435,13 +436,14 @@ def test_hints_are_searched_in_a_bounded_number_of_tries() -> None:
 def test_a_cost_is_told_of_each_thing_that_costs() -> None:
     def cost(value: Any) -> float:
         request = validated(CheckRequest, value)
-        return check_milliseconds(request.op, request.inputs)
+        return check_milliseconds(judge_request(request.op, tuple(request.inputs)))
 
     assert cost({"inputs": [[8, 1, 6, 1], [7, 1, 5]]}) < threads.LOOP_MILLISECONDS / 2
     assert cost({"inputs": [["N", 1], ["M"]]}) < threads.LOOP_MILLISECONDS
     for found in ("names that all meet", "names on each of eight axes", "as many inputs as are admitted"):
         assert cost(FINDS[found][1]) > 20
-    assert cost(FINDS["a thousand numbers in a pattern"][1]) > threads.LOOP_MILLISECONDS
+    pattern = f"{'a' * 400} -> {'a' * 400} 2"
+    assert cost({"op": {"name": "einops.repeat", "pattern": pattern}, "inputs": [[2]]}) > threads.LOOP_MILLISECONDS
 
 
 # --- the end --------------------------------------------------------------------------------------

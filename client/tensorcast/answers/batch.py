@@ -12,7 +12,7 @@ from ..schema.memory import Reserve, unlimited
 from ..schema.problems import Problem
 from .check import plain_answer
 from .footprint import HINTS_BYTES, answer_bytes
-from .limits import MAX_BATCH_ROWS, MAX_BATCH_SECONDS
+from .limits import MAX_BATCH_ROWS, MAX_BATCH_SECONDS, judge_request
 
 
 def check_rows(requests: Sequence[Any], reserve: Reserve = unlimited) -> Iterator[dict[str, Any]]:
@@ -42,8 +42,9 @@ def check_row(number: int, request: Any, reserve: Reserve = unlimited, is_late: 
                 "work-too-large", f"the rows before this one took {MAX_BATCH_SECONDS} s: send the rest in another batch"
             )
         question = validated(CheckRequest, request)
-        reserve(answer_bytes(question.op, question.inputs))
-        answer = plain_answer(question)
+        extent = judge_request(question.op, tuple(question.inputs))
+        reserve(answer_bytes(extent))
+        answer = plain_answer(question, extent)
         if "conflict" in answer or any("hint" in warning for warning in answer["warnings"]):
             reserve(HINTS_BYTES)
         return answer

@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 
 from ..messages import CheckAnswer, CheckRequest, Condition, Warned
 from ..ops import Op, align, lower
-from ..plan.alignment import Alignment, Conflict, Incompatible, Relation, RightAlignment, settle
+from ..plan.alignment import Alignment, Conflict, Incompatible, RightAlignment, settle
 from ..plan.plan import Placement, Plan, Shape
 from ..schema.problems import Problem
 from ..schema.shapes import format_shape
 from .diagram import draw
 from .hints import Lower, hints
-from .limits import MAX_AXES, MAX_RANK, exact, judge_request
-from .symbolic import SymbolicPlacement, SymbolicPlan, is_symbolic, judge_assumed
+from .limits import MAX_RANK, Extent, exact, judge_request
+from .symbolic import SymbolicPlacement, SymbolicPlan, judge_assumed
 from .symbolic import lower as lower_symbolic
 from .warnings import input_warnings
 
@@ -30,7 +30,7 @@ _JOINED_CONDITIONS = 20
 
 
 class Question(NamedTuple):
-    """A CheckRequest that holds nothing but shapes of integers. Its sizes are what the schema admits."""
+    """A CheckRequest, as valid as one, of no other fields than these: most have none, and it takes less to make."""
 
     inputs: Sequence[Shape]
     op: Op = CheckRequest.model_fields["op"].default
@@ -44,17 +44,14 @@ def check(request: CheckRequest) -> CheckAnswer:
     return CheckAnswer.model_validate(plain_answer(request))
 
 
-def plain_answer(request: CheckRequest | Question) -> dict[str, Any]:
-    """The answer to a check, as the plain values of a CheckAnswer that are sent. Raises Problem for what the op could
-    never accept."""
-    op, shapes = request.op, tuple(request.inputs)
-    if type(request) is Question and (met := _answer_where_met(op, shapes)) is not None:
-        return met
+def plain_answer(request: CheckRequest | Question, extent: Extent | None = None) -> dict[str, Any]:
+    """The answer to a check, as the plain values of a CheckAnswer that are sent. `extent` is the request's, where it
+    was judged before. Raises Problem for what the op could never accept."""
+    extent = extent or judge_request(request.op, tuple(request.inputs))
+    op, shapes, rank, symbolic = extent.op, extent.shapes, extent.rank, extent.is_symbolic
     itemsize = _itemsize(request.dtype)
-    rank = judge_request(op, shapes)
     if request.assume:
         judge_assumed(op, shapes, request.assume)
-    symbolic = type(request) is not Question and is_symbolic(op, shapes)
     dims = op.output_dims()
     lower_here: Lower = partial(lower_symbolic, assume=request.assume or {}) if symbolic else lower
     plan: Plan | SymbolicPlan | None = None
@@ -102,20 +99,6 @@ def plain_answer(request: CheckRequest | Question) -> dict[str, Any]:
     return answer
 
 
-def _answer_where_met(op: Op, shapes: tuple[Shape, ...]) -> dict[str, Any] | None:
-    """The answer to a Question whose sizes agree, as most do; None where they don't, or a limit may be exceeded."""
-    rank = max(map(len, shapes), default=MAX_RANK)
-    if rank > (op.max_rank or 0) or len(shapes) > MAX_AXES // MAX_RANK:
-        return None
-    alignment = RightAlignment(shapes, Relation.MUTUAL)
-    sizes = alignment.met()
-    if sizes is None:
-        return None
-    outputs = _right_outputs(shapes, sizes, None)
-    warnings = input_warnings(op, shapes, alignment, outputs, lower) if len(outputs) > 1 else []
-    return {"compatible": True, "outputs": outputs, "warnings": warnings}
-
-
 def as_text(answer: CheckAnswer) -> str:
     """An answer for a terminal: the drawing, if it was asked for, and a sentence for each thing to say."""
     lines = [answer.diagram, ""] if answer.diagram else []
@@ -147,13 +130,12 @@ def joined(conditions: Sequence[Condition]) -> str:
     return " and ".join(texts)
 
 
-def plan_of(op: Op, shapes: tuple[Shape, ...]) -> Plan:
+def plan_of(extent: Extent) -> Plan:
     """The plan of a request. Raises Problem (incompatible-shapes, with the conflict) where there is none."""
-    judge_request(op, shapes)
     try:
-        return lower(op, shapes)
+        return lower(extent.op, extent.shapes)
     except Incompatible as incompatible:
-        conflict = conflict_answer(op, shapes, incompatible.conflict)
+        conflict = conflict_answer(extent.op, extent.shapes, incompatible.conflict)
         raise Problem("incompatible-shapes", conflict["message"], conflict=conflict) from None
 
 

@@ -13,15 +13,14 @@ from itertools import chain
 from math import prod
 from typing import TYPE_CHECKING
 
-from ..ops import OPS, Op
+from ..ops import OPS
 from ..plan.plan import Shape
 from ..schema.codec import Media
 from ..schema.dimensions import Symbol
 from ..schema.problems import Problem
 from ..schema.survey import Buffer, survey_msgpack
 from .footprint import BLOCK_ROWS
-from .limits import MAX_CONDITIONS, MAX_RANK
-from .symbolic import is_symbolic
+from .limits import MAX_CONDITIONS, MAX_RANK, Extent
 
 if TYPE_CHECKING:  # which takes NumPy
     from ..schema.tensors import Tensor
@@ -44,11 +43,8 @@ TRANSLATED_AXIS = 0.25
 """Milliseconds of an axis in a translation, which tries many ways to say it."""
 COLUMN_CALL, COLUMN_SIZE = 0.05, 3e-5
 """Milliseconds of an axis of a block of rows in columns, and of a size there."""
-_TARGETED = sum(op.target is not None for op in OPS.values())
-COMPARED_OPS = max(_TARGETED, len(OPS) - _TARGETED)
-"""Ops that a comparison asks, at the most: those with a target or those without."""
 COMPARED_OP = 1.0
-"""Milliseconds of each such op, most of them for the hints where its sizes clash."""
+"""Milliseconds of each op that is compared, most of them for the hints where its sizes clash."""
 SHORT_BYTES = 2**15
 """Bytes of a request that may be answered on the event loop, if most of them are those of tensors; longer ones are not
 looked at."""
@@ -75,18 +71,13 @@ def body_milliseconds(body: Buffer, media: Media) -> float:
     return parse_milliseconds(len(body), media)
 
 
-def check_milliseconds(op: Op, shapes: Sequence[Shape]) -> float:
-    """Milliseconds of the plan of an op on these shapes, and of its answer."""
-    rank, entries, symbolic = 4, 0, is_symbolic(op, shapes)
-    for shape in shapes:  # loops, since every check passes here
-        if len(shape) > rank:
-            rank = len(shape)
-    for value in op.__dict__.values():
-        if type(value) in (tuple, dict):
-            entries += len(value)
-    milliseconds = REQUEST + AXIS * len(shapes) * min(max(rank, entries), MAX_RANK)
-    milliseconds += ATTRIBUTE_ENTRY * (entries + len(op.__dict__.get("pattern", "")) / 2)
-    if not symbolic:
+def check_milliseconds(extent: Extent) -> float:
+    """Milliseconds of the plan of a request, and of its answer."""
+    op, shapes, rank, axes, entries, is_symbolic = extent
+    milliseconds = REQUEST + AXIS * (axes if entries <= rank else len(shapes) * min(max(entries, 4), MAX_RANK))
+    if entries or "pattern" in op.__dict__:
+        milliseconds += ATTRIBUTE_ENTRY * (entries + len(op.__dict__.get("pattern", "")) / 2)
+    if not is_symbolic:
         return milliseconds
     attributes = (value for value in op.__dict__.values() if type(value) is tuple)
     return milliseconds + _symbols_milliseconds(chain(shapes, attributes))
@@ -114,7 +105,9 @@ def compare_milliseconds(shapes: Sequence[Sequence[object]]) -> float:
     """Milliseconds of what every op answers to these shapes, the target's among them."""
     rank = max(map(len, shapes), default=0)
     each = COMPARED_OP + AXIS * len(shapes) * max(min(rank, MAX_RANK), 4)
-    return COMPARED_OPS * (each + _symbols_milliseconds(shapes))
+    targeted = sum(op.target is not None for op in OPS.values())
+    asked = max(targeted, len(OPS) - targeted)  # those with a target, or those without
+    return asked * (each + _symbols_milliseconds(shapes))
 
 
 def translate_milliseconds(shapes: Sequence[Shape]) -> float:

@@ -11,11 +11,9 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from ..ops import OPS, Op
-from ..plan.plan import Shape
+from ..ops import OPS
 from ..schema.dimensions import Symbol
-from .limits import MAX_AXES, MAX_CONDITIONS, MAX_RANK, judge_request
-from .symbolic import is_symbolic
+from .limits import MAX_AXES, MAX_CONDITIONS, MAX_RANK, Extent
 
 if TYPE_CHECKING:
     from ..schema.tensors import Tensor
@@ -40,16 +38,13 @@ BLOCK_ROWS = 2**14
 own cache."""
 
 
-def answer_bytes(op: Op, inputs: Sequence[Shape]) -> int:
-    """Bytes of the shapes that come out, and of all that leads to them. Raises Problem where the number of inputs or of
-    axes is refused anyway."""
-    shapes = tuple(inputs)
-    rank = max(min(judge_request(op, shapes), MAX_RANK), 4)
-    nbytes = AXIS_BYTES * min(len(shapes) * rank, MAX_AXES)
-    if names := op.output_dims():
-        nbytes += _text_bytes({name for dims in names for name in dims}, len(shapes))
-    if is_symbolic(op, shapes):
-        nbytes += _symbols_bytes(shapes)
+def answer_bytes(extent: Extent) -> int:
+    """Bytes of the shapes that come out, and of all that leads to them."""
+    nbytes = AXIS_BYTES * extent.axes
+    if names := extent.op.output_dims():
+        nbytes += _text_bytes({name for dims in names for name in dims}, len(extent.shapes))
+    if extent.is_symbolic:
+        nbytes += _symbols_bytes(extent.shapes)
     return nbytes
 
 
@@ -59,9 +54,9 @@ def _symbols_bytes(shapes: Sequence[Sequence[object]]) -> int:
     return CONDITION_BYTES * min(len(symbols) ** 2, MAX_CONDITIONS) + _text_bytes(symbols, len(shapes))
 
 
-def tensors_bytes(op: Op, inputs: Sequence[Shape], tensors: Iterable[Tensor]) -> int:
-    """Bytes of the same, and of the arrays that are made of these tensors. Raises Problem as `answer_bytes` does."""
-    return answer_bytes(op, inputs) + sum(tensor.made_bytes() for tensor in tensors)
+def tensors_bytes(extent: Extent, tensors: Iterable[Tensor]) -> int:
+    """Bytes of the same, and of the arrays that are made of these tensors."""
+    return answer_bytes(extent) + sum(tensor.made_bytes() for tensor in tensors)
 
 
 def _text_bytes(names: Iterable[str], outputs: int) -> int:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from ..ops import Op, exceeds_rank
 from ..plan.plan import Shape
+from ..schema.dimensions import Symbol
 from ..schema.problems import Problem
 from ..schema.shapes import format_shape
 
@@ -136,9 +137,24 @@ OUTPUT_TEXT = (
 """The text of the limit that is a setting, TENSORCAST_MAX_OUTPUT_BYTES."""
 
 
-def judge_request(op: Op, shapes: tuple[Shape, ...]) -> int:
-    """The highest rank of a request. Raises Problem for a number of inputs that the op never takes (invalid-request),
-    or for too many axes, unless the op's own rule refuses those already (work-too-large)."""
+class Extent(NamedTuple):
+    """A request, and the figures by which its limits, its cost and its memory are told."""
+
+    op: Op
+    shapes: tuple[Shape, ...]
+    rank: int
+    """The largest that the request names or makes."""
+    axes: int
+    """Of all outputs; each counts as one of four axes at the least."""
+    entries: int
+    """Of the lists and maps among the op's attributes."""
+    is_symbolic: bool
+    """Whether a size is not known."""
+
+
+def judge_request(op: Op, shapes: tuple[Shape, ...]) -> Extent:
+    """The extent of a request. Raises Problem for a number of inputs that the op never takes (invalid-request), or for
+    too many axes, unless the op's own rule refuses those already (work-too-large)."""
     if wrong := op.input_count_problem(len(shapes)):
         raise Problem("invalid-request", wrong, pointer="/inputs")
     rank = op.highest_rank(shapes)
@@ -147,7 +163,18 @@ def judge_request(op: Op, shapes: tuple[Shape, ...]) -> int:
     axes = len(shapes) * max(min(rank, MAX_RANK), 4)
     if axes > MAX_AXES:
         raise MAX_AXES.problem({"count": axes, "inputs": len(shapes), "rank": rank})
-    return rank
+    entries, is_symbolic = 0, False
+    for shape in shapes:  # loops, since every request passes here
+        for size in shape:
+            if isinstance(size, Symbol):
+                is_symbolic = True
+    for value in op.__dict__.values():
+        if type(value) is tuple:
+            entries += len(value)
+            is_symbolic = is_symbolic or Symbol in map(type, value)
+        elif type(value) is dict:
+            entries += len(value)
+    return Extent(op, shapes, rank, axes, entries, is_symbolic)
 
 
 def judge_output(shapes: Sequence[Shape], itemsizes: Sequence[int], limit: int) -> None:

@@ -56,16 +56,6 @@ class SymbolicPlan:
     There are no axes where sizes can't all be others than 1 at once."""
 
 
-def is_symbolic(op: Op, shapes: Sequence[Shape]) -> bool:
-    """Whether a request holds a size that is not known."""
-    for sizes in (*shapes, *op.__dict__.values()):  # a loop, since every check of integers passes here
-        if type(sizes) is tuple:
-            for size in sizes:
-                if type(size) is Symbol:
-                    return True
-    return False
-
-
 def lower(op: Op, shapes: tuple[Shape, ...], assume: Mapping[str, Size]) -> SymbolicPlan:
     """The plan of an op on inputs of these shapes, some of whose sizes are symbols; `assume` bounds the names.
 

@@ -18,7 +18,7 @@ from ..schema.problems import Problem
 from ..schema.shapes import MAX_SIZE, format_shape
 from ..schema.work import checkpoint
 from .check import plan_of
-from .limits import MAX_TRANSLATED_INPUTS
+from .limits import MAX_TRANSLATED_INPUTS, judge_request
 from .snippets import code
 
 
@@ -28,7 +28,7 @@ def translate(request: TranslateRequest) -> TranslateAnswer:
         raise unknown_op(request.to, "/to")
     kind, shapes = OPS[request.to], tuple(request.inputs)
     MAX_TRANSLATED_INPUTS.judge(len(shapes))
-    plan = plan_of(request.op, shapes)
+    plan = plan_of(judge_request(request.op, shapes))
     steps = steps_of(plan, kind)
     if steps is None:
         raise Problem("untranslatable", _why_not(request.op, plan, kind), pointer="/to")

@@ -17,7 +17,7 @@ from pydantic import (
     WrapValidator,
 )
 
-from ..ops import OPS, AnyOp, IntegerOpField, OpField, numpy
+from ..ops import OPS, AnyOp, ByName, IntegerOpField, Op, OpField, numpy
 from ..schema.dimensions import Dimension, Dimensions, DimensionShape
 from ..schema.shapes import AtFirstFault, Shape, few
 
@@ -282,14 +282,14 @@ class TranslateRequest(IntegerRequest):
     to: str = Field(
         description="The op to say it with.",
         examples=["stablehlo.broadcast_in_dim"],
-        json_schema_extra={"enum": [name for name, op in OPS.items() if op.snippets]},
+        json_schema_extra=lambda schema: schema.update(enum=[name for name, op in OPS.items() if op.snippets]),
     )
 
 
 class Step(Answer):
     """One step of a translation. Tensors are the inputs at first; each step replaces what it takes by what it gives."""
 
-    op: Annotated[AnyOp | Transpose | Reshape, Field(discriminator="name")] = Field(description="What to do.")
+    op: Annotated[Op | Transpose | Reshape, ByName(others=(Transpose, Reshape))] = Field(description="What to do.")
     input: int | None = Field(default=None, description="The tensor that it takes; all of them where there is none.")
 
 

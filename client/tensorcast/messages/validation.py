@@ -21,17 +21,17 @@ def validated(model: type[M], value: Any) -> M:
     try:
         return model.model_validate(value)
     except ValidationError as error:
-        raise problem_of(error, model) from None
+        raise _problem_of(error, model, value) from None
 
 
-def problem_of(error: ValidationError, model: type[BaseModel]) -> Problem:
+def _problem_of(error: ValidationError, model: type[BaseModel], value: Any) -> Problem:
     """A request's faults, the first of them with its pointer: where they stand and what would be right."""
     faults = error.errors(include_url=False)
     place = _place(faults[0])
     pointer = "".join(f"/{str(step)[:100].replace('~', '~0').replace('/', '~1')}" for step in place)
     if faults[0]["type"] == "union_tag_invalid":
         return unknown_op(str(faults[0]["ctx"]["tag"]), pointer)
-    sentences = dict.fromkeys(_sentence(fault, model) for fault in faults[:_MOST_FAULTS])
+    sentences = dict.fromkeys(_sentence(fault, model, value) for fault in faults[:_MOST_FAULTS])
     more = len(faults) - _MOST_FAULTS
     rest = f" ({more} more fault{'s' if more > 1 else ''} in this request)" if more > 0 else ""
     return Problem("invalid-request", "; ".join(sentences) + rest, pointer=pointer)
@@ -41,18 +41,17 @@ _MOST_FAULTS = 3
 """Faults of one request that its problem tells."""
 
 
-def _sentence(fault: ErrorDetails, model: type[BaseModel]) -> str:
+def _sentence(fault: ErrorDetails, model: type[BaseModel], value: Any) -> str:
     """One fault: where it stands, and what is wrong there."""
     place = _place(fault)
-    complaint = _complaint(fault, _model_at(model, fault["loc"]), place)
+    complaint = _complaint(fault, _model_at(model, fault["loc"], value), place)
     return f"{('/'.join(map(str, place)) or 'the body')[:200]}: {complaint}"
 
 
 def _place(fault: ErrorDetails) -> tuple[int | str, ...]:
-    """Where a fault stands in the request: without the op's name, by which pydantic tells the union's members."""
-    location, field = fault["loc"], fault.get("ctx", {}).get("field")
-    steps = [step for number, step in enumerate(location) if not (number == 1 and location[0] == "op" and step in OPS)]
-    return (*steps, *([field] if field else []))
+    """Where a fault stands in the request."""
+    field = fault.get("ctx", {}).get("field")
+    return (*fault["loc"], *([field] if field else []))
 
 
 def unknown_op(name: str, pointer: str) -> Problem:
@@ -115,12 +114,12 @@ def _elsewhere(value: Any, place: Sequence[int | str]) -> str:
     return ""
 
 
-def _model_at(model: type[BaseModel], location: Sequence[int | str]) -> type[BaseModel] | None:
-    """The model whose field a fault is about: the op's, or the message's own."""
+def _model_at(model: type[BaseModel], location: Sequence[int | str], value: Any) -> type[BaseModel] | None:
+    """The model of the field of `value` that a fault is about: the op's, or the message's own."""
     if len(location) == 1:
         return model
-    if len(location) == 3 and location[0] == "op":
-        return OPS[str(location[1])]
+    if len(location) == 2 and location[0] == "op":
+        return OPS[value["op"] if isinstance(value["op"], str) else value["op"]["name"]]
     if len(location) == 3 and location[0] in ("inputs", "gradients") and isinstance(location[2], str):
         from ..schema.tensors import Tensor  # takes NumPy, which a request without tensors does not
 

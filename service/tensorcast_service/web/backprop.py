@@ -10,7 +10,15 @@ from fastapi import APIRouter, Request, Response
 from tensorcast.answers.check import plan_of
 from tensorcast.answers.cost import check_milliseconds
 from tensorcast.answers.footprint import tensors_bytes
-from tensorcast.answers.limits import MAX_RESULT_ELEMENTS, MAX_WORK_ELEMENTS, judge_address, judge_json, judge_output
+from tensorcast.answers.limits import (
+    MAX_RESULT_ELEMENTS,
+    MAX_WORK_ELEMENTS,
+    Extent,
+    judge_address,
+    judge_json,
+    judge_output,
+    judge_request,
+)
 from tensorcast.messages.tensors import BackpropAnswer, BackpropRequest
 from tensorcast.plan.plan import Plan
 from tensorcast.schema.codec import MEDIA_NAMES, Media
@@ -38,10 +46,11 @@ async def post_backprop(request: Request) -> Response:
     """Gradients of the outputs in, gradients of the inputs out: summed over the broadcast axes."""
     exchange = await receive(request, BackpropRequest)
     message = exchange.message
-    milliseconds = check_milliseconds(message.op, message.inputs)
+    extent = judge_request(message.op, tuple(message.inputs))
+    milliseconds = check_milliseconds(extent)
     max_output_bytes = request.app.state.settings.max_output_bytes
     plan, gradients, dense = await exchange.run(
-        milliseconds, _judged, message, exchange.media, max_output_bytes, exchange.reserve
+        milliseconds, _judged, message, extent, exchange.media, max_output_bytes, exchange.reserve
     )
     if gradient_work(gradients) > LOOP_ELEMENTS:
         results = await exchange.compute(backprop, plan, gradients)
@@ -59,11 +68,12 @@ def answer_to_body(
     if found is None:
         return None
     message, media_type, milliseconds = found
-    milliseconds += 2 * check_milliseconds(message.op, message.inputs)
+    extent = judge_request(message.op, tuple(message.inputs))
+    milliseconds += 2 * check_milliseconds(extent)
     if milliseconds > LOOP_MILLISECONDS:
         return None
     media, reserve = MEDIA_NAMES[media_type], memory.reserve_answer
-    plan, gradients, dense = _judged(message, media, max_output_bytes, reserve)
+    plan, gradients, dense = _judged(message, extent, media, max_output_bytes, reserve)
     if gradient_work(gradients) > LOOP_ELEMENTS:
         return None
     fields = {"gradients": _outgoing(backprop(plan, gradients), dense, message.layout)}
@@ -72,12 +82,12 @@ def answer_to_body(
 
 
 def _judged(
-    message: BackpropRequest, media: Media, max_output_bytes: int, reserve: Reserve
+    message: BackpropRequest, extent: Extent, media: Media, max_output_bytes: int, reserve: Reserve
 ) -> tuple[Plan, list[Array], list[bool]]:
     """The plan, one gradient for each output of it, and for each input whether its gradient goes out dense. Raises
     Problem before anything is summed."""
-    reserve(tensors_bytes(message.op, message.inputs, message.gradients))
-    plan, gradients = _gradients(message)
+    reserve(tensors_bytes(extent, message.gradients))
+    plan, gradients = _gradients(message, extent)
     reserve(gradient_bytes(plan, gradients))
     dense = dense_gradients(plan, message.layout, media)
     judge_dense(plan, gradients, dense, media, message.json_data, max_output_bytes)
@@ -118,9 +128,9 @@ def judge_dense(
         judge_output(shapes, itemsizes, max_output_bytes)
 
 
-def _gradients(message: BackpropRequest) -> tuple[Plan, list[Array]]:
+def _gradients(message: BackpropRequest, extent: Extent) -> tuple[Plan, list[Array]]:
     """The plan and one gradient for each output of it. Raises Problem before anything is summed."""
-    plan = plan_of(message.op, tuple(message.inputs))
+    plan = plan_of(extent)
     if not plan.outputs:
         raise Problem("invalid-request", f"{message.op.name} has no outputs, so it has no gradients", pointer="/op")
     if len(message.gradients) != len(plan.outputs):

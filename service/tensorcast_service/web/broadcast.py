@@ -7,7 +7,7 @@ from fastapi import APIRouter, Request, Response
 from tensorcast.answers.check import plan_of
 from tensorcast.answers.cost import check_milliseconds
 from tensorcast.answers.footprint import tensors_bytes
-from tensorcast.answers.limits import MAX_LOOKUPS, judge_address, judge_output
+from tensorcast.answers.limits import MAX_LOOKUPS, Extent, judge_address, judge_output, judge_request
 from tensorcast.messages.tensors import BroadcastAnswer, BroadcastRequest
 from tensorcast.plan.plan import Placement, Plan, Shape
 from tensorcast.schema.codec import MEDIA_NAMES
@@ -34,13 +34,13 @@ async def post_broadcast(request: Request) -> Response:
     """
     exchange = await receive(request, BroadcastRequest)
     message = exchange.message
-    shapes = [tensor.shape for tensor in message.inputs]
+    extent = extent_of(message)
 
     def work() -> list[Outgoing]:
-        exchange.reserve(tensors_bytes(message.op, shapes, message.inputs))
-        return outputs(message, request.app.state.settings.max_output_bytes)
+        exchange.reserve(tensors_bytes(extent, message.inputs))
+        return outputs(message, extent, request.app.state.settings.max_output_bytes)
 
-    tensors = await exchange.run(check_milliseconds(message.op, shapes), work)
+    tensors = await exchange.run(check_milliseconds(extent), work)
     request.state.layout = message.layout
     return await answer(exchange, {"outputs": tensors}, message.json_data)
 
@@ -54,19 +54,23 @@ def answer_to_body(
     if found is None:
         return None
     message, media_type, milliseconds = found
-    shapes = [tensor.shape for tensor in message.inputs]
-    milliseconds += check_milliseconds(message.op, shapes)
+    extent = extent_of(message)
+    milliseconds += check_milliseconds(extent)
     if milliseconds > LOOP_MILLISECONDS:
         return None
-    memory.reserve_answer(tensors_bytes(message.op, shapes, message.inputs))
-    fields = {"outputs": outputs(message, max_output_bytes)}
+    memory.reserve_answer(tensors_bytes(extent, message.inputs))
+    fields = {"outputs": outputs(message, extent, max_output_bytes)}
     content = short_answer(fields, MEDIA_NAMES[media_type], message.json_data, milliseconds, memory.reserve_answer)
     return None if content is None else (content, media_type, message.layout)
 
 
-def outputs(message: BroadcastRequest, max_output_bytes: int) -> list[Outgoing]:
+def extent_of(message: BroadcastRequest) -> Extent:
+    return judge_request(message.op, tuple([tensor.shape for tensor in message.inputs]))
+
+
+def outputs(message: BroadcastRequest, extent: Extent, max_output_bytes: int) -> list[Outgoing]:
     """The outputs, or the window of each, as views of the inputs. Raises Problem before anything is allocated."""
-    plan = plan_of(message.op, tuple(tensor.shape for tensor in message.inputs))
+    plan = plan_of(extent)
     if not plan.outputs:
         raise Problem("invalid-request", f"{message.op.name} has no outputs: ask POST /v1/check", pointer="/op")
     window = _window(message.window, plan) if message.window is not None else None

@@ -8,9 +8,10 @@ from urllib.parse import parse_qsl
 
 from fastapi import APIRouter, Request, Response
 
-from tensorcast.answers.check import Question, as_text, check, plain_answer
-from tensorcast.answers.cost import AXIS, REQUEST, check_milliseconds, parse_milliseconds
-from tensorcast.answers.footprint import AXIS_BYTES, answer_bytes
+from tensorcast.answers.check import Question, as_text, plain_answer
+from tensorcast.answers.cost import check_milliseconds, parse_milliseconds
+from tensorcast.answers.footprint import answer_bytes
+from tensorcast.answers.limits import Extent, judge_request
 from tensorcast.messages import CheckAnswer, CheckRequest
 from tensorcast.messages.questions import assumptions_from_text, attribute_from_text
 from tensorcast.messages.validation import validated
@@ -37,10 +38,11 @@ _RESERVED = ("op", "input", "dtype", "explain", "format", "assume")
 async def post_check(request: Request) -> Response:
     """Which shapes come out, or why none do. No tensor data."""
     exchange = await receive(request, CheckRequest)
-    message = exchange.message
+    message, media_type = exchange.message, exchange.media_type
+    extent = judge_request(message.op, tuple(message.inputs))
     return await exchange.run(
-        check_milliseconds(message.op, message.inputs),
-        lambda: response_with(_answer(message, exchange.media_type, exchange.reserve), exchange.media_type),
+        check_milliseconds(extent),
+        lambda: response_with(_answer(message, extent, media_type, exchange.reserve), media_type),
     )
 
 
@@ -64,8 +66,9 @@ async def check_in_url(request: Request) -> Response:
     memory: Holding = request.state.memory
     threads, milliseconds = threads_of(request), parse_milliseconds(len(request.scope["query_string"]), Media.JSON)
     message = await threads.python(milliseconds, request.receive, _message, query, media_type == TEXT)
-    milliseconds += check_milliseconds(message.op, message.inputs)
-    content = await threads.python(milliseconds, request.receive, _answer, message, media_type, memory.reserve_answer)
+    extent, reserve = judge_request(message.op, tuple(message.inputs)), memory.reserve_answer
+    milliseconds += check_milliseconds(extent)
+    content = await threads.python(milliseconds, request.receive, _answer, message, extent, media_type, reserve)
     return tagged(request, content, media_type)
 
 
@@ -100,22 +103,18 @@ def answer_to_query(query: str, accept: str, memory: Holding) -> tuple[bytes, st
 def _answer_at_once(
     message: CheckRequest | Question, media_type: str, milliseconds: float, memory: Holding
 ) -> tuple[bytes, str] | None:
-    if isinstance(message, CheckRequest):
-        if milliseconds + check_milliseconds(message.op, message.inputs) > LOOP_MILLISECONDS:
-            return None
-        return _answer(message, media_type, memory.reserve_answer), media_type
-    axes = len(message.inputs) * max(4, *map(len, message.inputs), 0)  # all that such a question costs
-    if milliseconds + REQUEST + AXIS * axes > LOOP_MILLISECONDS:
+    extent = judge_request(message.op, tuple(message.inputs))
+    if milliseconds + check_milliseconds(extent) > LOOP_MILLISECONDS:
         return None
-    memory.reserve_answer(AXIS_BYTES * axes)
-    return answer_in_bytes(plain_answer(message), MEDIA_NAMES[media_type]), media_type
+    return _answer(message, extent, media_type, memory.reserve_answer), media_type
 
 
-def _answer(message: CheckRequest, media_type: str, reserve: Reserve) -> bytes:
-    reserve(answer_bytes(message.op, message.inputs))
+def _answer(message: CheckRequest | Question, extent: Extent, media_type: str, reserve: Reserve) -> bytes:
+    reserve(answer_bytes(extent))
+    answer = plain_answer(message, extent)
     if media_type == TEXT:
-        return as_text(check(message)).encode() + b"\n"
-    return answer_in_bytes(plain_answer(message), MEDIA_NAMES[media_type])
+        return as_text(CheckAnswer.model_validate(answer)).encode() + b"\n"
+    return answer_in_bytes(answer, MEDIA_NAMES[media_type])
 
 
 def _message(query: list[tuple[str, str]], as_drawing: bool) -> CheckRequest:

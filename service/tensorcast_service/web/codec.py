@@ -17,6 +17,7 @@ from typing import Annotated, Any
 from tensorcast.answers.check import Question
 from tensorcast.messages import CheckRequest
 from tensorcast.messages.validation import validated
+from tensorcast.ops import OPS, Op
 from tensorcast.schema.codec import Media, decode, encode
 from tensorcast.schema.memory import Reserve
 from tensorcast.schema.shapes import MAX_SIZE
@@ -27,15 +28,21 @@ _BYTES = 80
 """Of memory for each byte of a plain question, at the most: a list of one size takes three bytes."""
 _QUERY = re.compile(r"(?!.{2000})input=[0-9]{1,18}(?:[x,][0-9]{1,18})*(?:&input=[0-9]{1,18}(?:[x,][0-9]{1,18})*)*")
 
+_PLAIN = {int, str, bool, type(None)}
+"""Types of an attribute, or of the items of one that is a list, that msgspec and the codec read alike."""
+
 _READERS: dict[Media, Callable[[bytes | str], Any]] = {}
+_VALUES: dict[Media, Callable[[bytes], Any]] = {}
 _WRITERS: dict[Media, Callable[[Any], bytes]] = {}
 _ERRORS: tuple[type[Exception], ...] = (TypeError, ValueError)
 if msgspec is not None:
     _ERRORS += (msgspec.MsgspecError,)
     _Size: Any = Annotated[int, msgspec.Meta(ge=0, le=MAX_SIZE)]
-    _Inputs = msgspec.defstruct("_Inputs", [("inputs", list[tuple[_Size, ...]])], forbid_unknown_fields=True)
+    _fields = [("inputs", list[tuple[_Size, ...]]), ("op", msgspec.Raw, msgspec.Raw())]
+    _Fields = msgspec.defstruct("_Fields", _fields, forbid_unknown_fields=True)
     for _media, _kind in {Media.JSON: msgspec.json, Media.MSGPACK: msgspec.msgpack}.items():
-        _READERS[_media] = _kind.Decoder(_Inputs).decode
+        _READERS[_media] = _kind.Decoder(_Fields).decode
+        _VALUES[_media] = _kind.Decoder().decode
         _WRITERS[_media] = _kind.Encoder().encode
 
 
@@ -43,15 +50,37 @@ def message_in_body(body: bytes, media: Media, reserve: Reserve) -> CheckRequest
     """The message in a body of at most a few thousand bytes. Raises Problem for anything that is wrong with it."""
     if (read := _READERS.get(media)) is not None:
         try:
-            inputs = read(body).inputs
+            fields = read(body)
+            question, inner = Question(fields.inputs), 0
+            if fields.op:
+                op, inner = _op(fields.op, media)
+                question = Question(fields.inputs, op)
             # msgspec takes the last of two fields of one name. In JSON each field has a colon; MessagePack counts them.
-            if (body.count(b":") if media is Media.JSON else body[0] - 0x80) == 1:
+            outer = 2 if fields.op else 1
+            if body.count(b":") == outer + inner if media is Media.JSON else body[0] - 0x80 == outer:
                 reserve(_BYTES * len(body))
-                return Question(inputs)
+                return question
         except _ERRORS:
             pass  # not plain, or not valid
     value = decode(body, media, reserve)
     return _plain(value) or validated(CheckRequest, value)
+
+
+def _op(content: Any, media: Media) -> tuple[Op, int]:
+    """An op and the number of its fields, of which a bare name has none. Raises ValueError where it is not plain, or
+    not valid."""
+    value = _VALUES[media](content)
+    fields = {"name": value} if type(value) is str else value
+    if type(fields) is not dict or (media is Media.MSGPACK and fields is value and content[0] - 0x80 != len(fields)):
+        raise ValueError
+    for attribute in fields.values():
+        kinds = {*map(type, attribute)} if type(attribute) is list else {type(attribute)}
+        if not kinds <= _PLAIN:
+            raise ValueError
+    kind = OPS.get(fields.get("name", ""))
+    if kind is None:
+        raise ValueError
+    return kind.model_validate(fields), len(fields) if fields is value else 0
 
 
 def _plain(value: Any) -> Question | None:

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Request, Response
 
 from tensorcast.answers.cost import translate_milliseconds
 from tensorcast.answers.footprint import answer_bytes
+from tensorcast.answers.limits import judge_request
 from tensorcast.answers.translate import translate
 from tensorcast.messages import TranslateAnswer, TranslateRequest
 
@@ -21,7 +22,7 @@ async def post_translate(request: Request) -> Response:
     exchange = await receive(request, TranslateRequest)
 
     def work() -> Response:
-        exchange.reserve(answer_bytes(exchange.message.op, exchange.message.inputs))
+        exchange.reserve(answer_bytes(judge_request(exchange.message.op, tuple(exchange.message.inputs))))
         # Not exclude_unset: an op's name is its class's own, and is never set.
         return encoded(translate(exchange.message).model_dump(exclude_none=True), exchange.media_type)
 
