@@ -38,6 +38,8 @@ QUESTION = {"inputs": [[8, 1, 6, 1], [7, 1, 5]]}
 JSON, MSGPACK = "application/json", "application/vnd.msgpack"
 BARE, ORDINARY, OURS = "bare uvicorn", "ordinary FastAPI", "tensorcast"
 LOGGED, PURE = "tensorcast, access log", "tensorcast, no msgspec"
+KNOW_OPS = (BARE, OURS, PURE)
+"""Those that may be asked with the name of an op: the others know NumPy's rule alone."""
 CONTENDERS = [BARE, ORDINARY, OURS, LOGGED, PURE, "node http", "Go net/http"]
 WITHOUT_MSGSPEC = "import sys; sys.modules['msgspec'] = None; from tensorcast.cli import main; main()"
 
@@ -53,6 +55,7 @@ KINDS = {
     "post": Kind("POST, JSON", "post"),
     "msgpack": Kind("POST, MessagePack", "msgpack"),
     "get": Kind("GET", "get"),
+    "op": Kind("POST that names its op", "op"),
     "clash": Kind("POST that does not fit", "clash"),
     "zipf": Kind("Zipf over 10,000 POST", "zipf"),
     "again": Kind("the same POST", "again"),
@@ -139,7 +142,7 @@ def requests(kinds: Sequence[str], contenders: Sequence[str], rounds: int, secon
         running = {name: stack.enter_context(served(commands[name])) for name in commands if name in contenders}
         for _ in range(rounds):
             for kind, (name, (port, process)) in product(map(KINDS.__getitem__, kinds), running.items()):
-                if name != LOGGED or kind.asked == "post":
+                if (name != LOGGED or kind.asked == "post") and (name in KNOW_OPS or kind.asked != "op"):
                     json_alone = kind.asked == "msgpack" and name not in (BARE, OURS, LOGGED, PURE)
                     asked = kind._replace(asked="post") if json_alone else kind
                     taken[kind.title].setdefault(name, []).append(ask(port, process, asked, next(starts), seconds))

@@ -1,6 +1,7 @@
 -- What wrk asks: wrk -s questions.lua URL -- KIND START
 --
 -- post, msgpack, get    a check of 3 or 4 shapes of rank 4 that fit, never the same twice
+-- op                    one in JSON that names its op, by turns one of three frameworks', with attributes or without
 -- clash                 one of 3 or 4 shapes that does not fit, and would with a reshape or two axes swapped
 -- zipf                  one of 10,000 checks, the k-th of them 1 / k times as often as the first, under head fields that vary
 -- again                 one check in the same bytes
@@ -70,6 +71,19 @@ local function msgpack(shapes)
   return "\129\166inputs" .. string.char(144 + #shapes) .. table.concat(parts)
 end
 
+local function named()
+  local a, b, c, d = sizes()
+  local whole = table.concat({a, b, c, d}, ",")
+  if number % 3 == 0 then
+    local shapes = joined({{a, 1, c, 1}, {1, b, 1, d}, {a, b, c, d}}, text, ",")
+    return '{"op":"torch.broadcast_tensors","inputs":[[' .. table.concat(shapes, "],[") .. "]]}"
+  elseif number % 3 == 1 then
+    return '{"op":{"name":"numpy.broadcast_to","shape":[' .. whole .. ']},"inputs":[[' .. b .. ",1," .. d .. "]]}"
+  end
+  local op = '{"name":"ngraph.Broadcast","shape":[' .. whole .. '],"broadcast_axes":[0,2]}'
+  return '{"op":' .. op .. ',"inputs":[[' .. b .. "," .. d .. "]]}"
+end
+
 local function get(shapes)
   local query = table.concat(joined(shapes, text, "x"), "&input=")
   return "GET /v1/check?input=" .. query .. " HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -102,6 +116,7 @@ local KINDS = {
   post = function() return post(json(fitting()), "application/json") end,
   msgpack = function() return post(msgpack(fitting()), "application/vnd.msgpack") end,
   get = function() return get(fitting()) end,
+  op = function() return post(named(), "application/json") end,
   clash = function() return post(json(clashing()), "application/json") end,
 }
 
