@@ -272,6 +272,6 @@ def test_the_command_line_says_what_is_wrong_with_the_key(guarded: Served, key: 
     command = [sys.executable, "-m", "tensorcast", "ops", "--url", guarded.url, "--api-key", key]
     done = run(command)
     assert done.returncode == status
-    assert "Authorization: Bearer KEY" in done.stderr or "api_key must be printable" in done.stderr
+    assert "Authorization: Bearer KEY" in done.stderr or "--api-key must be printable" in done.stderr
     assert "secret" not in done.stderr
     assert "Traceback" not in done.stderr

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from conftest import Served, run, served
+from conftest import Served, run
 from onnx import helper
 from onnx_models import parsed, saved
 
@@ -153,16 +153,6 @@ def test_a_model_of_more_sizes_than_one_batch_takes_is_asked_in_several(
     assert report["counts"] | {"nodes": 0} == {
         "nodes": 0, "compatible": 2, "depends": 0, "incompatible": 1498, "not_judged": 0, "square": 0,
     }  # fmt: skip
-
-
-def test_a_service_that_is_not_there_or_refuses_has_its_own_exit_status(check: Check, tmp_path: Path) -> None:
-    done = check(THREE, "--url", "http://127.0.0.1:1")
-    assert (done.exit_code, "is the service up at this address?" in done.output) == (69, True)
-    (tmp_path / "keys").write_text("me:secret-of-sixteen-letters\n")
-    with served(api_keys_file=tmp_path / "keys") as locked:
-        done = check(THREE, "--url", locked.url)
-        assert (done.exit_code, done.output[:6]) == (77, "Error:")
-        assert check(THREE, "--url", locked.url, "--api-key", "secret-of-sixteen-letters").exit_code == 1
 
 
 MISUSED = [

@@ -37,7 +37,7 @@ def op_options(command: F) -> F:
     )(command)
 
 
-_API_KEY = "tensorcast.api_key"
+_API_KEY, _URL = "tensorcast.api_key", "tensorcast.url"
 
 
 def url_option(command: F) -> F:
@@ -57,10 +57,12 @@ def client_of(url: str, **options: Any) -> Client:
     """A client of this service, with the key of --api-key."""
     from ..client.client import Client
 
+    meta = click.get_current_context().meta
+    meta[_URL] = url
     try:
-        return Client(url, api_key=click.get_current_context().meta[_API_KEY], **options)
+        return Client(url, api_key=meta[_API_KEY], **options)
     except ValueError as error:
-        raise click.UsageError(str(error)) from None
+        raise click.UsageError(str(error).replace("api_key", "--api-key")) from None
 
 
 def _assumptions(context: click.Context, parameter: click.Parameter, texts: Sequence[str]) -> dict[str, int | str]:
@@ -74,6 +76,10 @@ assume_option = click.option(
     callback=_assumptions,
     help="What is known of a name, such as N=2..; repeats.",
 )
+
+CANT_WRITE = 2
+"""The exit status where there is an answer, and no room for it."""
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
 
 
@@ -116,15 +122,20 @@ def problems_in_words() -> Iterator[None]:
 
         if not isinstance(error, errors.TensorcastError):
             raise
-        if isinstance(error, errors.Unauthenticated | errors.MisdirectedRequest):
-            raise _NoAnswer(str(error), os.EX_NOPERM) from None
-        if not isinstance(error, errors.ServiceProblem) or error.status in (408, 429) or (error.status or 0) >= 500:
-            raise _NoAnswer(str(error), os.EX_UNAVAILABLE) from None
+        status = getattr(error, "status", None) or 599
+        request = f" (request {error.request_id})" if error.request_id else ""
+        about = f"{click.get_current_context().meta.get(_URL)}: {error}{request}"
+        if isinstance(error, errors.Unauthenticated):
+            raise Failure(f"{about}: name the key in TENSORCAST_API_KEY, or --api-key", os.EX_NOPERM) from None
+        if isinstance(error, errors.MisdirectedRequest) or status == 403:
+            raise Failure(about, os.EX_NOPERM) from None
+        if status in (404, 405, 408, 429) or status >= 500:
+            raise Failure(about, os.EX_UNAVAILABLE) from None
         raise click.UsageError(str(error)) from None
 
 
-class _NoAnswer(click.ClickException):
-    """A service did not answer; the exit status is that of sysexits.h."""
+class Failure(click.ClickException):
+    """What is no fault of the command's words: said without them, with an exit status as in sysexits.h."""
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)

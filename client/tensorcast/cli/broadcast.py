@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from math import prod
 from pathlib import Path
+from stat import S_IMODE
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,7 +21,7 @@ from ..messages.validation import validated
 from ..ops import Op
 from ..schema.shapes import format_shape
 from .answers import ask, colored
-from .arguments import client_of, json_option, op_options, op_values, url_option
+from .arguments import CANT_WRITE, Failure, client_of, json_option, op_options, op_values, url_option
 
 if TYPE_CHECKING:
     from ..client.calls import Transfer
@@ -93,15 +95,20 @@ def _written(
     and may replace an input."""
     import numpy as np
 
-    for path in outputs:
-        if outputs.count(path) > 1 or (path.exists() and not path.is_file()):
-            raise click.UsageError(f"{path} is given twice, or is no ordinary file")
+    places = [Path(os.path.realpath(path)) for path in outputs]  # a link stays, and what it names is written
+    for place in places:
+        if places.count(place) > 1 or (place.exists() and not place.is_file()):
+            raise click.UsageError(f"{place} is given twice, or is no ordinary file")
     parts: list[Path] = []
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
     try:
+        for number, handler in before.items():
+            if handler is signal.SIG_DFL:  # which would leave the parts behind
+                signal.signal(number, lambda number, _: sys.exit(128 + number))
         filled: list[Array] = []
-        for path, output in zip(outputs, answer.outputs, strict=True):
+        for place, output in zip(places, answer.outputs, strict=True):
             dtype, shape = arrays[output.input].dtype, tuple(map(int, output.shape))
-            handle, name = tempfile.mkstemp(suffix=".npy", prefix=f".{path.name}.", dir=path.parent)
+            handle, name = tempfile.mkstemp(suffix=".npy", prefix=f".{place.name}.", dir=place.parent)
             parts.append(Path(name))
             # All of it is claimed now: a disk that fills up later would end a write to mapped memory with a signal.
             os.posix_fallocate(handle, 0, prod(shape) * dtype.itemsize + 4096)
@@ -112,16 +119,30 @@ def _written(
                 _fill_remotely(op, arrays, filled, url, progress)
             else:
                 _fill_here(op, arrays, filled, progress)
-        for array, part, path in zip(filled, parts, outputs, strict=True):
+        for array, part, place in zip(filled, parts, places, strict=True):
             array.flush()  # type: ignore[attr-defined]  # it is a memmap
-            part.chmod(0o666 & ~_umask())
-            os.replace(part, path)
+            _let_in(part, place)
+            os.replace(part, place)
     except (OSError, ValueError, OverflowError) as error:
-        raise click.UsageError(f"the output can't be written: {error}") from None
+        raise Failure(f"the output can't be written: {error}", CANT_WRITE) from None
     finally:
         for part in parts:
             part.unlink(missing_ok=True)
+        for number, handler in before.items():
+            signal.signal(number, handler)
     return filled
+
+
+def _let_in(part: Path, place: Path) -> None:
+    """Give a file the owner and the mode of the one whose place it takes; of a new file, where there is none."""
+    try:
+        there = place.stat()
+    except FileNotFoundError:
+        part.chmod(0o666 & ~_umask())
+        return
+    with suppress(PermissionError):
+        os.chown(part, there.st_uid, there.st_gid)
+    part.chmod(S_IMODE(there.st_mode))
 
 
 def _umask() -> int:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from .arguments import F
+from .arguments import F, Failure
 
 
 def _serve_options(command: F) -> F:
@@ -38,7 +38,7 @@ def serve(**options: Any) -> None:
     except ImportError:
         from ..client.in_process import NO_SERVICE
 
-        raise click.ClickException(NO_SERVICE) from None
+        raise Failure(NO_SERVICE, os.EX_UNAVAILABLE) from None
     try:
         settings = Settings.from_environment()  # read again by each worker
         verify(settings)

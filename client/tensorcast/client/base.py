@@ -55,4 +55,7 @@ def translated(error: httpx.HTTPError, policy: RetryPolicy) -> TensorcastError:
         return DeadlineExceeded(f"no answer within {policy.timeout} s ({type(error).__name__})")
     if isinstance(error, httpx.RemoteProtocolError):
         return InvalidAnswer(f"the answer broke off or is no HTTP: {error}")
-    return ConnectionFailed(f"{error or type(error).__name__}: is the service up at this address?")
+    cure = "is the service up at this address?"
+    if "CERTIFICATE_VERIFY_FAILED" in str(error):
+        cure = "SSL_CERT_FILE may name a file with the certificate that vouches for it"
+    return ConnectionFailed(f"{error or type(error).__name__}: {cure}")
