@@ -99,6 +99,7 @@ def test_a_path_needs_a_key_unless_it_is_known_to_be_open(guarded: Served, path:
 OPEN = [
     "/",
     "/docs",
+    "/ops",
     "/openapi.json",
     "/livez",
     "/readyz",
@@ -116,7 +117,7 @@ def test_probes_and_pages_need_no_key(guarded: Served, path: str) -> None:
 def test_what_the_pages_load_needs_no_key(guarded: Served) -> None:
     files = [
         file
-        for path in ("/", "/docs")
+        for path in ("/", "/docs", "/ops")
         for file in re.findall(r'(?:src|href)="/?([^":]+\.(?:js|css))"', httpx.get(guarded.url + path).text)
     ]
     assert len(files) >= 4

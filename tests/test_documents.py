@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from html import unescape
 from pathlib import Path
 
 import httpx
@@ -96,7 +97,7 @@ def test_the_openapi_document_is_one_that_clients_are_generated_from(http: httpx
 
 
 def test_the_pages_need_nothing_from_outside(http: httpx.Client) -> None:
-    for path in ("/", "/docs"):
+    for path in ("/", "/docs", "/ops"):
         page = http.get(path)
         assert page.status_code == 200
         assert page.headers["content-type"].startswith("text/html")
@@ -113,7 +114,7 @@ def test_the_pages_need_nothing_from_outside(http: httpx.Client) -> None:
 
 def test_the_parts_of_the_page_are_there_and_are_sent_once(http: httpx.Client) -> None:
     types = {"": "text/html", "css": "text/css", "js": "text/javascript", "json": "application/json"}
-    left, seen = ["/", "/docs", "/openapi.json"], []
+    left, seen = ["/", "/docs", "/ops", "/?input=8x1", "/openapi.json"], []
     for path in left:
         answer = http.get(path)
         assert answer.status_code == 200, path
@@ -129,3 +130,56 @@ def test_the_parts_of_the_page_are_there_and_are_sent_once(http: httpx.Client) -
     assert {path.rpartition("/")[2] for path in left if "static" in path} | {"index.html", "docs.html"} == files
     for path in ("/static/other.js", "/static/index.html", "/static/..%2Fpages.py", "/static/"):
         assert http.get(path).status_code == 404
+
+
+ANSWERS = {
+    "numpy.broadcast_arrays": {"(2, 3) with (3,)": "✓ (2, 3)", "(2, 3) with (2,)": "✗ size-mismatch"},
+    "julia.broadcast": {"(2, 3) with (3,)": "✗ size-mismatch", "(2, 3) with (2,)": "✓ (2, 3)"},
+    "torch.expand": {"(3,): size = (2, -1)": "✓ (2, 3)", "(3,): size = (-1, 3)": "✗ invalid-dimension"},
+    "tinygrad.expand": {"(3,): shape = (-1, 3)": "✓ (1, 3)", "(1, 3): shape = (3,)": "✓ (1, 3)"},
+    "mxnet.broadcast_to": {"(2, 1): shape = (0, 3)": "✓ (2, 3)"},
+    "onnx.Expand": {"(3, 1): shape = (1, 4)": "✓ (3, 4)"},
+}
+"""Of some ops answers in which they differ."""
+
+
+def test_the_page_of_ops_has_each_op_with_an_example_and_where_it_differs(http: httpx.Client) -> None:
+    page = http.get("/ops").text
+    articles = dict(re.findall(r'<article id="(.*?)">(.*?)</article>', page, re.DOTALL))
+    assert list(articles) == list(OPS)
+    assert {name.partition(".")[0] for name in OPS} == set(re.findall(r'<a href="#(\w+)">', page))
+    for name, article in articles.items():
+        href, drawing = re.search(r'Example: <a href="\./\?(.*?)">.*?<pre.*?>(.*?)</pre>', article, re.DOTALL).groups()  # type: ignore[union-attr]
+        assert http.get(f"/v1/check?{unescape(href)}&format=text").text.startswith(drawing), name
+    for name, answers in ANSWERS.items():
+        rows = dict(re.findall(r'row><a href=".*?">(.*?)</a></th><td><span class="\w+">(.*?)</span>', articles[name]))
+        assert answers.items() <= rows.items(), name
+    assert "Paddle 3.3 takes a size below -1" in articles["paddle.expand"]
+
+
+def test_a_link_bears_the_title_of_its_question_and_nothing_else_of_what_it_says(http: httpx.Client) -> None:
+    plain = http.get("/").text
+    titles = {
+        "input=8x1&input=[N, 3]": "(8, 1) with (N, 3): numpy.broadcast_arrays · tensorcast",
+        "input=torch.Size([3])&op=ngraph.Broadcast&shape=2,3": "(3,): ngraph.Broadcast · tensorcast",
+        "input=3&op=compare": "(3,): compare · tensorcast",
+        f"input={'1,' * 99}1": f"({'1, ' * 69}..., 1): numpy.broadcast_arrays · tensorcast",
+    }
+    for query, title in titles.items():
+        page = http.get(f"/?{query}").text
+        assert f"<title>{title}</title>" in page
+        assert re.sub('<title>.*?</title>|content="[^"]* does with [^"]*"', "", page) == re.sub(
+            '<title>.*?</title>|content="Ask what [^"]*"', "", plain
+        )
+    for query in (
+        "input=<script>",
+        "input=3&op=<b>",
+        "op=numpy.add",
+        f"input={'1,' * 300}1",
+        "input=%ff",
+        "&" * 3000,
+        "",
+    ):
+        assert http.get(f"/?{query}").text == plain, query
+    answer = http.get("/?input=3")
+    assert http.head("/?input=3").headers["etag"] == answer.headers["etag"] != http.get("/").headers["etag"]

@@ -100,10 +100,10 @@ def test_it_listens_on_loopback_unless_it_is_told_otherwise() -> None:
 
 def test_the_documentation_can_be_turned_off() -> None:
     def statuses(url: str) -> dict[str, int]:
-        return {path: httpx.get(url + path).status_code for path in ("/docs", "/openapi.json", "/", "/v1/ops")}
+        return {path: httpx.get(url + path).status_code for path in ("/docs", "/ops", "/openapi.json", "/", "/v1/ops")}
 
     with served(docs="false") as running:
-        assert statuses(running.url) == {"/docs": 404, "/openapi.json": 404, "/": 200, "/v1/ops": 200}
+        assert statuses(running.url) == {"/docs": 404, "/ops": 404, "/openapi.json": 404, "/": 200, "/v1/ops": 200}
         assert "TENSORCAST_DOCS" in httpx.get(f"{running.url}/docs").json()["detail"]
         document: dict[str, Any] = httpx.get(f"{running.url}/openapi.json").json()
         assert (document["code"], "/docs" in document["detail"]) == ("not-found", False)

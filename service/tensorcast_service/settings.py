@@ -42,7 +42,7 @@ class Settings:
         "", "PEM file of the certificate and those that vouch for it; with it, HTTPS alone."
     )
     tls_key: str = _setting("", "PEM file of the certificate's key, where the first file does not hold it.")
-    docs: bool = _setting(True, "Whether GET /docs and /openapi.json answer.")
+    docs: bool = _setting(True, "Whether GET /docs, /ops and /openapi.json answer.")
     metrics: bool = _setting(True, "Whether GET /metrics answers, where the extra [metrics] is installed.")
     access_log: bool = _setting(False, "Whether each request is a line in the log; probes only where they fail.")
     log_format: str = _setting("text", "How the log is written, to stderr: text or json.", choices=("text", "json"))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import shlex
-from typing import Any
 
 import click
 
 from ..messages import OpEntry
+from ..messages.questions import text_of
 from .arguments import client_of, json_option, url_option
 from .table import echo_table
 
@@ -56,15 +56,9 @@ def _command_of(entry: OpEntry) -> str:
     """The op's example as a command."""
     words = [
         "tensorcast check",
-        *(_as_text(shape) for shape in entry.example["inputs"]),
+        *(shlex.quote(text_of(shape)) for shape in entry.example["inputs"]),
         f"--op {entry.name}",
     ]
     attributes = entry.example["op"].items()
-    words += [f"--{key.replace('_', '-')} {_as_text(value)}" for key, value in attributes if key != "name"]
+    words += [f"--{key.replace('_', '-')} {shlex.quote(text_of(value))}" for key, value in attributes if key != "name"]
     return " ".join(words)
-
-
-def _as_text(value: Any) -> str:
-    if isinstance(value, dict) or (isinstance(value, list) and any(not isinstance(item, int) for item in value)):
-        return shlex.quote(json.dumps(value))
-    return (",".join(map(str, value)) or "()") if isinstance(value, list) else shlex.quote(str(value))

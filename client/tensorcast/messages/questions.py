@@ -39,6 +39,13 @@ def attribute_from_text(op: type[Op], name: str, text: str) -> Any:
         raise ValueError('must be JSON, such as [["x", "y"], ["y"]] or {"c": 3}') from None
 
 
+def text_of(value: Any) -> str:
+    """The value of an attribute, or a shape, as text that is read as this value."""
+    if isinstance(value, list) and all(isinstance(item, int) for item in value):
+        return ",".join(map(str, value)) or "()"
+    return value if isinstance(value, str) else json.dumps(value)
+
+
 _NEXT_NAME = re.compile(r"[ ,;]+(?=[A-Za-z_])")
 _ASSUMPTION = re.compile(r"([A-Za-z_][A-Za-z0-9_]*) ?=(.*)")
 

@@ -2,10 +2,12 @@
 
 A name on the right only is a new axis, along which the input is replicated; its length stands in `axes_lengths`.
 Parentheses split an axis on the left, and merge several on the right; `...` stands for the axes that are not named.
-Nothing is stretched: a 1 on the left is dropped, and a name on both sides is one axis of one length. So a pattern is
-read into two tuples of groups (`repeat.sides`), the rule places the names (`repeat.align`), and what it merges is told
-by the output's `merges`. The way back names the input's axes a0, a1, ... and writes a pattern (`repeat.from_plan`).
+Nothing is stretched: a 1 on the left is dropped, and a name on both sides is one axis of one length.
 """
+
+# A pattern is read into two tuples of groups (`repeat.sides`), the rule places the names (`repeat.align`), and what it
+# merges is told by the output's `merges`. The way back names the input's axes a0, a1, ... and writes a pattern
+# (`repeat.from_plan`).
 
 import re
 from collections.abc import Sequence

@@ -1,8 +1,8 @@
 """Julia: broadcast, which aligns shapes on their first axes.
 
 An array that has fewer axes than another is taken to have more of size 1 at its end, and size 1 stretches. So a vector
-meets the rows of a matrix in Julia, and its columns in NumPy. Axes count from 0 here, as in every other framework's
-file, and from 1 in Julia's own words.
+meets the rows of a matrix in Julia, and its columns in NumPy. Axes count from 0 here, as of every other framework, and
+from 1 in Julia's own words.
 """
 
 from typing import Literal, Self

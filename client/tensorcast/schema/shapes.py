@@ -145,5 +145,5 @@ def format_shape(shape: Iterable[object]) -> str:
 
 _BRIEF = 70
 """Entries that a message lists: every shape that is answered has fewer axes."""
-_TEXTS = ["()", "(%s,)", *(f"({', '.join(['%s'] * rank)})" for rank in range(2, _BRIEF + 1))]
+_TEXTS = ["()", "(%s,)", *(f"({', '.join(['%s'] * rank)})" for rank in range(2, _BRIEF + 2))]
 """For each rank what becomes its text: answers are full of them, and this is the quick way."""

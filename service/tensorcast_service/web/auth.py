@@ -14,7 +14,7 @@ from tensorcast.schema.problems import Problem
 
 from .pages import PARTS
 
-OPEN = {*PARTS, "/openapi.json", "/livez", "/readyz"}
+OPEN = {*PARTS, "/ops", "/openapi.json", "/livez", "/readyz"}
 """Paths that need no key: the same bytes for everyone, and what a probe asks. All others need one, routes or not."""
 LEAST_CHARACTERS = 16
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")

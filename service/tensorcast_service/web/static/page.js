@@ -24,7 +24,8 @@ function showForm() {
   $("op").value = question.op;
   const source = op?.reference ? `As in ${op.reference.package} ${op.reference.version}.` : "";
   const linked = /^https?:/.test(op?.link) ? el("a", {href: op.link, rel: "noreferrer"}, source) : source;
-  $("doc").replaceChildren(...words(op?.doc), " ", linked);
+  const more = op?.link ? [" ", el("a", {href: `ops#${question.op}`}, "Its rule and examples")] : [];
+  $("doc").replaceChildren(...words(op?.doc), " ", linked, ...more);
   $("example").hidden = !op;
   showInputs();
   showFields();
