@@ -8,7 +8,7 @@ PIP = $(VENV)/bin/python -m pip --disable-pip-version-check --quiet
 # The suite starts a hundred services: each would compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: serve test bench-smoke lint types oldest fuzz bench bench-draw bench-quick models lines wheel image-test lock clean
+.PHONY: serve test bench-smoke lint types oldest clients clients-python clients-typescript fuzz bench bench-draw bench-quick models lines wheel image-test lock clean
 
 serve: $(VENV)/service.done
 	@exec $(VENV)/bin/tensorcast serve
@@ -32,6 +32,16 @@ oldest: $(VENV)/bin/python
 	@$(PYTHON) -m venv $(VENV)-oldest
 	@$(VENV)-oldest/bin/python -m pip --disable-pip-version-check --quiet install -c tests/oldest.txt -e '.[service,metrics,dev]'
 	$(VENV)-oldest/bin/python -m pytest -n auto --dist worksteal -W default
+
+# Clients that others' generators make from the OpenAPI document: their types are checked, and every endpoint is called.
+clients: clients-python clients-typescript
+
+clients-python: $(VENV)/clients.done
+	cd tests && $(abspath $(VENV))/bin/python -m clients python
+
+clients-typescript: $(VENV)/clients.done
+	@cd tests/clients && $(abspath $(VENV))/bin/npm ci --ignore-scripts --no-audit --no-fund --silent
+	cd tests && $(abspath $(VENV))/bin/python -m clients typescript
 
 # Longer than the suite does: whatever reads what others send, guided by coverage; then every endpoint, by its document.
 SECONDS ?= 60
@@ -84,12 +94,18 @@ image-test:
 
 # Locks carry versions and hashes, and no registry.
 LOCK = $(VENV)/bin/pip-compile --quiet --generate-hashes --strip-extras --allow-unsafe --no-annotate --no-header \
-	--no-emit-index-url --no-emit-find-links --no-emit-trusted-host --upgrade pyproject.toml
-lock: $(VENV)/dev.done
+	--no-emit-index-url --no-emit-find-links --no-emit-trusted-host --upgrade
+lock: $(VENV)/clients.done
 	@$(PIP) install pip-tools
-	$(LOCK) --extra service --extra metrics --extra otel -o deploy/requirements.txt
-	$(LOCK) --extra service --extra metrics --extra otel --extra dev -o tests/requirements.txt
-	$(LOCK) --only-build-deps --build-deps-for wheel -o deploy/requirements-build.txt
+	$(LOCK) pyproject.toml --extra service --extra metrics --extra otel -o deploy/requirements.txt
+	$(LOCK) pyproject.toml --extra service --extra metrics --extra otel --extra dev -o tests/requirements.txt
+	$(LOCK) pyproject.toml --only-build-deps --build-deps-for wheel -o deploy/requirements-build.txt
+	$(LOCK) tests/clients/requirements.in -c tests/requirements.txt -o tests/clients/requirements.txt
+	cd tests/clients && $(abspath $(VENV))/bin/npm update --package-lock-only --omit-lockfile-registry-resolved \
+	  --no-audit --no-fund && $(abspath $(VENV))/bin/python -c 'import json, pathlib; \
+	  lock = json.loads((file := pathlib.Path("package-lock.json")).read_text()); \
+	  [package.pop("funding", None) for package in lock["packages"].values()]; \
+	  file.write_text(json.dumps(lock, indent=2) + "\n")'
 
 clean:
 	rm -rf $(VENV) $(VENV)-oldest $(VENV)-models $(VENV)-build dist
@@ -104,6 +120,11 @@ $(VENV)/service.done: deploy/requirements.txt pyproject.toml | $(VENV)/bin/pytho
 	@echo "Installing the service ..."
 	@$(PIP) install --require-hashes -r deploy/requirements.txt
 	@$(PIP) install --no-deps -e .
+	@touch $@
+
+$(VENV)/clients.done: tests/clients/requirements.txt $(VENV)/dev.done
+	@echo "Installing the generators of clients, and Node.js ..."
+	@$(PIP) install --require-hashes -r tests/clients/requirements.txt
 	@touch $@
 
 $(VENV)/dev.done: tests/requirements.txt pyproject.toml | $(VENV)/bin/python

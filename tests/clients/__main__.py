@@ -1,0 +1,52 @@
+"""Clients generated from the OpenAPI document of a running service: made, type-checked, and every endpoint called.
+
+python -m clients python, or typescript, in tests; what is made lies in clients/built.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import httpx
+from conftest import run, served
+
+HERE = Path(__file__).parent
+BUILT = HERE / "built"
+DOCUMENT = BUILT / "openapi.json"
+BIN = Path(sys.executable).parent
+PROGRAMS = HERE / "node_modules" / ".bin"
+
+COMMANDS: dict[str, list[list[str | Path]]] = {
+    "python": [
+        [
+            *(BIN / "openapi-python-client", "generate", "--path", DOCUMENT, "--config", HERE / "generator.yaml"),
+            *("--meta", "none", "--output-path", BUILT / "tensorcast_api", "--overwrite"),
+        ],
+        [BIN / "mypy", "--config-file", HERE / "mypy.ini", HERE / "calls.py"],
+        [sys.executable, HERE / "calls.py"],
+    ],
+    "typescript": [
+        [PROGRAMS / "openapi-typescript", DOCUMENT, "--output", BUILT / "tensorcast_api.ts"],
+        [PROGRAMS / "tsc", "--project", HERE],
+        [BIN / "node", HERE / "calls.ts"],
+    ],
+}
+"""What makes a client, checks its types, and calls every endpoint with it at the URL that is its last argument."""
+
+
+def main() -> None:
+    *checked, calling = COMMANDS[sys.argv[1]]
+    environment = os.environ | {"PATH": f"{BIN}:{os.environ['PATH']}", "PYTHONPATH": str(BUILT), "MYPYPATH": str(BUILT)}
+    with served() as service:
+        BUILT.mkdir(exist_ok=True)
+        DOCUMENT.write_bytes(httpx.get(f"{service.url}/openapi.json").content)
+        for command in (*checked, [*calling, service.url]):
+            done = run(command, env=environment)
+            if done.returncode:
+                sys.exit(f"{Path(command[0]).name} failed:\n{done.stdout}{done.stderr}")
+    print(done.stdout, end="")
+
+
+main()

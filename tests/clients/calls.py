@@ -1,0 +1,134 @@
+"""Calls of every endpoint with the client that openapi-python-client makes: python calls.py URL. mypy checks it too."""
+
+from __future__ import annotations
+
+import sys
+from pkgutil import iter_modules
+
+from tensorcast_api import Client, models
+from tensorcast_api.api import broadcasting
+from tensorcast_api.api.broadcasting import (
+    backprop,
+    broadcast,
+    check,
+    check_batch,
+    check_in_url,
+    compare,
+    get_op,
+    get_ops,
+    translate,
+)
+
+ROWS = models.NgraphBroadcast(name="ngraph.Broadcast", shape=[2, 3], broadcast_axes=[0])
+
+
+def call_check(client: Client) -> None:
+    answer = check.sync(client=client, body=models.CheckRequest(inputs=[[8, 1, 6, 1], [7, 1, 5]]))
+    assert isinstance(answer, models.CheckAnswer)
+    assert answer.outputs
+    assert answer.outputs[0].shape == [8, 7, 6, 5]
+    answer = check.sync(client=client, body=models.CheckRequest(op=ROWS, inputs=[[3]]))
+    assert isinstance(answer, models.CheckAnswer)
+    assert answer.outputs
+    assert answer.outputs[0].broadcast_axes == [0]
+
+
+def call_check_in_url(client: Client) -> None:
+    answer = check_in_url.sync(
+        client=client,
+        input_=["2,64,7,7", "64"],
+        op=models.CheckInUrlOp.NUMPY_ADD,
+        explain=models.CheckInUrlExplain.TRUE,
+    )
+    assert isinstance(answer, models.CheckAnswer)
+    assert answer.compatible is False
+    assert isinstance(answer.conflict, models.ConflictAnswer)
+    assert answer.conflict.hints
+    assert isinstance(answer.conflict.hints[0].op, models.NumpyAdd)
+    assert answer.conflict.hints[0].inputs == [[2, 64, 7, 7], [64, 1, 1]]
+    assert isinstance(answer.diagram, str)
+
+
+def call_check_batch(client: Client) -> None:
+    rows = [models.CheckRequest(op=ROWS, inputs=[["N"]]), models.CheckRequest(op="no.op", inputs=[])]
+    answer = check_batch.sync(client=client, body=models.CheckBatchRequest(requests=rows))
+    assert isinstance(answer, models.CheckBatchAnswer)
+    assert isinstance(answer.results, list)
+    first, second = answer.results
+    assert isinstance(first, models.CheckAnswer)
+    assert first.compatible is None
+    assert isinstance(second, models.Failed)
+    assert second.error.code == "unknown-op"
+
+    columns = [models.Tensor(shape=[2, 2], data=[[3, 1], [5, 4]]), models.Tensor(shape=[2, 1], data=[4, 3])]
+    question = models.CheckBatchRequest(op="numpy.broadcast_arrays", inputs=columns)
+    answer = check_batch.sync(client=client, body=question)
+    assert isinstance(answer, models.CheckBatchAnswer)
+    assert isinstance(answer.compatible, models.Tensor)
+    assert answer.compatible.data == [True, False]
+
+
+def call_broadcast(client: Client) -> None:
+    row = models.Tensor(dtype="float32", shape=[3], data=[1, 2, 3])
+    answer = broadcast.sync(client=client, body=models.BroadcastRequest(op=ROWS, inputs=[row]))
+    assert isinstance(answer, models.BroadcastAnswer)
+    assert answer.outputs[0].data == [[1, 2, 3], [1, 2, 3]]
+    strided = models.BroadcastRequest(op=ROWS, inputs=[row], layout=models.BroadcastRequestLayout.STRIDED)
+    answer = broadcast.sync(client=client, body=strided)
+    assert isinstance(answer, models.BroadcastAnswer)
+    assert answer.outputs[0].strides == [0, 1]
+
+    refused = models.BroadcastRequest(op=ROWS, inputs=[models.Tensor(shape=[2], data=[1, 2])])
+    problem = broadcast.sync(client=client, body=refused)
+    assert isinstance(problem, models.ProblemDetails)
+    assert problem.code == "incompatible-shapes"
+    assert isinstance(problem.conflict, models.ConflictAnswer)
+    assert problem.conflict.axis == 1
+
+
+def call_backprop(client: Client) -> None:
+    gradient = models.Tensor(shape=[2, 3], data=[[1, 2, 3], [10, 20, 30]])
+    body = models.BackpropRequest(op=ROWS, inputs=[[3]], gradients=[gradient])
+    answer = backprop.sync(client=client, body=body)
+    assert isinstance(answer, models.BackpropAnswer)
+    assert answer.gradients[0].data == [11, 22, 33]
+
+
+def call_compare(client: Client) -> None:
+    answer = compare.sync(client=client, body=models.CompareRequest(inputs=[[1, 3]], shape=[2, -1]))
+    assert isinstance(answer, models.CompareAnswer)
+    verdicts = {result.op["name"]: result.compatible for result in answer.results}
+    assert verdicts["mindspore.broadcast_to"] is True
+    assert verdicts["numpy.broadcast_to"] is False
+
+
+def call_translate(client: Client) -> None:
+    to = models.TranslateRequestTo.STABLEHLO_BROADCAST_IN_DIM
+    answer = translate.sync(client=client, body=models.TranslateRequest(op=ROWS, inputs=[[3]], to=to))
+    assert isinstance(answer, models.TranslateAnswer)
+    said = answer.steps[0].op
+    assert isinstance(said, models.StablehloBroadcastInDim)
+    assert said.broadcast_dimensions == [1]
+
+
+def call_get_ops(client: Client) -> None:
+    answer = get_ops.sync(client=client)
+    assert isinstance(answer, models.Catalogue)
+    assert answer.ops[0].name == "numpy.broadcast_arrays"
+
+
+def call_get_op(client: Client) -> None:
+    answer = get_op.sync("openvino.Broadcast-1", client=client)
+    assert isinstance(answer, models.OpEntry)
+    assert answer.target == "target_shape"
+    problem = get_op.sync("no.op", client=client)
+    assert isinstance(problem, models.ProblemDetails)
+    assert problem.status == 404
+
+
+CALLS = {name.removeprefix("call_"): call for name, call in vars().copy().items() if name.startswith("call_")}
+endpoints = {module.name for module in iter_modules(broadcasting.__path__)}
+assert endpoints == set(CALLS), f"not called, or not there: {endpoints ^ set(CALLS)}"
+for name, call in CALLS.items():
+    call(Client(sys.argv[1]))
+    print(f"python: {name}")
