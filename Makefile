@@ -8,7 +8,7 @@ PIP = $(VENV)/bin/python -m pip --disable-pip-version-check --quiet
 # The suite starts a hundred services: each would compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: serve test bench-smoke lint types oldest clients clients-python clients-typescript fuzz bench bench-draw bench-quick models lines wheel image-test lock clean
+.PHONY: serve test bench-smoke lint types oldest clients clients-python clients-typescript fuzz bench bench-draw bench-quick models lines docs wheel image-test lock clean
 
 serve: $(VENV)/service.done
 	@exec $(VENV)/bin/tensorcast serve
@@ -82,6 +82,17 @@ BESIDE ?=
 lines:
 	@$(PYTHON) benchmarks/lines.py $(AT) $(BESIDE)
 
+# The documentation as a site, site/html. What zensical needs stays out of the suite's environment.
+docs: $(VENV)-docs/docs.done
+	@$(VENV)-docs/bin/python docs/build.py
+
+$(VENV)-docs/docs.done: docs/requirements.txt pyproject.toml
+	@echo "Installing what makes the documentation ..."
+	@$(PYTHON) -m venv $(VENV)-docs
+	@$(VENV)-docs/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes -r docs/requirements.txt
+	@$(VENV)-docs/bin/python -m pip --disable-pip-version-check --quiet install --no-deps -e .
+	@touch $@
+
 # The wheel, the same to the byte for the same source: hatchling, whose version the lock has, dates all files alike.
 wheel:
 	@$(PYTHON) -m venv $(VENV)-build
@@ -99,6 +110,7 @@ lock: $(VENV)/clients.done
 	@$(PIP) install pip-tools
 	$(LOCK) pyproject.toml --extra service --extra metrics --extra otel -o deploy/requirements.txt
 	$(LOCK) pyproject.toml --extra service --extra metrics --extra otel --extra dev -o tests/requirements.txt
+	$(LOCK) pyproject.toml --extra docs -o docs/requirements.txt
 	$(LOCK) pyproject.toml --only-build-deps --build-deps-for wheel -o deploy/requirements-build.txt
 	$(LOCK) tests/clients/requirements.in -c tests/requirements.txt -o tests/clients/requirements.txt
 	cd tests/clients && $(abspath $(VENV))/bin/npm update --package-lock-only --omit-lockfile-registry-resolved \
@@ -108,7 +120,7 @@ lock: $(VENV)/clients.done
 	  file.write_text(json.dumps(lock, indent=2) + "\n")'
 
 clean:
-	rm -rf $(VENV) $(VENV)-oldest $(VENV)-models $(VENV)-build dist
+	rm -rf $(VENV) $(VENV)-oldest $(VENV)-models $(VENV)-build $(VENV)-docs dist site
 
 $(VENV)/bin/python:
 	@echo "Making $(VENV) ..."

@@ -125,6 +125,7 @@ EXTRAS = PROJECT["project"]["optional-dependencies"]
 LOCKS = {
     "requirements.txt": PROJECT["project"]["dependencies"] + EXTRAS["service"] + EXTRAS["metrics"] + EXTRAS["otel"],
     "requirements-build.txt": PROJECT["build-system"]["requires"],
+    "../docs/requirements.txt": PROJECT["project"]["dependencies"] + EXTRAS["docs"],
 }
 
 

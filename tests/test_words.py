@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import os
 import re
+import runpy
 import shlex
 import shutil
 import sys
@@ -17,7 +18,9 @@ import pytest
 from click.testing import CliRunner
 from conftest import Served, run
 
+import tensorcast
 from tensorcast.cli import main
+from tensorcast.ops import FRAMEWORKS, OPS
 
 ROOT = Path(__file__).parent.parent
 PAGES = {
@@ -124,6 +127,14 @@ def test_the_picture_of_the_frameworks_is_a_real_drawing() -> None:
     drawing = next(output for command, output in commands("docs/checks.md") if "8,1,6,1 7,1,5" in command)
     picture = blocks("docs/frameworks.md", "")[0]
     assert [line[:23].rstrip() for line in picture.splitlines()[:5]] == drawing.splitlines()[:5]
+
+
+def test_the_references_that_are_made_for_the_site_have_every_op_and_every_name() -> None:
+    build = runpy.run_path(str(ROOT / "docs/build.py"))
+    ops, names = build["ops_reference"](), build["python_reference"]()
+    assert [f"### {name}" for name in OPS] == re.findall(r"^### .*", ops, re.MULTILINE)
+    assert {f"## {name}" for name in {*tensorcast.__all__} - {*FRAMEWORKS}} <= set(names.splitlines())
+    assert "### Client.in_process" in names
 
 
 def anchors(text: str) -> Iterator[str]:

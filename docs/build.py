@@ -1,0 +1,155 @@
+"""The documentation as a site, site/html: `make docs`.
+
+The pages are the repository's own Markdown and keep their places, so that every link between them holds. Two are made
+here: the reference of the ops, from the catalogue, and that of the Python names, from their docstrings.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import tensorcast
+from tensorcast.answers.catalogue import catalogue
+from tensorcast.ops import FRAMEWORKS, OPS
+
+ROOT = Path(__file__).parent.parent
+SITE = ROOT / "site"
+PAGES, HTML = SITE / "pages", SITE / "html"
+_LINK = re.compile(r"\[([^][]*(?:\[[^][]*\][^][]*)*)\]\(([^()\s#]+)(#[^()\s]*)?\)")
+_FENCED = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
+_ASSET = re.compile(
+    r"""<(?:script|link|img|iframe|source)\b[^>]*(?:src|href)=["']?(?:https?:)?//[^>]*>(?:</script>)?"""
+)
+
+
+def main() -> None:
+    """Writes the site, or ends with what is wrong."""
+    shutil.rmtree(SITE, ignore_errors=True)
+    for page in [
+        *ROOT.glob("*.md"),
+        *ROOT.glob("docs/**/*.md"),
+        ROOT / "deploy/README.md",
+        ROOT / "tests/vectors/README.md",
+    ]:
+        copy(page)
+    (PAGES / "docs/ops.md").write_text(ops_reference())
+    (PAGES / "docs/api.md").write_text(python_reference())
+    shutil.copy(ROOT / "docs/zensical.toml", SITE)
+    if subprocess.run([Path(sys.executable).with_name("zensical"), "build", "--strict"], cwd=SITE).returncode:
+        sys.exit("zensical has found fault with the pages")
+    pages = sorted(HTML.rglob("*.html"))
+    for path in pages:
+        # Zensical has search work from files by a script of another host's; from a server it needs none.
+        path.write_text(_ASSET.sub("", path.read_text()))
+    print(
+        f"{len(pages)} pages in {HTML.relative_to(ROOT)}: python3 -m http.server --directory {HTML.relative_to(ROOT)}"
+    )
+
+
+def copy(page: Path) -> None:
+    """A page, and beside it the files that it links to. A link to a folder is its README, or only words."""
+
+    def link(match: re.Match[str]) -> str:
+        words, path, anchor = match[1], match[2], match[3] or ""
+        if "://" in path:
+            return match[0]
+        target = (page.parent / path).resolve()
+        if target.is_dir():
+            target = target / "README.md"
+            path = f"{path.rstrip('/')}/README.md"
+        if not target.exists():
+            return words
+        if target.suffix != ".md":
+            write(target, target.read_bytes())
+        return f"[{words}]({path}{anchor})"
+
+    parts = _FENCED.split(page.read_text())  # every other one is code
+    text = "".join(part if number % 2 else _LINK.sub(link, part) for number, part in enumerate(parts))
+    write(page, text.encode())
+
+
+def write(path: Path, content: bytes) -> None:
+    copied = PAGES / path.relative_to(ROOT)
+    copied.parent.mkdir(parents=True, exist_ok=True)
+    copied.write_bytes(content)
+
+
+def ops_reference() -> str:
+    """Every op by framework: its words, its attributes, where its document is, an example with its drawing."""
+    lines = [
+        "# Ops",
+        "",
+        f"{len(OPS)} ops of {len(FRAMEWORKS)} frameworks. `tensorcast ops` and `/v1/ops` have them too.",
+    ]
+    for framework, entries in _by_framework():
+        lines += ["", f"## {framework}", "", inspect.getdoc(getattr(tensorcast, framework)) or ""]
+        for entry in entries:
+            package = f"{entry.reference.package} {entry.reference.version}"
+            lines += ["", f"### {entry.name}", "", entry.doc, ""]
+            lines += [
+                f"Inputs: {_count(entry.inputs)}; outputs: {entry.outputs}. [Its document]({entry.link}); {package}.",
+                "",
+            ]
+            for name, schema in entry.attributes["properties"].items():
+                required = "required" if name in entry.attributes["required"] else f"default `{schema.get('default')}`"
+                lines += [f"- `{name}` ({required}): {schema.get('description', '')}"]
+            (answer,) = tensorcast.check_batch([entry.example | {"explain": True}])
+            lines += ["", "```", json.dumps(entry.example), "", answer.diagram or "", "```"]
+    return "\n".join(lines) + "\n"
+
+
+def _by_framework() -> Iterator[tuple[str, list[tensorcast.OpEntry]]]:
+    for framework in FRAMEWORKS:
+        yield framework, [entry for entry in catalogue().ops if entry.name.split(".")[0] == framework]
+
+
+def _count(inputs: Any) -> str:
+    if inputs.max is None:
+        return f"{inputs.min} or more"
+    return str(inputs.min) if inputs.min == inputs.max else f"{inputs.min} to {inputs.max}"
+
+
+def python_reference() -> str:
+    """Every public name with its signature and docstring; of a class its fields and methods too."""
+    lines = [
+        "# Python names",
+        "",
+        "All of `tensorcast.__all__` but the modules of ops, which are in [ops](ops.md).",
+        "",
+    ]
+    for name in sorted(set(tensorcast.__all__) - set(FRAMEWORKS), key=lambda name: (name[0].isupper(), name)):
+        value = getattr(tensorcast, name)
+        lines += [f"## {name}", "", *_described(name, value)]
+        for field, info in getattr(value, "__pydantic_fields__", {}).items():
+            lines += [f"- `{field}`: {info.description or ''}".rstrip(": ")]
+        lines += [""]
+        if inspect.isclass(value) and not issubclass(value, Exception):
+            for method, function in inspect.getmembers(
+                value, lambda member: inspect.isfunction(member) or inspect.ismethod(member)
+            ):
+                if not method.startswith("_") and function.__module__.startswith("tensorcast"):
+                    lines += [f"### {name}.{method}", "", *_described(f"{name}.{method}", function)]
+    return "\n".join(lines) + "\n"
+
+
+def _described(name: str, value: Any) -> list[str]:
+    """The signature and the docstring as Markdown, in which an example is a block of code."""
+    plain = inspect.isclass(value) and (issubclass(value, Exception) or hasattr(value, "__pydantic_fields__"))
+    signature = "" if plain else name + re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(value)))
+    if len(signature) > 80:
+        signature = re.sub(r", (?=\**\w+(: |,|=))", ",\n    ", signature).replace("(", "(\n    ", 1)
+    paragraphs = (inspect.getdoc(value) or "").split("\n\n")
+    fenced = [f"```python\n{part}\n```" if part.startswith((">>>", "    ")) else part for part in paragraphs]
+    return [*(["```python", signature, "```", ""] if signature else []), "\n\n".join(fenced), ""]
+
+
+if __name__ == "__main__":
+    main()
