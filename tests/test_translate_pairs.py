@@ -9,6 +9,7 @@ import os
 import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import cache
 from itertools import combinations, permutations, product
 from math import prod
 from typing import Any
@@ -48,6 +49,7 @@ TARGETS = [name for name, op in OPS.items() if op.snippets]
 """The ops that give their inputs as they are broadcast."""
 
 
+@cache
 def requests() -> list[Request]:
     """Each compatible request of the vectors once."""
     found: dict[str, Request] = {}
@@ -107,8 +109,7 @@ def same(ours: Sequence[Array], theirs: Sequence[Array]) -> bool:
 @pytest.mark.parametrize("to", TARGETS)
 def test_a_translation_gives_the_same_bytes_step_by_step(to: str) -> None:
     counts: Counter[str] = Counter()
-    everything = requests()
-    for op, shapes in everything if FULL else everything[TARGETS.index(to) % SAMPLE :: SAMPLE]:
+    for op, shapes in requests() if FULL else requests()[TARGETS.index(to) % SAMPLE :: SAMPLE]:
         arrays = distinct(shapes)
         outputs = lower(op, shapes).outputs
         try:
@@ -250,12 +251,15 @@ def small(op: Op, shapes: tuple[Shape, ...]) -> bool:
     )
 
 
-SMALL = [request for request in requests() if small(*request)]
+@cache
+def small_requests() -> list[Request]:
+    return [request for request in requests() if small(*request)]
 
 
 @pytest.mark.parametrize("to", TARGETS)
 def test_what_is_untranslatable_no_search_finds_either(to: str) -> None:
-    tried = SMALL if FULL else random.Random(to).sample(SMALL, len(SMALL) // 5)
+    requests = small_requests()
+    tried = requests if FULL else random.Random(to).sample(requests, len(requests) // 5)
     refused = [request for request in tried if _code(*request, to=to) == "untranslatable"]
     for op, shapes in refused if FULL else refused[:12]:
         assert not search(op, shapes, OPS[to]), (op, shapes, to)
@@ -273,7 +277,7 @@ def _code(op: Op, shapes: tuple[Shape, ...], to: str) -> str | None:
 @pytest.mark.parametrize("to", TARGETS)
 def test_where_moves_are_added_no_op_alone_does_it(to: str) -> None:
     moved = 0
-    for op, shapes in SMALL if FULL else SMALL[:: SAMPLE // 2]:
+    for op, shapes in small_requests()[:: 1 if FULL else SAMPLE // 2]:
         if len(shapes) == 1 and _code(op, shapes, to) is None and not ask(op, *shapes, to=to).exact:
             arrays = distinct(shapes)
             (wanted,) = run(op, arrays)
