@@ -3,12 +3,13 @@
 VENV ?= .venv
 PYTHON ?= python3
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
+NPM = $(abspath $(VENV))/bin/npm --no-audit --no-fund
 PIP = $(VENV)/bin/python -m pip --disable-pip-version-check --quiet
 
 # The suite starts a hundred services: each would compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: serve test bench-smoke lint types oldest clients clients-python clients-typescript fuzz bench bench-draw bench-quick models lines docs wheel image-test lock clean
+.PHONY: serve test bench-smoke lint types oldest clients clients-python clients-typescript examples fuzz bench bench-draw bench-quick models lines docs wheel image-test lock clean
 
 serve: $(VENV)/service.done
 	@exec $(VENV)/bin/tensorcast serve
@@ -40,8 +41,13 @@ clients-python: $(VENV)/clients.done
 	cd tests && $(abspath $(VENV))/bin/python -m clients python
 
 clients-typescript: $(VENV)/clients.done
-	@cd tests/clients && $(abspath $(VENV))/bin/npm ci --ignore-scripts --no-audit --no-fund --silent
+	@cd tests/clients && $(NPM) ci --ignore-scripts --silent
 	cd tests && $(abspath $(VENV))/bin/python -m clients typescript
+
+# What examples/ shows, run against a service; curl and jq are the machine's.
+examples: $(VENV)/clients.done
+	@cd examples/node && $(NPM) ci --ignore-scripts --silent
+	$(VENV)/bin/python -m pytest tests/run_examples.py
 
 # Longer than the suite does: whatever reads what others send, guided by coverage; then every endpoint, by its document.
 SECONDS ?= 60
@@ -113,11 +119,17 @@ lock: $(VENV)/clients.done
 	$(LOCK) pyproject.toml --extra docs -o docs/requirements.txt
 	$(LOCK) pyproject.toml --only-build-deps --build-deps-for wheel -o deploy/requirements-build.txt
 	$(LOCK) tests/clients/requirements.in -c tests/requirements.txt -o tests/clients/requirements.txt
-	cd tests/clients && $(abspath $(VENV))/bin/npm update --package-lock-only --omit-lockfile-registry-resolved \
-	  --no-audit --no-fund && $(abspath $(VENV))/bin/python -c 'import json, pathlib; \
-	  lock = json.loads((file := pathlib.Path("package-lock.json")).read_text()); \
-	  [package.pop("funding", None) for package in lock["packages"].values()]; \
-	  file.write_text(json.dumps(lock, indent=2) + "\n")'
+	for folder in tests/clients examples/node; do (cd $$folder && \
+	  $(NPM) update --package-lock-only --omit-lockfile-registry-resolved && \
+	  $(abspath $(VENV))/bin/python -c "$$WITHOUT_HOSTS") || exit; done
+define WITHOUT_HOSTS
+import json, pathlib
+lock = json.loads((file := pathlib.Path("package-lock.json")).read_text())
+for package in lock["packages"].values():
+    package.pop("funding", None)
+file.write_text(json.dumps(lock, indent=2) + "\n")
+endef
+export WITHOUT_HOSTS
 
 clean:
 	rm -rf $(VENV) $(VENV)-oldest $(VENV)-models $(VENV)-build $(VENV)-docs dist site

@@ -1,0 +1,12 @@
+#!/bin/sh
+# Asks whether shapes broadcast, and where they do not, sends the first hint that is a whole request:
+# follow_hint.sh URL '{"inputs": [[2, 64, 7, 7], [64]]}'
+set -eu
+ask() { curl -sS --fail-with-body "$1/v1/check" -H 'Content-Type: application/json' -d "$2"; }
+
+answer=$(ask "$1" "$2")
+printf '%s\n' "$answer" | jq -r 'if .compatible == false then .conflict.message else "fits: \(.outputs[0].shape)" end'
+hint=$(printf '%s\n' "$answer" | jq -c 'first(.conflict.hints[]? | select(.op)) // empty')
+[ -n "$hint" ] || exit 0
+printf '%s\n' "$hint" | jq -r '"hint: \(.text)"'
+ask "$1" "$(printf '%s\n' "$hint" | jq -c '{op, inputs}')" | jq -r '"then: \(.outputs[0].shape)"'

@@ -1,0 +1,18 @@
+// A dense tensor, there and back: node dense.js URL
+import { decode, encode } from "@msgpack/msgpack";
+
+const row = new Float32Array([1, 2, 3]);
+const answer = await fetch(`${process.argv[2]}/v1/broadcast`, {
+  method: "POST",
+  headers: { "Content-Type": "application/vnd.msgpack" },
+  body: encode({
+    op: { name: "numpy.broadcast_to", shape: [2, 3] },
+    inputs: [{ dtype: "float32", shape: [3], data: new Uint8Array(row.buffer) }], // little-endian, as most machines are
+  }),
+});
+const body = decode(await answer.arrayBuffer());
+if (!answer.ok) throw new Error(body.detail);
+const [{ dtype, shape, data }] = body.outputs;
+// A copy, since four bytes must lie at a multiple of four to be seen as a float.
+const values = new Float32Array(data.slice().buffer);
+console.log(dtype, shape, [...values]);

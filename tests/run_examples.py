@@ -1,0 +1,50 @@
+"""The examples: each command of their README prints what stands below it, and the workflow's step checks a model.
+
+`make examples` runs this, with node from the Python index; curl and jq are the machine's.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+
+import onnx
+import pytest
+import yaml
+from conftest import Served, run
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+BLOCKS = re.findall(r"^```console\n(.*?)^```$", (EXAMPLES / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+COMMANDS = [part.partition("\n")[::2] for block in BLOCKS for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]]
+ENVIRONMENT = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+
+
+@pytest.mark.parametrize(("command", "output"), COMMANDS)
+def test_every_command_prints_what_stands_below_it(command: str, output: str, service: Served) -> None:
+    asked = ["bash", "-c", command.replace("http://127.0.0.1:8000", service.url)]
+    done = run(asked, cwd=EXAMPLES, env=ENVIRONMENT)
+    assert (done.stderr, done.stdout) == ("", output)
+
+
+def test_every_program_is_run() -> None:
+    programs = [
+        path for folder, ending in (("node", "*.js"), ("curl", "*.sh")) for path in EXAMPLES.glob(f"{folder}/{ending}")
+    ]
+    assert len(programs) == 4
+    for program in programs:
+        assert any(str(program.relative_to(EXAMPLES)) in command for command, _ in COMMANDS), program
+
+
+def test_the_step_of_the_workflow_fails_for_a_model_that_does_not_fit(tmp_path: Path) -> None:
+    (job,) = yaml.safe_load((EXAMPLES / "ci/models.yaml").read_text())["jobs"].values()
+    header = '<ir_version: 10, opset_import: ["": 21]>'
+    (tmp_path / "models").mkdir()
+    for name, bias, status in (("fits", "64,1,1", 0), ("bias", "64", 1)):
+        graph = f"{header} g (float[N,64,7,7] x, float[{bias}] bias) => (float[] y) {{y = Add(x, bias)}}"
+        onnx.save(onnx.parser.parse_model(graph), tmp_path / f"models/{name}.onnx")
+        done = run(["bash", "-c", job["steps"][-1]["run"]], cwd=tmp_path, env=ENVIRONMENT)
+        assert (done.returncode, done.stderr) == (status, "")
+        assert ("::error file=models/bias.onnx," in done.stdout) == bool(status)
+    assert "reshape input 1 to (64, 1, 1)" in done.stdout
