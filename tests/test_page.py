@@ -351,7 +351,7 @@ def test_nothing_is_wider_than_a_phone(page: Page) -> None:
 
 def test_the_documentation_asks_in_the_browser_within_its_policy(page: Page) -> None:
     page.tab.goto(f"{page.url}/docs")
-    operation = page.tab.locator("#operations-broadcasting-post_check_v1_check_post")
+    operation = page.tab.locator("#operations-broadcasting-check")
     operation.locator(".opblock-summary").click()
     operation.get_by_text("Try it out").click()
     operation.locator("button.execute").click()
@@ -359,6 +359,9 @@ def test_the_documentation_asks_in_the_browser_within_its_policy(page: Page) -> 
     answer.wait_for()
     assert '"compatible": true' in answer.inner_text()
     assert page.tab.locator(".opblock").count() >= 8
+    assert page.tab.locator("button a[href]").count() == 0
+    page.tab.emulate_media(color_scheme="dark")
+    page.tab.wait_for_function("getComputedStyle(document.documentElement).backgroundColor == 'rgb(28, 32, 34)'")
 
 
 def test_no_other_page_may_frame_the_page_or_the_documentation(browser: Any, service: Served) -> None:

@@ -27,7 +27,7 @@ _POLICY = (
 _DOCS_POLICY = _POLICY.partition("; require-trusted")[0]
 """Swagger UI writes HTML of its own."""
 _PAGE = dict.fromkeys(["page.js", "question.js", "answer.js", "elements.js", "docs.js"], "text/javascript")
-_PAGE["page.css"] = "text/css"
+_PAGE |= dict.fromkeys(["page.css", "docs.css"], "text/css")
 _DOCS = {"swagger-ui-bundle.js": "text/javascript", "swagger-ui.css": "text/css"}
 PARTS: dict[str, tuple[str, str, str, dict[str, str]]] = {
     "/": (__package__, "index.html", "text/html", {"Content-Security-Policy": _POLICY}),

@@ -1,5 +1,26 @@
 "use strict";
 
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const followScheme = () => document.documentElement.classList.toggle("dark-mode", dark.matches); // Swagger UI's name
+dark.addEventListener("change", followScheme);
+followScheme();
+
+/** What a screen reader and a keyboard miss in what Swagger UI draws: by selector how it is mended. */
+const MENDED = {
+  ".opblock-summary-control a[href]": (link) => link.removeAttribute("href"), // the button around it does the same
+  "h3, h4, h5": (heading) => { heading.ariaLevel = heading.tagName[1] - 1; }, // h1 comes right before h3
+  ".microlight": (code) => { code.tabIndex = 0; }, // it scrolls
+  ".copy-to-clipboard button": (button) => { button.ariaLabel = "Copy"; },
+  "select, input, textarea": (control) => {
+    const {paramName = control.matches("select") ? "Example" : "Body"} = control.closest("[data-param-name]")?.dataset ?? {};
+    control.ariaLabel ??= paramName;
+  },
+  "[role=region]": (region) => { region.ariaLabel = region.id; },
+};
+new MutationObserver(() => {
+  for (const [selector, mend] of Object.entries(MENDED)) document.querySelectorAll(selector).forEach(mend);
+}).observe(document.getElementById("swagger-ui"), {childList: true, subtree: true});
+
 SwaggerUIBundle({
   url: "openapi.json",
   dom_id: "#swagger-ui",
