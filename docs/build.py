@@ -37,6 +37,7 @@ def main() -> None:
         *ROOT.glob("*.md"),
         *ROOT.glob("docs/**/*.md"),
         ROOT / "deploy/README.md",
+        ROOT / "examples/README.md",
         ROOT / "tests/vectors/README.md",
     ]:
         copy(page)
