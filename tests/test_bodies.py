@@ -9,12 +9,12 @@ import pytest
 from questions import JSON, MSGPACK, post
 
 BAD_BODIES = [
-    ([], "", "the body: must be a map of fields"),
+    ([], "", "the body: must be a map, such as {"),
     ({}, "/inputs", 'inputs: is missing: write for instance "inputs": [[8, 1, 6, 1], [7, 1, 5]]'),
     ({"inputs": [[3]], "input": 1}, "/input", "input: is no field here: did you mean inputs?"),
     ({"inputs": [[3.0]]}, "/inputs/0/0", "inputs/0/0: must be an integer, not a float"),
     ({"inputs": [[True]]}, "/inputs/0/0", "inputs/0/0: must be an integer, not a boolean"),
-    ({"inputs": [3]}, "/inputs/0", "inputs/0: must be a list of integers such as [2, 3], not an integer"),
+    ({"inputs": [3]}, "/inputs/0", 'inputs/0: is a size, and each input is a list of them: write "inputs": [[3]]'),
     ({"inputs": []}, "/inputs", "numpy.broadcast_arrays takes at least 1 input, not 0"),
     ({"inputs": [[3]], "explain": 1}, "/explain", "explain: must be true or false"),
     ({"inputs": [[3]], "op": 5}, "/op", "op: must be the name of an op, or a map"),

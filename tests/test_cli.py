@@ -17,6 +17,7 @@ import click
 import conftest
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from conftest import Served
 
 from tensorcast.cli import main
@@ -79,11 +80,18 @@ TRANSLATE = ["translate", "3", "--op", "ngraph.Broadcast", "--shape", "2,3", "--
 MISTAKES = [
     (["check", "3,a!"], "a shape '3,a!': write a shape as 8,1,6,1 or 8x1x6x1"),
     (["check", "3", "--op", "ngraph.broadcast"], "did you mean ngraph.Broadcast?"),
-    (["check", "3", "--op", "ngraph.Broadcast", "--shape", "2,3"], "op/broadcast_axes: is missing"),
+    (
+        ["check", "3", "--op", "ngraph.Broadcast", "--shape", "2,3"],
+        ": write for instance --broadcast-axes 0",
+    ),
     (["check", "3", "--op", "ngraph.Broadcast", "--shape", "2,3", "--axis", "0"], "it has shape, broadcast_axes"),
     (["check", "3", "--dtype", "floaty"], "there is no such dtype: did you mean float64"),
     ([*TRANSLATE, "torch.expnd"], "there is no op 'torch.expnd': did you mean torch.expand"),
-    (["ops", "nothing"], "there is no op nothing"),
+    (["check", "3", "--op", "openvino.Broadcast-1", "--mode", "explict", "--target-shape", "3"], "mean explicit?"),
+    (["check", "3,-1"], "input 0, axis 1: must not be negative"),
+    (["translate", "3", "--to", "tf"], "tensorflow.add? `tensorcast ops` lists them"),
+    (["ops", "nothing"], "there is no op 'nothing': `tensorcast ops` lists them"),
+    (["ops", "expand"], "did you mean onnx.Expand or torch.expand or paddle"),
     (["broadcast", "README.md", "--shape", "3", "-o", "x.npy"], "README.md is no .npy file that can be used"),
     (["broadcast", "absent.npy", "--shape", "3", "-o", "x.npy"], "does not exist"),
     (["serve", "--port", "99999"], "TENSORCAST_PORT must be at most 65535"),
@@ -154,7 +162,8 @@ def test_long_work_shows_a_progress_bar_on_a_terminal(tmp_path: Path) -> None:
 def test_a_table_is_folded_on_a_terminal_and_elsewhere_a_line_for_each_row() -> None:
     whole = run("ops").stdout.splitlines()
     assert len(whole) == 1 + len(OPS)
-    assert not any(line.endswith(" ") for line in whole)
+    assert {line.count("\t") for line in whole} == {2}
+    assert "  " not in "".join(whole)
     assert "\x1b" not in run("compare", "2", "3").stdout
     ours, theirs = pty.openpty()
     done = process("compare", "2", "3", stdout=theirs, env=os.environ | {"COLUMNS": "60"})
@@ -169,6 +178,25 @@ def test_a_table_is_folded_on_a_terminal_and_elsewhere_a_line_for_each_row() -> 
     ]
     assert max(map(len, lines)) <= 60
     assert "\x1b[31mno\x1b[0m" in shown
+
+
+COMPLETIONS = {
+    "check 3 --op torch.ex": ["torch.expand", "torch.expand_as"],
+    "check 3 --broadcast-a": ["--broadcast-axes"],
+    "check 3 --op openvino.Broadcast-1 --mode ": ["numpy", "explicit", "pdpd"],
+    "check 3 --mode bi": ["bidirectional"],
+    "translate 3 --to keras": ["keras.ops.broadcast_to"],
+    "ops julia": ["julia.broadcast"],
+}
+
+
+@pytest.mark.parametrize(("typed", "completed"), COMPLETIONS.items())
+def test_a_shell_completes_ops_attributes_and_modes(typed: str, completed: list[str]) -> None:
+    environment = {"COMP_WORDS": f"tensorcast {typed}", "COMP_CWORD": str(len(typed.split(" ")))}
+    done = CliRunner().invoke(
+        main, [], prog_name="tensorcast", env=environment | {"_TENSORCAST_COMPLETE": "bash_complete"}
+    )
+    assert [line.partition(",")[2] for line in done.stdout.splitlines()] == completed
 
 
 def test_translate_prints_the_steps_and_the_code(url: list[str]) -> None:

@@ -165,8 +165,8 @@ MISUSED = [
     (["3,4", "--fail-on", "depends"], "--fail-on is for a model"),
     (["model.onnx", "--fail-on", "nothing"], "'incompatible', 'square', 'depends'"),
     (["model.onnx", "--json", "--format", "sarif"], "--json is --format json"),
-    (["model.onnx", "--assume", "K=3"], "assume/K: no size of the model has this name: the names are M, N"),
-    (["model.onnx", "--assume", "N=5..3"], "assume/N: a range runs upwards"),
+    (["model.onnx", "--assume", "K=3"], "--assume K: no size of the model has this name: the names are M, N"),
+    (["model.onnx", "--assume", "N=5..3"], "--assume N: a range runs upwards"),
 ]
 
 

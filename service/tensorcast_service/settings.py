@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from difflib import get_close_matches
 from typing import Any, Self
+
+from tensorcast.schema.names import near
 
 PREFIX = "TENSORCAST_"
 CLIENTS_KEY = "TENSORCAST_API_KEY"
@@ -71,8 +72,8 @@ def misspelt(environment: Mapping[str, str] = os.environ) -> list[str]:
     for variable in sorted(environment):
         name = variable.removeprefix(PREFIX)
         if name != variable and variable != CLIENTS_KEY and name not in names:
-            near = get_close_matches(name, names, 1)
-            which = f"{PREFIX}{near[0]} may be meant" if near else "`tensorcast serve --help` lists them"
+            close = near(name, names, 1)
+            which = f"{PREFIX}{close[0]} may be meant" if close else "`tensorcast serve --help` lists them"
             sentences.append(f"{variable} is set, and no setting has this name: {which}")
     return sentences
 

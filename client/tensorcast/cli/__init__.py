@@ -54,7 +54,11 @@ def _own_statuses() -> Iterator[None]:
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="tensorcast")
 def main() -> None:
-    """Tensor broadcasting: the exact answer of every framework's rule, from here or from a service."""
+    """Tensor broadcasting: the exact answer of every framework's rule, from here or from a service.
+
+    A shell completes commands, options, ops and modes after eval "$(_TENSORCAST_COMPLETE=bash_source tensorcast)"; zsh
+    with zsh_source there, and fish with _TENSORCAST_COMPLETE=fish_source tensorcast | source.
+    """
 
 
 for command in (serve, check, broadcast, compare, translate, ops):

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import click
 
-from ..messages.questions import assumptions_from_text, attribute_from_text
+from ..messages.questions import assumptions_from_text, attribute_from_text, text_of
+from ..messages.validation import M, Words, validated
 from ..ops import OPS
 from ..schema.problems import Problem
 from ..schema.shapes import parse_shape
@@ -23,16 +25,30 @@ F = TypeVar("F", bound=Callable[..., Any])
 _ATTRIBUTES = sorted({name for op in OPS.values() for name in op.model_fields if name != "name"})
 
 
+def ops_that_begin(context: click.Context, parameter: click.Parameter, typed: str) -> list[str]:
+    """The ops whose names begin so, for a shell."""
+    return [name for name in OPS if name.startswith(typed)]
+
+
+def _values_that_begin(context: click.Context, parameter: click.Parameter, typed: str) -> list[str]:
+    """The values of an attribute that has few, such as a mode, for a shell: of the op before it, else of any."""
+    name, op = str(parameter.name), str(context.params.get("op_name"))
+    fields = [kind.model_fields.get(name) for kind in ([OPS[op]] if op in OPS else OPS.values())]
+    values = dict.fromkeys(value for field in fields if field for value in get_args(field.annotation))
+    return [value for value in values if isinstance(value, str) and value.startswith(typed)]
+
+
 def op_options(command: F) -> F:
     """--op and an option for every attribute of every op."""
     for name in reversed(_ATTRIBUTES):
         takers = [wire for wire, op in OPS.items() if name in op.model_fields]
-        flag = f"--{name.replace('_', '-')}"
-        command = click.option(flag, name, metavar="VALUE", help=f"Attribute of {', '.join(takers)}.")(command)
+        flag, text = f"--{name.replace('_', '-')}", f"Attribute of {', '.join(takers)}."
+        command = click.option(flag, name, metavar="VALUE", help=text, shell_complete=_values_that_begin)(command)
     return click.option(
         "--op",
         "op_name",
         metavar="NAME",
+        shell_complete=ops_that_begin,
         help="The op; `tensorcast ops` lists them. With --shape alone: numpy.broadcast_to.",
     )(command)
 
@@ -109,6 +125,34 @@ def parsed(parse: Callable[[str], Any], text: str, what: str) -> Any:
         raise click.UsageError(f"{what} {text!r}: {error}") from None
 
 
+class CommandWords(Words):
+    """How the command line writes what a request holds."""
+
+    catalogue = "`tensorcast ops` lists them"
+
+    def place(self, steps: Sequence[int | str]) -> str:
+        match list(steps):
+            case ["inputs"]:
+                return "the shapes"
+            case ["inputs", number, *axis]:
+                return f"input {number}" + "".join(f", axis {step}" for step in axis)
+            case ["assume", name]:
+                return f"--assume {name}"
+            case ["op"]:
+                return "--op"
+            case ["op", name, *_] | [name, *_]:
+                return f"--{str(name).replace('_', '-')}"
+        return "the question"
+
+    def field(self, steps: Sequence[int | str], value: Any) -> str:
+        return f"{self.place(['op', steps[-1]])} {shlex.quote(text_of(value))}"
+
+
+def question(model: type[M], value: Any) -> M:
+    """A plain value as a message. Raises Problem in the command line's words."""
+    return validated(model, value, CommandWords())
+
+
 @contextmanager
 def problems_in_words() -> Iterator[None]:
     """Say on stderr what is wrong, and exit with 2, where the service would answer with a problem; with 69 where it
@@ -116,7 +160,7 @@ def problems_in_words() -> Iterator[None]:
     try:
         yield
     except Problem as problem:
-        raise click.UsageError(problem.detail) from None
+        raise click.UsageError(_in_own_words(problem.detail, problem.pointer)) from None
     except Exception as error:
         from .. import errors
 
@@ -131,7 +175,16 @@ def problems_in_words() -> Iterator[None]:
             raise Failure(about, os.EX_NOPERM) from None
         if status in (404, 405, 408, 429) or status >= 500:
             raise Failure(about, os.EX_UNAVAILABLE) from None
-        raise click.UsageError(str(error)) from None
+        raise click.UsageError(_in_own_words(str(error), getattr(error, "pointer", None))) from None
+
+
+def _in_own_words(detail: str, pointer: str | None) -> str:
+    """A problem whose place is named as the command line does, also where a service has named it."""
+    place = (pointer or "")[1:]
+    steps = [int(step) if step.isdecimal() else step for step in place.split("/")]
+    return (
+        f"{CommandWords().place(steps)}{detail[len(place) :]}" if place and detail.startswith(f"{place}: ") else detail
+    )
 
 
 class Failure(click.ClickException):

@@ -17,11 +17,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..messages import CheckAnswer, CheckRequest
-from ..messages.validation import validated
 from ..ops import Op
 from ..schema.shapes import format_shape
 from .answers import ask, colored
-from .arguments import CANT_WRITE, Failure, client_of, json_option, op_options, op_values, url_option
+from .arguments import CANT_WRITE, Failure, client_of, json_option, op_options, op_values, question, url_option
 
 if TYPE_CHECKING:
     from ..client.calls import Transfer
@@ -63,7 +62,7 @@ def broadcast(
     from ..schema.tensors import to_wire
 
     arrays = [_loaded(path) for path in inputs]
-    request = validated(
+    request = question(
         CheckRequest, {"op": op_values(op_name, attributes), "inputs": [array.shape for array in arrays]}
     )
     for attribute, _, symbol in request.op.symbols():

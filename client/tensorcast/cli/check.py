@@ -10,10 +10,9 @@ from typing import Any
 import click
 
 from ..messages import CheckRequest
-from ..messages.validation import validated
 from ..models.report import FailOn
 from .answers import ask, colored
-from .arguments import assume_option, json_option, op_options, op_values, shapes_in, url_option
+from .arguments import assume_option, json_option, op_options, op_values, question, shapes_in, url_option
 from .models import model_options, report
 
 
@@ -68,16 +67,16 @@ def check(
     for option, value in of_models.items():
         if value:
             raise click.UsageError(f"{option} is for a model")
-    question: dict[str, Any] = {
+    asked: dict[str, Any] = {
         "op": op_values(op_name, attributes),
         "inputs": shapes_in(shapes),
         "explain": True,
     }
     if dtype is not None:
-        question["dtype"] = dtype
+        asked["dtype"] = dtype
     if assume:
-        question["assume"] = assume
-    answer = ask(validated(CheckRequest, question), url)
+        asked["assume"] = assume
+    answer = ask(question(CheckRequest, asked), url)
     if as_json:
         click.echo(json.dumps(answer.model_dump(exclude_unset=True)))
     else:

@@ -9,10 +9,9 @@ from typing import Any
 import click
 
 from ..messages import CompareRequest, Comparison
-from ..messages.validation import validated
 from ..schema.shapes import format_shape, parse_shape
 from .answers import answers_from, in_colors
-from .arguments import assume_option, json_option, parsed, shapes_in, url_option
+from .arguments import assume_option, json_option, parsed, question, shapes_in, url_option
 from .table import echo_table
 
 
@@ -31,10 +30,10 @@ def compare(
     tensorcast compare 3 2,1
     tensorcast compare 1,3 --shape 2,-1
     """
-    question: dict[str, Any] = {"inputs": shapes_in(shapes), "assume": assume or None}
+    asked: dict[str, Any] = {"inputs": shapes_in(shapes), "assume": assume or None}
     if target is not None:
-        question["shape"] = parsed(parse_shape, target, "--shape")
-    request = validated(CompareRequest, question)
+        asked["shape"] = parsed(parse_shape, target, "--shape")
+    request = question(CompareRequest, asked)
     with answers_from(url) as way:
         results: list[Comparison] = way.compare(*request.inputs, shape=request.shape, assume=request.assume)
     if as_json:

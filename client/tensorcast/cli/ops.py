@@ -9,12 +9,13 @@ import click
 
 from ..messages import OpEntry
 from ..messages.questions import text_of
-from .arguments import client_of, json_option, url_option
+from ..messages.validation import unknown_op
+from .arguments import CommandWords, client_of, json_option, ops_that_begin, url_option
 from .table import echo_table
 
 
 @click.command()
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=ops_that_begin)
 @url_option
 @json_option
 def ops(name: str | None, url: str | None, as_json: bool) -> None:
@@ -23,7 +24,7 @@ def ops(name: str | None, url: str | None, as_json: bool) -> None:
     if name is not None:
         entries = [entry for entry in entries if entry.name == name]
         if not entries:
-            raise click.UsageError(f"there is no op {name}: `tensorcast ops` lists them")
+            raise unknown_op(name, "", CommandWords())
     if as_json:
         click.echo(json.dumps([entry.model_dump() for entry in entries]))
         return

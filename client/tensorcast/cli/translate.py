@@ -10,15 +10,19 @@ from typing import Any
 import click
 
 from ..messages import TranslateAnswer, TranslateRequest
-from ..messages.validation import validated
+from ..messages.validation import unknown_op
+from ..ops import OPS
 from .answers import answers_from
-from .arguments import json_option, op_options, op_values, shapes_in, url_option
+from .arguments import CommandWords, json_option, op_options, op_values, ops_that_begin, question, shapes_in, url_option
 
 
 @click.command()
 @click.argument("shapes", nargs=-1, required=True, metavar="SHAPE...")
 @op_options
-@click.option("--to", required=True, metavar="NAME", help="The op to say it with; `tensorcast ops` lists them.")
+@click.option(
+    "--to", required=True, metavar="NAME", shell_complete=ops_that_begin,
+    help="The op to say it with; `tensorcast ops` lists them.",
+)  # fmt: skip
 @url_option
 @json_option
 def translate(
@@ -36,12 +40,14 @@ def translate(
 
     Exits with 1 where the shapes do not broadcast, or the other op can't say it.
     """
-    question = {
+    asked = {
         "op": op_values(op_name, attributes),
         "inputs": shapes_in(shapes),
         "to": to,
     }
-    answer = _translated(validated(TranslateRequest, question), url)
+    if to not in OPS:
+        raise unknown_op(to, "/to", CommandWords())
+    answer = _translated(question(TranslateRequest, asked), url)
     if as_json:
         click.echo(json.dumps(answer.model_dump(exclude_none=True)))
         return

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from difflib import get_close_matches
 from functools import cache
 from typing import Any
 
 from ..ops import Op
+from ..schema.names import meant, near
 from ..schema.shapes import parse_shape
 
 
@@ -19,10 +19,9 @@ def attribute_from_text(op: type[Op], name: str, text: str) -> Any:
     """
     attributes = [field for field in op.model_fields if field != "name"]
     if name not in attributes:
-        close = get_close_matches(name, attributes, n=1)
-        meant = f": did you mean {close[0]}?" if close else ""
+        close = near(name, [*attributes, "input", "dtype", "explain", "format", "assume"], 1)
         wire_name = op.model_fields["name"].default
-        raise ValueError(f"{wire_name} has no such attribute{meant} (it has {', '.join(attributes) or 'none'})")
+        raise ValueError(f"{wire_name} has no such attribute{meant(close)} (it has {', '.join(attributes) or 'none'})")
     schemas = _schemas(op, name)
     if any(schema.get("type") == "array" and _holds_integers(schema) for schema in schemas):
         return parse_shape(text)

@@ -3,49 +3,81 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
-from difflib import get_close_matches
+from functools import cache
 from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from ..ops import OPS
+from ..ops import FRAMEWORKS, OPS
+from ..schema.names import LONGEST, meant, near
 from ..schema.problems import Problem
+from ..schema.shapes import parse_shape
 
 M = TypeVar("M", bound=BaseModel)
 
 
-def validated(model: type[M], value: Any) -> M:
-    """A plain value as a message. Raises Problem (invalid-request, unknown-op)."""
+class Words:
+    """How a request's places and values are written, and where the ops are listed: as JSON, and over HTTP."""
+
+    catalogue = "GET /v1/ops lists all"
+
+    def place(self, steps: Sequence[int | str]) -> str:
+        return "/".join(map(str, steps)) or "the body"
+
+    def field(self, steps: Sequence[int | str], value: Any) -> str:
+        """A field with its value, as it is to be written."""
+        return f'"{steps[-1]}": {json.dumps(value)}'
+
+
+def validated(model: type[M], value: Any, words: Words | None = None) -> M:
+    """A plain value as a message. Raises Problem (invalid-request, unknown-op), in these words."""
     try:
         return model.model_validate(value)
     except ValidationError as error:
-        raise _problem_of(error, model, value) from None
+        raise _problem_of(error, model, value, words or Words()) from None
 
 
-def _problem_of(error: ValidationError, model: type[BaseModel], value: Any) -> Problem:
+def _problem_of(error: ValidationError, model: type[BaseModel], value: Any, words: Words) -> Problem:
     """A request's faults, the first of them with its pointer: where they stand and what would be right."""
-    faults = error.errors(include_url=False)
+    faults = _renamed(error.errors(include_url=False))
     place = _place(faults[0])
     pointer = "".join(f"/{str(step)[:100].replace('~', '~0').replace('/', '~1')}" for step in place)
     if faults[0]["type"] == "union_tag_invalid":
-        return unknown_op(str(faults[0]["ctx"]["tag"]), pointer)
-    sentences = dict.fromkeys(_sentence(fault, model, value) for fault in faults[:_MOST_FAULTS])
+        return unknown_op(str(faults[0]["ctx"]["tag"]), pointer, words)
+    sentences = dict.fromkeys(_sentence(fault, model, value, words) for fault in faults[:_MOST_FAULTS])
     more = len(faults) - _MOST_FAULTS
     rest = f" ({more} more fault{'s' if more > 1 else ''} in this request)" if more > 0 else ""
     return Problem("invalid-request", "; ".join(sentences) + rest, pointer=pointer)
 
 
-_MOST_FAULTS = 3
+_MOST_FAULTS = 8
 """Faults of one request that its problem tells."""
+_MOST_CHARACTERS = 1000
+"""Of what is said of one of them: it shows again what was sent."""
 
 
-def _sentence(fault: ErrorDetails, model: type[BaseModel], value: Any) -> str:
+def _renamed(faults: list[ErrorDetails]) -> list[ErrorDetails]:
+    """The same faults, where a field that is missing and the only one that stands in its place are one."""
+    places: dict[tuple[int | str, ...], list[ErrorDetails]] = {}
+    for fault in faults:
+        if fault["type"] in ("missing", "extra_forbidden"):
+            places.setdefault(fault["loc"][:-1], []).append(fault)
+    gone = []
+    for pair in places.values():
+        if [fault["type"] for fault in pair] == ["missing", "extra_forbidden"]:
+            missing, extra = pair
+            extra |= {"type": "renamed", "ctx": {"name": str(missing["loc"][-1])}}
+            gone.append(missing)
+    return [fault for fault in faults if fault not in gone]
+
+
+def _sentence(fault: ErrorDetails, model: type[BaseModel], value: Any, words: Words) -> str:
     """One fault: where it stands, and what is wrong there."""
     place = _place(fault)
-    complaint = _complaint(fault, _model_at(model, fault["loc"], value), place)
-    return f"{('/'.join(map(str, place)) or 'the body')[:200]}: {complaint}"
+    return f"{words.place(place)[:200]}: {_complaint(fault, place, model, value, words)[:_MOST_CHARACTERS]}"
 
 
 def _place(fault: ErrorDetails) -> tuple[int | str, ...]:
@@ -54,15 +86,32 @@ def _place(fault: ErrorDetails) -> tuple[int | str, ...]:
     return (*fault["loc"], *([field] if field else []))
 
 
-def unknown_op(name: str, pointer: str) -> Problem:
+def unknown_op(name: str, pointer: str, words: Words | None = None) -> Problem:
     """The problem of a name that no op has, with those that are close to it."""
-    shown = name[:60]
-    close = get_close_matches(shown, OPS, n=3, cutoff=0.4)
-    lowered = {op.lower(): op for op in OPS}
-    if shown.lower() in lowered:
-        close = [lowered[shown.lower()]]
-    meant = f"did you mean {' or '.join(close)}? " if close else ""
-    return Problem("unknown-op", f"there is no op {shown!r}: {meant}GET /v1/ops lists all", pointer=pointer)
+    sentence = f"there is no op {name[:LONGEST]!r}{meant(near_ops(name)) or ':'} {(words or Words()).catalogue}"
+    return Problem("unknown-op", sentence, pointer=pointer)
+
+
+def near_ops(name: str) -> list[str]:
+    """The ops that may be meant by a name: of its framework, if it begins with one or a usual short name of it; with
+    the same last part; or else of a name like it."""
+    head, _, tail = name[:LONGEST].lower().partition(".")
+    frameworks, ops = _names()
+    framework = frameworks.get(head) or next(iter(near(head, frameworks.values(), 1, 0.75)), None)
+    if framework is not None:
+        tails = [op.removeprefix(f"{framework}.") for op in ops if op.startswith(f"{framework}.")]
+        return [f"{framework}.{close}" for close in near(tail, tails) or tails[:3]]
+    return [op for op in ops if op.lower().endswith(f".{head}")][:5] or near(name, ops)
+
+
+@cache
+def _names() -> tuple[dict[str, str], list[str]]:
+    """The frameworks by their names, and by those under which their snippets import them, such as tf; and the ops'."""
+    frameworks = {name: name for name in FRAMEWORKS}
+    for name, framework in FRAMEWORKS.items():
+        if imported := re.search(rf"^import {name}(?:\.\w+)? as (\w+)$", framework.head, re.MULTILINE):
+            frameworks.setdefault(imported[1], name)
+    return frameworks, list(OPS)
 
 
 _COMPLAINTS = {
@@ -80,28 +129,84 @@ _COMPLAINTS = {
 }
 
 
-def _complaint(fault: ErrorDetails, model: type[BaseModel] | None, place: Sequence[int | str]) -> str:
-    """What is wrong, and what would be right. `model` is the one that has the field, where that is known."""
-    kind = fault["type"]
+_TENSOR = {"dtype": "float32", "shape": [3], "data": [1, 2, 3]}
+
+
+def _complaint(fault: ErrorDetails, place: Sequence[int | str], top: type[BaseModel], value: Any, words: Words) -> str:
+    """What is wrong, and what would be right, in a request `value` of the model `top`."""
+    kind, found = fault["type"], fault["input"]
+    model = _model_at(top, fault["loc"], value)
+    fields = model.model_fields if model else {}
+    field = fields.get(str(place[-1])) if place else None
+    example = field.examples[0] if field is not None and field.examples else None
     if kind == "missing":
-        examples = model.model_fields[str(place[-1])].examples if model else None
-        return f'is missing: write for instance "{place[-1]}": {json.dumps(examples[0])}' if examples else "is missing"
+        return "is missing" if example is None else f"is missing: write for instance {words.field(place, example)}"
+    if kind == "renamed":
+        return f"is no field here: write {fault['ctx']['name']}, which is missing, in place of {place[-1]}"
     if kind == "extra_forbidden":
-        fields = list(model.model_fields) if model else []
         if len(place) == 1 and any(place[0] in op.model_fields for op in OPS.values()):
-            return f'belongs inside op: {{"name": ..., "{place[0]}": ...}}'
-        close = get_close_matches(str(place[-1])[:100], fields, n=1)
-        meant = f": did you mean {close[0]}?" if close else ""
-        return f"is no field here{meant}" + (f" (there are {', '.join(fields)})" if fields else "")
-    if kind == "model_type" and not place:
-        return 'must be a map of fields, such as {"inputs": ...}'
-    if kind in ("model_type", "model_attributes_type") and len(place) == 2 and place[0] in ("inputs", "gradients"):
-        return 'must be a tensor such as {"dtype": "float32", "shape": [3], "data": [1, 2, 3]}'
+            return f"belongs inside op: write {words.field(['op'], _op_with(str(place[0]), found, value))}"
+        there = f" (there are {', '.join(fields)})" if fields else ""
+        return f"is no field here{meant(near(str(place[-1]), fields, 1))}{there}"
     if kind == "literal_error":
-        return f"must be {fault.get('ctx', {}).get('expected', 'another value')}{_elsewhere(fault['input'], place)}"
+        expected = str(fault.get("ctx", {}).get("expected", "another value"))
+        close = near(found, re.findall("'([^']*)'", expected), 1) if isinstance(found, str) else []
+        return f"must be {expected}{_elsewhere(found, place) or meant(close)}"
     if place[:1] == ("window",) and kind in ("too_long", "too_short", "tuple_type", "list_type"):
-        return "must be a pair [start, stop] for each output axis, such as [[0, 2], [0, 3]]"
+        return "must be a pair [start, stop] for each output axis: [[0, 2]] of one, [[0, 2], [0, 3]] of two axes"
+    if kind == "model_type" and not place:
+        return _whole(top, isinstance(found, list))
+    if kind in ("model_type", "model_attributes_type") and len(place) == 2 and place[0] in ("inputs", "gradients"):
+        rows = '; rows are written "requests": [{"inputs": [[3], [4]]}]' if "requests" in top.model_fields else ""
+        return f"must be a tensor such as {json.dumps(_TENSOR)}{rows}"
+    if kind == "list_type" and example is not None:
+        shape = _shape_in(found) if isinstance(example[0], list) else None
+        return f"must be a list, such as {words.field(place, example if shape is None else [shape])}"
+    if kind == "not_a_list" and (shape := _shape_in(found)) is not None:
+        sizes = value["inputs"] if place[0] == "inputs" else ()
+        if len(place) == 2 and isinstance(found, int) and len(sizes) <= _MOST_SIZES and set(map(type, sizes)) == {int}:
+            return f"is a size, and each input is a list of them: write {words.field(['inputs'], [sizes])}"
+        written = json.dumps(shape) if isinstance(place[-1], int) else words.field(place, shape)
+        return f"must be a list of integers, not {fault['ctx']['found']}: write {written}"
+    if kind == "not_an_integer" and isinstance(found, float) and found.is_integer():
+        return f"{fault['msg']}: write {found:.0f}"
+    if kind == "greater_than_equal" and found == -1 and "explain" in top.model_fields:
+        return f'{_COMPLAINTS[kind]}; write "?" for one that is not known'
     return _COMPLAINTS.get(kind, fault["msg"])
+
+
+_MOST_SIZES = 64
+"""Sizes that a message writes in another form: a shape has no more."""
+
+
+def _whole(model: type[BaseModel], is_list: bool) -> str:
+    """What a body is to be that is no map."""
+    examples = {name: field.examples[0] for name, field in model.model_fields.items() if field.examples}
+    if "requests" in examples:
+        return 'must be a map: write {"requests": [...]} around the list'
+    required = {name: example for name, example in examples.items() if model.model_fields[name].is_required()}
+    many = (
+        '; a list of checks goes to /v1/check/batch as {"requests": [...]}' if "explain" in model.model_fields else ""
+    )
+    return f"must be a map, such as {json.dumps(required)}{many if is_list else ''}"
+
+
+def _op_with(attribute: str, found: Any, value: Any) -> dict[str, Any]:
+    """The op of a request with an attribute that stood beside it."""
+    op = value.get("op", "numpy.broadcast_to" if attribute == "shape" else "...")
+    return (op if isinstance(op, dict) else {"name": op}) | {attribute: found}
+
+
+def _shape_in(found: Any) -> list[int | str] | None:
+    """The shape that stands in a text, a tensor, or for one axis in a number; None where there is none."""
+    if isinstance(found, dict) and isinstance(found.get("shape"), list) and len(found["shape"]) <= _MOST_SIZES:
+        found = ",".join(map(str, found["shape"]))
+    if isinstance(found, str):
+        try:
+            return parse_shape(found)
+        except ValueError:
+            return None
+    return [found] if type(found) is int else None
 
 
 def _elsewhere(value: Any, place: Sequence[int | str]) -> str:

@@ -48,7 +48,10 @@ def check_model(
         if name not in model.assumable:
             there = ", ".join(sorted(model.assumable)[:20])
             there = f"the names are {there}" if there else "none has a name"
-            raise Problem("invalid-request", f"assume/{name[:60]}: no size of the model has this name: {there}")
+            place = f"assume/{name[:60]}"
+            raise Problem(
+                "invalid-request", f"{place}: no size of the model has this name: {there}", pointer=f"/{place}"
+            )
     ranges = {as_name(name): str(size) for name, size in assume.items() if isinstance(size, str)}
     nodes = tuple(judged(list(questions(model)), check_batch, ranges, progress))
     errors = [f"onnx can't infer shapes: {fault.said}" for fault in model.faults if fault.node not in model.names]

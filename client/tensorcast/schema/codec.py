@@ -146,9 +146,19 @@ def _decode_json(body: Buffer, reserve: Reserve) -> Any:
     except RecursionError:
         raise malformed("the JSON value is nested too deep") from None
     except json.JSONDecodeError as error:
-        raise malformed(f"the body is not JSON: {error.msg} at byte {error.pos}") from None
+        raise malformed(f"the body is not JSON: {error.msg} at byte {error.pos}{_json_cure(error)}") from None
     except ValueError:  # an integer of thousands of digits
         raise _too_many_digits() from None
+
+
+def _json_cure(error: json.JSONDecodeError) -> str:
+    """What is to be done about what other languages allow."""
+    before, after = error.doc[: error.pos].rstrip()[-1:], error.doc[error.pos : error.pos + 1]
+    if not before and after.isalpha():
+        return ': a body begins with {, such as {"inputs": [[3], [4]]}'
+    if before == "," and after in "}]":
+        return f": take away the comma before {after}"
+    return ": write \" for '" if after == "'" else ""
 
 
 def _too_many_digits() -> Problem:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
+
+from .names import meant, near
 
 NUMPY_NAMES = [
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
@@ -56,14 +57,20 @@ def dtype_named(name: str) -> np.dtype[Any]:
             return np.dtype(name).newbyteorder("<")
         except (TypeError, ValueError, OverflowError):
             pass
-    raise UnknownDtype(f"there is no such dtype{_meant(name)}; write one as {EXAMPLES}")
+    raise UnknownDtype(f"there is no such dtype{meant(_meant(name)) or ';'} write one as {EXAMPLES}")
 
 
-def _meant(name: str) -> str:
-    """The name on the wire of what NumPy calls so, or those that are close to it."""
-    scalar = np.sctypeDict.get(name)
-    close = [np.dtype(scalar).name] if scalar is not None else get_close_matches(name[:40].lower(), _NAMES, n=3)
-    return f": did you mean {' or '.join(close)}?" if close and close[0] in _NAMES else ""
+def _meant(name: str) -> list[str]:
+    """The names on the wire of what others call so, or those that are close to it."""
+    found: list[object] = [getattr(np.sctypeDict.get(name), "__name__", None)]
+    if match := _SHORT.fullmatch(name):  # NumPy's own have bytes, and others' bits
+        kind, number = match[1], int(match[2])
+        found += [f"{_KINDS[kind]}{bits}" for bits in (8 * number, number)]
+    return [close for close in dict.fromkeys(found) if close in _NAMES] or near(name, _NAMES)
+
+
+_KINDS = {"f": "float", "fp": "float", "bf": "bfloat", "i": "int", "s": "int", "u": "uint", "c": "complex"}
+_SHORT = re.compile(f"[<>=|]?({'|'.join(_KINDS)})([0-9]{{1,3}})")
 
 
 @lru_cache(256)

@@ -98,10 +98,17 @@ class Tensor(BaseModel):
             raise InvalidData(f"dtype is missing: say what the bytes are, such as {EXAMPLES}")
         return view_of(raw, self.dtype, self.shape, self.strides)
 
+    def _dense_bytes(self) -> int | None:
+        """Bytes of a dense tensor of this shape and dtype; None of a strided one, or where the dtype is none."""
+        try:
+            return math.prod(self.shape) * dtype_named(self.dtype or "").itemsize if self.strides is None else None
+        except UnknownDtype:
+            return None
+
     def _raw(self) -> bytes | memoryview | Array | None:
         """The bytes that were sent; None where data is a JSON value."""
         if self.base64 is not None:
-            return _from_base64(self.base64)
+            return _from_base64(self.base64, self._dense_bytes())
         data = self.data
         if isinstance(data, (bytes, memoryview)):
             return data
@@ -112,8 +119,8 @@ def _are_bins(data: Any) -> bool:
     return isinstance(data, list) and bool(data) and all(isinstance(part, (bytes, memoryview)) for part in data)
 
 
-def _from_base64(text: str) -> memoryview:
-    """The bytes that a text stands for. Raises InvalidData."""
+def _from_base64(text: str, nbytes: int | None) -> memoryview:
+    """The bytes that a text stands for, which are to be so many where that is known. Raises InvalidData."""
     raw = bytearray()
     for start in range(0, len(text), BASE64_BYTES):
         piece = text[start : start + BASE64_BYTES]
@@ -123,7 +130,11 @@ def _from_base64(text: str) -> memoryview:
             raw += binascii.a2b_base64(piece, strict_mode=True)
         except ValueError:
             if len(piece) % 4 and _BASE64.fullmatch(piece):
-                raise InvalidData(f"base64 has {len(text)} characters: fill up a multiple of 4 with =") from None
+                wrong = f"base64 has {len(text)} characters"
+                if nbytes is None or len(text) == -(-4 * nbytes // 3):
+                    raise InvalidData(f"{wrong}: fill up a multiple of 4 with =") from None
+                needed = -(-nbytes // 3) * 4
+                raise InvalidData(f"{wrong}, and the {nbytes} bytes of this shape and dtype are {needed}") from None
             raise InvalidData("base64 holds characters or padding that base64 does not have") from None
     return memoryview(raw).toreadonly()
 

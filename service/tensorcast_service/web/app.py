@@ -18,6 +18,7 @@ from starlette.requests import ClientDisconnect
 from starlette.routing import Match
 
 from tensorcast.schema.codec import Media, encode
+from tensorcast.schema.names import meant, near
 from tensorcast.schema.problems import Problem
 
 from ..settings import Settings
@@ -44,6 +45,7 @@ logger = logging.getLogger("tensorcast")
 
 _QUESTIONS = (check, batch, broadcast, backprop, compare, translate)
 """What is asked with tensors or shapes."""
+_PATHS = {getattr(route, "path", "") for resource in (*_QUESTIONS, ops, pages) for route in resource.router.routes}
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:
@@ -154,7 +156,9 @@ async def _http_exception(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if error.status_code != 405:
         there = "see /docs" if request.app.state.settings.docs else "what there is begins with /v1/"
-        return response_of(Problem("not-found", f"nothing is at {request.url.path[:200]}: {there}"), request)
+        path = request.url.path
+        close = meant(near(path, _PATHS, 1))
+        return response_of(Problem("not-found", f"nothing is at {path[:200]}{close or ':'} {there}"), request)
     # Starlette's own Allow names the first route of this path only.
     allowed = ", ".join(sorted(_methods(request)))
     response = response_of(Problem("method-not-allowed", f"{request.url.path[:200]} takes {allowed}"), request)

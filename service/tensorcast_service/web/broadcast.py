@@ -119,7 +119,7 @@ def _window(window: list[tuple[int, int]], plan: Plan) -> Window:
         raise Problem(
             "invalid-request",
             f"window: has {len(window)} pairs, and the output {list(shape)} has {len(shape)} axes: "
-            "give [start, stop] for each",
+            f"write one for each, such as {[[0, size] for size in shape]} for all of it",
             pointer="/window",
         )
     for axis, ((start, stop), size) in enumerate(zip(window, shape, strict=True)):

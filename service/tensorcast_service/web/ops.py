@@ -9,6 +9,7 @@ from fastapi import APIRouter, Path, Request, Response
 
 from tensorcast.answers.catalogue import catalogue
 from tensorcast.messages import Catalogue, OpEntry
+from tensorcast.messages.validation import unknown_op
 from tensorcast.schema.codec import MEDIA_NAMES, Media, encode
 from tensorcast.schema.problems import Problem
 
@@ -41,5 +42,5 @@ async def get_op(request: Request, name: Name) -> Response:
     """One op of the catalogue."""
     entry = next((entry for entry in catalogue().ops if entry.name == name), None)
     if entry is None:
-        raise Problem("not-found", f"there is no op {name[:60]!r}: GET /v1/ops lists all")
+        raise Problem("not-found", unknown_op(name, "").detail)
     return encoded(entry.model_dump(), answer_type(request, Media.JSON))
