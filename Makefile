@@ -9,7 +9,7 @@ PIP = $(VENV)/bin/python -m pip --disable-pip-version-check --quiet
 # The suite starts a hundred services: each would compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: serve test bench-smoke lint types oldest clients clients-python clients-typescript examples fuzz bench bench-draw bench-quick models lines docs wheel image-test lock clean
+.PHONY: serve test bench-smoke lint types oldest clients clients-python clients-typescript examples fuzz bench bench-draw bench-quick models arrays lines docs wheel image-test lock clean
 
 serve: $(VENV)/service.done
 	@exec $(VENV)/bin/tensorcast serve
@@ -71,6 +71,14 @@ models:
 	@$(VENV)-models/bin/python -m pip --disable-pip-version-check --quiet install -r benchmarks/models.txt -e '.[onnx,dev]'
 	$(VENV)-models/bin/python -m pytest tests/test_watching.py tests/test_programs.py
 	$(VENV)-models/bin/python benchmarks/models.py
+
+# Arrays of torch, jax, TensorFlow, xarray, pyarrow, polars and pandas themselves, to the wire and back (docs/arrays.md):
+# gigabytes too. The suite has stand-ins.
+arrays:
+	@$(PYTHON) -m venv $(VENV)-arrays
+	@$(VENV)-arrays/bin/python -m pip --disable-pip-version-check --quiet install -r tests/arrays.txt -e '.[service,dev]'
+	$(VENV)-arrays/bin/python -m pytest tests/real_arrays.py \
+	  "tests/test_words.py::test_every_python_example_prints_what_stands_below_it[docs/arrays.md]"
 
 bench-draw: $(VENV)/dev.done
 	$(VENV)/bin/python benchmarks/draw.py

@@ -9,7 +9,6 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 import httpx
 import msgpack
-import numpy as np
 
 from ..errors import InvalidAnswer, InvalidRequest, ServiceProblem, TensorcastError, UnknownOp, problem_from
 from ..messages import Catalogue, CheckAnswer, CheckRequest, CompareAnswer, Comparison, OpEntry, TranslateAnswer
@@ -29,6 +28,7 @@ from ..schema.codec import Media, encode
 from ..schema.dtypes import UnknownDtype
 from ..schema.tensors import Array, is_replicated, msgpack_parts
 from . import expected
+from .arrays import Axis, Like, array_of, gradient_axes, maker_of, output_axes, target_of
 from .reading import Arrays, Chunk, Reader, TensorReader, problem, typed
 from .window import Window, bounds
 
@@ -248,27 +248,20 @@ def _checked(arrays: Arrays) -> CheckedColumns:
 
 
 def broadcast(
-    op: Op | str,
-    arrays: Sequence[Any],
-    layout: Layout,
-    window: Window | None,
-    out: Array | Sequence[Array] | None,
-) -> Call[list[Array]]:
+    op: Op | str, arrays: Sequence[Any], layout: Layout, window: Window | None, out: Any, like: Like
+) -> Call[list[Any]]:
     """Arrays in, arrays out: `out` is filled where it is given."""
-    return _broadcast(op, arrays, layout, window, out, itemgetter("outputs"))
+    return _broadcast(op, arrays, layout, window, out, like, list)
 
 
-def broadcast_to(
-    array: Any, shape: Shape, layout: Layout, window: Window | None, out: Array | Sequence[Array] | None
-) -> Call[Array]:
+def broadcast_to(array: Any, shape: Shape, layout: Layout, window: Window | None, out: Any, like: Like) -> Call[Any]:
     """An array in, the one that NumPy makes of it for this target out."""
-    op = numpy.broadcast_to(shape=sizes(shape))
-    return _broadcast(op, [array], layout, window, out, lambda all: all["outputs"][0])
+    return _broadcast(numpy.broadcast_to(shape=sizes(shape)), [array], layout, window, out, like, itemgetter(0))
 
 
-def broadcast_arrays(arrays: Sequence[Any], layout: Layout) -> Call[tuple[Array, ...]]:
+def broadcast_arrays(arrays: Sequence[Any], layout: Layout, like: Like) -> Call[tuple[Any, ...]]:
     """Arrays in, those that NumPy makes of them out."""
-    return _broadcast(NUMPY, arrays, layout, None, None, lambda all: tuple(all["outputs"]))
+    return _broadcast(NUMPY, arrays, layout, None, None, like, tuple)
 
 
 def _broadcast(
@@ -276,38 +269,70 @@ def _broadcast(
     arrays: Sequence[Any],
     layout: Layout,
     window: Window | None,
-    out: Array | Sequence[Array] | None,
-    finish: Callable[[Arrays], T],
+    out: Any,
+    like: Like,
+    finish: Callable[[list[Any]], T],
 ) -> Call[T]:
     if out is not None and layout == "strided":
         raise ValueError('out needs layout="dense": a strided answer holds each distinct element once')
     fields: dict[str, Any] = {"op": plain_op(op), "layout": layout}
-    targets = None if out is None else [out] if isinstance(out, np.ndarray) else list(out)
-    for array in targets or ():
-        if not (array.flags.c_contiguous and array.flags.writeable):
-            raise ValueError("out must be writable and C-contiguous, such as np.empty makes it")
-    inputs = [np.asarray(array) for array in arrays]
-    if window is not None and (box := bounds(window, op, [array.shape for array in inputs])) is not None:
+    outs = None if out is None else list(out) if isinstance(out, (list, tuple)) else [out]
+    targets = None if outs is None else list(map(target_of, outs))
+    inputs = list(map(array_of, arrays))
+    shapes = tuple(array.shape for array in inputs)
+    if window is not None and (box := bounds(window, op, shapes)) is not None:
         fields["window"] = box
+    made = _made(op, arrays, layout, like, lambda whole: output_axes(whole, shapes, fields.get("window")))
 
     def reader(length: int | None) -> TensorReader[T]:
         tensors = expected.outputs(op, inputs, layout, fields.get("window"))
-        return TensorReader({"outputs": tensors}, length, finish, targets)
+        return TensorReader(
+            {"outputs": tensors},
+            length,
+            lambda found: finish(made(found["outputs"]) if outs is None else outs),
+            targets,
+        )
 
     return Call("POST", "/v1/broadcast", _message(fields, "inputs", inputs), reader)
 
 
-def backprop(op: Op | str, shapes: Sequence[Shape], gradients: Sequence[Any]) -> Call[list[Array]]:
+def backprop(op: Op | str, shapes: Sequence[Shape], gradients: Sequence[Any], like: Like) -> Call[list[Any]]:
     """Gradients of the outputs in, gradients of the inputs out."""
     fields = {"op": plain_op(op), "inputs": [sizes(shape) for shape in shapes]}
-    arrays = [np.asarray(array) for array in gradients]
+    arrays = list(map(array_of, gradients))
     tensors = expected.gradients(fields["inputs"], arrays)
+    made = _made(op, gradients, "dense", like, lambda whole: gradient_axes(whole, tuple(map(tuple, fields["inputs"]))))
     return Call(
         "POST",
         "/v1/backprop",
         _message(fields, "gradients", arrays),
-        lambda length: TensorReader({"gradients": tensors}, length, itemgetter("gradients")),
+        lambda length: TensorReader({"gradients": tensors}, length, lambda found: made(found["gradients"])),
     )
+
+
+def _made(
+    op: Op | str,
+    arrays: Sequence[Any],
+    layout: Layout,
+    like: Like,
+    axes: Callable[[Op], Iterable[tuple[int, list[Axis]]]],
+) -> Callable[[list[Array]], list[Any]]:
+    """What makes the results: for each of them `axes` has the one of `arrays` that it is like, and its axes."""
+    if like == "numpy":
+        return list
+    whole = expected.instance(op)
+    if like != "input" or whole is None:
+        raise ValueError(f'like is "numpy", or "input" with an op that is known here, not {like!r}')
+    makers = [maker_of(array, layout) for array in arrays]
+
+    def make(results: list[Array]) -> list[Any]:
+        try:
+            places = list(axes(whole))
+        except Incompatible:
+            raise InvalidAnswer("the service answered a question that has no answer") from None
+        return [makers[source](result, axes) for result, (source, axes) in zip(results, places, strict=True)]
+
+    return make
 
 
 def compare(

@@ -15,8 +15,8 @@ from ..messages import CheckAnswer, CheckRequest, Comparison, OpEntry, Translate
 from ..messages.arguments import Shape, SymbolicShape
 from ..messages.tensors import CheckedColumns
 from ..ops import Op
-from ..schema.tensors import Array
 from . import calls
+from .arrays import Like
 from .base import BaseClient, translated
 from .calls import Attempt, Call, Layout, Progress
 from .retries import RetryPolicy
@@ -141,14 +141,18 @@ class Client(BaseClient[httpx.BaseTransport]):
         *arrays: Any,
         layout: Layout = "dense",
         window: Window | None = None,
-        out: Array | Sequence[Array] | None = None,
+        out: Any = None,
+        like: Like = "numpy",
         progress: Progress | None = None,
         timeout: float | None = None,
-    ) -> list[Array]:
+    ) -> list[Any]:
         """The op's outputs, one array each: dense ones are new and writable, strided ones read-only views.
 
+        Arrays may be NumPy's, torch's, jax's, TensorFlow's, xarray's and others' (docs/arrays.md). With like="input"
+        each output is an array of torch, jax or xarray where its input is; else it is NumPy's.
         `window` is a [start, stop] for each output axis, or slices such as np.s_[0:2, :]: only that box. `out` (an
-        array, or one for each output; writable, C-contiguous, of the output's shape and dtype) is filled and returned.
+        array, or one for each output, of NumPy, torch or xarray; writable, C-contiguous, of the output's shape and
+        dtype) is filled and returned.
         `progress` is called with each Transfer. Raises IncompatibleShapes, OutputTooLarge, ...
 
         >>> from tensorcast import ngraph
@@ -159,7 +163,7 @@ class Client(BaseClient[httpx.BaseTransport]):
         >>> client.broadcast(op, np.array([1, 2, 3]), out=out)[0] is out
         True
         """
-        return self._send(calls.broadcast(op, arrays, layout, window, out), progress, timeout)
+        return self._send(calls.broadcast(op, arrays, layout, window, out, like), progress, timeout)
 
     def broadcast_to(
         self,
@@ -168,10 +172,11 @@ class Client(BaseClient[httpx.BaseTransport]):
         *,
         layout: Layout = "dense",
         window: Window | None = None,
-        out: Array | None = None,
+        out: Any = None,
+        like: Like = "numpy",
         progress: Progress | None = None,
         timeout: float | None = None,
-    ) -> Array:
+    ) -> Any:
         """`array` broadcast to `shape` by NumPy's rule, with the options of `broadcast`. Raises IncompatibleShapes, a
         ValueError, and TypeError for a shape that is none.
 
@@ -181,25 +186,27 @@ class Client(BaseClient[httpx.BaseTransport]):
         >>> client.broadcast_to(np.array([1, 2, 3]), (10**12, 3), window=np.s_[-1:])
         array([[1, 2, 3]])
         """
-        return self._send(calls.broadcast_to(array, shape, layout, window, out), progress, timeout)
+        return self._send(calls.broadcast_to(array, shape, layout, window, out, like), progress, timeout)
 
-    def broadcast_arrays(self, *arrays: Any, layout: Layout = "dense") -> tuple[Array, ...]:
+    def broadcast_arrays(self, *arrays: Any, layout: Layout = "dense", like: Like = "numpy") -> tuple[Any, ...]:
         """The arrays broadcast against each other by NumPy's rule. Raises IncompatibleShapes, a ValueError.
 
         >>> [array.shape for array in client.broadcast_arrays(np.ones((3, 1)), np.ones(4))]
         [(3, 4), (3, 4)]
         """
-        return self._send(calls.broadcast_arrays(arrays, layout)) if arrays else ()
+        return self._send(calls.broadcast_arrays(arrays, layout, like)) if arrays else ()
 
     def backprop(
         self,
         op: Op | str,
         shapes: Sequence[Shape],
         *gradients: Any,
+        like: Like = "numpy",
         progress: Progress | None = None,
         timeout: float | None = None,
-    ) -> list[Array]:
-        """The gradient of each input (of these shapes) from the gradient of each output.
+    ) -> list[Any]:
+        """The gradient of each input (of these shapes) from the gradient of each output, which may be arrays of any
+        library; `like` is that of `broadcast`.
 
         An array that is replicated (an input that only lends its shape: zeros) is a read-only view.
 
@@ -207,7 +214,7 @@ class Client(BaseClient[httpx.BaseTransport]):
         [array([2., 2., 2.]), array([[3.],
                [3.]])]
         """
-        return self._send(calls.backprop(op, shapes, gradients), progress, timeout)
+        return self._send(calls.backprop(op, shapes, gradients, like), progress, timeout)
 
     def compare(
         self, *shapes: SymbolicShape, shape: SymbolicShape | None = None, assume: Mapping[str, int | str] | None = None

@@ -1,0 +1,403 @@
+"""Arrays of other libraries, as stand-ins: types with the modules and the protocols of theirs. `make arrays` asks the
+libraries themselves (real_arrays.py)."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import tensorcast
+from tensorcast import AsyncClient, Client
+from tensorcast.client import arrays
+from tensorcast.client.arrays import Axis, array_of, gradient_axes, maker_of, output_axes, target_of
+from tensorcast.ops import einops
+
+ROW = np.array([1, 2, 3], np.float32)
+
+
+@pytest.fixture(scope="module")
+def here() -> Iterator[Client]:
+    with Client.in_process() as client:
+        yield client
+
+
+def of(module: str, name: str, *ancestors: type, **members: Any) -> Any:
+    """An object of a type of this module and name."""
+    return type(name, ancestors, {"__module__": module, "__array__": lambda *_, **__: ROW, **members})()
+
+
+class Tensor:
+    """torch's: its numpy() knows no dtype of ml_dtypes, and refuses what has a gradient or a bit."""
+
+    __module__ = "torch"
+    is_nested = is_quantized = is_meta = False
+    __array__ = None
+    layout, device = "torch.strided", SimpleNamespace(type="cpu")
+
+    def __init__(self, array: Any, requires_grad: bool = False, conj: bool = False, neg: bool = False) -> None:
+        self.array, self.requires_grad, self.conj, self.neg = array, requires_grad, conj, neg
+        self.dtype, self.itemsize = f"torch.{array.dtype.name}", array.itemsize
+
+    def is_conj(self) -> bool:
+        return self.conj
+
+    def is_neg(self) -> bool:
+        return self.neg
+
+    def detach(self) -> Tensor:
+        return Tensor(self.array, False, self.conj, self.neg)
+
+    def resolve_conj(self) -> Tensor:
+        return Tensor(self.array.conj(), self.requires_grad, False, self.neg) if self.conj else self
+
+    def resolve_neg(self) -> Tensor:
+        return Tensor(-self.array, self.requires_grad, self.conj) if self.neg else self
+
+    def view(self, dtype: Any) -> Tensor:
+        return Tensor(self.array.view(dtype))
+
+    def numpy(self) -> Any:
+        if self.requires_grad or self.conj or self.neg:
+            raise RuntimeError("Can't call numpy() on it")
+        if self.array.dtype.kind == "V":
+            raise TypeError("Got unsupported ScalarType")
+        return self.array
+
+
+@pytest.fixture
+def torch(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """The functions of torch that are called; it counts the tensors whose version was incremented."""
+    module = SimpleNamespace(int8=np.int8, int16=np.int16, bfloat16=ml_dtypes.bfloat16, changed=[])
+    module.autograd = SimpleNamespace(graph=SimpleNamespace(increment_version=module.changed.append))
+
+    def from_numpy(array: Any) -> Tensor:
+        if not array.flags.writeable or array.dtype.kind == "V":
+            raise TypeError("can't convert np.ndarray of this type")
+        return Tensor(array)
+
+    module.from_numpy = from_numpy
+    monkeypatch.setitem(sys.modules, "torch", module)
+    return module
+
+
+TENSORS = {
+    "requires_grad": (Tensor(ROW, requires_grad=True), ROW),
+    "transposed": (Tensor(np.ones((2, 3)).T), np.ones((3, 2))),
+    "expanded": (Tensor(np.broadcast_to(ROW, (5, 3))), [[1, 2, 3]] * 5),
+    "no axes": (Tensor(np.array(5.0)), 5.0),
+    "bfloat16": (Tensor(ROW.astype(ml_dtypes.bfloat16)), ROW),
+    "bfloat16 transposed": (Tensor(np.ones((2, 3), ml_dtypes.bfloat16).T), np.ones((3, 2))),
+    "float8": (Tensor(ROW.astype(ml_dtypes.float8_e5m2)), ROW),
+}
+
+
+@pytest.mark.parametrize(("tensor", "expected"), TENSORS.values(), ids=TENSORS)
+def test_a_tensor_is_read_where_it_lies(torch: Any, tensor: Tensor, expected: Any) -> None:
+    read = array_of(tensor)
+    assert (read.dtype, read.tolist()) == (tensor.array.dtype, np.asarray(expected).tolist())
+    assert np.shares_memory(read, tensor.array)
+
+
+def test_the_conjugate_and_negative_bits_are_resolved(torch: Any) -> None:
+    assert array_of(Tensor(np.array([1 + 2j]), conj=True)).tolist() == [1 - 2j]
+    assert array_of(Tensor(ROW, neg=True, requires_grad=True)).tolist() == [-1, -2, -3]
+
+
+def tensor_with(**members: Any) -> Tensor:
+    tensor = Tensor(ROW)
+    vars(tensor).update(members)
+    return tensor
+
+
+def tf_tensor(**members: Any) -> Any:
+    whole = {"device": "/device:CPU:0", "dtype": SimpleNamespace(is_quantized=False, name="qint8"), **members}
+    return of("tensorflow.python.framework.ops", "EagerTensor", **whole)
+
+
+def series(module: str, dtype: Any, **members: Any) -> Any:
+    return of(f"{module}.core", "Series", dtype=dtype, **members)
+
+
+class Known:
+    """A dtype that is none of NumPy's, by its name."""
+
+    numpy_dtype = np.dtype("float32")
+
+    def __init__(self, name: str, **members: Any) -> None:
+        self.name = name
+        vars(self).update(members)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+NULLS = {"null_count": lambda *_: 1}
+FRAME = {"columns": ["a", "b"], "dtypes": [np.dtype("f8"), np.dtype("i8")]}
+REFUSED: dict[str, tuple[Any, str]] = {
+    "torch, another device": (tensor_with(device=SimpleNamespace(type="cuda")), r"torch's Tensor on .* x\.cpu\(\)"),
+    "torch, sparse": (tensor_with(layout="torch.sparse_coo"), r"of layout torch\.sparse_coo .* x\.to_dense\(\)"),
+    "torch, quantized": (tensor_with(is_quantized=True), r"quantized .* x\.dequantize\(\)"),
+    "torch, nested": (tensor_with(is_nested=True, layout="torch.jagged"), "nested .* torch.nested.to_padded_tensor"),
+    "torch, meta": (tensor_with(is_meta=True), "on the device meta .* check takes its shape"),
+    "torch, no such dtype": (Tensor(ROW.astype(ml_dtypes.int4)), r"of torch\.int4 .*unsupported ScalarType"),
+    "jax, another device": (
+        of("jaxlib._jax", "ArrayImpl", devices=lambda _: [SimpleNamespace(platform="tpu")]),
+        r"jaxlib's ArrayImpl on tpu .* jax\.device_get\(x\)",
+    ),
+    "jax, traced": (of("jax._src", "Dynamic", type("Tracer", (), {"__module__": "jax"})), "while it is traced"),
+    "jax, sparse": (of("jax.experimental.sparse.bcoo", "BCOO", type("JAXSparse", (), {})), r"x\.todense\(\)"),
+    "jax, a shape": (of("jax", "ShapeDtypeStruct"), "has no elements"),
+    "tensorflow, another device": (tf_tensor(device="/device:GPU:0"), r'tf\.identity\(x\) under tf\.device\("CPU:0"\)'),
+    "tensorflow, quantized": (
+        tf_tensor(dtype=SimpleNamespace(is_quantized=True, name="qint8")),
+        "of qint8 .*dequantize",
+    ),
+    "tensorflow, ragged": (of("tensorflow.python", "RaggedTensor"), r"x\.to_tensor\(\)"),
+    "tensorflow, sparse": (of("tensorflow.python", "SparseTensor"), r"tf\.sparse\.to_dense\(x\)"),
+    "tensorflow, traced": (of("tensorflow.python", "SymbolicTensor"), "while it is traced"),
+    "keras, symbolic": (of("keras.src.backend", "KerasTensor"), "has no elements"),
+    "paddle, another device": (
+        of("paddle", "Tensor", is_dense=lambda _: True, place=SimpleNamespace(is_cpu_place=lambda: False)),
+        r"x\.cpu\(\)",
+    ),
+    "paddle, sparse": (of("paddle", "Tensor", is_dense=lambda _: False), r"that is sparse .* x\.to_dense\(\)"),
+    "xarray, a Dataset": (of("xarray.core.dataset", "Dataset"), r'one of its variables, x\["name"\]'),
+    "xarray, of what is refused": (of("xarray.core", "Variable", data=tensor_with(is_meta=True)), "device meta"),
+    "pyarrow, nulls": (of("pyarrow.lib", "Int64Array", null_count=1), r"with nulls .* x\.fill_null\(0\)"),
+    "pyarrow, nulls inside": (
+        of(
+            "pyarrow.lib",
+            "FixedShapeTensorArray",
+            null_count=0,
+            to_numpy_ndarray=None,
+            storage=SimpleNamespace(flatten=lambda: SimpleNamespace(null_count=1)),
+        ),
+        "with nulls",
+    ),
+    "pyarrow, ragged": (of("pyarrow.lib", "ListArray", type("BaseListArray", (), {})), "may be ragged"),
+    "pyarrow, sparse": (of("pyarrow.lib", "SparseCOOTensor"), r"x\.to_tensor\(\)"),
+    "pyarrow, a Table": (of("pyarrow.lib", "Table"), r'one of its columns, x\["name"\]'),
+    "polars, nulls": (series("polars", "Int64", **NULLS), r"with nulls .* x\.fill_null\(0\)"),
+    "polars, ragged": (series("polars", "List(Int64)"), r"ragged .* x\.list\.to_array\(width\)"),
+    "polars, nulls inside": (
+        series("polars", Known("Array", shape=(2,)), reshape=lambda *_: SimpleNamespace(**NULLS)),
+        "with nulls",
+    ),
+    "polars, columns of two dtypes": (
+        of("polars", "DataFrame", get_columns=lambda _: [series("polars", "Int64"), series("polars", "Float64")]),
+        "with columns of Float64 and Int64 .* one dtype",
+    ),
+    "polars, not collected": (of("polars.lazyframe.frame", "LazyFrame"), r"x\.collect\(\)"),
+    "pandas, nulls": (series("pandas", Known("Int64"), isna=lambda _: np.array([False, True])), r"x\.fillna\(0\)"),
+    "pandas, sparse": (series("pandas", Known("Sparse[float64, nan]")), r"x\.sparse\.to_dense\(\)"),
+    "pandas, columns of two dtypes": (of("pandas", "DataFrame", **FRAME), "with columns of float64 and int64"),
+    "NumPy, masked": (np.ma.masked_array([1, 2], [0, 1]), r"with masked elements .* x\.filled\(0\)"),
+    "scipy, sparse": (of("scipy.sparse._csr", "csr_array", type("_spbase", (), {})), r"csr_array .* x\.todense\(\)"),
+}
+
+
+@pytest.mark.parametrize(("value", "words"), REFUSED.values(), ids=REFUSED)
+def test_what_can_not_be_read_is_refused_by_name_with_the_way_out(torch: Any, value: Any, words: str) -> None:
+    with pytest.raises(TypeError, match=words):
+        array_of(value)
+
+
+def test_what_is_read_by_a_protocol_of_its_own() -> None:
+    class Variable:
+        __module__ = "tensorflow.python"
+        device, dtype, assign, __array__ = "/device:CPU:0", SimpleNamespace(is_quantized=False), None, None
+
+        def value(self) -> Any:
+            return ROW
+
+    bits = ROW.astype(ml_dtypes.bfloat16)
+    paddle = of(
+        "paddle",
+        "Tensor",
+        dtype="paddle.bfloat16",
+        is_dense=lambda _: True,
+        place=SimpleNamespace(is_cpu_place=lambda: True),
+        __array__=lambda *_, **__: bits.view(np.uint16),
+    )
+    chunk = of("pyarrow.lib", "FloatArray", null_count=0)
+    read = {
+        "a Variable": (Variable(), ROW),
+        "of keras": (of("keras.src", "Variable", value=ROW), ROW),
+        "paddle's bfloat16": (paddle, bits),
+        "one chunk": (of("pyarrow.lib", "ChunkedArray", num_chunks=1, chunk=lambda *_: chunk), ROW),
+        "two chunks": (of("pyarrow.lib", "ChunkedArray", num_chunks=2, combine_chunks=lambda *_: chunk), ROW),
+        "pandas": (series("pandas", Known("Float32"), isna=lambda _: False), ROW),
+        "polars": (series("polars", "Float32", null_count=lambda _: 0), ROW),
+        "a heir": (type("Heir", (Tensor,), {"__module__": "mine"})(ROW), ROW),
+        "numbers": ([1, 2], np.array([1, 2])),
+        "a shape": (type("Size", (tuple,), {"__module__": "torch"})([1, 2]), np.array([1, 2])),
+        "no mask": (np.ma.masked_array(ROW, False), ROW),
+    }
+    for name, (value, expected) in read.items():
+        np.testing.assert_array_equal(array_of(value), expected, name, strict=True)
+
+
+# --- results --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("layout", ["dense", "strided"])
+@pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16])
+def test_a_tensor_gets_tensors_back(here: Client, torch: Any, layout: Any, dtype: Any) -> None:
+    sent = Tensor(ROW.astype(dtype), requires_grad=True)
+    result = here.broadcast_to(sent, (10**5, 3), like="input", layout=layout)
+    assert (type(result), result.array.dtype, result.array[-1].tolist()) == (Tensor, dtype, [1, 2, 3])
+    assert result.array.strides[0] == (0 if layout == "strided" else 3 * result.itemsize)
+    first, second = here.backprop("numpy.broadcast_arrays", [(3,), ()], Tensor(np.ones(3)), np.ones(3), like="input")
+    assert (type(first), first.array.tolist(), second.tolist()) == (Tensor, [1, 1, 1], 3)
+
+
+class JaxArray:
+    __module__ = "jaxlib._jax"
+
+    def __init__(self, array: Any, device: Any = None) -> None:
+        self.array, self.device = array, device or SimpleNamespace(platform="cpu")
+        self.dtype = array.dtype
+
+    def devices(self) -> Any:
+        return {self.device} if isinstance(self.device, str) else [self.device]
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        return self.array
+
+
+def test_a_jax_array_gets_one_back_on_its_device_and_never_narrower(
+    here: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    narrow = SimpleNamespace(canonicalize_dtype=lambda dtype: np.dtype(str(dtype).replace("64", "32")))
+    module = SimpleNamespace(numpy=SimpleNamespace(asarray=JaxArray), dtypes=narrow)
+    monkeypatch.setitem(sys.modules, "jax", module)
+    sent = JaxArray(ROW)
+    result = here.broadcast_to(sent, (2, 3), like="input")
+    assert (type(result), result.device is sent.device, result.array.tolist()) == (JaxArray, True, [[1, 2, 3]] * 2)
+    with pytest.raises(TypeError, match=r"narrow float64: jax\.config\.update"):
+        here.broadcast_to(JaxArray(np.ones(3)), (2, 3), like="input")
+    with pytest.raises(ValueError, match="no strides"):
+        here.broadcast_to(sent, (2, 3), like="input", layout="strided")
+
+
+class DataArray:
+    """xarray's, as far as one is made of another: coordinates are DataArrays by name, cut by isel."""
+
+    __module__ = "xarray.core.dataarray"
+
+    __array__ = None
+
+    def __init__(self, data: Any, coords: Any, dims: Any, name: Any = None, attrs: Any = None) -> None:
+        self.data, self.coords, self.dims, self.name, self.attrs = data, dict(coords), tuple(dims), name, attrs
+
+    def isel(self, parts: dict[str, slice]) -> DataArray:
+        data = self.data[tuple(parts.get(dim, slice(None)) for dim in self.dims)]
+        coords = {name: coord.isel(parts) for name, coord in self.coords.items()}
+        return DataArray(data, coords, self.dims, self.name, self.attrs)
+
+    def drop_vars(self, names: list[str]) -> DataArray:
+        kept = {name: coord for name, coord in self.coords.items() if name not in names}
+        return DataArray(self.data, kept, self.dims, self.name, self.attrs)
+
+
+COORDINATES = {
+    "a": DataArray(np.array([10, 20]), {}, ["a"]),
+    "b": DataArray(np.array([5]), {}, ["b"]),
+    "ab": DataArray(np.array([[6], [7]]), {}, ["a", "b"]),
+    "scalar": DataArray(np.array(8), {}, []),
+}
+SQUARE = DataArray(np.array([[1.0], [2.0]]), COORDINATES, ["a", "b"], "n", {"unit": "m"})
+
+
+def test_a_data_array_keeps_dims_and_the_coordinates_of_axes_that_did_not_grow(here: Client) -> None:
+    result = here.broadcast_to(SQUARE, (2, 2, 3), like="input", window=np.s_[:, 1:, :])
+    assert (result.dims, result.name, result.attrs) == (("dim_0", "a", "b"), "n", {"unit": "m"})
+    assert result.data.tolist() == [[[2, 2, 2]]] * 2
+    assert {name: coord.data.tolist() for name, coord in result.coords.items()} == {"a": [20], "scalar": 8}
+    assert here.broadcast_to(DataArray(ROW, {}, ["dim_0"]), (2, 3), like="input").dims == ("dim_0_", "dim_0")
+    (gradient,) = here.backprop("numpy.broadcast_arrays", [(2, 1)], SQUARE, like="input")
+    assert (gradient.dims, gradient.data.tolist(), {*gradient.coords}) == (("a", "b"), [[1], [2]], {*COORDINATES})
+
+
+def test_axes_say_where_they_come_from() -> None:
+    whole, shapes = tensorcast.ops.numpy.broadcast_to(shape=(4, 2, 3)), ((2, 1),)
+    assert list(output_axes(whole, shapes, None)) == [
+        (0, [Axis(None, "dim_0", None), Axis(0, "dim_1", slice(0, 2)), Axis(1, "dim_2", None)])
+    ]
+    assert list(gradient_axes(whole, shapes)) == [(0, [Axis(1, "dim_0", slice(None)), Axis(2, "dim_1", None)])]
+    named = tensorcast.ops.xarray.broadcast(dims=[["x"], ["y"]])
+    assert [[axis.name for axis in axes] for _, axes in output_axes(named, ((2,), (3,)), None)] == [["x", "y"]] * 2
+    merged = einops.repeat(pattern="h w -> (h w) c", axes_lengths={"c": 2})
+    assert list(output_axes(merged, ((2, 3),), None)) == [(0, [Axis(None, "dim_0", None), Axis(None, "dim_1", None)])]
+    lent = tensorcast.ops.torch.expand_as()
+    assert [(at, [axis.source for axis in axes]) for at, axes in gradient_axes(lent, ((3,), (3,)))] == [
+        (0, [0]),
+        (0, [None]),
+    ]
+
+
+def test_what_is_not_made_of_results_is_refused_before_anything_is_sent(here: Client) -> None:
+    for value in (series("pandas", np.dtype("f4")), of("xarray.core", "Variable", data=ROW)):
+        with pytest.raises(TypeError, match='like="input" makes arrays of NumPy, torch, jax and xarray, not'):
+            here.broadcast("numpy.broadcast_arrays", value, like="input")
+    for op, like in (("numpy.nothing", "input"), ("numpy.broadcast_arrays", "torch")):
+        with pytest.raises(ValueError, match='like is "numpy", or "input" with an op that is known here'):
+            here.broadcast(op, ROW, like=like)  # type: ignore[arg-type]
+
+
+# --- out ------------------------------------------------------------------------------------------
+
+
+def test_out_is_a_tensor_or_a_data_array(here: Client, torch: Any) -> None:
+    tensor, named = Tensor(np.empty((2, 3), np.float32)), DataArray(np.empty((2, 3), np.float32), {}, ["a", "b"])
+    assert here.broadcast("numpy.broadcast_arrays", ROW, np.empty((2, 1)), out=[tensor, np.empty((2, 3))])[0] is tensor
+    assert here.broadcast_to(ROW, (2, 3), out=named) is named
+    assert (tensor.array.tolist(), named.data.tolist(), torch.changed) == ([[1, 2, 3]] * 2, [[1, 2, 3]] * 2, [tensor])
+
+
+class Lazy(DataArray):
+    data = property(lambda self: np.empty(3), lambda self, value: None)  # type: ignore[assignment]
+
+
+OUTS = {
+    "requires grad": (Tensor(np.empty(3), requires_grad=True), ValueError, r"out\.detach\(\)"),
+    "conjugated": (Tensor(np.empty(3), conj=True), ValueError, "conjugated or negated"),
+    "transposed": (Tensor(np.empty((2, 3)).T), ValueError, "C-contiguous"),
+    "read-only": (DataArray(np.broadcast_to(ROW, (2, 3)), {}, "ab"), ValueError, "C-contiguous"),
+    "not loaded": (Lazy(None, {}, "a"), ValueError, r"x\.load\(\)"),
+    "jax": (JaxArray(ROW), TypeError, "jaxlib's JaxArray, whose elements can't be written to"),
+    "masked": (np.ma.masked_array(ROW, True), TypeError, "numpy's MaskedArray"),
+    "numbers": ([1.0], TypeError, "list"),
+}
+
+
+@pytest.mark.parametrize(("out", "kind", "words"), OUTS.values(), ids=OUTS)
+def test_an_out_that_can_not_be_filled_is_refused_in_words(torch: Any, out: Any, kind: Any, words: str) -> None:
+    with pytest.raises(kind, match=words):
+        target_of(out)
+    assert torch.changed == []
+
+
+def test_the_asynchronous_client_does_the_same(torch: Any) -> None:
+    async def go() -> Any:
+        async with AsyncClient.in_process() as client:
+            out = Tensor(np.empty((2, 3), np.float32))
+            same = await client.broadcast_to(Tensor(ROW), (2, 3), out=out)
+            return same is out, out.array, await client.broadcast_arrays(Tensor(ROW), SQUARE, like="input")
+
+    same, filled, results = asyncio.run(go())
+    assert (same, filled.tolist()) == (True, [[1, 2, 3]] * 2)
+    assert [type(result) for result in results] == [Tensor, DataArray]
+
+
+def test_each_library_has_one_place() -> None:
+    modules = [module for library in arrays.Library.__subclasses__() for module in library.modules]
+    assert len(modules) == len(set(modules)) == len(arrays._LIBRARIES)
+    assert maker_of([1.0])(ROW, []) is ROW
