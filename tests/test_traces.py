@@ -90,39 +90,30 @@ def test_a_request_is_a_span_of_its_callers_trace(collector: Collector) -> None:
     assert {item.key: item.value.string_value for item in resource}["service.name"] == "tensorcast-test"
 
 
-def attributes_of(span: Any) -> dict[str, Any]:
-    return {attribute.key: attribute.value for attribute in span.attributes}
-
-
-def test_a_span_has_its_route_and_its_request_id_whatever_was_asked(collector: Collector) -> None:
-    with served() as running, httpx.Client(base_url=running.url) as http:
-        paths = http.get("/openapi.json").json()["paths"]
-        asked = {(method.upper(), path) for path, methods in paths.items() for method in methods}
-        assert ("GET", "/v1/check") in asked
-        ids = {f"{method} {path}": http.request(method, path).headers["x-request-id"] for method, path in asked}
-    spans = {span.name: attributes_of(span) for span in collector.spans}
-    assert spans.keys() == {*ids, "GET /openapi.json"}
-    for name, request_id in ids.items():
-        assert spans[name]["http.route"].string_value == name.split()[1]
-        (found,) = spans[name]["http.response.header.x-request-id"].array_value.values
-        assert found.string_value == request_id
-
-
-def test_a_request_is_followed_from_the_exception_to_the_log_and_the_span(collector: Collector) -> None:
+def test_a_request_is_followed_from_the_answer_or_the_exception_to_the_log_and_the_span(collector: Collector) -> None:
     callers = trace.SpanContext(int(TRACE, 16), int(PARENT, 16), True, trace.TraceFlags(1))
     with served(access_log="true", log_format="json") as running:
+        with httpx.Client(base_url=running.url) as http:
+            paths = http.get("/openapi.json").json()["paths"]
+            asked = {(method.upper(), path) for path, methods in paths.items() for method in methods}
+            assert ("GET", "/v1/check") in asked
+            ids = {http.request(method, path).headers["x-request-id"]: f"{method} {path}" for method, path in asked}
         client, span_of_caller = Client(running.url), trace.use_span(trace.NonRecordingSpan(callers))
         with client, span_of_caller, pytest.raises(OutputTooLarge) as caught:
             client.broadcast_to(np.ones(3), (2**40, 3))
         log = [json.loads(line) for line in running.end().splitlines()]
-    (line,) = (line for line in log if line.get("request_id") == caught.value.request_id)
+    followed = str(caught.value.request_id)
+    ids[followed] = "POST /v1/broadcast"
+    spans = {}
+    for span in collector.spans:
+        attributes = {attribute.key: attribute.value for attribute in span.attributes}
+        (request_id,) = attributes["http.response.header.x-request-id"].array_value.values
+        assert span.name == f"{span.name.split()[0]} {attributes['http.route'].string_value}"
+        spans[request_id.string_value] = span
+    assert {request_id: span.name for request_id, span in spans.items() if span.name != "GET /openapi.json"} == ids
+    (line,) = (line for line in log if line.get("request_id") == followed)
     assert (line["route"], line["code"], line["trace_id"]) == ("/v1/broadcast", "output-too-large", TRACE)
-    (span,) = collector.spans
-    assert (span.trace_id.hex(), span.parent_span_id.hex()) == (TRACE, PARENT)
-    assert (
-        attributes_of(span)["http.response.header.x-request-id"].array_value.values[0].string_value
-        == (line["request_id"])
-    )
+    assert (spans[followed].trace_id.hex(), spans[followed].parent_span_id.hex()) == (TRACE, PARENT)
 
 
 @pytest.mark.parametrize("own", [{}, {"Traceparent": "mine"}])

@@ -57,7 +57,8 @@ def dtype_named(name: str) -> np.dtype[Any]:
             return np.dtype(name).newbyteorder("<")
         except (TypeError, ValueError, OverflowError):
             pass
-    raise UnknownDtype(f"there is no such dtype{meant(_meant(name)) or ';'} write one as {EXAMPLES}")
+    close = meant(_meant(name))
+    raise UnknownDtype(f"there is no such dtype{f'{close} Write' if close else '; write'} one as {EXAMPLES}")
 
 
 def _meant(name: str) -> list[str]:
