@@ -222,6 +222,8 @@ def test_what_is_traced_has_no_elements(client: Client) -> None:
     jax.vmap(send)(jnp.ones((2, 3)))
     jax.grad(lambda value: send(value).sum())(jnp.ones(3))
     tf.function(send, autograph=False)(tf.ones(3))
+    variable = tf.Variable(tf.ones(3))
+    tf.function(lambda: send(variable).read_value(), autograph=False)()
     with pytest.raises(TypeError, match="torch says"):
         torch.vmap(lambda value: client.broadcast_to(value, (2, 3)))(torch.ones(2, 3))
     with pytest.raises(TypeError, match="torch says"):

@@ -244,7 +244,7 @@ class TensorFlow(Library):
             refuse(value, f"on {value.device}", 'tf.identity(x) under tf.device("CPU:0")')
         if value.dtype.is_quantized:
             refuse(value, f"of {value.dtype.name}", "tf.quantization.dequantize, or tf.bitcast(x, tf.int8)")
-        return np.asarray(value.value() if hasattr(value, "assign") else value)  # a Variable itself would be copied
+        return array_of(value.value()) if hasattr(value, "assign") else np.asarray(value)  # which copies a Variable
 
 
 class Keras(Library):
