@@ -9,7 +9,7 @@ from typing import Any
 
 from ..ops import Op
 from ..schema.names import meant, near
-from ..schema.shapes import parse_shape
+from ..schema.shapes import MAX_TEXT, parse_shape
 
 
 def attribute_from_text(op: type[Op], name: str, text: str) -> Any:
@@ -45,7 +45,8 @@ def text_of(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-_NEXT_NAME = re.compile(r"[ ,;]+(?=[A-Za-z_])")
+_BETWEEN = re.compile(r"[\s,;]+")
+_NEXT_NAME = re.compile(r" (?=[A-Za-z_])")
 _ASSUMPTION = re.compile(r"([A-Za-z_][A-Za-z0-9_]*) ?=(.*)")
 
 
@@ -54,8 +55,10 @@ def assumptions_from_text(text: str) -> dict[str, int | str]:
 
     The page reads the same (assumptionsIn in question.js).
     """
+    if len(text) > MAX_TEXT:
+        raise ValueError(f"has at most {MAX_TEXT} characters")
     assumptions: dict[str, int | str] = {}
-    for part in _NEXT_NAME.split(" ".join(text.split())):
+    for part in _NEXT_NAME.split(_BETWEEN.sub(" ", text).strip()):
         found = _ASSUMPTION.fullmatch(part)
         sizes = parse_shape(found[2]) if found else []
         if found is None or len(sizes) != 1:

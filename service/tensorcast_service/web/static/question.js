@@ -138,7 +138,7 @@ export function misreading(asked) {
 
 // ---- Shapes and assumptions, as people type and paste them: schema/shapes.py and messages/questions.py read the same
 
-export const MAX_TEXT = 2000; // characters of a shape
+const MAX_TEXT = 2000; // characters of a shape
 const NAME = "[A-Za-z_][A-Za-z0-9_.]*";
 const BRACKETS = new RegExp(`^(?:${NAME} ?[:=] ?)?(?:${NAME} ?)?(?:\\((.*)\\)|\\[(.*)\\])$`);
 const COMMA = / ?, ?|(?<=[0-9]) ?x ?(?=-?[0-9])/, BY = / ?× ?| x |(?<=[0-9]) ?x ?(?=-?[0-9])| /;
@@ -160,8 +160,9 @@ export function sizesOf(text) {
 
 /** [name, size] of each part of a text such as N=2.., M=3; null where it is none. */
 function assumptionsIn(text) {
-  const pairs = text.split(/[\s,;]+(?=[A-Za-z_])/).map((part) => {
-    const [, name, size] = /^\s*([A-Za-z_][A-Za-z0-9_]*)\s*=(.*)$/s.exec(part) ?? [];
+  if (text.length > MAX_TEXT) return null;
+  const pairs = text.replace(/[\s,;]+/g, " ").trim().split(/ (?=[A-Za-z_])/).map((part) => {
+    const [, name, size] = /^([A-Za-z_][A-Za-z0-9_]*) ?=(.*)$/.exec(part) ?? [];
     const sizes = name && sizesOf(size);
     return sizes?.length === 1 ? [name, sizes[0]] : null;
   });
