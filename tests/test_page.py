@@ -283,15 +283,12 @@ MISTAKES = {
         "Write a shape as 8,1,6,1 or 8x1x6x1, a scalar as (), and sizes not known as N,?,2..8",
     ),
     "input=8,1&input=3,-1": ("inputs-1", "Axis 1 must not be negative: a size is 0 or more"),
-    "input=N&assume=2..": ("field-assume", "Write a name and its sizes, such as N=2.., N=1..8 or N=3"),
     "input=N&assume=M=2..": ("field-assume", "No size here has this name: the names are N"),
-    "input=3&dtype=floaty": ("field-dtype", "There is no such dtype: did you mean float64 or"),
     "op=numpy.brodcast_to&input=3": ("op", "There is no op 'numpy.brodcast_to': did you mean numpy.broadcast_to"),
     "op=poputil.expandToMatchRanks&input=3&input=3&input=3": (
         "inputs",
         "poputil.expandToMatchRanks takes 2 inputs, not 3",
     ),
-    "op=openvino.Broadcast-1&input=3&target_shape=3&mode=pdpd&axis=a": ("field-axis", "Must be an integer"),
 }
 """Questions that can't be answered: the field, and what stands beside it."""
 
