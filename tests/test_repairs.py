@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import Any
 
 import httpx
 import pytest
 
+from tensorcast.messages import CheckRequest
+from tensorcast.messages.validation import validated
+from tensorcast.schema.problems import Problem
 from tensorcast_service.settings import Settings
 from tensorcast_service.web.app import create_app
 
@@ -104,6 +108,17 @@ def test_a_problem_points_at_the_fault_and_says_the_right_form(
     document = said.json()
     assert (document.get("pointer"), form in document["detail"]) == (pointer, True), document["detail"]
     assert repaired is None or repaired.status_code == 200, repaired.text
+
+
+@pytest.mark.parametrize(
+    "found", [b"x", [b"x"], [[1]], [1] * 10**5, "x" * 10**5, 10**5000, 1.5, None, {"a": b"x"}], ids=type
+)
+@pytest.mark.parametrize("place", ["inputs", "input", "shape", "op", "attribute", "assume"])
+def test_what_json_can_not_write_is_not_written(place: str, found: Any) -> None:
+    broken = {"op": {**TO, "shape": found}} if place == "attribute" else {place: found}
+    for value in (broken, {"inputs": [[3]]} | broken, {"inputs": found, "window": found} | broken):
+        with suppress(Problem):  # any other exception is a failure of the service
+            validated(CheckRequest, value)
 
 
 def test_there_are_thirty_of_them() -> None:

@@ -145,7 +145,7 @@ def _complaint(fault: ErrorDetails, place: Sequence[int | str], top: type[BaseMo
         return f"is no field here: write {fault['ctx']['name']}, which is missing, in place of {place[-1]}"
     if kind == "extra_forbidden":
         if len(place) == 1 and any(place[0] in op.model_fields for op in OPS.values()):
-            return f"belongs inside op: write {words.field(['op'], _op_with(str(place[0]), found, value))}"
+            return f'belongs inside op: write "op": {_op_with(str(place[0]), found, value)}'
         there = f" (there are {', '.join(fields)})" if fields else ""
         return f"is no field here{meant(near(str(place[-1]), fields, 1))}{there}"
     if kind == "literal_error":
@@ -164,7 +164,7 @@ def _complaint(fault: ErrorDetails, place: Sequence[int | str], top: type[BaseMo
         return f"must be a list, such as {words.field(place, example if shape is None else [shape])}"
     if kind == "not_a_list" and (shape := _shape_in(found)) is not None:
         sizes = value["inputs"] if place[0] == "inputs" else ()
-        if len(place) == 2 and isinstance(found, int) and len(sizes) <= _MOST_SIZES and set(map(type, sizes)) == {int}:
+        if len(place) == 2 and isinstance(found, int) and 0 < len(sizes) <= _MOST_SIZES and all(map(_is_short, sizes)):
             return f"is a size, and each input is a list of them: write {words.field(['inputs'], [sizes])}"
         written = json.dumps(shape) if isinstance(place[-1], int) else words.field(place, shape)
         return f"must be a list of integers, not {fault['ctx']['found']}: write {written}"
@@ -191,10 +191,18 @@ def _whole(model: type[BaseModel], is_list: bool) -> str:
     return f"must be a map, such as {json.dumps(required)}{many if is_list else ''}"
 
 
-def _op_with(attribute: str, found: Any, value: Any) -> dict[str, Any]:
-    """The op of a request with an attribute that stood beside it."""
+def _op_with(attribute: str, found: Any, value: Any) -> str:
+    """The op of a request with an attribute that stood beside it, if they are short and JSON can write them."""
     op = value.get("op", "numpy.broadcast_to" if attribute == "shape" else "...")
-    return (op if isinstance(op, dict) else {"name": op}) | {attribute: found}
+    sizes = found if isinstance(found, list) and len(found) <= _MOST_SIZES else [found]
+    if isinstance(op, str) and all(map(_is_short, sizes)):
+        return json.dumps({"name": op[:LONGEST], attribute: found})
+    return f'{{"name": ..., "{attribute}": ...}}'
+
+
+def _is_short(value: Any) -> bool:
+    """Whether a value is a text or an integer that a message can show."""
+    return len(value) <= LONGEST if isinstance(value, str) else isinstance(value, int) and abs(value) < 2**64
 
 
 def _shape_in(found: Any) -> list[int | str] | None:
@@ -206,7 +214,7 @@ def _shape_in(found: Any) -> list[int | str] | None:
             return parse_shape(found)
         except ValueError:
             return None
-    return [found] if type(found) is int else None
+    return [found] if type(found) is int and _is_short(found) else None
 
 
 def _elsewhere(value: Any, place: Sequence[int | str]) -> str:
