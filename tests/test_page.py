@@ -80,7 +80,9 @@ def test_each_op_answers_its_example_and_says_it_in_python_and_curl(page: Page, 
         page.tab.select_option("#op", name)
         page.settle()
         assert page.text("#verdict").startswith("✓ Broadcasts"), name
-        drawing = [line.rstrip() for line in page.text("#drawing").splitlines()]
+        page.tab.select_option("#as", "Text")
+        page.settle()
+        drawing = [line.rstrip() for line in page.text("#code").splitlines()]
         page.tab.select_option("#as", "Python")
         page.settle()
         with redirect_stdout(StringIO()) as printed:
@@ -196,40 +198,100 @@ def test_a_comparison_is_held_in_the_link_and_a_row_asks_its_op(page: Page) -> N
     assert page.text("#verdict") == verdict
 
 
-def test_the_values_shown_are_those_that_the_service_answers(page: Page) -> None:
-    page.ask("input=3,1&input=2")
-    cells = "#values figure:nth-of-type({}) .cell"
-    assert page.texts(cells.format(1)) == ["0", "1", "2"]
-    assert page.texts(cells.format(2)) == ["0", "0", "1", "1", "2", "2"]
-    assert page.texts(cells.format(4)) == ["0", "1", "0", "1", "0", "1"]
-    classes = "all => all.map(one => one.classList[1] ?? '')"
-    assert page.tab.eval_on_selector_all(cells.format(2), classes) == ["", "stretch"] * 3
-    assert page.tab.eval_on_selector_all(cells.format(4), classes) == ["", "", *["new"] * 4]
-    page.tab.locator(cells.format(1)).nth(1).hover()
-    assert page.texts(".cell.lit") == ["1", "1", "1"]
-
-    def reverse(route: Any) -> None:
-        answer = route.fetch().json()
-        answer["outputs"][0]["data"].reverse()
-        route.fulfill(json=answer)
-
-    page.tab.route("**/v1/broadcast", reverse)
-    page.ask("input=3,1&input=2")
-    assert page.texts(cells.format(2)) == ["2", "2", "1", "1", "0", "0"]
+def cells(page: Page, panel: int) -> list[str]:
+    """The labels in the front plane of a panel: the inputs in their order, then the output."""
+    labels = page.texts(f"#picture .joined:nth-child({panel}) [role=grid] td")
+    return [" ".join(label.split()) for label in labels]
 
 
-def test_values_of_merged_axes_are_marked_by_the_axes_before_the_merge(page: Page) -> None:
+def test_each_cell_of_the_output_says_what_it_reads_and_lights_it(page: Page) -> None:
+    page.ask("")
+    assert cells(page, 1) == ["a0", "", "", "", "a1", "", "", "", "a2", "", "", ""]
+    assert cells(page, 2) == ["b0", "b1", "b2", "b3", *[""] * 8]
+    assert cells(page, 3) == [f"a{row} b{column}" for row in range(3) for column in range(4)]
+    assert page.text(".say") == "a is repeated along axis 1 and b along axis 0."
+    page.tab.locator(".output td").nth(6).hover()
+    assert page.text(".say") == "Output [1, 2] reads a[1, 0] and b[0, 2]."
+    lit = page.tab.eval_on_selector_all("td.lit", "all => all.map(one => one.innerText.trim().split(/\\s+/).join(' '))")
+    assert lit == ["a1", "", "b2", "", "a1 b2"]  # each element, and its copy where it is read
+    page.tab.locator(".output td").first.focus()
+    page.tab.keyboard.press("ArrowDown")
+    page.tab.keyboard.press("ArrowRight")
+    assert page.text(".say") == "Output [1, 1] reads a[1, 0] and b[0, 1]."
+    page.tab.locator(".joined td").nth(5).click()  # a copy: those that share its element
+    assert page.text(".say") == "a[1, 0] again, repeated along axis 1: 4 outputs read it."
+    assert page.tab.locator(".output .lit").count() == 4
+    page.tab.get_by_role("button", name="axis 1", exact=True).focus()
+    assert page.text(".say") == "Axis 1: a has 1, which is stretched; b has 4."
+    assert cells_lit(page, ".output") == ["a0 b0", "a0 b1", "a0 b2", "a0 b3"]
+
+
+def cells_lit(page: Page, where: str) -> list[str]:
+    return [" ".join(label.split()) for label in page.texts(f"{where} .lit")]
+
+
+def test_planes_of_merged_axes_are_chosen_and_named(page: Page) -> None:
     page.ask(EINOPS)
-    marks = page.tab.eval_on_selector_all("figure:last-of-type .cell", "all => all.map(one => one.classList[1] ?? '')")
-    first = ["", "new", "new"] * 3  # h = 0, the first copy of it: w down, c to the right
-    assert marks == [*first, *["new"] * 9] * 2
+    assert page.texts(".axes .name") == ["h", "2", "w", "c"]
+    assert page.text(".say") == "a is repeated along 2 and c."
+    assert cells(page, 1) == ["a00", "", "", "a01", "", "", "a02", "", ""]  # w down, c to the right
+    page.tab.get_by_role("group", name="Place on output axis 0").get_by_role("button", name="1").click()
+    assert cells(page, 1) == [""] * 9  # the second copy of the same h
+    page.tab.get_by_role("group", name="Place on output axis 0").get_by_role("button", name="2").click()
+    assert cells(page, 2) == ["a10", "a10", "a10", "a11", "a11", "a11", "a12", "a12", "a12"]
 
 
-def test_the_legend_is_no_element_and_never_lit(page: Page) -> None:
-    page.ask("input=3&input=2,3")
-    page.tab.hover("#values h2")
-    assert page.tab.locator(".legend .cell").count() == 1
-    assert page.tab.locator(".lit").count() == 0
+def test_a_conflict_shows_what_overhangs_and_a_hint_its_repair(page: Page) -> None:
+    page.ask("input=2,3&input=2")
+    assert cells(page, 1) == ["a00", "a01", "a02", "a10", "a11", "a12"]
+    assert cells(page, 2) == ["b0", "b1", "", "", "", ""]
+    assert cells(page, 3) == ["a00 b0", "a01 b1", "a02", "a10 b0", "a11 b1", "a12"]
+    kinds = "all => all.map(one => one.classList.contains('gap'))"
+    assert page.tab.eval_on_selector_all("#picture .joined:nth-child(2) td", kinds) == [False, False, True] * 2
+    assert page.texts(".axes .clash b") == ["3", "2"]
+    copies = "all => all.map(one => one.classList.contains('stretch'))"
+    repair = ".thumbnail .joined:nth-child(2) td"
+    assert page.tab.eval_on_selector_all(repair, copies) == [False, True, True] * 2
+    page.ask("op=torch.expand&input=2,3,4&size=3,4")  # no axis is to blame: no cells, and what would fit
+    assert page.texts(".drawing [role=grid]") == []
+    assert page.tab.locator(".thumbnail").count() == 1
+
+
+def test_sizes_step_in_the_drawing_and_attributes_stand_where_they_act(page: Page) -> None:
+    page.ask("op=openvino.Broadcast-3&mode=explicit&input=3&target_shape=3,4&axes_mapping=0")
+    assert page.texts(".attribute td") == ["from axis 0", ""]
+    page.tab.get_by_role("button", name="Grow target axis 1").click()
+    page.tab.locator("#verdict", has_text="(3, 5)").wait_for()
+    page.tab.keyboard.press("Enter")  # the same button
+    page.tab.locator("#verdict", has_text="(3, 6)").wait_for()
+    page.tab.get_by_role("button", name="Shrink input 0 axis 0").click()
+    page.tab.locator("#verdict.no").wait_for()
+    assert page.query() == "op=openvino.Broadcast-3&input=2&mode=explicit&target_shape=3,6&axes_mapping=0"
+
+
+def test_what_is_large_unknown_or_empty_is_drawn_in_few_cells(page: Page) -> None:
+    page.ask("input=1000000&input=1")
+    assert cells(page, 1) == ["a0", "a1", "a2", "…", "a…"]
+    page.ask("input=N,1&input=M,2")
+    assert cells(page, 1) == ["a0", "", "", "", "…", "…"]
+    page.ask("input=0,3&input=3")
+    assert page.texts(".empty") == ["no elements"] * 3
+    page.ask("input=()&input=")
+    assert cells(page, 3) == ["a b"]
+    page.ask("&".join(["input=2,1,1,1,1,1,1,2"] * 9))
+    assert len(page.texts(".joined")) == 5
+    assert "and 5 more inputs" in page.text(".scene")
+
+
+def test_on_a_phone_a_link_opens_on_its_answer_and_the_verdict_stays_in_sight(page: Page) -> None:
+    page.tab.set_viewport_size({"width": 390, "height": 500})
+    page.ask("input=2,3,1&input=4&input=1,4")
+    top = "selector => document.querySelector(selector).getBoundingClientRect().top"
+    assert page.tab.evaluate(top, ".panel") < 300
+    page.tab.fill("#inputs-2", "2,1,4")
+    page.settle()
+    assert page.tab.evaluate("scrollY") > 200
+    assert page.tab.evaluate(top, "#verdict") == 0
 
 
 def test_only_the_attributes_of_the_chosen_mode_are_asked_for(page: Page) -> None:
@@ -303,10 +365,10 @@ def test_an_error_is_said_once_beside_its_field(page: Page) -> None:
     page.complaints.clear()  # the browser's own, of answers that are problems
 
 
-def test_sizes_that_are_not_known_have_no_values_and_are_compared_with_their_conditions(page: Page) -> None:
+def test_sizes_that_are_not_known_are_compared_with_their_conditions(page: Page) -> None:
     page.ask("input=N,3&input=N,4")
     assert page.text("#verdict") == "✗ Does not broadcast"
-    assert page.text("#values") == ""
+    assert page.texts(".axes .clash b") == ["3", "4"]
     page.ask("input=N,1&input=M,3")
     page.tab.get_by_role("link", name="What the other frameworks answer").click()
     page.settle()

@@ -26,7 +26,8 @@ _POLICY = (
 )
 _DOCS_POLICY = _POLICY.partition("; require-trusted")[0]
 """Swagger UI writes HTML of its own."""
-_PAGE = dict.fromkeys(["page.js", "question.js", "answer.js", "elements.js", "docs.js"], "text/javascript")
+_SCRIPTS = ("page", "question", "answer", "drawing", "picture", "elements", "docs")
+_PAGE = {f"{name}.js": "text/javascript" for name in _SCRIPTS}
 _PAGE |= dict.fromkeys(["page.css", "docs.css"], "text/css")
 _DOCS = {"swagger-ui-bundle.js": "text/javascript", "swagger-ui.css": "text/css"}
 PARTS: dict[str, tuple[str, str, str, dict[str, str]]] = {

@@ -1,13 +1,15 @@
 /* The page: the form, asking, and showing what is answered. */
 
-import {comparedOf, comparisonTable, detailsOf, draw, light, valuesOf, verdictOf, whyNoValues} from "./answer.js";
+import {comparedOf, comparisonTable, detailsOf, verdictOf} from "./answer.js";
+import {drawingOf, thumbnailOf} from "./drawing.js";
 import {el, words} from "./elements.js";
 import {
-  COMPARE, askedOf, bodyOf, comparisonBodyOf, countingTensors, curl, exampleOf, fieldsOf, fromLink, hasSymbols,
-  misreading, ops, python, queryOf, sizesOf, titleOf, typed, valueIn,
+  COMPARE, askedOf, bodyOf, comparisonBodyOf, curl, exampleOf, fieldsOf, fromLink, hasSymbols, misreading, ops,
+  python, queryOf, sizesOf, titleOf, typed, valueIn,
 } from "./question.js";
 
 let question; // all as text, the way it is typed
+let shown; // the question and the answer that are drawn, whole
 let timer;
 let request = new AbortController();
 
@@ -151,7 +153,7 @@ function showVerdict(kind, verdict, ...message) {
   $("verdict").className = kind;
   $("verdict").textContent = verdict;
   $("message").replaceChildren(...message);
-  $("result").inert = !kind; // the last answer stays, faded, until the next one
+  $("picture").inert = $("result").inert = !kind; // the last answer stays, faded, until the next one
 }
 
 function showMissing(fields) {
@@ -174,44 +176,56 @@ function showProblem({title, detail = title ?? "", pointer}) {
 }
 
 async function showAnswer(answer) {
+  const told = JSON.stringify([question, answer]), again = told === shown; // for other code only
   showVerdict(...verdictOf(answer));
-  showResult(answer.diagram ?? "", ...detailsOf(answer, question));
-  await Promise.all([showValues(answer), showCode(answer.compatible && !hasSymbols(question))]);
+  if (!again) showResult(drawingOf(answer, question, resize), ...detailsOf(answer, question));
+  await Promise.all([again || showRepairs(), showCode(answer)]);
+  shown = told;
 }
 
 async function showComparison(answer) {
   showVerdict(...comparedOf(answer));
   showResult("", comparisonTable(answer, question));
-  $("values").replaceChildren();
-  await showCode(false);
+  await showCode({});
 }
 
-async function showValues(answer) {
-  const shapes = question.inputs.map((text) => sizesOf(text).map(Number));
-  const missing = hasSymbols(question) ? "" : whyNoValues(shapes, answer);
-  if (missing !== null) return $("values").replaceChildren(el("p", {className: "help"}, missing));
-  const {outputs} = await post("v1/broadcast", bodyOf(question, {inputs: countingTensors(shapes)}));
-  $("values").replaceChildren(...valuesOf(shapes, answer.outputs, outputs));
-}
+/** What each hint would make of the inputs, beside its words. */
+const showRepairs = () => Promise.all([...document.querySelectorAll(".hint a")].slice(0, 4).map(async (link) => {
+  const answer = await send(`v1/check${link.search}`).catch((problem) => {
+    if (!(problem instanceof Problem)) throw problem; // else there is no more to see than its words
+  });
+  if (answer) link.after(thumbnailOf(answer, fromLink(link.search)));
+}));
 
-function showResult(diagram, ...details) {
+function showResult(drawing, ...details) {
+  const {key} = document.activeElement.dataset; // a stepper, which stays in the hand while it is pressed again
+  shown = ""; // until all of it is there
   $("result").hidden = false;
-  $("drawing").hidden = !diagram;
-  $("drawing").style.setProperty("--columns", Math.max(...diagram.split("\n").map(({length}) => length)));
-  $("drawing").replaceChildren(...draw(diagram));
+  $("picture").replaceChildren(drawing);
   $("details").replaceChildren(...details);
+  if (key) $("picture").querySelector(`[data-key="${key}"]`)?.focus();
+}
+
+/** Asks for another size of an input's axis, or of the target's. */
+function resize(input, axis, size) {
+  const {target} = ops.get(question.op);
+  const [from, at] = input === null ? [question.values, target] : [question.inputs, input];
+  from[at] = typed(sizesOf(from[at]).with(axis, size));
+  if (input === null) showFields(); else showInputs();
+  askSoon(0);
 }
 
 // ---- The question as code
 
 const WRITERS = {curl, Python: python};
 
-async function showCode(broadcasts) {
+async function showCode({compatible, diagram = ""}) {
   const as = $("as").value;
   let code = "", problem = "";
   try {
-    if (as in WRITERS) code = WRITERS[as](question);
-    else if (!broadcasts) problem = "There is code for one op, where known sizes broadcast.";
+    if (as === "Text") code = diagram;
+    else if (as in WRITERS) code = WRITERS[as](question);
+    else if (!compatible || hasSymbols(question)) problem = "There is code for one op, where known sizes broadcast.";
     else code = (await post("v1/translate", bodyOf(question, {to: JSON.stringify(as)}))).code.text;
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
@@ -241,8 +255,6 @@ $("op").onchange = ({target: {value: op}}) => { // an example gives way to the n
 };
 $("as").onchange = () => askSoon(0);
 $("copy").onclick = copy;
-$("values").onpointerover = ({target}) => light($("values"), target.dataset.source);
-$("values").onpointerleave = () => light($("values"));
 
 onpopstate = () => start(fromLink(location.search));
 document.onclick = (event) => { // a link to another question needs no new page

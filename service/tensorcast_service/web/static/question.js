@@ -215,11 +215,7 @@ export function comparisonBodyOf(asked) {
 
 const object = (members) => `{${members.map(([name, json]) => `${JSON.stringify(name)}: ${json}`).join(", ")}}`;
 
-/** Tensors that count 0, 1, 2, ...: a value tells where it comes from. */
-export function countingTensors(shapes) {
-  return JSON.stringify(shapes.map((shape) => ({dtype: "int64", shape, data: [...Array(volume(shape)).keys()]})));
-}
-
+/** The elements of a shape. */
 export const volume = (shape) => shape.reduce((product, size) => product * size, 1);
 
 export function curl(asked) {

@@ -1,0 +1,307 @@
+/* The drawing: grids of cells in which the inputs meet, and under them the table of axes. They light up together. */
+
+import {el, tuple} from "./elements.js";
+import {attributesAt, headingsOf, labelOf, letterOf, rowsOf, scenesOf, shapesOf, slotsOf} from "./picture.js";
+
+const HUES = [255, 60, 150, 320, 205, 95, 285, 30]; // of the inputs' colours: neighbours are far apart
+const PLANES = 4; // of a stack are drawn
+const tint = (input) => `oklch(var(--source) ${HUES[input % HUES.length]})`;
+
+const indexed = (index) => `[${index.join(", ")}]`;
+const listed = (items) => items.flatMap((item, place) =>
+  [place === 0 ? "" : place < items.length - 1 ? ", " : " and ", ...[item].flat()]);
+const copiedAxes = (kinds) => [...kinds.keys()].filter((axis) => ["new", "stretch"].includes(kinds[axis]));
+const along = (axes, names) => ["along ", names ? "" : axes.length > 1 ? "axes " : "axis ",
+                                ...listed(axes.map((axis) => names?.[axis] ?? axis))].join("");
+
+/** An input's name in its colour; the target has none. */
+function named(input, text = letterOf(input)) {
+  const node = el("b", {className: input === null ? "" : "input"}, text);
+  node.style.setProperty("--hue", HUES[input % HUES.length]);
+  return node;
+}
+
+/** The drawing of an answer. `resize(input, axis, size)` asks for another size; the target's input is null. */
+export function drawingOf(answer, asked, resize) {
+  const sentence = el("p", {className: "say"}), scenes = scenesOf(answer, asked);
+  const say = (...words) => sentence.replaceChildren(...words);
+  const summary = scenes.flatMap((scene) => [...summaryOf(scene), " "]);
+  const drawn = scenes.map(sceneOf), table = axesTable(answer, asked, resize);
+  const below = drawn.length ? [sentence, table.node] : [table.node, sentence];
+  const node = el("div", {className: "drawing"}, ...drawn.map(({figure}) => figure), ...below);
+  const show = ({target}) => {
+    const column = target.closest?.("[data-column]")?.dataset.column;
+    for (const cell of table.node.querySelectorAll("[data-column]")) {
+      cell.classList.toggle("on", cell.dataset.column === column);
+    }
+    const told = drawn.map(({light}) => light(target, Number(column ?? -1))).find(Boolean);
+    say(...(told ?? table.sentences[column] ?? summary));
+  };
+  node.onpointerover = show;
+  node.addEventListener("focusin", show);
+  node.onpointerleave = () => show({target: node.contains(document.activeElement) ? document.activeElement : node});
+  say(...summary);
+  return node;
+}
+
+/** The drawing's scenes alone, small and still. */
+export function thumbnailOf(answer, asked) {
+  const figures = scenesOf(answer, asked).slice(0, 1).map((scene) => sceneOf(scene).figure);
+  return el("span", {className: "thumbnail", "aria-hidden": "true", inert: true}, ...figures);
+}
+
+function summaryOf({layers, conflict, shape, names}) {
+  if (conflict !== undefined) {
+    return [`On axis ${conflict} the sizes do not fit: what overhangs is hatched. Axes after it may not fit either.`];
+  }
+  if (shape.includes(0)) return ["An axis of size 0 has no elements: nothing is repeated."];
+  const repeated = layers.map(({input, kinds}) => [input, copiedAxes(kinds)]).filter(([, axes]) => axes.length);
+  const told = repeated.map(([input, axes], place) =>
+    [named(input), place ? " " : " is repeated ", along(axes, names)]);
+  return told.length ? [...listed(told), "."] : ["Nothing is repeated."];
+}
+
+// ---- Scenes
+
+/** {figure, light} of a scene. `light(target, axis)` lights the cells that share an element with the one that is the
+ * target, or those along an axis, and returns what is to be said of that cell. */
+function sceneOf(scene) {
+  const {shape, layers, edges} = scene, slots = shape.map((size, axis) => slotsOf(size, edges[axis]));
+  const chosen = slots.slice(0, -2).map(([first]) => first), cells = new Map();
+  const panels = el("div", {className: "panels"}), figure = el("figure", {className: "scene"}, panels);
+  const render = () => {
+    cells.clear();
+    const drawn = layers.map((layer) => panelOf(scene, layer, slots, chosen, cells));
+    const sign = (text) => el("span", {className: "sign", "aria-hidden": "true"}, text);
+    const joined = (...parts) => el("div", {className: "joined"}, ...parts);
+    const inputs = drawn.map((panel, place) => (place ? joined(sign("and"), panel) : joined(panel)));
+    panels.replaceChildren(...inputs, joined(sign("→"), panelOf(scene, null, slots, chosen, cells)));
+  };
+  const columns = Math.max(1, slots.at(-1)?.length ?? 1), depth = Math.min(PLANES, slots.at(-3)?.length ?? 1) - 1;
+  for (const [name, value] of Object.entries({columns, depth, panels: layers.length})) {
+    figure.style.setProperty(`--${name}`, value);
+  }
+  render();
+  if (chosen.length) {
+    const choose = (axis) => (place) => {
+      chosen[axis] = place;
+      figure.classList.add("still");
+      render();
+    };
+    const choosers = chosen.map((place, axis) => chooserOf(axis, slots[axis], place, choose(axis)));
+    figure.prepend(el("div", {className: "choosers"}, ...choosers));
+  }
+  if (scene.more) figure.append(el("figcaption", {className: "help"}, `and ${scene.more} more inputs`));
+  figure.append(legendOf(cells));
+  const light = (target, axis) => {
+    const own = cells.get(target.closest?.("td"));
+    for (const [node, cell] of cells) node.classList.toggle("lit", own ? meets(cell, own) : isAlong(cell.place, axis));
+    return own && sentenceOf(own, scene);
+  };
+  const base = () => [...chosen, 0, 0];
+  const isAlong = (place, axis) => axis >= 0 && axis < place.length
+    && place.every((slot, other) => other === axis || slot === base()[other]);
+  return {figure, light};
+}
+
+/** Whether a cell lights up with the one looked at: what an output reads; all that show an element. */
+function meets(cell, own) {
+  if (cell === own) return true;
+  const shared = cell.reads.some((element) => own.reads.includes(element));
+  return shared && (own.layer ? true : Boolean(cell.layer) && (!cell.copy || `${cell.place}` === `${own.place}`));
+}
+
+function sentenceOf({layer, place, parts, copy}, {layers, factors, names}) {
+  const element = ({input, letter}, index) => named(input, letter + indexed(index));
+  if (!layer) {
+    const present = layers.flatMap((one, number) => (parts[number] ? [element(one, parts[number].index)] : []));
+    const absent = layers.filter((_, number) => !parts[number]).map(({input, letter}) => named(input, letter));
+    return absent.length ? [`At ${indexed(place)} `, ...listed(present), " meets nothing of ", ...listed(absent), "."]
+      : [`Output ${indexed(place)} reads `, ...listed(present), "."];
+  }
+  const [part] = parts;
+  if (!part) return [named(layer.input, layer.letter), ` has nothing at ${indexed(place)}.`];
+  const axes = copiedAxes(layer.kinds);
+  const count = axes.reduce((product, axis) => product * factors[axis], 1);
+  const who = element(layer, part.index), readers = Number.isInteger(count) ? count : "many";
+  if (!axes.length) return [who, " is read once."];
+  return [who, copy ? " again, repeated " : " is repeated ", along(axes, names), `: ${readers} outputs read it.`];
+}
+
+function chooserOf(axis, places, first, choose) {
+  const buttons = places.map((place) => {
+    if (place === "…") return el("span", {}, place);
+    const button = el("button", {type: "button", "aria-pressed": place === first}, place);
+    button.onclick = () => {
+      for (const other of buttons) other.ariaPressed &&= String(other === button);
+      choose(place);
+    };
+    return button;
+  });
+  return el("div", {className: "chooser", role: "group", "aria-label": `Place on output axis ${axis}`},
+            el("span", {className: "help", "data-column": axis}, `axis ${axis}`), ...buttons);
+}
+
+/** An input in the space of the output, or the output: the plane that was chosen, and behind it those after it. */
+function panelOf(scene, layer, slots, chosen, cells) {
+  const name = layer ? [named(layer.input, layer.letter), ` ${tuple(layer.shape)}`]
+    : [el("b", {}, scene.conflict === undefined ? "output" : "together"), ` ${tuple(scene.shape)}`];
+  const stack = slots.at(-3)?.filter((place) => place !== "…") ?? [0];
+  const front = Math.max(0, stack.indexOf(chosen.at(-1)));
+  const empty = scene.shape.includes(0);
+  const planes = empty ? [] : [...stack.slice(front), ...stack.slice(0, front)].slice(0, PLANES);
+  const label = name.map((part) => part.textContent ?? part).join("");
+  const tables = planes.map((plane, depth) => {
+    const before = chosen.length ? [...chosen.slice(0, -1), plane] : [];
+    const table = gridOf(scene, layer, slots.slice(-2), before, cells, depth === 0 ? label : "");
+    table.style.setProperty("--behind", depth);
+    return table;
+  });
+  const stacked = el("div", {className: "stack"}, ...tables.reverse());
+  const drawn = empty ? el("p", {className: "empty"}, "no elements") : stacked;
+  return el("figure", {className: `panel ${layer ? "" : "output"}`}, drawn, el("figcaption", {}, ...name));
+}
+
+/** A plane of cells. Those behind another one have no label and are not reached by keys. */
+function gridOf(scene, layer, slots, before, cells, label) {
+  const [columns = [null], rows = [null]] = [...slots].reverse(), nodes = [];
+  const lines = rows.map((row, down) => el("tr", {}, ...columns.map((column, right) => {
+    const place = [...before, row, column].filter((slot) => slot !== null);
+    const elided = place.includes("…");
+    const node = elided ? el("td", {className: "elided"}, label && "…") : cellOf(scene, layer, place, cells, label);
+    node.style.setProperty("--right", right);
+    node.style.setProperty("--down", down);
+    (nodes[down] ??= [])[right] = node;
+    return node;
+  })));
+  const table = el("table", {role: label ? "grid" : "presentation"}, el("tbody", {}, ...lines));
+  if (!label) {
+    table.ariaHidden = "true";
+    return table;
+  }
+  table.ariaLabel = label;
+  for (const node of table.querySelectorAll("td")) node.role = "gridcell";
+  for (const row of lines) row.role = "row";
+  nodes.flat().find((node) => cells.has(node)).tabIndex = 0;
+  table.onkeydown = (event) => moveBy(event, nodes);
+  return table;
+}
+
+const STEPS = {ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0]};
+
+function moveBy(event, nodes) {
+  const step = STEPS[event.key], row = nodes.findIndex((line) => line.includes(event.target));
+  if (!step || row < 0) return;
+  event.preventDefault();
+  let [down, right] = [row, nodes[row].indexOf(event.target)];
+  do { down += step[0]; right += step[1]; } while (nodes[down]?.[right]?.className === "elided");
+  const next = nodes[down]?.[right];
+  if (!next) return;
+  event.target.tabIndex = -1;
+  next.tabIndex = 0;
+  next.focus();
+}
+
+function cellOf(scene, layer, place, cells, label) {
+  const shown = layer ? [layer] : scene.layers, parts = shown.map((one) => one.at(place));
+  const reads = shown.flatMap(({input}, number) => (parts[number] ? [`${input}:${parts[number].index}`] : []));
+  const copy = layer ? parts[0]?.copy ?? "" : "", missing = scene.layers.some((one) => !one.at(place));
+  const texts = shown.flatMap((one, number) =>
+    (parts[number] && one.input !== null ? [named(one.input, labelOf(one, parts[number].index))] : []));
+  const kind = [copy, parts.includes(null) && layer ? "gap" : missing ? "over" : ""].filter(Boolean).join(" ");
+  const node = el("td", {className: `cell ${kind}`, tabIndex: -1});
+  if (!label) node.removeAttribute("tabindex");
+  else if (copy) node.ariaLabel = `copy of ${texts[0]?.textContent ?? layer.letter}`;
+  else node.append(...texts);
+  const inks = shown.filter(({input}, number) => parts[number] && input !== null).map(({input}) => tint(input));
+  const step = 100 / inks.length, stops = inks.map((ink, number) => `${ink} ${number * step}% ${(number + 1) * step}%`);
+  if (inks.length) node.style.setProperty("--fill", `linear-gradient(135deg, ${stops.join(", ")})`);
+  if (layer?.input != null) node.style.setProperty("--hue", HUES[layer.input % HUES.length]);
+  node.style.setProperty("--characters", Math.max(...texts.map(({textContent: {length}}) => length), 2));
+  const copied = layer && !scene.merged ? copiedAxes(layer.kinds).map((axis) => axis - scene.shape.length) : [];
+  if (copied.includes(-1)) node.classList.add("from-left");
+  if (copied.includes(-2)) node.classList.add("from-top");
+  cells.set(node, {layer, place, parts, reads, copy});
+  return node;
+}
+
+function legendOf(cells) {
+  const kinds = {stretch: "a copy along a stretched axis", new: "a copy along a new axis",
+                 maybe: "a copy for some sizes", gap: "nothing there", over: "meets nothing there"};
+  const nodes = [...cells.keys()];
+  const there = Object.entries(kinds).filter(([kind]) => nodes.some((node) => node.classList.contains(kind)));
+  return el("p", {className: "help legend"},
+            ...there.map(([kind, meaning]) => el("span", {}, el("i", {className: `cell ${kind}`}), ` ${meaning}`)));
+}
+
+// ---- The table of axes
+
+/** {node, sentences}: the sizes that meet on each output axis, and what is said of each column. */
+function axesTable(answer, asked, resize) {
+  const {rows, more} = rowsOf(answer, asked), {outputs = [], conflict} = answer, count = rows[0]?.cells.length ?? 0;
+  const [first = {}] = outputs, dims = outputs.findLast(({dims: names}) => names?.length === count)?.dims;
+  const [names, spans] = (outputs.length && headingsOf(asked, count)) || [dims, Array(count).fill(1)];
+  let column = 0;
+  const heads = spans.map((span, axis) => {
+    const button = el("button", {type: "button"}, `axis ${axis}`);
+    return el("th", {scope: "col", colSpan: span, "data-column": (column += span) - span}, button);
+  });
+  const head = [el("tr", {}, el("td", {}), ...heads)];
+  if (names) head.push(el("tr", {}, el("td", {}), ...names.map((name, place) =>
+    el("th", {scope: "col", className: "name", "data-column": place}, name))));
+  const own = ({size, mark, axis}, place, {input, name, output}) => {
+    const reached = first.factors?.[place] ?? first.shape?.[place];
+    const steps = !output && /^\d{1,15}$/.test(size) && axis !== undefined;
+    const step = (next) => resize(input, axis, next);
+    const content = [steps ? stepper(Number(size), `${name} axis ${axis}`, step) : size];
+    if (mark === "+") content.push(el("span", {className: "new"}, "new"));
+    if (mark === "~") content.push(el("span", {className: "maybe"}, " ~"));
+    if (reached !== undefined && /[+*]/.test(mark)) content.push(el("span", {className: "to"}, ` → ${reached}`));
+    return content;
+  };
+  const body = rows.map((row) => {
+    const merged = row.output && first.factors && spans.length === first.shape.length;
+    const cells = merged ? first.shape.map((size, axis) => el("td", {colSpan: spans[axis]}, size))
+      : row.cells.map((cell, place) => {
+        const clash = place === conflict?.axis && cell.size !== "" ? "clash" : "";
+        return el("td", {className: clash, "data-column": place}, ...own(cell, place, row));
+      });
+    const title = row.input === null ? row.name : [named(row.input), el("span", {className: "help"}, ` ${row.name}`)];
+    return el("tr", {className: row.output ? "output" : ""}, el("th", {scope: "row"}, ...[title].flat()), ...cells);
+  });
+  const attributes = attributesAt(asked, first, count).map(([name, marks]) =>
+    el("tr", {className: "attribute"}, el("th", {scope: "row"}, el("code", {}, name)),
+       ...marks.map((mark, place) => el("td", {"data-column": place}, mark))));
+  const at = body.findIndex(({className}) => className === "output");
+  body.splice(at < 0 ? body.length : at, 0, ...attributes);
+  const caption = el("caption", {}, "Sizes that meet on each output axis");
+  const parts = [caption, el("thead", {}, ...head), el("tbody", {}, ...body)];
+  const table = el("table", {className: count > 2 ? "axes many" : "axes"}, ...parts);
+  const node = el("div", {className: "wide"}, table, ...(more ? [el("p", {className: "help"}, more)] : []));
+  const sentences = [...Array(count).keys()].map((place) => sentenceAt(place, rows, names?.[place], conflict));
+  return {node: count ? node : el("div", {}), sentences};
+}
+
+function sentenceAt(place, rows, name, conflict) {
+  const stretched = {"*": ", which is stretched", "~": ", which is stretched for some sizes"};
+  const told = rows.filter(({output}) => !output).flatMap(({input, letter, cells}) => {
+    const {size, mark} = cells[place], who = named(input, letter);
+    return mark === "+" ? [[who, " gets a new axis"]]
+      : size === "" ? [] : [[who, ` has ${size}${stretched[mark] ?? ""}`]];
+  });
+  const verdict = place === conflict?.axis ? ": they do not fit." : ".";
+  const words = told.flatMap((part, number) => [number ? "; " : "", ...part]);
+  return [`Axis ${place}${name ? ` (${name})` : ""}: `, ...words, verdict];
+}
+
+/** A size between its two buttons. */
+function stepper(size, name, resize) {
+  const button = (sign, next, word) => {
+    const node = el("button", {type: "button", "aria-label": `${word} ${name}`, "data-key": `${word} ${name}`}, sign);
+    node.disabled = next < 0;
+    node.onclick = () => resize(next);
+    return node;
+  };
+  const shrink = button("−", size - 1, "Shrink"), grow = button("+", size + 1, "Grow");
+  return el("span", {className: "stepper"}, shrink, el("b", {}, size), grow);
+}

@@ -1,0 +1,188 @@
+/* What a drawing shows: the rows of sizes that meet, and scenes, in which inputs lie in the space of their output. */
+
+import {sizesOf, volume} from "./question.js";
+
+const MOST = {slots: 6, layers: 4, rank: 8}; // what an eye takes in
+export const letterOf = (input) => (input < 26 ? String.fromCharCode(97 + input) : `input ${input}`);
+const numeric = (sizes) => sizes.map((size) => (/^\d{1,15}$/.test(size) ? Number(size) : size));
+const integers = (sizes) => sizes.every(Number.isInteger);
+const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
+
+/** The inputs' shapes: numbers, and what else a size can be as text. */
+export const shapesOf = (asked) => asked.inputs.map((text) => numeric(sizesOf(text)));
+
+// ---- Rows
+
+/** The lines of the diagram as rows {name, input, letter, output, cells: [{size, mark}]}, a cell for each column, and
+ * `more`, what it says of those left out. Where a cell is an axis of its input, it bears that. */
+export function rowsOf({diagram = "", outputs = []}, asked) {
+  const [head, ...lines] = diagram.split("\n"), shapes = shapesOf(asked);
+  const ends = [...head.matchAll(/\d+/g)].map(({index, 0: {length}}) => index + length + 1); // with the mark
+  const rows = lines.flatMap((line) => {
+    const name = /^(input \d+|target|outputs?( \d+)?)(?= |$)/.exec(line)?.[0];
+    if (!name) return [];
+    const texts = ends.map((end, column) => line.slice(ends[column - 1] ?? name.length, end).trim());
+    const cells = texts.map((text) => ({size: text.replace(/[*~+]$/, ""), mark: /[*~+]$/.exec(text)?.[0] ?? ""}));
+    const input = name.startsWith("input") ? Number(name.slice(6)) : null;
+    const order = outputs.find((output) => output.input === input)?.axes ?? permuted(asked, input);
+    if (!name.startsWith("output")) number(cells, shapes[input] ?? numeric(texts.filter(Boolean)), order);
+    const letter = input === null ? name : letterOf(input);
+    return [{name, input, letter, output: name.startsWith("output"), cells}];
+  });
+  return {rows, more: lines.find((line) => line.startsWith("and ")) ?? ""};
+}
+
+/** The attribute that lists the output axis of each input axis; undefined where there is none. */
+const permuted = ({values}, input) => {
+  const text = values.axes_mapping ?? values.broadcast_dimensions;
+  return input === 0 && text ? sizesOf(text)?.map(Number) : undefined;
+};
+
+/** [name, a mark for each column] of the attributes that name output axes. */
+export function attributesAt({values}, {axes = []}, count) {
+  return Object.entries(values).flatMap(([name, text = ""]) => {
+    const places = /^(?!rhs).*(ax[ie]s|dimensions)/.test(name) && text ? numeric(sizesOf(text) ?? []) : [];
+    if (!places.length || !places.every((place) => Number.isInteger(place) && place < count)) return [];
+    const maps = places.length === axes.length && places.every((place, axis) => place === axes[axis]);
+    const mark = (column) => (!places.includes(column) ? "" : maps ? `from axis ${places.indexOf(column)}` : "●");
+    return [[name, [...Array(count).keys()].map(mark)]];
+  });
+}
+
+/** Gives each cell the input axis whose size it shows: by the order of its columns; else the first of that size. */
+function number(cells, shape, order) {
+  const left = new Set(shape.keys()), own = cells.map(({size}) => numeric([size])[0]);
+  if (own.filter((size) => size !== "").length !== shape.length) return; // split
+  const fits = order?.length === shape.length && order.every((column, axis) => own[column] === shape[axis]);
+  cells.forEach((cell, column) => {
+    const axis = fits ? order.indexOf(column) : [...left].find((one) => shape[one] === own[column]);
+    if (left.delete(axis)) cell.axis = axis;
+  });
+}
+
+// ---- Scenes
+
+/** A scene for the outputs of each shape, in which their inputs meet; or the one in which sizes conflict.
+ *
+ * A scene has the drawn `shape`, its `factors` (the same unless axes are merged) and their names, and layers {input,
+ * letter, shape, kinds, at}. A kind tells of a factor how the input fills it: "" by itself, "stretch", "new", "maybe".
+ * `at(place)` is what the layer has at a place of the scene: {index, copy}, null where it has nothing. */
+export function scenesOf(answer, asked) {
+  if (answer.conflict) return [conflictOf(answer, asked)].filter(Boolean);
+  const byShape = Map.groupBy(answer.outputs ?? [], ({shape, factors}) => `${shape}:${factors}`);
+  return [...byShape.values()].map((outputs) => meetingOf(outputs, asked)).filter(Boolean);
+}
+
+function meetingOf(outputs, asked) {
+  const [{factors: written, shape: reached}] = outputs, shape = numeric(reached), factors = numeric(written ?? reached);
+  const groups = written ? groupsOf(factors, shape) : null;
+  if (shape.length > MOST.rank || (written && !groups)) return null;
+  const split = (place) => (groups ? groups.flatMap((group, axis) => unravel(place[axis], group)) : place);
+  const layers = outputs.slice(0, MOST.layers).map((output) => layerOf(output, factors, split, shapesOf(asked)));
+  const names = outputs[0].dims ?? headingsOf(asked, factors.length)?.[0], edges = shape.map(() => []);
+  return {shape, factors, names, layers, edges, merged: Boolean(groups), more: outputs.length - layers.length};
+}
+
+function layerOf({input, axes, broadcast_axes: copied, maybe_broadcast_axes: maybe = []}, factors, split, shapes) {
+  const kinds = factors.map((_, axis) =>
+    (!axes.includes(axis) ? "new" : copied.includes(axis) ? "stretch" : maybe.includes(axis) ? "maybe" : ""));
+  const placed = axes.map((axis) => (kinds[axis] === "stretch" ? 1 : factors[axis])), shape = shapes[input];
+  const whole = placed.length === shape.length && placed.every((size, axis) => size === shape[axis]);
+  const splits = !whole && integers(placed) && integers(shape) && volume(placed) === volume(shape);
+  const at = (place) => {
+    const along = split(place), axis = axes.map((one) => (kinds[one] === "stretch" ? 0 : along[one]));
+    const crossed = kinds.filter((_, one) => along[one] > 0);
+    const copy = ["new", "stretch", "maybe"].find((kind) => crossed.includes(kind)) ?? "";
+    return {index: splits ? unravel(ravel(axis, placed), shape) : axis, copy};
+  };
+  return {input, letter: letterOf(input), shape, kinds, at};
+}
+
+/** What overhangs where sizes conflict: each row of the diagram as a layer that ends where its size does. */
+function conflictOf({conflict: {axis}, diagram}, asked) {
+  const {rows} = rowsOf({diagram}, asked), shapes = shapesOf(asked);
+  const whole = rows.filter(({input, cells}) =>
+    input === null || cells.filter((cell) => cell.axis !== undefined).length === shapes[input].length);
+  const columns = (rows[0]?.cells ?? []).map((_, column) => whole.flatMap(({cells}) => numeric([cells[column].size])));
+  const negative = columns.flat().some((size) => Number(size) < 0);
+  if (axis == null || whole.length < 2 || negative || columns.length > MOST.rank) return null;
+  const shape = columns.map((sizes, column) => widest(sizes.filter((size) => size !== ""), column === axis));
+  const layers = whole.slice(0, MOST.layers).map(({input, letter, cells}) => {
+    const sizes = cells.map(({size}) => numeric([size])[0]);
+    const kinds = cells.map(({mark}, column) => (mark === "+" || sizes[column] === "" ? "new"
+      : sizes[column] === 1 && column !== axis && shape[column] !== 1 ? "stretch" : ""));
+    const order = cells.flatMap((cell, column) => (cell.axis === undefined ? [] : [[cell.axis, column]])).sort(byFirst);
+    const at = (place) => {
+      if (kinds.some((kind, column) => !kind && place[column] >= sizes[column])) return null;
+      const crossed = kinds.filter((_, column) => place[column] > 0);
+      const copy = ["new", "stretch"].find((kind) => crossed.includes(kind)) ?? "";
+      return {index: order.map(([, column]) => (kinds[column] ? 0 : place[column])), copy};
+    };
+    return {input, letter, shape: input === null ? sizes : shapes[input], kinds, at};
+  });
+  const edges = columns.map((sizes, column) => sizes.filter((size) => Number.isInteger(size) && size < shape[column]));
+  return {shape, factors: shape, layers, edges, conflict: axis, more: whole.length - layers.length};
+}
+
+const byFirst = ([one], [other]) => one - other;
+
+/** The size of a scene along an axis on which such sizes meet: 1 gives way, except where it is what conflicts. */
+function widest(sizes, conflicts) {
+  const own = conflicts ? sizes : sizes.filter((size) => size !== 1), known = own.filter(Number.isInteger);
+  return known.length ? Math.max(...known) : own[0] ?? 1;
+}
+
+/** The factors of each axis of a shape; null where they can't be told. Sizes of 1 may go to a neighbour. */
+function groupsOf(factors, shape) {
+  const groups = shape.map(() => []);
+  let axis = 0;
+  for (const factor of factors) {
+    if (axis < shape.length - 1 && groups[axis].length && complete(groups[axis], shape[axis])) axis += 1;
+    groups[axis].push(factor);
+  }
+  return groups.every((group, place) => complete(group, shape[place])) ? groups : null;
+}
+
+const complete = (group, size) => (group.length === 1 ? group[0] === size : integers(group) && volume(group) === size);
+
+const ravel = (index, shape) => index.reduce((flat, part, axis) => flat * shape[axis] + part, 0);
+
+function unravel(flat, shape) {
+  return shape.map((size, axis) => Math.floor(flat / volume(shape.slice(axis + 1))) % (size || 1));
+}
+
+// ---- What is drawn of an axis
+
+/** The places along an axis that are drawn, with "…" for those that are not; both sides of each edge are. */
+export function slotsOf(size, edges = []) {
+  if (!Number.isInteger(size)) return [0, 1, "…"];
+  if (size <= MOST.slots) return [...Array(size).keys()];
+  const near = edges.length ? edges.flatMap((edge) => [edge - 1, edge]) : [2];
+  const places = [...new Set([0, 1, ...near, size - 1])].filter((place) => place >= 0).sort((one, other) => one - other);
+  return places.flatMap((place, slot) => {
+    const skipped = place - (places[slot - 1] ?? -1) - 1;
+    return [...(skipped > 1 ? ["…"] : skipped ? [place - 1] : []), place];
+  });
+}
+
+/** An element's short name: its letter, and its index along the last three axes that have one. */
+export function labelOf({letter, shape}, index) {
+  const told = index.filter((_, axis) => shape[axis] !== 1).slice(-3), most = Math.max(0, ...told);
+  return letter + (most > 99999 ? "…" : told.join(most > 9 ? "," : ""));
+}
+
+// ---- Names of axes
+
+/** [name of each factor, number of factors of each output axis] of an einops pattern; null where none fits. */
+export function headingsOf({values: {pattern = ""}}, factors) {
+  const [, right = ""] = pattern.split("->");
+  const tokens = [...right.matchAll(/\(([^()]*)\)|[^\s()]+/g)]
+    .map(([token, inside]) => inside?.trim().split(/\s+/) ?? [token]);
+  const rest = factors - sum(tokens.map(({length}) => length)) + 1;
+  const groups = tokens.flatMap((names) => {
+    const all = names.flatMap((name) => (name === "..." ? Array(Math.max(rest, 0)).fill("…") : [name || "1"]));
+    return names.length === 1 && names[0] === "..." && all.length ? all.map((name) => [name]) : [all];
+  }).filter(({length}) => length);
+  const names = groups.flat();
+  return names.length === factors && factors ? [names, groups.map(({length}) => length)] : null;
+}
