@@ -46,7 +46,11 @@ class Backend(ThreadingHTTPServer):
                 pass
 
         super().__init__(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self.serve_forever, daemon=True).start()
+        threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True).start()
+
+    def __exit__(self, *_: object) -> None:
+        self.shutdown()  # else it would spin to the end of the suite, on a socket that is closed
+        super().__exit__()
 
 
 @contextmanager
