@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 from pydantic import ValidationError
 
-from ..messages import CheckRequest, CompareAnswer, CompareRequest, Comparison
+from ..messages import CheckRequest, CompareAnswer, CompareRequest
 from ..ops import OPS, Op
 from ..schema.problems import Problem
 from ..schema.work import checkpoint
@@ -36,7 +36,7 @@ def compare(request: CompareRequest) -> CompareAnswer:
     if not results:
         advice = "a target shape goes with one input" if request.shape is not None else "give at least one input"
         raise Problem("invalid-request", f"inputs: no op takes {len(request.inputs)} here; {advice}", pointer="/inputs")
-    return CompareAnswer(results=[Comparison.model_validate(result) for result in results])
+    return CompareAnswer.model_validate({"results": results})
 
 
 def _verdict(result: dict[str, Any]) -> tuple[Any, ...]:
