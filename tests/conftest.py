@@ -191,7 +191,7 @@ def free_port() -> int:
 @contextmanager
 def served(absent: str = "", **settings: object) -> Iterator[Served]:
     """`tensorcast serve` in a process of its own, ready, with these settings in its environment. It runs as if the
-    package `absent` were not installed."""
+    packages in `absent` were not installed."""
     port = free_port()
     environment = {key: value for key, value in os.environ.items() if not key.startswith("TENSORCAST_")}
     environment |= {
@@ -200,7 +200,8 @@ def served(absent: str = "", **settings: object) -> Iterator[Served]:
     }
     run = ["-m", "tensorcast"]
     if absent:
-        run = ["-c", f"import sys; sys.modules[{absent!r}] = None; from tensorcast.cli import main; main()"]
+        blocked = dict.fromkeys(absent.split())
+        run = ["-c", f"import sys; sys.modules |= {blocked}; from tensorcast.cli import main; main()"]
     command = [sys.executable, *run, "serve", "--port", str(port)]
     certificate = settings.get("tls_certificate")
     url = f"{'https' if certificate else 'http'}://127.0.0.1:{port}"
@@ -288,9 +289,9 @@ SECONDS, SLOTS = 2, 8
 """What the gate is given for a request, and how many it works on at once."""
 
 
-@pytest.fixture(scope="module", params=["", "httptools"], ids=["httptools", "h11"])
+@pytest.fixture(scope="module", params=["", "httptools msgspec uvloop"], ids=["accelerated", "plain"])
 def absent(request: pytest.FixtureRequest) -> str:
-    """What is not installed: without httptools the parser is h11."""
+    """What is not installed: nothing, or what a Python without wheels of it does without."""
     return str(request.param)
 
 

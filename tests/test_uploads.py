@@ -26,10 +26,10 @@ Cut = Callable[[bytes], Iterator[bytes]]
 HEAD = b"POST /v1/broadcast HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/msgpack\r\n"
 
 
-@pytest.fixture(scope="module", params=["", "httptools"], ids=["httptools", "h11"])
-def parser(request: pytest.FixtureRequest) -> Iterator[Served]:
+@pytest.fixture(scope="module")
+def parser(absent: str) -> Iterator[Served]:
     """A service with either of uvicorn's parsers."""
-    with served(request.param) as running:
+    with served(absent) as running:
         yield running
 
 
