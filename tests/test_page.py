@@ -292,6 +292,9 @@ def test_on_a_phone_a_link_opens_on_its_answer_and_the_verdict_stays_in_sight(pa
     page.settle()
     assert page.tab.evaluate("scrollY") > 200
     assert page.tab.evaluate(top, "#verdict") == 0
+    page.tab.get_by_role("link", name="Outer product").click()
+    page.settle()
+    assert page.tab.evaluate("scrollY") == 0
 
 
 def test_only_the_attributes_of_the_chosen_mode_are_asked_for(page: Page) -> None:

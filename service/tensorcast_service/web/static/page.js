@@ -264,6 +264,7 @@ document.onclick = (event) => { // a link to another question needs no new page
   history.pushState(null, "", link.href);
   start(fromLink(location.search));
   $("verdict").focus();
+  scrollTo(0, 0); // on a phone the verdict is in sight wherever one is, and the drawing is not
 };
 
 function start(asked) {
