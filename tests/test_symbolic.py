@@ -22,7 +22,7 @@ from tensorcast.ops import OPS, einops, ngraph, numpy
 from tensorcast.schema.problems import Problem
 
 REQUESTS_PER_RULE, REQUESTS_PER_OP = 60, 10
-FIRST = set({op.align: name for name, op in reversed(OPS.items())}.values())
+FIRST = set({op.align: name for name, op in reversed([*OPS.items()])}.values())
 """The first op of each rule, by its name."""
 
 

@@ -137,7 +137,7 @@ def test_a_reader_may_be_fed_and_received_into_by_turns(data: st.DataObject) -> 
     )
     first = np.empty((5, 8), np.int32)
     op = "poputil.expandToMatchRanks"
-    call = broadcast(op, [values, values[0]], "dense", None, [first, np.empty((1, 8), np.int32)])
+    call = broadcast(op, [values, values[0]], "dense", None, [first, np.empty((1, 8), np.int32)], "numpy")
     attempt = Attempt(call, None)
     attempt.begin(200, {"content-type": "application/vnd.msgpack", "content-length": str(len(body))})
     straight = 0
