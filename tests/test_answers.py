@@ -212,7 +212,7 @@ def test_a_verdict_that_contradicts_itself_or_the_op_is_an_invalid_answer(verdic
     for call, answer in (
         (check("numpy.broadcast_arrays", PAIR["inputs"], None, False, None), verdict),
         (check_batch([PAIR, PAIR]), {"results": [FITS, verdict]}),
-        (compare(PAIR["inputs"], None), {"results": [{"op": {"name": "torch.broadcast_tensors"}} | verdict]}),
+        (compare(PAIR["inputs"], None, None), {"results": [{"op": {"name": "torch.broadcast_tensors"}} | verdict]}),
     ):
         with pytest.raises(InvalidAnswer):
             answered(call, body_of(answer))
