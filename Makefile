@@ -1,7 +1,8 @@
 # The two commands of the README, `make serve` and `make test`, do all their own set-up.
 
-VENV ?= .venv
 PYTHON ?= python3
+# Another Python has an environment of its own: make test PYTHON=python3.13
+VENV ?= .venv$(addprefix -,$(filter-out python3,$(notdir $(PYTHON))))
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 NPM = $(abspath $(VENV))/bin/npm --no-audit --no-fund
 PIP = $(VENV)/bin/python -m pip --disable-pip-version-check --quiet
@@ -140,7 +141,7 @@ endef
 export WITHOUT_HOSTS
 
 clean:
-	rm -rf $(VENV) $(VENV)-oldest $(VENV)-models $(VENV)-build $(VENV)-docs dist site
+	rm -rf .venv .venv-* dist site
 
 $(VENV)/bin/python:
 	@echo "Making $(VENV) ..."
