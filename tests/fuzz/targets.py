@@ -19,6 +19,7 @@ from tensorcast.answers.batch import check_rows
 from tensorcast.answers.check import check
 from tensorcast.answers.columns import check_columns
 from tensorcast.answers.compare import compare
+from tensorcast.answers.limits import judge_request
 from tensorcast.answers.translate import translate
 from tensorcast.client.reading import TensorReader
 from tensorcast.errors import InvalidAnswer
@@ -30,7 +31,7 @@ from tensorcast.schema.problems import STATUS, Problem
 from tensorcast.schema.shapes import parse_shape
 from tensorcast_service.engine.views import backprop
 from tensorcast_service.web.backprop import _gradients
-from tensorcast_service.web.broadcast import outputs
+from tensorcast_service.web.broadcast import extent_of, outputs
 from tensorcast_service.web.check import _question
 from tensorcast_service.web.gate import Gate
 
@@ -53,7 +54,10 @@ def _request(data: bytes, media: Media) -> str:
         (CheckRequest, check),
         (CheckBatchRequest, _batch),
         (BroadcastRequest, _broadcast),
-        (BackpropRequest, lambda message: backprop(*_gradients(message))),
+        (
+            BackpropRequest,
+            lambda message: backprop(*_gradients(message, judge_request(message.op, tuple(message.inputs)))),
+        ),
         (CompareRequest, compare),
         (TranslateRequest, translate),
     ]
@@ -66,6 +70,10 @@ def _request(data: bytes, media: Media) -> str:
     return model.__name__
 
 
+def _backprop(message: BackpropRequest) -> None:
+    backprop(*_gradients(message, judge_request(message.op, tuple(message.inputs))))
+
+
 def _refused(problem: Problem) -> str:
     """The code of a problem that is one to send: about the request, and no longer than a person reads."""
     document = problem.document()
@@ -75,7 +83,7 @@ def _refused(problem: Problem) -> str:
 
 
 def _broadcast(message: BroadcastRequest) -> None:
-    for tensor in outputs(message, OUTPUT_BYTES):
+    for tensor in outputs(message, extent_of(message), OUTPUT_BYTES):
         body = tensor.in_msgpack()
         assert sum(map(len, body.pieces)) == body.length
 

@@ -45,11 +45,11 @@ class ByName:
         if not is_map and not isinstance(value, BaseModel):
             raise PydanticKnownError("model_attributes_type")
         name = value.get("name") if is_map else getattr(value, "name", None)
-        if name is None:
+        if not isinstance(name, str):
             raise PydanticKnownError("union_tag_not_found", {"discriminator": "name"})
-        kind = self._kind(name) if isinstance(name, str) else None
+        kind = self._kind(name)
         if kind is None:
-            tag = str(name)[:_LONGEST]
+            tag = name[:_LONGEST].encode(errors="replace").decode()  # of JSON it may hold half a surrogate pair
             raise PydanticKnownError("union_tag_invalid", {"discriminator": "name", "tag": tag, "expected_tags": ""})
         return kind.model_validate(value)
 
