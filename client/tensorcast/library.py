@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from pydantic import ValidationError
 
-from .answers.check import plain_answer
+from .answers.check import Question, plain_answer, plain_question
 from .errors import ServiceProblem, problem_from
 from .messages import CheckAnswer, CheckRequest, CompareRequest, Comparison, TranslateAnswer, TranslateRequest
 from .messages.arguments import (
@@ -25,7 +25,7 @@ from .messages.arguments import (
     sizes,
 )
 from .messages.validation import validated
-from .ops import Op
+from .ops import OPS, Op
 from .schema.problems import Problem
 
 if TYPE_CHECKING:  # which takes NumPy
@@ -36,7 +36,6 @@ __all__ = ["check", "check_batch", "check_columns", "compare", "translate"]
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_request = CheckRequest.model_validate
 _answer = CheckAnswer.model_validate
 
 
@@ -79,14 +78,22 @@ def check(
     >>> tensorcast.check(tensorcast.torch.expand(size=(2, -1)), ("N",)).outputs[0].shape
     [2, 'N']
     """
-    question = {"op": op, "inputs": shapes, "dtype": dtype, "explain": explain, "assume": assume}
+    question: Question | CheckRequest | None = None
+    if dtype is None and not explain and not assume and (plain := _plain(op)) is not None:  # as most are
+        question = plain_question(shapes, plain)
+    if question is None:
+        question = validated(CheckRequest, check_question(op, shapes, dtype, explain, assume))
+    return _answer(plain_answer(question))
+
+
+def _plain(op: Op | str) -> Op | None:
+    """An op, or the one of this name where it needs no attribute; None for what is neither."""
+    if type(op) is not str:
+        return op if isinstance(op, Op) and OPS.get(op.name) is type(op) else None
     try:
-        request = _request(question)
-    except ValidationError:
-        request = None
-    if request is None or not (request.op is op or type(op) is str):  # what the schema takes besides is no op here
-        request = validated(CheckRequest, check_question(op, shapes, dtype, explain, assume))
-    return _answer(plain_answer(request))
+        return OPS[op].model_validate({"name": op})
+    except (KeyError, ValidationError):
+        return None
 
 
 @typed

@@ -13,7 +13,7 @@ from ..ops import Op, align, lower
 from ..plan.alignment import Alignment, Conflict, Incompatible, RightAlignment, settle
 from ..plan.plan import Placement, Plan, Shape
 from ..schema.problems import Problem
-from ..schema.shapes import format_shape
+from ..schema.shapes import MAX_SIZE, format_shape
 from .diagram import draw
 from .hints import Lower, hints
 from .limits import MAX_RANK, Extent, exact, judge_request
@@ -37,6 +37,19 @@ class Question(NamedTuple):
     assume: None = None
     dtype: None = None
     explain: bool = False
+
+
+def plain_question(inputs: Any, op: Op = CheckRequest.model_fields["op"].default) -> Question | None:
+    """The Question of these inputs; None where they are not all lists or tuples of integers that are sizes."""
+    if type(inputs) is not list and type(inputs) is not tuple:
+        return None
+    for shape in inputs:
+        if type(shape) is not list and type(shape) is not tuple:
+            return None
+        for size in shape:
+            if type(size) is not int or not 0 <= size <= MAX_SIZE:
+                return None
+    return Question([*map(tuple, inputs)], op)
 
 
 def check(request: CheckRequest) -> CheckAnswer:

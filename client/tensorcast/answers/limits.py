@@ -166,7 +166,7 @@ def judge_request(op: Op, shapes: tuple[Shape, ...]) -> Extent:
     entries, is_symbolic = 0, False
     for shape in shapes:  # loops, since every request passes here
         for size in shape:
-            if isinstance(size, Symbol):
+            if type(size) is not int and isinstance(size, Symbol):
                 is_symbolic = True
     for value in op.__dict__.values():
         if type(value) is tuple:

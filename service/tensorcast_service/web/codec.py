@@ -14,7 +14,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Annotated, Any
 
-from tensorcast.answers.check import Question
+from tensorcast.answers.check import Question, plain_question
 from tensorcast.messages import CheckRequest
 from tensorcast.messages.validation import validated
 from tensorcast.ops import OPS, Op
@@ -63,7 +63,9 @@ def message_in_body(body: bytes, media: Media, reserve: Reserve) -> CheckRequest
         except _ERRORS:
             pass  # not plain, or not valid
     value = decode(body, media, reserve)
-    return _plain(value) or validated(CheckRequest, value)
+    if type(value) is dict and value.keys() == {"inputs"} and (plain := plain_question(value["inputs"])):
+        return plain
+    return validated(CheckRequest, value)
 
 
 def _op(content: Any, media: Media) -> tuple[Op, int]:
@@ -81,20 +83,6 @@ def _op(content: Any, media: Media) -> tuple[Op, int]:
     if kind is None:
         raise ValueError
     return kind.model_validate(fields), len(fields) if fields is value else 0
-
-
-def _plain(value: Any) -> Question | None:
-    """A plain value as a message; None where it holds more than shapes of integers, or is not valid."""
-    inputs = value.get("inputs") if type(value) is dict and len(value) == 1 else None
-    if type(inputs) is not list:
-        return None
-    for shape in inputs:
-        if type(shape) is not list:
-            return None
-        for size in shape:
-            if type(size) is not int or not 0 <= size <= MAX_SIZE:
-                return None
-    return Question([*map(tuple, inputs)])
 
 
 def question_in_query(query: str) -> Question | None:
