@@ -4,13 +4,14 @@ import {el, tuple} from "./elements.js";
 import {attributesAt, headingsOf, labelOf, letterOf, rowsOf, scenesOf, shapesOf, slotsOf} from "./picture.js";
 
 const HUES = [255, 60, 150, 320, 205, 95, 285, 30]; // of the inputs' colours: neighbours are far apart
-const PLANES = 4; // of a stack are drawn
+const planesOf = ({conflict}) => (conflict === undefined ? 4 : 2); // of a stack are drawn: what overhangs needs room
 const tint = (input) => `oklch(var(--source) ${HUES[input % HUES.length]})`;
 
 const indexed = (index) => `[${index.join(", ")}]`;
 const listed = (items) => items.flatMap((item, place) =>
   [place === 0 ? "" : place < items.length - 1 ? ", " : " and ", ...[item].flat()]);
-const copiedAxes = (kinds) => [...kinds.keys()].filter((axis) => ["new", "stretch"].includes(kinds[axis]));
+const axesOf = (kinds, ...wanted) => [...kinds.keys()].filter((axis) => wanted.includes(kinds[axis]));
+const copiedAxes = (kinds) => axesOf(kinds, "new", "stretch");
 const along = (axes, names) => ["along ", names ? "" : axes.length > 1 ? "axes " : "axis ",
                                 ...listed(axes.map((axis) => names?.[axis] ?? axis))].join("");
 
@@ -55,10 +56,11 @@ function summaryOf({layers, conflict, shape, names}) {
     return [`On axis ${conflict} the sizes do not fit: what overhangs is hatched. Axes after it may not fit either.`];
   }
   if (shape.includes(0)) return ["An axis of size 0 has no elements: nothing is repeated."];
-  const repeated = layers.map(({input, kinds}) => [input, copiedAxes(kinds)]).filter(([, axes]) => axes.length);
-  const told = repeated.map(([input, axes], place) =>
-    [named(input), place ? " " : " is repeated ", along(axes, names)]);
-  return told.length ? [...listed(told), "."] : ["Nothing is repeated."];
+  const told = (axesIn) => layers.map(({input, kinds}) => [input, axesIn(kinds)]).filter(([, axes]) => axes.length)
+    .map(([input, axes], place) => [named(input), place ? " " : " is repeated ", along(axes, names)]);
+  const always = told(copiedAxes), sometimes = told((kinds) => axesOf(kinds, "maybe"));
+  const sentence = always.length ? [...listed(always), "."] : sometimes.length ? [] : ["Nothing is repeated."];
+  return sometimes.length ? [...sentence, " For some sizes ", ...listed(sometimes), "."] : sentence;
 }
 
 // ---- Scenes
@@ -77,7 +79,7 @@ function sceneOf(scene) {
     const inputs = drawn.map((panel, place) => (place ? joined(sign("and"), panel) : joined(panel)));
     panels.replaceChildren(...inputs, joined(sign("→"), panelOf(scene, null, slots, chosen, cells)));
   };
-  const columns = Math.max(1, slots.at(-1)?.length ?? 1), depth = Math.min(PLANES, slots.at(-3)?.length ?? 1) - 1;
+  const columns = Math.max(1, slots.at(-1)?.length ?? 1), depth = Math.min(planesOf(scene), slots.at(-3)?.length ?? 1) - 1;
   for (const [name, value] of Object.entries({columns, depth, panels: layers.length})) {
     figure.style.setProperty(`--${name}`, value);
   }
@@ -149,7 +151,7 @@ function panelOf(scene, layer, slots, chosen, cells) {
   const stack = slots.at(-3)?.filter((place) => place !== "…") ?? [0];
   const front = Math.max(0, stack.indexOf(chosen.at(-1)));
   const empty = scene.shape.includes(0);
-  const planes = empty ? [] : [...stack.slice(front), ...stack.slice(0, front)].slice(0, PLANES);
+  const planes = empty ? [] : [...stack.slice(front), ...stack.slice(0, front)].slice(0, planesOf(scene));
   const label = name.map((part) => part.textContent ?? part).join("");
   const tables = planes.map((plane, depth) => {
     const before = chosen.length ? [...chosen.slice(0, -1), plane] : [];
