@@ -7,10 +7,12 @@ const help = (tag, ...content) => el(tag, {className: "help"}, ...content);
 const linkTo = (asked, ...content) => el("a", {href: `?${queryOf(asked)}`}, ...content);
 const reachedBy = (outputs) => [...new Set(outputs.map(({shape}) => tuple(shape)))].join(" and ");
 
-/** [kind, headline, ...message] of an answer of check. */
-export function verdictOf({compatible, outputs = [], conflict}) {
+/** [kind, headline, ...message] of an answer of check. A square fits, and is seldom meant: that is told at once. */
+export function verdictOf({compatible, outputs = [], conflict, warnings = []}, asked) {
   const reached = outputs.length ? ` to ${reachedBy(outputs)}` : "";
-  if (compatible) return ["yes", `✓ Broadcasts${reached}`];
+  const meant = warnings.find(({code, hint}) => code === "square" && hint)?.hint;
+  const pairs = meant ? ["All pairs of elements are formed. For each with its own: ", ...hintOf(meant, asked)] : [];
+  if (compatible) return [meant ? "maybe" : "yes", `✓ Broadcasts${reached}`, ...pairs];
   if (compatible === null) return ["maybe", `Broadcasts${reached} for some sizes`];
   return ["no", "✗ Does not broadcast", ...words(conflict?.message)];
 }

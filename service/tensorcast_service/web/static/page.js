@@ -177,7 +177,7 @@ function showProblem({title, detail = title ?? "", pointer}) {
 
 async function showAnswer(answer) {
   const told = JSON.stringify([question, answer]), again = told === shown; // for other code only
-  showVerdict(...verdictOf(answer));
+  showVerdict(...verdictOf(answer, question));
   if (!again) showResult(drawingOf(answer, question, resize), ...detailsOf(answer, question));
   await Promise.all([again || showRepairs(), showCode(answer)]);
   shown = told;
