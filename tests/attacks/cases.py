@@ -237,6 +237,9 @@ def packed() -> Iterator[Attack]:
     yield attack("an extension of 4 GiB announced", b"\x81\xa6inputs\xc9" + b"\xff" * 4 + b"\x01", invariant=counted)
     yield attack("lists nested ten thousand deep", b"\x91" * 10_000 + b"\xc0")
     yield attack("maps nested ten thousand deep", b"\x81\xa1a" * 10_000 + b"\xc0")
+    # Read, but deeper than a message could write it again.
+    deep = b"\x81\xa5shape\x91" + b"\x91" * 990 + b"\x01"
+    yield attack("a size nested as deep as is read", b"\x81\xa6inputs\x91" + deep, "invalid-request")
     unfinished = (b"\xdd" + struct.pack(">I", 10**6)) * 500
     yield attack("500 unfinished lists of a million", unfinished, invariant=counted, growth=64)
     yield attack(

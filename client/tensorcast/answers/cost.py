@@ -8,8 +8,7 @@ more than is told here.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from itertools import chain
+from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -20,6 +19,7 @@ from ..schema.dimensions import Symbol
 from ..schema.problems import Problem
 from ..schema.survey import Buffer, survey_msgpack
 from .footprint import BLOCK_ROWS
+from .hints import MAX_SYMBOLIC_TRIES
 from .limits import MAX_CONDITIONS, MAX_RANK, Extent
 
 if TYPE_CHECKING:  # which takes NumPy
@@ -33,6 +33,8 @@ ATTRIBUTE_ENTRY = 0.01
 """Milliseconds of an entry of a list or a map among an op's attributes: a name of einops costs most."""
 SYMBOL = 0.1
 """Milliseconds of a size that is not known, by itself."""
+SYMBOLIC_TRY = 0.5
+"""Milliseconds of a change that is tried for a hint where sizes are not known; of two axes or fewer next to none."""
 CONDITION = 0.35
 """Milliseconds of two such sizes that meet."""
 OUTPUT = 0.05
@@ -80,16 +82,17 @@ def check_milliseconds(extent: Extent) -> float:
     if not is_symbolic:
         return milliseconds
     attributes = (value for value in op.__dict__.values() if type(value) is tuple)
-    return milliseconds + _symbols_milliseconds(chain(shapes, attributes))
+    return milliseconds + _symbols_milliseconds([*shapes, *attributes])
 
 
-def _symbols_milliseconds(shapes: Iterable[Sequence[object]]) -> float:
-    """Milliseconds that sizes which are not known add."""
+def _symbols_milliseconds(shapes: Sequence[Sequence[object]]) -> float:
+    """Milliseconds that sizes which are not known add, with the search for a hint."""
     met: Counter[int] = Counter()  # how many of them on each axis, counted from the last
     for sizes in shapes:
         met.update(axis for axis, size in enumerate(reversed(sizes)) if type(size) is Symbol)
     pairs = sum(count * (count + 1) // 2 for count in met.values())
-    return SYMBOL * met.total() + CONDITION * min(pairs, MAX_CONDITIONS)
+    tries = MAX_SYMBOLIC_TRIES if met and max(map(len, shapes)) > 2 else 0
+    return SYMBOL * met.total() + CONDITION * min(pairs, MAX_CONDITIONS) + SYMBOLIC_TRY * tries
 
 
 def columns_milliseconds(inputs: Sequence[Tensor]) -> float:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations, count
 from typing import Any
 
+from pydantic import ValidationError
+
 from ..ops import Op, align, mindspore, ngraph, numpy, openvino
 from ..ops import lower as lower_integers
 from ..plan.alignment import Incompatible, RightAlignment, settle
@@ -21,7 +23,9 @@ MAX_ENTRIES = 8
 """Sizes of a shape, or entries of an attribute. Beyond these no hint is searched for: what would be found is not what
 was meant."""
 MAX_TRIES = 64
-"""Changes that are tried in one search: some two milliseconds, and ten times as long where sizes are not known."""
+"""Changes that are tried in one search: some two milliseconds."""
+MAX_SYMBOLIC_TRIES = 8
+"""Those of them whose sizes are not known and do not clash at once: each takes half a millisecond or so."""
 
 
 Lower = Callable[[Op, tuple[Shape, ...]], Plan | SymbolicPlan]
@@ -41,7 +45,7 @@ def hints(op: Op, shapes: tuple[Shape, ...], lower: Lower = lower_integers) -> l
     if not are_few(op, shapes):
         return []
     of_integers = lower is lower_integers
-    tries = count()
+    tries, symbolic_tries = count(), count()
     found: dict[str, dict[str, Any]] = {}
 
     def fitting(op: Op, shapes: tuple[Shape, ...]) -> Sequence[int | str] | None:
@@ -55,6 +59,8 @@ def hints(op: Op, shapes: tuple[Shape, ...], lower: Lower = lower_integers) -> l
                     return alignment.met()
                 if alignment.clash() is not None:
                     return None  # as most do: the sentence that says why costs more than all before it
+            if not of_integers and next(symbolic_tries) >= MAX_SYMBOLIC_TRIES:
+                raise _Enough
             plan = settle(alignment) if of_integers else lower(op, shapes)
         except Incompatible:
             return None
@@ -157,10 +163,13 @@ def _other_target(op: Op, shapes: tuple[Shape, ...], target: Shape, fitting: Try
     if new < 0 or -1 not in target:
         return
     spelled = tuple(shape[axis - new] if size == -1 and axis >= new else size for axis, size in enumerate(target))
-    changed = op.model_copy(update={str(op.target): spelled})
     if any(isinstance(size, Symbol) and size.name is None for size in spelled):
         return  # what is not known can't be written out
-    if spelled != target and fitting(changed, shapes) is not None:
+    try:
+        changed = type(op).model_validate(op.__dict__ | {str(op.target): spelled})
+    except ValidationError:  # an attribute that takes no names
+        changed = op
+    if changed != op and fitting(changed, shapes) is not None:
         yield f"write {op.target}={format_shape(spelled)}: {op.name} reads -1 as no size", changed, shapes
     keeping = mindspore.broadcast_to(shape=target)
     if not isinstance(op, mindspore.broadcast_to) and fitting(keeping, shapes) is not None:

@@ -88,8 +88,28 @@ def _place(fault: ErrorDetails) -> tuple[int | str, ...]:
 
 def unknown_op(name: str, pointer: str, words: Words | None = None) -> Problem:
     """The problem of a name that no op has, with those that are close to it."""
-    sentence = f"there is no op {name[:LONGEST]!r}{meant(near_ops(name)) or ':'} {(words or Words()).catalogue}"
+    like = _with_its_rule(name)
+    advice = f": its inputs meet as those of {like}, which is here;" if like else meant(near_ops(name)) or ":"
+    sentence = f"there is no op {name[:LONGEST]!r}{advice} {(words or Words()).catalogue}"
     return Problem("unknown-op", sentence, pointer=pointer)
+
+
+_COMPUTES = re.compile(
+    r"(broadcast_)?(mul|multiply|sub|subtract|(true_|floor_)?div(ide)?|pow|power|f?mod|remainder|maximum|minimum|hypot|"
+    r"(arc|a)tan2|(not_)?equal|eq|ne|lt|le|gt|ge|(less|greater)(_?(or_?)?equal)?|((logical_?|bitwise_?)?(and|or|xor)))(-\d+)?"
+)
+"""Names of ops that compute element by element, as an addition does."""
+
+
+def _with_its_rule(name: str) -> str | None:
+    """The op whose rule is that of one which is not here: torch.add for torch.mul."""
+    path, _, tail = name[:LONGEST].lower().rpartition(".")
+    frameworks, ops = _names()
+    framework = frameworks.get(path.partition(".")[0])
+    if framework is None or not _COMPUTES.fullmatch(tail):
+        return None
+    added = [op for op in ops if op.startswith(f"{framework}.") and "add" in op.lower()]
+    return next((op for op in added if op.lower().startswith(f"{path}.")), next(iter(added), None))
 
 
 def near_ops(name: str) -> list[str]:
@@ -208,7 +228,7 @@ def _is_short(value: Any) -> bool:
 def _shape_in(found: Any) -> list[int | str] | None:
     """The shape that stands in a text, a tensor, or for one axis in a number; None where there is none."""
     if isinstance(found, dict) and isinstance(found.get("shape"), list) and len(found["shape"]) <= _MOST_SIZES:
-        found = ",".join(map(str, found["shape"]))
+        found = ",".join(map(str, found["shape"])) if all(map(_is_short, found["shape"])) else None
     if isinstance(found, str):
         try:
             return parse_shape(found)

@@ -182,7 +182,7 @@ class repeat(Op):
         return max(super().highest_rank(shapes), *(unnamed + sum(map(len, side)) for side in (left, right)))
 
     def sides(self) -> tuple[Groups, Groups]:
-        """The left and the right side. A new axis of fixed length on the right has that number, primed to be
+        """The left and the right side. A new axis of fixed length on the right has that number, numbered to be
         one of a kind, for its name."""
         return _sides(self.pattern)
 
@@ -238,13 +238,13 @@ class repeat(Op):
 
 
 def length_of(name: str) -> int:
-    """The fixed length that a name of `sides` stands for: 3 for the second 3 of a pattern, which is called 3'."""
-    return int(name.rstrip("'"))
+    """The fixed length that a name of `sides` stands for: 3 for the second 3 of a pattern, which is called 3'1."""
+    return int(name.partition("'")[0])
 
 
 def is_fixed(name: str) -> bool:
     """Whether a name of `sides` stands for a fixed length."""
-    return name.rstrip("'").isdecimal()
+    return name.partition("'")[0].isdecimal()
 
 
 @lru_cache(256)
@@ -315,7 +315,7 @@ def _unique(number: str, seen: dict[str, int]) -> str:
     """A name that no axis of this side has; `seen` counts the axes by what the pattern calls them."""
     times = seen.get(number, 0)
     seen[number] = times + 1
-    return number + "'" * times
+    return f"{number}'{times}" if times else number
 
 
 def _unreadable(fault: str, field: str = "pattern") -> PydanticCustomError:

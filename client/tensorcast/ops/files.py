@@ -25,7 +25,7 @@ class _Files(Mapping[str, T]):
         self._loaded: dict[str, T] = {}
 
     def __getitem__(self, name: str) -> T:
-        if name not in self._loaded and (file := name.partition(".")[0]) in _NAMES:
+        if name not in self._loaded and isinstance(name, str) and (file := name.partition(".")[0]) in _NAMES:
             self._loaded |= self._entries(file, _module(file))
         return self._loaded[name]
 
