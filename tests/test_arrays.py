@@ -347,9 +347,10 @@ def test_what_is_not_made_of_results_is_refused_before_anything_is_sent(here: Cl
     for value in (series("pandas", np.dtype("f4")), of("xarray.core", "Variable", data=ROW)):
         with pytest.raises(TypeError, match='like="input" makes arrays of NumPy, torch, jax and xarray, not'):
             here.broadcast("numpy.broadcast_arrays", value, like="input")
-    for op, like in (("numpy.nothing", "input"), ("numpy.broadcast_arrays", "torch")):
-        with pytest.raises(ValueError, match='like is "numpy", or "input" with an op that is known here'):
-            here.broadcast(op, ROW, like=like)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match='like="input" needs an op that is whole and known here, and this is none'):
+        here.broadcast("numpy.nothing", ROW, like="input")
+    with pytest.raises(ValueError, match='like is "numpy" or "input", not \'torch\''):
+        here.broadcast("numpy.broadcast_arrays", ROW, like="torch")  # type: ignore[arg-type]
 
 
 # --- out ------------------------------------------------------------------------------------------

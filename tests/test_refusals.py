@@ -81,12 +81,12 @@ DOCUMENTS: dict[str, dict[str, object]] = {
 """What the first way in to a constant is told, one above it."""
 PAIRS: list[tuple[Callable[[], object], dict[str, object]]] = [
     (
-        lambda: limits.judge_json(131_073, 2**63),
+        lambda: limits.judge_json(131_072, 1, 2**63),
         {
-            "detail": "a JSON answer holds up to 131072 elements of 4194304 bytes in all, and this one would hold "
-            "131073 of 9223372036854775808: ask for MessagePack (Accept: application/vnd.msgpack), which streams, or "
-            'for "layout": "strided"',
-            "elements": 131_073,
+            "detail": "a JSON answer holds up to 131072 elements and lists of them, of 4194304 bytes in all, and this "
+            "one would hold 131072 elements in 1 lists, of 9223372036854775808 bytes: ask for MessagePack (Accept: "
+            'application/vnd.msgpack), which streams, for "layout": "strided", or for a "window" of the output',
+            "elements": 131_072,
             "nbytes": "9223372036854775808",
             "limit": 131_072,
         },

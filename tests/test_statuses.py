@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from contextlib import suppress
+from inspect import signature
 from pathlib import Path
 
 import conftest
@@ -52,8 +53,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+RUNNER = CliRunner(**{"mix_stderr": False} if "mix_stderr" in signature(CliRunner).parameters else {})
+"""Older releases of click join what is said on stderr with the rest, unless they are told."""
+
+
 def run(line: str) -> Result:
-    return CliRunner().invoke(main, line.split())
+    return RUNNER.invoke(main, line.split())
 
 
 @pytest.mark.parametrize(("line", "status"), STATUSES.items())

@@ -213,7 +213,8 @@ WHY_NOT: list[tuple[Op, list[Shape], str, str]] = [
         numpy.broadcast_arrays(),
         [(3,), (3,)],
         "numpy.add",
-        "numpy.add does not give its inputs as they are broadcast: nothing is translated to it",
+        "numpy.add does not give its inputs as they are broadcast: translate to numpy.broadcast_arrays or "
+        "numpy.broadcast_to",
     ),
     (
         einops.repeat(pattern="h w -> (h 2) w"),

@@ -118,10 +118,11 @@ MAX_LOOKUPS = Limit(
 """Elements of a window that has no strides, times the axes that are merged in it: some two seconds."""
 MAX_JSON_ELEMENTS = Limit(
     2**17,
-    "a JSON answer holds up to {most} elements of {most_bytes} bytes in all, and this one would hold {elements} of "
-    '{nbytes}: ask for MessagePack (Accept: application/vnd.msgpack), which streams, or for "layout": "strided"',
+    "a JSON answer holds up to {most} elements and lists of them, of {most_bytes} bytes in all, and this one would "
+    "hold {elements} elements in {lists} lists, of {nbytes} bytes: ask for MessagePack "
+    '(Accept: application/vnd.msgpack), which streams, for "layout": "strided", or for a "window" of the output',
 )
-"""Elements in a JSON answer, which is built whole: some 50 MB and 0.3 s while it is built."""
+"""Elements in a JSON answer, and lists that hold them, which is built whole: some 50 MB and 0.3 s meanwhile."""
 MAX_JSON_BYTES = 4 * 2**20
 """Bytes of those elements: strings may be long."""
 MAX_ADDRESS = Limit(
@@ -194,10 +195,10 @@ def judge_address(shape: Shape, itemsize: int) -> None:
         raise MAX_ADDRESS.problem(figures, "output-too-large")
 
 
-def judge_json(elements: int, nbytes: int) -> None:
-    """Raises Problem (output-too-large) for a JSON answer of too many elements or bytes."""
-    if elements > MAX_JSON_ELEMENTS or nbytes > MAX_JSON_BYTES:
-        figures = {"most_bytes": MAX_JSON_BYTES, "elements": elements, "nbytes": nbytes}
+def judge_json(elements: int, lists: int, nbytes: int) -> None:
+    """Raises Problem (output-too-large) for a JSON answer of too many elements and lists, or of too many bytes."""
+    if elements + lists > MAX_JSON_ELEMENTS or nbytes > MAX_JSON_BYTES:
+        figures = {"most_bytes": MAX_JSON_BYTES, "elements": elements, "lists": lists, "nbytes": nbytes}
         raise MAX_JSON_ELEMENTS.problem(figures, "output-too-large")
 
 

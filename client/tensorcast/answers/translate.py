@@ -336,7 +336,10 @@ def _why_not(op: Op, plan: Plan, kind: type[Op]) -> str:
         without = op.name if not plan.outputs else to
         return f"{without} has no outputs: there is nothing to translate"
     if not kind.snippets:
-        return f"{to} does not give its inputs as they are broadcast: nothing is translated to it"
+        framework = to.split(".")[0]
+        others = [name for name, op in OPS.items() if op.snippets and name.startswith(f"{framework}.")]
+        advice = f"translate to {' or '.join(others)}" if others else "nothing is translated to it"
+        return f"{to} does not give its inputs as they are broadcast: {advice}"
     longest = max(chain.from_iterable(output.shape for output in plan.outputs), default=0)
     if longest > MAX_SIZE:
         return f"an output has a merged axis of size {longest}, and the longest that a tensor's can be is 2^63-1"

@@ -107,7 +107,7 @@ def _written(
         filled: list[Array] = []
         for place, output in zip(places, answer.outputs, strict=True):
             dtype, shape = arrays[output.input].dtype, tuple(map(int, output.shape))
-            handle, name = tempfile.mkstemp(suffix=".npy", prefix=f".{place.name}.", dir=place.parent)
+            handle, name = tempfile.mkstemp(suffix=".npy", prefix=f".{place.name[:50]}.", dir=place.parent)
             parts.append(Path(name))
             # All of it is claimed now: a disk that fills up later would end a write to mapped memory with a signal.
             os.posix_fallocate(handle, 0, prod(shape) * dtype.itemsize + 4096)

@@ -320,9 +320,11 @@ def _made(
     """What makes the results: for each of them `axes` has the one of `arrays` that it is like, and its axes."""
     if like == "numpy":
         return list
+    if like != "input":
+        raise ValueError(f'like is "numpy" or "input", not {like!r}')
     whole = expected.instance(op)
-    if like != "input" or whole is None:
-        raise ValueError(f'like is "numpy", or "input" with an op that is known here, not {like!r}')
+    if whole is None:
+        raise ValueError(f'like="input" needs an op that is whole and known here, and this is none: {op!r}')
     makers = [maker_of(array, layout) for array in arrays]
 
     def make(results: list[Array]) -> list[Any]:

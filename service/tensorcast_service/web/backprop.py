@@ -123,7 +123,7 @@ def judge_dense(
     if media is Media.JSON:
         lists = 0 if json_data == "base64" else sum(map(lists_in, shapes))
         nbytes = sum(prod(shape) * itemsize for shape, itemsize in zip(shapes, itemsizes, strict=True))
-        judge_json(sum(map(prod, shapes)) + lists, nbytes)
+        judge_json(sum(map(prod, shapes)), lists, nbytes)
     elif shapes:
         judge_output(shapes, itemsizes, max_output_bytes)
 

@@ -27,7 +27,7 @@ def hosts_of(settings: Settings) -> str:
     there alone and asks for no key, else any name."""
     if settings.allowed_hosts:
         return settings.allowed_hosts
-    if settings.api_keys_file or not _is_loopback(settings.host):
+    if settings.api_keys_file or not is_loopback(settings.host):
         return ANY
     return f"{_LOOPBACK},{f'[{settings.host}]' if ':' in settings.host else settings.host}"
 
@@ -46,7 +46,7 @@ def names_in(text: str) -> frozenset[str]:
     return names
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
     try:
         return host == "localhost" or ip_address(host).is_loopback
     except ValueError:

@@ -14,7 +14,7 @@ import uvicorn
 from uvicorn.supervisors import Multiprocess
 
 from ..settings import Settings, misspelt, variable_of
-from .hosts import hosts_of, names_in
+from .hosts import hosts_of, is_loopback, names_in
 from .tls import Certificate
 
 KEEP_ALIVE_SECONDS = 75
@@ -73,6 +73,10 @@ def serve(settings: Settings) -> None:
 
     for sentence in misspelt():
         access_log(settings.log_format)("WARNING", sentence, {})
+    if not (settings.api_keys_file or is_loopback(settings.host)):
+        access_log(settings.log_format)(
+            "WARNING", f"{settings.host} is no loopback address, and no key is asked for", {}
+        )
     address = f"{f'[{settings.host}]' if ':' in settings.host else settings.host}:{settings.port}"
     if settings.port and settings.log_format == "text":
         scheme = "https" if settings.tls_certificate else "http"

@@ -283,11 +283,11 @@ async def _in_json(exchange: Exchange[Any], fields: Fields, tensors: Sequence[Ou
 def _judged(tensors: Sequence[Outgoing], as_base64: bool, reserve: Reserve) -> int:
     """How many elements, and lists of them, a JSON answer holds, once its memory is reserved. Raises Problem."""
     nested = sum(lists_in(tensor.shape) for tensor in tensors if not (tensor.strided or as_base64))
-    elements = sum(tensor.elements[0] for tensor in tensors) + nested
+    elements = sum(tensor.elements[0] for tensor in tensors)
     nbytes = sum(tensor.elements[1] for tensor in tensors)
-    judge_json(elements, nbytes)
-    reserve(json_bytes(elements, nbytes))
-    return elements
+    judge_json(elements, nested, nbytes)
+    reserve(json_bytes(elements + nested, nbytes))
+    return elements + nested
 
 
 def short_answer(fields: Fields, media: Media, json_data: str, milliseconds: float, reserve: Reserve) -> bytes | None:
