@@ -22,9 +22,10 @@ from conftest import run, served
 def test_that_takes_long():
     with served() as service:
         Path("running").write_text(f"{service.process.pid}\\n")
-        run(["sh", "-c", "sleep 1000 & echo $! >>running; wait"])
+        run(["sh", "-c", "sleep 0.5; sleep 1000 & echo $! >>running; wait"])
 """
-"""It runs a service and a command that has started another."""
+"""It runs a service and a command that has started another, once the command itself has been noted: a suite that is
+killed in the microseconds before leaves it."""
 
 
 def runs(pid: int) -> bool:
