@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import repeat
 from math import prod
@@ -34,7 +34,7 @@ class Question(NamedTuple):
 
     inputs: Sequence[Shape]
     op: Op = CheckRequest.model_fields["op"].default
-    assume: None = None
+    assume: Mapping[str, Any] | None = None
     dtype: None = None
     explain: bool = False
 

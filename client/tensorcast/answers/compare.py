@@ -7,11 +7,11 @@ from typing import Any, get_args
 
 from pydantic import ValidationError
 
-from ..messages import CheckRequest, CompareAnswer, CompareRequest
+from ..messages import CompareAnswer, CompareRequest
 from ..ops import OPS, Op
 from ..schema.problems import Problem
 from ..schema.work import checkpoint
-from .check import plain_answer
+from .check import Question, plain_answer
 
 _FIELDS = ("compatible", "outputs", "conditions", "conflict", "warnings")
 
@@ -25,7 +25,7 @@ def compare(request: CompareRequest) -> CompareAnswer:
     results: list[dict[str, Any]] = []
     for op in _askable(len(request.inputs), request.shape):
         checkpoint()
-        answer = plain_answer(CheckRequest(op=op, inputs=request.inputs, assume=request.assume))
+        answer = plain_answer(Question(request.inputs, op, request.assume))
         plain_op = op.model_dump(mode="json", exclude_none=True)
         result = {"op": plain_op} | {field: answer[field] for field in _FIELDS if field in answer}
         same = next((other for other in results if _verdict(other) == _verdict(result)), None)

@@ -166,7 +166,7 @@ def problems_in_words() -> Iterator[None]:
 
         if not isinstance(error, errors.TensorcastError):
             raise
-        status = getattr(error, "status", None) or 599
+        status = getattr(error, "status", None) or 599  # there was no answer of a service
         request = f" (request {error.request_id})" if error.request_id else ""
         about = f"{click.get_current_context().meta.get(_URL)}: {error}{request}"
         if isinstance(error, errors.Unauthenticated):

@@ -105,9 +105,7 @@ class AsyncClient(BaseClient[httpx.AsyncBaseTransport]):
     async def _attempt(self, attempt: Attempt[T], policy: RetryPolicy) -> T:
         try:
             response = await self._transport.handle_async_request(self._address.request(attempt, policy.remaining()))
-            if (
-                attempt.headers is None
-            ):  # AsyncTransport has put the answer where it belongs; any other gives it in pieces
+            if attempt.headers is None:  # not AsyncTransport's, which has put the answer where it belongs
                 async with aclosing(response):
                     attempt.begin(response.status_code, response.headers)
                     async for chunk in response.aiter_bytes():

@@ -258,9 +258,7 @@ class Client(BaseClient[httpx.BaseTransport]):
     def _attempt(self, attempt: Attempt[T], policy: RetryPolicy) -> T:
         try:
             response = self._transport.handle_request(self._address.request(attempt, policy.remaining()))
-            if (
-                attempt.headers is None
-            ):  # Transport has put the answer where it belongs; any other gives it away in pieces
+            if attempt.headers is None:  # not Transport's, which has put the answer where it belongs
                 with closing(response):
                     attempt.begin(response.status_code, response.headers)
                     for chunk in response.iter_bytes():

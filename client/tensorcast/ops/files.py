@@ -2,6 +2,7 @@
 of their definition. Nothing lists them."""
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
@@ -30,12 +31,16 @@ class _Files(Mapping[str, T]):
         return self._loaded[name]
 
     def __iter__(self) -> Iterator[str]:
-        found = [(name, module) for name in _NAMES if hasattr(module := _module(name), "FRAMEWORK")]
-        for name, module in sorted(found, key=lambda entry: (entry[1].FRAMEWORK.order, entry[0])):
-            yield from self._entries(name, module)
+        return iter(self._names)
 
     def __len__(self) -> int:
-        return sum(1 for _ in self)
+        return len(self._names)
+
+    @cached_property
+    def _names(self) -> list[str]:
+        found = [(name, module) for name in _NAMES if hasattr(module := _module(name), "FRAMEWORK")]
+        ordered = sorted(found, key=lambda entry: (entry[1].FRAMEWORK.order, entry[0]))
+        return [entry for name, module in ordered for entry in self._entries(name, module)]
 
 
 def _module(name: str) -> ModuleType:
