@@ -190,7 +190,7 @@ def test_what_stalls_is_not_in_work_any_more_once_it_is_cut(gate: Served) -> Non
         for connection in writers:
             connection.sendall(POST + b"Content-Length: 9\r\n\r\n")
         assert [connection.recv(12) for connection in readers] == [b"HTTP/1.1 200"] * len(readers)
-        assert check_status(gate) == 503
+        assert wait_for(lambda: check_status(gate) == 503, SECONDS / 2)  # once the writers' heads have been read
         assert 0 < unsent_of(gate) < len(readers) * 2**19  # what the system itself takes
         start = time.monotonic()
         with ThreadPoolExecutor(SLOTS) as pool:
