@@ -210,3 +210,33 @@ def test_a_function_is_one_whatever_was_imported_before() -> None:
         ]
     )
     assert (done.stderr, done.stdout) == ("", "True [] 3 True True\n")
+
+
+MISTAKES = {
+    "torch.expand: siz: is no field here: write size, which is missing, in place of siz": lambda: torch.expand(siz=3),
+    "torch.expand: sise: is no field here: did you mean size? (there are size)": lambda: torch.expand(size=[3], sise=3),
+    "torch.expand: size: is missing: write for instance size=[3, -1]": lambda: torch.expand(),
+    "torch.expand: size/1: must be an integer, not a float: write 2": lambda: torch.expand(size=(3, 2.0)),
+    "torch.expand: size: must be a list of integers such as [2, 3], not an integer": lambda: torch.expand(size=3),
+    "numpy.broadcast_to: shape/0: must be at most 2^63-1": lambda: numpy.broadcast_to(shape=[2**70]),
+    "openvino.Broadcast-3: mode: must be 'numpy', 'explicit' or 'bidirectional': did you mean explicit?": (
+        lambda: openvino.Broadcast3(mode="explict")
+    ),
+    "einops.repeat: pattern: must be a string": lambda: einops.repeat(pattern=3),
+    "inputs/0/0: must not be negative: a size is 0 or more": lambda: tensorcast.CheckRequest(inputs=[[-1]]),
+}
+
+
+@pytest.mark.parametrize(("words", "make"), MISTAKES.items(), ids=range(len(MISTAKES)))
+def test_what_is_made_with_a_wrong_attribute_is_refused_in_the_words_of_a_request(words: str, make: Any) -> None:
+    with pytest.raises(tensorcast.InvalidRequest) as caught:
+        make()
+    assert isinstance(caught.value, ValueError)
+    assert str(caught.value).startswith(words)
+
+
+def test_attributes_go_by_name_and_a_request_is_for_an_op_that_there_is() -> None:
+    with pytest.raises(TypeError, match=r"torch\.expand takes its attributes by name: size"):
+        torch.expand((2, 3))
+    with pytest.raises(tensorcast.UnknownOp, match=r"did you mean torch\.expand"):
+        tensorcast.CheckRequest(op="torch.expnd", inputs=[[1]])

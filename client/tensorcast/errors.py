@@ -3,7 +3,7 @@
 TensorcastError
   ServiceProblem            the service refused, and .code says why; a class where a caller can do something about it:
     IncompatibleShapes      also a ValueError, as NumPy raises; has .conflict
-    InvalidRequest          the request does not fit the schema: a negative size, ...; also a ValueError
+    InvalidRequest          the request, or an op, does not fit the schema: a negative size, ...; also a ValueError
     UnknownOp  InvalidTensor                                     the request is wrong
     NotStrided                                                   layout="dense" would do
     OutputTooLarge  WorkTooLarge  BodyTooLarge                   a limit; has .facts["limit"]
@@ -32,6 +32,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .messages import ConflictAnswer
+from .schema.errors import InvalidRequest, ServiceProblem, TensorcastError, UnknownOp
 
 __all__ = [
     "BodyTooLarge",
@@ -58,32 +59,6 @@ __all__ = [
 ]
 
 
-class TensorcastError(Exception):
-    """Everything that a client raises but for mistakes in its own arguments (ValueError, TypeError)."""
-
-    request_id: str | None = None
-    """The X-Request-ID of the answer, under which the service's log and span have the request; None where there was no
-    answer."""
-
-
-class ServiceProblem(TensorcastError):
-    """The service refused: `code`, `status`, `detail`, a JSON `pointer` to what is wrong, and further `facts`.
-
-    A code that has no class of its own raises this one.
-    """
-
-    code: str = ""
-
-    def __init__(self, document: Mapping[str, Any]) -> None:
-        self.code = _text(document, "code") or self.code
-        self.status = document.get("status")
-        self.detail = _text(document, "detail") or ""
-        self.pointer = _text(document, "pointer")
-        attributes = ("type", "title", "status", "detail", "code", "pointer")
-        self.facts: dict[str, Any] = {key: value for key, value in document.items() if key not in attributes}
-        super().__init__(self.detail or self.code)
-
-
 class IncompatibleShapes(ServiceProblem, ValueError):
     """The shapes do not broadcast under this op. `conflict` says on which axis, with which sizes, what would fit."""
 
@@ -95,18 +70,6 @@ class IncompatibleShapes(ServiceProblem, ValueError):
 
     def __str__(self) -> str:
         return " ".join([self.detail, *(f"Hint: {hint.text}." for hint in self.conflict.hints)])
-
-
-class InvalidRequest(ServiceProblem, ValueError):
-    """The request does not fit the schema; a ValueError, as NumPy raises for a negative size."""
-
-    code = "invalid-request"
-
-
-class UnknownOp(ServiceProblem):
-    """There is no such op."""
-
-    code = "unknown-op"
 
 
 class InvalidTensor(ServiceProblem):
@@ -203,10 +166,5 @@ BY_CODE: dict[str, type[ServiceProblem]] = {problem.code: problem for problem in
 
 def problem_from(document: Mapping[str, Any], status: int) -> ServiceProblem:
     """The exception of a problem document that came with this status: of its code's class, or a ServiceProblem."""
-    return BY_CODE.get(_text(document, "code") or "", ServiceProblem)({**document, "status": status})
-
-
-def _text(document: Mapping[str, Any], member: str) -> str | None:
-    """A member that is a string; None where it is something else, which may be of any size and depth."""
-    value = document.get(member)
-    return value if isinstance(value, str) else None
+    code = document.get("code")
+    return BY_CODE.get(code if isinstance(code, str) else "", ServiceProblem)({**document, "status": status})

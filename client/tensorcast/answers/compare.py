@@ -58,7 +58,7 @@ def _askable(count: int, shape: Sequence[Any] | None) -> Iterator[Op]:
         target: dict[str, Any] = {} if shape is None or kind.target is None else {kind.target: shape}
         for mode in _modes(kind):
             try:
-                op = kind(**target, **mode)
+                op = kind.model_validate({**target, **mode})
             except ValidationError:
                 continue  # it needs more than a target
             if op.input_count_problem(count) is None:

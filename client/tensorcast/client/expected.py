@@ -56,7 +56,7 @@ def instance(op: Op | str, attributes: Mapping[str, Sequence[int]] | None = None
     if isinstance(op, Op):
         return op.model_copy(update=dict(attributes)) if attributes else op
     try:
-        return OPS[op](**(attributes or {}))
+        return OPS[op].model_validate(attributes or {})
     except (KeyError, ValidationError):
         return None
 

@@ -4,7 +4,7 @@ NumPy, are in tensors.py."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -19,7 +19,9 @@ from pydantic import (
 
 from ..ops import OPS, AnyOp, ByName, IntegerOpField, Op, OpField, numpy
 from ..schema.dimensions import Dimension, Dimensions, DimensionShape
+from ..schema.errors import InvalidRequest, UnknownOp
 from ..schema.shapes import AtFirstFault, Shape, few
+from .validation import problem_of
 
 __all__ = [
     "CheckAnswer",
@@ -41,6 +43,18 @@ class Request(BaseModel):
     """A request: unknown fields are an error, since a field that is ignored is a question not answered."""
 
     model_config = ConfigDict(extra="forbid", defer_build=True)
+
+    if not TYPE_CHECKING:  # type checkers know the fields
+
+        def __init__(self, /, **fields: Any) -> None:
+            try:
+                super().__init__(**fields)
+            except ValidationError as error:
+                problem = problem_of(error, type(self), fields)
+                kind = UnknownOp if problem.code == UnknownOp.code else InvalidRequest
+                raise kind(problem.document()) from None
+
+        __init__.__pydantic_base_init__ = True  # pydantic's own mark: what it validates does not come through here
 
 
 class Answer(BaseModel):

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from ..ops import FRAMEWORKS, OPS
+from ..schema.faults import complaint, literals, renamed
 from ..schema.names import LONGEST, meant, near
 from ..schema.problems import Problem
 from ..schema.shapes import parse_shape
@@ -37,12 +38,13 @@ def validated(model: type[M], value: Any, words: Words | None = None) -> M:
     try:
         return model.model_validate(value)
     except ValidationError as error:
-        raise _problem_of(error, model, value, words or Words()) from None
+        raise problem_of(error, model, value, words) from None
 
 
-def _problem_of(error: ValidationError, model: type[BaseModel], value: Any, words: Words) -> Problem:
+def problem_of(error: ValidationError, model: type[BaseModel], value: Any, words: Words | None = None) -> Problem:
     """A request's faults, the first of them with its pointer: where they stand and what would be right."""
-    faults = _renamed(error.errors(include_url=False))
+    words = words or Words()
+    faults = renamed(error.errors(include_url=False))
     place = _place(faults[0])
     pointer = "".join(f"/{str(step)[:100].replace('~', '~0').replace('/', '~1')}" for step in place)
     if faults[0]["type"] == "union_tag_invalid":
@@ -57,21 +59,6 @@ _MOST_FAULTS = 8
 """Faults of one request that its problem tells."""
 _MOST_CHARACTERS = 1000
 """Of what is said of one of them: it shows again what was sent."""
-
-
-def _renamed(faults: list[ErrorDetails]) -> list[ErrorDetails]:
-    """The same faults, where a field that is missing and the only one that stands in its place are one."""
-    places: dict[tuple[int | str, ...], list[ErrorDetails]] = {}
-    for fault in faults:
-        if fault["type"] in ("missing", "extra_forbidden"):
-            places.setdefault(fault["loc"][:-1], []).append(fault)
-    gone = []
-    for pair in places.values():
-        if [fault["type"] for fault in pair] == ["missing", "extra_forbidden"]:
-            missing, extra = pair
-            extra |= {"type": "renamed", "ctx": {"name": str(missing["loc"][-1])}}
-            gone.append(missing)
-    return [fault for fault in faults if fault not in gone]
 
 
 def _sentence(fault: ErrorDetails, model: type[BaseModel], value: Any, words: Words) -> str:
@@ -134,21 +121,6 @@ def _names() -> tuple[dict[str, str], list[str]]:
     return frameworks, list(OPS)
 
 
-_COMPLAINTS = {
-    "union_tag_not_found": 'an op needs its name, such as {"name": "numpy.broadcast_to", "shape": [4, 3]}',
-    "model_type": "must be a map of fields",
-    "model_attributes_type": "must be the name of an op, or a map such as "
-    '{"name": "numpy.broadcast_to", "shape": [4, 3]}',
-    "list_type": "must be a list",
-    "tuple_type": "must be a list",
-    "dict_type": 'must be a map, such as {"N": "2.."}',
-    "string_type": "must be a string",
-    "bool_type": "must be true or false",
-    "greater_than_equal": "must not be negative: a size is 0 or more",
-    "less_than_equal": "must be at most 2^63-1",
-}
-
-
 _TENSOR = {"dtype": "float32", "shape": [3], "data": [1, 2, 3]}
 
 
@@ -159,19 +131,10 @@ def _complaint(fault: ErrorDetails, place: Sequence[int | str], top: type[BaseMo
     fields = model.model_fields if model else {}
     field = fields.get(str(place[-1])) if place else None
     example = field.examples[0] if field is not None and field.examples else None
-    if kind == "missing":
-        return "is missing" if example is None else f"is missing: write for instance {words.field(place, example)}"
-    if kind == "renamed":
-        return f"is no field here: write {fault['ctx']['name']}, which is missing, in place of {place[-1]}"
-    if kind == "extra_forbidden":
-        if len(place) == 1 and any(place[0] in op.model_fields for op in OPS.values()):
-            return f'belongs inside op: write "op": {_op_with(str(place[0]), found, value)}'
-        there = f" (there are {', '.join(fields)})" if fields else ""
-        return f"is no field here{meant(near(str(place[-1]), fields, 1))}{there}"
-    if kind == "literal_error":
-        expected = str(fault.get("ctx", {}).get("expected", "another value"))
-        close = near(found, re.findall("'([^']*)'", expected), 1) if isinstance(found, str) else []
-        return f"must be {expected}{_elsewhere(found, place) or meant(close)}"
+    if kind == "extra_forbidden" and len(place) == 1 and any(place[0] in op.model_fields for op in OPS.values()):
+        return f'belongs inside op: write "op": {_op_with(str(place[0]), found, value)}'
+    if kind == "literal_error" and (other := _elsewhere(found, place)):
+        return f"must be {literals(fault)}{other}"
     if place[:1] == ("window",) and kind in ("too_long", "too_short", "tuple_type", "list_type"):
         return "must be a pair [start, stop] for each output axis: [[0, 2]] of one, [[0, 2], [0, 3]] of two axes"
     if kind == "model_type" and not place:
@@ -188,11 +151,10 @@ def _complaint(fault: ErrorDetails, place: Sequence[int | str], top: type[BaseMo
             return f"is a size, and each input is a list of them: write {words.field(['inputs'], [sizes])}"
         written = json.dumps(shape) if isinstance(place[-1], int) else words.field(place, shape)
         return f"must be a list of integers, not {fault['ctx']['found']}: write {written}"
-    if kind == "not_an_integer" and isinstance(found, float) and found.is_integer():
-        return f"{fault['msg']}: write {found:.0f}"
-    if kind == "greater_than_equal" and found == -1 and "explain" in top.model_fields:
-        return f'{_COMPLAINTS[kind]}; write "?" for one that is not known'
-    return _COMPLAINTS.get(kind, fault["msg"])
+    example = None if example is None else words.field(place, example)
+    plain = complaint(fault, place[-1] if place else "", fields, example)
+    unknown = kind == "greater_than_equal" and found == -1 and "explain" in top.model_fields
+    return f'{plain}; write "?" for one that is not known' if unknown else plain
 
 
 _MOST_SIZES = 64

@@ -6,20 +6,23 @@ more for each of its classes, a tenth of what a first check takes.
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ..plan.alignment import Alignment, Conflict
 from ..plan.plan import Plan, Shape
 from ..schema.dimensions import Symbol
+from ..schema.errors import InvalidRequest
+from ..schema.faults import complaint, renamed
+from ..schema.problems import Problem
 
 
 class Op(BaseModel):
     """One broadcasting operation of one framework, with its attributes.
 
     Frozen and hashable. Attributes have the framework's own names; the class has its own spelling.
-    A mistaken attribute raises pydantic's ValidationError, which is a ValueError.
+    A mistaken attribute raises InvalidRequest, a ValueError.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
@@ -43,6 +46,20 @@ class Op(BaseModel):
     There is none where the op does not give its inputs as they are broadcast: nothing is translated to it."""
     name: str
     """On the wire; the part before its first dot is the name of the framework's file."""
+
+    if not TYPE_CHECKING:  # type checkers know the attributes
+
+        def __init__(self, /, *values: Any, **attributes: Any) -> None:
+            names = [name for name in type(self).model_fields if name != "name"]
+            if values:
+                takes = f"its attributes by name: {', '.join(names)}" if names else "no attributes"
+                raise TypeError(f"{type(self).model_fields['name'].default} takes {takes}")
+            try:
+                super().__init__(**attributes)
+            except ValidationError as error:
+                raise _refusal(type(self), names, error) from None
+
+        __init__.__pydantic_base_init__ = True  # pydantic's own mark: what it validates does not come through here
 
     # --- what every op says of itself
 
@@ -114,3 +131,17 @@ class Op(BaseModel):
     def output_count(cls, inputs: int) -> int:
         """How many tensors come out of so many."""
         return {"none": 0, "1": 1, "2": 2}.get(cls.outputs, inputs)
+
+
+def _refusal(kind: type[Op], names: list[str], error: ValidationError) -> InvalidRequest:
+    """Why no op of this kind has such attributes: the first fault, where it stands and what would be right."""
+    fault = renamed(error.errors(include_url=False))[0]
+    place = [str(step) for step in (*fault["loc"], fault.get("ctx", {}).get("field")) if step is not None]
+    field = kind.model_fields.get(place[0]) if place else None
+    example = f"{place[0]}={field.examples[0]}" if field is not None and field.examples else None
+    steps = [
+        kind.model_fields["name"].default,
+        "/".join(place)[:200],
+        complaint(fault, (place or [""])[-1], names, example),
+    ]
+    return InvalidRequest(Problem("invalid-request", ": ".join(filter(None, steps))[:1000]).document())

@@ -6,6 +6,7 @@ from pydantic import ValidationError
 
 from ..plan.alignment import Alignment, Incompatible, settle
 from ..plan.plan import Placement, Plan, Shape
+from ..schema.errors import InvalidRequest
 from .base import Op
 
 
@@ -54,7 +55,11 @@ def from_plan(kind: type[Op], plan: Plan) -> Op | None:
     try:
         op = kind.from_plan(plan)
         return op if op is not None and lower(op, plan.input_shapes) in (plan, _unstretched(plan)) else None
-    except (Incompatible, ValidationError):  # the latter: a merged axis is longer than an attribute can say
+    except (
+        Incompatible,
+        ValidationError,
+        InvalidRequest,
+    ):  # the latter: a merged axis is longer than an attribute can say
         return None
 
 

@@ -1,0 +1,65 @@
+"""Faults: what pydantic finds wrong with a field, in words that say what would be right."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from pydantic_core import ErrorDetails
+
+from .names import meant, near
+
+_COMPLAINTS = {
+    "union_tag_not_found": 'an op needs its name, such as {"name": "numpy.broadcast_to", "shape": [4, 3]}',
+    "model_type": "must be a map of fields",
+    "model_attributes_type": "must be the name of an op, or a map such as "
+    '{"name": "numpy.broadcast_to", "shape": [4, 3]}',
+    "list_type": "must be a list",
+    "tuple_type": "must be a list",
+    "dict_type": 'must be a map, such as {"N": "2.."}',
+    "string_type": "must be a string",
+    "bool_type": "must be true or false",
+    "greater_than_equal": "must not be negative: a size is 0 or more",
+    "less_than_equal": "must be at most 2^63-1",
+}
+
+
+def renamed(faults: list[ErrorDetails]) -> list[ErrorDetails]:
+    """The same faults, where a field that is missing and the only one that stands in its place are one."""
+    places: dict[tuple[int | str, ...], list[ErrorDetails]] = {}
+    for fault in faults:
+        if fault["type"] in ("missing", "extra_forbidden"):
+            places.setdefault(fault["loc"][:-1], []).append(fault)
+    gone = []
+    for pair in places.values():
+        if [fault["type"] for fault in pair] == ["missing", "extra_forbidden"]:
+            missing, extra = pair
+            extra |= {"type": "renamed", "ctx": {"name": str(missing["loc"][-1])}}
+            gone.append(missing)
+    return [fault for fault in faults if fault not in gone]
+
+
+def complaint(fault: ErrorDetails, name: int | str, fields: Iterable[str], example: str | None) -> str:
+    """What is wrong with the field of this name, of a map that has these `fields`; `example` is the field as it might
+    be written."""
+    kind, found = fault["type"], fault["input"]
+    if kind == "missing":
+        return "is missing" if example is None else f"is missing: write for instance {example}"
+    if kind == "renamed":
+        return f"is no field here: write {fault['ctx']['name']}, which is missing, in place of {name}"
+    if kind == "extra_forbidden":
+        fields = list(fields)
+        there = f" (there are {', '.join(fields)})" if fields else ""
+        return f"is no field here{meant(near(str(name), fields, 1))}{there}"
+    if kind == "literal_error":
+        expected = literals(fault)
+        close = near(found, re.findall("'([^']*)'", expected), 1) if isinstance(found, str) else []
+        return f"must be {expected}{meant(close)}"
+    if kind == "not_an_integer" and isinstance(found, float) and found.is_integer():
+        return f"{fault['msg']}: write {found:.0f}"
+    return _COMPLAINTS.get(kind, fault["msg"])
+
+
+def literals(fault: ErrorDetails) -> str:
+    """The values that a field may have, in words."""
+    return str(fault.get("ctx", {}).get("expected", "another value"))
