@@ -103,6 +103,7 @@ OPEN = [
     "/openapi.json",
     "/livez",
     "/readyz",
+    "/problems/unauthenticated",
     "/static/page.js",
     "/static/page.css",
     "/docs/swagger-ui.css",

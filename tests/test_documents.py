@@ -11,6 +11,7 @@ import httpx
 from questions import JSON, MSGPACK, post
 
 from tensorcast.ops import OPS
+from tensorcast.schema.problems import STATUS, Problem
 from tensorcast_service.web import pages
 from tensorcast_service.web.openapi import EXAMPLES
 
@@ -52,6 +53,19 @@ def test_the_openapi_document_describes_both_encodings_and_its_examples_run(http
                 assert post(http, path, example["value"]).status_code == 200
                 ran += 1
     assert ran == sum(map(len, EXAMPLES.values())) > 0
+
+
+def test_every_code_of_a_problem_is_explained_where_its_type_leads_and_on_the_page_of_the_wire(
+    http: httpx.Client,
+) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "wire.md").read_text()
+    rows = re.findall(r"^\| `([a-z-]+)` \| ([0-9]{3}) \| (.+) \| (.+) \|$", page, re.MULTILINE)
+    schemas = http.get("/openapi.json").json()["components"]["schemas"]
+    assert [code for code, *_ in rows] == [*STATUS] == schemas["ProblemDetails"]["properties"]["code"]["enum"]
+    for code, status, title, cure in rows:
+        answer = http.get(Problem(code, "").document()["type"])
+        assert (answer.status_code, answer.text) == (200, f"{status} {code}: {title}.\n{cure}\n")
+    assert "did you mean overloaded?" in http.get("/problems/overload").json()["detail"]
 
 
 def test_every_reference_in_the_openapi_document_leads_somewhere(http: httpx.Client) -> None:

@@ -20,6 +20,7 @@ from pydantic import (
 from ..ops import OPS, AnyOp, ByName, IntegerOpField, Op, OpField, numpy
 from ..schema.dimensions import Dimension, Dimensions, DimensionShape
 from ..schema.errors import InvalidRequest, UnknownOp
+from ..schema.problems import STATUS
 from ..schema.shapes import AtFirstFault, Shape, few
 from .validation import problem_of
 
@@ -206,11 +207,15 @@ class ProblemDetails(Answer):
 
     model_config = ConfigDict(extra="allow")
 
-    type: str = Field(description="The code as a path.", examples=["/problems/invalid-request"])
+    type: str = Field(description="Where the code is explained.", examples=["/problems/invalid-request"])
     title: str = Field(description="What the code means, in words.")
     status: int = Field(description="The HTTP status.", examples=[422])
     detail: str = Field(description="What is wrong here, and what would be right, in words.")
-    code: str = Field(description="What kind of problem it is, for programs.", examples=["invalid-request"])
+    code: str = Field(
+        description="What kind of problem it is, for programs; a newer service may have others.",
+        examples=["invalid-request"],
+        json_schema_extra={"enum": [*STATUS]},
+    )
     pointer: str | None = Field(default=None, description="JSON Pointer to what is wrong.")
     conflict: ConflictAnswer | None = Field(
         default=None, description="Of incompatible-shapes: why, and what would fit."

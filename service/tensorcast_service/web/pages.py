@@ -8,10 +8,11 @@ from importlib.resources import files
 from urllib.parse import parse_qsl
 
 from fastapi import APIRouter, Request, Response
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, PlainTextResponse
 
 from tensorcast.ops import OPS
-from tensorcast.schema.problems import Problem
+from tensorcast.schema.names import meant, near
+from tensorcast.schema.problems import STATUS, Problem
 from tensorcast.schema.shapes import format_shape, parse_shape
 
 from .caching import Part, tag_of
@@ -131,6 +132,15 @@ async def get_metrics(request: Request) -> Response:
         raise Problem("not-found", f"there are no metrics here: {why}")
     exposition = await threads_of(request).aside(metrics.exposition)
     return Response(exposition, headers={"Content-Type": _EXPOSITION, "Cache-Control": "no-store"})
+
+
+@router.api_route("/problems/{code}", methods=_METHODS)
+async def get_problem(code: str) -> Response:
+    """What a problem of this code means, and what to do: where the `type` of its document leads."""
+    if code not in STATUS:
+        raise Problem("not-found", f"there is no problem of this code{meant(near(code, STATUS))}")
+    status, title, cure = STATUS[code]
+    return PlainTextResponse(f"{status} {code}: {title}.\n{cure}\n", headers={"Cache-Control": "no-cache"})
 
 
 @router.api_route("/livez", methods=_METHODS)
