@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import shutil
 import signal
 import socket
@@ -117,6 +118,18 @@ def test_an_answer_that_nobody_reads_to_its_end_is_counted(watched: Served) -> N
     assert found[COUNT]["POST", "200", "/v1/broadcast"] == 1
     assert 0 < found["tensorcast_output_bytes_total"]["dense",] < 2**33
     assert found[ACTIVE]["POST",] == 0
+
+
+def test_the_page_for_operators_lists_every_metric_as_the_service_describes_it(service: Served) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "operations.md").read_text()
+    rows = re.findall(r"^\| `(\w+)` \| (gauge|counter|histogram) \|(.*)\| (.+) \|$", page, re.MULTILINE)
+    listed = {(name, kind, tuple(re.findall(r"\w+", labels)), text) for name, kind, labels, text in rows}
+    found = {
+        (f"{family.name}_total" if family.type == "counter" else family.name, family.type, labels, family.documentation)
+        for family in text_string_to_metric_families(httpx.get(f"{service.url}/metrics").text)
+        for labels in {tuple(sorted(sample.labels.keys() - {"le"})) for sample in family.samples}
+    }
+    assert listed == {metric for metric in found if not metric[0].startswith(("process_", "python_"))}
 
 
 # --- several workers ------------------------------------------------------------------------------
