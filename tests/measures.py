@@ -13,19 +13,17 @@ from typing import Any
 
 import anyio
 import httpx
-import numpy as np
 import pytest
 
 from tensorcast.answers import batch, diagram, limits
 from tensorcast.answers.batch import check_rows
-from tensorcast.answers.check import plain_answer, plan_of
+from tensorcast.answers.check import plain_answer
 from tensorcast.answers.columns import check_columns
 from tensorcast.answers.limits import Limit, judge_request
 from tensorcast.answers.translate import translate
 from tensorcast.messages import CheckRequest, TranslateRequest
 from tensorcast.messages.tensors import BackpropRequest, BroadcastRequest, CheckBatchRequest
 from tensorcast.messages.validation import validated
-from tensorcast.ops import numpy
 from tensorcast.schema import codec, dtypes, shapes, survey
 from tensorcast.schema.codec import Media, decode, encode
 from tensorcast.schema.problems import Problem
@@ -33,7 +31,7 @@ from tensorcast_service.settings import Settings
 from tensorcast_service.web import threads
 from tensorcast_service.web.admission import Admission
 from tensorcast_service.web.app import create_app
-from tensorcast_service.web.backprop import _gradients, judge_dense
+from tensorcast_service.web.backprop import _gradients, dense_gradients
 from tensorcast_service.web.broadcast import extent_of, outputs
 from tensorcast_service.web.budget import FREE_BYTES, Budget, Holding
 
@@ -89,6 +87,13 @@ def answered(max_output_bytes: int = 2**34, **request: Any) -> None:
 def summed(op: str | dict[str, Any], inputs: list[Any], *gradients: Any) -> None:
     message = validated(BackpropRequest, {"op": op, "inputs": inputs, "gradients": list(gradients)})
     _gradients(message, judge_request(message.op, tuple(message.inputs)))
+
+
+def sized(max_output_bytes: int, op: dict[str, Any], inputs: list[Any], *gradients: Any) -> None:
+    fields = {"op": op, "inputs": inputs, "gradients": list(gradients), "layout": "dense"}
+    message = validated(BackpropRequest, fields)
+    found = _gradients(message, judge_request(message.op, tuple(message.inputs)))
+    dense_gradients(message, *found, Media.MSGPACK, max_output_bytes)
 
 
 def columns(op: Any, *inputs: Any) -> None:
@@ -217,7 +222,7 @@ CONSTANTS: dict[str, list[tuple[int, Callable[[], object]]]] = {
     "limits.MAX_TRANSLATED_INPUTS": [
         (3, lambda: translate(validated(TranslateRequest, {"op": TORCH, "inputs": [[1]] * 3, "to": "onnx.Expand"}))),
     ],
-    "limits.MAX_BATCH_ROWS": [(3, lambda: check_rows([{"inputs": [[1]]}] * 3))],
+    "limits.MAX_BATCH_ROWS": [(3, lambda: list(check_rows([{"inputs": [[1]]}] * 3)))],
     "limits.MAX_BATCH_SECONDS": [(2, lambda: row_after_seconds(2))],
     "limits.MAX_COLUMN_SIZES": [(2 * (2 + 1 + 2 * 2 + 1), lambda: columns(TORCH, [[1, 2], [3, 4]], [[2], [4]]))],
     "limits.MAX_ROWS_ALONE": [(2, lambda: columns("poputil.canBroadcastToMatch", [[2], [3], [4]], [[3], [3], [3]]))],
@@ -264,9 +269,7 @@ SETTINGS: dict[str, list[tuple[int, Ask]]] = {
         (6, lambda limit: answered(limit, op=TO | {"shape": [2, 3]}, inputs=[BYTES])),
         (48, lambda limit: answered(limit, inputs=[FLOATS, FLOATS])),
         (2, lambda limit: answered(limit, op=TO | {"shape": [2, 3]}, inputs=[BYTES], window=[[0, 1], [1, 3]])),
-        (24, lambda limit: judge_dense(plan_of(judge_request(numpy.broadcast_to(shape=(2, 3)), ((2, 3),))),
-                                       [np.zeros((2, 3), "f4")],
-                                       [True], Media.MSGPACK, "list", limit)),
+        (24, lambda limit: sized(limit, TO | {"shape": [2, 3]}, [[2, 3]], FLOATS)),
     ],
     "TENSORCAST_MAX_CONCURRENT_REQUESTS": [(3, lambda limit: at_once(3, limit))],
 }  # fmt: skip

@@ -24,6 +24,8 @@ from tensorcast.schema import dtypes, survey
 from tensorcast.schema.codec import Media, decode, encode
 from tensorcast.schema.tensors import Tensor, json_parts
 from tensorcast_service.engine.views import backprop, gradient_bytes
+from tensorcast_service.web import backprop as backprop_resource
+from tensorcast_service.web import broadcast
 from tensorcast_service.web.backprop import _gradients
 from tensorcast_service.web.broadcast import extent_of, outputs
 from tensorcast_service.web.budget import Budget, Holding
@@ -294,6 +296,33 @@ def test_a_window_that_is_gathered_takes_no_more_than_is_reserved_for_it(dtype: 
     peak = taken(lambda: [sent(output, reserved) for output in outputs(request, extent, 2**40)])
     assert MiB // 2 < peak <= reserved.most + SLACK
     assert reserved.most <= 3 * MiB
+
+
+TEXT = {"dtype": "str<500>", "shape": [1], "data": ["a"]}
+AT_ONCE: dict[str, tuple[Any, Any]] = {
+    "lists of wide elements": (
+        broadcast, {"inputs": [{"dtype": "str<262144>", "shape": [1000], "data": [""] * 1000}]},
+    ),
+    "long texts": (broadcast, {"inputs": [TEXT], "op": {"name": "numpy.broadcast_to", "shape": [400]}}),
+    "a gradient that is put together": (
+        backprop_resource,
+        {
+            "op": {"name": "einops.repeat", "pattern": "(a b) -> a b", "axes_lengths": {"a": 1024}},
+            "inputs": [[2**20]],
+            "gradients": [{"dtype": "int8", "shape": [1024, 1024], "strides": [0, 0], "data": [1]}],
+            "layout": "strided",
+        },
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("resource", "question"), AT_ONCE.values(), ids=AT_ONCE)
+def test_what_is_answered_at_once_with_nothing_reserved_takes_little(resource: Any, question: Any) -> None:
+    body = encode(question, JSON)
+    assert len(body) < 4096
+    answers: list[object] = []
+    assert taken(lambda: answers.append(resource.answer_to_body(2**40, body, JSON.value, ""))) < MiB
+    assert answers == [None]
 
 
 @pytest.mark.parametrize("as_base64", [False, True])

@@ -23,14 +23,12 @@ from tensorcast.messages.tensors import BackpropAnswer, BackpropRequest
 from tensorcast.plan.plan import Plan
 from tensorcast.schema.codec import MEDIA_NAMES, Media
 from tensorcast.schema.dtypes import name_of
-from tensorcast.schema.memory import Reserve
 from tensorcast.schema.problems import Problem
 from tensorcast.schema.shapes import format_shape
 from tensorcast.schema.tensors import Array, is_replicated
 
 from ..engine.views import WIDEST_SUM, backprop, gradient_bytes, gradient_work, result_elements
-from .budget import Holding
-from .exchange import receive, received
+from .exchange import SHORT_BYTES, receive, received
 from .openapi import question
 from .stream import OutgoingArray, answer, lists_in, short_answer
 from .threads import LOOP_MILLISECONDS
@@ -49,9 +47,14 @@ async def post_backprop(request: Request) -> Response:
     extent = judge_request(message.op, tuple(message.inputs))
     milliseconds = check_milliseconds(extent)
     max_output_bytes = request.app.state.settings.max_output_bytes
-    plan, gradients, dense = await exchange.run(
-        milliseconds, _judged, message, extent, exchange.media, max_output_bytes, exchange.reserve
-    )
+
+    def work() -> tuple[Plan, list[Array], list[bool]]:
+        exchange.reserve(tensors_bytes(extent, message.gradients))
+        plan, gradients = _gradients(message, extent)
+        exchange.reserve(gradient_bytes(plan, gradients))
+        return plan, gradients, dense_gradients(message, plan, gradients, exchange.media, max_output_bytes)
+
+    plan, gradients, dense = await exchange.run(milliseconds, work)
     if gradient_work(gradients) > LOOP_ELEMENTS:
         results = await exchange.compute(backprop, plan, gradients)
     else:
@@ -59,39 +62,25 @@ async def post_backprop(request: Request) -> Response:
     return await answer(exchange, {"gradients": _outgoing(results, dense, message.layout)}, message.json_data)
 
 
-def answer_to_body(
-    max_output_bytes: int, body: bytes, content_type: str, accept: str, memory: Holding
-) -> tuple[bytes, str] | None:
+def answer_to_body(max_output_bytes: int, body: bytes, content_type: str, accept: str) -> tuple[bytes, str] | None:
     """The answer to a short request, and its media type; None where it is long, or takes longer than the event loop may
     be held. Raises Problem."""
-    found = received(body, content_type, accept, BackpropRequest, memory)
+    found = received(body, content_type, accept, BackpropRequest)
     if found is None:
         return None
     message, media_type, milliseconds = found
     extent = judge_request(message.op, tuple(message.inputs))
     milliseconds += 2 * check_milliseconds(extent)
-    if milliseconds > LOOP_MILLISECONDS:
+    if milliseconds > LOOP_MILLISECONDS or tensors_bytes(extent, message.gradients) > SHORT_BYTES:
         return None
-    media, reserve = MEDIA_NAMES[media_type], memory.reserve_answer
-    plan, gradients, dense = _judged(message, extent, media, max_output_bytes, reserve)
-    if gradient_work(gradients) > LOOP_ELEMENTS:
+    media = MEDIA_NAMES[media_type]
+    plan, gradients = _gradients(message, extent)
+    dense = dense_gradients(message, plan, gradients, media, max_output_bytes)
+    if gradient_work(gradients) > LOOP_ELEMENTS or gradient_bytes(plan, gradients) > SHORT_BYTES:
         return None
     fields = {"gradients": _outgoing(backprop(plan, gradients), dense, message.layout)}
-    content = short_answer(fields, media, message.json_data, milliseconds, reserve)
+    content = short_answer(fields, media, message.json_data, milliseconds)
     return None if content is None else (content, media_type)
-
-
-def _judged(
-    message: BackpropRequest, extent: Extent, media: Media, max_output_bytes: int, reserve: Reserve
-) -> tuple[Plan, list[Array], list[bool]]:
-    """The plan, one gradient for each output of it, and for each input whether its gradient goes out dense. Raises
-    Problem before anything is summed."""
-    reserve(tensors_bytes(extent, message.gradients))
-    plan, gradients = _gradients(message, extent)
-    reserve(gradient_bytes(plan, gradients))
-    dense = dense_gradients(plan, message.layout, media)
-    judge_dense(plan, gradients, dense, media, message.json_data, max_output_bytes)
-    return plan, gradients, dense
 
 
 def _outgoing(results: list[Array], dense: list[bool], layout: str | None) -> list[OutgoingArray]:
@@ -101,31 +90,30 @@ def _outgoing(results: list[Array], dense: list[bool], layout: str | None) -> li
     ]
 
 
-def dense_gradients(plan: Plan, layout: str | None, media: Media) -> list[bool]:
+def dense_gradients(
+    message: BackpropRequest, plan: Plan, gradients: list[Array], media: Media, max_output_bytes: int
+) -> list[bool]:
     """For each input, whether its gradient goes out dense even where it is replicated. By itself a reader of JSON
     expects lists, and one of MessagePack, whose arrays have strides, what is cheapest; a shape that is only lent may be
-    any size."""
-    if layout is not None:
-        return [layout == "dense"] * len(plan.input_shapes)
+    any size.
+
+    Raises Problem (output-too-large) for dense results that are too large, before anything is summed.
+    """
     fed = {placement.input for placement in plan.outputs}
-    return [media is Media.JSON and number in fed for number in range(len(plan.input_shapes))]
-
-
-def judge_dense(
-    plan: Plan, gradients: list[Array], dense: list[bool], media: Media, json_data: str, max_output_bytes: int
-) -> None:
-    """Raises Problem (output-too-large) for dense results that are too large, before anything is summed."""
+    by_itself = [media is Media.JSON and number in fed for number in range(len(plan.input_shapes))]
+    dense = by_itself if message.layout is None else [message.layout == "dense"] * len(by_itself)
     widths = [gradients[0].itemsize] * len(dense)
     for placement, gradient in reversed(list(zip(plan.outputs, gradients, strict=True))):
         widths[placement.input] = gradient.itemsize
     shapes = list(compress(plan.input_shapes, dense))
     itemsizes = list(compress(widths, dense))
     if media is Media.JSON:
-        lists = 0 if json_data == "base64" else sum(map(lists_in, shapes))
+        lists = 0 if message.json_data == "base64" else sum(map(lists_in, shapes))
         nbytes = sum(prod(shape) * itemsize for shape, itemsize in zip(shapes, itemsizes, strict=True))
         judge_json(sum(map(prod, shapes)), lists, nbytes)
     elif shapes:
         judge_output(shapes, itemsizes, max_output_bytes)
+    return dense
 
 
 def _gradients(message: BackpropRequest, extent: Extent) -> tuple[Plan, list[Array]]:

@@ -17,8 +17,7 @@ from tensorcast.schema.tensors import Array
 
 from ..engine.gather import Gathered
 from ..engine.views import Window, merge, place
-from .budget import Holding
-from .exchange import receive, received
+from .exchange import SHORT_BYTES, receive, received
 from .openapi import question
 from .stream import Outgoing, OutgoingArray, OutgoingBox, answer, short_answer
 from .threads import LOOP_MILLISECONDS
@@ -45,22 +44,19 @@ async def post_broadcast(request: Request) -> Response:
     return await answer(exchange, {"outputs": tensors}, message.json_data)
 
 
-def answer_to_body(
-    max_output_bytes: int, body: bytes, content_type: str, accept: str, memory: Holding
-) -> tuple[bytes, str, str] | None:
+def answer_to_body(max_output_bytes: int, body: bytes, content_type: str, accept: str) -> tuple[bytes, str, str] | None:
     """The answer to a short request, its media type, and its layout; None where it is long, or takes longer than the
     event loop may be held. Raises Problem."""
-    found = received(body, content_type, accept, BroadcastRequest, memory)
+    found = received(body, content_type, accept, BroadcastRequest)
     if found is None:
         return None
     message, media_type, milliseconds = found
     extent = extent_of(message)
     milliseconds += check_milliseconds(extent)
-    if milliseconds > LOOP_MILLISECONDS:
+    if milliseconds > LOOP_MILLISECONDS or tensors_bytes(extent, message.inputs) > SHORT_BYTES:
         return None
-    memory.reserve_answer(tensors_bytes(extent, message.inputs))
     fields = {"outputs": outputs(message, extent, max_output_bytes)}
-    content = short_answer(fields, MEDIA_NAMES[media_type], message.json_data, milliseconds, memory.reserve_answer)
+    content = short_answer(fields, MEDIA_NAMES[media_type], message.json_data, milliseconds)
     return None if content is None else (content, media_type, message.layout)
 
 

@@ -17,7 +17,6 @@ from tensorcast.messages.questions import assumptions_from_text, attribute_from_
 from tensorcast.messages.validation import validated
 from tensorcast.ops import OPS
 from tensorcast.schema.codec import MEDIA_NAMES, Media
-from tensorcast.schema.memory import Reserve
 from tensorcast.schema.problems import Problem
 from tensorcast.schema.shapes import parse_shape
 
@@ -40,10 +39,12 @@ async def post_check(request: Request) -> Response:
     exchange = await receive(request, CheckRequest)
     message, media_type = exchange.message, exchange.media_type
     extent = judge_request(message.op, tuple(message.inputs))
-    return await exchange.run(
-        check_milliseconds(extent),
-        lambda: response_with(_answer(message, extent, media_type, exchange.reserve), media_type),
-    )
+
+    def work() -> Response:
+        exchange.reserve(answer_bytes(extent))
+        return response_with(_answer(message, extent, media_type), media_type)
+
+    return await exchange.run(check_milliseconds(extent), work)
 
 
 @router.get(
@@ -66,13 +67,18 @@ async def check_in_url(request: Request) -> Response:
     memory: Holding = request.state.memory
     threads, milliseconds = threads_of(request), parse_milliseconds(len(request.scope["query_string"]), Media.JSON)
     message = await threads.python(milliseconds, request.receive, _message, query, media_type == TEXT)
-    extent, reserve = judge_request(message.op, tuple(message.inputs)), memory.reserve_answer
+    extent = judge_request(message.op, tuple(message.inputs))
     milliseconds += check_milliseconds(extent)
-    content = await threads.python(milliseconds, request.receive, _answer, message, extent, media_type, reserve)
+
+    def work() -> bytes:
+        memory.reserve_answer(answer_bytes(extent))
+        return _answer(message, extent, media_type)
+
+    content = await threads.python(milliseconds, request.receive, work)
     return tagged(request, content, media_type)
 
 
-def answer_to_body(body: bytes, content_type: str, accept: str, memory: Holding) -> tuple[bytes, str] | None:
+def answer_to_body(body: bytes, content_type: str, accept: str) -> tuple[bytes, str] | None:
     """The answer to a POST, and its media type; None where it takes longer than the event loop may be held. Raises
     Problem."""
     media = media_named(content_type)
@@ -80,12 +86,10 @@ def answer_to_body(body: bytes, content_type: str, accept: str, memory: Holding)
     milliseconds = parse_milliseconds(len(body), media)
     if milliseconds > LOOP_MILLISECONDS:
         return None
-    memory.grow(len(body))
-    message = message_in_body(body, media, memory.grow)
-    return _answer_at_once(message, media_type, milliseconds, memory)
+    return _answer_at_once(message_in_body(body, media), media_type, milliseconds)
 
 
-def answer_to_query(query: str, accept: str, memory: Holding) -> tuple[bytes, str] | None:
+def answer_to_query(query: str, accept: str) -> tuple[bytes, str] | None:
     """The answer to a GET, and its media type; None where it takes longer than the event loop may be held. Raises
     Problem."""
     milliseconds = parse_milliseconds(len(query), Media.JSON)
@@ -97,20 +101,17 @@ def answer_to_query(query: str, accept: str, memory: Holding) -> tuple[bytes, st
         parameters = parse_qsl(query, keep_blank_values=True)
         media_type = TEXT if ("format", "text") in parameters else media_type
         message = _message(parameters, media_type == TEXT)
-    return _answer_at_once(message, media_type, milliseconds, memory)
+    return _answer_at_once(message, media_type, milliseconds)
 
 
-def _answer_at_once(
-    message: CheckRequest | Question, media_type: str, milliseconds: float, memory: Holding
-) -> tuple[bytes, str] | None:
+def _answer_at_once(message: CheckRequest | Question, media_type: str, milliseconds: float) -> tuple[bytes, str] | None:
     extent = judge_request(message.op, tuple(message.inputs))
     if milliseconds + check_milliseconds(extent) > LOOP_MILLISECONDS:
         return None
-    return _answer(message, extent, media_type, memory.reserve_answer), media_type
+    return _answer(message, extent, media_type), media_type
 
 
-def _answer(message: CheckRequest | Question, extent: Extent, media_type: str, reserve: Reserve) -> bytes:
-    reserve(answer_bytes(extent))
+def _answer(message: CheckRequest | Question, extent: Extent, media_type: str) -> bytes:
     answer = plain_answer(message, extent)
     if media_type == TEXT:
         return as_text(CheckAnswer.model_validate(answer)).encode() + b"\n"

@@ -19,13 +19,10 @@ from tensorcast.messages import CheckRequest
 from tensorcast.messages.validation import validated
 from tensorcast.ops import OPS, Op
 from tensorcast.schema.codec import Media, decode, encode
-from tensorcast.schema.memory import Reserve
 from tensorcast.schema.shapes import MAX_SIZE
 
 msgspec: Any = import_module("msgspec") if find_spec("msgspec") else None
 
-_BYTES = 80
-"""Of memory for each byte of a plain question, at the most: a list of one size takes three bytes."""
 _QUERY = re.compile(r"(?!.{2000})input=[0-9]{1,18}(?:[x,][0-9]{1,18})*(?:&input=[0-9]{1,18}(?:[x,][0-9]{1,18})*)*")
 
 _PLAIN = {int, str, bool, type(None)}
@@ -46,7 +43,7 @@ if msgspec is not None:
         _WRITERS[_media] = _kind.Encoder().encode
 
 
-def message_in_body(body: bytes, media: Media, reserve: Reserve) -> CheckRequest | Question:
+def message_in_body(body: bytes, media: Media) -> CheckRequest | Question:
     """The message in a body of at most a few thousand bytes. Raises Problem for anything that is wrong with it."""
     if (read := _READERS.get(media)) is not None:
         try:
@@ -58,11 +55,10 @@ def message_in_body(body: bytes, media: Media, reserve: Reserve) -> CheckRequest
             # msgspec takes the last of two fields of one name. In JSON each field has a colon; MessagePack counts them.
             outer = 2 if fields.op else 1
             if body.count(b":") == outer + inner if media is Media.JSON else body[0] - 0x80 == outer:
-                reserve(_BYTES * len(body))
                 return question
         except _ERRORS:
             pass  # not plain, or not valid
-    value = decode(body, media, reserve)
+    value = decode(body, media)
     if type(value) is dict and value.keys() == {"inputs"} and (plain := plain_question(value["inputs"])):
         return plain
     return validated(CheckRequest, value)

@@ -28,6 +28,9 @@ T = TypeVar("T")
 TRANSIT_BYTES = (64 + 256) * 2**10
 """What uvicorn has of a long body before it stops to read it, and one read of uvloop's on top."""
 
+SHORT_BYTES = 2**19
+"""What is made for a short answer takes no more. It is not reserved: no two of them are made at a time."""
+
 
 @dataclass(frozen=True)
 class Exchange(Generic[M]):
@@ -37,13 +40,15 @@ class Exchange(Generic[M]):
     media_type: str
     milliseconds: float
     """What it took to read, about. Any work on what it holds takes as long."""
-    reserve: Reserve
-    """Asked for the memory of the answer before it is taken."""
     request: Request
 
     @property
     def media(self) -> Media:
         return MEDIA_NAMES[self.media_type]
+
+    def reserve(self, nbytes: int) -> None:
+        """Hold memory for the answer, before it is taken. Raises Problem where it is not to be had."""
+        self.request.state.memory.reserve_answer(nbytes)
 
     async def run(self, milliseconds: float, work: Callable[..., T], *arguments: Any) -> T:
         """The result of `work(*arguments)`, Python of about so long; see Threads.python."""
@@ -87,7 +92,7 @@ async def receive(request: Request, model: type[M]) -> Exchange[M]:
     if media is Media.JSON:  # what was read of MessagePack may be views of the body
         del body
         memory.grow(-size)
-    return Exchange(message, media_type, milliseconds, memory.reserve_answer, request)
+    return Exchange(message, media_type, milliseconds, request)
 
 
 def threads_of(request: Request) -> Threads:
@@ -99,14 +104,12 @@ def threads_of(request: Request) -> Threads:
     return threads
 
 
-def parsed(body: Buffer, media: Media, model: type[M], reserve: Reserve) -> M:
+def parsed(body: Buffer, media: Media, model: type[M], reserve: Reserve = unlimited) -> M:
     """A body as a message. Raises Problem for anything that is wrong with it."""
     return validated(model, decode(body, media, reserve))
 
 
-def received(
-    body: bytes, content_type: str, accept: str, model: type[M], memory: Holding
-) -> tuple[M, str, float] | None:
+def received(body: bytes, content_type: str, accept: str, model: type[M]) -> tuple[M, str, float] | None:
     """The message in a body that is there, the media type of its answer, and about how many milliseconds it took to
     read; None where that is longer than the event loop may be held. Raises Problem for anything that is wrong with
     it."""
@@ -115,8 +118,7 @@ def received(
     milliseconds = body_milliseconds(body, media)
     if milliseconds > LOOP_MILLISECONDS:
         return None
-    memory.grow(len(body))
-    return parsed(body, media, model, memory.grow), media_type, milliseconds
+    return parsed(body, media, model), media_type, milliseconds
 
 
 async def read_body(request: Request, limit: int, memory: Holding) -> Buffer:

@@ -4,7 +4,8 @@ The ordinary way to an answer leads through uvicorn's parser, ASGI's events, eve
 three times what a check does. So the gate (gate.py) asks here first. An answer from here is the same to the byte,
 and counts, and stands in the log, as one that took the ordinary way; tests/test_dispatch.py holds both side by side.
 Whatever is not plain takes the ordinary way, from its first byte: a field of the head that asks for more than an
-answer, a refusal of any kind, work that is too long for the event loop.
+answer, a refusal of any kind, work that is too long for the event loop. So what an answer takes here is small, and no
+other is made meanwhile: nothing is reserved for it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING
 from tensorcast.schema.codec import MEDIA_NAMES
 
 from .auth import Keys
-from .budget import FREE_BYTES, Budget, Holding
+from .budget import FREE_BYTES
 from .caching import kept_headers, tag_of
 from .check import answer_to_query
 from .drain import Drain
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 ROUTE = "/v1/check"
 """That of a question in a URL."""
-ToBody = Callable[[bytes, str, str, Holding], tuple[bytes, str, *tuple[str, ...]] | None]
+ToBody = Callable[[bytes, str, str], tuple[bytes, str, *tuple[str, ...]] | None]
 """The answer to a POST, by its body, Content-Type and Accept: the bytes, their media type, and of a broadcast the
 layout; None where it is long, or takes longer than the event loop may be held. May raise Problem."""
 _CONTENT_TYPES = {name: name.encode() for name in MEDIA_NAMES} | {TEXT: b"text/plain; charset=utf-8"}
@@ -61,7 +62,6 @@ class Straight:
         keys: Keys | None,
         in_work: Counter[bool],
         limit: int,
-        budget: Budget,
         to_bodies: Mapping[str, ToBody],
     ) -> None:
         self.drain = drain
@@ -71,7 +71,6 @@ class Straight:
         self.keys = keys
         self.in_work = in_work
         self.limit = limit
-        self.budget = budget
         self.to_bodies = to_bodies
         """What answers to a POST, by its path."""
         self._is_host = lru_cache(16)(partial(is_among, names)) if names else None
@@ -92,13 +91,11 @@ class Straight:
             return None
         route, accept = ROUTE if path is None else path.decode(), fields.get(b"accept", b"").decode("latin-1")
         try:
-            with Holding(self.budget) as memory:
-                written: tuple[bytes, str, *tuple[str, ...]] | None = None
-                if query is None:
-                    content_type = fields.get(b"content-type", b"").decode("latin-1")
-                    written = self.to_bodies[route](body, content_type, accept, memory)
-                elif not body:
-                    written = answer_to_query(query.decode(), accept, memory)
+            written: tuple[bytes, str, *tuple[str, ...]] | None = None
+            if query is None:
+                written = self.to_bodies[route](body, fields.get(b"content-type", b"").decode("latin-1"), accept)
+            elif not body:
+                written = answer_to_query(query.decode(), accept)
         except Exception:
             return None  # the ordinary way meets the same, and says it
         if written is None or len(written[0]) > FREE_BYTES:

@@ -22,7 +22,6 @@ from tensorcast.answers.limits import judge_json
 from tensorcast.plan.plan import Shape
 from tensorcast.schema.codec import Media, encode
 from tensorcast.schema.dtypes import name_of
-from tensorcast.schema.memory import Reserve
 from tensorcast.schema.tensors import (
     Array,
     bin_header,
@@ -37,7 +36,7 @@ from tensorcast.schema.work import checkpoint
 
 from ..engine.dense import SMALL_BYTES, buffered, chunks, in_order, is_quick, rearranged, rearranged_bytes
 from ..engine.gather import Gathered
-from .exchange import Exchange, response_with, threads_of
+from .exchange import SHORT_BYTES, Exchange, response_with, threads_of
 from .threads import LOOP_MILLISECONDS, Threads, while_connected
 
 JOIN_BYTES = 64 * 2**10
@@ -272,7 +271,8 @@ def lists_in(shape: Shape) -> int:
 
 
 async def _in_json(exchange: Exchange[Any], fields: Fields, tensors: Sequence[Outgoing], as_base64: bool) -> Response:
-    elements = _judged(tensors, as_base64, exchange.reserve)
+    elements, nbytes = _json_extent(tensors, as_base64)
+    exchange.reserve(nbytes)
 
     def build() -> Response:
         return response_with(b"".join(_json_pieces(fields, as_base64)), Media.JSON.value)
@@ -280,34 +280,33 @@ async def _in_json(exchange: Exchange[Any], fields: Fields, tensors: Sequence[Ou
     return await exchange.run(elements * JSON_ELEMENT, build)
 
 
-def _judged(tensors: Sequence[Outgoing], as_base64: bool, reserve: Reserve) -> int:
-    """How many elements, and lists of them, a JSON answer holds, once its memory is reserved. Raises Problem."""
+def _json_extent(tensors: Sequence[Outgoing], as_base64: bool) -> tuple[int, int]:
+    """How many elements, and lists of them, a JSON answer holds, and bytes of memory that it takes. Raises Problem."""
     nested = sum(lists_in(tensor.shape) for tensor in tensors if not (tensor.strided or as_base64))
     elements = sum(tensor.elements[0] for tensor in tensors)
     nbytes = sum(tensor.elements[1] for tensor in tensors)
     judge_json(elements, nested, nbytes)
-    reserve(json_bytes(elements + nested, nbytes))
-    return elements + nested
+    return elements + nested, json_bytes(elements + nested, nbytes)
 
 
-def short_answer(fields: Fields, media: Media, json_data: str, milliseconds: float, reserve: Reserve) -> bytes | None:
+def short_answer(fields: Fields, media: Media, json_data: str, milliseconds: float) -> bytes | None:
     """The bytes of the answer to what took so long already; None where it is longer than JOIN_BYTES in MessagePack, or
-    would hold the event loop for too long."""
+    takes more than SHORT_BYTES in JSON, or would hold the event loop for too long."""
     tensors = _tensors(fields)
     if media is Media.JSON:
-        milliseconds += JSON_ELEMENT * _judged(tensors, json_data == "base64", reserve)
-        return b"".join(_json_pieces(fields, json_data == "base64")) if milliseconds <= LOOP_MILLISECONDS else None
+        elements, nbytes = _json_extent(tensors, json_data == "base64")
+        if milliseconds + JSON_ELEMENT * elements > LOOP_MILLISECONDS or nbytes > SHORT_BYTES:
+            return None
+        return b"".join(_json_pieces(fields, json_data == "base64"))
     copied = sum(tensor.copied for tensor in tensors)
     if (
         milliseconds + OUTPUT * len(tensors) > LOOP_MILLISECONDS
         or copied + sum(tensor.lookups for tensor in tensors) > JOIN_BYTES
     ):
         return None
-    reserve(copied)
     bodies = _bodies(fields)
     if sum(body.length for body in bodies) > JOIN_BYTES:
         return None
-    reserve(max(body.held for body in bodies))
     return b"".join(chain.from_iterable(body.pieces for body in bodies))
 
 
