@@ -262,7 +262,7 @@ def test_a_fault_of_the_columns_is_a_problem(http: httpx.Client, body: Any, code
 
 def test_too_many_rows_are_refused_and_late_ones_answered_with_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(Problem, match="columns"):
-        check_rows([{}] * (limits.MAX_BATCH_ROWS + 1))
+        list(check_rows([{}] * (limits.MAX_BATCH_ROWS + 1)))
     monkeypatch.setattr(batch, "MAX_BATCH_SECONDS", -1.0)
     (late,) = check_rows([{"inputs": [[3]]}])
     assert late["error"]["code"] == "work-too-large"

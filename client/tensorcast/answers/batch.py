@@ -22,10 +22,6 @@ def check_rows(requests: Sequence[Any], reserve: Reserve = unlimited) -> Iterato
     Raises Problem (overloaded) where there is no memory for a row now: the whole batch is then to be sent again.
     """
     MAX_BATCH_ROWS.judge(len(requests))
-    return _rows(requests, reserve)
-
-
-def _rows(requests: Sequence[Any], reserve: Reserve) -> Iterator[dict[str, Any]]:
     left = MAX_BATCH_SECONDS
     for number, request in enumerate(requests):
         start = monotonic()
