@@ -103,7 +103,7 @@ ARRIVING = ("body", "chunks", "trailer", "intake")
 
 UVICORN = (
     # overridden
-    *("connection_made", "connection_lost", "data_received", "resume_writing", "send_400_response"),
+    *("connection_made", "connection_lost", "data_received", "eof_received", "resume_writing", "send_400_response"),
     *("on_response_complete", "timeout_keep_alive_handler"),
     # read, written or called
     *("app_state", "cycle", "flow", "loop", "scope", "server_state", "transport"),
@@ -238,16 +238,47 @@ class Gate(Uvicorn):
         vars(self.transport).clear()  # else both, and what they hold, wait for the collector of cycles
 
     def data_received(self, data: bytes) -> None:
-        if (
-            len(data) <= SHORT_BYTES
-            and self.phase == "head"
-            and not self.rest
-            and self.straight is not None
-            and self._answered_straight(self.straight, data)
-        ):
-            return
         if self.rest:
             data = self.rest + data
+        elif len(data) <= SHORT_BYTES and self.phase == "head" and self.straight is not None:
+            self.rest = data
+            self.straight.answer_in_turn(self)
+            return
+        self._take_all(data)
+
+    def eof_received(self) -> None:
+        answer = self.answer_short()  # now, since the connection is closed after this
+        if answer is None:
+            self.take_rest()
+        else:
+            self.send_short(answer)
+        super().eof_received()
+
+    def answer_short(self) -> bytes | None:
+        """The answer to what has come, if that is one short request that is answered straight; else None."""
+        if self.straight is None or self.phase != "head" or not self.rest or self.flow.write_paused:
+            return None
+        answer = self.straight.answer(self.rest, self.server_state.default_headers)
+        if answer is not None:
+            self.rest = b""
+        return answer
+
+    def send_short(self, answer: bytes) -> None:
+        """Send what `answer_short` has made."""
+        self.wire.write(answer)
+        self.head = _ANSWERED
+        CONNECTIONS.waiting.pop(self, None)
+        CONNECTIONS.waiting[self] = None
+        self.server_state.total_requests += 1
+        self.idle_since = self.loop.time()
+        if self.timeout_keep_alive_task is None:  # else it will look how long the connection has been idle
+            self._await_next(self.timeout_keep_alive)
+
+    def take_rest(self) -> None:
+        """What has come takes the ordinary way, as far as it can."""
+        self._take_all(self.rest)
+
+    def _take_all(self, data: bytes) -> None:
         try:
             while data and (used := self._take(data)):
                 data = data[used:]
@@ -323,21 +354,6 @@ class Gate(Uvicorn):
                 if self.received > LINGER_BYTES:
                     self.wire.pause_reading()
                 return len(data)
-
-    def _answered_straight(self, straight: Straight, data: bytes) -> bool:
-        """Answer a whole request without uvicorn; False where it is not one of those."""
-        answer = None if self.flow.write_paused else straight.answer(data, self.server_state.default_headers)
-        if answer is None:
-            return False
-        self.wire.write(answer)
-        self.head = _ANSWERED
-        CONNECTIONS.waiting.pop(self, None)
-        CONNECTIONS.waiting[self] = None
-        self.server_state.total_requests += 1
-        self.idle_since = self.loop.time()
-        if self.timeout_keep_alive_task is None:  # else it will look how long the connection has been idle
-            self._await_next(self.timeout_keep_alive)
-        return True
 
     def _await_next(self, seconds: float) -> None:
         self.timeout_keep_alive_task = self.loop.call_later(seconds, self.timeout_keep_alive_handler)

@@ -31,6 +31,7 @@ from .negotiation import TEXT
 from .watch import Log, facts_of
 
 if TYPE_CHECKING:
+    from .gate import Gate
     from .metrics import Metrics
 
 ROUTE = "/v1/check"
@@ -74,7 +75,29 @@ class Straight:
         self.to_bodies = to_bodies
         """What answers to a POST, by its path."""
         self._is_host = lru_cache(16)(partial(is_among, names)) if names else None
+        self._turn: list[Gate] = []
+        """Gates to which a short request has come in this turn of the event loop."""
         self._first: tuple[object, bytes] = None, b""
+
+    def answer_in_turn(self, gate: Gate) -> None:
+        """Answer what has come to this gate, once the event loop has read all that is ready in its turn.
+
+        All of the turn's answers are made before the first is sent. A call of the system drives what the processor
+        has learned of our code out of its caches and its branch predictors; answers made one after another find it
+        there. With sixteen callers an answer takes 50 microseconds of a core, where it took 72 when each was made and
+        sent as soon as its request was read (benchmarks/checks.py).
+        """
+        if not self._turn:
+            gate.loop.call_soon(self._answer_all)
+        self._turn.append(gate)
+
+    def _answer_all(self) -> None:
+        turn, self._turn = self._turn, []
+        for gate, answer in [(gate, gate.answer_short()) for gate in turn]:
+            if answer is None:
+                gate.loop.call_soon(gate.take_rest)  # by itself: where it fails, the others have their answers
+            else:
+                gate.send_short(answer)
 
     def answer(self, data: bytes, first: Iterable[tuple[bytes, bytes]]) -> bytes | None:
         """The whole answer, with the fields `first` first, to a whole request; None where it takes the ordinary

@@ -1,0 +1,114 @@
+"""Requests that come in one turn of the event loop: each is answered once, in its order, before its connection ends."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import socket
+from typing import Any
+
+import pytest
+import uvicorn
+from raw_http import BODY, POST
+from uvicorn.server import ServerState
+
+from tensorcast_service.web.app import create_app
+from tensorcast_service.web.gate import Gate
+
+END = b"end"
+
+
+def short(number: int) -> bytes:
+    return POST + b"X-Request-ID: %d\r\nContent-Length: %d\r\n\r\n%b" % (number, len(BODY), BODY)
+
+
+LONG = b"GET /livez HTTP/1.1\r\nHost: x\r\nX-Request-ID: 9\r\n\r\n"
+NEXT = short(4)
+TURNS: dict[str, tuple[list[bytes], list[bytes]]] = {
+    # what comes to one connection in one turn, and the ids of the requests that are answered
+    "one": ([short(1)], [b"1"]),
+    "one, and the end": ([short(1), END], [b"1"]),
+    "two": ([short(1), short(2)], [b"1", b"2"]),
+    "three": ([short(1), short(2), short(3)], [b"1", b"2", b"3"]),
+    "two halves": ([short(1)[:90], short(1)[90:]], [b"1"]),
+    "one and a half": ([short(1), short(2)[:90]], [b"1"]),
+    "one and two halves": ([short(1), short(2)[:90], short(2)[90:]], [b"1", b"2"]),
+    "one that takes the ordinary way, and a short one": ([LONG, short(1)], [b"9", b"1"]),
+    "a short one, and one that takes the ordinary way": ([short(1), LONG], [b"1", b"9"]),
+    "nothing but the end": ([END], []),
+}
+FOLLOWED = ("one", "two", "two halves")
+"""Those to which another request comes later on."""
+
+
+class Wire(asyncio.Transport):
+    """A transport that takes everything until it is closed, and nothing after."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        super().__init__({"socket": connection, "sockname": None, "peername": None})
+        self.written = b""
+        self.closed = False
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        if not self.closed:
+            self.written += data
+
+    def is_closing(self) -> bool:
+        return self.closed
+
+    def is_reading(self) -> bool:
+        return True
+
+    def get_write_buffer_size(self) -> int:
+        return 0
+
+    def can_write_eof(self) -> bool:
+        return False
+
+    def pause_reading(self) -> None: ...
+    def resume_reading(self) -> None: ...
+
+    def close(self) -> None:
+        self.closed = True
+
+    abort = close
+
+
+async def in_one_turn(turns: dict[str, list[bytes]]) -> dict[str, bytes]:
+    """What each connection is sent, to which all of this comes in one turn."""
+    app: Any = create_app()
+    config = uvicorn.Config(app, log_config=None, access_log=False)
+    config.load()
+    config.loaded_app = app
+    async with app.router.lifespan_context(app) as state:
+        with socket.socket() as sock:
+            wires = {name: Wire(sock) for name in turns}
+            gates = {name: Gate(config, ServerState(), state) for name in turns}
+            for name, gate in gates.items():
+                gate.connection_made(wires[name])
+            for name, pieces in turns.items():
+                for piece in pieces:
+                    if piece is END:
+                        gates[name].eof_received()
+                        wires[name].close()
+                    else:
+                        gates[name].data_received(piece)
+            await asyncio.sleep(0.2)
+            for name, gate in gates.items():
+                gate.data_received(NEXT if name in FOLLOWED else b"")
+            await asyncio.sleep(0.2)
+            for gate in gates.values():
+                gate.connection_lost(None)
+            return {name: wire.written for name, wire in wires.items()}
+
+
+@pytest.fixture(scope="module")
+def written() -> dict[str, bytes]:
+    return asyncio.run(in_one_turn({name: pieces for name, (pieces, _) in TURNS.items()}))
+
+
+@pytest.mark.parametrize("name", TURNS)
+def test_each_request_of_a_turn_is_answered_once_and_in_its_order(written: dict[str, bytes], name: str) -> None:
+    ids = TURNS[name][1] + [b"4"] * (name in FOLLOWED)
+    assert re.findall(rb"HTTP/1.1 (\d+) ", written[name]) == [b"200"] * len(ids)
+    assert re.findall(rb"x-request-id: (\d+)\r\n", written[name]) == ids
