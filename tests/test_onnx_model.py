@@ -289,6 +289,17 @@ def test_a_graph_that_can_not_be_is_not_judged(check: Check, nodes: str) -> None
     assert (report.exit_status(), report.counts["not_judged"] > 0) == (3, True)
 
 
+@pytest.mark.parametrize("written", ["no JSON", "5", '["N", {}]'])
+def test_what_a_file_writes_where_the_reader_does_is_forgotten(tmp_path: Path, written: str, check: Check) -> None:
+    model = onnx.parser.parse_model(
+        """<ir_version: 10, opset_import: ["": 21]>
+        graph (float[N,1] x, int64[2] s) => (float[a,b] o) {o = Expand(x, s)}"""
+    )
+    model.graph.node[0].metadata_props.add(key="tensorcast.output", value=written)
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    assert check(model).exit_status() == 0
+
+
 def test_a_node_without_inputs_is_named(check: Check) -> None:
     with pytest.raises(UnusableModel, match=r"\(op_type:Add, node name: o\): Input 0 is out of bounds"):
         check("(float[2] x) => (float[2] o) {o = Add()}")

@@ -140,14 +140,16 @@ def _printable(line: str) -> str:
 
 
 def _tidy(model: ModelProto) -> None:
-    """Give ONNX's own domain one name, and forget the values of large constants: only their shapes matter, and
-    each step copies the model."""
+    """Give ONNX's own domain one name, forget the values of large constants (only their shapes matter, and each step
+    copies the model), and whatever stands where _forget_shapes writes."""
     for owner in (model, *model.functions):
         for entry in owner.opset_import:
             entry.domain = _domain(entry.domain)
     for owner in (model.graph, *model.functions):
         for node in _nodes(owner):
             node.domain = _domain(node.domain)
+            for entry in [entry for entry in node.metadata_props if entry.key == _OUTPUT_OF_FILE]:
+                node.metadata_props.remove(entry)
             _forget_weights(attribute.t for attribute in node.attribute if attribute.HasField("t"))
             for _, graph in subgraphs(node):
                 _forget_weights(graph.initializer)
