@@ -198,6 +198,7 @@ CONSTANTS: dict[str, list[tuple[int, Callable[[], object]]]] = {
         (len(QUESTION), lambda: posted("/v1/check", in_pieces(QUESTION))),
     ],
     "codec.MAX_DIGITS": [(3, lambda: decode(b"[123" + b" " * codec.SHORT_BYTES + b"]", Media.JSON))],
+    "codec.MAX_DEPTH": [(3, lambda: decode(b'[{"a":[' + b"]}]", Media.JSON))],
     "codec.MAX_FIELDS": [
         (3, lambda media=media: decode(encode({"a": 1, "b": 2, "c": 3}, media), media)) for media in Media
     ],

@@ -1,5 +1,6 @@
 """MessagePack and JSON: golden bytes, and bodies that are refused while they are parsed."""
 
+import json
 import tracemalloc
 
 import msgpack
@@ -137,7 +138,8 @@ def test_malformed_messagepack_is_refused_in_words(body, said):
         pytest.param(b'{"a":"b', "not JSON: Unterminated string", id="truncated string"),
         pytest.param(b"{} {}", "not JSON: Extra data at byte 3", id="a second map"),
         pytest.param(b"{}x", "not JSON: Extra data at byte 2", id="trailing bytes"),
-        pytest.param(b'{"a":1,}', "not JSON", id="trailing comma"),
+        pytest.param(b'{"a":1 , }', ": take away the comma before }", id="trailing comma"),
+        pytest.param(b'{"a":[1,\n]}', ": take away the comma before ]", id="trailing comma of a list"),
         pytest.param(b"{'a':1}", "not JSON", id="single quotes"),
         pytest.param(b"{1:2}", "not JSON", id="integer key"),
         pytest.param(b'{"a":1,"a":2}', "'a' comes twice", id="duplicate key"),
@@ -165,6 +167,12 @@ def test_malformed_messagepack_is_refused_in_words(body, said):
 )
 def test_malformed_json_is_refused_in_words(body, said):
     assert said in refusal(body, JSON)
+
+
+@pytest.mark.parametrize(("opened", "closed"), [(b"[", b"]"), (b'{"[\\"{":', b"}")], ids=["lists", "maps"])
+def test_five_hundred_lists_or_maps_may_lie_inside_one_another(opened, closed):
+    assert outcome(opened * 500 + b"0" + closed * 500, JSON) == "a value"
+    assert "too deep: 500 lists and maps" in refusal(opened * 501 + b"0" + closed * 501, JSON)
 
 
 def test_a_refusal_echoes_no_more_than_the_head_of_a_key():
@@ -204,6 +212,24 @@ VALUES = st.recursive(
 @given(VALUES, st.sampled_from(Media))
 def test_decoding_gives_back_what_was_encoded(value, media):
     assert decode(encode(value, media), media) == value
+
+
+TANGLED = st.recursive(
+    st.text('[]{}"\\\\', max_size=4),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text('[]{}"\\\\', max_size=4), inner, max_size=3),
+)
+
+
+def depth(value):
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    return 0 if items is None else 1 + max(map(depth, items), default=0)
+
+
+@given(TANGLED, st.text('[]{}"\\\\', max_size=4))
+def test_brackets_in_strings_are_not_deep(value, rest):
+    text = json.dumps(value)
+    assert survey.json_depth(text.encode()) == depth(value)
+    assert survey.json_depth(memoryview(text.encode() + b"]" * 9 + rest.encode())) >= depth(value)
 
 
 NOT_SURVEYED = {0xC1, *range(0xC7, 0xCA), *range(0xD4, 0xD9)}

@@ -64,6 +64,7 @@ BAD_QUERIES = [
     ("input=N&assume=N", "invalid-request", "assume: write a name and its sizes, such as N=2.., N=1..8 or N=3"),
     (f"input=N&assume=N=2{',' * 2000}", "invalid-request", "assume: has at most 2000 characters"),
     ("input=N&assume={", "invalid-request", 'assume: write N=2.., or JSON such as {"N":"2.."}'),
+    ('input=N&assume={"N":2,"N":3}', "invalid-request", "assume: write N=2.., or JSON"),
     ("input=3&dtype=floaty", "invalid-request", "dtype: there is no such dtype: did you mean float64"),
     ("input=3&dtype=int8&dtype=int8", "invalid-request", "dtype is given twice"),
     ("input=3&explain=maybe", "invalid-request", "explain: must be true or false"),

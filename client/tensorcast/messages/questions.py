@@ -32,9 +32,11 @@ def attribute_from_text(op: type[Op], name: str, text: str) -> Any:
         return int(text)
     if "string" in kinds and not ("array" in kinds and text.lstrip().startswith("[")):
         return text
+    from ..schema.codec import decode_text  # which loads msgpack
+
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
+        return decode_text(text)
+    except ValueError:
         raise ValueError('must be JSON, such as [["x", "y"], ["y"]] or {"c": 3}') from None
 
 

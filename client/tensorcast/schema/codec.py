@@ -11,13 +11,14 @@ import msgpack
 
 from .memory import Reserve, unlimited
 from .problems import Problem
-from .survey import Bins, Buffer, malformed, survey_json, survey_msgpack
+from .survey import Bins, Buffer, json_depth, malformed, survey_json, survey_msgpack
 
 MAX_KEY = 1000
 """Characters of a map's key: every field's name is shorter."""
 MAX_FIELDS = 2000
 """Keys of one map: twice as many as sizes can be named; a fault may be found in each."""
-
+MAX_DEPTH = 500
+"""Lists and maps of JSON inside one another. Each Python's parser has a limit of its own; that of 3.14 is the stack."""
 
 MAX_DIGITS = 400
 """Digits of an integer in a long body: beyond 309 no float holds it."""
@@ -71,6 +72,14 @@ def decode(body: Buffer, media: Media, reserve: Reserve = unlimited, is_answer: 
     values take, at the most, before they are made. An answer in MessagePack may hold more than a request.
     """
     return _decode_json(body, reserve) if media is Media.JSON else _decode_msgpack(body, reserve, is_answer)
+
+
+def decode_text(text: str) -> Any:
+    """The plain value of JSON that stands in a URL or a command. Raises ValueError where a body would be refused."""
+    try:
+        return decode(text.encode(), Media.JSON)
+    except Problem as problem:
+        raise ValueError(problem.detail) from None
 
 
 def _decode_msgpack(body: Buffer, reserve: Reserve, is_answer: bool) -> Any:
@@ -137,14 +146,17 @@ def _decode_json(body: Buffer, reserve: Reserve) -> Any:
     first = bytes(body[:1])
     if b"\x80" <= first <= b"\x8f" or first in (b"\xde", b"\xdf"):  # a map, to MessagePack
         raise malformed("the body looks like MessagePack: send Content-Type: application/vnd.msgpack, or JSON")
-    reserve(survey_json(body))
+    nbytes, opened = survey_json(body)
+    reserve(nbytes)
+    if opened > MAX_DEPTH and json_depth(body) > MAX_DEPTH:
+        raise malformed(
+            f"the JSON value is nested too deep: {MAX_DEPTH} lists and maps inside one another are the most"
+        )
     try:
         decoder = _FROM_JSON if len(body) <= SHORT_BYTES else _FROM_LONG_JSON
         return decoder.decode(str(body, "utf-8"))
     except UnicodeDecodeError:
         raise malformed("the body is not UTF-8") from None
-    except RecursionError:
-        raise malformed("the JSON value is nested too deep") from None
     except json.JSONDecodeError as error:
         raise malformed(f"the body is not JSON: {error.msg} at byte {error.pos}{_json_cure(error)}") from None
     except ValueError:  # an integer of thousands of digits
@@ -153,12 +165,14 @@ def _decode_json(body: Buffer, reserve: Reserve) -> Any:
 
 def _json_cure(error: json.JSONDecodeError) -> str:
     """What is to be done about what other languages allow."""
-    before, after = error.doc[: error.pos].rstrip()[-1:], error.doc[error.pos : error.pos + 1]
-    if not before and after.isalpha():
+    before, after = error.doc[: error.pos].rstrip(), error.doc[error.pos :].lstrip()
+    if error.msg.startswith("Illegal trailing comma"):  # from Python 3.13 on, and at the comma
+        before, after = ",", after[1:].lstrip()
+    if not before and after[:1].isalpha():
         return ': a body begins with {, such as {"inputs": [[3], [4]]}'
-    if before == "," and after in "}]":
-        return f": take away the comma before {after}"
-    return ": write \" for '" if after == "'" else ""
+    if before.endswith(",") and after.startswith(("}", "]")):
+        return f": take away the comma before {after[0]}"
+    return ": write \" for '" if after.startswith("'") else ""
 
 
 def _too_many_digits() -> Problem:

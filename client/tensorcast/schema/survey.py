@@ -9,6 +9,8 @@ will do.
 
 from __future__ import annotations
 
+from itertools import accumulate
+
 from .problems import Problem
 
 Buffer = bytes | bytearray | memoryview
@@ -137,8 +139,13 @@ def _no_value(body: Buffer, start: int) -> Problem:
 # --- JSON ----------------------------------------------------------------------------------------
 
 
-def survey_json(body: Buffer) -> int:
-    """Bytes of memory that the text and the values of a JSON body take, at the most.
+_STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
+_NO_STEPS = bytes({*range(256)} - {*b"[{]}"})
+
+
+def survey_json(body: Buffer) -> tuple[int, int]:
+    """Bytes of memory that the text and the values of a JSON body take, at the most; and how many lists and maps may
+    begin in it.
 
     Raises Problem (malformed-body; body-too-large) for too many values or bytes.
     """
@@ -159,7 +166,16 @@ def survey_json(body: Buffer) -> int:
     if commas + colons + lists + maps > MAX_VALUES:
         raise malformed(f"the body may hold more than {MAX_VALUES} values; send tensors as base64 or as MessagePack")
     text = 2 * len(view) * (1 if plain else WIDEST)
-    return text + commas * NUMBER_BYTES + lists * LIST_BYTES + maps * MAP_BYTES + quotes * STRING_BYTES // 2
+    nbytes = text + commas * NUMBER_BYTES + lists * LIST_BYTES + maps * MAP_BYTES + quotes * STRING_BYTES // 2
+    return nbytes, lists + maps
+
+
+def json_depth(body: Buffer) -> int:
+    """How many lists and maps lie inside one another, up to where a body that was surveyed ceases to be JSON."""
+    text = bytes(body).replace(rb"\\", b"").replace(rb"\"", b"")  # no quote is left but those around strings
+    outside = b"".join(text.split(b'"', 2 * MAX_VALUES + 2)[::2])
+    steps = outside.translate(_STEPS, _NO_STEPS)[: 2 * MAX_VALUES]  # beyond it more would be closed than opened
+    return max(accumulate(memoryview(steps).cast("b"), initial=0))
 
 
 def judge_json_bytes(nbytes: int) -> None:

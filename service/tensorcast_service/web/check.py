@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -16,7 +15,7 @@ from tensorcast.messages import CheckAnswer, CheckRequest
 from tensorcast.messages.questions import assumptions_from_text, attribute_from_text
 from tensorcast.messages.validation import validated
 from tensorcast.ops import OPS
-from tensorcast.schema.codec import MEDIA_NAMES, Media
+from tensorcast.schema.codec import MEDIA_NAMES, Media, decode_text
 from tensorcast.schema.problems import Problem
 from tensorcast.schema.shapes import parse_shape
 
@@ -172,8 +171,8 @@ def _assumptions(text: str) -> Any:
     if not text.lstrip().startswith("{"):
         return assumptions_from_text(text)
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
+        return decode_text(text)
+    except ValueError:
         raise ValueError('write N=2.., or JSON such as {"N":"2.."}') from None
 
 

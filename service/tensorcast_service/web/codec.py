@@ -31,7 +31,7 @@ _PLAIN = {int, str, bool, type(None)}
 _READERS: dict[Media, Callable[[bytes | str], Any]] = {}
 _VALUES: dict[Media, Callable[[bytes], Any]] = {}
 _WRITERS: dict[Media, Callable[[Any], bytes]] = {}
-_ERRORS: tuple[type[Exception], ...] = (TypeError, ValueError)
+_ERRORS: tuple[type[Exception], ...] = (TypeError, ValueError, RecursionError)
 if msgspec is not None:
     _ERRORS += (msgspec.MsgspecError,)
     _Size: Any = Annotated[int, msgspec.Meta(ge=0, le=MAX_SIZE)]
