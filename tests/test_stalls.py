@@ -13,6 +13,8 @@ import signal
 import sys
 import threading
 import time
+import weakref
+from array import array
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -339,6 +341,35 @@ def test_work_ends_at_its_next_checkpoint_once_its_caller_has_gone() -> None:
 
     asyncio.run(run())
     assert ended == [True]
+
+
+def test_what_a_caller_who_has_gone_has_sent_is_freed_at_once() -> None:
+    """Not when the collector of cycles comes by: Python 3.12 and 3.13 make one of what a generator swallows."""
+    go_on = threading.Event()
+    body = array("b", bytes(1000))
+    sent = weakref.ref(body)
+
+    async def leaves() -> dict[str, Any]:
+        await asyncio.sleep(0)
+        return {"type": "http.disconnect"}
+
+    async def run() -> None:
+        own = Threads()
+        first = asyncio.create_task(own.python(5, never, go_on.wait, PATIENCE))
+        await asyncio.sleep(0)
+        nonlocal body
+        with pytest.raises(threads.ClientDisconnect):  # while it waits for its turn
+            await own.python(5, leaves, len, body)
+        del body
+        go_on.set()
+        await first
+
+    gc.disable()
+    try:
+        asyncio.run(run())
+        assert sent() is None
+    finally:
+        gc.enable()
 
 
 def test_work_ends_when_its_seconds_are_over(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,7 +37,7 @@ from tensorcast.schema.work import checkpoint
 from ..engine.dense import SMALL_BYTES, buffered, chunks, in_order, is_quick, rearranged, rearranged_bytes
 from ..engine.gather import Gathered
 from .exchange import SHORT_BYTES, Exchange, response_with, threads_of
-from .threads import LOOP_MILLISECONDS, Threads, while_connected
+from .threads import LOOP_MILLISECONDS, Threads, WhileConnected
 
 JOIN_BYTES = 64 * 2**10
 """Smaller parts are joined before they are sent; larger ones are sent as they are. No more than this is copied on the
@@ -224,7 +224,7 @@ class Streamed(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-        with while_connected(receive):
+        with WhileConnected(receive):
             async for part in self._made():
                 await send({"type": "http.response.body", "body": part, "more_body": True})
             await send({"type": "http.response.body", "body": b"", "more_body": False})

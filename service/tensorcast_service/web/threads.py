@@ -14,6 +14,7 @@ import gc
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import TracebackType
 from typing import Any, TypeVar
 
 import anyio
@@ -114,7 +115,7 @@ async def _on_thread(limiter: CapacityLimiter, receive: Receive, work: Callable[
     piece = Work(work, *arguments)
     del arguments
     outcome: tuple[Any, Exception | None] | None = None
-    with while_connected(receive, piece.abandon):
+    with WhileConnected(receive, piece.abandon):
         outcome = await anyio.to_thread.run_sync(piece.run, limiter=limiter)
     if outcome is None or isinstance(outcome[1], Abandoned):
         raise ClientDisconnect
@@ -129,19 +130,27 @@ async def _on_thread(limiter: CapacityLimiter, receive: Receive, work: Callable[
     return result
 
 
-@contextmanager
-def while_connected(receive: Receive, leave: Callable[[], None] = lambda: None) -> Iterator[None]:
+class WhileConnected:
     """What is awaited inside is given up when the caller has gone, and `leave` is called; a step of work that a thread
-    has begun is finished first."""
-    with anyio.CancelScope() as scope:
-        watch = asyncio.create_task(_cancel_when_gone(scope, receive, leave))
-        try:
-            yield
-        except asyncio.CancelledError:  # by the caller's going, or by the end of the server
-            leave()
-            raise
-        finally:
-            watch.cancel()
+    has begun is finished first.
+
+    No generator: in Python 3.12 and 3.13 the exception that one swallows is part of a cycle, with all that the frames
+    below and above it hold, bodies and answers among them; the collector may not come by for long."""
+
+    def __init__(self, receive: Receive, leave: Callable[[], None] = lambda: None) -> None:
+        self._receive = receive
+        self._leave = leave
+        self._scope = anyio.CancelScope()
+
+    def __enter__(self) -> None:
+        self._scope.__enter__()
+        self._watch = asyncio.create_task(_cancel_when_gone(self._scope, self._receive, self._leave))
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> bool:
+        if isinstance(error, asyncio.CancelledError):  # by the caller's going, or by the end of the server
+            self._leave()
+        self._watch.cancel()
+        return self._scope.__exit__(kind, error, at)
 
 
 async def _cancel_when_gone(scope: anyio.CancelScope, receive: Receive, leave: Callable[[], None]) -> None:
