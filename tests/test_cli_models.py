@@ -166,6 +166,7 @@ MISUSED = [
     (["model.onnx", "--fail-on", "nothing"], "'incompatible', 'square', 'depends'"),
     (["model.onnx", "--json", "--format", "sarif"], "--json is --format json"),
     (["model.onnx", "--assume", "K=3"], "--assume K: no size of the model has this name: the names are M, N"),
+    (["model.onnx", "--assume", "N=5", "--assume", "N=3"], "--assume 'N=5, N=3': N is given twice"),
     (["model.onnx", "--assume", "N=5..3"], "--assume N: a range runs upwards"),
 ]
 

@@ -82,7 +82,8 @@ def client_of(url: str, **options: Any) -> Client:
 
 
 def _assumptions(context: click.Context, parameter: click.Parameter, texts: Sequence[str]) -> dict[str, int | str]:
-    return {name: size for text in texts for name, size in parsed(assumptions_from_text, text, "--assume").items()}
+    assumptions: dict[str, int | str] = parsed(assumptions_from_text, ", ".join(texts), "--assume") if texts else {}
+    return assumptions
 
 
 assume_option = click.option(

@@ -32,12 +32,7 @@ def attribute_from_text(op: type[Op], name: str, text: str) -> Any:
         return int(text)
     if "string" in kinds and not ("array" in kinds and text.lstrip().startswith("[")):
         return text
-    from ..schema.codec import decode_text  # which loads msgpack
-
-    try:
-        return decode_text(text)
-    except ValueError:
-        raise ValueError('must be JSON, such as [["x", "y"], ["y"]] or {"c": 3}') from None
+    return _json_in(text, 'must be JSON, such as [["x", "y"], ["y"]] or {"c": 3}')
 
 
 def text_of(value: Any) -> str:
@@ -52,11 +47,13 @@ _NEXT_NAME = re.compile(r" (?=[A-Za-z_])")
 _ASSUMPTION = re.compile(r"([A-Za-z_][A-Za-z0-9_]*) ?=(.*)")
 
 
-def assumptions_from_text(text: str) -> dict[str, int | str]:
-    """What is known of names, written as ``N=2..`` or ``N=2.., M=1..8``. Raises ValueError, with what would be right.
+def assumptions_from_text(text: str) -> dict[str, Any]:
+    """What is known of names, written as ``N=2..``, as ``N=2.., M=1..8``, or as JSON, ``{"N": "2.."}``.
 
-    The page reads the same (assumptionsIn in question.js).
+    Raises ValueError, with what would be right. The page reads the same (assumptionsIn and assumeOf in question.js).
     """
+    if text.lstrip().startswith("{"):
+        return dict(_json_in(text, 'write N=2.., or JSON such as {"N":"2.."}'))
     if len(text) > MAX_TEXT:
         raise ValueError(f"has at most {MAX_TEXT} characters")
     assumptions: dict[str, int | str] = {}
@@ -65,8 +62,19 @@ def assumptions_from_text(text: str) -> dict[str, int | str]:
         sizes = parse_shape(found[2]) if found else []
         if found is None or len(sizes) != 1:
             raise ValueError("write a name and its sizes, such as N=2.., N=1..8 or N=3")
+        if found[1] in assumptions:
+            raise ValueError(f"{found[1][:60]} is given twice")
         assumptions[found[1]] = sizes[0]
     return assumptions
+
+
+def _json_in(text: str, form: str) -> Any:
+    from ..schema.codec import decode_text  # which loads msgpack
+
+    try:
+        return decode_text(text)
+    except ValueError as error:
+        raise ValueError(f"{form} ({error})") from None
 
 
 @cache

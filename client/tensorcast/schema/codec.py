@@ -79,7 +79,7 @@ def decode_text(text: str) -> Any:
     try:
         return decode(text.encode(), Media.JSON)
     except Problem as problem:
-        raise ValueError(problem.detail) from None
+        raise ValueError(problem.detail.replace("the body is", "it is")) from None
 
 
 def _decode_msgpack(body: Buffer, reserve: Reserve, is_answer: bool) -> Any:

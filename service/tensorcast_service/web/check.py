@@ -15,7 +15,7 @@ from tensorcast.messages import CheckAnswer, CheckRequest
 from tensorcast.messages.questions import assumptions_from_text, attribute_from_text
 from tensorcast.messages.validation import validated
 from tensorcast.ops import OPS
-from tensorcast.schema.codec import MEDIA_NAMES, Media, decode_text
+from tensorcast.schema.codec import MEDIA_NAMES, Media
 from tensorcast.schema.problems import Problem
 from tensorcast.schema.shapes import parse_shape
 
@@ -157,7 +157,7 @@ def _question(query: list[tuple[str, str]]) -> dict[str, Any]:
         raise Problem("invalid-request", "format: must be text or json", pointer="/format")
     question: dict[str, Any] = {"op": op, "inputs": inputs}
     if "assume" in given:
-        question["assume"] = _from_text(_assumptions, given["assume"], "assume", "assume")
+        question["assume"] = _from_text(assumptions_from_text, given["assume"], "assume", "assume")
     if "dtype" in given:
         question["dtype"] = given["dtype"]
     if "explain" in given:
@@ -165,15 +165,6 @@ def _question(query: list[tuple[str, str]]) -> dict[str, Any]:
             raise Problem("invalid-request", "explain: must be true or false", pointer="/explain")
         question["explain"] = given["explain"].lower() in ("", "1", "true")
     return question
-
-
-def _assumptions(text: str) -> Any:
-    if not text.lstrip().startswith("{"):
-        return assumptions_from_text(text)
-    try:
-        return decode_text(text)
-    except ValueError:
-        raise ValueError('write N=2.., or JSON such as {"N":"2.."}') from None
 
 
 def _from_text(parse: Any, text: str, name: str, pointer: str) -> Any:
