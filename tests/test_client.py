@@ -122,6 +122,47 @@ def test_out_is_filled_and_returned(anyone: Any) -> None:
     assert (a.tolist(), b.tolist()) == ([[1, 1, 1]] * 2, [[1, 2, 3]] * 2)
 
 
+class BreakingOnce(httpx.BaseTransport):
+    """A service in process, whose first answer breaks off after its half."""
+
+    def __init__(self) -> None:
+        self.service, self.bodies = Client.in_process()._transport, []
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        self.bodies.append(b"".join(request.stream))
+        again = httpx.Request("POST", request.url, headers=request.headers, content=self.bodies[-1])
+        response = self.service.handle_request(again)
+        content = response.read()
+        broken = len(self.bodies) == 1
+
+        def pieces() -> Iterator[bytes]:
+            yield content[: len(content) // 2] if broken else content
+            if broken:
+                raise httpx.ReadError("broken off")
+
+        return httpx.Response(response.status_code, headers=response.headers, content=pieces())
+
+
+def test_out_may_share_memory_with_an_input_and_not_with_itself() -> None:
+    count = 300_000  # more than is sent in one piece, so that the array's own memory is read
+    memory = np.arange(2 * count, dtype=np.float32)
+    array, out = memory[count // 2 :][:count], memory.reshape(2, count)
+    transport = BreakingOnce()
+    with Client(transport=transport) as client:
+        client.broadcast_to(array, out.shape, out=out)
+        assert transport.bodies[0] == transport.bodies[1]
+        assert (out == np.arange(count // 2, count // 2 + count)).all()
+        with pytest.raises(ValueError, match="two arrays of out share memory"):
+            client.broadcast_arrays(ROW, ROW, out=[memory[:3], memory[2:5]])
+
+
+def test_broadcast_arrays_has_the_options_of_broadcast(anyone: Any) -> None:
+    column, outs, seen = np.arange(2.0).reshape(2, 1), [np.empty((1, 3)), np.empty((1, 3), np.float32)], []
+    options = {"window": np.s_[1:], "out": outs, "progress": seen.append, "timeout": PATIENCE}
+    assert anyone.broadcast_arrays(column, ROW, **options) == (outs[0], outs[1])
+    assert (outs[0].tolist(), outs[1].tolist(), bool(seen)) == ([[1, 1, 1]], [[1, 2, 3]], True)
+
+
 @pytest.mark.parametrize(
     "out",
     [np.empty((2, 4), np.float32), np.empty((2, 3)), np.empty((3, 2), np.float32).T, np.broadcast_to(ROW, (2, 3)), []],

@@ -8,6 +8,7 @@ would turn nulls into NaN, bfloat16 into integers, and columns of several dtypes
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, ClassVar, Literal, NamedTuple, NoReturn
 
 import numpy as np
@@ -44,6 +45,18 @@ def array_of(value: Any) -> Array:
 def target_of(value: Any) -> Array:
     """A writable array's own memory as a NumPy array, for `out`. Raises TypeError or ValueError, with the way out."""
     return _library(value).target(value)
+
+
+def judge_targets(targets: Sequence[Array]) -> None:
+    """Raises ValueError where two of what `target_of` gives share memory."""
+    spans = sorted((target.__array_interface__["data"][0], target.nbytes) for target in targets if target.nbytes)
+    if any(start + nbytes > following for (start, nbytes), (following, _) in pairwise(spans)):
+        raise ValueError("two arrays of out share memory: each output needs its own")
+
+
+def overlap(arrays: Sequence[Array], targets: Sequence[Array]) -> bool:
+    """Whether one of these arrays may share memory with a target."""
+    return any(np.may_share_memory(array, target) for array in arrays for target in targets)
 
 
 def maker_of(value: Any, layout: str = "dense") -> Maker:

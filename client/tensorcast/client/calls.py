@@ -28,7 +28,7 @@ from ..schema.codec import Media, encode
 from ..schema.dtypes import UnknownDtype
 from ..schema.tensors import Array, is_replicated, msgpack_parts
 from . import expected
-from .arrays import Axis, Like, array_of, gradient_axes, maker_of, output_axes, target_of
+from .arrays import Axis, Like, array_of, gradient_axes, judge_targets, maker_of, output_axes, overlap, target_of
 from .reading import Arrays, Chunk, Reader, TensorReader, problem, typed
 from .window import Window, bounds
 
@@ -259,9 +259,11 @@ def broadcast_to(array: Any, shape: Shape, layout: Layout, window: Window | None
     return _broadcast(numpy.broadcast_to(shape=sizes(shape)), [array], layout, window, out, like, itemgetter(0))
 
 
-def broadcast_arrays(arrays: Sequence[Any], layout: Layout, like: Like) -> Call[tuple[Any, ...]]:
+def broadcast_arrays(
+    arrays: Sequence[Any], layout: Layout, window: Window | None, out: Any, like: Like
+) -> Call[tuple[Any, ...]]:
     """Arrays in, those that NumPy makes of them out."""
-    return _broadcast(NUMPY, arrays, layout, None, None, like, tuple)
+    return _broadcast(NUMPY, arrays, layout, window, out, like, tuple)
 
 
 def _broadcast(
@@ -278,6 +280,7 @@ def _broadcast(
     fields: dict[str, Any] = {"op": plain_op(op), "layout": layout}
     outs = None if out is None else list(out) if isinstance(out, (list, tuple)) else [out]
     targets = None if outs is None else list(map(target_of, outs))
+    judge_targets(targets or [])
     inputs = list(map(array_of, arrays))
     shapes = tuple(array.shape for array in inputs)
     if window is not None and (box := bounds(window, op, shapes)) is not None:
@@ -293,7 +296,10 @@ def _broadcast(
             targets,
         )
 
-    return Call("POST", "/v1/broadcast", _message(fields, "inputs", inputs), reader)
+    parts = _message(fields, "inputs", inputs)
+    if len(parts) > 1 and overlap(inputs, targets or []):
+        parts = [b"".join(parts)]  # the answer may be begun when they are read, or sent once more
+    return Call("POST", "/v1/broadcast", parts, reader)
 
 
 def backprop(op: Op | str, shapes: Sequence[Shape], gradients: Sequence[Any], like: Like) -> Call[list[Any]]:

@@ -152,7 +152,7 @@ class Client(BaseClient[httpx.BaseTransport]):
         each output is an array of torch, jax or xarray where its input is; else it is NumPy's.
         `window` is a [start, stop] for each output axis, or slices such as np.s_[0:2, :]: only that box. `out` (an
         array, or one for each output, of NumPy, torch or xarray; writable, C-contiguous, of the output's shape and
-        dtype) is filled and returned.
+        dtype) is filled and returned. It may share memory with an input, whose elements are those of before the call.
         `progress` is called with each Transfer. Raises IncompatibleShapes, OutputTooLarge, ...
 
         >>> from tensorcast import ngraph
@@ -188,13 +188,25 @@ class Client(BaseClient[httpx.BaseTransport]):
         """
         return self._send(calls.broadcast_to(array, shape, layout, window, out, like), progress, timeout)
 
-    def broadcast_arrays(self, *arrays: Any, layout: Layout = "dense", like: Like = "numpy") -> tuple[Any, ...]:
-        """The arrays broadcast against each other by NumPy's rule. Raises IncompatibleShapes, a ValueError.
+    def broadcast_arrays(
+        self,
+        *arrays: Any,
+        layout: Layout = "dense",
+        window: Window | None = None,
+        out: Any = None,
+        like: Like = "numpy",
+        progress: Progress | None = None,
+        timeout: float | None = None,
+    ) -> tuple[Any, ...]:
+        """The arrays broadcast against each other by NumPy's rule, with the options of `broadcast`. Raises
+        IncompatibleShapes, a ValueError.
 
         >>> [array.shape for array in client.broadcast_arrays(np.ones((3, 1)), np.ones(4))]
         [(3, 4), (3, 4)]
         """
-        return self._send(calls.broadcast_arrays(arrays, layout, like)) if arrays else ()
+        if not arrays:
+            return ()
+        return self._send(calls.broadcast_arrays(arrays, layout, window, out, like), progress, timeout)
 
     def backprop(
         self,
