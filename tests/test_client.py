@@ -224,6 +224,19 @@ def test_what_is_no_op_is_a_type_error_that_shows_one(client: Client) -> None:
         client.check((3,), (3,))  # type: ignore[arg-type]
 
 
+HALF = {
+    "op": lambda client: client.broadcast("\ud800", ROW),
+    "size": lambda client: client.check("numpy.broadcast_arrays", ("\ud800",)),  # replaced by ? it would be another one
+    "target": lambda client: client.translate("numpy.broadcast_arrays", (3,), to="\ud800"),
+}
+
+
+@pytest.mark.parametrize("call", HALF.values(), ids=HALF)
+def test_half_a_surrogate_pair_is_refused_before_it_is_sent(client: Client, call: Any) -> None:
+    with pytest.raises(tensorcast.InvalidRequest, match=r"'\\ud800' holds half a surrogate pair"):
+        call(client)
+
+
 PROBLEMS: dict[str, tuple[type[errors.ServiceProblem], Callable[[Any], Any]]] = {
     "unknown-op": (tensorcast.UnknownOp, lambda client: client.check("numpy.nothing", (3,))),
     "invalid-request": (tensorcast.InvalidRequest, lambda client: client.check(poputil.expandToMatchRanks(), (3,))),

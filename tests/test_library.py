@@ -223,6 +223,9 @@ MISTAKES = {
         lambda: openvino.Broadcast3(mode="explict")
     ),
     "einops.repeat: pattern: must be a string": lambda: einops.repeat(pattern=3),
+    "einops.repeat: pattern: must be a string without half a surrogate pair": (
+        lambda: einops.repeat(pattern="\ud800 -> \ud800")
+    ),
     "inputs/0/0: must not be negative: a size is 0 or more": lambda: tensorcast.CheckRequest(inputs=[[-1]]),
 }
 

@@ -47,7 +47,7 @@ def test_a_shape_is_taken_or_refused_as_numpy_does(here: Client, name: str, shap
 
 def test_what_is_no_size_is_a_type_error_in_every_method(here: Client) -> None:
     op = ngraph.Broadcast(shape=(2, 3), broadcast_axes={0})
-    for shape in ((2.5,), (True,), None, "34", {"x": 3}):
+    for shape in ((2.5,), (True,), None, "34", b"34", {"x": 3}):  # bytes are sizes to NumPy
         for call in (
             lambda shape: here.check(op, shape),
             lambda shape: here.check_batch([{"inputs": [shape]}]),

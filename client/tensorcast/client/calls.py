@@ -24,8 +24,9 @@ from ..messages.arguments import (
 from ..messages.tensors import CheckBatchAnswer, CheckedColumns, Failed, column
 from ..ops import OPS, Op, numpy
 from ..plan.alignment import Incompatible
-from ..schema.codec import Media, encode
+from ..schema.codec import Media
 from ..schema.dtypes import UnknownDtype
+from ..schema.problems import Problem
 from ..schema.tensors import Array, is_replicated, msgpack_parts
 from . import expected
 from .arrays import Axis, Like, array_of, gradient_axes, judge_targets, maker_of, output_axes, overlap, target_of
@@ -385,13 +386,21 @@ NUMPY = numpy.broadcast_arrays()
 
 def _plain(path: str, question: Any, model: Any, inputs: int, finish: Callable[[Any], T]) -> Call[T]:
     """A call without tensors: a question about so many inputs, whose answer is of this model."""
-    parts = [encode(question, Media.MSGPACK)]
-    return Call("POST", path, parts, lambda length: typed(model, inputs, finish))
+    return Call("POST", path, [_packed(question)], lambda length: typed(model, inputs, finish))
+
+
+def _packed(value: Any) -> bytes:
+    """A plain value in MessagePack. Raises InvalidRequest for a string that has no bytes."""
+    try:
+        return bytes(msgpack.packb(value))
+    except UnicodeEncodeError as error:
+        detail = f"{error.object[:60]!a} holds half a surrogate pair, which UTF-8 can't say"
+        raise InvalidRequest(Problem("invalid-request", detail).document()) from None
 
 
 def _message(fields: Mapping[str, Any], last: str, arrays: Sequence[Array]) -> list[bytes | memoryview]:
     """A MessagePack map of small fields and then tensors, as parts; arrays are sent as they lie in memory."""
-    head: bytes = msgpack.packb({**fields, last: [None] * len(arrays)})
+    head = _packed({**fields, last: [None] * len(arrays)})
     parts: list[bytes | memoryview] = [head[: len(head) - len(arrays)]]  # the tensors stand where so many nils were
     for array in arrays:
         try:

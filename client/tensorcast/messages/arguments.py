@@ -93,7 +93,7 @@ def _dimension(size: SupportsIndex | str) -> int | str:
 
 def _listed(shape: SymbolicShape) -> list[Any]:
     """What a shape holds; what holds nothing is the size of one axis, or is no size."""
-    if isinstance(shape, (str, Mapping)):
+    if isinstance(shape, (str, bytes, bytearray, Mapping)):
         raise TypeError(f"a shape is a list of sizes such as (2, 3), not a {type(shape).__name__}")
     if getattr(shape, "ndim", 1) > 1:
         raise ValueError("an array stands where a shape belongs: pass its .shape")
