@@ -98,8 +98,10 @@ MAX_TEXT = 2000
 """Characters of a shape as text: 64 sizes of 20 digits, with room."""
 _NAME = r"[A-Za-z_][A-Za-z0-9_.]*"
 _BRACKETS = re.compile(rf"(?:{_NAME} ?[:=] ?)?(?:{_NAME} ?)?(?:\((.*)\)|\[(.*)\])")
-_COMMA = re.compile(r" ?, ?|(?<=[0-9]) ?x ?(?=-?[0-9])")
-_BY = re.compile(r" ?\u00d7 ?| x |(?<=[0-9]) ?x ?(?=-?[0-9])| ")
+_TIMES = re.compile(r"(?<=[0-9]) ?x ?(?=-?[0-9])|([A-Za-z_][A-Za-z0-9_]*)")
+"""An x between two sizes, or a name, which may hold one."""
+_COMMA = re.compile(r" ?[,\u00d7] ?")
+_BY = re.compile(r" ?\u00d7 ?| x | ")
 _INTEGER = re.compile(r"-?[0-9]{1,19}")
 _SYMBOL = re.compile(r"\?|[A-Za-z_][A-Za-z0-9_]*|[0-9]+\.\.[0-9]*")
 
@@ -120,7 +122,7 @@ def parse_shape(text: str) -> list[int | str]:
             body = (brackets[1] or brackets[2] or "").strip()
     if not body:
         return []
-    body = body.removesuffix(",").rstrip()
+    body = _TIMES.sub(lambda found: found[1] or "\u00d7", body.removesuffix(",").rstrip())
     parts = ["?" if part == "None" else part for part in (_COMMA if "," in body else _BY).split(body)]
     if not all(_INTEGER.fullmatch(part) or _SYMBOL.fullmatch(part) for part in parts):
         raise ValueError("write a shape as 8,1,6,1 or 8x1x6x1, a scalar as (), and sizes not known as N,?,2..8")

@@ -141,7 +141,8 @@ export function misreading(asked) {
 const MAX_TEXT = 2000; // characters of a shape
 const NAME = "[A-Za-z_][A-Za-z0-9_.]*";
 const BRACKETS = new RegExp(`^(?:${NAME} ?[:=] ?)?(?:${NAME} ?)?(?:\\((.*)\\)|\\[(.*)\\])$`);
-const COMMA = / ?, ?|(?<=[0-9]) ?x ?(?=-?[0-9])/, BY = / ?× ?| x |(?<=[0-9]) ?x ?(?=-?[0-9])| /;
+const TIMES = /(?<=[0-9]) ?x ?(?=-?[0-9])|([A-Za-z_][A-Za-z0-9_]*)/g; // an x between two sizes, or a name
+const COMMA = / ?[,×] ?/, BY = / ?× ?| x | /;
 const INTEGER = /^-?[0-9]{1,19}$/, SYMBOL = /^(\?|[A-Za-z_][A-Za-z0-9_]*|[0-9]+\.\.[0-9]*)$/;
 
 /** The sizes of a shape that was typed, as texts: integers, or symbols. Null where it is none. */
@@ -153,7 +154,8 @@ export function sizesOf(text) {
     body = (round ?? square ?? body).trim();
   }
   if (!body) return [];
-  const sizes = body.replace(/ ?,$/, "").split(body.includes(",") ? COMMA : BY);
+  body = body.replace(/ ?,$/, "").replace(TIMES, (_, name) => name ?? "×");
+  const sizes = body.split(body.includes(",") ? COMMA : BY);
   if (!sizes.every((size) => INTEGER.test(size) || SYMBOL.test(size))) return null;
   return sizes.map((size) => (INTEGER.test(size) ? String(BigInt(size)) : size === "None" ? "?" : size));
 }
