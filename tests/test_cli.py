@@ -228,12 +228,14 @@ def test_ops_lists_and_shows(url: list[str]) -> None:
     assert run(*command.split()[1:], *url).returncode == 0
 
 
-def test_an_output_that_is_no_ordinary_file_is_left_alone(tmp_path: Path) -> None:
+def test_a_file_that_is_no_ordinary_one_is_left_alone(tmp_path: Path) -> None:
     np.save(tmp_path / "in.npy", np.arange(3))
     os.mkfifo(tmp_path / "pipe")
     done = run("broadcast", "in.npy", "--shape", "2,3", "-o", "pipe", folder=tmp_path)
     assert (done.returncode, "no ordinary file" in done.stderr) == (2, True)
     assert (tmp_path / "pipe").is_fifo()
+    done = run("broadcast", "pipe", "--shape", "2,3", "-o", "out.npy", folder=tmp_path)  # nobody writes to it
+    assert (done.returncode, "pipe is no ordinary file" in done.stderr) == (2, True)
 
 
 def test_no_other_file_is_touched(tmp_path: Path) -> None:

@@ -6,11 +6,11 @@ import json
 import os
 import signal
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from math import prod
 from pathlib import Path
+from secrets import token_hex
 from stat import S_IMODE
 from typing import TYPE_CHECKING, Any
 
@@ -99,16 +99,24 @@ def _written(
         if places.count(place) > 1 or (place.exists() and not place.is_file()):
             raise click.UsageError(f"{place} is given twice, or is no ordinary file")
     parts: list[Path] = []
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)}
+
+    def end(number: int, frame: Any) -> None:
+        for each in before:
+            signal.signal(each, signal.SIG_IGN)  # a second one would end the removal of the parts
+        if number == signal.SIGINT:
+            raise KeyboardInterrupt
+        sys.exit(128 + number)
+
     try:
         for number, handler in before.items():
-            if handler is signal.SIG_DFL:  # which would leave the parts behind
-                signal.signal(number, lambda number, _: sys.exit(128 + number))
+            if handler in (signal.SIG_DFL, signal.default_int_handler):  # the former would leave the parts behind
+                signal.signal(number, end)
         filled: list[Array] = []
         for place, output in zip(places, answer.outputs, strict=True):
             dtype, shape = arrays[output.input].dtype, tuple(map(int, output.shape))
-            handle, name = tempfile.mkstemp(suffix=".npy", prefix=f".{place.name[:50]}.", dir=place.parent)
-            parts.append(Path(name))
+            parts.append(place.with_name(f".{place.name[:50]}.{token_hex(8)}.npy"))  # first, lest it be left behind
+            handle = os.open(parts[-1], os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
             # All of it is claimed now: a disk that fills up later would end a write to mapped memory with a signal.
             os.posix_fallocate(handle, 0, prod(shape) * dtype.itemsize + 4096)
             os.close(handle)
@@ -155,6 +163,8 @@ def _loaded(path: Path) -> Array:
 
     from ..schema.dtypes import name_of
 
+    if not path.is_file():
+        raise click.UsageError(f"{path} is no ordinary file: write it to one first")
     try:
         array: Array = np.lib.format.open_memmap(path, "r")
         name_of(array.dtype)
