@@ -46,7 +46,7 @@ less than a chunk."""
 SHORT_ROW_BYTES = 2**7
 """Rows of so many bytes hide what NumPy spends on each."""
 LINE_BYTES, ALIGNMENT = 2**12, 64
-"""Rows of about so many bytes are copied fastest, from where they lie in their cache lines as they are to lie."""
+"""Rows of about so many bytes are copied fastest, and buffers of whole cache lines."""
 NARROW = 2
 """Units of so few bytes cost as much each as others, and so more a byte."""
 ROW_BYTES = 96
@@ -142,8 +142,7 @@ def chunks(view: Array) -> Iterator[memoryview]:
     source = _in_units(view)
     axis, pieces, most, row, count, pitch = _cut(source)
     size, repeats = source.shape[axis], source.strides[axis] == 0
-    like = _address(source) if source.flags.aligned or _has_long_rows(_layout(source)) else 0
-    buffers = cycle(_aligned(count * pitch, like).reshape(-1, pitch))
+    buffers = cycle(np.empty((count, pitch), np.uint8))
     for part in _parts(source, axis):
         if part.flags.c_contiguous:
             memory = part.reshape(-1).view(np.uint8).data
@@ -208,18 +207,6 @@ def _cuts(layout: Layout, chunk_bytes: int) -> tuple[int, int]:
 
 def _layout(array: Array) -> Layout:
     return Layout(array.shape, array.strides, array.itemsize, array.flags.aligned)
-
-
-def _address(array: Array) -> int:
-    address: int = array.__array_interface__["data"][0]
-    return address
-
-
-def _aligned(nbytes: int, address: int) -> Array:
-    """Memory that lies in its cache lines as `address` does."""
-    raw = np.empty(nbytes + ALIGNMENT, np.uint8)
-    start = (address - _address(raw)) % ALIGNMENT
-    return raw[start : start + nbytes]
 
 
 def _in_units(view: Array) -> Array:
@@ -359,7 +346,7 @@ def _repeat(out: Array, source: Array, axis: int, times: int) -> None:
     row = times * prod(shape[axis + 1 :])
     seed = _steps((*shape[:axis], times, *shape[axis + 1 :]), out.itemsize)
     steps = (*seed[:axis], shape[axis], *seed[axis + 1 :])
-    memory = _aligned(prod(seed) * out.itemsize, _address(out)).view(out.dtype)
+    memory = np.empty(prod(seed), out.dtype)
     for block in blocks(shape, steps):
         into = out[block]
         piece = source[(*block[:axis], slice(times), *block[axis + 1 :])]
