@@ -5,6 +5,7 @@ import tracemalloc
 
 import msgpack
 import pytest
+from conftest import taken
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -319,6 +320,30 @@ def test_a_flood_is_refused_before_it_takes_much_memory(body):
         assert tracemalloc.get_traced_memory()[1] < 2**20
     finally:
         tracemalloc.stop()
+
+
+SMALLEST = {
+    "nils": b"\xc0",
+    "empty strings": b"\xa0",
+    "strings of two": b"\xa2ab",
+    "wide characters": b"\xa4\xf0\x9f\x98\x80",
+    "16-bit integers": b"\xcd\x03\xe8",
+    "empty lists": b"\x90",
+    "lists of one": b"\x91\xc0",
+    "empty maps": b"\x80",
+    "maps of one": b"\x81\xa0\xc0",
+    "maps of six": b"\x86" + b"".join(b"\xa1%c\xc0" % key for key in b"abcdef"),
+    "bins of two": b"\xc4\x02ab",
+    "bins that are not copied": b"\xc5\x04\x00" + bytes(1024),
+}
+
+
+@pytest.mark.parametrize("item", SMALLEST.values(), ids=SMALLEST)
+def test_values_take_what_is_reserved_and_no_more_than_80_times_the_body(item):
+    body, reserved = list_header(4000) + item * 4000, []
+    peak = taken(lambda: decode(body, MSGPACK, reserved.append))
+    assert peak <= sum(reserved)
+    assert peak <= 80 * len(body)
 
 
 @pytest.mark.parametrize("item", [b"[],", b"{},", b"1,", b"[", b'{"":'], ids=bytes.decode)
