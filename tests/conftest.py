@@ -216,6 +216,21 @@ def served(absent: str = "", **settings: object) -> Iterator[Served]:
             running.log = running.end()
 
 
+def warm(service: Served) -> int:
+    """The memory of a service that has answered once at each endpoint: first requests import and cache some MiB."""
+    row = {"dtype": "bfloat16", "shape": [3], "data": [1, 2, 3]}
+    with httpx.Client(base_url=service.url, verify=trusted()) as http:
+        for path, value in [
+            ("/v1/check", {"inputs": [[1]] * 2000}),
+            ("/v1/check/batch", {"inputs": [row | {"dtype": "int64", "shape": [1, 3]}]}),
+            ("/v1/broadcast", {"inputs": [row]}),
+            ("/v1/backprop", {"inputs": [[3]], "gradients": [row]}),
+            ("/v1/compare", {"inputs": [[3]]}),
+        ]:
+            assert http.post(path, json=value).status_code == 200
+    return service.memory()
+
+
 @functools.cache
 def trusted() -> ssl.SSLContext:
     """What trusts the system's certificates. Each client of httpx would read them anew, in 30 ms."""

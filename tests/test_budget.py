@@ -18,7 +18,7 @@ import httpx
 import msgpack
 import pytest
 import uvicorn
-from conftest import PATIENCE, Served, free_port, served, wait_for
+from conftest import PATIENCE, Served, free_port, served, wait_for, warm
 
 from tensorcast.schema.codec import Media, encode
 from tensorcast.schema.problems import Problem
@@ -366,16 +366,8 @@ async def besiege(port: int, kind: list[bytes], seconds: float) -> set[int]:
 @pytest.fixture(scope="module")
 def besieged() -> Iterator[tuple[Served, int]]:
     """A service with a budget, and the memory that it has before it is attacked."""
-    with served(memory_budget_bytes=BUDGET) as service, httpx.Client(base_url=service.url) as http:
-        row = {"dtype": "bfloat16", "shape": [3], "data": [1, 2, 3]}
-        for path, value in [
-            ("/v1/check", {"inputs": [[1]] * 2000}),
-            ("/v1/broadcast", {"inputs": [row]}),
-            ("/v1/backprop", {"inputs": [[3]], "gradients": [row]}),
-            ("/v1/compare", {"inputs": [[3]]}),
-        ]:
-            assert http.post(path, json=value).status_code == 200
-        yield service, service.memory()
+    with served(memory_budget_bytes=BUDGET) as service:
+        yield service, warm(service)
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)

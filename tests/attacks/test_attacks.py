@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import httpx
 import msgpack
 import pytest
-from conftest import PATIENCE, Served, served
+from conftest import PATIENCE, Served, served, warm
 
 from attacks.cases import ATTACKS, MIB, REQUEST_SECONDS, SENDS_ON, Attack
 from tensorcast.schema.problems import STATUS
@@ -27,6 +27,7 @@ SLOW = {attack.name: attack for attack in ATTACKS if any(isinstance(piece, float
 @pytest.fixture(scope="module")
 def attacked() -> Iterator[Served]:
     with served(request_seconds=REQUEST_SECONDS) as running:
+        warm(running)
         yield running
 
 
