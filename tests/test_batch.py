@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx
@@ -17,6 +18,7 @@ import tensorcast
 from tensorcast import Client
 from tensorcast.answers import batch, columns, limits
 from tensorcast.answers.batch import check_rows
+from tensorcast.answers.check import plain_answer
 from tensorcast.answers.columns import check_columns
 from tensorcast.messages.tensors import CheckBatchRequest, CheckedColumns
 from tensorcast.messages.validation import validated
@@ -260,12 +262,29 @@ def test_a_fault_of_the_columns_is_a_problem(http: httpx.Client, body: Any, code
     assert words in answer.json()["detail"]
 
 
-def test_too_many_rows_are_refused_and_late_ones_answered_with_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_rows_are_refused() -> None:
     with pytest.raises(Problem, match="columns"):
         list(check_rows([{}] * (limits.MAX_BATCH_ROWS + 1)))
-    monkeypatch.setattr(batch, "MAX_BATCH_SECONDS", -1.0)
-    (late,) = check_rows([{"inputs": [[3]]}])
-    assert late["error"]["code"] == "work-too-large"
+
+
+@pytest.mark.parametrize(
+    ("work", "late"),
+    [(lambda: time.sleep(0.1), None), (lambda: sum(range(10**7)), "work-too-large")],
+    ids=["waits", "works"],
+)
+def test_rows_are_late_by_the_time_of_the_processor(
+    work: Callable[[], object], late: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def slow(*arguments: Any) -> dict[str, Any]:
+        work()
+        return plain_answer(*arguments)
+
+    monkeypatch.setattr("tensorcast_service.web.batch.TURN_SECONDS", 0)
+    monkeypatch.setattr(batch, "MAX_BATCH_SECONDS", 0.05)
+    monkeypatch.setattr(batch, "plain_answer", slow)
+    with Client.in_process() as client:
+        first, second = client.check_batch([{"inputs": [(3,)]}] * 2)
+    assert (getattr(first, "code", None), getattr(second, "code", None)) == (None, late)
 
 
 def test_too_many_rows_to_look_at_alone_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

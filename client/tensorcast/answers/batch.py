@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from time import monotonic
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ..messages import CheckRequest
@@ -15,19 +14,18 @@ from .footprint import HINTS_BYTES, answer_bytes
 from .limits import MAX_BATCH_ROWS, MAX_BATCH_SECONDS, judge_request
 
 
-def check_rows(requests: Sequence[Any], reserve: Reserve = unlimited) -> Iterator[dict[str, Any]]:
+def check_rows(
+    requests: Sequence[Any], reserve: Reserve = unlimited, seconds: Callable[[], float] = lambda: 0
+) -> Iterator[dict[str, Any]]:
     """The answer to each request, as plain values: of check, or {"error": problem} where it is not valid, or where
-    those before it took too long. `reserve` is asked for the memory of each before it is made.
+    those before it took too long. `reserve` is asked for the memory of each before it is made, and `seconds` for the
+    time that was spent so far.
 
     Raises Problem (overloaded) where there is no memory for a row now: the whole batch is then to be sent again.
     """
     MAX_BATCH_ROWS.judge(len(requests))
-    left = MAX_BATCH_SECONDS
     for number, request in enumerate(requests):
-        start = monotonic()
-        answer = check_row(number, request, reserve, left < 0)
-        left -= monotonic() - start  # what passes while others have their turn is not counted
-        yield answer
+        yield check_row(number, request, reserve, seconds() > MAX_BATCH_SECONDS)
 
 
 def check_row(number: int, request: Any, reserve: Reserve = unlimited, is_late: bool = False) -> dict[str, Any]:

@@ -80,7 +80,7 @@ MAX_BATCH_ROWS = Limit(
 )
 """Requests in one batch of rows: some 0.5 s of work as a rule."""
 MAX_BATCH_SECONDS = 2.0
-"""Time after which a batch begins no further row: a row of many inputs or symbols may take a second."""
+"""Of the processor; then a batch begins no further row: one of many inputs or symbols may take a second."""
 MAX_COLUMN_SIZES = Limit(
     2**25,
     "the rows have {count} sizes, those of the answer counted; one batch takes up to {most}: send fewer rows at once",
