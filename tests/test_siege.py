@@ -9,11 +9,12 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import run, served
+from conftest import run, served, unhurried
 
 MiB = 2**20
 LIMIT = 256 * MiB
@@ -75,13 +76,7 @@ def inside(group: Group | None) -> Iterator[None]:
         (GROUPS / "memory" / own.split(":", 2)[2].lstrip("/") / "cgroup.procs").write_text(str(os.getpid()))
 
 
-@pytest.mark.parametrize(
-    ("encrypted", "slots"), [(False, 64), (False, 600), (True, 64)], ids=["plain", "as many slots as callers", "TLS"]
-)
-def test_a_siege_takes_less_than_256_mib_and_probes_are_answered(encrypted: bool, slots: int, pem: Path) -> None:
-    settings: dict[str, Any] = {"max_concurrent_requests": slots}
-    if encrypted:
-        settings |= {"tls_certificate": pem / "certificate", "tls_key": pem / "key"}
+def siege(settings: dict[str, Any], seconds: float) -> None:
     most, ended = 0, threading.Event()
 
     def look(group: Group) -> None:
@@ -97,7 +92,7 @@ def test_a_siege_takes_less_than_256_mib_and_probes_are_answered(encrypted: bool
             watch = threading.Thread(target=look, args=[group])
             if group is not None:
                 watch.start()
-            command = [sys.executable, str(SIEGE), service.url, "--seconds", str(SECONDS)]
+            command = [sys.executable, str(SIEGE), service.url, "--seconds", str(seconds)]
             done = run(command)
             ended.set()
             assert done.returncode == 0, done.stdout + done.stderr
@@ -107,12 +102,22 @@ def test_a_siege_takes_less_than_256_mib_and_probes_are_answered(encrypted: bool
                 watch.join()
                 print(f"resident {peak / MiB:.0f} MiB, with its connections {most / MiB:.0f}")
                 assert group.kills == 0
-                if slots == 64 and not encrypted:
+                if settings == {"max_concurrent_requests": 64}:
                     assert most < LIMIT
             seen = json.loads(done.stdout)
-            assert seen["besiegers"]["readers of the documentation"]["200"] == 64
+            assert seen["besiegers"]["readers of the documentation"].get("200") == 64
             for kind, statuses in seen["besiegers"].items():
                 assert set(statuses) <= {"200", "400", "408", "413", "422", "503", "reset", ""}, kind
         finally:
             ended.set()
             server.__exit__(None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("encrypted", "slots"), [(False, 64), (False, 600), (True, 64)], ids=["plain", "as many slots as callers", "TLS"]
+)
+def test_a_siege_takes_less_than_256_mib_and_probes_are_answered(encrypted: bool, slots: int, pem: Path) -> None:
+    settings: dict[str, Any] = {"max_concurrent_requests": slots}
+    if encrypted:
+        settings |= {"tls_certificate": pem / "certificate", "tls_key": pem / "key"}
+    unhurried(partial(siege, settings), SECONDS)  # all handshakes take longer on a busy machine
