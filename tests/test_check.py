@@ -259,12 +259,12 @@ def test_outputs_in_one_loop_are_those_of_the_placements() -> None:
             answer = plain_answer(CheckRequest(op=op, inputs=inputs, dtype="int16"))
             if answer["compatible"]:
                 seen += 1
-                assert [list(output.values()) for output in answer["outputs"]] == [
+                assert [[*output.values()] for output in answer["outputs"]] == [
                     [
-                        list(placement.shape),
+                        placement.shape,
                         placement.input,
-                        list(placement.output_axes),
-                        list(placement.broadcast_axes),
+                        placement.output_axes,
+                        placement.broadcast_axes,
                         placement.elements,
                         2 * placement.elements,
                     ]

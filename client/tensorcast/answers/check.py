@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial, reduce
 from itertools import repeat
 from math import prod
+from operator import or_
 from typing import Any, NamedTuple
 
 from ..messages import CheckAnswer, CheckRequest, Condition, Warned
@@ -80,7 +81,7 @@ def plain_answer(request: CheckRequest | Question, extent: Extent | None = None)
             # The rank that an op limits is one of which `rank` is the highest.
             alignment = op.align(shapes) if op.max_rank is None or rank <= op.max_rank else align(op, shapes)
             if dims is None and isinstance(alignment, RightAlignment) and (sizes := alignment.met()) is not None:
-                outputs = _right_outputs(shapes, sizes, itemsize)
+                outputs = _right_outputs(shapes, sizes, alignment.filled or [], itemsize)
             else:
                 plan = settle(alignment)
     except Incompatible as incompatible:
@@ -193,13 +194,13 @@ def _output(
     shape: list[int | str] = list(placement.shape)
     output: dict[str, Any] = {"shape": shape, "input": placement.input}
     if placement.merges is not None or placement.input_shape != shapes[placement.input]:
-        output["factors"] = list(placement.output_shape)
+        output["factors"] = placement.output_shape
         output["shape"] = [exact(size) if isinstance(size, int) else size for size in shape]  # a merge may be huge
-    output["axes"] = list(placement.output_axes)
-    output["broadcast_axes"] = list(placement.broadcast_axes)
+    output["axes"] = placement.output_axes
+    output["broadcast_axes"] = placement.broadcast_axes
     elements: int | None
     if isinstance(placement, SymbolicPlacement):
-        output["maybe_broadcast_axes"] = list(placement.maybe_broadcast_axes)
+        output["maybe_broadcast_axes"] = placement.maybe_broadcast_axes
         elements = _product(placement.shape)
     else:
         elements = placement.elements
@@ -217,28 +218,33 @@ def _product(shape: Sequence[int | str]) -> int | None:
     return prod(integers) if len(integers) == len(shape) or 0 in integers else None
 
 
-def _right_outputs(shapes: tuple[Shape, ...], sizes: Shape, itemsize: int | None) -> list[dict[str, Any]]:
-    """The outputs, as `_output` gives them, of right-aligned inputs that meet at these sizes. Most checks are answered
-    here, in one loop and without placements."""
-    rank, elements = len(sizes), prod(sizes)
-    axes, sent = [*range(rank)], exact(elements)
-    outputs: list[dict[str, Any]] = []
-    for number, shape in enumerate(shapes):
-        new = rank - len(shape)
-        replicated = axes[:new]
-        if shape != sizes:
-            for axis, size in enumerate(shape, new):
-                if size != sizes[axis]:
-                    replicated.append(axis)
-        outputs.append(
-            {
-                "shape": [*sizes],
-                "input": number,
-                "axes": axes[new:],
-                "broadcast_axes": replicated,
-                "elements": sent,
-            }
-        )
-        if itemsize is not None:
-            outputs[-1]["nbytes"] = exact(elements * itemsize)
+def _right_outputs(
+    shapes: tuple[Shape, ...], sizes: Shape, filled: Sequence[int], itemsize: int | None
+) -> list[dict[str, Any]]:
+    """The outputs, as `_output` gives them, of right-aligned inputs that meet at these sizes, by the axes that each of
+    them fills (RightAlignment.filled). Most checks are answered here, in one loop and without placements."""
+    elements, outputs = prod(sizes), list[dict[str, Any]]()
+    sent = exact(elements)
+    for number, axes, replicated in _axes(tuple([len(shape) for shape in shapes]), tuple(filled), len(sizes)):
+        outputs.append({"shape": sizes, "input": number, "axes": axes, "broadcast_axes": replicated, "elements": sent})
+    if itemsize is not None:
+        for output in outputs:
+            output["nbytes"] = exact(elements * itemsize)
     return outputs
+
+
+@lru_cache(1024)
+def _axes(
+    ranks: tuple[int, ...], filled: tuple[int, ...], rank: int
+) -> list[tuple[int, tuple[int, ...], tuple[int, ...]]]:
+    """For each input, of these ranks and filling these axes, the output axes that it has, and those along which it is
+    replicated. Kept, since few of them are asked for again and again, with other sizes."""
+    whole, every = reduce(or_, filled, 0), range(rank)
+    return [
+        (
+            number,
+            tuple(every[rank - own :]),
+            tuple(axis for axis in every if axis < rank - own or (whole & ~filled[number]) >> rank - 1 - axis & 1),
+        )
+        for number, own in enumerate(ranks)
+    ]

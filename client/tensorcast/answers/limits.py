@@ -153,9 +153,10 @@ class Extent(NamedTuple):
     """Whether a size is not known."""
 
 
-def judge_request(op: Op, shapes: tuple[Shape, ...]) -> Extent:
-    """The extent of a request. Raises Problem for a number of inputs that the op never takes (invalid-request), or for
-    too many axes, unless the op's own rule refuses those already (work-too-large)."""
+def judge_request(op: Op, shapes: tuple[Shape, ...], of_integers: bool = False) -> Extent:
+    """The extent of a request; `of_integers` where it is known that all sizes of the inputs are. Raises Problem for
+    a number of inputs that the op never takes (invalid-request), or for too many axes, unless the op's own rule refuses
+    those already (work-too-large)."""
     if wrong := op.input_count_problem(len(shapes)):
         raise Problem("invalid-request", wrong, pointer="/inputs")
     rank = op.highest_rank(shapes)
@@ -165,16 +166,17 @@ def judge_request(op: Op, shapes: tuple[Shape, ...]) -> Extent:
     if axes > MAX_AXES:
         raise MAX_AXES.problem({"count": axes, "inputs": len(shapes), "rank": rank})
     entries, is_symbolic = 0, False
-    for shape in shapes:  # loops, since every request passes here
+    for shape in () if of_integers else shapes:  # loops, since every request passes here
         for size in shape:
             if type(size) is not int and isinstance(size, Symbol):
                 is_symbolic = True
-    for value in op.__dict__.values():
-        if type(value) is tuple:
-            entries += len(value)
-            is_symbolic = is_symbolic or Symbol in map(type, value)
-        elif type(value) is dict:
-            entries += len(value)
+    if len(op.__dict__) > 1:  # else it has a name alone
+        for value in op.__dict__.values():
+            if type(value) is tuple:
+                entries += len(value)
+                is_symbolic = is_symbolic or Symbol in map(type, value)
+            elif type(value) is dict:
+                entries += len(value)
     return Extent(op, shapes, rank, axes, entries, is_symbolic)
 
 

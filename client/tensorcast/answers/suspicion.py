@@ -11,7 +11,7 @@ This file imports next to nothing, so that what runs inside of other people's pr
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
+from functools import lru_cache, reduce
 from itertools import pairwise
 from operator import or_
 from typing import Any, Literal, NamedTuple
@@ -27,9 +27,11 @@ class Suspicion(NamedTuple):
     filled by the other input. In a square the first input lacks the first axis."""
 
 
-def suspicion(shapes: Sequence[Sequence[Any]]) -> Suspicion | None:
+def suspicion(shapes: Sequence[Sequence[Any]], filled: list[int] | None = None) -> Suspicion | None:
     """A square of two of these shapes, which broadcast and are aligned on their last axes; where there is none, two
     that stretch each other; else None, in a microsecond. A size that is not known is taken for another than 1.
+    `filled` has for each shape the axes that it fills, where the caller has them: a bit for each, the last axis the
+    lowest.
 
     >>> suspicion([(5,), (5, 1)])
     Suspicion(kind='square', inputs=(0, 1), axes=(0, 1))
@@ -37,37 +39,32 @@ def suspicion(shapes: Sequence[Sequence[Any]]) -> Suspicion | None:
     'mutual-stretch'
     >>> suspicion([(8, 3, 32, 32), (3, 1, 1), ()])
     """
-    filled = []
-    for shape in shapes:  # a bit for each axis that it fills, the last axis the lowest
-        axes = 0
-        for size in shape:
-            axes += axes + (size != 1)
-        filled.append(axes)
-    fewer = 0
-    for axes in sorted(filled):  # as numbers, sets ascend that include one another
-        if fewer & ~axes:
-            break
-        fewer = axes
-    else:
-        return None
+    if filled is None:
+        filled = []
+        for shape in shapes:
+            axes = 0
+            for size in shape:
+                axes += axes + (size != 1)
+            filled.append(axes)
     rank = max(map(len, shapes))
+    stretch = _mutual_stretch(tuple(filled), rank)
     lacks = min(map(len, shapes)) < rank  # else no input lacks an axis
-    if lacks and len({size for shape in shapes for size in shape if size != 1}) < reduce(or_, filled).bit_count():
-        rows = [(*[None] * (rank - len(shape)), *shape) for shape in shapes]  # two axes have one size
-        if found := _square(rows, filled):
-            return found
-    return _mutual_stretch(filled, fewer, axes, rank)
+    if stretch is not None and lacks and _some_alike(shapes, filled):
+        return _square([(*[None] * (rank - len(shape)), *shape) for shape in shapes], filled) or stretch
+    return stretch
 
 
 def suspicion_of_rows(rows: Sequence[Sequence[Any]]) -> Suspicion | None:
     """The same of shapes that are aligned in any way: for each input a row, in it for each axis of the output the
     input's size, or None where the input lacks the axis. Sizes other than 1 that meet on an axis are equal."""
     filled = [reduce(lambda axes, size: 2 * axes + (size not in (None, 1)), row, 0) for row in rows]
-    ascending = sorted(filled)
-    for fewer, axes in pairwise(ascending):
-        if fewer & ~axes:
-            return _square(rows, filled) or _mutual_stretch(filled, fewer, axes, len(rows[0]))
-    return None
+    stretch = _mutual_stretch(tuple(filled), len(rows[0]))
+    return stretch and (_square(rows, filled) or stretch)
+
+
+def _some_alike(shapes: Sequence[Sequence[Any]], filled: Sequence[int]) -> bool:
+    """Whether two axes have one size."""
+    return len({size for shape in shapes for size in shape if size != 1}) < reduce(or_, filled).bit_count()
 
 
 def _square(rows: Sequence[Sequence[Any]], filled: Sequence[int]) -> Suspicion | None:
@@ -87,7 +84,12 @@ def _square(rows: Sequence[Sequence[Any]], filled: Sequence[int]) -> Suspicion |
     return None
 
 
-def _mutual_stretch(filled: list[int], one: int, other: int, rank: int) -> Suspicion:
-    """That of the first inputs that fill these two sets of axes, of which none includes the other."""
-    axes = rank - (other & ~one).bit_length(), rank - (one & ~other).bit_length()
-    return Suspicion("mutual-stretch", (filled.index(one), filled.index(other)), axes)
+@lru_cache(1024)
+def _mutual_stretch(filled: tuple[int, ...], rank: int) -> Suspicion | None:
+    """That of the first inputs that fill two sets of axes of which none includes the other, if there are such. Kept,
+    since few such sets are asked for again and again, with other sizes."""
+    for one, other in pairwise(sorted(filled)):  # as numbers, sets ascend that include one another
+        if one & ~other:
+            axes = rank - (other & ~one).bit_length(), rank - (one & ~other).bit_length()
+            return Suspicion("mutual-stretch", (filled.index(one), filled.index(other)), axes)
+    return None

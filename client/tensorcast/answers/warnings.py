@@ -24,16 +24,7 @@ def input_warnings(
     for each input; `lower` tries a request, with what is assumed of its symbols.
     """
     warnings: list[dict[str, Any]] = []
-    stretched = lowest = highest = 0
-    for number, output in enumerate(outputs):  # a loop, since every check passes here
-        if output["broadcast_axes"] or "maybe_broadcast_axes" in output:
-            stretched += 1
-        rank = len(shapes[number])
-        if rank > len(shapes[highest]):
-            highest = number
-        if 0 < rank < len(shapes[lowest]) or not shapes[lowest]:
-            lowest = number
-    if stretched > 1 and (found := _suspicion(alignment)):
+    if found := _suspicion(alignment):
         one, other = sorted(found.inputs)
         met = f"{format_shape(shapes[one])} and {format_shape(shapes[other])}"
         met = f"{met} become {format_shape(outputs[one]['shape'])}"
@@ -44,7 +35,9 @@ def input_warnings(
             "Where only one was meant to stretch, an axis is missing."
         )
         warnings.append({"code": found.kind, "message": message})
-    if len(shapes[lowest]) < len(shapes[highest]):
+    ranks = [len(shape) for shape in shapes if shape]
+    if ranks and min(ranks) < max(ranks):
+        lowest, highest = (next(n for n, shape in enumerate(shapes) if len(shape) == of(ranks)) for of in (min, max))
         side = side_of_new_axes(outputs[lowest]["axes"], len(outputs[lowest]["shape"]))
         message = (
             f"Input {lowest} of shape {format_shape(shapes[lowest])} gets new axes{side} to meet input {highest} "
@@ -66,7 +59,9 @@ def _suspicion(alignment: Alignment, inputs: Sequence[int] | None = None) -> Sus
     """Of all inputs, or of these."""
     if _is_plain(alignment):
         shapes = alignment.input_shapes
-        return suspicion(shapes if inputs is None else [shapes[number] for number in inputs])
+        if inputs is not None:
+            return suspicion([shapes[number] for number in inputs])
+        return suspicion(shapes, alignment.filled if isinstance(alignment, RightAlignment) else None)
     rows = _rows(alignment)
     return suspicion_of_rows(rows if inputs is None else [rows[number] for number in inputs])
 

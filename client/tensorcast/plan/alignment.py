@@ -112,6 +112,9 @@ class RightAlignment(Alignment):
     relation: Relation
     reached: Shape | None
     """The sizes that the target asks for: `target`, but where that holds a -1 the input's own size."""
+    filled: list[int] | None = None
+    """Once `met` has found that integers agree: of each input, and of the target, the axes where its size is not 1, as
+    bits, the last axis the lowest."""
 
     def __init__(
         self, shapes: tuple[Shape, ...], relation: Relation, target: Shape | None = None, reached: Shape | None = None
@@ -173,19 +176,26 @@ class RightAlignment(Alignment):
         """The sizes at which integers that agree meet; None of all else."""
         everyone = self._everyone
         rank = max(map(len, everyone))
-        sizes = [1] * rank
+        sizes, filled = [1] * rank, []
         for shape in everyone:
-            axis = rank - len(shape)
+            axis, fills = rank - len(shape), 0
             for size in shape:
-                if type(size) is not int or size < 0:  # law P1; the others hold of whatever is aligned right and agrees
-                    return None
-                if size != 1 and sizes[axis] != size:
-                    if sizes[axis] != 1:
+                fills += fills
+                if size != 1:
+                    if type(size) is not int or size < 0:  # law P1; the others hold of whatever is right-aligned
                         return None
-                    sizes[axis] = size
+                    fills += 1
+                    if sizes[axis] != size:
+                        if sizes[axis] != 1:
+                            return None
+                        sizes[axis] = size
                 axis += 1
+            filled.append(fills)
         whole = tuple(sizes)
-        return None if self.relation is Relation.INTO and whole != self.reached else whole
+        if self.relation is Relation.INTO and whole != self.reached:
+            return None
+        self.filled = filled
+        return whole
 
     def settled(self) -> Plan | None:
         """The plan of integers that agree; None of all else."""

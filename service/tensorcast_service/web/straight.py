@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import lru_cache, partial
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from tensorcast.schema.codec import MEDIA_NAMES
 
@@ -31,8 +31,25 @@ from .negotiation import TEXT
 from .watch import Log, facts_of
 
 if TYPE_CHECKING:
-    from .gate import Gate
+    from asyncio import AbstractEventLoop
+
     from .metrics import Metrics
+
+
+class Caller(Protocol):
+    """One connection, as gate.py has it."""
+
+    loop: AbstractEventLoop
+
+    def answer_short(self) -> bytes | None:
+        """The answer to what has come, if that is one short request that is answered straight; else None."""
+
+    def send_short(self, answer: bytes) -> None:
+        """Send what `answer_short` has made."""
+
+    def take_rest(self) -> None:
+        """What has come takes the ordinary way."""
+
 
 ROUTE = "/v1/check"
 """That of a question in a URL."""
@@ -75,12 +92,12 @@ class Straight:
         self.to_bodies = to_bodies
         """What answers to a POST, by its path."""
         self._is_host = lru_cache(16)(partial(is_among, names)) if names else None
-        self._turn: list[Gate] = []
-        """Gates to which a short request has come in this turn of the event loop."""
+        self._turn: list[Caller] = []
+        """Callers from whom a short request has come in this turn of the event loop."""
         self._first: tuple[object, bytes] = None, b""
 
-    def answer_in_turn(self, gate: Gate) -> None:
-        """Answer what has come to this gate, once the event loop has read all that is ready in its turn.
+    def answer_in_turn(self, caller: Caller) -> None:
+        """Answer what has come from this caller, once the event loop has read all that is ready in its turn.
 
         All of the turn's answers are made before the first is sent. A call of the system drives what the processor
         has learned of our code out of its caches and its branch predictors; answers made one after another find it
@@ -88,16 +105,16 @@ class Straight:
         sent as soon as its request was read (benchmarks/checks.py).
         """
         if not self._turn:
-            gate.loop.call_soon(self._answer_all)
-        self._turn.append(gate)
+            caller.loop.call_soon(self._answer_all)
+        self._turn.append(caller)
 
     def _answer_all(self) -> None:
         turn, self._turn = self._turn, []
-        for gate, answer in [(gate, gate.answer_short()) for gate in turn]:
+        for caller, answer in [(caller, caller.answer_short()) for caller in turn]:
             if answer is None:
-                gate.loop.call_soon(gate.take_rest)  # by itself: where it fails, the others have their answers
+                caller.loop.call_soon(caller.take_rest)  # by itself: where it fails, the others have their answers
             else:
-                gate.send_short(answer)
+                caller.send_short(answer)
 
     def answer(self, data: bytes, first: Iterable[tuple[bytes, bytes]]) -> bytes | None:
         """The whole answer, with the fields `first` first, to a whole request; None where it takes the ordinary
