@@ -10,7 +10,7 @@ from tensorcast.answers.catalogue import catalogue
 from tensorcast.answers.check import as_text, check, plain_answer
 from tensorcast.messages import CheckAnswer, CheckRequest
 from tensorcast.messages.validation import validated
-from tensorcast.ops import OPS, Op, lower, mindspore, mxnet, ngraph, numpy, onnx, openvino, paddle, poputil, torch
+from tensorcast.ops import OPS, Op, einops, lower, mindspore, mxnet, ngraph, numpy, onnx, openvino, paddle, poputil, torch
 from tensorcast.plan.plan import LawBroken
 from tensorcast.schema.problems import Problem
 
@@ -33,6 +33,19 @@ input 1  +   7   1*  5
          --------------
 outputs  8   7   6   5
 * stretched   + new axis
+"""
+    )
+
+
+def test_a_drawing_sets_a_merged_axis_under_the_last_of_its_factors() -> None:
+    assert (
+        drawing(einops.repeat(pattern="h w -> (h 2) (w 2)"), (2, 3))
+        == """
+axis     0   1   2   3
+input 0  2   +   3   +
+         --------------
+output       4       6
++ new axis
 """
     )
 

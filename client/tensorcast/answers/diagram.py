@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..ops import Op
 from ..plan.alignment import Alignment, Conflict
-from ..plan.plan import Plan, Shape
+from ..plan.plan import Placement, Plan, Shape
 from .symbolic import SymbolicPlacement, SymbolicPlan
 
 MAX_INPUTS = 8
@@ -30,12 +30,12 @@ def draw(
         rows.append(("target", _plain(target)))
     ruled = len(rows)
     if plan is not None:
-        outputs: list[tuple[object, ...]] = [placement.shape for placement in plan.outputs[:MAX_INPUTS]]
-        alike = len(set(outputs)) == 1
+        outputs = list(map(_output_cells, plan.outputs[:MAX_INPUTS]))
+        alike = len({*map(tuple, outputs)}) == 1
         name = "output" if len(outputs) == 1 else "outputs"
         rows += [
-            (name if alike else f"output {number}", _plain(shape))
-            for number, shape in enumerate(outputs[:1] if alike else outputs)
+            (name if alike else f"output {number}", cells)
+            for number, cells in enumerate(outputs[:1] if alike else outputs)
         ]
     rank = max(len(cells) for _, cells in rows)
     if rank == 0:
@@ -70,6 +70,14 @@ def _input_cells(alignment: Alignment, plan: Plan | SymbolicPlan | None, number:
         else:
             cells.append(f"{term.size}{_mark(plan, number, column) if own else ' '}")
     return cells
+
+
+def _output_cells(output: Placement | SymbolicPlacement) -> list[str]:
+    """An output's sizes, each in the column of the last axis that is merged into it."""
+    cells, merges = _plain(output.shape), output.merges
+    if merges is None:
+        return cells
+    return [cell for count, size in zip(merges, cells, strict=True) for cell in (*[""] * (count - 1), size)]
 
 
 def _mark(plan: Plan | SymbolicPlan | None, number: int, column: int) -> str:
