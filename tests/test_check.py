@@ -10,7 +10,21 @@ from tensorcast.answers.catalogue import catalogue
 from tensorcast.answers.check import as_text, check, plain_answer
 from tensorcast.messages import CheckAnswer, CheckRequest
 from tensorcast.messages.validation import validated
-from tensorcast.ops import OPS, Op, einops, lower, mindspore, mxnet, ngraph, numpy, onnx, openvino, paddle, poputil, torch
+from tensorcast.ops import (
+    OPS,
+    Op,
+    einops,
+    lower,
+    mindspore,
+    mxnet,
+    ngraph,
+    numpy,
+    onnx,
+    openvino,
+    paddle,
+    poputil,
+    torch,
+)
 from tensorcast.plan.plan import LawBroken
 from tensorcast.schema.problems import Problem
 

@@ -184,6 +184,7 @@ def test_a_comparison_is_held_in_the_link_and_a_row_asks_its_op(page: Page) -> N
     assert told.items() <= answered.items()
     verdict = f"{list(answered.values()).count(fits)} of {len(answered)} broadcast"
     assert page.text("#verdict") == verdict
+    assert re.search(r"^torch\.expand +yes  \(2, 3\)$", page.text("#code"), re.MULTILINE)
     page.tab.locator("tbody td").nth(3).click(force=True)  # the row, over which the link lies
     page.settle()
     assert page.query() == "op=openvino.Broadcast-1&input=1,3&target_shape=2,-1"
@@ -402,6 +403,19 @@ def test_a_service_that_asks_for_keys_says_so(browser: Any, tmp_path: Path) -> N
         tab.goto(guarded.url)
         tab.get_by_text("this service asks for an API key").wait_for(timeout=PATIENCE * 1000)
         tab.close()
+
+
+def test_no_link_leads_to_documentation_that_is_turned_off(page: Page) -> None:
+    page.ask("op=numpy.add&input=3&input=3")
+    assert page.tab.locator('a[href^="ops"]').count() == 2
+
+    def without(route: Any) -> None:
+        response = route.fetch()
+        route.fulfill(response=response, body=re.sub("<footer>.*</footer>", "", response.text()))
+
+    page.tab.route(f"{page.url}/?*", without)  # as the service sends it then: test_exposure.py
+    page.ask("op=numpy.add&input=3&input=4")
+    assert page.tab.locator('a[href^="ops"]').count() == 0
 
 
 def test_nothing_is_wider_than_a_phone(page: Page) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from html import escape
 from importlib.resources import files
@@ -55,9 +56,10 @@ async def get_part(request: Request) -> Response:
         _judge_docs(request)
     if path not in PARTS:
         raise Problem("not-found", f"there is no such file here: see {page}")
-    if path == "/" and (titled := _titled(request.scope["query_string"])):
-        return titled.answer(request)
-    return _part(path).answer(request)
+    part = _part(path, request.app.state.settings.docs)
+    if path == "/" and (titled := _titled(part, request.scope["query_string"])):
+        part = titled
+    return part.answer(request)
 
 
 @router.api_route("/ops", methods=_METHODS)
@@ -86,7 +88,7 @@ def _reference() -> Part:
     return Part(reference().encode(), "text/html", {"Content-Security-Policy": _POLICY})
 
 
-def _titled(query: bytes) -> Part | None:
+def _titled(page: Part, query: bytes) -> Part | None:
     """The page under the title and the description of the question in its link; None where it has none that is short.
 
     Nothing of a link is shown but names of ops and shapes that are read and written anew.
@@ -103,7 +105,6 @@ def _titled(query: bytes) -> Part | None:
         return None
     asked = "each framework's broadcast" if op == "compare" else op
     title = f"{' with '.join(shapes)}: {op} · tensorcast"
-    page = _part("/")
     content = page.content.replace(b"<title>tensorcast<", f"<title>{escape(title)}<".encode())
     described = f"What {asked} does with {' and '.join(shapes)}."
     content = content.replace(_DESCRIPTION.encode(), escape(described).encode(), 1)
@@ -116,9 +117,12 @@ _DESCRIPTION = "Ask what any framework's broadcast does with these shapes."
 
 
 @cache
-def _part(path: str) -> Part:
+def _part(path: str, docs: bool) -> Part:
     package, name, media_type, headers = PARTS[path]
-    return Part((files(package) / "static" / name).read_bytes(), media_type, headers)
+    content = (files(package) / "static" / name).read_bytes()
+    if path == "/" and not docs:
+        content = re.sub(b"<footer>.*</footer>\n", b"", content)  # it leads to the documentation
+    return Part(content, media_type, headers)
 
 
 @router.api_route("/metrics", methods=_METHODS)

@@ -68,6 +68,17 @@ export function comparedOf({results}) {
   return [kind, `${count} of ${results.length} broadcast${some ? `, ${some} for some sizes` : ""}`];
 }
 
+/** The same as text, for people: a line for each op or mode. */
+export function comparisonText({results}) {
+  const lines = results.flatMap(({op, also = [], compatible, outputs = [], conditions = [], conflict}) => {
+    const told = conflict ? ["no ", conflict.message] : compatible ? ["yes", reachedBy(outputs)]
+      : ["if ", conditions.map(({text}) => text).join(", and "), reachedBy(outputs)];
+    return [op, ...also].map(({name, mode}) => [mode ? `${name} ${mode}` : name, told.filter(Boolean).join("  ")]);
+  });
+  const width = Math.max(...lines.map(([name]) => name.length));
+  return lines.map(([name, told]) => `${name.padEnd(width)}  ${told}`).join("\n");
+}
+
 /** A row for each framework's ops and modes that agree: what comes out, and along which axes it is replicated, or why not. */
 export function comparisonTable({results}, asked) {
   const linked = (op) => {

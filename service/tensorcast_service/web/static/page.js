@@ -1,6 +1,6 @@
 /* The page: the form, asking, and showing what is answered. */
 
-import {comparedOf, comparisonTable, detailsOf, verdictOf} from "./answer.js";
+import {comparedOf, comparisonTable, comparisonText, detailsOf, verdictOf} from "./answer.js";
 import {drawingOf, thumbnailOf} from "./drawing.js";
 import {el, words} from "./elements.js";
 import {
@@ -26,7 +26,7 @@ function showForm() {
   $("op").value = question.op;
   const source = op?.reference ? `As in ${op.reference.package} ${op.reference.version}.` : "";
   const linked = /^https?:/.test(op?.link) ? el("a", {href: op.link, rel: "noreferrer"}, source) : source;
-  const more = op?.link ? [" ", el("a", {href: `ops#${question.op}`}, "Its rule and examples")] : [];
+  const more = op?.link && document.querySelector("footer") ? [" ", el("a", {href: `ops#${question.op}`}, "Its rule and examples")] : [];
   $("doc").replaceChildren(...words(op?.doc), " ", linked, ...more);
   $("example").hidden = !op;
   showInputs();
@@ -186,7 +186,7 @@ async function showAnswer(answer) {
 async function showComparison(answer) {
   showVerdict(...comparedOf(answer));
   showResult("", comparisonTable(answer, question));
-  await showCode({});
+  await showCode({diagram: comparisonText(answer)});
 }
 
 /** What each hint would make of the inputs, beside its words. */
