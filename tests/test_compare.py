@@ -6,9 +6,11 @@ from collections.abc import Mapping
 
 import httpx
 import pytest
+from click.testing import CliRunner
 
 from tensorcast import Client, InvalidRequest
 from tensorcast.answers.compare import compare
+from tensorcast.cli import main
 from tensorcast.messages import CompareRequest
 
 
@@ -140,6 +142,15 @@ def test_sizes_that_are_not_known_are_compared_with_their_conditions(client: Cli
     assert conditions == [["N == M or M == 1"], ["N == M"]]
     with pytest.raises(InvalidRequest, match="assume/K: no size here has this name"):
         client.compare(("N", 3), assume={"K": 2})
+
+
+def test_an_op_whose_target_takes_no_names_is_left_out_by_name(http: httpx.Client) -> None:
+    answer = http.post("/v1/compare", json={"inputs": [["N", 3]], "shape": ["M", 3]}).json()
+    assert answer["left_out"] == ["mxnet.broadcast_to"]
+    assert "mxnet.broadcast_to" not in {result["op"]["name"] for result in answer["results"]}
+    assert "left_out" not in http.post("/v1/compare", json={"inputs": [["N", 3]], "shape": [2, 3]}).json()
+    line = CliRunner().invoke(main, ["compare", "N,3", "--shape", "M,3"]).output.splitlines()[-1]
+    assert line == "mxnet.broadcast_to\t-\tleft out: its target takes no size that is not known"
 
 
 def test_the_wire_says_the_same(client: Client, http: httpx.Client) -> None:

@@ -22,6 +22,7 @@ if CHROMIUM is None:
     pytest.skip("there is no Chromium here", allow_module_level=True)
 
 EINOPS = 'op=einops.repeat&input=2,3&pattern=h w -> (h 2) w c&axes_lengths={"c":3}'
+INTEGERS = "its target takes no size that is not known"
 COMPARISON = "op=compare&input=1,3&shape=2,-1"
 
 
@@ -379,6 +380,9 @@ def test_sizes_that_are_not_known_are_compared_with_their_conditions(page: Page)
     assert page.query() == "op=compare&input=N,1&input=M,3"
     assert re.fullmatch(r"1 of \d+ broadcast, \d+ for some sizes", page.text("#verdict"))
     assert page.texts("tbody td")[0].split("\n\n") == ["(?, 3)", "where N == M or N == 1 or M == 1"]
+    page.ask("op=compare&input=N,3&shape=M,3")
+    assert page.texts("tbody tr")[-1].split("\t") == ["mxnet.broadcast_to", f"left out: {INTEGERS}"]
+    assert re.search(f"^mxnet.broadcast_to +-    left out: {INTEGERS}$", page.text("#code"), re.MULTILINE)
 
 
 def test_code_is_copied_and_selected_where_there_is_no_clipboard(page: Page) -> None:

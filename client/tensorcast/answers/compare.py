@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from ..messages import CompareAnswer, CompareRequest
 from ..ops import OPS, Op
+from ..schema.dimensions import Symbol
 from ..schema.problems import Problem
 from ..schema.work import checkpoint
 from .check import Question, plain_answer
@@ -36,7 +37,16 @@ def compare(request: CompareRequest) -> CompareAnswer:
     if not results:
         advice = "a target shape goes with one input" if request.shape is not None else "give at least one input"
         raise Problem("invalid-request", f"inputs: no op takes {len(request.inputs)} here; {advice}", pointer="/inputs")
-    return CompareAnswer.model_validate({"results": results})
+    names = left_out(request)
+    return CompareAnswer.model_validate({"results": results} | ({"left_out": names} if names else {}))
+
+
+def left_out(request: CompareRequest) -> list[str]:
+    """The ops that would be asked, were every size of the target known."""
+    if request.shape is None or not any(isinstance(size, Symbol) for size in request.shape):
+        return []
+    count, asked = len(request.inputs), {op.name for op in _askable(len(request.inputs), request.shape)}
+    return list(dict.fromkeys(op.name for op in _askable(count, [1] * len(request.shape)) if op.name not in asked))
 
 
 def _verdict(result: dict[str, Any]) -> tuple[Any, ...]:

@@ -40,6 +40,7 @@ def compare(
         click.echo(json.dumps([result.model_dump(exclude_unset=True) for result in results]))
         return
     from ..answers.check import joined, warning_lines
+    from ..answers.compare import left_out
 
     rows = [("op", "", "output, or why not")]
     for result in results:
@@ -54,6 +55,7 @@ def compare(
             else:
                 told = ": ".join(filter(None, (joined(result.conditions), shapes_out)))
                 rows.append((name, click.style("if", fg="yellow"), told + also))
+    rows += [(name, "-", "left out: its target takes no size that is not known") for name in left_out(request)]
     echo_table(rows)
     warnings = {warning.message: warning for result in results for warning in result.warnings}
     if warnings:

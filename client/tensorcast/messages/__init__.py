@@ -263,6 +263,9 @@ class CompareAnswer(Answer):
     agree are one."""
 
     results: Many[Comparison] = Field(description="The verdicts, in the catalogue's order.")
+    left_out: Many[str] = Field(
+        default=[], description="Ops that are not asked, since their target takes no size that is not known."
+    )
 
 
 class Transpose(Answer):

@@ -68,19 +68,22 @@ export function comparedOf({results}) {
   return [kind, `${count} of ${results.length} broadcast${some ? `, ${some} for some sizes` : ""}`];
 }
 
+const LEFT_OUT = "left out: its target takes no size that is not known";
+
 /** The same as text, for people: a line for each op or mode. */
-export function comparisonText({results}) {
+export function comparisonText({results, left_out: absent = []}) {
   const lines = results.flatMap(({op, also = [], compatible, outputs = [], conditions = [], conflict}) => {
     const told = conflict ? ["no ", conflict.message] : compatible ? ["yes", reachedBy(outputs)]
       : ["if ", conditions.map(({text}) => text).join(", and "), reachedBy(outputs)];
     return [op, ...also].map(({name, mode}) => [mode ? `${name} ${mode}` : name, told.filter(Boolean).join("  ")]);
   });
+  lines.push(...absent.map((name) => [name, `-    ${LEFT_OUT}`]));
   const width = Math.max(...lines.map(([name]) => name.length));
   return lines.map(([name, told]) => `${name.padEnd(width)}  ${told}`).join("\n");
 }
 
 /** A row for each framework's ops and modes that agree: what comes out, and along which axes it is replicated, or why not. */
-export function comparisonTable({results}, asked) {
+export function comparisonTable({results, left_out: absent = []}, asked) {
   const linked = (op) => {
     const next = askedOf(op.name, {...asked, values: questionOf({op, inputs: []}).values});
     return [linkTo(next, op.name), help("span", op.mode ? ` ${op.mode}` : "")];
@@ -94,6 +97,7 @@ export function comparisonTable({results}, asked) {
     const names = el("th", {scope: "row"}, ...linked(op), ...also.map((other) => help("p", ...linked(other))));
     return el("tr", {}, names, el("td", {}, ...answer));
   });
+  rows.push(...absent.map((name) => el("tr", {}, el("th", {scope: "row"}, name), el("td", {}, help("span", LEFT_OUT)))));
   const head = ["op", "output, or why not"].map((name) => el("th", {scope: "col"}, name));
   return el("table", {className: "comparison"}, el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...rows));
 }
