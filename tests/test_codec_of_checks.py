@@ -253,7 +253,8 @@ def test_a_query_is_the_same_question_with_the_quick_codec_and_without(monkeypat
     plain = 0
     for _ in range(COUNT // 10):
         shapes = [
-            "".join(rng.choice("0123456789xx,,") for _ in range(rng.randrange(12))) for _ in range(rng.randrange(4))
+            "".join(rng.choice("0123456789xx,," * 9 + "[]-+%i&") for _ in range(rng.randrange(12)))
+            for _ in range(rng.randrange(4))
         ]
         query = "&".join(
             f"{'input' if rng.random() < 0.97 else rng.choice(['inputs', 'op', ''])}={shape}" for shape in shapes

@@ -223,9 +223,10 @@ def _right_outputs(
 ) -> list[dict[str, Any]]:
     """The outputs, as `_output` gives them, of right-aligned inputs that meet at these sizes, by the axes that each of
     them fills (RightAlignment.filled). Most checks are answered here, in one loop and without placements."""
-    elements, outputs = prod(sizes), list[dict[str, Any]]()
+    elements = prod(sizes)
     sent = exact(elements)
-    for number, axes, replicated in _axes(tuple([len(shape) for shape in shapes]), tuple(filled), len(sizes)):
+    outputs: list[dict[str, Any]] = []
+    for number, axes, replicated in _axes(tuple(map(len, shapes)), tuple(filled), len(sizes)):
         outputs.append({"shape": sizes, "input": number, "axes": axes, "broadcast_axes": replicated, "elements": sent})
     if itemsize is not None:
         for output in outputs:

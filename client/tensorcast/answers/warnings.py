@@ -26,8 +26,8 @@ def input_warnings(
     warnings: list[dict[str, Any]] = []
     if found := _suspicion(alignment):
         one, other = sorted(found.inputs)
-        met = f"{format_shape(shapes[one])} and {format_shape(shapes[other])}"
-        met = f"{met} become {format_shape(outputs[one]['shape'])}"
+        output = format_shape(outputs[one]["shape"])
+        met = f"{format_shape(shapes[one])} and {format_shape(shapes[other])} become {output}"
         if found.kind == "square":
             return [_square(op, shapes, alignment, found, f"Inputs {one} and {other} make a square: {met}.", lower)]
         message = (
@@ -35,8 +35,8 @@ def input_warnings(
             "Where only one was meant to stretch, an axis is missing."
         )
         warnings.append({"code": found.kind, "message": message})
-    ranks = [len(shape) for shape in shapes if shape]
-    if ranks and min(ranks) < max(ranks):
+    ranks = {*map(len, shapes)} - {0}
+    if len(ranks) > 1:
         lowest, highest = (next(n for n, shape in enumerate(shapes) if len(shape) == of(ranks)) for of in (min, max))
         side = side_of_new_axes(outputs[lowest]["axes"], len(outputs[lowest]["shape"]))
         message = (

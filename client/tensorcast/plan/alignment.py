@@ -174,7 +174,7 @@ class RightAlignment(Alignment):
 
     def met(self) -> Shape | None:
         """The sizes at which integers that agree meet; None of all else."""
-        everyone = self._everyone
+        everyone = self.input_shapes if self.reached is None else (*self.input_shapes, self.reached)
         rank = max(map(len, everyone))
         sizes, filled = [1] * rank, []
         for shape in everyone:
