@@ -61,6 +61,9 @@ class Op(BaseModel):
 
         __init__.__pydantic_base_init__ = True  # pydantic's own mark: what it validates does not come through here
 
+        def __setattr__(self, attribute: str, value: Any) -> None:
+            raise AttributeError(f"an op can't be changed: make another {self.name}")
+
     # --- what every op says of itself
 
     @abstractmethod
