@@ -271,6 +271,7 @@ def test_where_the_system_has_no_memory_the_answer_is_to_come_back(monkeypatch: 
 ONES = {"dtype": "int8", "shape": [1] * 64, "data": b"a"}
 LONG_WORK = {
     "check": {"inputs": [[1] * 64] * 100},
+    "compare": {"inputs": [[3]]},
     "translate": {"inputs": [[1] * 64] * 100, "op": "torch.broadcast_tensors", "to": "einops.repeat"},
     "broadcast": {"inputs": [ONES] * 100},
     "backprop": {"inputs": [[1] * 64] * 100, "gradients": [ONES] * 100},
@@ -282,7 +283,9 @@ def test_what_long_work_makes_is_reckoned_where_the_work_is_done(
     path: str, value: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     module = importlib.import_module(f"tensorcast_service.web.{path}")
-    name = "answer_bytes" if path in ("check", "translate") else "tensors_bytes"
+    name = {"compare": "compared_bytes", "broadcast": "tensors_bytes", "backprop": "tensors_bytes"}.get(
+        path, "answer_bytes"
+    )
     reckon, threads = getattr(module, name), []
 
     def noted(*arguments: Any) -> Any:

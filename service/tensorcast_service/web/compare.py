@@ -9,7 +9,7 @@ from tensorcast.answers.cost import compare_milliseconds
 from tensorcast.answers.footprint import compared_bytes
 from tensorcast.messages import CompareAnswer, CompareRequest
 
-from .exchange import receive
+from .exchange import encoded, receive
 from .openapi import question
 
 router = APIRouter()
@@ -19,5 +19,9 @@ router = APIRouter()
 async def post_compare(request: Request) -> Response:
     """What every framework answers to these shapes: will it port?"""
     exchange = await receive(request, CompareRequest)
-    exchange.reserve(compared_bytes(exchange.message.shapes))
-    return await exchange.answer(compare_milliseconds(exchange.message.shapes), compare)
+
+    def work() -> Response:
+        exchange.reserve(compared_bytes(exchange.message.shapes))
+        return encoded(compare(exchange.message).model_dump(exclude_unset=True), exchange.media_type)
+
+    return await exchange.run(compare_milliseconds(exchange.message.shapes), work)

@@ -23,10 +23,6 @@ logger = logging.getLogger("tensorcast")
 _SANE_ID = re.compile(rb"[A-Za-z0-9._~+/=:-]{1,128}")
 
 
-def new_request_id() -> str:
-    return os.urandom(16).hex()
-
-
 def request_id_of(fields: Iterable[tuple[bytes, bytes]]) -> str:
     """The caller's own request id, if it sent a sane one in the fields of its head; else a new one."""
     return request_id_in(next((value for name, value in fields if name == b"x-request-id"), None))
@@ -34,7 +30,7 @@ def request_id_of(fields: Iterable[tuple[bytes, bytes]]) -> str:
 
 def request_id_in(field: bytes | None) -> str:
     """The id that an X-Request-ID field bears, if it is sane; else a new one."""
-    return new_request_id() if field is None or not _SANE_ID.fullmatch(field) else field.decode()
+    return os.urandom(16).hex() if field is None or not _SANE_ID.fullmatch(field) else field.decode()
 
 
 class Envelope:

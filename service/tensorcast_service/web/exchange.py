@@ -59,13 +59,6 @@ class Exchange(Generic[M]):
         """The result of `work(*arguments)`, which is spent in NumPy's kernels, on a thread."""
         return await threads_of(self.request).numpy(self.request.receive, work, *arguments)
 
-    async def answer(self, milliseconds: float, work: Callable[[M], BaseModel]) -> Response:
-        """The response of an answer that is worked out, and encoded, in one go."""
-        return await self.run(
-            milliseconds,
-            lambda: encoded(work(self.message).model_dump(exclude_unset=True), self.media_type),
-        )
-
 
 def encoded(value: Any, media_type: str) -> Response:
     """A plain value as a response."""
