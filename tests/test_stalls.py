@@ -416,7 +416,7 @@ def test_a_small_batch_that_comes_second_has_its_turn_before_the_first_ends(monk
 
     def encode_row(row: Any, media: Media) -> bytes:
         begun.set()
-        order.append(row["outputs"][0]["shape"])
+        order.append([*row["outputs"][0]["shape"]])
         return encode(row, media)
 
     async def ask(http: httpx.AsyncClient, rows: int, size: int) -> None:
