@@ -7,7 +7,7 @@ do the bounds within which answers are exact (docs/limits.md); what an operator 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import wraps
+from functools import lru_cache, wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from pydantic import ValidationError
@@ -88,10 +88,15 @@ def check(
 
 def _plain(op: Op | str) -> Op | None:
     """An op, or the one of this name where it needs no attribute; None for what is neither."""
-    if type(op) is not str:
-        return op if isinstance(op, Op) and OPS.get(op.name) is type(op) else None
+    if type(op) is str:
+        return _named(op)
+    return op if isinstance(op, Op) and OPS.get(op.name) is type(op) else None
+
+
+@lru_cache(256)
+def _named(name: str) -> Op | None:
     try:
-        return OPS[op].model_validate({"name": op})
+        return OPS[name].model_validate({"name": name})
     except (KeyError, ValidationError):
         return None
 

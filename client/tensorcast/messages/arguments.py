@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from operator import index
 from typing import Any, SupportsIndex
 
-from ..ops import OPS, Op
+from ..ops import Op
 from ..schema.shapes import MAX_SIZE
 from . import CheckRequest
 
@@ -66,8 +66,8 @@ def plain_op(op: Op | str) -> Any:
         return op
     if not isinstance(op, Op):
         raise TypeError(
-            f"the first argument is an op, such as tensorcast.numpy.broadcast_to(shape=(4, 3)) "
-            f"or one of the names {', '.join(OPS)}; not {type(op).__name__}"
+            "the first argument is an op, such as tensorcast.numpy.broadcast_to(shape=(4, 3)), or the name of one, "
+            f'such as "numpy.broadcast_arrays" (`tensorcast ops` lists them); not {type(op).__name__}'
         )
     return op.model_dump(exclude_none=True)
 
