@@ -59,6 +59,7 @@ KINDS = {
     "clash": Kind("POST that does not fit", "clash"),
     "zipf": Kind("Zipf over 10,000 POST", "zipf"),
     "again": Kind("the same POST", "again"),
+    "one": Kind("POST, 1 connection", "post", 1),
     "many": Kind("POST, 256 connections", "post", 256),
 }
 """Each by its name for --kinds."""
