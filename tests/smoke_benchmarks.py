@@ -171,7 +171,7 @@ def test_checks_are_measured(tmp_path: Path) -> None:
     run("checks.py", "--rounds", 1, "--seconds", 1, "-o", tmp_path / "checks.json")
     results = saved(tmp_path / "checks.json", 100)
     assert list(results) == ["requests", "batches"]
-    assert len(results["requests"]) == 8
+    assert len(results["requests"]) == 9
     assert all(len(rows) >= 3 for rows in results["requests"].values())
     assert {rows["bare uvicorn"]["x bare uvicorn"][0] for rows in results["requests"].values()} == {1}
 
