@@ -240,7 +240,7 @@ HOSTS = {
     "THERE:80": 200,
     "there.": 200,
     "\tthere": 200,
-    "there ": 421,
+    "there \t": 200,
     "elsewhere": 421,
     "[there]": 421,
     "there.er": 421,
@@ -293,7 +293,7 @@ def test_a_connection_that_is_to_end_ends(version: str) -> None:
     with running() as service:
         for _ in range(TIMES):
             with Asking(service) as connection:
-                assert b"\r\nconnection: close\r\n" in connection.ask(asked)
+                assert b"\r\nconnection: close\r\n" in connection.ask(asked).lower()  # h11 writes capitals
                 assert connection.stream.read() == b""
 
 
