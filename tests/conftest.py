@@ -264,6 +264,18 @@ def taken(work: Callable[[], Any]) -> int:
     return peak
 
 
+def kept(work: Callable[[], Any]) -> int:
+    """Bytes that Python and NumPy have allocated in `work` and still hold once it is over."""
+    gc.collect()
+    tracemalloc.start()
+    try:
+        work()
+        gc.collect()
+        return tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+
+
 @contextmanager
 def limited(module: ModuleType, limits: dict[str, int]) -> Iterator[None]:
     """A module with limits so low that a few hundred elements are cut to pieces; what it worked out is forgotten."""

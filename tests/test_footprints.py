@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import taken
+from conftest import kept, taken
 
 from tensorcast.answers.batch import check_rows
-from tensorcast.answers.check import check
+from tensorcast.answers.check import Question, check, plain_answer
 from tensorcast.answers.columns import check_columns
 from tensorcast.answers.compare import compare
 from tensorcast.answers.footprint import answer_bytes, compared_bytes, json_bytes, tensors_bytes
@@ -185,6 +185,14 @@ def test_an_answer_takes_no_more_than_is_reserved_for_it(work: Any, model: Any, 
         encode(work(request).model_dump(**shown), media)
 
     assert taken(answer) <= reserved.most + SLACK
+
+
+def test_checks_of_many_inputs_leave_nothing_behind() -> None:
+    def work() -> None:
+        for row in range(8):
+            plain_answer(Question([*[(2, 1)] * row, *[(1, 2, 1, 2, 1, 2, 1, 2, 1, 2)] * 300]))
+
+    assert kept(work) < SLACK
 
 
 def test_rows_take_no_more_than_is_reserved_for_them() -> None:

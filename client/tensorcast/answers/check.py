@@ -18,6 +18,7 @@ from ..schema.shapes import MAX_SIZE, format_shape
 from .diagram import draw
 from .hints import Lower, hints
 from .limits import MAX_RANK, Extent, exact, judge_request
+from .suspicion import KEPT_INPUTS
 from .symbolic import SymbolicPlacement, SymbolicPlan, judge_assumed
 from .symbolic import lower as lower_symbolic
 from .warnings import input_warnings
@@ -226,7 +227,8 @@ def _right_outputs(
     elements = prod(sizes)
     sent = exact(elements)
     outputs: list[dict[str, Any]] = []
-    for number, axes, replicated in _axes(tuple(map(len, shapes)), tuple(filled), len(sizes)):
+    axes_of = _axes if len(shapes) <= KEPT_INPUTS else _axes.__wrapped__
+    for number, axes, replicated in axes_of(tuple(map(len, shapes)), tuple(filled), len(sizes)):
         outputs.append({"shape": sizes, "input": number, "axes": axes, "broadcast_axes": replicated, "elements": sent})
     if itemsize is not None:
         for output in outputs:
@@ -234,7 +236,7 @@ def _right_outputs(
     return outputs
 
 
-@lru_cache(1024)
+@lru_cache(256)
 def _axes(
     ranks: tuple[int, ...], filled: tuple[int, ...], rank: int
 ) -> list[tuple[int, tuple[int, ...], tuple[int, ...]]]:

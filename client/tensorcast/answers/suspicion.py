@@ -16,6 +16,10 @@ from itertools import pairwise
 from operator import or_
 from typing import Any, Literal, NamedTuple
 
+KEPT_INPUTS = 8
+"""What follows from the axes that inputs fill is kept of so many inputs or fewer: some 10 kB at the most, where it
+would be 600 of as many as a request may have."""
+
 
 class Suspicion(NamedTuple):
     """Two inputs that stretch each other."""
@@ -47,7 +51,7 @@ def suspicion(shapes: Sequence[Sequence[Any]], filled: list[int] | None = None) 
                 axes += axes + (size != 1)
             filled.append(axes)
     rank = max(map(len, shapes))
-    stretch = _mutual_stretch(tuple(filled), rank)
+    stretch = _stretch(filled, rank)
     lacks = min(map(len, shapes)) < rank  # else no input lacks an axis
     if stretch is not None and lacks and _some_alike(shapes, filled):
         return _square([(*[None] * (rank - len(shape)), *shape) for shape in shapes], filled) or stretch
@@ -58,7 +62,7 @@ def suspicion_of_rows(rows: Sequence[Sequence[Any]]) -> Suspicion | None:
     """The same of shapes that are aligned in any way: for each input a row, in it for each axis of the output the
     input's size, or None where the input lacks the axis. Sizes other than 1 that meet on an axis are equal."""
     filled = [reduce(lambda axes, size: 2 * axes + (size not in (None, 1)), row, 0) for row in rows]
-    stretch = _mutual_stretch(tuple(filled), len(rows[0]))
+    stretch = _stretch(filled, len(rows[0]))
     return stretch and (_square(rows, filled) or stretch)
 
 
@@ -84,10 +88,15 @@ def _square(rows: Sequence[Sequence[Any]], filled: Sequence[int]) -> Suspicion |
     return None
 
 
-@lru_cache(1024)
+def _stretch(filled: Sequence[int], rank: int) -> Suspicion | None:
+    """That of the first inputs that fill two sets of axes of which none includes the other, if there are such."""
+    stretch = _mutual_stretch if len(filled) <= KEPT_INPUTS else _mutual_stretch.__wrapped__
+    return stretch(tuple(filled), rank)
+
+
+@lru_cache(256)
 def _mutual_stretch(filled: tuple[int, ...], rank: int) -> Suspicion | None:
-    """That of the first inputs that fill two sets of axes of which none includes the other, if there are such. Kept,
-    since few such sets are asked for again and again, with other sizes."""
+    """See _stretch. Kept, since few such sets are asked for again and again, with other sizes."""
     for one, other in pairwise(sorted(filled)):  # as numbers, sets ascend that include one another
         if one & ~other:
             axes = rank - (other & ~one).bit_length(), rank - (one & ~other).bit_length()
