@@ -15,7 +15,6 @@ import asyncio
 import logging
 import socket
 import struct
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from http import HTTPStatus
@@ -41,6 +40,7 @@ from .grammar import (
 )
 from .intake import EXTENSION, LONG_BYTES, Intake, Reserve
 from .logs import makes_spans
+from .pace import CHECKS, FLOOR_BYTES, Pace
 from .problems import response_of
 
 if TYPE_CHECKING:
@@ -53,12 +53,6 @@ else:
     except ImportError:
         from uvicorn.protocols.http.h11_impl import H11Protocol as Uvicorn
 
-FLOOR_BYTES = 256 * 2**10
-"""Bytes that a body must bring in each `request_seconds`, unless it ends in them: 9 kB/s by default. A reader must take
-as many, unless it takes all that waits for it. Each window is judged by itself: if the mean since the beginning
-counted, a caller that starts fast could stop, and hold its memory for hours."""
-CHECKS = 4
-"""How often the progress of a connection is looked at in `request_seconds`."""
 SMALL_CHUNKS, SMALL_CHUNK_BYTES = 4096, 64
 """A body may come in so many chunks of any size, and in more where all of them together have so many bytes on average.
 Each chunk takes a step of Python while all other connections wait, whatever is in it."""
@@ -159,16 +153,7 @@ class Gate(Uvicorn):
         """Bytes of the body, or of the chunk, that have not come."""
         self.answered = False
         """Whether an answer has begun before the body had come."""
-        self.received = 0
-        """Bytes of bodies; at the end, of what is thrown away."""
-        self.mark = 0
-        """`received` when its window began."""
-        self.waits = 0
-        """Checks since then in which the caller should have been sending."""
-        self.unsent = sys.maxsize
-        """Bytes that the caller had not taken when its window began."""
-        self.stalls = 0
-        """Checks since then in which it should have taken more."""
+        self.pace = Pace()
         self.swelled = False
         """Whether its buffers of TLS have grown."""
         self.unmade: socket.socket | None = None
@@ -289,7 +274,7 @@ class Gate(Uvicorn):
 
     def resume_writing(self) -> None:
         super().resume_writing()
-        self.unsent = sys.maxsize  # most was taken, whatever is written next
+        self.pace.took_most()
 
     def send_400_response(self, msg: str) -> None:
         self._refuse(malformed())  # the parser knows more of HTTP than the gate
@@ -299,9 +284,9 @@ class Gate(Uvicorn):
         if self.phase != "answer":
             self.finish()
             return
-        self.phase, self.waits = TRANSITIONS[self.phase]["answered"], 0
+        self.phase, self.pace.waits = TRANSITIONS[self.phase]["answered"], 0
         CONNECTIONS.waiting[self] = None
-        if self.received > SWOLLEN_BYTES and self.wire.get_extra_info("sslcontext") is not None:
+        if self.pace.received > SWOLLEN_BYTES and self.wire.get_extra_info("sslcontext") is not None:
             self.swelled = True
             CONNECTIONS.swelled(self)
         if self.rest:
@@ -323,7 +308,7 @@ class Gate(Uvicorn):
             return
         linger = linger or bool(self.rest) or self.phase in ARRIVING
         self.end_intake()
-        self.phase, self.rest, self.received = "over", b"", 0
+        self.phase, self.rest, self.pace.received = "over", b"", 0
         if not linger or self.wire.is_closing():
             if not self.wire.get_write_buffer_size():
                 CONNECTIONS.waiting[self] = None  # TLS waits for the caller's goodbye
@@ -350,8 +335,8 @@ class Gate(Uvicorn):
                 self.wire.pause_reading()  # the next request waits here, and what follows it at the caller
                 return 0
             case "over":
-                self.received += len(data)
-                if self.received > LINGER_BYTES:
+                self.pace.received += len(data)
+                if self.pace.received > LINGER_BYTES:
                     self.wire.pause_reading()
                 return len(data)
 
@@ -365,7 +350,8 @@ class Gate(Uvicorn):
         head, end, length = found
         self.due = length or 0
         body = data[end : end + self.due]
-        self.head, self.waits, self.mark = head, 0, self.received
+        self.head = head
+        self.pace.begin()
         CONNECTIONS.waiting.pop(self, None)
         self.reframed = length is None
         if length == len(body):
@@ -405,7 +391,7 @@ class Gate(Uvicorn):
 
     def body_received(self, nbytes: int) -> None:
         self.due -= nbytes
-        self.received += nbytes
+        self.pace.received += nbytes
 
     async def receive_into(self, room: memoryview, start: int, reserve: Reserve) -> bool:
         """See ReceiveInto."""
@@ -463,7 +449,7 @@ class Gate(Uvicorn):
             else:
                 self.phase = TRANSITIONS[self.phase]["the last chunk"]
         if body := b"".join(parts):
-            self.received += len(body)
+            self.pace.received += len(body)
             self._hand_on(body)  # one chunk, without extensions
         return at
 
@@ -489,30 +475,23 @@ class Gate(Uvicorn):
         self.wire.write(data)
 
     def _watch(self) -> None:
-        """Cut what makes no progress. Checks are counted, not seconds: one after a time in which the event loop was
-        busy says little."""
+        """Cut what makes no progress."""
         self.timer = self.loop.call_later(self.seconds / CHECKS, self._watch)
-        unsent = self.wire.get_write_buffer_size()
-        if unsent and unsent > self.unsent - FLOOR_BYTES:
-            self.stalls += 1
-        else:
-            self.stalls, self.unsent = 0, unsent or sys.maxsize
-        awaited = self.phase in ARRIVING or (self.phase == "head" and (self.rest or not self.head))
-        if awaited and self.wire.is_reading() and self.received - self.mark < FLOOR_BYTES:
-            self.waits += 1
-        else:
-            self.waits, self.mark = 0, self.received
-        if self.stalls > CHECKS:
+        awaited = self.phase in ARRIVING or (self.phase == "head" and bool(self.rest or not self.head))
+        self.pace.check(self.wire.get_write_buffer_size(), awaited and self.wire.is_reading())
+        if self.pace.stalls > CHECKS:
             self.cut("stalled-reader")
-        elif self.waits > CHECKS and self.phase != "head":
+        elif self.pace.waits <= CHECKS:
+            return
+        elif self.phase != "head":
             detail = (
                 f"the body did not come: in each {self.seconds} seconds it must bring {FLOOR_BYTES} bytes, or end; "
                 "send less at once, or raise TENSORCAST_REQUEST_SECONDS"
             )
             self._refuse(Problem("request-timeout", detail))
-        elif self.waits > CHECKS and self.rest:
+        elif self.rest:
             self._refuse(Problem("request-timeout", f"the head did not come in {self.seconds} seconds"))
-        elif self.waits > CHECKS:
+        else:
             self.cut("silent")
 
     def _refuse(self, problem: Problem) -> None:
