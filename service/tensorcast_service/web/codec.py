@@ -8,6 +8,7 @@ without it (there is none for PyPy) the codec does, and only the schema is spare
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
@@ -89,7 +90,7 @@ def question_in_query(query: str) -> Question | None:
     try:
         if (read := _READERS.get(Media.JSON)) is not None:
             return Question(read(f'{{"inputs":[[{shapes}]]}}').inputs)
-        return plain_question([[*map(int, shape.split(","))] if shape else [] for shape in shapes.split("],[")])
+        return plain_question(json.loads(f"[[{shapes}]]"))
     except _ERRORS:
         return None
 
