@@ -1,4 +1,4 @@
-"""No request keeps the others waiting: what is done on the event loop, in one call of C, and in turns.
+"""No request keeps the others waiting: what is done on the event loop, in one call of C, and what it is told to cost.
 
 Times are of the processor, for one thread: a busy machine changes them little. benchmarks/load/stalls.py searches for
 more, and measures what others wait.
@@ -9,12 +9,9 @@ from __future__ import annotations
 import asyncio
 import base64
 import gc
-import signal
 import sys
 import threading
 import time
-import weakref
-from array import array
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -23,7 +20,7 @@ import httpx
 import msgpack
 import numpy as np
 import pytest
-from conftest import PATIENCE, run, started, wait_for
+from conftest import PATIENCE, run
 
 from tensorcast.answers.cost import check_milliseconds, compare_milliseconds
 from tensorcast.answers.hints import MAX_SYMBOLIC_TRIES, MAX_TRIES, hints
@@ -37,15 +34,11 @@ from tensorcast.schema import codec, survey, tensors
 from tensorcast.schema.codec import Media, decode, encode
 from tensorcast.schema.dimensions import Symbol
 from tensorcast.schema.lists import list_to_array
-from tensorcast.schema.problems import Problem
 from tensorcast.schema.tensors import Tensor, json_parts
-from tensorcast.schema.work import Abandoned, Work, checkpoint
-from tensorcast_service.engine.dense import fill
-from tensorcast_service.engine.sums import add_up
 from tensorcast_service.settings import Settings
-from tensorcast_service.web import batch, threads
+from tensorcast_service.web import threads
 from tensorcast_service.web.app import create_app
-from tensorcast_service.web.threads import Threads, collecting_rarely
+from tensorcast_service.web.threads import collecting_rarely
 
 
 @pytest.fixture(autouse=True)
@@ -58,16 +51,27 @@ def frozen() -> Iterator[None]:
 
 
 LOOP_SECONDS = 0.02
+
+
 """Of the processor, for one callback of the event loop: some ten times what is meant to be done there."""
+
+
 KEPT_SECONDS = 0.04
+
+
 """The same of one call of C that lets no other thread run; the slowest takes some 10 ms."""
 
+
 NAMES = [f"{letter}{digit}" for letter in "abcdefghi" for digit in "12345"]
+
+
 OVERLAPPING = {
     "op": {"name": "numpy.broadcast_to", "shape": [100] + [2] * 18},
     "inputs": [{"dtype": "int8", "shape": [2] * 18, "strides": list(range(1, 19)), "data": bytes(172)}],
     "window": [[0, 1]] + [[0, 2]] * 18,
 }
+
+
 REVERSED = {
     "op": {
         "name": "einops.repeat",
@@ -76,11 +80,17 @@ REVERSED = {
     },
     "inputs": [{"dtype": "int8", "shape": [2] * 18, "data": bytes(2**18)}],
 }
+
+
 TWENTY = {"inputs": [[name] for name in NAMES[:20]]}
+
+
 HINTED = {
     "op": {"name": "ngraph.Broadcast", "shape": ["M", "N", "M", 2, 2, 3, 2, "M"], "broadcast_axes": [7, 6, 3, 0]},
     "inputs": [[2, 2, "N", 2]],
 }
+
+
 FINDS: dict[str, tuple[str, Any, int]] = {
     "strides that overlap": ("/v1/broadcast", OVERLAPPING, 200),
     "axes reversed and repeated": ("/v1/broadcast", REVERSED, 200),
@@ -156,9 +166,6 @@ def test_no_callback_of_the_event_loop_takes_long(
     assert 0 < longest < LOOP_SECONDS
 
 
-# --- calls that keep the interpreter --------------------------------------------------------------
-
-
 def json_of(item: str, separator: str = ",") -> bytes:
     count = min(survey.MAX_VALUES - 1, survey.MAX_TEXT_BYTES // (len(item) + 1) - 2) // (1 + item.count("["))
     return f"[{separator.join([item] * count)}]".encode()
@@ -176,7 +183,11 @@ def raw_messagepack(item: Any) -> Callable[[], object]:
 
 
 LONGEST_TEXT = "A" * tensors.BASE64_BYTES
+
+
 PIECE = np.linspace(0, 1, tensors.PIECE_ELEMENTS)
+
+
 KEPT: dict[str, Callable[[], object]] = {
     "JSON: empty lists": raw_json(json_of("[]")),
     "JSON: lists in lists": raw_json(json_of("[[[]]]")),
@@ -197,6 +208,8 @@ KEPT: dict[str, Callable[[], object]] = {
     "floats as the shortest text": lambda: tensors._list_parts(PIECE.astype(np.float32)).__next__(),
     "a batch's answer": lambda: codec.list_in_map("results", [b"x" * 400] * 10_000, Media.JSON),
 }
+
+
 """Each call of C that keeps the interpreter, with the most that it is given."""
 
 
@@ -235,6 +248,8 @@ def queued(tasks: list[Path]) -> float:
 
 
 LONG_LISTS = json_of("0.123456789012345678")
+
+
 LONG_WORK: dict[str, Callable[[], object]] = {
     "a JSON body of numbers": lambda: decode(LONG_LISTS, Media.JSON),
     "a list of numbers to an array": lambda: list_to_array([1.5] * 2**17, "float32", (2**17,)),
@@ -252,201 +267,14 @@ work()
 alone = time.thread_time() - start
 sys.exit(not any(longest_wait_beside(work) < max(alone / 3, 0.01) for _ in range(40)))
 """
+
+
 """In a process where no other test has left a thread: another thread waits for a part of the work's time."""
 
 
 @pytest.mark.parametrize("name", LONG_WORK)
 def test_other_threads_run_while_long_work_is_done(name: str) -> None:
     assert run([sys.executable, "-c", ALONE, name], cwd=Path(__file__).parent).returncode == 0
-
-
-# --- in turns -------------------------------------------------------------------------------------
-
-
-async def never() -> dict[str, Any]:
-    """What is received from a caller who says no more, and stays."""
-    await asyncio.Event().wait()
-    raise AssertionError
-
-
-def test_work_in_python_is_done_one_at_a_time_in_the_order_in_which_it_came() -> None:
-    at_work, most, order = 0, 0, []
-
-    def work(number: int) -> None:
-        nonlocal at_work, most
-        at_work += 1
-        most = max(most, at_work)
-        time.sleep(0.01)
-        order.append(number)
-        at_work -= 1
-
-    async def run() -> None:
-        own = Threads()
-        await asyncio.gather(*(own.python(5, never, work, number) for number in range(8)))
-
-    asyncio.run(run())
-    assert (most, order) == (1, list(range(8)))
-
-
-def test_short_work_is_done_at_once_on_the_event_loop() -> None:
-    async def run() -> list[int]:
-        own = Threads()
-        return [await own.python(milliseconds, never, threading.get_ident) for milliseconds in (0.5, 50)]
-
-    here, there = asyncio.run(run())
-    assert here == threading.get_ident() != there
-
-
-def test_more_work_than_can_be_waited_for_is_refused_and_taken_again_later() -> None:
-    go_on = threading.Event()
-
-    async def run() -> None:
-        own = Threads()
-        first = asyncio.create_task(own.python(4000, never, go_on.wait, PATIENCE))
-        await asyncio.sleep(0)
-        with pytest.raises(Problem) as refused:
-            await own.python(1001, never, print)
-        assert refused.value.code == "overloaded"
-        assert "4.0 seconds of work wait" in refused.value.detail
-        second = asyncio.create_task(own.python(1000, never, int))
-        await asyncio.sleep(0)
-        go_on.set()
-        assert (await first, await second) == (True, 0)
-        assert await own.python(9999, never, int) == 0  # alone it may be as long as it is
-
-    asyncio.run(run())
-
-
-def test_work_ends_at_its_next_checkpoint_once_its_caller_has_gone() -> None:
-    begun, ended = threading.Event(), []
-
-    def work() -> None:
-        begun.set()
-        try:
-            while True:
-                checkpoint()
-                time.sleep(0.001)
-        except Abandoned:
-            ended.append(True)
-            raise
-
-    async def leaves() -> dict[str, Any]:
-        while not begun.is_set():
-            await asyncio.sleep(0.001)
-        return {"type": "http.disconnect"}
-
-    async def run() -> None:
-        with pytest.raises(threads.ClientDisconnect):
-            await Threads().numpy(leaves, work)
-
-    asyncio.run(run())
-    assert ended == [True]
-
-
-def test_what_a_caller_who_has_gone_has_sent_is_freed_at_once() -> None:
-    """Not when the collector of cycles comes by: Python 3.12 and 3.13 make one of what a generator swallows."""
-    go_on = threading.Event()
-    body = array("b", bytes(1000))
-    sent = weakref.ref(body)
-
-    async def leaves() -> dict[str, Any]:
-        await asyncio.sleep(0)
-        return {"type": "http.disconnect"}
-
-    async def run() -> None:
-        own = Threads()
-        first = asyncio.create_task(own.python(5, never, go_on.wait, PATIENCE))
-        await asyncio.sleep(0)
-        nonlocal body
-        with pytest.raises(threads.ClientDisconnect):  # while it waits for its turn
-            await own.python(5, leaves, len, body)
-        del body
-        go_on.set()
-        await first
-
-    gc.disable()
-    try:
-        asyncio.run(run())
-        assert sent() is None
-    finally:
-        gc.enable()
-
-
-def test_work_ends_when_its_seconds_are_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tensorcast.schema.work.MAX_SECONDS", 0)
-    _, error = Work(checkpoint).run()
-    assert isinstance(error, Problem)
-    assert error.code == "work-too-large"
-    checkpoint()  # outside of a Work it ends nothing
-
-
-def rearranged(view: np.ndarray[Any, Any]) -> None:
-    fill(view, np.empty(view.shape, view.dtype))
-
-
-BIG = np.zeros((64, 2**20), np.uint8)
-ENDED: dict[str, Callable[[], object]] = {
-    "columns become rows": lambda: rearranged(BIG.reshape(2**13, 2**13).T),
-    "short rows repeat": lambda: rearranged(
-        np.broadcast_to(BIG.reshape(-1)[: 3 * 2**20].reshape(-1, 1, 3), (2**20, 20, 3))
-    ),
-    "a sum": lambda: add_up(BIG, (0,), np.dtype(np.uint8)),
-}
-
-
-@pytest.mark.parametrize("work", ENDED.values(), ids=ENDED)
-def test_long_work_of_numpy_has_checkpoints(work: Callable[[], object]) -> None:
-    left_off = Work(work)
-    left_off.abandon()
-    _, error = left_off.run()
-    assert isinstance(error, Abandoned)
-    passed: list[bool] = []
-
-    class Counting(Work):
-        def checkpoint(self) -> None:
-            passed.append(True)
-
-    assert Counting(work).run()[1] is None
-    assert len(passed) > 8
-
-
-def test_a_small_batch_that_comes_second_has_its_turn_before_the_first_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batch, "TURN_SECONDS", 1.5 * threads.LOOP_MILLISECONDS / 1000)
-    begun, order = threading.Event(), []
-
-    def encode_row(row: Any, media: Media) -> bytes:
-        begun.set()
-        order.append([*row["outputs"][0]["shape"]])
-        return encode(row, media)
-
-    async def ask(http: httpx.AsyncClient, rows: int, size: int) -> None:
-        request = {"requests": [{"inputs": [[3], [size, 1]]}] * rows}
-        answer = await http.post("/v1/check/batch", json=request)
-        assert [row["compatible"] for row in answer.json()["results"]] == [True] * rows
-
-    async def run() -> None:
-        transport = AsyncAppTransport(create_app(Settings()))
-        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", timeout=PATIENCE) as http:
-            first = asyncio.create_task(ask(http, 2000, 4))
-            while not begun.is_set():
-                await asyncio.sleep(0)
-            await ask(http, 3, 5)
-            await first
-
-    monkeypatch.setattr(batch, "encode", encode_row)
-    asyncio.run(run())
-    assert (len(order), order[-1], order.count([5, 3])) == (2003, [4, 3], 3)
-
-
-def test_a_transpose_of_many_short_axes_takes_few_steps_of_python() -> None:
-    steps = []
-
-    class Counting(Work):
-        def checkpoint(self) -> None:
-            steps.append(True)
-
-    assert Counting(rearranged, np.zeros([2] * 20, np.uint8).transpose()).run()[1] is None
-    assert len(steps) < 100
 
 
 def test_hints_are_searched_in_a_bounded_number_of_tries() -> None:
@@ -465,9 +293,6 @@ def test_hints_are_searched_in_a_bounded_number_of_tries() -> None:
     assert len(tries) <= MAX_TRIES
 
 
-# --- what it costs --------------------------------------------------------------------------------
-
-
 def test_a_cost_is_told_of_each_thing_that_costs() -> None:
     def cost(value: Any) -> float:
         request = validated(CheckRequest, value)
@@ -479,36 +304,6 @@ def test_a_cost_is_told_of_each_thing_that_costs() -> None:
         assert cost(FINDS[found][1]) > 20
     pattern = f"{'a' * 400} -> {'a' * 400} 2"
     assert cost({"op": {"name": "einops.repeat", "pattern": pattern}, "inputs": [[2]]}) > threads.LOOP_MILLISECONDS
-
-
-# --- the end --------------------------------------------------------------------------------------
-
-STUCK = """
-import asyncio, re, signal, threading
-from tensorcast_service.web import drain
-
-drain.LEAVE_SECONDS = 0.1
-signal.signal(signal.SIGTERM, lambda *_: None)
-
-async def run():
-    with drain.Drain(0.1, 0.1).on_sigterm():
-        print("ready", flush=True)
-        while True:
-            await asyncio.sleep(0.01)
-            if signal.getitimer(signal.ITIMER_REAL)[0]:
-                re.match("(a+)+$", "a" * 60 + "b")  # keeps the interpreter for ages
-
-asyncio.run(run())
-"""
-
-
-def test_a_process_that_is_stuck_is_ended_by_the_system() -> None:
-    with started([sys.executable, "-c", STUCK], stdout=-1) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        process.send_signal(signal.SIGTERM)
-        assert wait_for(lambda: process.poll() is not None)
-        assert process.returncode == -signal.SIGALRM
 
 
 def test_a_comparison_is_never_made_on_the_loop() -> None:
