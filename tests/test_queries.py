@@ -55,7 +55,11 @@ BAD_QUERIES = [
     ("", "invalid-request", "input is missing: write ?input=8,1,6,1&input=7,1,5"),
     ("input=3,a!", "invalid-request", "input 0: write a shape as 8,1,6,1 or 8x1x6x1, a scalar as ()"),
     ("input=3&op=numpy.brodcast_to", "unknown-op", "did you mean numpy.broadcast_to"),
-    ("input=3&op=ngraph.Broadcast&shape=2,3&axes=0", "invalid-request", "it has shape, broadcast_axes"),
+    (
+        "input=3&op=ngraph.Broadcast&shape=2,3&axes=0",
+        "invalid-request",
+        "and the attributes of ngraph.Broadcast (shape, broadcast_axes)",
+    ),
     (
         "input=3&op=ngraph.Broadcast&shape=2,3",
         "invalid-request",

@@ -19,9 +19,8 @@ def attribute_from_text(op: type[Op], name: str, text: str) -> Any:
     """
     attributes = [field for field in op.model_fields if field != "name"]
     if name not in attributes:
-        close = near(name, [*attributes, "input", "dtype", "explain", "format", "assume"], 1)
-        wire_name = op.model_fields["name"].default
-        raise ValueError(f"{wire_name} has no such attribute{meant(close)} (it has {', '.join(attributes) or 'none'})")
+        wire_name, close = op.model_fields["name"].default, meant(near(name, attributes, 1))
+        raise ValueError(f"{wire_name} has no such attribute{close} (it has {', '.join(attributes) or 'none'})")
     schemas = _schemas(op, name)
     if any(schema.get("type") == "array" and _holds_integers(schema) for schema in schemas):
         return parse_shape(text)

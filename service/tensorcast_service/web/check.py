@@ -14,8 +14,9 @@ from tensorcast.answers.limits import Extent, judge_request
 from tensorcast.messages import CheckAnswer, CheckRequest
 from tensorcast.messages.questions import assumptions_from_text, attribute_from_text
 from tensorcast.messages.validation import validated
-from tensorcast.ops import OPS
+from tensorcast.ops import OPS, Op
 from tensorcast.schema.codec import MEDIA_NAMES, Media
+from tensorcast.schema.names import meant, near
 from tensorcast.schema.problems import Problem
 from tensorcast.schema.shapes import parse_shape
 
@@ -29,7 +30,8 @@ from .threads import LOOP_MILLISECONDS
 
 router = APIRouter()
 
-_RESERVED = ("op", "input", "dtype", "explain", "format", "assume")
+_PARAMETERS = ("input", "op", "dtype", "explain", "format", "assume")
+"""Those besides the op's attributes."""
 
 
 @router.post("/v1/check", summary="Check shapes", openapi_extra=body(CheckRequest), responses=answers(CheckAnswer))
@@ -144,9 +146,10 @@ def _question(query: list[tuple[str, str]]) -> dict[str, Any]:
     name = given.get("op", "numpy.broadcast_to" if "shape" in given else "numpy.broadcast_arrays")
     op: dict[str, Any] = {"name": name}
     for attribute, text in given.items():
-        if attribute in _RESERVED:
+        if attribute in _PARAMETERS:
             continue
         if name in OPS:  # else validation says that there is no such op
+            _judge_parameter(attribute, OPS[name])
             op[attribute] = _from_text(
                 lambda text, attribute=attribute: attribute_from_text(OPS[name], attribute, text),
                 text,
@@ -165,6 +168,17 @@ def _question(query: list[tuple[str, str]]) -> dict[str, Any]:
             raise Problem("invalid-request", "explain: must be true or false", pointer="/explain")
         question["explain"] = given["explain"].lower() in ("", "1", "true")
     return question
+
+
+def _judge_parameter(name: str, op: type[Op]) -> None:
+    """Raises Problem where no attribute of the op has this name."""
+    attributes = [field for field in op.model_fields if field != "name"]
+    if name not in attributes:
+        close = meant(near(name, [*attributes, *_PARAMETERS], 1))
+        listed = f" ({', '.join(attributes)})" if attributes else ", which has none"
+        there = f": there are {', '.join(_PARAMETERS)} and the attributes of {op.model_fields['name'].default}{listed}"
+        detail = f"{name[:60]}: there is no such parameter{close or there}"
+        raise Problem("invalid-request", detail, pointer=f"/{name[:60]}")
 
 
 def _from_text(parse: Any, text: str, name: str, pointer: str) -> Any:
