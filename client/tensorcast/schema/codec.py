@@ -158,7 +158,8 @@ def _decode_json(body: Buffer, reserve: Reserve) -> Any:
     except UnicodeDecodeError:
         raise malformed("the body is not UTF-8") from None
     except json.JSONDecodeError as error:
-        raise malformed(f"the body is not JSON: {error.msg} at byte {error.pos}{_json_cure(error)}") from None
+        place, cure = f"{error.msg} at byte {error.pos}", _json_cure(error)
+        raise malformed(f"the body is not JSON: {f'{cure} ({place})' if cure else place}") from None
     except ValueError:  # an integer of thousands of digits
         raise _too_many_digits() from None
 
@@ -169,10 +170,10 @@ def _json_cure(error: json.JSONDecodeError) -> str:
     if error.msg.startswith("Illegal trailing comma"):  # from Python 3.13 on, and at the comma
         before, after = ",", after[1:].lstrip()
     if not before and after[:1].isalpha():
-        return ': a body begins with {, such as {"inputs": [[3], [4]]}'
+        return 'a body begins with {, such as {"inputs": [[3], [4]]}'
     if before.endswith(",") and after.startswith(("}", "]")):
-        return f": take away the comma before {after[0]}"
-    return ": write \" for '" if after.startswith("'") else ""
+        return f"take away the comma before {after[0]}"
+    return "write \" for '" if after.startswith("'") else ""
 
 
 def _too_many_digits() -> Problem:
