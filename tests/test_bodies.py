@@ -21,7 +21,7 @@ BAD_BODIES = [
     ({"inputs": [[3]], "op": {}}, "/op", "op: an op needs its name"),
     (
         {"inputs": [[3]], "op": "numpy.broadcast_to"},
-        "/op/shape", 'op/shape: is missing: write for instance "shape": [4, 3]',
+        "/op/shape", 'op/shape: is missing: write "op": {"name": "numpy.broadcast_to", "shape": [4, 3]}',
     ),
     (
         {"inputs": [[3]], "op": {"name": "openvino.Broadcast-1", "target_shape": [3], "mode": "explicit"}},

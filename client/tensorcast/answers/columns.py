@@ -15,6 +15,7 @@ from ..plan.alignment import Alignment, Incompatible, Relation
 from ..plan.column import Column
 from ..plan.plan import Shape
 from ..schema.memory import Reserve, unlimited
+from ..schema.names import counted
 from ..schema.problems import Problem
 from ..schema.shapes import MAX_SIZE
 from ..schema.tensors import Tensor
@@ -102,7 +103,7 @@ def _sizes(tensor: Tensor, pointer: str) -> Values:
         raise Problem(
             "invalid-tensor",
             f"{pointer[1:]}: must be an int64 tensor (n, rank), a shape in each row; this is {values.dtype} "
-            f"with {values.ndim} axes",
+            f"with {counted(values.ndim, 'axis', 'axes')}",
             pointer=pointer,
         )
     return values

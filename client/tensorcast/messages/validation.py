@@ -13,9 +13,9 @@ from pydantic_core import ErrorDetails
 
 from ..ops import FRAMEWORKS, OPS
 from ..schema.faults import complaint, literals, renamed
-from ..schema.names import LONGEST, meant, near
+from ..schema.names import LONGEST, counted, meant, near
 from ..schema.problems import Problem
-from ..schema.shapes import parse_shape
+from ..schema.shapes import kind_of, parse_shape
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -44,14 +44,16 @@ def validated(model: type[M], value: Any, words: Words | None = None) -> M:
 def problem_of(error: ValidationError, model: type[BaseModel], value: Any, words: Words | None = None) -> Problem:
     """A request's faults, the first of them with its pointer: where they stand and what would be right."""
     words = words or Words()
-    faults = renamed(error.errors(include_url=False))
+    found = error.errors(include_url=False)
+    beside = [("op", *fault["loc"]) for fault in found if fault["type"] == "extra_forbidden"]
+    faults = renamed([fault for fault in found if fault["type"] != "missing" or fault["loc"] not in beside])
     place = _place(faults[0])
     pointer = "".join(f"/{str(step)[:100].replace('~', '~0').replace('/', '~1')}" for step in place)
     if faults[0]["type"] == "union_tag_invalid":
         return unknown_op(str(faults[0]["ctx"]["tag"]), pointer, words)
     sentences = dict.fromkeys(_sentence(fault, model, value, words) for fault in faults[:_MOST_FAULTS])
     more = len(faults) - _MOST_FAULTS
-    rest = f" ({more} more fault{'s' if more > 1 else ''} in this request)" if more > 0 else ""
+    rest = f" ({counted(more, 'more fault')} in this request)" if more > 0 else ""
     return Problem("invalid-request", "; ".join(sentences) + rest, pointer=pointer)
 
 
@@ -121,9 +123,6 @@ def _names() -> tuple[dict[str, str], list[str]]:
     return frameworks, list(OPS)
 
 
-_TENSOR = {"dtype": "float32", "shape": [3], "data": [1, 2, 3]}
-
-
 def _complaint(fault: ErrorDetails, place: Sequence[int | str], top: type[BaseModel], value: Any, words: Words) -> str:
     """What is wrong, and what would be right, in a request `value` of the model `top`."""
     kind, found = fault["type"], fault["input"]
@@ -131,32 +130,49 @@ def _complaint(fault: ErrorDetails, place: Sequence[int | str], top: type[BaseMo
     fields = model.model_fields if model else {}
     field = fields.get(str(place[-1])) if place else None
     example = field.examples[0] if field is not None and field.examples else None
-    if kind == "extra_forbidden" and len(place) == 1 and any(place[0] in op.model_fields for op in OPS.values()):
-        return f'belongs inside op: write "op": {_op_with(str(place[0]), found, value)}'
+    if kind == "extra_forbidden" and len(place) == 1 and (op := _op_with(str(place[0]), value)):
+        return f'belongs inside op: write "op": {op}'
+    if kind == "missing" and place[0] == "op" and len(place) > 1 and isinstance(value["op"], str):
+        return f'is missing: write "op": {_op_with(str(place[1]), value)}'
     if kind == "literal_error" and (other := _elsewhere(found, place)):
         return f"must be {literals(fault)}{other}"
-    if place[:1] == ("window",) and kind in ("too_long", "too_short", "tuple_type", "list_type"):
+    if place[:1] == ("window",) and kind == "list_type":
         return "must be a pair [start, stop] for each output axis: [[0, 2]] of one, [[0, 2], [0, 3]] of two axes"
+    if place[:1] == ("window",) and kind in ("tuple_type", "too_long"):
+        pair = _SLICE.fullmatch(found) if isinstance(found, str) else None
+        written = f"[{int(pair[1])}, {int(pair[2])}]" if pair else "[start, stop], such as [0, 2]"
+        wrong = kind_of(found) if kind == "tuple_type" else f"a list of {len(found)}"
+        return f"must be a pair, not {wrong}: write {written}"
     if kind == "model_type" and not place:
         return _whole(top, isinstance(found, list))
     if kind in ("model_type", "model_attributes_type") and len(place) == 2 and place[0] in ("inputs", "gradients"):
-        rows = '; rows are written "requests": [{"inputs": [[3], [4]]}]' if "requests" in top.model_fields else ""
-        return f"must be a tensor such as {json.dumps(_TENSOR)}{rows}"
+        tensor = json.dumps((top.model_fields[str(place[0])].examples or [[{}]])[0][0])
+        if "requests" not in top.model_fields:
+            return f"must be a tensor such as {tensor}"
+        rows = f'checks go into "requests": write "requests": {_rows(value)}'
+        return f"{rows}; columns are int64 tensors (n, rank), such as {tensor}"
     if kind == "list_type" and example is not None:
         shape = _shape_in(found) if isinstance(example[0], list) else None
         return f"must be a list, such as {words.field(place, example if shape is None else [shape])}"
     if kind == "not_a_list" and (shape := _shape_in(found)) is not None:
         sizes = value["inputs"] if place[0] == "inputs" else ()
-        if len(place) == 2 and isinstance(found, int) and 0 < len(sizes) <= _MOST_SIZES and all(map(_is_short, sizes)):
-            return f"is a size, and each input is a list of them: write {words.field(['inputs'], [sizes])}"
+        if len(place) == 2 and isinstance(found, int) and sizes and _is_short(sizes, 1):
+            one, each = words.field(["inputs"], [sizes]), json.dumps([[size] for size in sizes])
+            choice = f"{one} for one input, or {each} for {'two' if len(sizes) == 2 else len(sizes)}"
+            return f"is a size, and each input is a list of them: write {choice if len(sizes) > 1 else one}"
         written = json.dumps(shape) if isinstance(place[-1], int) else words.field(place, shape)
         return f"must be a list of integers, not {fault['ctx']['found']}: write {written}"
+    if kind == "string_type" and isinstance(example, str):
+        noun = "a name" if " " not in example else "one"
+        return f"must be a string, not {kind_of(found)}: write {noun} such as {json.dumps(example)}"
     example = None if example is None else words.field(place, example)
     plain = complaint(fault, place[-1] if place else "", fields, example)
     unknown = kind == "greater_than_equal" and found == -1 and "explain" in top.model_fields
     return f'{plain}; write "?" for one that is not known' if unknown else plain
 
 
+_SLICE = re.compile(r"\s*([0-9]{1,19})\s*:\s*([0-9]{1,19})\s*")
+"""The bounds on one axis, as Python writes them."""
 _MOST_SIZES = 64
 """Sizes that a message writes in another form: a shape has no more."""
 
@@ -173,17 +189,37 @@ def _whole(model: type[BaseModel], is_list: bool) -> str:
     return f"must be a map, such as {json.dumps(required)}{many if is_list else ''}"
 
 
-def _op_with(attribute: str, found: Any, value: Any) -> str:
-    """The op of a request with an attribute that stood beside it, if they are short and JSON can write them."""
-    op = value.get("op", "numpy.broadcast_to" if attribute == "shape" else "...")
-    sizes = found if isinstance(found, list) and len(found) <= _MOST_SIZES else [found]
-    if isinstance(op, str) and all(map(_is_short, sizes)):
-        return json.dumps({"name": op[:LONGEST], attribute: found})
-    return f'{{"name": ..., "{attribute}": ...}}'
+def _op_with(attribute: str, value: Any) -> str:
+    """The op of a request as it is to be written: what stands in it and beside it, and examples of what else it needs;
+    empty where it has no such attribute."""
+    first = next((name for name, kind in OPS.items() if attribute in kind.model_fields), None)
+    op = value.get("op", value.get("name", first))
+    op = {"name": op} if isinstance(op, str) else op if isinstance(op, dict) else {}
+    kind = OPS.get(op["name"]) if isinstance(op.get("name"), str) else None
+    fields = kind.model_fields if kind else {}
+    if attribute not in fields:
+        return ""
+    needs = {name: field.examples[0] for name, field in fields.items() if field.is_required() and field.examples}
+    beside = {name: value[name] for name in fields if name in value}
+    inside = {name: op[name] for name in fields if name in op}
+    whole = {"name": ""} | needs | beside | inside
+    return json.dumps(whole) if _is_short(whole) else f'{{"name": ..., "{attribute}": ...}}'
 
 
-def _is_short(value: Any) -> bool:
-    """Whether a value is a text or an integer that a message can show."""
+def _rows(value: Any) -> str:
+    """The requests of a batch to write for its `inputs`: one check of them all, or one of each."""
+    op, shapes = {"op": value["op"]} if "op" in value else {}, value["inputs"]
+    if not _is_short(op, 3) or not _is_short(shapes) or not all(isinstance(shape, list) for shape in shapes):
+        return '[{"inputs": [[3], [4]]}]'
+    one, each = json.dumps([op | {"inputs": shapes}]), json.dumps([op | {"inputs": [shape]} for shape in shapes])
+    return one if len(shapes) == 1 else f"{one} for one check of all, or {each} for one of each"
+
+
+def _is_short(value: Any, depth: int = 2) -> bool:
+    """Whether a message can show a value: a text or an integer, or a list or a map of some, so deep."""
+    if isinstance(value, (list, tuple, dict)):
+        items = [*value, *value.values()] if isinstance(value, dict) else value
+        return depth > 0 and len(value) <= _MOST_SIZES and all(_is_short(item, depth - 1) for item in items)
     return len(value) <= LONGEST if isinstance(value, str) else isinstance(value, int) and abs(value) < 2**64
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pydantic_core import ErrorDetails
 
 from .names import meant, near
+from .shapes import kind_of
 
 _COMPLAINTS = {
     "union_tag_not_found": 'an op needs its name, such as {"name": "numpy.broadcast_to", "shape": [4, 3]}',
@@ -17,12 +18,12 @@ _COMPLAINTS = {
     "list_type": "must be a list",
     "tuple_type": "must be a list",
     "dict_type": 'must be a map, such as {"N": "2.."}',
-    "string_type": "must be a string",
     "string_unicode": "must be a string without half a surrogate pair",
-    "bool_type": "must be true or false",
     "greater_than_equal": "must not be negative: a size is 0 or more",
     "less_than_equal": "must be at most 2^63-1",
 }
+_NO = (0, "", "0", "no", "false", "False")
+"""What others write for false."""
 
 
 def renamed(faults: list[ErrorDetails]) -> list[ErrorDetails]:
@@ -58,6 +59,11 @@ def complaint(fault: ErrorDetails, name: int | str, fields: Iterable[str], examp
         return f"must be {expected}{meant(close)}"
     if kind == "not_an_integer" and isinstance(found, float) and found.is_integer():
         return f"{fault['msg']}: write {found:.0f}"
+    if kind == "string_type":
+        return f"must be a string, not {kind_of(found)}"
+    if kind == "bool_type":
+        no = isinstance(found, (int, float, str)) and found in _NO
+        return f"must be true or false, not {kind_of(found)}: write {'false' if no else 'true'}"
     return _COMPLAINTS.get(kind, fault["msg"])
 
 

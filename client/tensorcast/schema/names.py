@@ -18,6 +18,11 @@ def near(name: str, names: Iterable[str], most: int = 3, cutoff: float = 0.6) ->
     ]  # fmt: skip
 
 
+def counted(number: int, noun: str, nouns: str = "") -> str:
+    """A number of things, in words: 1 axis, 2 axes."""
+    return f"{number} {noun if number == 1 else nouns or f'{noun}s'}"
+
+
 def meant(close: Sequence[str]) -> str:
     """The question whether one of these is meant; empty where there are none."""
     return f": did you mean {' or '.join(close)}?" if close else ""

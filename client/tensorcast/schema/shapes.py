@@ -19,7 +19,7 @@ def as_int(value: Any) -> int:
     if type(value) is int:
         return value
     if isinstance(value, bool) or not hasattr(type(value), "__index__"):
-        raise PydanticCustomError("not_an_integer", "must be an integer, not {found}", {"found": _kind(value)})
+        raise PydanticCustomError("not_an_integer", "must be an integer, not {found}", {"found": kind_of(value)})
     return index(value)
 
 
@@ -32,7 +32,7 @@ def as_list(value: Any) -> Any:
     if isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray)):
         return list(value)
     raise PydanticCustomError(
-        "not_a_list", "must be a list of integers such as [2, 3], not {found}", {"found": _kind(value)}
+        "not_a_list", "must be a list of integers such as [2, 3], not {found}", {"found": kind_of(value)}
     )
 
 
@@ -41,7 +41,7 @@ def _distinct(values: list[Any]) -> list[int]:
     return [value for value, _ in groupby(sorted(map(as_int, values)))]
 
 
-def _kind(value: Any) -> str:
+def kind_of(value: Any) -> str:
     """What JSON would call a value, for messages; never the value itself."""
     if value is None:
         return "null"

@@ -17,6 +17,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from .codec import PACKED_BYTES, Media, encode
 from .dtypes import EXAMPLES, UnknownDtype, dtype_named, impossible_element, name_of, storage
 from .lists import ELEMENT_BYTES, InvalidData, array_to_list, list_to_array
+from .names import counted
 from .problems import Problem
 from .shapes import MAX_SIZE, AtFirstFault, Integer, Shape, as_list, format_shape
 from .survey import MAX_VALUES
@@ -31,6 +32,10 @@ PIECE_ELEMENTS = 2**11
 """Elements that are written as JSON in one call, which nothing else can interrupt: some 2 ms."""
 BASE64_BYTES = 3 * 2**16
 """Bytes that are written as base64, and characters that are read, in one call: some 2 ms."""
+
+
+class InvalidBase64(InvalidData):
+    """What is wrong with a tensor's base64, in words that follow the place of that field."""
 
 
 class Tensor(BaseModel):
@@ -76,14 +81,16 @@ class Tensor(BaseModel):
         try:
             return self._to_array()
         except (UnknownDtype, InvalidData) as error:
-            raise Problem("invalid-tensor", f"{pointer[1:]}: {error}", pointer=pointer) from None
+            place = f"{pointer}/base64" if isinstance(error, InvalidBase64) else pointer
+            raise Problem("invalid-tensor", f"{place[1:]}: {error}", pointer=place) from None
 
     def _to_array(self) -> Array:
         if len(self.shape) > 64:
             raise InvalidData(f"a tensor has at most 64 axes, and this one has {len(self.shape)}")
         if self.strides is not None and len(self.strides) != len(self.shape):
             raise InvalidData(
-                f"strides has {len(self.strides)} entries for {len(self.shape)} axes: give one for each axis"
+                f"strides has {counted(len(self.strides), 'entry', 'entries')} for "
+                f"{counted(len(self.shape), 'axis', 'axes')}: give one for each axis"
             )
         if self.strides is not None and min(self.strides, default=0) < 0:
             raise InvalidData("strides are not negative: reverse the axis before it is sent")
@@ -96,7 +103,7 @@ class Tensor(BaseModel):
             return view_of(listed.view(np.uint8), name_of(listed.dtype), self.shape, self.strides)
         if self.dtype is None:
             raise InvalidData(f"dtype is missing: say what the bytes are, such as {EXAMPLES}")
-        return view_of(raw, self.dtype, self.shape, self.strides)
+        return view_of(raw, self.dtype, self.shape, self.strides, "data" if self.base64 is None else "base64")
 
     def _dense_bytes(self) -> int | None:
         """Bytes of a dense tensor of this shape and dtype; None of a strided one, or where the dtype is none."""
@@ -105,10 +112,33 @@ class Tensor(BaseModel):
         except UnknownDtype:
             return None
 
+    def _from_base64(self, text: str) -> memoryview:
+        """The bytes that the text stands for. Raises InvalidBase64."""
+        raw = bytearray()
+        for start in range(0, len(text), BASE64_BYTES):
+            piece = text[start : start + BASE64_BYTES]
+            try:
+                if "=" in piece and start + len(piece) < len(text):
+                    raise ValueError
+                raw += binascii.a2b_base64(piece, strict_mode=True)
+            except ValueError:
+                if not len(piece) % 4 or not _BASE64.fullmatch(piece):
+                    raise InvalidBase64("holds characters or padding that base64 does not have") from None
+                wrong, nbytes = f"has {counted(len(text), 'character')}", self._dense_bytes()
+                if nbytes is None or len(text) == -(-4 * nbytes // 3):
+                    raise InvalidBase64(f"{wrong}: fill up a multiple of 4 with =") from None
+                needed = -(-nbytes // 3) * 4
+                short = ": the text seems cut short" if len(text) < needed else ""
+                raise InvalidBase64(
+                    f"{wrong}, and {needed} are needed for the {counted(nbytes, 'byte')} of {self.dtype} "
+                    f"{format_shape(self.shape)}{short}"
+                ) from None
+        return memoryview(raw).toreadonly()
+
     def _raw(self) -> bytes | memoryview | Array | None:
         """The bytes that were sent; None where data is a JSON value."""
         if self.base64 is not None:
-            return _from_base64(self.base64, self._dense_bytes())
+            return self._from_base64(self.base64)
         data = self.data
         if isinstance(data, (bytes, memoryview)):
             return data
@@ -117,26 +147,6 @@ class Tensor(BaseModel):
 
 def _are_bins(data: Any) -> bool:
     return isinstance(data, list) and bool(data) and all(isinstance(part, (bytes, memoryview)) for part in data)
-
-
-def _from_base64(text: str, nbytes: int | None) -> memoryview:
-    """The bytes that a text stands for, which are to be so many where that is known. Raises InvalidData."""
-    raw = bytearray()
-    for start in range(0, len(text), BASE64_BYTES):
-        piece = text[start : start + BASE64_BYTES]
-        try:
-            if "=" in piece and start + len(piece) < len(text):
-                raise ValueError
-            raw += binascii.a2b_base64(piece, strict_mode=True)
-        except ValueError:
-            if len(piece) % 4 and _BASE64.fullmatch(piece):
-                wrong = f"base64 has {len(text)} characters"
-                if nbytes is None or len(text) == -(-4 * nbytes // 3):
-                    raise InvalidData(f"{wrong}: fill up a multiple of 4 with =") from None
-                needed = -(-nbytes // 3) * 4
-                raise InvalidData(f"{wrong}, and the {nbytes} bytes of this shape and dtype are {needed}") from None
-            raise InvalidData("base64 holds characters or padding that base64 does not have") from None
-    return memoryview(raw).toreadonly()
 
 
 def _joined(bins: Sequence[bytes | memoryview], size: int) -> Array:
@@ -149,9 +159,14 @@ def _joined(bins: Sequence[bytes | memoryview], size: int) -> Array:
 
 
 def view_of(
-    raw: bytes | bytearray | memoryview | Array, name: str, shape: tuple[int, ...], strides: Strides | None
+    raw: bytes | bytearray | memoryview | Array,
+    name: str,
+    shape: tuple[int, ...],
+    strides: Strides | None,
+    field: str = "data",
 ) -> Array:
-    """The read-only array over `raw`, no element copied. Raises ValueError in words where they do not agree."""
+    """The read-only array over `raw`, no element copied. Raises ValueError in words where they do not agree, of the
+    `field` that held the bytes."""
     dtype = dtype_named(name)
     data = np.frombuffer(raw, np.uint8)
     size = math.prod(shape)
@@ -159,11 +174,10 @@ def view_of(
         raise InvalidData(f"the shape {format_shape(shape)} of {name} exceeds 2^63-1 bytes")
     reach = size if strides is None else reach_of(shape, strides)
     if data.size != reach * dtype.itemsize:
-        kind = "shape" if strides is None else "shape and strides"
-        raise InvalidData(
-            f"data has {data.size} bytes, and the {kind} {format_shape(shape)}"
-            f"{'' if strides is None else ' ' + format_shape(strides)} of {name} need {reach * dtype.itemsize}"
-        )
+        wanted = f"the shape {format_shape(shape)} of {name} needs"
+        if strides is not None:
+            wanted = f"the shape and strides {format_shape(shape)} {format_shape(strides)} of {name} need"
+        raise InvalidData(f"{field} has {counted(data.size, 'byte')}, and {wanted} {reach * dtype.itemsize}")
     if wrong := impossible_element(name, data):
         raise InvalidData(wrong)
     if size:

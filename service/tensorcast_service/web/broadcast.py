@@ -11,6 +11,7 @@ from tensorcast.answers.limits import MAX_LOOKUPS, Extent, judge_address, judge_
 from tensorcast.messages.tensors import BroadcastAnswer, BroadcastRequest
 from tensorcast.plan.plan import Placement, Plan, Shape
 from tensorcast.schema.codec import MEDIA_NAMES
+from tensorcast.schema.names import counted
 from tensorcast.schema.problems import Problem
 from tensorcast.schema.shapes import format_shape
 from tensorcast.schema.tensors import Array
@@ -114,7 +115,8 @@ def _window(window: list[tuple[int, int]], plan: Plan) -> Window:
     if len(window) != len(shape):
         raise Problem(
             "invalid-request",
-            f"window: has {len(window)} pairs, and the output {list(shape)} has {len(shape)} axes: "
+            f"window: has {counted(len(window), 'pair')}, and the output {list(shape)} has "
+            f"{counted(len(shape), 'axis', 'axes')}: "
             f"write one for each, such as {[[0, size] for size in shape]} for all of it",
             pointer="/window",
         )
