@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import re
 import socket
 from typing import Any
@@ -15,7 +16,7 @@ from uvicorn.server import ServerState
 from tensorcast_service.web.app import create_app
 from tensorcast_service.web.gate import Gate
 
-END = b"end"
+END, LOST = b"end", b"lost"
 
 
 def short(number: int) -> bytes:
@@ -28,6 +29,8 @@ TURNS: dict[str, tuple[list[bytes], list[bytes]]] = {
     # what comes to one connection in one turn, and the ids of the requests that are answered
     "one": ([short(1)], [b"1"]),
     "one, and the end": ([short(1), END], [b"1"]),
+    "one that takes the ordinary way, and the end": ([LONG, END], [b"9"]),
+    "three of both ways, and the end": ([LONG, short(1), LONG, END], [b"9", b"1", b"9"]),
     "two": ([short(1), short(2)], [b"1", b"2"]),
     "three": ([short(1), short(2), short(3)], [b"1", b"2", b"3"]),
     "two halves": ([short(1)[:90], short(1)[90:]], [b"1"]),
@@ -88,9 +91,12 @@ async def in_one_turn(turns: dict[str, list[bytes]]) -> dict[str, bytes]:
                 gate.connection_made(wires[name])
             for name, pieces in turns.items():
                 for piece in pieces:
-                    if piece is END:
-                        gates[name].eof_received()
+                    if piece is LOST:
                         wires[name].close()
+                        gates.pop(name).connection_lost(None)
+                    elif piece is END:
+                        if not gates[name].eof_received():
+                            wires[name].close()
                     else:
                         gates[name].data_received(piece)
             await asyncio.sleep(0.2)
@@ -112,3 +118,18 @@ def test_each_request_of_a_turn_is_answered_once_and_in_its_order(written: dict[
     ids = TURNS[name][1] + [b"4"] * (name in FOLLOWED)
     assert re.findall(rb"HTTP/1.1 (\d+) ", written[name]) == [b"200"] * len(ids)
     assert re.findall(rb"x-request-id: (\d+)\r\n", written[name]) == ids
+
+
+def test_who_has_gone_before_an_answer_leaves_no_failure_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    waiting = short(1).replace(b"\r\n", b"\r\nExpect: 100-continue\r\n", 1).removesuffix(BODY)
+    asyncio.run(in_one_turn({"waiting": [waiting[:20], waiting[20:], LOST]}))
+    assert "failed" not in caplog.text
+
+
+def test_a_connection_that_was_reset_may_be_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def write_eof(wire: Wire) -> None:
+        raise OSError(errno.ENOTCONN, "Transport endpoint is not connected")
+
+    monkeypatch.setattr(Wire, "can_write_eof", lambda wire: True)
+    monkeypatch.setattr(Wire, "write_eof", write_eof)
+    assert b" 400 " in asyncio.run(in_one_turn({"no HTTP": [b"no", b" HTTP\r\n"]}))["no HTTP"]

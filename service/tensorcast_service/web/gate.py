@@ -120,7 +120,8 @@ class Outlet(asyncio.Transport):
         self.resume_reading = wire.resume_reading  # type: ignore[method-assign]
 
     def is_closing(self) -> bool:
-        return self.gate.phase == "over" or self.gate.wire.is_closing()
+        # Once the connection is lost there is no gate, and uvicorn asks of a caller that waits for 100 Continue.
+        return "gate" not in vars(self) or self.gate.phase == "over" or self.gate.wire.is_closing()
 
     async def receive_into(self, room: memoryview, start: int, reserve: Reserve) -> bool:
         """See ReceiveInto."""
@@ -231,13 +232,23 @@ class Gate(Uvicorn):
             return
         self._take_all(data)
 
-    def eof_received(self) -> None:
-        answer = self.answer_short()  # now, since the connection is closed after this
+    def eof_received(self) -> bool:  # type: ignore[override]
+        """What came before the end is answered where that needs no thread, and then the connection is closed: who has
+        gone for good ends in the same way. Whether it is to stay open so long."""
+        answer = self.answer_short()
         if answer is None:
             self.take_rest()
         else:
             self.send_short(answer)
-        super().eof_received()
+        if self.phase != "answer" or self.wire.get_extra_info("sslcontext") is not None:  # TLS is never half open
+            return False
+        self.loop.call_soon(self._end, self.cycle)
+        return True
+
+    def _end(self, cycle: object) -> None:
+        """After a turn of the loop: go on to what else came where the request of this cycle has been answered."""
+        if (self.phase == "answer" and self.cycle is cycle) or not self.eof_received():
+            self.wire.close()
 
     def answer_short(self) -> bytes | None:
         """The answer to what has come, if that is one short request that is answered straight; else None."""
@@ -289,7 +300,7 @@ class Gate(Uvicorn):
         if self.pace.received > SWOLLEN_BYTES and self.wire.get_extra_info("sslcontext") is not None:
             self.swelled = True
             CONNECTIONS.swelled(self)
-        if self.rest:
+        if self.rest and not self.wire.is_closing():  # else the parser stays at the request that was answered
             rest, self.rest = self.rest, b""
             self.wire.resume_reading()
             self.data_received(rest)
@@ -318,7 +329,8 @@ class Gate(Uvicorn):
         self.loop.call_later(LINGER_SECONDS, self.wire.close)
         self.wire.resume_reading()
         if self.wire.can_write_eof():
-            self.wire.write_eof()
+            with suppress(OSError):  # the caller has reset it
+                self.wire.write_eof()
 
     def _take(self, data: bytes) -> int:
         """How many bytes of `data` were used up; 0 where more must come first."""
