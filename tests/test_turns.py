@@ -13,10 +13,12 @@ import uvicorn
 from raw_http import BODY, POST
 from uvicorn.server import ServerState
 
+from tensorcast_service.web import connections
 from tensorcast_service.web.app import create_app
 from tensorcast_service.web.gate import Gate
+from tensorcast_service.web.straight import AT_ONCE
 
-END, LOST = b"end", b"lost"
+MADE, END, LOST = b"made", b"end", b"lost"
 
 
 def short(number: int) -> bytes:
@@ -88,10 +90,13 @@ async def in_one_turn(turns: dict[str, list[bytes]]) -> dict[str, bytes]:
             wires = {name: Wire(sock) for name in turns}
             gates = {name: Gate(config, ServerState(), state) for name in turns}
             for name, gate in gates.items():
-                gate.connection_made(wires[name])
+                if MADE not in turns[name]:
+                    gate.connection_made(wires[name])
             for name, pieces in turns.items():
                 for piece in pieces:
-                    if piece is LOST:
+                    if piece is MADE:
+                        gates[name].connection_made(wires[name])
+                    elif piece is LOST:
                         wires[name].close()
                         gates.pop(name).connection_lost(None)
                     elif piece is END:
@@ -133,3 +138,34 @@ def test_a_connection_that_was_reset_may_be_refused(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(Wire, "can_write_eof", lambda wire: True)
     monkeypatch.setattr(Wire, "write_eof", write_eof)
     assert b" 400 " in asyncio.run(in_one_turn({"no HTTP": [b"no", b" HTTP\r\n"]}))["no HTTP"]
+
+
+def test_no_request_that_has_come_makes_room_for_a_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "MAX_CONNECTIONS", connections.CONNECTIONS.total + 2)
+    pieces = {"asks": [short(1)], "idle": [], "new": [MADE, short(2)]}
+    written = asyncio.run(in_one_turn(pieces))
+    assert [re.findall(rb"x-request-id: (\d+)", written[name]) for name in pieces] == [[b"1"], [], [b"2"]]
+
+
+def test_answers_of_a_long_turn_are_sent_before_all_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, most = 0, 0
+    answer_short, send_short = Gate.answer_short, Gate.send_short
+
+    def make(gate: Gate) -> bytes | None:
+        nonlocal made, most
+        answer = answer_short(gate)
+        made += answer is not None
+        most = max(most, made)
+        return answer
+
+    def send(gate: Gate, answer: bytes) -> None:
+        nonlocal made
+        made -= 1
+        send_short(gate, answer)
+
+    monkeypatch.setattr(Gate, "answer_short", make)
+    monkeypatch.setattr(Gate, "send_short", send)
+    written = asyncio.run(in_one_turn({str(number): [short(number)] for number in range(3 * AT_ONCE)}))
+    assert most == AT_ONCE
+    for name, sent in written.items():
+        assert re.findall(rb"x-request-id: (\d+)", sent) == [name.encode()]

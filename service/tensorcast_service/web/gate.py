@@ -228,6 +228,7 @@ class Gate(Uvicorn):
             data = self.rest + data
         elif len(data) <= SHORT_BYTES and self.phase == "head" and self.straight is not None:
             self.rest = data
+            CONNECTIONS.waiting.pop(self, None)
             self.straight.answer_in_turn(self)
             return
         self._take_all(data)
@@ -263,7 +264,6 @@ class Gate(Uvicorn):
         """Send what `answer_short` has made."""
         self.wire.write(answer)
         self.head = _ANSWERED
-        CONNECTIONS.waiting.pop(self, None)
         CONNECTIONS.waiting[self] = None
         self.server_state.total_requests += 1
         self.idle_since = self.loop.time()
@@ -273,6 +273,8 @@ class Gate(Uvicorn):
     def take_rest(self) -> None:
         """What has come takes the ordinary way, as far as it can."""
         self._take_all(self.rest)
+        if self.phase == "head":
+            CONNECTIONS.waiting[self] = None
 
     def _take_all(self, data: bytes) -> None:
         try:
