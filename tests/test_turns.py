@@ -18,7 +18,7 @@ from tensorcast_service.web.app import create_app
 from tensorcast_service.web.gate import Gate
 from tensorcast_service.web.straight import AT_ONCE
 
-MADE, END, LOST = b"made", b"end", b"lost"
+MADE, END, SHUTDOWN, LOST = b"made", b"end", b"shutdown", b"lost"
 
 
 def short(number: int) -> bytes:
@@ -40,6 +40,8 @@ TURNS: dict[str, tuple[list[bytes], list[bytes]]] = {
     "one and two halves": ([short(1), short(2)[:90], short(2)[90:]], [b"1", b"2"]),
     "one that takes the ordinary way, and a short one": ([LONG, short(1)], [b"9", b"1"]),
     "a short one, and one that takes the ordinary way": ([short(1), LONG], [b"1", b"9"]),
+    "one, and the end of the service": ([short(1), SHUTDOWN], [b"1"]),
+    "half of one, and the end of the service": ([short(1)[:90], SHUTDOWN], []),
     "nothing but the end": ([END], []),
 }
 FOLLOWED = ("one", "two", "two halves")
@@ -96,6 +98,8 @@ async def in_one_turn(turns: dict[str, list[bytes]]) -> dict[str, bytes]:
                 for piece in pieces:
                     if piece is MADE:
                         gates[name].connection_made(wires[name])
+                    elif piece is SHUTDOWN:
+                        gates[name].shutdown()
                     elif piece is LOST:
                         wires[name].close()
                         gates.pop(name).connection_lost(None)

@@ -98,7 +98,7 @@ ARRIVING = ("body", "chunks", "trailer", "intake")
 UVICORN = (
     # overridden
     *("connection_made", "connection_lost", "data_received", "eof_received", "resume_writing", "send_400_response"),
-    *("on_response_complete", "timeout_keep_alive_handler"),
+    *("on_response_complete", "shutdown", "timeout_keep_alive_handler"),
     # read, written or called
     *("app_state", "cycle", "flow", "loop", "scope", "server_state", "transport"),
     *("timeout_keep_alive", "timeout_keep_alive_task", "_unset_keepalive_if_required"),
@@ -250,6 +250,11 @@ class Gate(Uvicorn):
         """After a turn of the loop: go on to what else came where the request of this cycle has been answered."""
         if (self.phase == "answer" and self.cycle is cycle) or not self.eof_received():
             self.wire.close()
+
+    def shutdown(self) -> None:
+        if self.phase == "head":
+            self.take_rest()  # what has come is answered before the end
+        super().shutdown()
 
     def answer_short(self) -> bytes | None:
         """The answer to what has come, if that is one short request that is answered straight; else None."""
