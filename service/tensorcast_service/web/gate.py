@@ -234,8 +234,9 @@ class Gate(Uvicorn):
         self._take_all(data)
 
     def eof_received(self) -> bool:  # type: ignore[override]
-        """What came before the end is answered where that needs no thread, and then the connection is closed: who has
-        gone for good ends in the same way. Whether it is to stay open so long."""
+        """The caller has ended its half. What came before is answered, one request in a turn of the loop, and then the
+        connection is closed. What takes longer is given up: a caller who has gone for good ends in the same way.
+        Returns whether the connection stays open meanwhile."""
         answer = self.answer_short()
         if answer is None:
             self.take_rest()
@@ -247,7 +248,7 @@ class Gate(Uvicorn):
         return True
 
     def _end(self, cycle: object) -> None:
-        """After a turn of the loop: go on to what else came where the request of this cycle has been answered."""
+        """Close, unless the request of this cycle was answered in the turn that has passed: then go on to the next."""
         if (self.phase == "answer" and self.cycle is cycle) or not self.eof_received():
             self.wire.close()
 
