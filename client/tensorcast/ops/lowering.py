@@ -55,11 +55,7 @@ def from_plan(kind: type[Op], plan: Plan) -> Op | None:
     try:
         op = kind.from_plan(plan)
         return op if op is not None and lower(op, plan.input_shapes) in (plan, _unstretched(plan)) else None
-    except (
-        Incompatible,
-        ValidationError,
-        InvalidRequest,
-    ):  # the latter: a merged axis is longer than an attribute can say
+    except (Incompatible, ValidationError, InvalidRequest):  # a merged axis is longer than an attribute can say
         return None
 
 
