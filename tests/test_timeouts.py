@@ -218,6 +218,8 @@ class Wire(asyncio.Transport):
     def get_write_buffer_size(self) -> int:
         return self.unsent
 
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None: ...
+
     def is_reading(self) -> bool:
         return self.reading
 

@@ -13,6 +13,7 @@ import uvicorn
 from raw_http import BODY, POST
 from uvicorn.server import ServerState
 
+from tensorcast.schema.codec import Media, encode
 from tensorcast_service.web import connections
 from tensorcast_service.web.app import create_app
 from tensorcast_service.web.gate import Gate
@@ -55,6 +56,12 @@ class Wire(asyncio.Transport):
         super().__init__({"socket": connection, "sockname": None, "peername": None})
         self.written = b""
         self.closed = False
+        self.limit = 2**16  # asyncio's and uvloop's own
+        self.gate: Gate | None = None
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        assert high is not None
+        self.limit = high
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         if not self.closed:
@@ -81,7 +88,16 @@ class Wire(asyncio.Transport):
     abort = close
 
 
-async def in_one_turn(turns: dict[str, list[bytes]]) -> dict[str, bytes]:
+class Full(Wire):
+    """A transport whose caller takes nothing."""
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        super().write(data)
+        if len(self.written) > self.limit and self.gate is not None:
+            self.gate.pause_writing()
+
+
+async def in_one_turn(turns: dict[str, list[bytes]], kind: type[Wire] = Wire) -> dict[str, bytes]:
     """What each connection is sent, to which all of this comes in one turn."""
     app: Any = create_app()
     config = uvicorn.Config(app, log_config=None, access_log=False)
@@ -89,9 +105,10 @@ async def in_one_turn(turns: dict[str, list[bytes]]) -> dict[str, bytes]:
     config.loaded_app = app
     async with app.router.lifespan_context(app) as state:
         with socket.socket() as sock:
-            wires = {name: Wire(sock) for name in turns}
+            wires = {name: kind(sock) for name in turns}
             gates = {name: Gate(config, ServerState(), state) for name in turns}
             for name, gate in gates.items():
+                wires[name].gate = gate
                 if MADE not in turns[name]:
                     gate.connection_made(wires[name])
             for name, pieces in turns.items():
@@ -173,3 +190,14 @@ def test_answers_of_a_long_turn_are_sent_before_all_are_made(monkeypatch: pytest
     assert most == AT_ONCE
     for name, sent in written.items():
         assert re.findall(rb"x-request-id: (\d+)", sent) == [name.encode()]
+
+
+def test_a_caller_that_takes_nothing_has_one_answer_that_is_not_short() -> None:
+    value = {
+        "op": {"name": "numpy.broadcast_to", "shape": [20_000]},
+        "inputs": [{"dtype": "int8", "shape": [], "data": b"1"}],
+    }
+    body = encode(value, Media.MSGPACK)
+    head = b"POST /v1/broadcast HTTP/1.1\r\nHost: x\r\nContent-Type: application/msgpack\r\nContent-Length: %d\r\n\r\n"
+    written = asyncio.run(in_one_turn({"full": [head % len(body) + body] * 5}, Full))["full"]
+    assert 20_000 < len(written) < 2 * 20_000

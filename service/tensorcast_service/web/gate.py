@@ -173,8 +173,8 @@ class Gate(Uvicorn):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         self.wire, self.unmade = transport, None
         encrypted = transport.get_extra_info("sslcontext") is not None
-        if encrypted:
-            transport.set_write_buffer_limits(FREE_BYTES)  # of TLS 512 KiB are held by default
+        # Where so much is unsent, no other answer is begun. By default of TLS 512 KiB may be, else 64.
+        transport.set_write_buffer_limits(FREE_BYTES if encrypted else FREE_BYTES // 4)
         connection = transport.get_extra_info("socket")
         if hasattr(socket, "TCP_NOTSENT_LOWAT") and connection is not None and connection.family != socket.AF_UNIX:
             # Else the system takes up to 4 MiB for a reader that takes nothing, and a container's limit counts them.
