@@ -62,7 +62,7 @@ def check(request: CheckRequest) -> CheckAnswer:
 def plain_answer(request: CheckRequest | Question, extent: Extent | None = None) -> dict[str, Any]:
     """The answer to a check, as the plain values of a CheckAnswer that are sent. `extent` is the request's, where it
     was judged before. Raises Problem for what the op could never accept."""
-    extent = extent or judge_request(request.op, tuple(request.inputs), type(request) is Question)
+    extent = extent or judge_request(request.op, tuple(request.inputs))
     op, shapes, rank, symbolic = extent.op, extent.shapes, extent.rank, extent.is_symbolic
     itemsize = _itemsize(request.dtype)
     if request.assume:

@@ -13,7 +13,6 @@ from ..schema.dimensions import Symbol
 from ..schema.problems import Problem
 from ..schema.work import checkpoint
 from .check import Question, plain_answer
-from .limits import judge_request
 
 _FIELDS = ("compatible", "outputs", "conditions", "conflict", "warnings")
 
@@ -27,8 +26,7 @@ def compare(request: CompareRequest) -> CompareAnswer:
     results: list[dict[str, Any]] = []
     for op in _askable(len(request.inputs), request.shape):
         checkpoint()
-        extent = judge_request(op, tuple(request.inputs))  # whose sizes may be names, unlike those of other Questions
-        answer = plain_answer(Question(request.inputs, op, request.assume), extent)
+        answer = plain_answer(Question(request.inputs, op, request.assume))
         plain_op = op.model_dump(mode="json", exclude_none=True)
         result = {"op": plain_op} | {field: answer[field] for field in _FIELDS if field in answer}
         same = next((other for other in results if _verdict(other) == _verdict(result)), None)

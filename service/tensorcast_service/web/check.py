@@ -106,7 +106,8 @@ def answer_to_query(query: str, accept: str) -> tuple[bytes, str] | None:
 
 
 def _answer_at_once(message: CheckRequest | Question, media_type: str, milliseconds: float) -> tuple[bytes, str] | None:
-    extent = judge_request(message.op, tuple(message.inputs), type(message) is Question)
+    # What codec.py reads as a Question has no other sizes than integers.
+    extent = judge_request(message.op, tuple(message.inputs), of_integers=type(message) is Question)
     if milliseconds + check_milliseconds(extent) > LOOP_MILLISECONDS:
         return None
     return _answer(message, extent, media_type), media_type

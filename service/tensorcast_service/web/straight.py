@@ -4,8 +4,8 @@ The ordinary way to an answer leads through uvicorn's parser, ASGI's events, eve
 three times what a check does. So the gate (gate.py) asks here first. An answer from here is the same to the byte,
 and counts, and stands in the log, as one that took the ordinary way; tests/test_dispatch.py holds both side by side.
 Whatever is not plain takes the ordinary way, from its first byte: a field of the head that asks for more than an
-answer, a refusal of any kind, work that is too long for the event loop. So what an answer takes here is small, and no
-other is made meanwhile: nothing is reserved for it.
+answer, a refusal of any kind, work that is too long for the event loop. So what an answer takes here is small, one is
+made at a time, and few of them stand before they are sent: nothing is reserved for them.
 """
 
 from __future__ import annotations
