@@ -200,3 +200,16 @@ def test_stalls_are_searched_for_and_replayed(tmp_path: Path) -> None:
     run("load/stalls.py", "--runs", 1, "--run-seconds", 1, "--replay", found, *small, "-o", tmp_path / "runs.json")
     (row,) = json.loads((tmp_path / "runs.json").read_text())["runs"]
     assert min(row[name]["asked"] for name in ("idle", "mixes", "finds")) > 0
+
+
+def test_the_cost_of_peers_is_measured() -> None:
+    done = conftest.run(
+        [
+            *(sys.executable, str(BENCHMARKS / "load" / "peers.py"), "--seconds", "1", "--trials", "1"),
+            *("--cases", "withheld", "refused uploads", "shutdown"),
+        ]
+    )
+    assert done.returncode == 0, done.stderr
+    lines = dict(re.findall(r"(?m)^([a-z ]+) (\{.*\})$", done.stdout))
+    assert sum(json.loads(lines["withheld"])["statuses of other checks"].values()) == 40
+    assert json.loads(lines["shutdown"])["responses"]["200"] > 0
