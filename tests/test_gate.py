@@ -155,7 +155,7 @@ def here() -> Iterator[tuple[int, Any]]:
 def test_of_an_early_answer_only_the_head_is_changed() -> None:
     async def app(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "lifespan":
-            scope["state"].update(request_seconds=SECONDS, refused=print)
+            scope["state"].update(request_seconds=SECONDS, refused=print, problem_sent=print)
             for event in ("startup", "shutdown"):
                 await receive()
                 await send({"type": f"lifespan.{event}.complete"})

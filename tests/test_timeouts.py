@@ -262,7 +262,7 @@ def watched(
 
     async def watch(wire: Wire) -> None:
         config = uvicorn.Config(create_app(), log_config=None)
-        connection = Gate(config, ServerState(), {"request_seconds": 0.04, "refused": print})
+        connection = Gate(config, ServerState(), {"request_seconds": 0.04, "refused": print, "problem_sent": print})
         connection.connection_made(wire)
         connection.phase, connection.answered = phase, answered
         for _ in range(20):

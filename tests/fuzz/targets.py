@@ -193,7 +193,12 @@ async def _received(pieces: list[bytes]) -> list[Any]:
     config.load()
     config.loaded_app = app
     wire = Wire()
-    gate = Gate(config, ServerState(), {"request_seconds": 10**6, "refused": lambda code: seen.append("refused")})
+    state = {
+        "request_seconds": 10**6,
+        "refused": lambda code: seen.append("refused"),
+        "problem_sent": lambda code: None,
+    }
+    gate = Gate(config, ServerState(), state)
     gate.connection_made(wire)
     for piece in pieces:
         if not wire.closed:

@@ -63,6 +63,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
                 yield {
                     "request_seconds": settings.request_seconds,
                     "refused": refused,
+                    "problem_sent": metrics.problem if metrics else lambda code: None,
                     "straight": app.state.straight,
                     "certificate": certificate,
                 }  # for gate.py and listener.py

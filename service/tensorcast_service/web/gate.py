@@ -130,13 +130,15 @@ class Outlet(asyncio.Transport):
 
 class Gate(Uvicorn):
     """One connection. The application's lifespan state holds `request_seconds`, `refused`, which is told what
-    a connection was refused or cut for: a problem code, `stalled-reader`, `silent` or `no-room`, and `straight`, which
-    answers some requests at once."""
+    a connection was refused or cut for: a problem code, `stalled-reader`, `silent` or `no-room`, `problem_sent`,
+    which is called with the code of each problem document that the gate sends, and `straight`, which answers some
+    requests at once."""
 
     def __init__(self, config: Any, server_state: Any, app_state: dict[str, Any], _loop: Any = None) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self.seconds: float = app_state["request_seconds"]
         self.refused: Callable[[str], None] = app_state["refused"]
+        self.problem_sent: Callable[[str], None] = app_state["problem_sent"]
         self.phase: Phase = "head"
         self.straight: Straight | None = None if makes_spans() else app_state.get("straight")
         self.head = b""
@@ -270,6 +272,7 @@ class Gate(Uvicorn):
         """Send what `answer_short` has made."""
         self.wire.write(answer)
         self.head = _ANSWERED
+        self.pace.begin()
         CONNECTIONS.waiting[self] = None
         self.server_state.total_requests += 1
         self.idle_since = self.loop.time()
@@ -520,6 +523,7 @@ class Gate(Uvicorn):
             self.cut(problem.code)  # too late for another answer
             return
         self.refused(problem.code)
+        self.problem_sent(problem.code)
         logger.debug("refused a request: %s", problem.code)
         head = self.rest if self.phase == "head" else self.head
         self.wire.write(_answer(problem, head, self.server_state.default_headers))
