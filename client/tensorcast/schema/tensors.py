@@ -8,6 +8,8 @@ import math
 import re
 import struct
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from operator import mul
 from typing import Annotated, Any
 
 import msgpack
@@ -321,15 +323,23 @@ def _base64_parts(raw: memoryview) -> Iterator[bytes]:
 
 
 def _list_parts(array: Array) -> Iterator[bytes]:
-    if math.prod(max(size, 1) for size in array.shape) <= PIECE_ELEMENTS:
+    if _widest_level(array.shape) <= PIECE_ELEMENTS:
         yield encode(array_to_list(array), Media.JSON)
         return
-    row = math.prod(max(size, 1) for size in array.shape[1:])
+    row = max(_widest_level(array.shape[1:]), 1)
     rows = max(PIECE_ELEMENTS // row, 1)
+    yield b"["
     for start in range(0, len(array), rows):
-        yield b"," if start else b"["
+        if start:
+            yield b","
         if row > PIECE_ELEMENTS:
             yield from _list_parts(array[start])
         else:
             yield encode(array_to_list(array[start : start + rows]), Media.JSON)[1:-1]
     yield b"]"
+
+
+def _widest_level(shape: tuple[int, ...]) -> int:
+    """Return the largest count of values on one level of a nested list of this shape: of elements, or, if a size
+    is 0, of the lists above that axis."""
+    return max(accumulate(shape, mul), default=1)
