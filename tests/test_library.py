@@ -139,7 +139,7 @@ def test_a_refusal_is_the_same_exception(code: str, client: Client) -> None:
         (lambda ways: ways.check("numpy.broadcast_arrays", (2.5,)), TypeError),
         (lambda ways: ways.check("numpy.broadcast_arrays", np.ones((2, 3))), ValueError),
         (lambda ways: ways.check("numpy.broadcast_arrays", (2**63,)), ValueError),
-        (lambda ways: ways.check({"name": "numpy.broadcast_arrays"}, (2,)), TypeError),
+        (lambda ways: ways.check({"op": "numpy.broadcast_arrays"}, (2,)), TypeError),
         (lambda ways: ways.compare((True,)), TypeError),
         (lambda ways: ways.translate("numpy.broadcast_arrays", ("N",), to="torch.expand"), TypeError),
         (lambda ways: ways.check_columns("numpy.broadcast_arrays", [[1.0]]), ValueError),

@@ -116,7 +116,7 @@ def test_what_is_no_window_is_refused_in_words(here: Client, window: Any, kind: 
 
 def test_slices_need_a_shape_that_is_known_here_and_one_for_all_outputs(here: Client) -> None:
     with pytest.raises(ValueError, match="known here"):
-        here.broadcast("numpy.broadcast_to", ROW, window=np.s_[:])
+        here.broadcast("numpy.broadcast_onto", ROW, window=np.s_[:])
     matrices = np.ones((2, 3)), np.ones((3, 4))
     with pytest.raises(ValueError, match="one shape"):
         here.broadcast("numpy.matmul", *matrices, window=np.s_[:1])

@@ -16,15 +16,16 @@ from .answers.check import Question, plain_answer, plain_question
 from .errors import ServiceProblem, problem_from
 from .messages import CheckAnswer, CheckRequest, CompareRequest, Comparison, TranslateAnswer, TranslateRequest
 from .messages.arguments import (
+    AnyOp,
     Shape,
     SymbolicShape,
-    batch_question,
+    batch_questions,
     check_question,
+    columns_question,
     compare_question,
-    plain_op,
-    sizes,
+    translate_question,
 )
-from .messages.validation import validated
+from .messages.validation import MapWords, PythonWords, validated
 from .ops import OPS, Op
 from .schema.problems import Problem
 
@@ -59,34 +60,41 @@ def _exception(problem: Problem) -> ServiceProblem:
 
 @typed
 def check(
-    op: Op | str,
+    op: AnyOp,
     *shapes: SymbolicShape,
     dtype: str | None = None,
     explain: bool = False,
     assume: Mapping[str, int | str] | None = None,
+    **attributes: Any,
 ) -> CheckAnswer:
     """The shapes that come out, or why none do: never raises on shapes that do not broadcast.
 
-    `dtype` adds `nbytes` to each output, `explain` a `diagram`. A size may be a name, a range such as "2.." or "?";
-    `assume` says what is known of a name. `compatible` is then None where the `conditions` decide. Raises
-    InvalidRequest, UnknownOp or WorkTooLarge for what the op could never accept.
+    The op is an object, a map with its `name`, or a name with its `attributes` by keyword. `dtype` adds `nbytes` to
+    each output, `explain` a `diagram`. A size may be a name, a range such as "2.." or "?"; `assume` says what is known
+    of a name. `compatible` is then None where the `conditions` decide. Raises InvalidRequest, UnknownOp or WorkTooLarge
+    for what the op could never accept.
 
     >>> import tensorcast
     >>> answer = tensorcast.check("numpy.broadcast_arrays", (8, 1, 6, 1), (7, 1, 5))
     >>> answer.compatible, answer.outputs[0].shape, answer.outputs[0].broadcast_axes
     (True, [8, 7, 6, 5], [1, 3])
-    >>> tensorcast.check(tensorcast.torch.expand(size=(2, -1)), ("N",)).outputs[0].shape
+    >>> tensorcast.check("torch.expand", ("N",), size=(2, -1)).outputs[0].shape
     [2, 'N']
     """
     question: Question | CheckRequest | None = None
-    if dtype is None and not explain and not assume and (plain := _plain(op)) is not None:  # as most are
+    if (
+        dtype is None and explain is False and not assume and not attributes  # as most are
+        and (plain := _plain(op)) is not None
+    ):  # fmt: skip
         question = plain_question(shapes, plain)
     if question is None:
-        question = validated(CheckRequest, check_question(op, shapes, dtype, explain, assume))
+        question = validated(
+            CheckRequest, check_question(op, shapes, dtype, explain, assume, attributes), PythonWords()
+        )
     return _answer(plain_answer(question))
 
 
-def _plain(op: Op | str) -> Op | None:
+def _plain(op: AnyOp) -> Op | None:
     """An op, or the one of this name where it needs no attribute; None for what is neither."""
     if type(op) is str:
         return _named(op)
@@ -114,7 +122,8 @@ def check_batch(requests: Iterable[CheckRequest | Mapping[str, Any]]) -> list[Ch
     """
     from .answers.batch import check_row
 
-    answers = [check_row(number, batch_question(request)) for number, request in enumerate(requests)]
+    rows = batch_questions(requests)
+    answers = [check_row(number, row, words=MapWords()) for number, row in enumerate(rows)]
     return [
         problem_from(answer["error"], answer["error"]["status"]) if "error" in answer else _answer(answer)
         for answer in answers
@@ -122,11 +131,11 @@ def check_batch(requests: Iterable[CheckRequest | Mapping[str, Any]]) -> list[Ch
 
 
 @typed
-def check_columns(op: Op | str, *columns: Any, **targets: Any) -> CheckedColumns:
+def check_columns(op: AnyOp, *columns: Any, **attributes: Any) -> CheckedColumns:
     """The answers to n checks of one op, each input an integer array (n, rank): row r of all of them is a check.
 
-    An attribute that is a shape may be such an array too, by name, where it differs from row to row. Millions in a
-    second, and up to 2^25 sizes at once. Outputs of one shape may be one array.
+    An attribute that is a shape may be such an array too, where it differs from row to row. Millions in a second, and
+    up to 2^25 sizes at once. Outputs of one shape may be one array.
 
     >>> import numpy, tensorcast
     >>> images, biases = numpy.array([[8, 1, 6], [8, 2, 6]]), numpy.array([[7, 1], [7, 6]])
@@ -135,13 +144,12 @@ def check_columns(op: Op | str, *columns: Any, **targets: Any) -> CheckedColumns
     ([True, False], [[8, 7, 6], [-1, -1, -1]], [-1, 1])
     """
     from .answers.columns import check_columns as answered
-    from .messages.tensors import CheckBatchRequest, column
+    from .messages.tensors import CheckBatchRequest
 
-    plain = plain_op(op)
-    named = {"name": plain} if isinstance(plain, str) else plain
-    named |= {name: _tensor(column(values)) for name, values in targets.items()}
-    inputs = [_tensor(column(values)) for values in columns]
-    return answered(validated(CheckBatchRequest, {"op": named, "inputs": inputs}))
+    question = columns_question(op, columns, attributes)
+    named = question.plain_op | {name: _tensor(array) for name, array in question.targets.items()}
+    request = {"op": named, "inputs": list(map(_tensor, question.inputs))}
+    return answered(validated(CheckBatchRequest, request, PythonWords()))
 
 
 @typed
@@ -157,11 +165,11 @@ def compare(
     """
     from .answers.compare import compare as answered
 
-    return answered(validated(CompareRequest, compare_question(shapes, shape, assume))).results
+    return answered(validated(CompareRequest, compare_question(shapes, shape, assume), PythonWords())).results
 
 
 @typed
-def translate(op: Op | str, *shapes: Shape, to: str) -> TranslateAnswer:
+def translate(op: AnyOp, *shapes: Shape, to: str, **attributes: Any) -> TranslateAnswer:
     """The steps that do the same by the op named `to`, and their source text.
 
     Raises Untranslatable, and IncompatibleShapes where there is nothing to translate.
@@ -173,8 +181,8 @@ def translate(op: Op | str, *shapes: Shape, to: str) -> TranslateAnswer:
     """
     from .answers.translate import translate as answered
 
-    question = {"op": plain_op(op), "inputs": list(map(sizes, shapes)), "to": to}
-    return answered(validated(TranslateRequest, question))
+    words = PythonWords()
+    return answered(validated(TranslateRequest, translate_question(op, shapes, to, attributes), words), words)
 
 
 def _tensor(array: Any) -> dict[str, Any]:

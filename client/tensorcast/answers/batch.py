@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ..messages import CheckRequest
-from ..messages.validation import validated
+from ..messages.validation import Words, validated
 from ..schema.memory import Reserve, unlimited
 from ..schema.problems import Problem
 from .check import plain_answer
@@ -28,14 +28,16 @@ def check_rows(
         yield check_row(number, request, reserve, seconds() > MAX_BATCH_SECONDS)
 
 
-def check_row(number: int, request: Any, reserve: Reserve = unlimited, is_late: bool = False) -> dict[str, Any]:
+def check_row(
+    number: int, request: Any, reserve: Reserve = unlimited, is_late: bool = False, words: Words | None = None
+) -> dict[str, Any]:
     """The answer to one request of a batch; the same as in `check_rows`."""
     try:
         if is_late:
             raise Problem(
                 "work-too-large", f"the rows before this one took {MAX_BATCH_SECONDS} s: send the rest in another batch"
             )
-        question = validated(CheckRequest, request)
+        question = validated(CheckRequest, request, words)
         extent = judge_request(question.op, tuple(question.inputs))
         reserve(answer_bytes(extent))
         answer = plain_answer(question, extent)

@@ -11,7 +11,7 @@ from math import prod
 from pydantic import ValidationError
 
 from ..messages import Reshape, Step, TranslateAnswer, TranslateRequest, Transpose
-from ..messages.validation import unknown_op
+from ..messages.validation import Words, unknown_op
 from ..ops import OPS, Op, from_plan
 from ..plan.plan import Placement, Plan, Shape
 from ..schema.problems import Problem
@@ -22,10 +22,11 @@ from .limits import MAX_TRANSLATED_INPUTS, judge_request
 from .snippets import code
 
 
-def translate(request: TranslateRequest) -> TranslateAnswer:
-    """The steps, and their source text. Raises Problem (unknown-op, incompatible-shapes, untranslatable)."""
+def translate(request: TranslateRequest, words: Words | None = None) -> TranslateAnswer:
+    """The steps, and their source text. Raises Problem (unknown-op, in these words; incompatible-shapes,
+    untranslatable)."""
     if request.to not in OPS:
-        raise unknown_op(request.to, "/to")
+        raise unknown_op(request.to, "/to", words)
     kind, shapes = OPS[request.to], tuple(request.inputs)
     MAX_TRANSLATED_INPUTS.judge(len(shapes))
     plan = plan_of(judge_request(request.op, shapes))

@@ -149,7 +149,14 @@ class NumPy(Library):
     def read(cls, value: Any) -> Array:
         if np.any(getattr(value, "mask", False)):
             refuse(value, "with masked elements", "x.filled(0)")
-        return np.asarray(value)
+        try:
+            return np.asarray(value)
+        except ValueError as error:
+            if not isinstance(value, (list, tuple)):
+                raise
+            raise ValueError(
+                "a list whose items differ in shape is not an array: pass several arrays one by one"
+            ) from error
 
     @classmethod
     def target(cls, value: Any) -> Array:

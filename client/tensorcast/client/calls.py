@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from operator import itemgetter
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
@@ -11,22 +12,40 @@ import httpx
 import msgpack
 
 from ..errors import InvalidAnswer, InvalidRequest, ServiceProblem, TensorcastError, UnknownOp, problem_from
-from ..messages import Catalogue, CheckAnswer, CheckRequest, CompareAnswer, Comparison, OpEntry, TranslateAnswer
+from ..messages import (
+    Catalogue,
+    CheckAnswer,
+    CheckRequest,
+    CompareAnswer,
+    CompareRequest,
+    Comparison,
+    OpEntry,
+    ProblemDetails,
+    TranslateAnswer,
+    TranslateRequest,
+)
 from ..messages.arguments import (
+    AnyOp,
     Shape,
     SymbolicShape,
-    batch_question,
+    batch_questions,
     check_question,
+    columns_question,
     compare_question,
+    each,
+    op_of,
     plain_op,
     sizes,
+    translate_question,
 )
-from ..messages.tensors import CheckBatchAnswer, CheckedColumns, Failed, column
+from ..messages.tensors import CheckBatchAnswer, CheckedColumns, Failed
+from ..messages.validation import MapWords, PythonWords, refusal, unknown_op
 from ..ops import OPS, Op, numpy
 from ..plan.alignment import Incompatible
 from ..schema.codec import Media
 from ..schema.dtypes import UnknownDtype
 from ..schema.problems import Problem
+from ..schema.shapes import format_shape
 from ..schema.tensors import Array, is_replicated, msgpack_parts
 from . import expected
 from .arrays import Axis, Like, array_of, gradient_axes, judge_targets, maker_of, output_axes, overlap, target_of
@@ -65,12 +84,15 @@ class Call(Generic[T]):
         path: str,
         parts: Sequence[bytes | memoryview],
         reader: Callable[[int | None], Reader[T]],
+        refusal: Callable[[], Problem | None] = lambda: None,
     ) -> None:
         self.method = method
         self.path = path
         self.parts = parts
         self.length = sum(map(len, parts))
         self.reader = reader
+        self.refusal = refusal
+        """Returns what is wrong with the arguments, in Python's words; None if nothing is known here."""
         self.headers = [(b"Accept", MSGPACK.encode()), (b"Accept-Encoding", b"identity")]
         if parts:
             self.headers += [(b"Content-Type", MSGPACK.encode()), (b"Content-Length", b"%d" % self.length)]
@@ -163,6 +185,9 @@ class Attempt(httpx.SyncByteStream, httpx.AsyncByteStream, Generic[T]):
         if self.headers is None:
             return None
         error.request_id = self.headers.get("x-request-id", "")[:128] or None
+        if isinstance(error, InvalidRequest | UnknownOp) and (own := self.call.refusal()) and own.code == error.code:
+            error.detail = own.detail  # the service has said it in the words of HTTP
+            error.args = (own.detail,)
         if isinstance(error, InvalidAnswer | InvalidRequest | UnknownOp) or getattr(error, "status", 0) in (404, 405):
             error.args = (f"{error}{_if_older(self.headers.get('tensorcast-version', ''))}",)
         return self.headers.get("retry-after")
@@ -179,14 +204,15 @@ def _if_older(service: str) -> str:
 
 
 def check(
-    op: Op | str,
+    op: AnyOp,
     shapes: Sequence[SymbolicShape],
     dtype: str | None,
     explain: bool,
     assume: Mapping[str, int | str] | None,
+    attributes: Mapping[str, Any],
 ) -> Call[CheckAnswer]:
     """Shapes in, shapes or a conflict out."""
-    return _check(check_question(op, shapes, dtype, explain, assume), lambda answer: answer)
+    return _check(check_question(op, shapes, dtype, explain, assume, attributes), lambda answer: answer)
 
 
 def can_broadcast(shapes: Sequence[Shape]) -> Call[bool]:
@@ -201,14 +227,21 @@ def broadcast_shapes(shapes: Sequence[Shape]) -> Call[tuple[int, ...]]:
 
 def _check(question: dict[str, Any], finish: Callable[[CheckAnswer], T]) -> Call[T]:
     op, count = question["op"], len(question["inputs"])
-    return _plain("/v1/check", question, CheckAnswer, count, lambda answer: finish(expected.verdict(answer, op, count)))
+    return _plain(
+        "/v1/check",
+        question,
+        CheckAnswer,
+        count,
+        lambda answer: finish(expected.verdict(answer, op, count)),
+        partial(refusal, CheckRequest, question, PythonWords()),
+    )
 
 
 def check_batch(
     requests: Iterable[CheckRequest | Mapping[str, Any]],
 ) -> Call[list[CheckAnswer | ServiceProblem]]:
     """Requests of check in, an answer or a problem for each out."""
-    rows = [batch_question(request) for request in requests]
+    rows = batch_questions(requests)
     inputs = [len(row.get("inputs", ())) for row in rows]
 
     def finish(answer: CheckBatchAnswer) -> list[CheckAnswer | ServiceProblem]:
@@ -216,7 +249,7 @@ def check_batch(
         if len(results) != len(rows):
             raise InvalidAnswer(f"the answer has {len(results)} results for {len(rows)} requests")
         return [
-            problem_from(result.error.model_dump(exclude_unset=True), result.error.status)
+            _row_problem(result.error, row)
             if isinstance(result, Failed)
             else expected.verdict(result, row.get("op", NUMPY.name), count)
             for result, row, count in zip(results, rows, inputs, strict=True)
@@ -225,22 +258,38 @@ def check_batch(
     return _plain("/v1/check/batch", {"requests": rows}, CheckBatchAnswer, len(rows) + sum(inputs), finish)
 
 
-def check_columns(op: Op | str, columns: Sequence[Any], targets: Mapping[str, Any]) -> Call[CheckedColumns]:
+def _row_problem(error: ProblemDetails, row: Mapping[str, Any]) -> ServiceProblem:
+    """The exception of a request of a batch that is not valid, in Python's words."""
+    document = error.model_dump(exclude_unset=True)
+    own = refusal(CheckRequest, row, MapWords()) if error.code in (InvalidRequest.code, UnknownOp.code) else None
+    if own is not None and own.code == error.code:
+        document["detail"] = own.detail
+    return problem_from(document, error.status)
+
+
+def check_columns(op: AnyOp, columns: Sequence[Any], attributes: Mapping[str, Any]) -> Call[CheckedColumns]:
     """Arrays of shapes in, arrays of verdicts and shapes out."""
-    plain = plain_op(op)
-    named = {"name": plain} if isinstance(plain, str) else plain
-    inputs, attributes = list(map(column, columns)), {name: column(values) for name, values in targets.items()}
-    for name, array in attributes.items():
+    question = columns_question(op, columns, attributes)
+    named = dict(question.plain_op)
+    for name, array in question.targets.items():
         named[name] = {"dtype": "int64", "shape": list(array.shape), "data": array.tobytes()}
-    parts = _message({"op": named}, "inputs", inputs)
     return Call(
         "POST",
         "/v1/check/batch",
-        parts,
+        _message({"op": named}, "inputs", question.inputs),
         lambda length: TensorReader(
-            expected.columns(op, inputs, attributes), length, _checked, singles=("compatible", "conflict_axis")
+            expected.columns(question.op, question.inputs, question.targets),
+            length,
+            _checked,
+            singles=("compatible", "conflict_axis"),
         ),
+        _op_refusal(question.plain_op),
     )
+
+
+def _op_refusal(op: Any) -> Callable[[], Problem | None]:
+    """What is wrong with an op, once it is called: the service refuses a name that is not known here either."""
+    return partial(refusal, CheckRequest, {"op": op, "inputs": []}, PythonWords())
 
 
 def _checked(arrays: Arrays) -> CheckedColumns:
@@ -249,10 +298,17 @@ def _checked(arrays: Arrays) -> CheckedColumns:
 
 
 def broadcast(
-    op: Op | str, arrays: Sequence[Any], layout: Layout, window: Window | None, out: Any, like: Like
+    op: AnyOp,
+    arrays: Sequence[Any],
+    layout: Layout,
+    window: Window | None,
+    out: Any,
+    like: Like,
+    attributes: Mapping[str, Any],
 ) -> Call[list[Any]]:
     """Arrays in, arrays out: `out` is filled where it is given."""
-    return _broadcast(op, arrays, layout, window, out, like, list)
+    whole = op_of(op, attributes, ("layout", "window", "out", "like", "progress", "timeout"))
+    return _broadcast(whole, arrays, layout, window, out, like, list)
 
 
 def broadcast_to(array: Any, shape: Shape, layout: Layout, window: Window | None, out: Any, like: Like) -> Call[Any]:
@@ -268,7 +324,7 @@ def broadcast_arrays(
 
 
 def _broadcast(
-    op: Op | str,
+    op: AnyOp,
     arrays: Sequence[Any],
     layout: Layout,
     window: Window | None,
@@ -282,7 +338,7 @@ def _broadcast(
     outs = None if out is None else list(out) if isinstance(out, (list, tuple)) else [out]
     targets = None if outs is None else list(map(target_of, outs))
     judge_targets(targets or [])
-    inputs = list(map(array_of, arrays))
+    inputs = _arrays(op, arrays)
     shapes = tuple(array.shape for array in inputs)
     if window is not None and (box := bounds(window, op, shapes)) is not None:
         fields["window"] = box
@@ -300,12 +356,23 @@ def _broadcast(
     parts = _message(fields, "inputs", inputs)
     if len(parts) > 1 and overlap(inputs, targets or []):
         parts = [b"".join(parts)]  # the answer may be begun when they are read, or sent once more
-    return Call("POST", "/v1/broadcast", parts, reader)
+    return Call("POST", "/v1/broadcast", parts, reader, _op_refusal(fields["op"]))
 
 
-def backprop(op: Op | str, shapes: Sequence[Shape], gradients: Sequence[Any], like: Like) -> Call[list[Any]]:
+def _arrays(op: AnyOp, arrays: Sequence[Any]) -> list[Array]:
+    """The arrays of a call. Raises TypeError for a list of them where the op takes them one by one."""
+    listed = arrays[0] if len(arrays) == 1 and isinstance(arrays[0], (list, tuple)) else ()
+    if isinstance(op, Op) and op.max_inputs != 1 and any(getattr(item, "ndim", 0) for item in listed):
+        raise TypeError("the arrays are in a list: pass them one by one, broadcast(op, a, b)")
+    return [array_of(array) for array in arrays]
+
+
+def backprop(
+    op: AnyOp, shapes: Sequence[Shape], gradients: Sequence[Any], like: Like, attributes: Mapping[str, Any]
+) -> Call[list[Any]]:
     """Gradients of the outputs in, gradients of the inputs out."""
-    fields = {"op": plain_op(op), "inputs": [sizes(shape) for shape in shapes]}
+    op = op_of(op, attributes, ("like", "progress", "timeout"))
+    fields = {"op": plain_op(op), "inputs": _input_shapes(op, shapes)}
     arrays = list(map(array_of, gradients))
     tensors = expected.gradients(fields["inputs"], arrays)
     made = _made(op, gradients, "dense", like, lambda whole: gradient_axes(whole, tuple(map(tuple, fields["inputs"]))))
@@ -314,11 +381,23 @@ def backprop(op: Op | str, shapes: Sequence[Shape], gradients: Sequence[Any], li
         "/v1/backprop",
         _message(fields, "gradients", arrays),
         lambda length: TensorReader({"gradients": tensors}, length, lambda found: made(found["gradients"])),
+        _op_refusal(fields["op"]),
     )
 
 
+def _input_shapes(op: AnyOp, shapes: Sequence[Shape]) -> list[list[int]]:
+    """The shapes of the inputs of a backprop. Raises TypeError for one shape that is not in a list, and for arrays."""
+    if isinstance(shapes, (str, Mapping)) or not isinstance(shapes, Iterable):
+        raise TypeError(f"shapes is a list with the shape of each input, such as [(3,)], not {shapes!r:.60}")
+    shapes = list(shapes)
+    alone = all(isinstance(shape, int) for shape in shapes)
+    if alone and isinstance(op, Op) and op.input_count_problem(len(shapes)):
+        raise TypeError(f"shapes is a list with the shape of each input: write [{format_shape(shapes)}]")
+    return each(shapes, sizes)
+
+
 def _made(
-    op: Op | str,
+    op: AnyOp,
     arrays: Sequence[Any],
     layout: Layout,
     like: Like,
@@ -353,13 +432,19 @@ def compare(
     def finish(answer: CompareAnswer) -> list[Comparison]:
         return [expected.verdict(result, result.op, len(shapes)) for result in answer.results]
 
-    return _plain("/v1/compare", message, CompareAnswer, len(shapes) * len(OPS), finish)
+    refused = partial(refusal, CompareRequest, message, PythonWords())
+    return _plain("/v1/compare", message, CompareAnswer, len(shapes) * len(OPS), finish, refused)
 
 
-def translate(op: Op | str, shapes: Sequence[Shape], to: str) -> Call[TranslateAnswer]:
+def translate(op: AnyOp, shapes: Sequence[Shape], to: str, attributes: Mapping[str, Any]) -> Call[TranslateAnswer]:
     """Shapes in, the same operation in another framework's words out."""
-    message = {"op": plain_op(op), "inputs": [sizes(shape) for shape in shapes], "to": to}
-    return _plain("/v1/translate", message, TranslateAnswer, len(shapes), lambda answer: answer)
+    message = translate_question(op, shapes, to, attributes)
+
+    def refused() -> Problem | None:
+        words = PythonWords()
+        return refusal(TranslateRequest, message, words) or (None if to in OPS else unknown_op(to, "/to", words))
+
+    return _plain("/v1/translate", message, TranslateAnswer, len(shapes), lambda answer: answer, refused)
 
 
 def ops() -> Call[list[OpEntry]]:
@@ -384,9 +469,16 @@ def _shape(answer: CheckAnswer) -> tuple[int, ...]:
 NUMPY = numpy.broadcast_arrays()
 
 
-def _plain(path: str, question: Any, model: Any, inputs: int, finish: Callable[[Any], T]) -> Call[T]:
+def _plain(
+    path: str,
+    question: Any,
+    model: Any,
+    inputs: int,
+    finish: Callable[[Any], T],
+    refusal: Callable[[], Problem | None] = lambda: None,
+) -> Call[T]:
     """A call without tensors: a question about so many inputs, whose answer is of this model."""
-    return Call("POST", path, [_packed(question)], lambda length: typed(model, inputs, finish))
+    return Call("POST", path, [_packed(question)], lambda length: typed(model, inputs, finish), refusal)
 
 
 def _packed(value: Any) -> bytes:
@@ -396,6 +488,8 @@ def _packed(value: Any) -> bytes:
     except UnicodeEncodeError as error:
         detail = f"{error.object[:60]!a} holds half a surrogate pair, which UTF-8 can't say"
         raise InvalidRequest(Problem("invalid-request", detail).document()) from None
+    except (TypeError, OverflowError) as error:
+        raise TypeError(f"an argument holds what can't be sent: {error}") from None
 
 
 def _message(fields: Mapping[str, Any], last: str, arrays: Sequence[Array]) -> list[bytes | memoryview]:

@@ -12,9 +12,8 @@ import httpx
 
 from ..errors import DeadlineExceeded, ServiceProblem, TensorcastError
 from ..messages import CheckAnswer, CheckRequest, Comparison, OpEntry, TranslateAnswer
-from ..messages.arguments import Shape, SymbolicShape
+from ..messages.arguments import AnyOp, Shape, SymbolicShape
 from ..messages.tensors import CheckedColumns
-from ..ops import Op
 from . import calls
 from .arrays import Like
 from .base import BaseClient, translated
@@ -77,25 +76,30 @@ class Client(BaseClient[httpx.BaseTransport]):
 
     def check(
         self,
-        op: Op | str,
+        /,
+        op: AnyOp,
         *shapes: SymbolicShape,
         dtype: str | None = None,
         explain: bool = False,
         assume: Mapping[str, int | str] | None = None,
+        **attributes: Any,
     ) -> CheckAnswer:
         """The shapes that come out, or why none do: never raises on shapes that do not broadcast.
 
-        `dtype` adds `nbytes` to each output, `explain` a `diagram`. A size may be a name, a range such as "2.."
-        or "?"; `assume` says what is known of a name. `compatible` is then None where the `conditions` decide.
+        The op is an object, a map with its `name`, or a name with its `attributes` by keyword. `dtype` adds `nbytes`
+        to each output, `explain` a `diagram`. A size may be a name, a range such as "2.." or "?"; `assume` says what is
+        known of a name. `compatible` is then None where the `conditions` decide.
 
         >>> client.check("numpy.broadcast_arrays", (8, 1, 6, 1), (7, 1, 5)).outputs[0].shape
         [8, 7, 6, 5]
         >>> client.check("numpy.broadcast_arrays", (3,), (4,)).conflict.sizes
         [3, 4]
+        >>> client.check("torch.expand", (3,), size=(2, -1)).outputs[0].shape
+        [2, 3]
         >>> client.check("numpy.broadcast_arrays", ("N", 3), ("M", 1), assume={"N": "2.."}).conditions[0].text
         'N == M or M == 1'
         """
-        return self._send(calls.check(op, shapes, dtype, explain, assume))
+        return self._send(calls.check(op, shapes, dtype, explain, assume, attributes))
 
     def check_batch(self, requests: Iterable[CheckRequest | Mapping[str, Any]]) -> list[CheckAnswer | ServiceProblem]:
         """The answers to many checks at once, in order: each a request of check, such as
@@ -107,7 +111,7 @@ class Client(BaseClient[httpx.BaseTransport]):
         """
         return self._send(calls.check_batch(requests))
 
-    def check_columns(self, op: Op | str, *columns: Any, **targets: Any) -> CheckedColumns:
+    def check_columns(self, /, op: AnyOp, *columns: Any, **attributes: Any) -> CheckedColumns:
         """The answers to n checks of one op, each input (and, by name, each attribute that is a shape, where it
         differs) an integer array (n, rank): row r of all of them is a check. Millions in a second.
 
@@ -117,7 +121,7 @@ class Client(BaseClient[httpx.BaseTransport]):
         >>> answers.outputs[0][0], int(answers.compatible.sum()), int(answers.conflict_axis[17])
         (array([8, 7, 6]), 999, 2)
         """
-        return self._send(calls.check_columns(op, columns, targets))
+        return self._send(calls.check_columns(op, columns, attributes))
 
     def can_broadcast(self, *shapes: Shape) -> bool:
         """Whether NumPy broadcasts these shapes against each other.
@@ -137,7 +141,8 @@ class Client(BaseClient[httpx.BaseTransport]):
 
     def broadcast(
         self,
-        op: Op | str,
+        /,
+        op: AnyOp,
         *arrays: Any,
         layout: Layout = "dense",
         window: Window | None = None,
@@ -145,8 +150,11 @@ class Client(BaseClient[httpx.BaseTransport]):
         like: Like = "numpy",
         progress: Progress | None = None,
         timeout: float | None = None,
+        **attributes: Any,
     ) -> list[Any]:
         """The op's outputs, one array each: dense ones are new and writable, strided ones read-only views.
+
+        The op is given as in `check`.
 
         Arrays may be NumPy's, torch's, jax's, TensorFlow's, xarray's and others' (docs/arrays.md). With like="input"
         each output is an array of torch, jax or xarray where its input is; else it is NumPy's.
@@ -163,7 +171,7 @@ class Client(BaseClient[httpx.BaseTransport]):
         >>> client.broadcast(op, np.array([1, 2, 3]), out=out)[0] is out
         True
         """
-        return self._send(calls.broadcast(op, arrays, layout, window, out, like), progress, timeout)
+        return self._send(calls.broadcast(op, arrays, layout, window, out, like, attributes), progress, timeout)
 
     def broadcast_to(
         self,
@@ -210,12 +218,14 @@ class Client(BaseClient[httpx.BaseTransport]):
 
     def backprop(
         self,
-        op: Op | str,
+        /,
+        op: AnyOp,
         shapes: Sequence[Shape],
         *gradients: Any,
         like: Like = "numpy",
         progress: Progress | None = None,
         timeout: float | None = None,
+        **attributes: Any,
     ) -> list[Any]:
         """The gradient of each input (of these shapes) from the gradient of each output, which may be arrays of any
         library; `like` is that of `broadcast`.
@@ -226,7 +236,7 @@ class Client(BaseClient[httpx.BaseTransport]):
         [array([2., 2., 2.]), array([[3.],
                [3.]])]
         """
-        return self._send(calls.backprop(op, shapes, gradients, like), progress, timeout)
+        return self._send(calls.backprop(op, shapes, gradients, like, attributes), progress, timeout)
 
     def compare(
         self, *shapes: SymbolicShape, shape: SymbolicShape | None = None, assume: Mapping[str, int | str] | None = None
@@ -239,7 +249,7 @@ class Client(BaseClient[httpx.BaseTransport]):
         """
         return self._send(calls.compare(shapes, shape, assume))
 
-    def translate(self, op: Op | str, *shapes: Shape, to: str) -> TranslateAnswer:
+    def translate(self, /, op: AnyOp, *shapes: Shape, to: str, **attributes: Any) -> TranslateAnswer:
         """The steps that do the same by the op named `to`, and their source text.
 
         Raises Untranslatable, and IncompatibleShapes where there is nothing to translate.
@@ -248,7 +258,7 @@ class Client(BaseClient[httpx.BaseTransport]):
         >>> client.translate(torch.expand(size=(2, -1)), (3,), to="numpy.broadcast_to").steps[0].op
         broadcast_to(name='numpy.broadcast_to', shape=(2, 3))
         """
-        return self._send(calls.translate(op, shapes, to))
+        return self._send(calls.translate(op, shapes, to, attributes))
 
     def ops(self) -> list[OpEntry]:
         """The catalogue: every op with its attributes, its definition and an example.

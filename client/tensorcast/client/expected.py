@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from ..errors import InvalidAnswer
 from ..messages import CheckAnswer, Comparison
+from ..messages.arguments import AnyOp
 from ..ops import OPS, Op, lower
 from ..schema.dtypes import name_of
 from ..schema.shapes import format_shape
@@ -51,12 +52,13 @@ Fields = Mapping[str, Sequence[Expected] | None]
 """The tensors of an answer, by field; None: nothing is known of them."""
 
 
-def instance(op: Op | str, attributes: Mapping[str, Sequence[int]] | None = None) -> Op | None:
-    """The op with these attributes besides its own; None for a name that needs others, or that is none here."""
+def instance(op: AnyOp, attributes: Mapping[str, Sequence[int]] | None = None) -> Op | None:
+    """The op with these attributes besides its own; None for an op that is not known here."""
     if isinstance(op, Op):
         return op.model_copy(update=dict(attributes)) if attributes else op
+    values = {"name": op} if isinstance(op, str) else op
     try:
-        return OPS[op].model_validate(attributes or {})
+        return OPS[values["name"]].model_validate({**values, **(attributes or {})})
     except (KeyError, ValidationError):
         return None
 
@@ -76,7 +78,7 @@ def verdict(answer: V, op: Any, inputs: int) -> V:
     return answer
 
 
-def outputs(op: Op | str, arrays: Sequence[Array], layout: str, window: Any) -> Sequence[Expected] | None:
+def outputs(op: AnyOp, arrays: Sequence[Array], layout: str, window: Any) -> Sequence[Expected] | None:
     """The outputs of `broadcast`: of their inputs' dtypes, in the layout, and of the window's shape or the plan's.
     None for the name of an op that is not known here. Raises Incompatible for inputs that do not broadcast.
 
@@ -108,7 +110,7 @@ def gradients(shapes: Sequence[Sequence[int]], of_outputs: Sequence[Array]) -> S
     return [Expected(name, tuple(shape)) for name, shape in zip(names, shapes, strict=False)]
 
 
-def columns(op: Op | str, inputs: Sequence[Array], targets: Mapping[str, Array]) -> Fields:
+def columns(op: AnyOp, inputs: Sequence[Array], targets: Mapping[str, Array]) -> Fields:
     """The verdicts on n rows, and the shapes of each output: as many axes as the op reaches, at the most."""
     rows = len([*inputs, *targets.values()][0]) if inputs or targets else 0
     whole = instance(op, {name: (0,) * column.shape[1] for name, column in targets.items()})

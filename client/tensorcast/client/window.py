@@ -7,8 +7,8 @@ from types import EllipsisType
 from typing import Any, SupportsIndex
 
 from ..answers.limits import judge_request
-from ..messages.arguments import sizes
-from ..ops import Op, lower
+from ..messages.arguments import AnyOp, sizes
+from ..ops import lower
 from ..plan.alignment import Incompatible
 from ..schema.problems import Problem
 from .expected import instance
@@ -18,7 +18,7 @@ Window = Sequence[tuple[SupportsIndex, SupportsIndex]] | Slices
 """[start, stop] on each output axis, or slices, as np.s_[0:2, :] writes them."""
 
 
-def bounds(window: Window, op: Op | str, shapes: Sequence[tuple[int, ...]]) -> list[list[int]] | None:
+def bounds(window: Window, op: AnyOp, shapes: Sequence[tuple[int, ...]]) -> list[list[int]] | None:
     """[start, stop] on each output axis. Slices say what they say of a NumPy array of the output's shape: they may be
     open, negative or too long, and axes left out are taken whole. None where the output has no shape, which the service
     puts in words. Raises TypeError and ValueError for what is no window.

@@ -1,34 +1,54 @@
-"""What a caller in Python may write for an op, a shape or a size, as the plain values of a request."""
+"""Arguments of a Python call: ops, shapes and sizes, read as the plain values of a request."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from operator import index
-from typing import Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, TypeVar
 
-from ..ops import Op
-from ..schema.shapes import MAX_SIZE
+from pydantic import BaseModel
+
+from ..ops import OPS, Op
+from ..schema.names import meant, near
+from ..schema.shapes import MAX_SIZE, format_shape, parse_shape
 from . import CheckRequest
+
+if TYPE_CHECKING:  # which takes NumPy
+    from ..schema.tensors import Array
 
 Shape = Sequence[SupportsIndex] | SupportsIndex
 """Sizes; one integer stands for one axis, as in NumPy."""
 SymbolicShape = Sequence[SupportsIndex | str] | SupportsIndex
+T = TypeVar("T")
+AnyOp = Op | str | Mapping[str, Any]
+"""An op, the name of one, or a map with its name and its attributes."""
+
+# --- requests --------------------------------------------------------------------------------------
 
 
 def check_question(
-    op: Op | str,
+    op: AnyOp,
     shapes: Sequence[SymbolicShape],
     dtype: str | None = None,
     explain: bool = False,
     assume: Mapping[str, int | str] | None = None,
+    attributes: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The plain value of a CheckRequest. Raises TypeError for what is no op or no size, ValueError for a size beyond 63
-    bits."""
-    question: dict[str, Any] = {"op": plain_op(op), "inputs": list(map(dimensions, shapes))}
+    """Return the plain value of a CheckRequest.
+
+    Raises TypeError for an argument of the wrong kind, ValueError for a size beyond 63 bits, InvalidRequest for an
+    attribute that the op does not take.
+    """
+    op = op_of(op, attributes, ("dtype", "explain", "assume"))
+    question: dict[str, Any] = {"op": plain_op(op), "inputs": each(shapes, dimensions)}
     if assume:
         question["assume"] = _assumptions(assume)
     if dtype is not None:
-        question["dtype"] = dtype
+        question["dtype"] = _dtype(dtype)
+    if not isinstance(explain, bool):
+        raise TypeError(f"explain is True or False, not {explain!r:.40}")
     if explain:
         question["explain"] = True
     return question
@@ -39,8 +59,10 @@ def compare_question(
     target: SymbolicShape | None = None,
     assume: Mapping[str, int | str] | None = None,
 ) -> dict[str, Any]:
-    """The plain value of a CompareRequest. Raises as `check_question` does."""
-    question: dict[str, Any] = {"inputs": list(map(dimensions, shapes))}
+    """Return the plain value of a CompareRequest. Raises as `check_question` does."""
+    if shapes and (isinstance(shapes[0], Op) or (isinstance(shapes[0], str) and shapes[0] in OPS)):
+        raise TypeError("compare takes shapes alone and asks every op: leave the op out, or use check")
+    question: dict[str, Any] = {"inputs": each(shapes, dimensions)}
     if target is not None:
         question["shape"] = dimensions(target)
     if assume:
@@ -48,65 +70,318 @@ def compare_question(
     return question
 
 
-def batch_question(request: CheckRequest | Mapping[str, Any]) -> dict[str, Any]:
-    """The plain value of one request of a batch. Raises as `check_question` does."""
+def translate_question(
+    op: AnyOp, shapes: Sequence[Shape], to: str, attributes: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return the plain value of a TranslateRequest. Raises as `check_question` does."""
+    if not isinstance(to, str):
+        name = getattr(to, "name", None) or (to.model_fields["name"].default if _is_op_class(to) else "torch.expand")
+        raise TypeError(f'to is the name of an op, not {_kind(to)}: write to="{name}"')
+    op = op_of(op, attributes, ("to",))
+    return {"op": plain_op(op), "inputs": each(shapes, sizes), "to": to}
+
+
+def batch_questions(requests: Iterable[CheckRequest | Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the plain value of each request of a batch. Raises TypeError for what is not a list of requests."""
+    if isinstance(requests, (str, Mapping, BaseModel)) or not isinstance(requests, Iterable):
+        raise TypeError(f"requests is a list of checks, such as [{_REQUEST}], not {_kind(requests)}")
+    questions = []
+    for number, request in enumerate(requests):
+        try:
+            questions.append(_batch_question(request))
+        except (TypeError, ValueError) as error:
+            raise _again(error, f"request {number}: {error}") from None
+    return questions
+
+
+_REQUEST = '{"op": "numpy.add", "inputs": [(3, 1), (4,)]}'
+
+
+def _batch_question(request: CheckRequest | Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(request, CheckRequest):
         return request.model_dump(exclude_unset=True, exclude_none=True) | {"op": plain_op(request.op)}
+    if not isinstance(request, Mapping):
+        raise TypeError(f"a check is a map such as {_REQUEST}, not {_kind(request)}")
     plain = dict(request)
-    if "op" in plain and not isinstance(plain["op"], Mapping):
-        plain["op"] = plain_op(plain["op"])
-    if "inputs" in plain:
-        plain["inputs"] = list(map(dimensions, plain["inputs"]))
+    if "op" in plain:
+        op = plain["op"]
+        plain["op"] = op if isinstance(op, str) else _plain(op) if isinstance(op, Mapping) else plain_op(op_of(op))
+    if "inputs" in request:
+        if isinstance(request["inputs"], str) or not isinstance(request["inputs"], Iterable):
+            raise TypeError(f'"inputs" is a list of shapes, such as [(3, 1), (4,)], not {_kind(request["inputs"])}')
+        plain["inputs"] = each(request["inputs"], dimensions)
     return plain
 
 
-def plain_op(op: Op | str) -> Any:
-    """An op as a map of its attributes, or its bare name. Raises TypeError for anything else."""
-    if isinstance(op, str):
+class ColumnsQuestion(NamedTuple):
+    """A vectorized batch: one op for all rows, and what differs from row to row."""
+
+    op: AnyOp
+    plain_op: dict[str, Any]
+    inputs: list[Array]
+    """For each input an int64 array (n, rank)."""
+    targets: dict[str, Array]
+    """The same for attributes that differ from row to row."""
+
+
+def columns_question(op: AnyOp, columns: Sequence[Any], attributes: Mapping[str, Any]) -> ColumnsQuestion:
+    """Return a vectorized batch. Raises as `check_question` does, and ValueError for an array that is not a column."""
+    from .tensors import column
+
+    inputs = each(columns, column)
+    targets = {name: column(values) for name, values in attributes.items() if _is_column(values)}
+    fixed = {name: values for name, values in attributes.items() if name not in targets}
+    if not targets or (fixed and isinstance(op, Op)):
+        whole = op_of(op, fixed)
+    elif isinstance(op, Op):
+        whole = op
+    else:
+        whole = op_of(op, fixed | {name: (0,) * array.shape[1] for name, array in targets.items()})
+    plain = plain_op(whole)
+    return ColumnsQuestion(whole, {"name": plain} if isinstance(plain, str) else plain, inputs, targets)
+
+
+def _is_column(values: Any) -> bool:
+    """Whether an attribute has a shape for each row: an array of two axes, or a list of lists of integers."""
+    if hasattr(values, "ndim"):
+        return bool(values.ndim == 2)
+    rows = values if isinstance(values, (list, tuple)) else ()
+    return bool(rows) and all(
+        isinstance(row, (list, tuple)) and not any(isinstance(size, str) for size in row) for row in rows
+    )
+
+
+# --- ops -------------------------------------------------------------------------------------------
+
+
+def op_of(op: AnyOp, attributes: Mapping[str, Any] | None = None, options: Sequence[str] = ()) -> AnyOp:
+    """Return an op with the attributes that a call gives by keyword; a name or a map if the op is not known here.
+
+    `options` are the other keywords of the call. Raises TypeError for what is not an op, InvalidRequest for an
+    attribute that it does not take.
+    """
+    if isinstance(op, Op):
+        if attributes:
+            _refuse_misspelt(attributes, op.name, options)
+            raise TypeError(
+                f"{_listed_names(attributes)} can't be given beside an op object: write it inside, "
+                f"{_as_call(type(op), attributes)}, or give the op's name, {op.name!r}"
+            )
         return op
-    if not isinstance(op, Op):
-        raise TypeError(
-            "the first argument is an op, such as tensorcast.numpy.broadcast_to(shape=(4, 3)), or the name of one, "
-            f'such as "numpy.broadcast_arrays" (`tensorcast ops` lists them); not {type(op).__name__}'
+    if isinstance(op, str):
+        name, values = op, dict(attributes or {})
+    elif isinstance(op, Mapping):
+        if not isinstance(op.get("name"), str):
+            raise TypeError('an op as a map has its name, such as {"name": "numpy.broadcast_to", "shape": (4, 3)}')
+        name, values = op["name"], {**op, **(attributes or {})}
+        del values["name"]
+    else:
+        raise TypeError(_no_op(op))
+    kind = OPS.get(name)
+    if kind is None:
+        return {"name": name} | {key: _plain(value) for key, value in values.items()} if values else name
+    if not values:
+        return _bare(kind)
+    _refuse_misspelt(values, name, options)
+    return kind(**values)
+
+
+@lru_cache(256)
+def _bare(kind: type[Op]) -> Op:
+    attributes: dict[str, Any] = {}
+    return kind(**attributes)
+
+
+def plain_op(op: AnyOp) -> Any:
+    """Return an op of `op_of` as a map of its attributes, or its bare name."""
+    return op.model_dump(exclude_none=True) if isinstance(op, Op) else op
+
+
+def _refuse_misspelt(attributes: Mapping[str, Any], name: str, options: Sequence[str]) -> None:
+    """Raises TypeError for shapes by keyword, and for an option of the call that is misspelt."""
+    kind = OPS.get(name)
+    for key in attributes:
+        if kind is not None and key in kind.model_fields:
+            continue
+        if key in ("inputs", "shapes", "arrays", "args"):
+            raise TypeError(f"there is no keyword {key}: write the inputs one by one after the op, (3, 1), (4,)")
+        if (close := near(key, options, 1, 0.75)) and close[0] != key:
+            raise TypeError(f"there is no keyword {key}{meant(close)}")
+
+
+def _no_op(value: Any) -> str:
+    """Why a value is not an op, and what to write."""
+    if _is_op_class(value):
+        return (
+            f"{value.__name__} is the class of {value.model_fields['name'].default}, not an op: "
+            f"write {_as_call(value, {})}"
         )
-    return op.model_dump(exclude_none=True)
+    own = f"{str(getattr(value, '__module__', '')).partition('.')[0]}.{getattr(value, '__name__', '')}"
+    return (
+        "the first argument is an op, such as tensorcast.numpy.broadcast_to(shape=(4, 3)), or the name of one, "
+        f'such as "{own if own in OPS else "numpy.broadcast_arrays"}" (`tensorcast ops` lists them); '
+        f"not {_kind(value)}"
+    )
+
+
+def _is_op_class(value: Any) -> bool:
+    return isinstance(value, type) and issubclass(value, Op)
+
+
+def _as_call(kind: type[Op], attributes: Mapping[str, Any]) -> str:
+    """How Python makes an op of this kind, with these attributes and examples of the others that it needs."""
+    needs = {
+        name: tuple(field.examples[0]) if isinstance(field.examples[0], list) else field.examples[0]
+        for name, field in kind.model_fields.items()
+        if field.is_required() and field.examples
+    }
+    given = {name: value for name, value in attributes.items() if name in kind.model_fields}
+    written = ", ".join(f"{name}={value!r:.60}" for name, value in {**needs, **given}.items())
+    return f"tensorcast.{kind.__module__.rpartition('.')[2]}.{kind.__name__}({written})"
+
+
+def _listed_names(attributes: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}=" for name in attributes)[:100]
+
+
+# --- shapes ----------------------------------------------------------------------------------------
+
+
+def each(shapes: Iterable[Any], read: Callable[[Any], T]) -> list[T]:
+    """Return each shape as `read` reads it. Its errors say which input they are about."""
+    found = []
+    for number, shape in enumerate(shapes):
+        try:
+            found.append(read(shape))
+        except (TypeError, ValueError) as error:
+            raise _again(error, f"input {number}: {error}") from None
+    return found
 
 
 def sizes(shape: Shape) -> list[int]:
-    """Sizes as integers that the wire holds. Raises as NumPy does: TypeError for what is no integer (2.0, True, None,
-    "34"), ValueError for one beyond 63 bits."""
+    """Return sizes as integers that the wire holds.
+
+    Raises as NumPy does: TypeError for what is not an integer (2.0, True, None, "34"), ValueError beyond 63 bits.
+    """
     return list(map(_size, _listed(shape)))
 
 
 def dimensions(shape: SymbolicShape) -> list[int | str]:
-    """Sizes as integers that the wire holds, and symbols as they are. Raises as `sizes` does."""
+    """Return sizes as integers that the wire holds, and symbols as they are. Raises as `sizes` does."""
     return list(map(_dimension, _listed(shape)))
 
 
 def _assumptions(assume: Mapping[str, int | str]) -> dict[str, int | str]:
-    return {name: _dimension(size) for name, size in assume.items()}
+    if not isinstance(assume, Mapping):
+        raise TypeError(f'assume is a map such as {{"N": "2.."}}, not {_kind(assume)}')
+    found = {}
+    for name, size in assume.items():
+        try:
+            found[name] = _dimension(size)
+        except (TypeError, ValueError) as error:
+            raise _again(error, f"assume[{name!r:.60}]: {error}") from None
+    return found
+
+
+def _dtype(dtype: Any) -> str:
+    if isinstance(dtype, str):
+        return dtype
+    from ..schema.dtypes import UnknownDtype, dtype_named  # takes NumPy
+
+    name = str(getattr(dtype, "name", None) or getattr(dtype, "__name__", dtype)).rpartition(".")[2]
+    try:
+        dtype_named(name)
+    except UnknownDtype:
+        name = "float32"
+    raise TypeError(f'dtype is a name, not {_kind(dtype)}: write dtype="{name}"')
 
 
 def _dimension(size: SupportsIndex | str) -> int | str:
-    return size if isinstance(size, str) else _size(size)
+    if isinstance(size, str) and not _DIGITS.fullmatch(size):
+        return size
+    if size is None:
+        raise TypeError('a size is an integer, not None: write "?" for a size that is not known')
+    return _size(size)  # type: ignore[arg-type]  # a string of digits, which is refused
+
+
+_DIGITS = re.compile(r"\s*[-+]?[0-9]+\s*")
 
 
 def _listed(shape: SymbolicShape) -> list[Any]:
     """What a shape holds; what holds nothing is the size of one axis, or is no size."""
-    if isinstance(shape, (str, bytes, bytearray, Mapping)):
-        raise TypeError(f"a shape is a list of sizes such as (2, 3), not a {type(shape).__name__}")
-    if getattr(shape, "ndim", 1) > 1:
+    if isinstance(shape, str):
+        raise TypeError(f"a shape is a list of sizes such as (2, 3), not a string{_shape_written(shape)}")
+    if isinstance(shape, (bytes, bytearray, Mapping, set, frozenset, BaseModel)) or _is_op_class(shape):
+        raise TypeError(f"a shape is a list of sizes such as (2, 3), not {_kind(shape)}")
+    if getattr(shape, "ndim", 1) > 1 or (not isinstance(shape, Iterable) and hasattr(shape, "shape") and shape.shape):
         raise ValueError("an array stands where a shape belongs: pass its .shape")
+    if getattr(shape, "ndim", 0) == 1 and "float" in str(getattr(shape, "dtype", "")):
+        raise TypeError("an array stands where a shape belongs: pass its .shape")
     try:
-        return list(shape)  # type: ignore[arg-type]
+        listed = list(shape)  # type: ignore[arg-type]
     except TypeError:
         return [shape]
+    inner = [item for item in listed if isinstance(item, (list, tuple))]
+    if inner and len(inner) == len(listed):
+        one_by_one = ", ".join(map(format_shape, inner[:4]))
+        raise TypeError(f"a shape holds sizes, not shapes: pass them one by one, {one_by_one:.200}")
+    return listed
+
+
+def _shape_written(text: str) -> str:
+    """What to write for a shape that stands in a text; empty if there is none in it."""
+    try:
+        return f": write {format_shape(parse_shape(text))}" if text.strip() else ": write () for a scalar"
+    except ValueError:
+        return ""
 
 
 def _size(value: SupportsIndex) -> int:
-    if type(value).__name__ == "bool":  # Python's, or NumPy's, which older releases take for an integer
-        raise TypeError("a size is an integer, not a bool")
-    size = index(value)
+    if type(value).__name__ in ("bool", "bool_"):  # Python's, or NumPy's, which older releases take for an integer
+        raise TypeError(f"a size is an integer, not {value}")
+    try:
+        size = index(value)
+    except TypeError:
+        raise TypeError(f"a size is an integer, not {_shown(value)}") from None
     if not -MAX_SIZE <= size <= MAX_SIZE:
         raise ValueError("a size has at most 63 bits")
     return size
+
+
+def _shown(value: Any) -> str:
+    """A value that is not a size, and the size that it may stand for."""
+    if isinstance(value, float):
+        whole = value.is_integer() and abs(value) < MAX_SIZE
+        return f"the float {float(value)}{f': write {value:.0f}' if whole else ''}"
+    if isinstance(value, str):
+        return f"{value[:40]!r}{f': write {int(value)}' if _DIGITS.fullmatch(value[:40]) else ''}"
+    return "None" if value is None else _kind(value)
+
+
+def _kind(value: Any) -> str:
+    """The kind of a value, in Python's words."""
+    if value is None:
+        return "None"
+    name = f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__
+    if isinstance(value, type):
+        return name
+    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
+
+
+def _again(error: TypeError | ValueError, message: str) -> TypeError | ValueError:
+    return TypeError(message) if isinstance(error, TypeError) else ValueError(message)
+
+
+def _plain(value: Any) -> Any:
+    """A value of an argument as lists, maps and integers, as a request holds it."""
+    if isinstance(value, Op):
+        return plain_op(value)
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, (set, frozenset)):
+        return sorted(map(_plain, value), key=repr)
+    if isinstance(value, (list, tuple, range)):
+        return list(map(_plain, value))
+    if hasattr(type(value), "tolist") and hasattr(value, "ndim"):  # a NumPy array or scalar
+        return value.tolist()
+    return value

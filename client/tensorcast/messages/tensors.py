@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import numpy as np
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
+from ..schema.names import counted
 from ..schema.shapes import AtFirstFault, Integer, Shape
 from ..schema.tensors import Array, Tensor
 from . import Answer, CheckAnswer, CheckRequest, IntegerRequest, Many, ProblemDetails, Request
@@ -75,10 +76,22 @@ class CheckedColumns(NamedTuple):
 
 
 def column(values: Any) -> Array:
-    """A column of shapes as an int64 array (n, rank). Raises ValueError for what is no integer array of two axes."""
-    array = np.asarray(values)
-    if array.ndim != 2 or array.dtype.kind not in "iu":
-        raise ValueError("a column of shapes is an integer array (n, rank), a shape in each row")
+    """Return a column of shapes as an int64 array (n, rank).
+
+    Raises ValueError for what is not an integer array of two axes.
+    """
+    form = "a column of shapes is an integer array (n, rank), a shape in each row"
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise ValueError(
+            f"{form}, and these rows differ in length: use check_batch for shapes of several ranks"
+        ) from None
+    if array.ndim != 2:
+        one = ": use check for a single shape" if array.ndim < 2 else ""
+        raise ValueError(f"{form}, not one of {counted(array.ndim, 'axis', 'axes')}{one}")
+    if array.dtype.kind not in "iu":
+        raise ValueError(f"{form}, not one of {array.dtype}")
     return array.astype(np.int64, casting="same_kind", copy=False)
 
 

@@ -33,6 +33,46 @@ class Words:
         return f'"{steps[-1]}": {json.dumps(value)}'
 
 
+class PythonWords(Words):
+    """How a Python call writes what a request holds."""
+
+    catalogue = "`tensorcast ops` lists them"
+
+    def place(self, steps: Sequence[int | str]) -> str:
+        match list(steps):
+            case ["inputs", number, *axis]:
+                return f"input {number}" + "".join(f", axis {step}" for step in axis)
+            case ["op", name, *rest]:
+                return "/".join(map(str, [name, *rest]))
+            case ["assume", name, *_]:
+                return f"assume[{name!r}]"
+        return "/".join(map(str, steps)) or "the request"
+
+    def field(self, steps: Sequence[int | str], value: Any) -> str:
+        return f"{steps[-1]}={value!r}"
+
+
+class MapWords(Words):
+    """How a map in Python, such as a request of a batch, writes what a request holds."""
+
+    catalogue = PythonWords.catalogue
+
+    def place(self, steps: Sequence[int | str]) -> str:
+        return "/".join(map(str, steps)) or "the request"
+
+    def field(self, steps: Sequence[int | str], value: Any) -> str:
+        return f'"{steps[-1]}": {value!r}'
+
+
+def refusal(model: type[BaseModel], value: Any, words: Words) -> Problem | None:
+    """Return the problem of a plain value that is not valid, in these words; None if it is valid."""
+    try:
+        validated(model, value, words)
+    except Problem as problem:
+        return problem
+    return None
+
+
 def validated(model: type[M], value: Any, words: Words | None = None) -> M:
     """A plain value as a message. Raises Problem (invalid-request, unknown-op), in these words."""
     try:
@@ -134,6 +174,8 @@ def _complaint(fault: ErrorDetails, place: Sequence[int | str], top: type[BaseMo
         return f'belongs inside op: write "op": {op}'
     if kind == "missing" and place[0] == "op" and len(place) > 1 and isinstance(value["op"], str):
         return f'is missing: write "op": {_op_with(str(place[1]), value)}'
+    if kind == "bool_type" and isinstance(words, MapWords):
+        return f"must be True or False, not {type(found).__name__} {found!r:.20}"
     if kind == "literal_error" and (other := _elsewhere(found, place)):
         return f"must be {literals(fault)}{other}"
     if place[:1] == ("window",) and kind == "list_type":
