@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from .dates import date_count
 from .dtypes import EXAMPLES, dtype_named
 from .shapes import MAX_SIZE, format_shape
 
@@ -29,9 +30,6 @@ ELEMENT_BYTES = 80
 _SPECIAL_FLOATS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _FLOAT_END = 2**1024 - 2**970  # what rounds to a float64 lies below
 _DECIMAL = re.compile(r"-?[0-9]{1,20}")
-_ISO_DATE = re.compile(
-    r"[+-]?[0-9]{4,18}(-[0-9]{2}(-[0-9]{2}([T ][0-9]{2}(:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,18})?)?)?)?)?)?"
-)
 
 
 class InvalidData(ValueError):
@@ -230,19 +228,7 @@ def _date(value: Any, dtype: np.dtype[Any]) -> int | None:
     """A datetime as a count of its unit, which an integer is already; a string is ISO 8601 (2020 is a year)."""
     if type(value) is int or value == "NaT":
         return _count(value, dtype)
-    match = _ISO_DATE.fullmatch(value.removesuffix("Z")) if isinstance(value, str) else None
-    if match is None:
-        return None
-    try:
-        written = np.array(match[0], np.datetime64)
-        date = written.astype(dtype)
-    except ValueError:
-        return None
-    # As written (else the parser wrapped), and neither finer than the unit nor beyond its range.
-    whole = match[0].split(".")[0].replace(" ", "T").removeprefix("+")
-    return (
-        int(date.view(np.int64)) if str(written).startswith(whole) and date.astype(written.dtype) == written else None
-    )
+    return date_count(value, *np.datetime_data(dtype)) if isinstance(value, str) else None
 
 
 _READERS: dict[str, tuple[Callable[[Any, np.dtype[Any]], Any], str]] = {
