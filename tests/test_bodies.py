@@ -6,7 +6,9 @@ from typing import Any
 
 import httpx
 import pytest
+from conftest import Served
 from questions import JSON, MSGPACK, post
+from raw_http import answers, connect, read_all
 
 BAD_BODIES = [
     ([], "", "the body: must be a map, such as {"),
@@ -63,3 +65,13 @@ def test_nothing_and_no_method_are_problems_too(http: httpx.Client) -> None:
     assert (refused.status_code, refused.json()["code"]) == (405, "method-not-allowed")
     assert refused.headers["allow"] == "GET, HEAD, POST"
     assert http.get("/v1/ops/nothing").json()["code"] == "not-found"
+
+
+def test_json_that_is_announced_as_too_long_is_refused_before_it_is_sent(service: Served) -> None:
+    for path in ("check", "check/batch", "broadcast", "backprop", "compare", "translate"):
+        head = f"POST /v1/{path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+        with connect(service.port) as connection:
+            connection.sendall(f"{head}Content-Length: {4 * 2**20 + 1}\r\n\r\n".encode())
+            (refused,) = answers(read_all(connection))  # and not a byte of the body
+        assert (refused.status, refused.problem["code"]) == (413, "body-too-large")
+        assert refused.problem["limit"] == 4 * 2**20

@@ -44,6 +44,27 @@ def test_an_answer_can_be_cached_and_asked_for_again(http: httpx.Client) -> None
     assert http.get("/v1/check?input=4", headers={"If-None-Match": first.headers["etag"]}).status_code == 200
 
 
+@pytest.mark.parametrize("path", ["/v1/check?input=3", "/v1/check?input=3&format=text", "/openapi.json", "/"])
+@pytest.mark.parametrize(
+    ("known", "status"),
+    [
+        ("*", 304),
+        ('"another", {tag}', 304),
+        ("W/{tag}", 304),
+        ('"*"', 200),
+        ('"another"', 200),
+        ("", 200),
+    ],
+)
+def test_a_cached_response_is_not_sent_again_under_any_form_of_if_none_match(
+    http: httpx.Client, path: str, known: str, status: int
+) -> None:
+    first = http.get(path)
+    again = http.get(path, headers={"If-None-Match": known.format(tag=first.headers["etag"])})
+    assert (again.status_code, again.headers["etag"]) == (status, first.headers["etag"])
+    assert again.content == (b"" if status == 304 else first.content)
+
+
 def test_head_has_the_headers_of_get_and_no_body(http: httpx.Client) -> None:
     head, get = http.head("/v1/check?input=3"), http.get("/v1/check?input=3")
     assert head.content == b""
