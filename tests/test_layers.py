@@ -149,7 +149,7 @@ def test_the_exported_names_are_the_ones_that_are_meant() -> None:
     meant = """
         check check_batch check_columns compare translate AsyncClient Client CheckedColumns Transfer
         check_model Finding Operand Report UnusableModel
-        CheckAnswer CheckRequest Comparison ConflictAnswer Hint OpEntry OutputShape TranslateAnswer
+        CheckAnswer CheckRequest Comparison ConflictAnswer Hint OpEntry OutputShape ResultShape TranslateAnswer
         TensorcastError ServiceProblem IncompatibleShapes InvalidRequest UnknownOp InvalidTensor
         NotStrided OutputTooLarge WorkTooLarge BodyTooLarge Untranslatable MisdirectedRequest Unauthenticated
         RequestTimeout Overloaded ShuttingDown InternalError ConnectionFailed DeadlineExceeded InvalidAnswer

@@ -125,8 +125,8 @@ def test_a_comparison_lists_the_products_that_fit_and_no_other() -> None:
         return {result.op["name"]: result.result.shape for result in found if result.result}
 
     names = ("numpy.matmul", "onnx.MatMul", "torch.matmul", "tensorflow.matmul")
-    assert products((1, 3, 4), (2, 4, 5)) == dict.fromkeys(names, [2, 3, 5])
-    assert products((2, 3), (3, 4)) == dict.fromkeys((*names, "onnx.Gemm"), [2, 4])
+    assert products((1, 3, 4), (2, 4, 5)) == {name: [2, 3, 5] for name in names}
+    assert products((2, 3), (3, 4)) == {name: [2, 4] for name in (*names, "onnx.Gemm")}
     assert products((2, 3), (4, 3)) == {}
     written = CliRunner().invoke(main, ["compare", "1,3,4", "2,4,5"]).output
     assert any(line.startswith("numpy.matmul") and "(2, 3, 5)" in line for line in written.splitlines())

@@ -54,6 +54,12 @@ def faults(request: Request, answer: CheckAnswer, real: Truth) -> list[str]:
             if said([*rest, shorter]) == meant:
                 found.append(f"not needed: {part} of {condition['text']}")
     plans = real.plans
+    if answer.result is not None:
+        for axis, size in enumerate(answer.result.shape):
+            if size not in (best := real.tightest([(plan.result or ())[axis] for _, plan in plans])):
+                found.append(f"size {axis} of the result is {size}, not {best}")
+    elif any(plan.result is not None for _, plan in plans):
+        found.append("no result")
     for number, output in enumerate(answer.outputs):
         placements = [plan.outputs[number] for _, plan in plans]
         dimensions = [(size, [placed.shape[axis] for placed in placements]) for axis, size in enumerate(output.shape)]

@@ -73,6 +73,10 @@ def admits(schema: dict[str, Any], value: Any) -> bool:
     match schema["type"]:
         case "null":
             return value is None
+        case "boolean":
+            return isinstance(value, bool)
+        case "number":
+            return type(value) in (int, float)
         case "integer":
             return type(value) is int and schema.get("minimum", value) <= value <= schema.get("maximum", value)
         case "string":

@@ -9,7 +9,7 @@ from math import prod
 from operator import or_
 from typing import Any, NamedTuple
 
-from ..messages import CheckAnswer, CheckRequest, Condition, Warned
+from ..messages import CheckAnswer, CheckRequest, Comparison, Condition, Warned
 from ..ops import Op, align, lower
 from ..plan.alignment import Alignment, Conflict, Incompatible, RightAlignment, settle
 from ..plan.plan import Placement, Plan, Shape
@@ -99,6 +99,8 @@ def plain_answer(request: CheckRequest | Question, extent: Extent | None = None)
                 for placement, names in zip(placements, dims or repeat(None), strict=False)
             ]
         answer["outputs"] = outputs
+        if plan is not None and plan.result is not None:
+            answer["result"] = _sent_result(plan.result, itemsize)
         if len(outputs) > 1 and dims is None and op.shares_axes and alignment is not None:
             warnings = input_warnings(op, shapes, alignment, outputs, lower_here)
     if mistake := op.attribute_warning():
@@ -118,13 +120,19 @@ def as_text(answer: CheckAnswer) -> str:
     """An answer for a terminal: the drawing, if it was asked for, and a sentence for each thing to say."""
     lines = [answer.diagram, ""] if answer.diagram else []
     if answer.conflict is None:
-        shapes = dict.fromkeys(format_shape(output.shape) for output in answer.outputs)
+        shapes = reached(answer)
         verdict = "compatible" if answer.compatible else f"compatible if {joined(answer.conditions)}"
-        lines.append(f"{verdict}: {', '.join(shapes)}" if shapes else verdict)
+        lines.append(f"{verdict}: {shapes}" if shapes else verdict)
     else:
         lines.append(f"incompatible ({answer.conflict.code}): {answer.conflict.message}")
         lines += [f"hint: {hint.text}" for hint in answer.conflict.hints]
     return "\n".join([*lines, *warning_lines(answer.warnings)])
+
+
+def reached(answer: CheckAnswer | Comparison) -> str:
+    """Return the shapes that shapes which broadcast lead to, in words: the result's, else those of the outputs."""
+    shapes = [answer.result.shape] if answer.result else [output.shape for output in answer.outputs]
+    return ", ".join(dict.fromkeys(map(format_shape, shapes)))
 
 
 def warning_lines(warnings: Iterable[Warned]) -> Iterator[str]:
@@ -162,6 +170,7 @@ def conflict_answer(op: Op, shapes: tuple[Shape, ...], conflict: Conflict, lower
         "axis": conflict.axis,
         "inputs": list(conflict.inputs[:_NAMED_INPUTS]),
         "sizes": list(conflict.sizes[:_NAMED_INPUTS]),
+        **({"axes": list(conflict.axes[:_NAMED_INPUTS])} if conflict.axes else {}),
         "hints": hints(op, shapes, lower),
     }
 
@@ -211,6 +220,15 @@ def _output(
     if itemsize is not None:
         output["nbytes"] = None if elements is None else exact(elements * itemsize)
     return output
+
+
+def _sent_result(shape: Sequence[int | str], itemsize: int | None) -> dict[str, Any]:
+    """A result as it is sent (a ResultShape)."""
+    elements = _product(shape)
+    result = {"shape": shape, "elements": None if elements is None else exact(elements)}
+    if itemsize is not None:
+        result["nbytes"] = None if elements is None else exact(elements * itemsize)
+    return result
 
 
 def _product(shape: Sequence[int | str]) -> int | None:

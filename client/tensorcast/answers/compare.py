@@ -14,7 +14,7 @@ from ..schema.problems import Problem
 from ..schema.work import checkpoint
 from .check import Question, plain_answer
 
-_FIELDS = ("compatible", "outputs", "conditions", "conflict", "warnings")
+_FIELDS = ("compatible", "outputs", "result", "conditions", "conflict", "warnings")
 
 
 def compare(request: CompareRequest) -> CompareAnswer:
@@ -28,6 +28,8 @@ def compare(request: CompareRequest) -> CompareAnswer:
         checkpoint()
         answer = plain_answer(Question(request.inputs, op, request.assume))
         plain_op = op.model_dump(mode="json", exclude_none=True)
+        if not op.shares_axes and answer["compatible"] is False:
+            continue  # a product is another operation, of interest only if the shapes fit it
         result = {"op": plain_op} | {field: answer[field] for field in _FIELDS if field in answer}
         same = next((other for other in results if _verdict(other) == _verdict(result)), None)
         if same is None:
@@ -55,6 +57,7 @@ def _verdict(result: dict[str, Any]) -> tuple[Any, ...]:
     return (
         result["op"]["name"].split(".")[0],
         result.get("outputs"),
+        result.get("result"),
         result.get("conditions"),
         conflict and {field: conflict[field] for field in ("code", "axis", "inputs", "sizes")},
         [warning["code"] for warning in result["warnings"]],
@@ -63,7 +66,7 @@ def _verdict(result: dict[str, Any]) -> tuple[Any, ...]:
 
 def _askable(count: int, shape: Sequence[Any] | None) -> Iterator[Op]:
     for kind in OPS.values():
-        if not kind.shares_axes or (shape is not None and kind.target is None):
+        if shape is not None and kind.target is None:
             continue
         target: dict[str, Any] = {} if shape is None or kind.target is None else {kind.target: shape}
         for mode in _modes(kind):

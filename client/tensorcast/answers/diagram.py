@@ -13,13 +13,34 @@ MAX_INPUTS = 8
 _LEGEND = {"*": "* stretched", "~": "~ stretched for some sizes", "+": "+ new axis", "^": "^ conflict"}
 
 
+Row = tuple[str, list[str]]
+"""A name, and a cell for each column."""
+
+
 def draw(
     op: Op, shapes: tuple[Shape, ...], alignment: Alignment | None, outcome: Plan | SymbolicPlan | Conflict
 ) -> str:
-    """Plain text: a line for each input, the target and each output, a column for each axis.
+    """Return plain text: a line for each input, the target and each output, a column for each axis.
 
-    `alignment` is None where the rule found none; then the shapes stand as they are, aligned right.
+    A product has a column more, for the axes that it sums over, and a line for its result. `alignment` is None if the
+    rule found none; then the shapes are right-aligned as they are.
     """
+    if alignment is not None and alignment.result is not None:
+        heads, rows, ruled = _product(shapes, alignment, outcome)
+    else:
+        heads, rows, ruled = _broadcast(op, shapes, alignment, outcome)
+    lines = _lay_out([("axis", heads), *rows], ruled)
+    if len(shapes) > MAX_INPUTS:
+        lines.append(f"and {len(shapes) - MAX_INPUTS} more inputs")
+    marks = set("".join(cell for _, cells in rows for cell in cells))
+    legend = "   ".join(text for mark, text in _LEGEND.items() if mark in marks)
+    return "\n".join([*lines, legend] if legend else lines)
+
+
+def _broadcast(
+    op: Op, shapes: tuple[Shape, ...], alignment: Alignment | None, outcome: Plan | SymbolicPlan | Conflict
+) -> tuple[list[str], list[Row], int | None]:
+    """Return the heads of the columns, the rows, and the number of the line before which a rule is drawn."""
     target = getattr(op, op.target) if op.target else None
     plan = None if isinstance(outcome, Conflict) else outcome
     rows = [
@@ -28,7 +49,7 @@ def draw(
     ]
     if target is not None:
         rows.append(("target", _plain(target)))
-    ruled = len(rows)
+    ruled = len(rows) + 1 if plan and plan.outputs else None
     if plan is not None:
         outputs = list(map(_output_cells, plan.outputs[:MAX_INPUTS]))
         alike = len({*map(tuple, outputs)}) == 1
@@ -40,15 +61,45 @@ def draw(
     rank = max(len(cells) for _, cells in rows)
     if rank == 0:
         rows = [(name, ["() "]) for name, _ in rows]
-    if isinstance(outcome, Conflict) and outcome.axis is not None:
-        rows.append(("", ["^ " if axis == outcome.axis else "" for axis in range(rank)]))
-    axes = [f"{axis} " for axis in range(rank)] or ["  "]
-    lines = _lay_out([("axis", axes), *rows], ruled + 1 if plan and plan.outputs else None)
-    if len(shapes) > MAX_INPUTS:
-        lines.append(f"and {len(shapes) - MAX_INPUTS} more inputs")
-    marks = set("".join(cell for _, cells in rows for cell in cells))
-    legend = "   ".join(text for mark, text in _LEGEND.items() if mark in marks)
-    return "\n".join([*lines, legend] if legend else lines)
+    if isinstance(outcome, Conflict):
+        blamed = outcome.axis
+        if blamed is None and alignment is None and len(outcome.axes) == len(shapes) == 1:  # right-aligned, as it is
+            blamed = outcome.axes[0]
+        if blamed is not None:
+            rows.append(("", ["^ " if axis == blamed else "" for axis in range(rank)]))
+    return [f"{axis} " for axis in range(rank)] or ["  "], rows, ruled
+
+
+def _product(
+    shapes: tuple[Shape, ...], alignment: Alignment, outcome: Plan | SymbolicPlan | Conflict
+) -> tuple[list[str], list[Row], int | None]:
+    """Return the same of a product, whose operands each lack axes of its result."""
+    result = alignment.result or ()
+    columns = [axis for axis, met in enumerate(alignment.axes) if met.terms]
+    heads = [f"{result.index(axis)} " if axis in result else "sum " for axis in columns]
+    plan = None if isinstance(outcome, Conflict) else outcome
+    rows = [
+        (f"input {number}", [_operand_cell(alignment, plan, number, axis) for axis in columns])
+        for number in range(min(len(shapes), MAX_INPUTS))
+    ]
+    if plan is not None:
+        sizes = dict(zip(result, plan.result or (), strict=True))
+        cells = [f"{sizes[axis]} " if axis in sizes else "" for axis in columns]
+        return heads, [*rows, ("result", cells if result else [*cells[:-1], "() "])], len(rows) + 1
+    blamed = {outcome.axis} if isinstance(outcome, Conflict) else set()
+    if isinstance(outcome, Conflict) and outcome.axes:
+        place = outcome.inputs[0], outcome.axes[0]
+        blamed = {axis for axis in columns if place in [term[:2] for term in alignment.axes[axis].terms]}
+    return heads, [*rows, ("", ["^ " if axis in blamed else "" for axis in columns])], None
+
+
+def _operand_cell(alignment: Alignment, plan: Plan | SymbolicPlan | None, number: int, axis: int) -> str:
+    """Return the size of an operand on an axis, with a mark; a mark alone if it is broadcast along that axis."""
+    own = next((output for output in alignment.outputs if output.input == number and axis in output.axes), None)
+    for term in alignment.axes[axis].terms:
+        if term.input == number and term.axis is not None:
+            return f"{term.size}{_mark(plan, number, own.axes.index(axis)) if own else ' '}"
+    return "+ " if own else ""
 
 
 def _plain(shape: tuple[object, ...]) -> list[str]:

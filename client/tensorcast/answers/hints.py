@@ -31,7 +31,7 @@ MAX_SYMBOLIC_TRIES = 8
 Lower = Callable[[Op, tuple[Shape, ...]], Plan | SymbolicPlan]
 """From a request to its plan; raises Incompatible."""
 Try = Callable[[Op, tuple[Shape, ...]], Sequence[int | str] | None]
-"""From a request to the shape that comes out first; None where it does not broadcast, or for some sizes only."""
+"""From a request to the shape of its result or its first output; None if it does not broadcast for all sizes."""
 Hint = tuple[str, Op, tuple[Shape, ...]]
 """A change in words, and the request that it leads to."""
 
@@ -46,7 +46,7 @@ def hints(op: Op, shapes: tuple[Shape, ...], lower: Lower = lower_integers) -> l
         return []
     of_integers = lower is lower_integers
     tries, symbolic_tries = count(), count()
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[object, dict[str, Any]] = {}
 
     def fitting(op: Op, shapes: tuple[Shape, ...]) -> Sequence[int | str] | None:
         if next(tries) >= MAX_TRIES:
@@ -66,11 +66,13 @@ def hints(op: Op, shapes: tuple[Shape, ...], lower: Lower = lower_integers) -> l
             return None
         if isinstance(plan, SymbolicPlan) and plan.conditions:
             return None
+        if plan.result is not None:
+            return plan.result
         return plan.outputs[0].shape if plan.outputs else ()
 
     try:
         for text, other, inputs in _candidates(op, shapes, target, fitting):
-            found.setdefault(text, as_sent(text, other, inputs))
+            found.setdefault((other, inputs), as_sent(text, other, inputs))
             if len(found) == MAX_HINTS:
                 break
     except _Enough:
@@ -95,6 +97,8 @@ def as_sent(text: str, op: Op, shapes: tuple[Shape, ...]) -> dict[str, Any]:
 
 
 def _candidates(op: Op, shapes: tuple[Shape, ...], target: Shape | None, fitting: Try) -> Iterator[Hint]:
+    if not op.shares_axes:
+        yield from _multiplied(op, shapes, fitting)
     yield from _swapped(op, shapes, target, fitting)
     yield from _reshaped(op, shapes, fitting)
     if target is not None and len(shapes) == 1:
@@ -102,6 +106,46 @@ def _candidates(op: Op, shapes: tuple[Shape, ...], target: Shape | None, fitting
         yield from _other_op(op, shapes, target, fitting)
     elif len(shapes) == 2 and isinstance(op, ngraph.BroadcastLike):
         yield from _other_axes(shapes, fitting)
+
+
+def _multiplied(op: Op, shapes: tuple[Shape, ...], fitting: Try) -> Iterator[Hint]:
+    """Yield a product with one operand transposed, or both, or with an axis that a vector lacks, or its operands
+    exchanged."""
+    for numbers in ((1,), (0,), (0, 1)):
+        if changed := _transposed(op, shapes, numbers):
+            words, other, inputs = changed
+            if (result := fitting(other, inputs)) is not None:
+                yield f"{words}: the result is {format_shape(result)}", other, inputs
+    left, right, *others = shapes
+    vectors = [(1, (*right, 1), "x[..., None]"), (0, (*left[:-1], 1, *left[-1:]), "x[..., None, :]")]
+    vectors += [(0, (*left, 1), "x[..., None]")] if len(left) == 1 else []
+    vectors += [(1, (1, *right), "x[None]")] if len(right) == 1 else []
+    for number, shape, words in vectors:
+        inputs = _with(shapes, number, shape)
+        if shapes[number] and (result := fitting(op, inputs)) is not None:
+            text = f"reshape input {number} to {format_shape(shape)}, {words}: the result is {format_shape(result)}"
+            yield text, op, inputs
+    exchanged = (right, left, *others)
+    if left != right and (result := fitting(op, exchanged)) is not None:
+        yield f"exchange inputs 0 and 1: the result is {format_shape(result)}", op, exchanged
+
+
+def _transposed(op: Op, shapes: tuple[Shape, ...], numbers: tuple[int, ...]) -> Hint | None:
+    """Return the product in which these operands are transposed, by attributes if it has them."""
+    if any(len(shapes[number]) < 2 or shapes[number][-1] == shapes[number][-2] for number in numbers):
+        return None
+    if op.transposes:
+        changes = {op.transposes[number]: not getattr(op, op.transposes[number]) for number in numbers}
+        kinds = {name: type(getattr(op, name)) for name in changes}  # a bool, or ONNX's integer
+        changes = {name: kinds[name](value) for name, value in changes.items()}
+        words = " and ".join(f"{name}={value}" for name, value in changes.items())
+        return f"write {words}", type(op).model_validate(op.__dict__ | changes), shapes
+    inputs = shapes
+    for number in numbers:
+        *stack, rows, columns = shapes[number]
+        inputs = _with(inputs, number, (*stack, columns, rows))
+    which = " and ".join(f"input {number} to {format_shape(inputs[number])}" for number in numbers)
+    return f"transpose {which}", op, inputs
 
 
 def _with(shapes: tuple[Shape, ...], number: int, shape: Shape) -> tuple[Shape, ...]:

@@ -51,6 +51,8 @@ class SymbolicPlan:
     input_shapes: tuple[tuple[Size, ...], ...]
     outputs: tuple[SymbolicPlacement, ...]
     conditions: tuple[Condition, ...]
+    result: tuple[Dimension, ...] | None
+    """See Plan."""
     apart: Alignment
     """The inputs where no size that may be another is 1, with numbers for sizes: 1 is 1, and equal sizes are equal.
     There are no axes where sizes can't all be others than 1 at once."""
@@ -210,7 +212,9 @@ def _settle(alignment: Alignment, variables: _Variables) -> SymbolicPlan:
             )
         )
     conditions = [_condition(clause, variables) for clause in _needed(clauses, sizes, variables)]
-    return SymbolicPlan(alignment.input_shapes, tuple(outputs), tuple(conditions), _apart(alignment, met, sizes))
+    result = None if alignment.result is None else tuple(sizes_out[axis] for axis in alignment.result)
+    apart = _apart(alignment, met, sizes)
+    return SymbolicPlan(alignment.input_shapes, tuple(outputs), tuple(conditions), result, apart)
 
 
 def _apart(alignment: Alignment, met: Sequence[Sequence[int]], sizes: Sizes) -> Alignment:

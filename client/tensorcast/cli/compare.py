@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from ..messages import CompareRequest, Comparison
-from ..schema.shapes import format_shape, parse_shape
+from ..schema.shapes import parse_shape
 from .answers import answers_from, in_colors
 from .arguments import assume_option, json_option, parsed, question, shapes_in, url_option
 from .table import echo_table
@@ -39,7 +39,7 @@ def compare(
     if as_json:
         click.echo(json.dumps([result.model_dump(exclude_unset=True) for result in results]))
         return
-    from ..answers.check import joined, warning_lines
+    from ..answers.check import joined, reached, warning_lines
     from ..answers.compare import left_out
 
     rows = [("op", "", "output, or why not")]
@@ -49,7 +49,7 @@ def compare(
         if result.conflict is not None:
             rows.append((name, click.style("no", fg="red"), result.conflict.message + also))
         else:
-            shapes_out = ", ".join(dict.fromkeys(format_shape(output.shape) for output in result.outputs))
+            shapes_out = reached(result)
             if result.compatible:
                 rows.append((name, click.style("yes", fg="green"), shapes_out + also))
             else:

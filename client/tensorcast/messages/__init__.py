@@ -32,6 +32,7 @@ __all__ = [
     "Hint",
     "OpEntry",
     "OutputShape",
+    "ResultShape",
     "TranslateAnswer",
 ]
 
@@ -113,6 +114,16 @@ class OutputShape(Answer):
     nbytes: int | str | None = Field(default=None, description="Bytes when dense, where the request has a dtype.")
 
 
+class ResultShape(Answer):
+    """The shape of what an operation computes, if it is not the common shape of its outputs: a matrix product's."""
+
+    shape: Many[int | str] = Field(description="Sizes; a name, a range or ? if the sizes are symbolic.")
+    elements: int | str | None = Field(
+        description="The product of shape; a decimal string beyond 2^63-1, null if it is not known."
+    )
+    nbytes: int | str | None = Field(default=None, description="Bytes when dense, if the request has a dtype.")
+
+
 def _op_or_none(value: Any, op: ValidatorFunctionWrapHandler) -> Any:
     """An op; None where this version has no such op, or no such attribute of it: its hint is then advice."""
     try:
@@ -142,6 +153,11 @@ class ConflictAnswer(Answer):
     code: str = Field(description="What kind of conflict it is.", examples=["size-mismatch"])
     message: str = Field(description="What does not fit, and what would have to hold, in words.")
     axis: int | None = Field(default=None, description="The lowest conflicting output axis.")
+    axes: Many[int | None] = Field(
+        default=[],
+        description="If the sizes do not meet on an output axis, as those that a matrix product sums over: the axis of "
+        "each of `inputs`; `axis` is then null.",
+    )
     inputs: Many[int | None] = Field(default=[], description="The inputs that meet there; null: the target attribute.")
     sizes: Many[int | str] = Field(default=[], description="The size of each of `inputs` there.")
     hints: Many[Hint] = Field(default=[], description="What would fit, the likeliest first.")
@@ -193,6 +209,11 @@ class CheckAnswer(Answer):
         description="true: for all sizes that the symbols may have; false: for none; null: for some."
     )
     outputs: Many[OutputShape] = Field(default=[], description="Of shapes that broadcast: what comes out.")
+    result: ResultShape | None = Field(
+        default=None,
+        description="The shape of what the operation computes, if it is not the common shape of `outputs`: of a matrix "
+        "product, whose outputs are its operands as they are broadcast.",
+    )
     conditions: Many[Condition] = Field(
         default_factory=list,
         description="Where shapes are symbolic: the sizes broadcast exactly where all of these hold.",
@@ -253,6 +274,7 @@ class Comparison(Answer):
     also: list[dict[str, Any]] = Field(default=[], description="The other ops of its framework with the same verdict.")
     compatible: bool | None = Field(description="As in a check; so are the other fields.")
     outputs: Many[OutputShape] = Field(default=[], description="Of shapes that broadcast: what comes out.")
+    result: ResultShape | None = Field(default=None, description="As in a check.")
     conditions: Many[Condition] = Field(default=[], description="Of symbolic shapes: what must hold.")
     conflict: ConflictAnswer | None = Field(default=None, description="Of shapes that do not: why.")
     warnings: Many[Warned] = Field(default=[], description="What is legal but often a mistake.")

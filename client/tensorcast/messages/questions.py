@@ -29,9 +29,22 @@ def attribute_from_text(op: type[Op], name: str, text: str) -> Any:
         if not re.fullmatch(r"\s*-?[0-9]{1,19}\s*", text):
             raise ValueError("must be an integer")
         return int(text)
+    if "number" in kinds:
+        return _number(text)
+    if "boolean" in kinds:
+        if text.strip().lower() not in ("true", "false"):
+            raise ValueError("must be true or false")
+        return text.strip().lower() == "true"
     if "string" in kinds and not ("array" in kinds and text.lstrip().startswith("[")):
         return text
     return _json_in(text, 'must be JSON, such as [["x", "y"], ["y"]] or {"c": 3}')
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError("must be a number") from None
 
 
 def text_of(value: Any) -> str:

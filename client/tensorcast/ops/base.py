@@ -33,8 +33,10 @@ class Op(BaseModel):
     outputs: ClassVar[str] = "1"
     """How many tensors come out, for people."""
     shares_axes: ClassVar[bool] = True
-    """Whether an axis of one output is the same axis of all: not of the operands of a matrix product. Else compare does
-    not ask the op, and nothing is suspected of its inputs."""
+    """Whether an axis of one output is the same axis of all: not of the operands of a matrix product. Else compare
+    lists the op only if the shapes fit it, and nothing is suspected of its inputs."""
+    transposes: ClassVar[tuple[str, ...]] = ()
+    """The attributes that transpose input 0 and input 1, if the op has them."""
     target: ClassVar[str | None] = None
     """The attribute that holds the shape to reach, if the op has one."""
     max_rank: ClassVar[int | None] = None

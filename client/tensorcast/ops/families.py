@@ -56,7 +56,8 @@ class Elementwise(Multidirectional):
 class MatrixProduct(Op):
     """Two stacks of matrices (..., M, K) and (..., K, N): the axes before the last two meet, aligned right, and size 1
     stretches. A vector is a row on the left, and a column on the right. The outputs are the operands as they are read,
-    (..., M, K) and (..., K, N); nothing is translated to it."""
+    (..., M, K) and (..., K, N), and the result is (..., M, N), without the axis that a vector lacks; nothing is
+    translated to it."""
 
     min_inputs: ClassVar[int] = 2
     max_inputs: ClassVar[int | None] = 2
@@ -75,35 +76,37 @@ class MatrixProduct(Op):
                 )
         left, right = shapes
         stacked = meet_right((left[:-2], right[:-2])).axes
-        rank, inner = len(stacked), max(len(right) - 2, 0)
-        rows = tuple(Term(0, axis, left[axis]) for axis in range(len(left))[-2:-1])
-        columns = tuple(Term(1, axis, right[axis]) for axis in range(len(right))[1:][-1:])
+        rank, every = len(stacked), tuple(range(len(stacked) + 2))
+        # Where each axis of an operand lands in the stacks of matrices (..., M, K) and (..., K, N).
+        placed = [every[-len(left) :], every[-len(right) :] if len(right) > 1 else (rank,)]
+        for number, attribute in enumerate(self.transposes):
+            if getattr(self, attribute):
+                placed[number] = (*placed[number][:-2], *placed[number][:-3:-1])
+        terms = [
+            {place: Term(number, axis, shape[axis]) for axis, place in enumerate(own)}
+            for number, (shape, own) in enumerate(zip(shapes, placed, strict=True))
+        ]
+        rows, columns = (
+            [term] if (term := own.get(place)) else [] for own, place in zip(terms, every[-2:], strict=True)
+        )
         axes = (
             *stacked,
-            Axis(Relation.MUTUAL, rows),
-            summed(self.name, Term(0, len(left) - 1, left[-1]), Term(1, inner, right[inner])),
-            Axis(Relation.MUTUAL, columns),
+            Axis(Relation.MUTUAL, tuple(rows)),
+            summed(self.name, terms[0][rank + 1], terms[1][rank]),
+            Axis(Relation.MUTUAL, tuple(columns)),
         )
-        every = tuple(range(rank + 2))
-        return Alignment(
-            shapes,
-            None,
-            axes,
-            (
-                Output(0, every[-len(left) :], every),
-                Output(1, every[-len(right) :] if len(right) > 1 else (rank,), (*every[:rank], rank + 1, rank + 2)),
-            ),
-        )
+        outputs = Output(0, placed[0], every), Output(1, placed[1], (*every[:rank], rank + 1, rank + 2))
+        result = (*range(rank), *[rank] * len(rows), *[rank + 2] * len(columns))
+        return Alignment(shapes, None, axes, outputs, result=result)
 
     @classmethod
     def example(cls) -> tuple[Self, tuple[Shape, ...]]:
         return cls.model_validate({}), ((5, 1, 2, 3), (6, 3, 4))
 
 
-def summed(name: str, left: Term, right: Term) -> Axis:
-    """The axis of each operand of a product along which it is summed: of equal sizes, and no axis of the result."""
-    sentence = f"{name} sums over it and axis {right.axis} of input {right.input}, whose size must be the same"
-    return Axis(Relation.EQUAL, (left, right), sentence)
+def summed(name: str, *terms: Term) -> Axis:
+    """Return the axis along which operands of a product are summed: of equal sizes, and not in the result."""
+    return Axis(Relation.EQUAL, terms, f"{name} sums over these axes, so their sizes must be equal")
 
 
 class Unidirectional(Op):

@@ -24,7 +24,7 @@ from ..plan.alignment import (
 )
 from ..plan.plan import Plan, Shape
 from ..schema.dimensions import Dimensions
-from ..schema.shapes import format_shape
+from ..schema.shapes import Number, format_shape
 from .base import Op
 from .families import Elementwise, MatrixProduct, summed
 from .framework import PYTHON, Framework
@@ -162,39 +162,49 @@ class MatMul(MatrixProduct):
 
 
 class Gemm(Op):
-    """Stretch C, input 2, into the shape (M, N) of the product of A and B, inputs 0 and 1. C alone is broadcast."""
+    """Stretch C, input 2, into the shape (M, N) of the product of A and B, inputs 0 and 1. C alone is broadcast; it may
+    be left out."""
 
     name: Literal["onnx.Gemm"] = "onnx.Gemm"
-    min_inputs = 3
+    min_inputs = 2  # since opset 11
     max_inputs = 3
+    outputs = "1 with C"
     shares_axes = False
+    transposes = ("transA", "transB")
     link = f"{_LINK}Gemm.html"
     transA: Literal[0, 1] = Field(default=0, description="1: A is transposed, of shape (K, M); 0 when left out.")
     transB: Literal[0, 1] = Field(default=0, description="1: B is transposed, of shape (N, K); 0 when left out.")
+    alpha: Number | None = Field(default=None, description="What the product is multiplied by; 1 when left out.")
+    beta: Number | None = Field(default=None, description="What C is multiplied by; 1 when left out.")
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         """C, aligned right, into the axis M of A and the axis N of B, whose axes K must agree."""
-        a, b, c = shapes
+        a, b, *added = shapes
         for number, shape in enumerate((a, b)):
             if len(shape) != 2:
                 raise Incompatible(
                     "rank-mismatch",
                     f"Input {number} of shape {format_shape(shape)} has {len(shape)} axes: Gemm multiplies matrices.",
                 )
-        if len(c) > 2:
-            raise Incompatible(
-                "rank-mismatch", f"Input 2 of shape {format_shape(c)} has {len(c)} axes, more than a product's 2."
-            )
+        for c in added:
+            if len(c) > 2:
+                raise Incompatible(
+                    "rank-mismatch", f"Input 2 of shape {format_shape(c)} has {len(c)} axes, more than a product's 2."
+                )
         m, k = (1, 0) if self.transA else (0, 1)
         rows, columns = (1, 0) if self.transB else (0, 1)
         whole = (Term(0, m, a[m]), Term(1, columns, b[columns]))
-        own = tuple(range(2 - len(c), 2))
-        axes = [
-            Axis(Relation.INTO, (Term(2, axis - own[0], c[axis - own[0]]), term) if axis in own else (term,))
-            for axis, term in enumerate(whole)
-        ]
+        outputs = tuple(Output(2, tuple(range(2 - len(c), 2)), (0, 1)) for c in added)
+        axes = []
+        for axis, term in enumerate(whole):
+            terms = [Term(2, axis - 2 + len(c), c[axis - 2]) for c in added if axis >= 2 - len(c)]
+            axes.append(Axis(Relation.INTO, (*terms, term)))
         inner = summed(self.name, Term(0, k, a[k]), Term(1, rows, b[rows]))
-        return Alignment(shapes, None, (*axes, inner), (Output(2, own, (0, 1)),))
+        return Alignment(shapes, None, (*axes, inner), outputs, result=(0, 1))
+
+    @classmethod
+    def output_count(cls, inputs: int) -> int:
+        return inputs - 2
 
     @classmethod
     def example(cls) -> tuple[Self, tuple[Shape, ...]]:

@@ -2,6 +2,8 @@
 
 from typing import ClassVar, Literal
 
+from pydantic import Field, StrictBool
+
 from .families import Elementwise, MatrixProduct, Multidirectional, Unidirectional
 from .framework import PYTHON, Framework
 
@@ -45,4 +47,7 @@ class matmul(MatrixProduct):
 
     name: Literal["tensorflow.matmul"] = "tensorflow.matmul"
     min_rank: ClassVar[int] = 2
+    transposes = ("transpose_a", "transpose_b")
     link = "https://www.tensorflow.org/api_docs/python/tf/linalg/matmul"
+    transpose_a: StrictBool = Field(default=False, description="Whether input 0 is transposed, of shape (..., K, M).")
+    transpose_b: StrictBool = Field(default=False, description="Whether input 1 is transposed, of shape (..., N, K).")

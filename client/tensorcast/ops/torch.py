@@ -10,6 +10,7 @@ from pydantic import Field
 from ..plan.alignment import Alignment, Conflict, fit_right_keeping, unchecked_sizes
 from ..plan.plan import Plan, Shape
 from ..schema.dimensions import Dimensions
+from ..schema.shapes import Number
 from .base import Op
 from .families import Elementwise, MatrixProduct, Multidirectional, UnidirectionalLike
 from .framework import PYTHON, Framework
@@ -100,6 +101,7 @@ class add(Elementwise):
 
     name: Literal["torch.add"] = "torch.add"
     link = "https://pytorch.org/docs/stable/notes/broadcasting.html"
+    alpha: Number | None = Field(default=None, description="What input 1 is multiplied by; 1 when left out.")
 
 
 class matmul(MatrixProduct):
@@ -107,8 +109,3 @@ class matmul(MatrixProduct):
 
     name: Literal["torch.matmul"] = "torch.matmul"
     link = "https://pytorch.org/docs/stable/generated/torch.matmul.html"
-
-    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
-        if shapes == ((), ()):
-            return "PyTorch 2.13 multiplies two scalars, of which its document does not speak."
-        return None

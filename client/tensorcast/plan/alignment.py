@@ -21,13 +21,17 @@ from .plan import Placement, Plan, Shape
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Why shapes do not broadcast. `code` is one of the contract's; `inputs[i]` (None: the target) has `sizes[i]`."""
+    """Why shapes do not broadcast. `code` is one of the contract's; `inputs[i]` (None: the target) has `sizes[i]`.
+
+    If the sizes do not meet on an output axis, `axis` is None and `axes[i]` is the axis of `inputs[i]`.
+    """
 
     code: str
     message: str
     axis: int | None = None
     inputs: tuple[int | None, ...] = ()
     sizes: tuple[int | str, ...] = ()
+    axes: tuple[int | None, ...] = ()
 
 
 class Incompatible(Exception):
@@ -94,6 +98,8 @@ class Alignment:
     outputs: tuple[Output, ...]
     refusal: Incompatible | None = None
     """What is wrong even where all sizes agree."""
+    result: tuple[int, ...] | None = None
+    """The axes of the operation's result, if it is more than the inputs as they are broadcast: a product's."""
 
 
 def changed(alignment: Alignment, **changes: Any) -> Alignment:
@@ -112,6 +118,7 @@ class RightAlignment(Alignment):
     relation: Relation
     reached: Shape | None
     """The sizes that the target asks for: `target`, but where that holds a -1 the input's own size."""
+    result = None
     filled: list[int] | None = None
     """Once `met` has found that integers agree: of each input, and of the target, the axes where its size is not 1, as
     bits, the last axis the lowest."""
@@ -238,6 +245,7 @@ def settle(alignment: Alignment) -> Plan:
             )
             for output in alignment.outputs
         ),
+        None if alignment.result is None else tuple(sizes[axis] for axis in alignment.result),
     )
 
 
@@ -292,7 +300,7 @@ def _to_blame(axis: Axis) -> list[Term]:
         return [next(term for term in others if term.size != 1), last]
     first: dict[int, Term] = {}
     for term in axis.terms:
-        if axis.relation is Relation.EQUAL or term.size != 1:
+        if axis.relation is not Relation.MUTUAL or term.size != 1:
             first.setdefault(term.size, term)
     return list(first.values())
 
@@ -306,9 +314,15 @@ def mismatch(alignment: Alignment, number: int, axis: Axis, clash: Sequence[Term
         return f"input {term.input} of shape {format_shape(alignment.input_shapes[term.input])}"
 
     if axis.requirement is not None:
-        term = axis.terms[0]
-        message = f"Axis {term.axis} of {owner(term)} has size {term.size}{because}: {axis.requirement}."
-        return Incompatible("size-mismatch", message, inputs=(term.input,), sizes=(term.size,))
+        own = [term for term in clash if term.input is not None]
+        met = " and ".join(f"axis {term.axis} of {owner(term)} has size {term.size}" for term in own)
+        return Incompatible(
+            "size-mismatch",
+            f"A{met[1:]}{because}: {axis.requirement}.",
+            inputs=tuple(term.input for term in own),
+            sizes=tuple(term.size for term in own),
+            axes=tuple(term.axis for term in own),
+        )
     shown = clash[:4]
     sizes = ", ".join(f"{owner(term)} has size {term.size}" for term in shown[:-1])
     more = f" (and {len(clash) - len(shown)} more sizes)" if len(clash) > len(shown) else ""

@@ -96,3 +96,5 @@ class Plan:
     input_shapes: tuple[Shape, ...]
     """Every input, those included that only lend their shape."""
     outputs: tuple[Placement, ...]
+    result: Shape | None = None
+    """The shape of what the operation computes, if it is not that of the outputs: a product's."""

@@ -19,6 +19,8 @@ _COMPLAINTS = {
     "tuple_type": "must be a list",
     "dict_type": 'must be a map, such as {"N": "2.."}',
     "string_unicode": "must be a string without half a surrogate pair",
+    "float_type": "must be a number",
+    "finite_number": "must be a finite number",
     "greater_than_equal": "must not be negative: a size is 0 or more",
     "less_than_equal": "must be at most 2^63-1",
 }

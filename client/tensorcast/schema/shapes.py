@@ -36,6 +36,10 @@ def as_list(value: Any) -> Any:
     )
 
 
+Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+"""An attribute that scales values and changes no shape: a finite number."""
+
+
 def _distinct(values: list[Any]) -> list[int]:
     """The integers of a list, each once, ascending."""
     return [value for value, _ in groupby(sorted(map(as_int, values)))]

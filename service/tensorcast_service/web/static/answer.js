@@ -5,25 +5,27 @@ import {askedOf, comparisonOf, hinted, queryOf, questionOf} from "./question.js"
 
 const help = (tag, ...content) => el(tag, {className: "help"}, ...content);
 const linkTo = (asked, ...content) => el("a", {href: `?${queryOf(asked)}`}, ...content);
-const reachedBy = (outputs) => [...new Set(outputs.map(({shape}) => tuple(shape)))].join(" and ");
+const reachedBy = ({outputs = [], result}) =>
+  [...new Set((result ? [result] : outputs).map(({shape}) => tuple(shape)))].join(" and ");
 
 /** [kind, headline, ...message] of an answer of check. A square fits, and is seldom meant: that is told at once. */
-export function verdictOf({compatible, outputs = [], conflict, warnings = []}, asked) {
-  const reached = outputs.length ? ` to ${reachedBy(outputs)}` : "";
+export function verdictOf({compatible, outputs, result, conflict, warnings = []}, asked) {
+  const shapes = reachedBy({outputs, result}), reached = shapes && ` to ${shapes}`;
   const meant = warnings.find(({code, hint}) => code === "square" && hint)?.hint;
   const pairs = meant ? ["All pairs of elements are formed. For each with its own: ", ...hintOf(meant, asked)] : [];
+  if (compatible && result) return ["yes", `✓ Fits: the result is ${shapes}`];
   if (compatible) return [meant ? "maybe" : "yes", `✓ Broadcasts${reached}`, ...pairs];
   if (compatible === null) return ["maybe", `Broadcasts${reached} for some sizes`];
   return ["no", "✗ Does not broadcast", ...words(conflict?.message)];
 }
 
 /** What stands below the drawing. */
-export function detailsOf({outputs = [], conflict, conditions = [], warnings = []}, asked) {
+export function detailsOf({outputs = [], result, conflict, conditions = [], warnings = []}, asked) {
   const hints = (conflict?.hints ?? []).map((hint) => hintOf(hint, asked));
   const others = linkTo(comparisonOf(asked, outputs), "What the other frameworks answer");
   return [
     ...list("hint", "What would fit", hints), ...list("condition", "It fits where", conditions.map(({text}) => [text])),
-    ...warned(warnings, asked), ...tableOf(outputs),
+    ...warned(warnings, asked), ...resultOf(result), ...tableOf(outputs),
     el("p", {className: "others"}, others),
   ];
 }
@@ -39,6 +41,14 @@ const warned = (warnings, asked) => list("warning", "Worth knowing", warnings.ma
 
 const list = (kind, title, items) =>
   items.length ? [el("h2", {}, title), el("ul", {className: kind}, ...items.map((item) => el("li", {}, ...item)))] : [];
+
+/** What the operation computes, of a product: its outputs are the operands as they are broadcast. */
+function resultOf(result) {
+  if (!result) return [];
+  const facts = [tuple(result.shape), result.elements != null && `${result.elements} elements`,
+                 result.nbytes != null && `${result.nbytes} bytes`];
+  return [el("h2", {}, "Result"), el("p", {}, facts.filter(Boolean).join(", "))];
+}
 
 function tableOf(outputs) {
   const columns = [
@@ -72,9 +82,10 @@ const LEFT_OUT = "left out: its target takes no size that is not known";
 
 /** The same as text, for people: a line for each op or mode. */
 export function comparisonText({results, left_out: absent = []}) {
-  const lines = results.flatMap(({op, also = [], compatible, outputs = [], conditions = [], conflict}) => {
-    const told = conflict ? ["no ", conflict.message] : compatible ? ["yes", reachedBy(outputs)]
-      : ["if ", conditions.map(({text}) => text).join(", and "), reachedBy(outputs)];
+  const lines = results.flatMap(({op, also = [], compatible, outputs, result, conditions = [], conflict}) => {
+    const reached = reachedBy({outputs, result});
+    const told = conflict ? ["no ", conflict.message] : compatible ? ["yes", reached]
+      : ["if ", conditions.map(({text}) => text).join(", and "), reached];
     return [op, ...also].map(({name, mode}) => [mode ? `${name} ${mode}` : name, told.filter(Boolean).join("  ")]);
   });
   lines.push(...absent.map((name) => [name, `-    ${LEFT_OUT}`]));
@@ -88,12 +99,13 @@ export function comparisonTable({results, left_out: absent = []}, asked) {
     const next = askedOf(op.name, {...asked, values: questionOf({op, inputs: []}).values});
     return [linkTo(next, op.name), help("span", op.mode ? ` ${op.mode}` : "")];
   };
-  const rows = results.map(({op, also = [], compatible, outputs = [], conditions = [], conflict, warnings = []}) => {
+  const rows = results.map(({op, also = [], compatible, outputs = [], result, conditions = [], conflict, warnings = []}) => {
+    const reached = reachedBy({outputs, result});
     const answer = compatible
-      ? [el("span", {className: "yes"}, "✓ ", reachedBy(outputs) || "yes"), help("span", replicationOf(outputs)),
+      ? [el("span", {className: "yes"}, "✓ ", reached || "yes"), help("span", replicationOf(outputs)),
          help("span", ...warnings.map(({code}) => ` ${code}`))]
       : conflict ? [el("span", {className: "no"}, "✗ ", conflict.code), help("p", ...words(conflict.message))]
-      : [el("span", {className: "maybe"}, reachedBy(outputs)), ...conditions.map(({text}) => help("p", `where ${text}`))];
+      : [el("span", {className: "maybe"}, reached), ...conditions.map(({text}) => help("p", `where ${text}`))];
     const names = el("th", {scope: "row"}, ...linked(op), ...also.map((other) => help("p", ...linked(other))));
     return el("tr", {}, names, el("td", {}, ...answer));
   });

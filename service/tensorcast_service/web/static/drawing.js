@@ -240,19 +240,20 @@ function legendOf(cells) {
 
 /** {node, sentences}: the sizes that meet on each output axis, and what is said of each column. */
 function axesTable(answer, asked, resize) {
-  const {rows, more} = rowsOf(answer, asked), {outputs = [], conflict} = answer, count = rows[0]?.cells.length ?? 0;
+  const {rows, more, heads: titles, blamed} = rowsOf(answer, asked), {outputs = [], result} = answer;
+  const count = rows[0]?.cells.length ?? 0, last = result ? rows.at(-1).cells : [];
   const [first = {}] = outputs, dims = outputs.findLast(({dims: names}) => names?.length === count)?.dims;
   const [names, spans] = (outputs.length && headingsOf(asked, count)) || [dims, Array(count).fill(1)];
   let column = 0;
   const heads = spans.map((span, axis) => {
-    const button = el("button", {type: "button"}, `axis ${axis}`);
+    const button = el("button", {type: "button"}, titles[axis] ?? `axis ${axis}`);
     return el("th", {scope: "col", colSpan: span, "data-column": (column += span) - span}, button);
   });
   const head = [el("tr", {}, el("td", {}), ...heads)];
   if (names) head.push(el("tr", {}, el("td", {}), ...names.map((name, place) =>
     el("th", {scope: "col", className: "name", "data-column": place}, name))));
   const own = ({size, mark, axis}, place, {input, name, output}) => {
-    const reached = first.factors?.[place] ?? first.shape?.[place];
+    const reached = result ? last[place].size : first.factors?.[place] ?? first.shape?.[place];
     const steps = !output && /^\d{1,15}$/.test(size) && axis !== undefined;
     const step = (next) => resize(input, axis, next);
     const content = [steps ? stepper(Number(size), `${name} axis ${axis}`, step) : size];
@@ -265,7 +266,7 @@ function axesTable(answer, asked, resize) {
     const merged = row.output && first.factors && spans.length === first.shape.length;
     const cells = merged ? first.shape.map((size, axis) => el("td", {colSpan: spans[axis]}, size))
       : row.cells.map((cell, place) => {
-        const clash = place === conflict?.axis && cell.size !== "" ? "clash" : "";
+        const clash = blamed[place] && cell.size !== "" ? "clash" : "";
         return el("td", {className: clash, "data-column": place}, ...own(cell, place, row));
       });
     const title = row.input === null ? row.name : [named(row.input), el("span", {className: "help"}, ` ${row.name}`)];
@@ -280,20 +281,21 @@ function axesTable(answer, asked, resize) {
   const parts = [caption, el("thead", {}, ...head), el("tbody", {}, ...body)];
   const table = el("table", {className: count > 2 ? "axes many" : "axes"}, ...parts);
   const node = el("div", {className: "wide"}, table, ...(more ? [el("p", {className: "help"}, more)] : []));
-  const sentences = [...Array(count).keys()].map((place) => sentenceAt(place, rows, names?.[place], conflict));
+  const sentences = [...Array(count).keys()].map((place) => sentenceAt(place, rows, names?.[place] ?? titles[place], blamed));
   return {node: count ? node : el("div", {}), sentences};
 }
 
-function sentenceAt(place, rows, name, conflict) {
+function sentenceAt(place, rows, name, blamed) {
   const stretched = {"*": ", which is stretched", "~": ", which is stretched for some sizes"};
   const told = rows.filter(({output}) => !output).flatMap(({input, letter, cells}) => {
     const {size, mark} = cells[place], who = named(input, letter);
     return mark === "+" ? [[who, " gets a new axis"]]
       : size === "" ? [] : [[who, ` has ${size}${stretched[mark] ?? ""}`]];
   });
-  const verdict = place === conflict?.axis ? ": they do not fit." : ".";
+  const verdict = blamed[place] ? ": they do not fit." : name === "sum" ? ": the product is summed along it." : ".";
   const words = told.flatMap((part, number) => [number ? "; " : "", ...part]);
-  return [`Axis ${place}${name ? ` (${name})` : ""}: `, ...words, verdict];
+  const head = name === "sum" ? "Summed" : /^axis \d+$/.test(name) ? `A${name.slice(1)}` : `Axis ${place} (${name})`;
+  return [`${head}: `, ...words, verdict];
 }
 
 /** A size between its two buttons. */

@@ -13,23 +13,28 @@ export const shapesOf = (asked) => asked.inputs.map((text) => numeric(sizesOf(te
 
 // ---- Rows
 
-/** The lines of the diagram as rows {name, input, letter, output, cells: [{size, mark}]}, a cell for each column, and
- * `more`, what it says of those left out. Where a cell is an axis of its input, it bears that. */
+/** The lines of the diagram as rows {name, input, letter, output, cells: [{size, mark}]}, a cell for each column; `more`,
+ * what it says of those left out; `heads`, the names of the columns; and `blamed`, whether sizes conflict in each. A cell
+ * has the axis of its input that it shows. */
 export function rowsOf({diagram = "", outputs = []}, asked) {
   const [head, ...lines] = diagram.split("\n"), shapes = shapesOf(asked);
-  const ends = [...head.matchAll(/\d+/g)].map(({index, 0: {length}}) => index + length + 1); // with the mark
+  const found = [...head.matchAll(/\d+|sum/g)], heads = found.map(([name]) => (name === "sum" ? name : `axis ${name}`));
+  const ends = found.map(({index, 0: {length}}) => index + length + 1); // with the mark
+  const isProduct = heads.includes("sum"), cut = (line, start) =>
+    ends.map((end, column) => line.slice(ends[column - 1] ?? start, end).trim());
   const rows = lines.flatMap((line) => {
-    const name = /^(input \d+|target|outputs?( \d+)?)(?= |$)/.exec(line)?.[0];
+    const name = /^(input \d+|target|result|outputs?( \d+)?)(?= |$)/.exec(line)?.[0];
     if (!name) return [];
-    const texts = ends.map((end, column) => line.slice(ends[column - 1] ?? name.length, end).trim());
+    const texts = cut(line, name.length), output = /^(output|result)/.test(name);
     const cells = texts.map((text) => ({size: text.replace(/[*~+]$/, ""), mark: /[*~+]$/.exec(text)?.[0] ?? ""}));
     const input = name.startsWith("input") ? Number(name.slice(6)) : null;
-    const order = outputs.find((output) => output.input === input)?.axes ?? permuted(asked, input);
-    if (!name.startsWith("output")) number(cells, shapes[input] ?? numeric(texts.filter(Boolean)), order);
+    const order = isProduct ? undefined : outputs.find((one) => one.input === input)?.axes ?? permuted(asked, input);
+    if (!output) number(cells, shapes[input] ?? numeric(texts.filter(Boolean)), order);
     const letter = input === null ? name : letterOf(input);
-    return [{name, input, letter, output: name.startsWith("output"), cells}];
+    return [{name, input, letter, output, cells}];
   });
-  return {rows, more: lines.find((line) => line.startsWith("and ")) ?? ""};
+  const marks = lines.find((line) => /^ *\^[ ^]*$/.test(line)) ?? "", blamed = cut(marks, 0).map(Boolean);
+  return {rows, more: lines.find((line) => line.startsWith("and ")) ?? "", heads, blamed};
 }
 
 /** The attribute that lists the output axis of each input axis; undefined where there is none. */

@@ -227,7 +227,8 @@ export function curl(asked) {
 }
 
 export function python(asked) {
-  const named = (values) => values.map(([name, json]) => `${name}=${json}`), attributes = named(literals(asked, true));
+  const inPython = (json) => ({true: "True", false: "False"})[json] ?? json;
+  const named = (values) => values.map(([name, json]) => `${name}=${inPython(json)}`), attributes = named(literals(asked, true));
   const shapes = asked.inputs.map(listOf), url = JSON.stringify(new URL(".", location.href).href.replace(/\/$/, ""));
   if (asked.op === COMPARE.name) {
     return `from tensorcast import Client
@@ -246,5 +247,5 @@ for result in results:
 with Client(${url}) as client:
     answer = client.check(${[op, ...shapes, ...named(literals(asked, false))].join(", ")}, explain=True)
 print(answer.diagram)
-print(answer.conflict or answer.outputs)`;
+print(answer.conflict or answer.result or answer.outputs)`;
 }
