@@ -41,8 +41,8 @@ nothing at all, for the code of others that it runs in, and then from the lowest
 
 def __getattr__(name: str) -> Any:
     # Loaded when it is first used: `import tensorcast` costs a few milliseconds, its parts what they need.
-    if name == "errors":
-        return import_module(".errors", __name__)
+    if name in ("errors", "ops"):
+        return _room(name)
     if name == "__all__":
         exported = [name for room in _ROOMS for name in _room(room).__all__]
         return sorted([*_room("ops").FRAMEWORKS, *exported])
@@ -53,7 +53,29 @@ def __getattr__(name: str) -> Any:
             if name in _room(room).__all__:
                 value = globals()[name] = getattr(_room(room), name)
                 return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{_advice(name)}")
+
+
+_OF_CLIENTS = ("backprop", "broadcast", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "can_broadcast")
+"""What a Client has and this package does not."""
+
+
+def _advice(name: str) -> str:
+    """What to use in place of a name that is not there; empty if nothing is like it."""
+    if name.startswith("_"):
+        return ""
+    if name in _OF_CLIENTS:
+        op = f"numpy.{name}" if f"numpy.{name}" in _room("ops").OPS else "numpy.broadcast_arrays"
+        return (
+            f": it is a method of clients, use tensorcast.Client.in_process().{name}(...), "
+            f'or tensorcast.check("{op}", ...) for shapes alone'
+        )
+    from .ops.help import python_name
+    from .schema.names import meant, near
+
+    own = near(name, __getattr__("__all__"), 2, 0.75)
+    ops = [python_name(kind) for kind in _room("ops").OPS.values() if kind.__name__.lower() == name.lower()]
+    return meant((own + ops)[:4])
 
 
 def __dir__() -> list[str]:

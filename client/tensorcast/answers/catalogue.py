@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from inspect import cleandoc
 
 from ..messages import Catalogue, CheckRequest, InputCount, OpEntry, Reference
 from ..ops import FRAMEWORKS, OPS
@@ -23,7 +22,7 @@ def _entry(name: str) -> OpEntry:
     example, inputs = op.example()
     return OpEntry(
         name=name,
-        doc=cleandoc(op.__doc__ or "").splitlines()[0],
+        doc=op.summary().splitlines()[0],
         attributes={
             "type": "object",
             "properties": attributes,

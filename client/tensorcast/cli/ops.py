@@ -10,6 +10,8 @@ import click
 from ..messages import OpEntry
 from ..messages.questions import text_of
 from ..messages.validation import unknown_op
+from ..ops import OPS
+from ..ops.help import as_call
 from .arguments import CommandWords, client_of, json_option, ops_that_begin, url_option
 from .table import echo_table
 
@@ -35,6 +37,8 @@ def ops(name: str | None, url: str | None, as_json: bool) -> None:
             click.echo(f"  {attribute}  {schema.get('description', '')}")
         click.echo(f"  {entry.link} ({entry.reference.package} {entry.reference.version})")
         click.echo(f"  {_command_of(entry)}")
+        if name in OPS:
+            click.echo(f"  {as_call(OPS[name], entry.example['op'])}")
         return
     rows = [("op", "inputs", "what it does")]
     for entry in entries:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, TypeVar
 from pydantic import BaseModel
 
 from ..ops import OPS, Op
+from ..ops.help import as_call
 from ..schema.names import meant, near
 from ..schema.shapes import MAX_SIZE, format_shape, parse_shape
 from . import CheckRequest
@@ -165,7 +166,7 @@ def op_of(op: AnyOp, attributes: Mapping[str, Any] | None = None, options: Seque
             _refuse_misspelt(attributes, op.name, options)
             raise TypeError(
                 f"{_listed_names(attributes)} can't be given beside an op object: write it inside, "
-                f"{_as_call(type(op), attributes)}, or give the op's name, {op.name!r}"
+                f"{as_call(type(op), attributes)}, or give the op's name, {op.name!r}"
             )
         return op
     if isinstance(op, str):
@@ -214,7 +215,7 @@ def _no_op(value: Any) -> str:
     if _is_op_class(value):
         return (
             f"{value.__name__} is the class of {value.model_fields['name'].default}, not an op: "
-            f"write {_as_call(value, {})}"
+            f"write {as_call(value, {})}"
         )
     own = f"{str(getattr(value, '__module__', '')).partition('.')[0]}.{getattr(value, '__name__', '')}"
     return (
@@ -226,18 +227,6 @@ def _no_op(value: Any) -> str:
 
 def _is_op_class(value: Any) -> bool:
     return isinstance(value, type) and issubclass(value, Op)
-
-
-def _as_call(kind: type[Op], attributes: Mapping[str, Any]) -> str:
-    """How Python makes an op of this kind, with these attributes and examples of the others that it needs."""
-    needs = {
-        name: tuple(field.examples[0]) if isinstance(field.examples[0], list) else field.examples[0]
-        for name, field in kind.model_fields.items()
-        if field.is_required() and field.examples
-    }
-    given = {name: value for name, value in attributes.items() if name in kind.model_fields}
-    written = ", ".join(f"{name}={value!r:.60}" for name, value in {**needs, **given}.items())
-    return f"tensorcast.{kind.__module__.rpartition('.')[2]}.{kind.__name__}({written})"
 
 
 def _listed_names(attributes: Mapping[str, Any]) -> str:

@@ -4,11 +4,15 @@ No file of ops postpones its annotations (`from __future__ import annotations`):
 more for each of its classes, a tenth of what a first check takes.
 """
 
+import sys
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
+from inspect import cleandoc
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler, ValidationError
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from ..plan.alignment import Alignment, Conflict
 from ..plan.plan import Plan, Shape
@@ -16,9 +20,37 @@ from ..schema.dimensions import Symbol
 from ..schema.errors import InvalidRequest
 from ..schema.faults import complaint, renamed
 from ..schema.problems import Problem
+from .help import documentation, missing, signature
 
 
-class Op(BaseModel):
+class OpType(type(BaseModel)):  # type: ignore[misc]  # pydantic does not export its metaclass
+    """The class of op classes: help() shows their rule, their attributes and an example, not pydantic's methods."""
+
+    def __dir__(cls) -> list[str]:
+        return [*cls.model_fields, "example", "link"]
+
+    @property
+    def __doc__(cls) -> str | None:  # type: ignore[override]
+        docstring: str = cls.summary()
+        if not cls.has_name():
+            return docstring
+        return documentation(cls, docstring, sys.modules[cls.__module__].__doc__ or "")
+
+    __signature__ = property(signature, lambda cls, own: None)  # pydantic sets one from __init__
+
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel as _Model
+else:
+
+    class _Model(BaseModel, metaclass=OpType):
+        """A base of ops."""
+
+        model_config = ConfigDict(defer_build=True)
+        name: str
+
+
+class Op(_Model):
     """One broadcasting operation of one framework, with its attributes.
 
     Frozen and hashable. Attributes have the framework's own names; the class has its own spelling.
@@ -65,6 +97,27 @@ class Op(BaseModel):
 
         def __setattr__(self, attribute: str, value: Any) -> None:
             raise AttributeError(f"an op can't be changed: make another {self.name}")
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:
+        if cls.has_name() and cls.__module__.startswith(f"{__package__}."):
+            _list_ops(cls.__module__)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        document = handler(schema)
+        handler.resolve_ref_schema(document)["description"] = cls.summary()
+        return document
+
+    @classmethod
+    def has_name(cls) -> bool:
+        """Whether this is an op, and not a base of ops."""
+        return not cls.model_fields["name"].is_required()
+
+    @classmethod
+    def summary(cls) -> str:
+        """The docstring of the class, or of the family that it is of."""
+        return cleandoc(next(kind.__dict__["__doc__"] for kind in cls.__mro__ if kind.__dict__.get("__doc__")))
 
     # --- what every op says of itself
 
@@ -136,6 +189,22 @@ class Op(BaseModel):
     def output_count(cls, inputs: int) -> int:
         """How many tensors come out of so many."""
         return {"none": 0, "1": 1, "2": 2}.get(cls.outputs, inputs)
+
+
+def _list_ops(module: str) -> None:
+    """Let a framework's file show its op classes alone in dir(), and suggest them for a name that is not there."""
+    names = vars(sys.modules[module])
+    if "__dir__" in names:
+        return
+
+    def ops() -> dict[str, str]:
+        kinds = [value for value in names.values() if isinstance(value, OpType) and value.__module__ == module]
+        return {kind.model_fields["name"].default: kind.__name__ for kind in kinds if kind.has_name()}
+
+    def __getattr__(name: str) -> Any:
+        raise missing(module, name, ops())
+
+    names |= {"__getattr__": __getattr__, "__dir__": lambda: sorted(ops().values())}
 
 
 def _refusal(kind: type[Op], names: list[str], error: ValidationError) -> InvalidRequest:

@@ -1,0 +1,119 @@
+"""Names in Python: which there are, what help() shows of them, and what a name that is not there should have been."""
+
+from __future__ import annotations
+
+import doctest
+import pydoc
+import subprocess
+import sys
+from inspect import getmembers, isfunction
+from typing import Any
+
+import pytest
+from test_cli import run
+
+import tensorcast
+from tensorcast.ops import FRAMEWORKS, OPS
+
+MISSING = [
+    (lambda: tensorcast.broadcast_to,
+     "module 'tensorcast' has no attribute 'broadcast_to': it is a method of clients, use "
+     'tensorcast.Client.in_process().broadcast_to(...), or tensorcast.check("numpy.broadcast_to", ...) for shapes '
+     "alone"),
+    (lambda: tensorcast.backprop, 'or tensorcast.check("numpy.broadcast_arrays", ...) for shapes alone'),
+    (lambda: tensorcast.chekc, "has no attribute 'chekc': did you mean check"),
+    (lambda: tensorcast.Cleint, "did you mean Client"),
+    (lambda: tensorcast.ngrpah, "did you mean ngraph?"),
+    (lambda: tensorcast.Broadcast3, "did you mean tensorcast.openvino.Broadcast3?"),
+    (lambda: tensorcast.expand, "did you mean tensorcast.onnx.Expand or tensorcast.torch.expand or"),
+    (lambda: tensorcast.openvino.Broadcast_3,
+     "module 'tensorcast.ops.openvino' has no attribute 'Broadcast_3': did you mean Broadcast3 or Broadcast1?"),
+    (lambda: getattr(tensorcast.openvino, "Broadcast-1"), "did you mean Broadcast1?"),
+    (lambda: tensorcast.jax.lax, "has no attribute 'lax': did you mean broadcast or lax_add?"),
+    (lambda: tensorcast.jax.numpy, "did you mean broadcast_to or broadcast_arrays or broadcast_shapes or add?"),
+    (lambda: tensorcast.torch.Expand, "did you mean expand?"),
+    (lambda: tensorcast.mindspore.xyz, "has no attribute 'xyz': its ops are broadcast_to, add"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("ask", "says"), MISSING, ids=[says[-50:] for _, says in MISSING])
+def test_a_name_that_is_not_there_says_which_is(ask: Any, says: str) -> None:
+    with pytest.raises(AttributeError) as caught:
+        ask()
+    assert says in str(caught.value)
+
+
+def test_the_package_points_at_every_method_that_only_clients_have() -> None:
+    methods = {name for name, _ in getmembers(tensorcast.Client, isfunction) if not name.startswith("_")}
+    for name in methods - {*tensorcast.library.__all__, "close", "ops"}:  # ops is a subpackage
+        with pytest.raises(AttributeError, match=rf"Client\.in_process\(\)\.{name}"):
+            getattr(tensorcast, name)
+
+
+def test_dir_of_a_framework_lists_its_ops_alone() -> None:
+    assert dir(tensorcast.openvino) == ["Add1", "Broadcast1", "Broadcast3"]
+    for framework in FRAMEWORKS:
+        module = getattr(tensorcast, framework)
+        listed = [getattr(module, name) for name in dir(module)]
+        assert {op.model_fields["name"].default for op in listed} == {
+            name for name in OPS if name.partition(".")[0] == framework
+        }
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_help_of_an_op_shows_its_rule_its_attributes_and_an_example_that_is_true(name: str) -> None:
+    kind = OPS[name]
+    text = pydoc.render_doc(kind, renderer=pydoc.plaintext)
+    assert len(text.splitlines()) < 90
+    assert kind.__name__ in text
+    assert name in text
+    assert kind.link in text
+    assert "pydantic_" not in text
+    assert "model_" not in text
+    for attribute, field in kind.model_fields.items():
+        if attribute != "name":
+            assert f"{attribute} ({'required' if field.is_required() else 'default'}" in text
+            assert str(field.description).rstrip(".").split("\n")[0] in text
+    (example,) = doctest.DocTestParser().get_examples(kind.__doc__)
+    assert doctest.DocTestRunner().run(
+        doctest.DocTest([example], {"tensorcast": tensorcast}, name, None, 0, kind.__doc__)
+    ) == (0, 1)
+
+
+def test_help_shows_each_mode_of_an_op_with_its_rule() -> None:
+    text = pydoc.render_doc(tensorcast.openvino.Broadcast3, renderer=pydoc.plaintext)
+    assert "mode (default 'numpy')" in text
+    assert "One of 'numpy', 'explicit', 'bidirectional'." in text
+    assert "explicit     input axis `i` on output axis `axes_mapping[i]`" in text
+    assert "Broadcast3(*, target_shape, mode='numpy', axes_mapping=None)" in text
+
+
+def test_the_catalogue_and_the_schemas_have_the_rule_alone() -> None:
+    from tensorcast.answers.catalogue import catalogue
+
+    for entry in catalogue().ops:
+        assert "\n" not in entry.doc
+        assert "Attributes:" not in OPS[entry.name].model_json_schema()["description"]
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("openvino.Broadcast-3", "tensorcast.openvino.Broadcast3(target_shape=(2, 1), mode='bidirectional')"),
+        ("jax.lax.add", "tensorcast.jax.lax_add()"),
+        ("torch.expand", "tensorcast.torch.expand(size=(3, -1))"),
+    ],
+)
+def test_the_command_line_says_an_ops_name_in_python(name: str, call: str) -> None:
+    assert f"  {call}\n" in run("ops", name).stdout
+
+
+def test_all_that_it_says_is_the_op() -> None:
+    for name in OPS:
+        call = run("ops", name).stdout.splitlines()[-1].strip()
+        assert eval(call, {"tensorcast": tensorcast}).name == name
+
+
+def test_a_missing_name_loads_no_service() -> None:
+    code = "import sys, tensorcast\nhasattr(tensorcast, 'chekc')\nprint('fastapi' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60).stdout == "False\n"
