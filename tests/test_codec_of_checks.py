@@ -72,7 +72,9 @@ def question(rng: random.Random) -> Any:
     if rng.random() < 0.4:
         pairs.insert(rng.randrange(2), ("op", rng.choice(OPS)))
     if rng.random() < 0.1:
-        pairs.append(rng.choice([("explain", True), ("dtype", "int8"), ("assume", {}), ("input", []), ("op", "x")]))
+        pairs.append(rng.choice([("explain", True), ("dtype", "int8"), ("assume", {}), ("warn", ["mutual-stretch"])]))
+    if rng.random() < 0.02:
+        pairs.append(rng.choice([("input", []), ("op", "x"), ("warn", []), ("warn", ["x"])]))
     while rng.random() < 0.35:
         _spoil(rng, pairs, inputs)
     return pairs if rng.random() < 0.99 else rng.choice([inputs, None, "inputs", 3])

@@ -154,6 +154,47 @@ def test_a_warning_leads_to_what_was_meant(page: Page) -> None:
     assert rows["torch.broadcast_tensors"] == "✓ (5, 5) square"
 
 
+def test_a_switch_shows_the_warnings_of_correct_code_and_the_link_remembers_it(page: Page) -> None:
+    page.ask("op=numpy.add&input=3,1&input=4")
+    assert page.texts(".warning li") == []
+    page.tab.get_by_label("All warnings").check()
+    page.settle()
+    assert page.query() == "op=numpy.add&input=3,1&input=4&warn=mutual-stretch&warn=rank-promotion"
+    assert [text.split(":")[0].split(" of")[0] for text in page.texts(".warning li")] == [
+        "Inputs 0 and 1 stretch each other",
+        "Input 1",
+    ]
+    page.tab.reload()  # as another who has the link
+    page.settle()
+    assert page.tab.get_by_label("All warnings").is_checked()
+    assert len(page.texts(".warning li")) == 2
+    page.tab.select_option("#as", "Python")
+    page.settle()
+    assert 'warn=["mutual-stretch", "rank-promotion"], explain=True)' in page.text("#code")
+    page.tab.select_option("#op", "compare")  # which another op and the comparison keep
+    page.settle()
+    assert page.query().endswith("&warn=mutual-stretch&warn=rank-promotion")
+    rows = dict(zip((text.split()[0] for text in page.texts("tbody th")), page.texts("tbody td"), strict=True))
+    assert rows["torch.broadcast_tensors"] == "✓ (3, 4) mutual-stretch rank-promotion"
+    page.tab.get_by_label("All warnings").uncheck()
+    page.settle()
+    assert page.query() == "op=compare&input=3,1&input=4"
+    rows = dict(zip((text.split()[0] for text in page.texts("tbody th")), page.texts("tbody td"), strict=True))
+    assert rows["torch.broadcast_tensors"] == "✓ (3, 4)"
+    page.ask("op=numpy.add&input=3,1&input=4&warn=stretch")
+    assert page.text("#error-warn").startswith("Must be 'square', 'mutual-stretch' or 'rank-promotion'")
+    page.complaints.clear()  # the browser logs each status of 400 or more
+
+
+def test_an_example_keeps_the_switch(page: Page) -> None:
+    page.ask("warn=mutual-stretch&warn=rank-promotion")
+    page.tab.select_option("#op", "ngraph.Broadcast")
+    page.settle()
+    assert page.query() == (
+        "op=ngraph.Broadcast&input=3&shape=2,3&broadcast_axes=0&warn=mutual-stretch&warn=rank-promotion"
+    )
+
+
 def test_a_hint_links_to_its_request_whatever_its_words_say(page: Page) -> None:
     """Advice, which has no request, is no link; nor is an op that the catalogue lacks."""
     texts = ["give it up", "other.op with shape=(3, 4) fits", "numpy.broadcast_to with shape=(3, 3) fits"]

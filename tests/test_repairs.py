@@ -96,8 +96,8 @@ BROKEN: list[tuple[str, Any, str | None, str, Any]] = [
     (CHECK, b"{'inputs': [[3]]}", None, "the body is not JSON: write \" for '", {"inputs": [[3]]}),
     (GET, "input=3&formt=text", "/formt", "formt: there is no such parameter: did you mean format?",
      "input=3&format=text"),
-    (GET, "input=3&bogus=1", "/bogus", "there are input, op, dtype, explain, format, assume and the attributes of "
-     "numpy.broadcast_arrays, which has none", "input=3"),
+    (GET, "input=3&bogus=1", "/bogus", "there are input, op, dtype, explain, format, assume, warn and the attributes "
+     "of numpy.broadcast_arrays, which has none", "input=3"),
 ]  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""What is legal of several inputs, and yet warned of: two that stretch each other, and ranks that differ."""
+"""The warnings about several inputs that broadcast; which of them are in every answer: test_quiet.py."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from test_cli import run
 
 import tensorcast
 from tensorcast.answers.check import as_text
-from tensorcast.answers.suspicion import Suspicion, suspicion, suspicion_of_rows
+from tensorcast.answers.suspicion import Suspicion, square, suspicion, suspicion_of_rows
 from tensorcast.answers.warnings import side_of_new_axes
-from tensorcast.messages import CheckAnswer, Warned
+from tensorcast.messages import CheckAnswer, Warned, WarningKind
 from tensorcast.ops import julia, numpy, poputil
 
 Shape = tuple[int, ...]
 MUTUAL = numpy.broadcast_arrays()
+ALL: list[WarningKind] = ["square", "mutual-stretch", "rank-promotion"]
 
 
 def warned(*shapes: Sequence[int | str], **options: object) -> dict[str, Warned]:
-    answer = tensorcast.check(MUTUAL, *shapes, **options)  # type: ignore[arg-type]
+    answer = tensorcast.check(MUTUAL, *shapes, warn=ALL, **options)  # type: ignore[arg-type]
     return {warning.code: warning for warning in answer.warnings}
 
 
@@ -68,6 +69,8 @@ def test_a_suspicion_is_what_its_definition_says_for_all_small_shapes() -> None:
         assert (found and found.kind) == kind, shapes
         if found:
             assert (*found.inputs, *found.axes) in (squares or stretches), (shapes, found)
+        alone = square(shapes)
+        assert alone == (found if kind == "square" else None), shapes
         padded = [(None,) * (3 - len(shape)) + shape for shape in shapes]
         in_rows = suspicion_of_rows(padded)
         assert (in_rows and in_rows.kind) == kind, shapes
@@ -108,7 +111,7 @@ def test_axes_are_missed_by_what_has_some() -> None:
 
 
 def test_a_square_names_its_inputs_and_axes_and_what_was_meant_and_hints_at_it() -> None:
-    answer = tensorcast.check(MUTUAL, (5,), (5, 1))
+    answer = tensorcast.check(MUTUAL, (5,), (5, 1), warn=ALL)
     (square,) = answer.warnings
     assert square.code == "square"
     assert square.message == (
@@ -169,18 +172,18 @@ def test_stretches_that_make_no_square_are_told_without_a_hint() -> None:
 
 
 def test_axes_that_meet_on_the_left_make_squares_too() -> None:
-    answer = tensorcast.check(julia.broadcast(), (5,), (1, 5))
+    answer = tensorcast.check(julia.broadcast(), (5,), (1, 5), warn=ALL)
     (square,) = answer.warnings
     assert square.message.endswith("write x[None, :] for input 0 or x.squeeze(-2) for input 1.")
     assert square.hint is not None
     assert (square.hint.op, square.hint.inputs) == (julia.broadcast(), [(1, 5), (1, 5)])
-    (promotion,) = tensorcast.check(julia.broadcast(), (5,), (5, 1)).warnings
+    (promotion,) = tensorcast.check(julia.broadcast(), (5,), (5, 1), warn=ALL).warnings
     assert promotion.code == "rank-promotion"
     assert "gets new axes on the right" in promotion.message
 
 
 def test_an_op_that_stretches_nothing_makes_no_square() -> None:
-    answer = tensorcast.check(poputil.expandToMatchRanks(), (5,), (5, 1))
+    answer = tensorcast.check(poputil.expandToMatchRanks(), (5,), (5, 1), warn=ALL)
     assert [warning.code for warning in answer.warnings] == ["rank-promotion"]
 
 
@@ -221,7 +224,7 @@ def test_what_holds_for_all_sizes_but_one_is_said_and_nothing_else() -> None:
     shapes = [shape for rank in range(3) for shape in product((1, 2, "N", "M", "?"), repeat=rank)]
     kinds: Counter[str | None] = Counter()
     for inputs in [*product(shapes, repeat=2), *product(shapes[1:6], shapes[6::4], shapes[6::6])]:
-        answer = tensorcast.check(MUTUAL, *inputs)
+        answer = tensorcast.check(MUTUAL, *inputs, warn=ALL)
         if answer.compatible is False or not any(isinstance(size, str) for shape in inputs for size in shape):
             continue
         met = [squares_and_stretches(filled) for filled in fillings(inputs) if broadcasts(filled)]

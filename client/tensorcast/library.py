@@ -6,7 +6,7 @@ do the bounds within which answers are exact (docs/limits.md); what an operator 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import lru_cache, wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -14,7 +14,15 @@ from pydantic import ValidationError
 
 from .answers.check import Question, plain_answer, plain_question
 from .errors import ServiceProblem, problem_from
-from .messages import CheckAnswer, CheckRequest, CompareRequest, Comparison, TranslateAnswer, TranslateRequest
+from .messages import (
+    CheckAnswer,
+    CheckRequest,
+    CompareRequest,
+    Comparison,
+    TranslateAnswer,
+    TranslateRequest,
+    WarningKind,
+)
 from .messages.arguments import (
     AnyOp,
     Shape,
@@ -65,14 +73,16 @@ def check(
     dtype: str | None = None,
     explain: bool = False,
     assume: Mapping[str, int | str] | None = None,
+    warn: Collection[WarningKind] = (),
     **attributes: Any,
 ) -> CheckAnswer:
     """The shapes that come out, or why none do: never raises on shapes that do not broadcast.
 
     The op is an object, a map with its `name`, or a name with its `attributes` by keyword. `dtype` adds `nbytes` to
     each output, `explain` a `diagram`. A size may be a name, a range such as "2.." or "?"; `assume` says what is known
-    of a name. `compatible` is then None where the `conditions` decide. Raises InvalidRequest, UnknownOp or WorkTooLarge
-    for what the op could never accept.
+    of a name. `compatible` is then None where the `conditions` decide. `warn` adds warnings that correct code has too:
+    "mutual-stretch", "rank-promotion". Raises InvalidRequest, UnknownOp or WorkTooLarge for what the op could never
+    accept.
 
     >>> import tensorcast
     >>> answer = tensorcast.check("numpy.broadcast_arrays", (8, 1, 6, 1), (7, 1, 5))
@@ -80,16 +90,18 @@ def check(
     (True, [8, 7, 6, 5], [1, 3])
     >>> tensorcast.check("torch.expand", ("N",), size=(2, -1)).outputs[0].shape
     [2, 'N']
+    >>> [warning.code for warning in tensorcast.check("numpy.add", (3, 1), (1, 4), warn=["mutual-stretch"]).warnings]
+    ['mutual-stretch']
     """
     question: Question | CheckRequest | None = None
     if (
-        dtype is None and explain is False and not assume and not attributes  # as most are
+        dtype is None and explain is False and not assume and warn == () and not attributes  # as most are
         and (plain := _plain(op)) is not None
     ):  # fmt: skip
         question = plain_question(shapes, plain)
     if question is None:
         question = validated(
-            CheckRequest, check_question(op, shapes, dtype, explain, assume, attributes), PythonWords()
+            CheckRequest, check_question(op, shapes, dtype, explain, assume, warn, attributes), PythonWords()
         )
     return _answer(plain_answer(question))
 
@@ -154,10 +166,13 @@ def check_columns(op: AnyOp, *columns: Any, **attributes: Any) -> CheckedColumns
 
 @typed
 def compare(
-    *shapes: SymbolicShape, shape: SymbolicShape | None = None, assume: Mapping[str, int | str] | None = None
+    *shapes: SymbolicShape,
+    shape: SymbolicShape | None = None,
+    assume: Mapping[str, int | str] | None = None,
+    warn: Collection[WarningKind] = (),
 ) -> list[Comparison]:
     """Every framework's verdict on these shapes; with one of them, on broadcasting it to the target `shape`. Ops of one
-    framework that agree are one result. `assume` says what is known of a name.
+    framework that agree are one result. `assume` and `warn` are those of `check`.
 
     >>> import tensorcast
     >>> [verdict.op["name"] for verdict in tensorcast.compare((2, 1), (3,)) if verdict.outputs[1:]][:2]
@@ -165,7 +180,7 @@ def compare(
     """
     from .answers.compare import compare as answered
 
-    return answered(validated(CompareRequest, compare_question(shapes, shape, assume), PythonWords())).results
+    return answered(validated(CompareRequest, compare_question(shapes, shape, assume, warn), PythonWords())).results
 
 
 @typed

@@ -39,6 +39,7 @@ class Question(NamedTuple):
     assume: Mapping[str, Any] | None = None
     dtype: None = None
     explain: bool = False
+    warn: Sequence[str] = ()
 
 
 def plain_question(inputs: Any, op: Op = CheckRequest.model_fields["op"].default) -> Question | None:
@@ -102,7 +103,7 @@ def plain_answer(request: CheckRequest | Question, extent: Extent | None = None)
         if plan is not None and plan.result is not None:
             answer["result"] = _sent_result(plan.result, itemsize)
         if len(outputs) > 1 and dims is None and op.shares_axes and alignment is not None:
-            warnings = input_warnings(op, shapes, alignment, outputs, lower_here)
+            warnings = input_warnings(op, shapes, alignment, outputs, lower_here, request.warn)
     if mistake := op.attribute_warning():
         warnings.append(dict(zip(("code", "message"), mistake, strict=True)))
     if isinstance(plan, SymbolicPlan):

@@ -26,7 +26,7 @@ def compare(request: CompareRequest) -> CompareAnswer:
     results: list[dict[str, Any]] = []
     for op in _askable(len(request.inputs), request.shape):
         checkpoint()
-        answer = plain_answer(Question(request.inputs, op, request.assume))
+        answer = plain_answer(Question(request.inputs, op, request.assume, warn=request.warn))
         plain_op = op.model_dump(mode="json", exclude_none=True)
         if not op.shares_axes and answer["compatible"] is False:
             continue  # a product is another operation, of interest only if the shapes fit it

@@ -1,4 +1,4 @@
-"""Suspicion: which two inputs stretch each other. That is legal, and often a mistake.
+"""Suspicion: which two inputs stretch each other. That is legal, and of a square probably a mistake.
 
 An input fills the axes where its size is not 1, and stretches along those that another input fills. Two inputs
 stretch each other where each fills an axis that the other stretches along: (3, 1) and (1, 4). They make a square
@@ -43,19 +43,36 @@ def suspicion(shapes: Sequence[Sequence[Any]], filled: list[int] | None = None) 
     'mutual-stretch'
     >>> suspicion([(8, 3, 32, 32), (3, 1, 1), ()])
     """
-    if filled is None:
-        filled = []
-        for shape in shapes:
-            axes = 0
-            for size in shape:
-                axes += axes + (size != 1)
-            filled.append(axes)
-    rank = max(map(len, shapes))
-    stretch = _stretch(filled, rank)
-    lacks = min(map(len, shapes)) < rank  # else no input lacks an axis
-    if stretch is not None and lacks and _some_alike(shapes, filled):
-        return _square([(*[None] * (rank - len(shape)), *shape) for shape in shapes], filled) or stretch
-    return stretch
+    filled = _filled(shapes) if filled is None else filled
+    return square(shapes, filled) or _stretch(filled, max(map(len, shapes)))
+
+
+def square(shapes: Sequence[Sequence[Any]], filled: list[int] | None = None) -> Suspicion | None:
+    """Return a square of two of these shapes, or None. The arguments are those of `suspicion`.
+
+    >>> square([(5,), (5, 1)]).inputs
+    (0, 1)
+    >>> square([(3, 1), (1, 4)])
+    """
+    ranks = [*map(len, shapes)]
+    rank = max(ranks)
+    if min(ranks) == rank:  # no input lacks an axis
+        return None
+    filled = _filled(shapes) if filled is None else filled
+    if _stretch(filled, rank) is None or not _some_alike(shapes, filled):
+        return None
+    return _square([(*[None] * (rank - len(shape)), *shape) for shape in shapes], filled)
+
+
+def _filled(shapes: Sequence[Sequence[Any]]) -> list[int]:
+    """Return for each shape the axes that it fills, as bits."""
+    filled = []
+    for shape in shapes:
+        axes = 0
+        for size in shape:
+            axes += axes + (size != 1)
+        filled.append(axes)
+    return filled
 
 
 def suspicion_of_rows(rows: Sequence[Sequence[Any]]) -> Suspicion | None:

@@ -1,8 +1,8 @@
-"""Warnings: what is legal of several inputs that meet, but often a mistake. Each is a messages.Warned, as sent."""
+"""Warnings about inputs that broadcast against each other: legal, but perhaps a mistake. Each is a messages.Warned."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from ..ops import Op, align
@@ -10,41 +10,61 @@ from ..plan.alignment import Alignment, Incompatible, Relation, RightAlignment
 from ..plan.plan import Shape
 from ..schema.shapes import format_shape
 from .hints import Lower, are_few, as_sent
-from .suspicion import Suspicion, suspicion, suspicion_of_rows
+from .suspicion import Suspicion, square, suspicion, suspicion_of_rows
 from .symbolic import SymbolicPlan
 
 
 def input_warnings(
-    op: Op, shapes: tuple[Shape, ...], alignment: Alignment, outputs: Sequence[dict[str, Any]], lower: Lower
+    op: Op,
+    shapes: tuple[Shape, ...],
+    alignment: Alignment,
+    outputs: Sequence[dict[str, Any]],
+    lower: Lower,
+    warn: Collection[str] = (),
 ) -> list[dict[str, Any]]:
-    """Of inputs that broadcast: that two make a square; or that two stretch each other otherwise, and that their ranks
-    differ, where none of these is a scalar.
+    """Return the square of two inputs; if there is none, the warnings that `warn` names, and nothing else is computed.
 
-    `alignment` is theirs, with what symbolic.py puts for sizes that are not known; `outputs` are as they are sent, one
-    for each input; `lower` tries a request, with what is assumed of its symbols.
+    `alignment` is that of the inputs, with the sizes that symbolic.py puts in the place of symbols. `outputs` are as
+    they are sent, one for each input. `lower` tries a request, with what is assumed of its symbols.
     """
+    if found := _square(alignment):
+        message = f"{_pair(found)} make a square: {_meeting(found, shapes, outputs)}."
+        return [_square_warning(op, shapes, alignment, found, message, lower)]
     warnings: list[dict[str, Any]] = []
-    if found := _suspicion(alignment):
-        one, other = sorted(found.inputs)
-        output = format_shape(outputs[one]["shape"])
-        met = f"{format_shape(shapes[one])} and {format_shape(shapes[other])} become {output}"
-        if found.kind == "square":
-            return [_square(op, shapes, alignment, found, f"Inputs {one} and {other} make a square: {met}.", lower)]
+    if "mutual-stretch" in warn and (found := _suspicion(alignment)):
         message = (
-            f"Inputs {one} and {other} stretch each other: {met}. "
+            f"{_pair(found)} stretch each other: {_meeting(found, shapes, outputs)}. "
             "Where only one was meant to stretch, an axis is missing."
         )
         warnings.append({"code": found.kind, "message": message})
-    ranks = {*map(len, shapes)} - {0}
-    if len(ranks) > 1:
-        lowest, highest = (next(n for n, shape in enumerate(shapes) if len(shape) == of(ranks)) for of in (min, max))
-        side = side_of_new_axes(outputs[lowest]["axes"], len(outputs[lowest]["shape"]))
-        message = (
-            f"Input {lowest} of shape {format_shape(shapes[lowest])} gets new axes{side} to meet input {highest} "
-            f"of shape {format_shape(shapes[highest])}. Write them out where that is not meant."
-        )
-        warnings.append({"code": "rank-promotion", "message": message})
+    if "rank-promotion" in warn:
+        warnings += _rank_promotion(shapes, outputs)
     return warnings
+
+
+def _pair(found: Suspicion) -> str:
+    one, other = sorted(found.inputs)
+    return f"Inputs {one} and {other}"
+
+
+def _meeting(found: Suspicion, shapes: tuple[Shape, ...], outputs: Sequence[dict[str, Any]]) -> str:
+    """Return both shapes of a suspicion and the shape that they become, in words."""
+    one, other = sorted(found.inputs)
+    return f"{format_shape(shapes[one])} and {format_shape(shapes[other])} become {format_shape(outputs[one]['shape'])}"
+
+
+def _rank_promotion(shapes: tuple[Shape, ...], outputs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the warning that an input gets new axes. A scalar, which has no axis, does not count."""
+    ranks = {*map(len, shapes)} - {0}
+    if len(ranks) < 2:
+        return []
+    lowest, highest = (next(n for n, shape in enumerate(shapes) if len(shape) == of(ranks)) for of in (min, max))
+    side = side_of_new_axes(outputs[lowest]["axes"], len(outputs[lowest]["shape"]))
+    message = (
+        f"Input {lowest} of shape {format_shape(shapes[lowest])} gets new axes{side} to meet input {highest} "
+        f"of shape {format_shape(shapes[highest])}. Write them out where that is not meant."
+    )
+    return [{"code": "rank-promotion", "message": message}]
 
 
 def side_of_new_axes(axes: Sequence[int], rank: int) -> str:
@@ -66,6 +86,14 @@ def _suspicion(alignment: Alignment, inputs: Sequence[int] | None = None) -> Sus
     return suspicion_of_rows(rows if inputs is None else [rows[number] for number in inputs])
 
 
+def _square(alignment: Alignment) -> Suspicion | None:
+    """Return a square of two inputs, or None: at once if the inputs have the same rank and are right-aligned."""
+    if isinstance(alignment, RightAlignment) and alignment.relation is Relation.MUTUAL:
+        return square(alignment.input_shapes, alignment.filled)
+    found = suspicion_of_rows(_rows(alignment))
+    return found if found and found.kind == "square" else None
+
+
 def _is_plain(alignment: Alignment) -> bool:
     return isinstance(alignment, RightAlignment) and alignment.relation is Relation.MUTUAL
 
@@ -83,7 +111,7 @@ def _rows(alignment: Alignment) -> Sequence[Sequence[object]]:
     return rows
 
 
-def _square(
+def _square_warning(
     op: Op, shapes: tuple[Shape, ...], alignment: Alignment, found: Suspicion, message: str, lower: Lower
 ) -> dict[str, Any]:
     """The warning, with a hint where a change of one of the two inputs mends it."""
@@ -139,6 +167,6 @@ def _output(op: Op, shapes: tuple[Shape, ...], pair: tuple[int, int], lower: Low
     if isinstance(plan, SymbolicPlan) and plan.conditions:
         return None
     alignment = plan.apart if isinstance(plan, SymbolicPlan) else align(op, shapes)
-    if _suspicion(alignment, pair) or ((found := _suspicion(alignment)) and found.kind == "square"):
+    if _suspicion(alignment, pair) or _square(alignment):
         return None
     return plan.outputs[0].shape

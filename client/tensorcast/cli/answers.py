@@ -28,7 +28,12 @@ def ask(request: CheckRequest, url: str | None) -> CheckAnswer:
     """The answer to a check."""
     with answers_from(url) as way:
         answer: CheckAnswer = way.check(
-            request.op, *request.inputs, dtype=request.dtype, explain=request.explain, assume=request.assume
+            request.op,
+            *request.inputs,
+            dtype=request.dtype,
+            explain=request.explain,
+            assume=request.assume,
+            warn=request.warn,
         )
         return answer
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import click
 
+from ..messages import WarningKind
 from ..messages.questions import assumptions_from_text, attribute_from_text, text_of
 from ..messages.validation import M, Words, validated
 from ..ops import OPS
@@ -92,6 +93,13 @@ assume_option = click.option(
     metavar="NAME=SIZES",
     callback=_assumptions,
     help="What is known of a name, such as N=2..; repeats.",
+)
+
+warn_option = click.option(
+    "--warn",
+    multiple=True,
+    type=click.Choice(get_args(WarningKind)),
+    help="Adds a warning that correct code has too: mutual-stretch, rank-promotion; repeats.",
 )
 
 CANT_WRITE = 2

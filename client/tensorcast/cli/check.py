@@ -12,7 +12,7 @@ import click
 from ..messages import CheckRequest
 from ..models.report import FailOn
 from .answers import ask, colored
-from .arguments import assume_option, json_option, op_options, op_values, question, shapes_in, url_option
+from .arguments import assume_option, json_option, op_options, op_values, question, shapes_in, url_option, warn_option
 from .models import model_options, report
 
 
@@ -21,6 +21,7 @@ from .models import model_options, report
 @op_options
 @click.option("--dtype", help="Adds the bytes of each output, such as float32.")
 @assume_option
+@warn_option
 @model_options
 @url_option
 @json_option
@@ -29,6 +30,7 @@ def check(
     op_name: str | None,
     dtype: str | None,
     assume: dict[str, int | str],
+    warn: Sequence[str],
     url: str | None,
     as_json: bool,
     all_nodes: bool,
@@ -63,6 +65,8 @@ def check(
             raise click.UsageError(f"{others[0]} can't stand beside a model: its nodes say their ops and shapes")
         if as_json and output_format not in (None, "json"):
             raise click.UsageError(f"--json is --format json, and can't stand beside --format {output_format}")
+        if warn:
+            raise click.UsageError("--warn is for shapes: of the warnings the report of a model lists square alone")
         sys.exit(report(models, assume, url, "json" if as_json else output_format, all_nodes, fail_on))
     for option, value in of_models.items():
         if value:
@@ -76,6 +80,8 @@ def check(
         asked["dtype"] = dtype
     if assume:
         asked["assume"] = assume
+    if warn:
+        asked["warn"] = warn
     answer = ask(question(CheckRequest, asked), url)
     if as_json:
         click.echo(json.dumps(answer.model_dump(exclude_unset=True)))

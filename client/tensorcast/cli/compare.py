@@ -11,7 +11,7 @@ import click
 from ..messages import CompareRequest, Comparison
 from ..schema.shapes import parse_shape
 from .answers import answers_from, in_colors
-from .arguments import assume_option, json_option, parsed, question, shapes_in, url_option
+from .arguments import assume_option, json_option, parsed, question, shapes_in, url_option, warn_option
 from .table import echo_table
 
 
@@ -19,10 +19,16 @@ from .table import echo_table
 @click.argument("shapes", nargs=-1, required=True, metavar="SHAPE...")
 @click.option("--shape", "target", help="The target: of the ops that take one, with one SHAPE.")
 @assume_option
+@warn_option
 @url_option
 @json_option
 def compare(
-    shapes: Sequence[str], target: str | None, assume: dict[str, int | str], url: str | None, as_json: bool
+    shapes: Sequence[str],
+    target: str | None,
+    assume: dict[str, int | str],
+    warn: Sequence[str],
+    url: str | None,
+    as_json: bool,
 ) -> None:
     """What does every framework answer to these shapes?
 
@@ -30,12 +36,14 @@ def compare(
     tensorcast compare 3 2,1
     tensorcast compare 1,3 --shape 2,-1
     """
-    asked: dict[str, Any] = {"inputs": shapes_in(shapes), "assume": assume or None}
+    asked: dict[str, Any] = {"inputs": shapes_in(shapes), "assume": assume or None, "warn": warn}
     if target is not None:
         asked["shape"] = parsed(parse_shape, target, "--shape")
     request = question(CompareRequest, asked)
     with answers_from(url) as way:
-        results: list[Comparison] = way.compare(*request.inputs, shape=request.shape, assume=request.assume)
+        results: list[Comparison] = way.compare(
+            *request.inputs, shape=request.shape, assume=request.assume, warn=request.warn
+        )
     if as_json:
         click.echo(json.dumps([result.model_dump(exclude_unset=True) for result in results]))
         return

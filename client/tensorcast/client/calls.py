@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from operator import itemgetter
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
@@ -209,10 +209,11 @@ def check(
     dtype: str | None,
     explain: bool,
     assume: Mapping[str, int | str] | None,
+    warn: Collection[str],
     attributes: Mapping[str, Any],
 ) -> Call[CheckAnswer]:
     """Shapes in, shapes or a conflict out."""
-    return _check(check_question(op, shapes, dtype, explain, assume, attributes), lambda answer: answer)
+    return _check(check_question(op, shapes, dtype, explain, assume, warn, attributes), lambda answer: answer)
 
 
 def can_broadcast(shapes: Sequence[Shape]) -> Call[bool]:
@@ -424,10 +425,13 @@ def _made(
 
 
 def compare(
-    shapes: Sequence[SymbolicShape], target: SymbolicShape | None, assume: Mapping[str, int | str] | None
+    shapes: Sequence[SymbolicShape],
+    target: SymbolicShape | None,
+    assume: Mapping[str, int | str] | None,
+    warn: Collection[str],
 ) -> Call[list[Comparison]]:
     """Shapes in, every framework's verdict out."""
-    message = compare_question(shapes, target, assume)
+    message = compare_question(shapes, target, assume, warn)
 
     def finish(answer: CompareAnswer) -> list[Comparison]:
         return [expected.verdict(result, result.op, len(shapes)) for result in answer.results]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -11,7 +11,7 @@ from typing import Any, Self, TypeVar
 import httpx
 
 from ..errors import DeadlineExceeded, ServiceProblem, TensorcastError
-from ..messages import CheckAnswer, CheckRequest, Comparison, OpEntry, TranslateAnswer
+from ..messages import CheckAnswer, CheckRequest, Comparison, OpEntry, TranslateAnswer, WarningKind
 from ..messages.arguments import AnyOp, Shape, SymbolicShape
 from ..messages.tensors import CheckedColumns
 from . import calls
@@ -82,13 +82,15 @@ class Client(BaseClient[httpx.BaseTransport]):
         dtype: str | None = None,
         explain: bool = False,
         assume: Mapping[str, int | str] | None = None,
+        warn: Collection[WarningKind] = (),
         **attributes: Any,
     ) -> CheckAnswer:
         """The shapes that come out, or why none do: never raises on shapes that do not broadcast.
 
         The op is an object, a map with its `name`, or a name with its `attributes` by keyword. `dtype` adds `nbytes`
         to each output, `explain` a `diagram`. A size may be a name, a range such as "2.." or "?"; `assume` says what is
-        known of a name. `compatible` is then None where the `conditions` decide.
+        known of a name. `compatible` is then None where the `conditions` decide. `warn` adds warnings that correct code
+        has too: "mutual-stretch", "rank-promotion".
 
         >>> client.check("numpy.broadcast_arrays", (8, 1, 6, 1), (7, 1, 5)).outputs[0].shape
         [8, 7, 6, 5]
@@ -99,7 +101,7 @@ class Client(BaseClient[httpx.BaseTransport]):
         >>> client.check("numpy.broadcast_arrays", ("N", 3), ("M", 1), assume={"N": "2.."}).conditions[0].text
         'N == M or M == 1'
         """
-        return self._send(calls.check(op, shapes, dtype, explain, assume, attributes))
+        return self._send(calls.check(op, shapes, dtype, explain, assume, warn, attributes))
 
     def check_batch(self, requests: Iterable[CheckRequest | Mapping[str, Any]]) -> list[CheckAnswer | ServiceProblem]:
         """The answers to many checks at once, in order: each a request of check, such as
@@ -239,15 +241,19 @@ class Client(BaseClient[httpx.BaseTransport]):
         return self._send(calls.backprop(op, shapes, gradients, like, attributes), progress, timeout)
 
     def compare(
-        self, *shapes: SymbolicShape, shape: SymbolicShape | None = None, assume: Mapping[str, int | str] | None = None
+        self,
+        *shapes: SymbolicShape,
+        shape: SymbolicShape | None = None,
+        assume: Mapping[str, int | str] | None = None,
+        warn: Collection[WarningKind] = (),
     ) -> list[Comparison]:
         """Every framework's verdict on these shapes; with one of them, on broadcasting it to the target `shape`.
-        Ops of one framework that agree are one result. `assume` says what is known of a name.
+        Ops of one framework that agree are one result. `assume` and `warn` are those of `check`.
 
         >>> {answer.op["name"]: answer.compatible for answer in client.compare((2, 1), (1, 3))}["mxnet.broadcast_like"]
         False
         """
-        return self._send(calls.compare(shapes, shape, assume))
+        return self._send(calls.compare(shapes, shape, assume, warn))
 
     def translate(self, /, op: AnyOp, *shapes: Shape, to: str, **attributes: Any) -> TranslateAnswer:
         """The steps that do the same by the op named `to`, and their source text.

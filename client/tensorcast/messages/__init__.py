@@ -65,6 +65,19 @@ class Answer(BaseModel):
     model_config = ConfigDict(extra="ignore", defer_build=True)
 
 
+WarningKind = Literal["square", "mutual-stretch", "rank-promotion"]
+"""The warnings about shapes that `warn` can name; `square` is in every answer that has it."""
+
+_Warn = Annotated[
+    list[WarningKind],
+    AtFirstFault(),
+    Field(
+        description="Warnings to add to those of every answer: `mutual-stretch`, `rank-promotion`; `square` is always "
+        "there. Code that is right often has the added ones. None when left out.",
+        examples=[["mutual-stretch", "rank-promotion"]],
+    ),
+]
+
 _Assumptions = Annotated[
     Annotated[dict[str, Dimension], BeforeValidator(few)] | None,
     Field(description="What is known of a name: a range, or a size.", examples=[{"N": "2.."}]),
@@ -89,6 +102,7 @@ class CheckRequest(Request):
         default=False,
         description="Whether `diagram` is added, a drawing of the aligned axes in plain text; false when left out.",
     )
+    warn: _Warn = []
 
 
 class OutputShape(Answer):
@@ -164,13 +178,14 @@ class ConflictAnswer(Answer):
 
 
 class Warned(Answer):
-    """What is legal but often a mistake, or where a release does otherwise."""
+    """What is legal but probably a mistake, or where a release differs from its documentation."""
 
     code: str = Field(
-        description="`square`: two inputs stretch each other to axes of one size, one of which an input lacks, as "
-        "(5,) and (5, 1) do; `mutual-stretch`: they stretch each other in another way; `rank-promotion`: an input with "
-        "axes gets new ones, and no two make a square; `release-differs`: the framework's release does otherwise than "
-        "its document says; or a rule's own."
+        description="`square`: an accidental outer product: two inputs expand each other to axes of equal size, and "
+        "one input lacks one of these axes, as (5,) and (5, 1) do. `release-differs`: the framework's release differs "
+        "from its documentation. A rule can have a code of its own. If `warn` names them: `mutual-stretch`: two inputs "
+        "expand each other in another way; `rank-promotion`: an input that is not a scalar gets new axes. Neither is "
+        "added to a `square`."
     )
     message: str = Field(description="What was seen, and what to do, in words.")
     hint: Hint | None = Field(default=None, description="What was probably meant, where that is known.")
@@ -219,7 +234,7 @@ class CheckAnswer(Answer):
         description="Where shapes are symbolic: the sizes broadcast exactly where all of these hold.",
     )
     conflict: ConflictAnswer | None = Field(default=None, description="Of shapes that do not: why, and what would.")
-    warnings: Many[Warned] = Field(default=[], description="What is legal but often a mistake.")
+    warnings: Many[Warned] = Field(default=[], description="What is probably a mistake, and what `warn` asks for.")
     diagram: str | None = Field(default=None, description="With `explain`: the aligned axes, drawn in plain text.")
 
 
@@ -260,6 +275,7 @@ class CompareRequest(Request):
         default=None, description="The target: of the ops that take one, with one input.", examples=[[2, -1]]
     )
     assume: _Assumptions = None
+    warn: _Warn = []
 
     @property
     def shapes(self) -> list[Sequence[Any]]:
@@ -277,7 +293,7 @@ class Comparison(Answer):
     result: ResultShape | None = Field(default=None, description="As in a check.")
     conditions: Many[Condition] = Field(default=[], description="Of symbolic shapes: what must hold.")
     conflict: ConflictAnswer | None = Field(default=None, description="Of shapes that do not: why.")
-    warnings: Many[Warned] = Field(default=[], description="What is legal but often a mistake.")
+    warnings: Many[Warned] = Field(default=[], description="What is probably a mistake, and what `warn` asks for.")
 
 
 class CompareAnswer(Answer):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, TypeVar
@@ -35,6 +35,7 @@ def check_question(
     dtype: str | None = None,
     explain: bool = False,
     assume: Mapping[str, int | str] | None = None,
+    warn: Collection[str] = (),
     attributes: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return the plain value of a CheckRequest.
@@ -42,7 +43,7 @@ def check_question(
     Raises TypeError for an argument of the wrong kind, ValueError for a size beyond 63 bits, InvalidRequest for an
     attribute that the op does not take.
     """
-    op = op_of(op, attributes, ("dtype", "explain", "assume"))
+    op = op_of(op, attributes, ("dtype", "explain", "assume", "warn"))
     question: dict[str, Any] = {"op": plain_op(op), "inputs": each(shapes, dimensions)}
     if assume:
         question["assume"] = _assumptions(assume)
@@ -52,6 +53,8 @@ def check_question(
         raise TypeError(f"explain is True or False, not {explain!r:.40}")
     if explain:
         question["explain"] = True
+    if words := _words(warn):
+        question["warn"] = words
     return question
 
 
@@ -59,6 +62,7 @@ def compare_question(
     shapes: Sequence[SymbolicShape],
     target: SymbolicShape | None = None,
     assume: Mapping[str, int | str] | None = None,
+    warn: Collection[str] = (),
 ) -> dict[str, Any]:
     """Return the plain value of a CompareRequest. Raises as `check_question` does."""
     if shapes and (isinstance(shapes[0], Op) or (isinstance(shapes[0], str) and shapes[0] in OPS)):
@@ -68,6 +72,8 @@ def compare_question(
         question["shape"] = dimensions(target)
     if assume:
         question["assume"] = _assumptions(assume)
+    if words := _words(warn):
+        question["warn"] = words
     return question
 
 
@@ -111,6 +117,8 @@ def _batch_question(request: CheckRequest | Mapping[str, Any]) -> dict[str, Any]
         if isinstance(request["inputs"], str) or not isinstance(request["inputs"], Iterable):
             raise TypeError(f'"inputs" is a list of shapes, such as [(3, 1), (4,)], not {_kind(request["inputs"])}')
         plain["inputs"] = each(request["inputs"], dimensions)
+    if "warn" in plain:
+        plain["warn"] = _words(plain["warn"])
     return plain
 
 
@@ -258,6 +266,13 @@ def sizes(shape: Shape) -> list[int]:
 def dimensions(shape: SymbolicShape) -> list[int | str]:
     """Return sizes as integers that the wire holds, and symbols as they are. Raises as `sizes` does."""
     return list(map(_dimension, _listed(shape)))
+
+
+def _words(warn: Collection[str]) -> list[str]:
+    """Return the words of `warn` as a list. Raises TypeError for anything but a collection."""
+    if isinstance(warn, str) or not isinstance(warn, Collection):
+        raise TypeError(f'warn is a list of warnings, such as ["mutual-stretch", "rank-promotion"], not {_kind(warn)}')
+    return list(warn)
 
 
 def _assumptions(assume: Mapping[str, int | str]) -> dict[str, int | str]:

@@ -30,7 +30,7 @@ from .threads import LOOP_MILLISECONDS
 
 router = APIRouter()
 
-_PARAMETERS = ("input", "op", "dtype", "explain", "format", "assume")
+_PARAMETERS = ("input", "op", "dtype", "explain", "format", "assume", "warn")
 """Those besides the op's attributes."""
 
 
@@ -60,6 +60,7 @@ async def check_in_url(request: Request) -> Response:
 
     A shape is written `8,1,6,1`, `8x1x6x1`, or as a program prints it: `torch.Size([8, 1])`; a scalar is empty or
     `()`; sizes that are not known are written `N,?,2..4`, and `assume=N=2..` says what is known of them.
+    `warn` repeats too: `warn=mutual-stretch&warn=rank-promotion`.
     With `Accept: text/plain` or `format=text` the answer is a drawing and a sentence.
     """
     query = request.query_params.multi_items()
@@ -131,13 +132,16 @@ def _question(query: list[tuple[str, str]]) -> dict[str, Any]:
     """A check request, as plain values, from query parameters."""
     given: dict[str, str] = {}
     inputs: list[list[int | str]] = []
+    warn: list[str] = []
     for name, text in query:
         if name == "input":
             inputs.append(_from_text(parse_shape, text, f"input {len(inputs)}", f"inputs/{len(inputs)}"))
+        elif name == "warn":
+            warn.append(text)
         elif name in given:
             raise Problem(
                 "invalid-request",
-                f"{name[:60]} is given twice; only input may repeat",
+                f"{name[:60]} is given twice; only input and warn may repeat",
                 pointer=f"/{name[:60]}",
             )
         else:
@@ -160,6 +164,8 @@ def _question(query: list[tuple[str, str]]) -> dict[str, Any]:
     if given.get("format", "text") not in ("text", "json"):
         raise Problem("invalid-request", "format: must be text or json", pointer="/format")
     question: dict[str, Any] = {"op": op, "inputs": inputs}
+    if warn:
+        question["warn"] = warn
     if "assume" in given:
         question["assume"] = _from_text(assumptions_from_text, given["assume"], "assume", "assume")
     if "dtype" in given:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import Any
+from typing import Any, get_args
 
 from fastapi import FastAPI
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from tensorcast.answers.catalogue import catalogue
-from tensorcast.messages import CheckRequest, CompareRequest, ProblemDetails, TranslateRequest
+from tensorcast.messages import CheckRequest, CompareRequest, ProblemDetails, TranslateRequest, WarningKind
 from tensorcast.messages.tensors import BackpropRequest, BroadcastRequest, CheckBatchRequest
 from tensorcast.ops import OPS
 from tensorcast.schema.codec import Media
@@ -59,6 +59,7 @@ A problem is an answer with a status of 400 or more, `application/problem+json` 
 EXAMPLES: dict[type[BaseModel], dict[str, Any]] = {
     CheckRequest: {
         "two shapes": {"inputs": [[8, 1, 6, 1], [7, 1, 5]], "explain": True},
+        "warnings of correct code": {"inputs": [[3, 1], [4]], "warn": ["mutual-stretch", "rank-promotion"]},
         "sizes that are not known": {"inputs": [["N", 3, "?"], ["M", "2..", 5]], "assume": {"N": "2.."}},
         "bytes of the output": {"inputs": [[2, 1], [3]], "dtype": "float32"},
     }
@@ -161,6 +162,11 @@ def example_queries() -> dict[str, Any]:
         },
         "dtype": {"description": "Adds `nbytes` to each output.", "example": "float32"},
         "assume": {"description": "What is known of the names in shapes, as JSON.", "example": '{"N":"2.."}'},
+        "warn": {
+            "schema": {"type": "array", "items": text | {"enum": list(get_args(WarningKind))}},
+            "description": "A warning to add to those of every answer; repeats.",
+            "example": ["mutual-stretch"],
+        },
         "explain": {
             "schema": text | {"enum": ["true", "false"]},
             "description": "Whether the answer has a drawing of the aligned axes, `diagram`.",

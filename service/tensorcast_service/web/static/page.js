@@ -4,7 +4,7 @@ import {comparedOf, comparisonTable, comparisonText, detailsOf, verdictOf} from 
 import {drawingOf, thumbnailOf} from "./drawing.js";
 import {el, words} from "./elements.js";
 import {
-  COMPARE, askedOf, bodyOf, comparisonBodyOf, curl, exampleOf, fieldsOf, fromLink, hasSymbols, misreading, ops,
+  COMPARE, WARNINGS, askedOf, bodyOf, comparisonBodyOf, curl, exampleOf, fieldsOf, fromLink, hasSymbols, misreading, ops,
   python, queryOf, sizesOf, titleOf, typed, valueIn,
 } from "./question.js";
 
@@ -29,6 +29,7 @@ function showForm() {
   const more = op?.link && document.querySelector("footer") ? [" ", el("a", {href: `ops#${question.op}`}, "Its rule and examples")] : [];
   $("doc").replaceChildren(...words(op?.doc), " ", linked, ...more);
   $("example").hidden = !op;
+  $("warn").checked = question.warn.length > 0;
   showInputs();
   showFields();
 }
@@ -248,10 +249,11 @@ async function copy() {
 
 $("form").onsubmit = (event) => event.preventDefault();
 $("add").onclick = () => changeInputs(question.inputs.length, 0, "");
-$("example").onclick = () => start(exampleOf(question.op));
+$("example").onclick = () => start(exampleHere(question.op));
+$("warn").onchange = ({target: {checked}}) => { question.warn = checked ? WARNINGS : []; askSoon(0); };
 $("op").onchange = ({target: {value: op}}) => { // an example gives way to the next; what was typed stays
-  const untouched = queryOf(question) === queryOf(exampleOf(question.op));
-  start(untouched ? exampleOf(op) : askedOf(op, question));
+  const untouched = queryOf(question) === queryOf(exampleHere(question.op));
+  start(untouched ? exampleHere(op) : askedOf(op, question));
 };
 $("as").onchange = () => askSoon(0);
 $("copy").onclick = copy;
@@ -266,6 +268,9 @@ document.onclick = (event) => { // a link to another question needs no new page
   $("verdict").focus();
   scrollTo(0, 0); // on a phone the verdict is in sight wherever one is, and the drawing is not
 };
+
+/** An op's example, with the warnings that are requested now. */
+const exampleHere = (op) => ({...exampleOf(op), warn: question.warn});
 
 function start(asked) {
   question = asked;

@@ -2,7 +2,8 @@
 
 import {tuple} from "./elements.js";
 
-const RESERVED = ["op", "input", "explain", "format"]; // what else a link holds is an attribute, or dtype
+const RESERVED = ["op", "input", "explain", "format", "warn"]; // what else a link holds is an attribute, or dtype
+export const WARNINGS = ["mutual-stretch", "rank-promotion"]; // those that are shown on request
 const FIRST = "numpy.broadcast_arrays";
 const MEETING = {op: FIRST, inputs: [[3, 1], [1, 4]]}; // small enough to be drawn whole, and both inputs stretch
 const DTYPE = {
@@ -39,14 +40,15 @@ export function typed(value, schema = SHAPE) {
   return listsIntegers(schema) ? value.join(",") || "()" : JSON.stringify(value);
 }
 
-// ---- Questions: {op, inputs, values, extras}, of which values are the attributes and extras what a link named
+// ---- Questions: {op, inputs, values, extras, warn}: values are the attributes, extras the fields that a link named, warn
+// the warnings that are requested besides those of every answer
 
 /** From a request as the server has it. */
 export function questionOf({op, inputs}) {
   const {name, ...attributes} = typeof op === "string" ? {name: op} : op;
   const text = (key, value) => typed(value, schemaOf(attributesOf(name)[key] ?? {}));
   const values = Object.fromEntries(Object.entries(attributes).map(([key, value]) => [key, text(key, value)]));
-  return {op: name, inputs: inputs.map((shape) => typed(shape)), values, extras: []};
+  return {op: name, inputs: inputs.map((shape) => typed(shape)), values, extras: [], warn: []};
 }
 
 export const exampleOf = (op) => ({...questionOf(op === FIRST ? MEETING : ops.get(op)?.example ?? MEETING), op});
@@ -54,10 +56,11 @@ export const exampleOf = (op) => ({...questionOf(op === FIRST ? MEETING : ops.ge
 export function fromLink(search) {
   const link = new URLSearchParams(search), op = link.get("op") ?? FIRST;
   const names = [...new Set(link.keys())].filter((name) => !RESERVED.includes(name));
-  if (!link.has("input") && !names.length) return exampleOf(op);
+  const warn = link.getAll("warn");
+  if (!link.has("input") && !names.length) return {...exampleOf(op), warn};
   const value = (name) => (name === "assume" ? assumeOf(link.get(name)) : link.get(name) || "()");
   const values = Object.fromEntries(names.map((name) => [name, value(name)]));
-  return {op, inputs: link.getAll("input").map((text) => text || "()"), values, extras: names};
+  return {op, inputs: link.getAll("input").map((text) => text || "()"), values, extras: names, warn};
 }
 
 /** The same of another op: what was typed stays where it can, and the target goes to where that op has its own. */
@@ -78,10 +81,10 @@ export function comparisonOf(asked, outputs) {
 }
 
 /** The question of a hint, with what was known beside the first one; null where it has none, or of an unknown op. */
-export function hinted({op, inputs}, {values: {dtype, assume}}) {
+export function hinted({op, inputs}, {values: {dtype, assume}, warn}) {
   if (!ops.has(op?.name)) return null;
   const next = questionOf({op, inputs});
-  return {...next, values: {...next.values, dtype, assume}};
+  return {...next, values: {...next.values, dtype, assume}, warn};
 }
 
 /** What a link to the question is called. */
@@ -118,7 +121,7 @@ export function queryOf(asked) {
   const encode = (text) => encodeURIComponent(text).replace(/(%20)*%2C(%20)*/g, ",").replace(/'/g, "%27");
   const plain = (text) => { const sizes = sizesOf(text); return sizes ? typed(sizes) : text.trim(); };
   const values = given(asked).map(([{name, schema}, text]) => [name, listsIntegers(schema) ? plain(text) : text]);
-  return [["op", asked.op], ...asked.inputs.map((text) => ["input", plain(text)]), ...values]
+  return [["op", asked.op], ...asked.inputs.map((text) => ["input", plain(text)]), ...values, ...asked.warn.map((word) => ["warn", word])]
     .map(([name, text]) => `${encode(name)}=${encode(text).replace(/%3D/g, "=")}`).join("&");
 }
 
@@ -211,9 +214,12 @@ export function bodyOf(asked, {inputs = `[${asked.inputs.map(listOf).join(", ")}
 
 /** The same of a comparison. */
 export function comparisonBodyOf(asked) {
-  const fields = [...literals(asked, true), ...literals(asked, false)];
+  const fields = [...literals(asked, true), ...literals(asked, false), ...warnOf(asked)];
   return object([["inputs", `[${asked.inputs.map(listOf).join(", ")}]`], ...fields]);
 }
+
+/** The field of the warnings that are requested, as [name, JSON]; none if there are none. */
+const warnOf = ({warn}) => (warn.length ? [["warn", `[${warn.map((word) => JSON.stringify(word)).join(", ")}]`]] : []);
 
 const object = (members) => `{${members.map(([name, json]) => `${JSON.stringify(name)}: ${json}`).join(", ")}}`;
 
@@ -229,12 +235,13 @@ export function curl(asked) {
 export function python(asked) {
   const inPython = (json) => ({true: "True", false: "False"})[json] ?? json;
   const named = (values) => values.map(([name, json]) => `${name}=${inPython(json)}`), attributes = named(literals(asked, true));
+  const others = named([...literals(asked, false), ...warnOf(asked)]);
   const shapes = asked.inputs.map(listOf), url = JSON.stringify(new URL(".", location.href).href.replace(/\/$/, ""));
   if (asked.op === COMPARE.name) {
     return `from tensorcast import Client
 
 with Client(${url}) as client:
-    results = client.compare(${[...shapes, ...attributes, ...named(literals(asked, false))].join(", ")})
+    results = client.compare(${[...shapes, ...attributes, ...others].join(", ")})
 for result in results:
     print(result.op, result.conflict.message if result.conflict else [output.shape for output in result.outputs])`;
   }
@@ -245,7 +252,7 @@ for result in results:
   return `from tensorcast import Client, ${framework}
 
 with Client(${url}) as client:
-    answer = client.check(${[op, ...shapes, ...named(literals(asked, false))].join(", ")}, explain=True)
+    answer = client.check(${[op, ...shapes, ...others].join(", ")}, explain=True)
 print(answer.diagram)
 print(answer.conflict or answer.result or answer.outputs)`;
 }
