@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import httpx
 import pytest
-from questions import NGRAPH_ANSWER
+from msgpack import unpackb
+from questions import NGRAPH_ANSWER, post
+
+import tensorcast
+from tensorcast.ops import torch
 
 
 def test_a_shape_in_a_url_may_be_written_as_it_is_pasted(http: httpx.Client) -> None:
@@ -112,3 +116,32 @@ def test_a_bad_query_says_what_would_be_right(http: httpx.Client, query: str, co
     answer = http.get(f"/v1/check?{query}")
     assert (answer.status_code, answer.json()["code"]) == (422, code)
     assert said in answer.json()["detail"]
+
+
+def test_null_is_an_unknown_size_on_every_way_in(http: httpx.Client) -> None:
+    """As Keras writes one; and two of them may differ."""
+    asked = {"op": {"name": "torch.expand", "size": [2, None]}, "inputs": [[None]]}
+    expected = http.post("/v1/check", json={"op": {"name": "torch.expand", "size": [2, "?"]}, "inputs": [["?"]]}).json()
+    assert expected["outputs"][0]["shape"] == [2, "?"]
+    assert http.post("/v1/check", json=asked).json() == expected
+    assert unpackb(post(http, "/v1/check", asked).content) == expected
+    assert http.post("/v1/check/batch", json={"requests": [asked]}).json() == {"results": [expected]}
+    assert unpackb(post(http, "/v1/check/batch", {"requests": [asked]}).content) == {"results": [expected]}
+    for unknown in ("null", "None", "?"):
+        query = {"op": "torch.expand", "size": f"2,{unknown}", "input": unknown}
+        assert http.get("/v1/check", params=query).json() == expected
+    answer = tensorcast.check(torch.expand(size=(2, None)), (None,))
+    assert answer.model_dump(mode="json", exclude_unset=True) == expected
+    two, same = ({"inputs": [[size, 4], [size, 4]]} for size in (None, "N"))
+    assert len(http.post("/v1/check", json=two).json()["conditions"]) == 1
+    assert len(http.post("/v1/check", json=same).json()["conditions"]) == 0
+
+
+@pytest.mark.parametrize("path", ["translate", "broadcast", "backprop"])
+def test_null_is_not_a_size_where_sizes_are_integers(http: httpx.Client, path: str) -> None:
+    tensor = {"dtype": "int8", "shape": [1], "data": [1]}
+    fields = {"translate": {"to": "torch.expand"}, "broadcast": {}, "backprop": {"gradients": [tensor]}}[path]
+    inputs = [tensor] if path == "broadcast" else [[1]]
+    asked = {"op": {"name": "numpy.broadcast_to", "shape": [None, 1]}, "inputs": inputs, **fields}
+    problem = http.post(f"/v1/{path}", json=asked).json()
+    assert (problem["code"], problem["pointer"]) == ("invalid-request", "/op/shape")

@@ -43,6 +43,8 @@ SHAPES: dict[str, list[int | str] | None] = {
     "N M 1": ["N", "M", 1],
     "1..8 x 2..": ["1..8", "2.."],
     "None": ["?"],
+    "[null, 4]": ["?", 4],
+    "nullx4": ["nullx4"],
     "Nx1": ["Nx1"],  # a name
     "N1x3": ["N1x3"],  # this too
     "8x1 N1x3 2x3": [8, 1, "N1x3", 2, 3],

@@ -93,7 +93,7 @@ class CheckRequest(Request):
     )
     inputs: Annotated[list[DimensionShape], AtFirstFault()] = Field(
         description='The shape of each input. A size that is not known is a name ("N": everywhere the same size), '
-        'a range ("1..8", "2..") or "?"; so also in an attribute that is a shape.',
+        'a range ("1..8", "2..") or "?" (or null); so also in an attribute that is a shape.',
         examples=[[[8, 1, 6, 1], [7, 1, 5]]],
     )
     assume: _Assumptions = None

@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # which takes NumPy
 
 Shape = Sequence[SupportsIndex] | SupportsIndex
 """Sizes; one integer stands for one axis, as in NumPy."""
-SymbolicShape = Sequence[SupportsIndex | str] | SupportsIndex
+SymbolicShape = Sequence[SupportsIndex | str | None] | SupportsIndex
 T = TypeVar("T")
 AnyOp = Op | str | Mapping[str, Any]
 """An op, the name of one, or a map with its name and its attributes."""
@@ -264,7 +264,9 @@ def sizes(shape: Shape) -> list[int]:
 
 
 def dimensions(shape: SymbolicShape) -> list[int | str]:
-    """Return sizes as integers that the wire holds, and symbols as they are. Raises as `sizes` does."""
+    """Return sizes as integers that the wire holds, and symbols as they are; None is "?". Raises as `sizes` does."""
+    if shape is None:
+        raise TypeError("a size is an integer, not None")
     return list(map(_dimension, _listed(shape)))
 
 
@@ -300,11 +302,11 @@ def _dtype(dtype: Any) -> str:
     raise TypeError(f'dtype is a name, not {_kind(dtype)}: write dtype="{name}"')
 
 
-def _dimension(size: SupportsIndex | str) -> int | str:
+def _dimension(size: SupportsIndex | str | None) -> int | str:
     if isinstance(size, str) and not _DIGITS.fullmatch(size):
         return size
-    if size is None:
-        raise TypeError('a size is an integer, not None: write "?" for a size that is not known')
+    if size is None:  # as Keras writes an unknown size
+        return "?"
     return _size(size)  # type: ignore[arg-type]  # a string of digits, which is refused
 
 
@@ -325,7 +327,7 @@ def _listed(shape: SymbolicShape) -> list[Any]:
         listed = list(shape)  # type: ignore[arg-type]
     except TypeError:
         return [shape]
-    inner = [item for item in listed if isinstance(item, (list, tuple))]
+    inner: list[Any] = [item for item in listed if isinstance(item, (list, tuple))]
     if inner and len(inner) == len(listed):
         one_by_one = ", ".join(map(format_shape, inner[:4]))
         raise TypeError(f"a shape holds sizes, not shapes: pass them one by one, {one_by_one:.200}")

@@ -59,13 +59,15 @@ class Quotient:
 
 
 def as_dimension(value: Any) -> int | Symbol:
-    """A size that is not negative, or a symbol."""
+    """Return a size that is not negative, or a symbol. None, as Keras writes an unknown size, is ``?``."""
     if type(value) is int and 0 <= value <= MAX_SIZE:
         return value
     return _bounded(value, 0)
 
 
 def _bounded(value: Any, lowest: int) -> int | Symbol:
+    if value is None:
+        return Symbol("?")
     if isinstance(value, str):
         try:
             return Symbol(value)
@@ -82,7 +84,8 @@ def _bounded(value: Any, lowest: int) -> int | Symbol:
 def _schema(lowest: int) -> WithJsonSchema:
     integer = {"type": "integer", "minimum": lowest, "maximum": MAX_SIZE}
     symbol = {"type": "string", "pattern": _PATTERN, "description": "In check only: a name, a range such as 2.. or ?"}
-    return WithJsonSchema({"anyOf": [integer, symbol]})
+    unknown = {"type": "null", "description": "In check only: the same as ?"}
+    return WithJsonSchema({"anyOf": [integer, symbol, unknown]})
 
 
 Dimension = Annotated[Any, PlainValidator(as_dimension), _schema(0)]

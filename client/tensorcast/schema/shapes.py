@@ -113,7 +113,7 @@ _SYMBOL = re.compile(r"\?|[A-Za-z_][A-Za-z0-9_]*|[0-9]+\.\.[0-9]*")
 def parse_shape(text: str) -> list[int | str]:
     """The sizes written as ``8,1,6,1``, ``8x1x6x1`` (with the sign too), ``8 1 6 1``, ``(8, 1)``, ``[8, 1]``, or as a
     program prints them: ``torch.Size([8, 1])``, ``x.shape: (8, 1)``, ``f32[8,1]``. Symbols, as in ``8,N,?,2..4``;
-    ``None`` is ``?``.
+    ``None`` and ``null`` are ``?``.
 
     The empty string, ``()`` and ``[]`` are a scalar. Raises ValueError, with what would be right. The page reads the
     same (sizesOf in question.js).
@@ -127,7 +127,7 @@ def parse_shape(text: str) -> list[int | str]:
     if not body:
         return []
     body = _TIMES.sub(lambda found: found[1] or "\u00d7", body.removesuffix(",").rstrip())
-    parts = ["?" if part == "None" else part for part in (_COMMA if "," in body else _BY).split(body)]
+    parts = ["?" if part in ("None", "null") else part for part in (_COMMA if "," in body else _BY).split(body)]
     if not all(_INTEGER.fullmatch(part) or _SYMBOL.fullmatch(part) for part in parts):
         raise ValueError("write a shape as 8,1,6,1 or 8x1x6x1, a scalar as (), and sizes not known as N,?,2..8")
     return [int(part) if _INTEGER.fullmatch(part) else part for part in parts]

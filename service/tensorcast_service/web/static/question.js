@@ -160,7 +160,7 @@ export function sizesOf(text) {
   body = body.replace(/ ?,$/, "").replace(TIMES, (_, name) => name ?? "×");
   const sizes = body.split(body.includes(",") ? COMMA : BY);
   if (!sizes.every((size) => INTEGER.test(size) || SYMBOL.test(size))) return null;
-  return sizes.map((size) => (INTEGER.test(size) ? String(BigInt(size)) : size === "None" ? "?" : size));
+  return sizes.map((size) => (INTEGER.test(size) ? String(BigInt(size)) : ["None", "null"].includes(size) ? "?" : size));
 }
 
 /** [name, size] of each part of a text such as N=2.., M=3; null where it is none. */
