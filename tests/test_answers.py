@@ -17,7 +17,7 @@ from conftest import Served
 from test_vectors import FILES, OP, vectors
 
 import tensorcast
-from tensorcast import Client, InvalidAnswer, ServiceProblem
+from tensorcast import Client, InvalidAnswer, ServiceProblem, UnexpectedStatus
 from tensorcast.client.calls import (
     Attempt,
     Call,
@@ -272,8 +272,8 @@ def test_the_status_of_a_problem_is_that_of_its_answer() -> None:
     [b"{", b"[]", b'{"code": 7}', b'{"code": ["overloaded"]}', b'{"code": "\xff"}', b"[" * 10**5, b'{"code": NaN}'],
     ids=lambda document: document[:20].decode("latin-1"),
 )
-def test_what_is_no_problem_document_is_an_invalid_answer(document: bytes) -> None:
-    with pytest.raises(InvalidAnswer, match="status 503 without a problem document"):
+def test_what_is_no_problem_document_is_an_unexpected_status(document: bytes) -> None:
+    with pytest.raises(tensorcast.UnexpectedStatus, match="status 503 Service Unavailable without a problem document"):
         answered(ops(), document, "application/problem+json", 503)
 
 
@@ -348,7 +348,7 @@ def peak_of(call: Call[Any], body: bytes, media: str = MSGPACK, status: int = 20
     """Bytes of memory that an answer takes until it is refused."""
     tracemalloc.start()
     try:
-        with pytest.raises((InvalidAnswer, ServiceProblem)) as caught:
+        with pytest.raises((InvalidAnswer, ServiceProblem, UnexpectedStatus)) as caught:
             answered(call, body, media, status)
         peak = tracemalloc.get_traced_memory()[1]
     finally:

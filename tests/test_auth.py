@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from conftest import PATIENCE, Served, run, served
 
-from tensorcast import AsyncClient, Client, InvalidAnswer, Unauthenticated
+from tensorcast import AsyncClient, Client, Unauthenticated, UnexpectedStatus
 from tensorcast_service.web import auth
 from tensorcast_service.web.auth import Keys
 
@@ -255,7 +255,7 @@ def test_a_redirect_is_not_followed_with_the_key() -> None:
         return httpx.Response(307, headers={"Location": "http://elsewhere/v1/check"})
 
     client = Client("http://here", api_key=ALICE, transport=httpx.MockTransport(answer), retries=0)
-    with client, pytest.raises(InvalidAnswer, match="status 307"):
+    with client, pytest.raises(UnexpectedStatus, match="status 307"):
         client.can_broadcast((3,), (1,))
     assert seen == [("here", f"Bearer {ALICE}")]
 

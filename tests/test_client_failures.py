@@ -133,9 +133,6 @@ def tensor(**fields: Any) -> httpx.Response:
 
 LIES = {
     "a page": httpx.Response(200, html="<p>hello"),
-    "a redirect": httpx.Response(302, headers={"location": "https://example.org"}),
-    "no problem document": httpx.Response(418, text="teapot"),
-    "a problem that is a list": httpx.Response(422, json=[1]),
     "too few bytes": tensor(data=bytes(4)),
     "too many bytes": tensor(data=bytes(12)),
     "an impossible bool": tensor(dtype="bool", data=b"\x01\x02"),
@@ -161,6 +158,21 @@ def test_an_answer_that_is_none_is_an_invalid_answer(lie: httpx.Response) -> Non
     transport, _ = answers(lie)
     with Client(transport=transport, retries=0) as client, pytest.raises(tensorcast.InvalidAnswer):
         client.broadcast_to(ROW, (2,))
+
+
+STATUSES = {
+    "a redirect": httpx.Response(302, headers={"location": "https://example.org"}),
+    "no problem document": httpx.Response(418, text="teapot"),
+    "a problem that is a list": httpx.Response(422, json=[1]),
+}
+
+
+@pytest.mark.parametrize("response", STATUSES.values(), ids=STATUSES)
+def test_a_status_without_a_problem_document_is_an_unexpected_status(response: httpx.Response) -> None:
+    transport, _ = answers(response)
+    with Client(transport=transport) as client, pytest.raises(tensorcast.UnexpectedStatus) as caught:
+        client.broadcast_to(ROW, (2,))
+    assert caught.value.status == response.status_code
 
 
 @contextmanager

@@ -152,7 +152,8 @@ def test_the_exported_names_are_the_ones_that_are_meant() -> None:
         CheckAnswer CheckRequest Comparison ConflictAnswer Hint OpEntry OutputShape ResultShape TranslateAnswer
         TensorcastError ServiceProblem IncompatibleShapes InvalidRequest UnknownOp InvalidTensor
         NotStrided OutputTooLarge WorkTooLarge BodyTooLarge Untranslatable MisdirectedRequest Unauthenticated
-        RequestTimeout Overloaded ShuttingDown InternalError ConnectionFailed DeadlineExceeded InvalidAnswer
+        RequestTimeout Overloaded ShuttingDown InternalError UnexpectedStatus ConnectionFailed
+        DeadlineExceeded InvalidAnswer
         SuspiciousBroadcast watch check_torch check_jax
     """
     folder = Path(tensorcast.__file__).parent / "ops"

@@ -108,12 +108,21 @@ REFUSALS = [
 def test_a_service_that_refuses_is_77_or_69_and_not_the_fault_of_the_command(
     came: int, code: str, status: int, said: str
 ) -> None:
-    with peer(answering(problem(came, code))) as url:
+    attempts = 3 if came == 408 else 1
+    with peer(*[answering(problem(came, code))] * attempts) as url:
         done = run(f"check 3 1 --url {url}")
     assert (done.exit_code, said in done.stderr) == (status, True)
     assert (f"Error: {url}: " in done.stderr, "Usage" in done.stderr) == (
         (True, False) if status > 2 else (False, True)
     )
+
+
+@pytest.mark.parametrize(("came", "status"), [(302, 69), (401, 77), (403, 77), (407, 77), (404, 69), (413, 69)])
+def test_a_proxys_status_is_77_or_69_and_not_the_fault_of_the_command(came: int, status: int) -> None:
+    page = b"HTTP/1.1 %d X\r\nContent-Type: text/html\r\nContent-Length: 3\r\n\r\n<p>" % came
+    with peer(answering(page)) as url:
+        done = run(f"check 3 1 --url {url}")
+    assert (done.exit_code, f"Error: {url}: status {came}" in done.stderr) == (status, True)
 
 
 def test_a_certificate_that_nobody_vouches_for_is_69_and_the_cure_is_said(
@@ -122,7 +131,7 @@ def test_a_certificate_that_nobody_vouches_for_is_69_and_the_cure_is_said(
     def refused(connection: object) -> None:
         raise AssertionError("it was trusted")
 
-    with suppress(conftest.ssl.SSLError), peer(*[refused] * 3, tls=tls) as url:
+    with suppress(conftest.ssl.SSLError), peer(refused, tls=tls) as url:
         done = run(f"ops --url {url}")
     assert done.exit_code == 69
     assert "SSL_CERT_FILE may name" in done.stderr

@@ -13,9 +13,10 @@ TensorcastError
     RequestTimeout          the request came too slowly
     Overloaded  ShuttingDown                                     retried before it is raised
     InternalError           the service failed
-  ConnectionFailed          the service can't be reached, or went away in mid-answer
+  UnexpectedStatus          a status without a problem document, of a proxy for example; has .status
+  ConnectionFailed          the service can't be reached, or the connection broke, in mid-answer for example
   DeadlineExceeded          the call took longer than its timeout; also a TimeoutError
-  InvalidAnswer             what came back is no answer of this service
+  InvalidAnswer             the response is not one of this service
   UnusableModel             a file is no model, or none that can be judged
 
     try:
@@ -23,6 +24,7 @@ TensorcastError
     except tensorcast.OutputTooLarge as problem:
         print(problem.facts["limit"])                            # bytes; layout="strided" or a window would do
 
+A broken connection and the statuses 408, 429, 502, 503 and 504 are retried before they are raised, nothing else is.
 Each has the `request_id` by which the service's log and traces find the request, where there was an answer.
 """
 
@@ -52,6 +54,7 @@ __all__ = [
     "ShuttingDown",
     "TensorcastError",
     "Unauthenticated",
+    "UnexpectedStatus",
     "UnknownOp",
     "Untranslatable",
     "UnusableModel",
@@ -144,8 +147,23 @@ class ShuttingDown(ServiceProblem):
     code = "shutting-down"
 
 
+class UnexpectedStatus(TensorcastError):
+    """The response has this `status` and no problem document: a proxy sent it, or the URL is not a service's."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
 class ConnectionFailed(TensorcastError):
-    """The service can't be reached, or the connection broke."""
+    """The service can't be reached, or the connection broke.
+
+    `is_permanent` is True if another attempt would fail as well: an untrusted certificate, an unknown host name.
+    """
+
+    def __init__(self, message: str, is_permanent: bool = False) -> None:
+        super().__init__(message)
+        self.is_permanent = is_permanent
 
 
 class DeadlineExceeded(TensorcastError, TimeoutError):
@@ -153,7 +171,7 @@ class DeadlineExceeded(TensorcastError, TimeoutError):
 
 
 class InvalidAnswer(TensorcastError):
-    """The answer is not what this service sends: cut short, a strange status, a tensor that contradicts itself."""
+    """The response is not what this service sends: not HTTP, a web page, a tensor that contradicts itself."""
 
 
 class UnusableModel(TensorcastError):

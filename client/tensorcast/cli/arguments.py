@@ -180,9 +180,10 @@ def problems_in_words() -> Iterator[None]:
         about = f"{click.get_current_context().meta.get(_URL)}: {error}{request}"
         if isinstance(error, errors.Unauthenticated):
             raise Failure(f"{about}: name the key in TENSORCAST_API_KEY, or --api-key", os.EX_NOPERM) from None
-        if isinstance(error, errors.MisdirectedRequest) or status == 403:
+        is_unexpected = isinstance(error, errors.UnexpectedStatus)
+        if isinstance(error, errors.MisdirectedRequest) or status == 403 or (is_unexpected and status in (401, 407)):
             raise Failure(about, os.EX_NOPERM) from None
-        if status in (404, 405, 408, 429) or status >= 500:
+        if is_unexpected or status in (404, 405, 408, 429) or status >= 500:
             raise Failure(about, os.EX_UNAVAILABLE) from None
         raise click.UsageError(_in_own_words(str(error), getattr(error, "pointer", None))) from None
 

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+import socket
+import ssl
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Generic, TypeVar
 
 import httpx
 
 from ..errors import ConnectionFailed, DeadlineExceeded, InvalidAnswer, TensorcastError
 from .address import Address, Verify
+from .reading import unexpected_status
 from .retries import RetryPolicy
 
 AnyTransport = TypeVar("AnyTransport", httpx.BaseTransport, httpx.AsyncBaseTransport)
+
+_BROKEN = re.compile("disconnected|closed connection|ConnectionTerminated|StreamReset")
+"""How httpx's transports describe a connection that broke, in an error that is also raised for invalid HTTP."""
+_PROXY_STATUS = re.compile("([3-5][0-9][0-9])(?: |$)")
+"""How httpx begins the text of an error if a proxy refused to open a tunnel."""
+_UNKNOWN_HOST = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}
 
 
 class BaseClient(Generic[AnyTransport]):
@@ -50,12 +60,34 @@ class BaseClient(Generic[AnyTransport]):
 
 
 def translated(error: httpx.HTTPError, policy: RetryPolicy) -> TensorcastError:
-    """What httpx raised, in this client's words."""
+    """Return the exception of this library for one that an httpx transport raised."""
     if isinstance(error, httpx.TimeoutException):
         return DeadlineExceeded(f"no answer within {policy.timeout} s ({type(error).__name__})")
+    if isinstance(error, httpx.ProxyError) and (refused := _PROXY_STATUS.match(str(error))):
+        return unexpected_status(int(refused[1]))
+    is_broken = isinstance(error, httpx.NetworkError)
     if isinstance(error, httpx.RemoteProtocolError):
-        return InvalidAnswer(f"the answer broke off or is no HTTP: {error}")
-    cure = "is the service up at this address?"
+        is_broken = _BROKEN.search(str(error)) is not None
+        if not is_broken:
+            return InvalidAnswer(f"the response is not valid HTTP: {error}")
+    is_refused = isinstance(error, httpx.ConnectError)
+    advice = "is the service up at this address?" if is_refused else "the connection to the service broke"
     if "CERTIFICATE_VERIFY_FAILED" in str(error):
-        cure = "SSL_CERT_FILE may name a file with the certificate that vouches for it"
-    return ConnectionFailed(f"{error or type(error).__name__}: {cure}")
+        advice = "SSL_CERT_FILE may name a file with the certificate that vouches for it"
+    is_permanent = not is_broken or any(map(_is_permanent, _causes(error)))
+    return ConnectionFailed(f"{error or type(error).__name__}: {advice}", is_permanent)
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__  # httpcore raises its own error "from None"
+
+
+def _is_permanent(cause: BaseException) -> bool:
+    """Return whether a connection fails again for this cause: TLS that does not fit, or a host name that is unknown."""
+    if isinstance(cause, ssl.SSLError):
+        return not isinstance(cause, ssl.SSLEOFError | ssl.SSLZeroReturnError | ssl.SSLSyscallError)
+    if isinstance(cause, socket.gaierror):
+        return cause.errno in _UNKNOWN_HOST
+    return isinstance(cause, UnicodeError)

@@ -49,7 +49,7 @@ from ..schema.shapes import format_shape
 from ..schema.tensors import Array, is_replicated, msgpack_parts
 from . import expected
 from .arrays import Axis, Like, array_of, gradient_axes, judge_targets, maker_of, output_axes, overlap, target_of
-from .reading import Arrays, Chunk, Reader, TensorReader, problem, typed
+from .reading import Arrays, Chunk, Reader, TensorReader, problem, typed, unexpected_status
 from .window import Window, bounds
 
 __all__ = ["Transfer"]
@@ -98,20 +98,28 @@ class Call(Generic[T]):
             self.headers += [(b"Content-Type", MSGPACK.encode()), (b"Content-Length", b"%d" % self.length)]
 
     def read(self, status: int, headers: Mapping[str, str], length: int | None) -> Reader[T]:
-        """The reader of an answer with this status and these headers, and so many bytes."""
-        if headers.get("content-encoding", "identity").lower() != "identity":
-            raise InvalidAnswer("the answer is compressed, which was not asked for: a proxy must leave it as it is")
+        """Return the reader of a response with this status and these headers, of `length` bytes.
+
+        Raises UnexpectedStatus for another status than 200 unless the body may be a problem document, InvalidAnswer
+        for a body that this client can't read.
+        """
+        is_plain = headers.get("content-encoding", "identity").lower() == "identity"
         media = headers.get("content-type", "").split(";")[0].strip().lower()
-        if status == 200 and media == MSGPACK:
-            try:
-                return self.reader(length)
-            except (Incompatible, ValueError, TypeError, LookupError, ArithmeticError):
-                raise InvalidAnswer("the service answered a question that has no answer") from None
-        if status >= 400:
-            return problem(media, status)
-        raise InvalidAnswer(
-            f"status {status} with {media[:60] or 'no content type'} is no answer of this service: is the URL right?"
-        )
+        if status != 200:
+            if status >= 400 and is_plain and (media == MSGPACK or media.endswith("json")):
+                return problem(media, status)
+            raise unexpected_status(status)
+        if not is_plain:
+            raise InvalidAnswer("the answer is compressed, which was not asked for: a proxy must leave it as it is")
+        if media != MSGPACK:
+            raise InvalidAnswer(
+                f"the content type is {media[:60] or 'missing'} instead of {MSGPACK}: "
+                "is the URL that of a tensorcast service?"
+            )
+        try:
+            return self.reader(length)
+        except (Incompatible, ValueError, TypeError, LookupError, ArithmeticError):
+            raise InvalidAnswer("the service answered a question that has no answer") from None
 
 
 def authorization(api_key: str) -> str:

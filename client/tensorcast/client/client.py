@@ -31,8 +31,8 @@ class Client(BaseClient[httpx.BaseTransport]):
     """A pooled, thread-safe client of one service.
 
     `timeout` is the exact total of one call in seconds, retries included (None: no end).
-    `retries` are further attempts after a broken connection or an answer such as 503, with growing,
-    jittered delays that honour Retry-After.
+    `retries` is the number of further attempts after a broken connection or one of the statuses 408, 429, 502, 503 and
+    504, with growing, jittered delays that honour Retry-After. Nothing else is tried again.
     `api_key` and `headers` are sent with each request, to this service alone: no redirect is followed.
     `verify` is False for a certificate that nobody vouches for, or an ssl.SSLContext.
     `proxy` is a proxy's URL; without one the environment's is asked (http_proxy, https_proxy, all_proxy, no_proxy),

@@ -217,7 +217,7 @@ class Exchange:
         """So many bytes have been put into `buffer()`; none: there are no more, the connection has ended."""
         self.started = self.started or count > 0
         if self.status is None and not count:
-            raise httpx.RemoteProtocolError("the service closed the connection without an answer")
+            raise httpx.ReadError("the service closed the connection without an answer")
         if self._left is None:
             self._framing += count
             came = self._scratch[:count]
@@ -228,12 +228,17 @@ class Exchange:
                 self._h11 = h11.Connection(h11.CLIENT, MAX_HEAD_BYTES)
                 self._h11.send(_for_h11(self._method))
             self._h11.receive_data(bytes(came))
-            self._read(self._h11)
+            try:
+                self._read(self._h11)
+            except httpx.RemoteProtocolError as error:
+                if count:
+                    raise
+                raise httpx.ReadError(str(error)) from None  # the connection ended too early, which is not invalid HTTP
             if self._framing > MAX_FRAMING_BYTES and self._left is None and not self.complete:
                 raise httpx.RemoteProtocolError(f"heads and chunks have {self._framing} bytes more than their data")
             return
         if not count:
-            raise httpx.RemoteProtocolError(f"the connection ended {self._left} bytes before the answer's end")
+            raise httpx.ReadError(f"the connection ended {self._left} bytes before the answer's end")
         if self._direct:
             self._attempt.received(count)
         else:

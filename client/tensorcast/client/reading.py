@@ -6,11 +6,12 @@ import math
 from collections.abc import Callable, Collection, Generator, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
+import httpx
 import msgpack
 import numpy as np
 from pydantic import ValidationError
 
-from ..errors import InvalidAnswer, problem_from
+from ..errors import InvalidAnswer, TensorcastError, UnexpectedStatus, problem_from
 from ..schema.codec import Media, decode
 from ..schema.dtypes import dtype_named, impossible_element
 from ..schema.memory import Reserve
@@ -63,12 +64,18 @@ class Reader(Protocol[T_co]):
 
 
 class Plain(Generic[T]):
-    """An answer that is read whole: of so many bytes at the most, which may take so much memory as values."""
+    """An answer that is read whole: of so many bytes at the most, which may take so much memory as values.
 
-    def __init__(self, most: int, finish: Callable[[bytes, Reserve], T]) -> None:
+    `too_long` is raised for a longer one instead of InvalidAnswer.
+    """
+
+    def __init__(
+        self, most: int, finish: Callable[[bytes, Reserve], T], too_long: TensorcastError | None = None
+    ) -> None:
         self._body = bytearray()
         self._most = most
         self._finish = finish
+        self._too_long = too_long
 
     def buffer(self) -> memoryview:
         return NOWHERE
@@ -78,7 +85,9 @@ class Plain(Generic[T]):
 
     def feed(self, chunk: Chunk) -> None:
         if len(self._body) + len(chunk) > self._most:
-            raise InvalidAnswer(f"the answer has more than {self._most} bytes, which no answer of this kind has")
+            raise self._too_long or InvalidAnswer(
+                f"the answer has more than {self._most} bytes, which no answer of this kind has"
+            )
         self._body += chunk
 
     def finish(self) -> T:
@@ -106,7 +115,8 @@ def _first_line(error: Exception) -> str:
 
 
 def problem(media: str, status: int) -> Plain[Any]:
-    """Reads the problem that an answer holds, and raises it."""
+    """Reads the problem that an answer holds, and raises it; UnexpectedStatus if there is none."""
+    unexpected = unexpected_status(status)
 
     def read(body: bytes, reserve: Reserve) -> Any:
         try:
@@ -115,9 +125,17 @@ def problem(media: str, status: int) -> Plain[Any]:
             found = problem_from(document, status) if is_one else None
         except (ValueError, Problem):
             found = None
-        raise found or InvalidAnswer(f"status {status} without a problem document: is this URL a tensorcast service?")
+        raise found or unexpected
 
-    return Plain(MAX_PROBLEM_BYTES, read)
+    return Plain(MAX_PROBLEM_BYTES, read, unexpected)
+
+
+def unexpected_status(status: int) -> UnexpectedStatus:
+    """Return the exception of a response with this status and no problem document."""
+    said = f"{status} {httpx.codes.get_reason_phrase(status)}".strip()
+    advice = "redirects are not followed" if 300 <= status < 400 else "a proxy may have sent it"
+    advice += ", or the URL is not that of a tensorcast service"
+    return UnexpectedStatus(f"status {said} without a problem document: {advice}", status)
 
 
 ANYTHING = Expected()

@@ -6,9 +6,11 @@ import random
 import time
 from email.utils import parsedate_to_datetime
 
-from ..errors import DeadlineExceeded, ServiceProblem, TensorcastError
+from ..errors import ConnectionFailed, ServiceProblem, TensorcastError, UnexpectedStatus
 
 LONGEST_RETRY_AFTER = 3600.0
+RETRIED_STATUSES = frozenset({408, 429, 502, 503, 504})
+"""Statuses that say that the same request may succeed later."""
 
 
 class RetryPolicy:
@@ -36,9 +38,8 @@ class RetryPolicy:
         return self._deadline is not None and time.monotonic() >= self._deadline
 
     def delay_after(self, error: TensorcastError, retry_after: str | None = None) -> float:
-        """Seconds to wait before the next attempt. Raises the error itself where there is none."""
-        passing = not isinstance(error, ServiceProblem) or error.status in (429, 502, 503, 504)
-        if self._left <= 0 or not passing or isinstance(error, DeadlineExceeded):
+        """Return the seconds to wait before the next attempt. Raises `error` if there is no further attempt."""
+        if self._left <= 0 or not _may_pass(error):
             raise error
         self._left -= 1
         # Half of the delay is jitter, so that clients that failed together do not come back together.
@@ -48,6 +49,13 @@ class RetryPolicy:
         if remaining is not None and delay >= remaining:
             raise error
         return delay
+
+
+def _may_pass(error: TensorcastError) -> bool:
+    """Return whether the same request may succeed later."""
+    if isinstance(error, ServiceProblem | UnexpectedStatus):
+        return error.status in RETRIED_STATUSES
+    return isinstance(error, ConnectionFailed) and not error.is_permanent
 
 
 def _seconds(retry_after: str | None) -> float:

@@ -1,0 +1,265 @@
+"""What both clients try again, over their own transports, httpx's and a proxy: a table in both directions."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import socket
+import ssl
+import struct
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import httpx
+import msgpack
+import pytest
+from conftest import PATIENCE, free_port, trusted
+from peer import CHECKED, GOOD, MSGPACK, Sync, request_on
+
+import tensorcast
+from tensorcast import Client
+from tensorcast.client.retries import RetryPolicy
+
+WAYS: dict[str, Any] = {
+    "sync": Client,
+    "async": Sync,
+    "httpx": lambda url, **options: Client(url, transport=httpx.HTTPTransport(verify=trusted()), **options),
+    "async httpx": lambda url, **options: Sync(url, transport=httpx.AsyncHTTPTransport(verify=trusted()), **options),
+    "proxy": lambda url, **options: Client("http://service.example", proxy=url, verify=trusted(), **options),
+    "async proxy": lambda url, **options: Sync("http://service.example", proxy=url, verify=trusted(), **options),
+}
+
+
+@pytest.fixture(params=WAYS.values(), ids=WAYS)
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setattr(RetryPolicy, "FIRST_DELAY", 0.0)
+    return request.param
+
+
+class Counting:
+    """A server that answers every request alike, and counts them; the answer ends the connection."""
+
+    def __init__(self, listener: socket.socket, answer: bytes, reset: bool) -> None:
+        self.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        self.requests = 0
+        self._listener, self._answer, self._reset = listener, answer, reset
+
+    def run(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            with connection:
+                connection.settimeout(PATIENCE)
+                request_on(connection)
+                self.requests += 1
+                connection.sendall(self._answer)
+                if self._reset:
+                    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+@contextmanager
+def counting(answer: bytes, reset: bool = False) -> Iterator[Counting]:
+    listener = socket.create_server(("127.0.0.1", 0))
+    server = Counting(listener, answer, reset)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
+        thread.join(PATIENCE)
+    assert not thread.is_alive()
+
+
+def response(status: int, media: str, body: bytes, *fields: str) -> bytes:
+    head = [f"HTTP/1.1 {status} X", f"Content-Type: {media}", f"Content-Length: {len(body)}", "Connection: close"]
+    return "\r\n".join([*head, *fields, "", ""]).encode() + body
+
+
+MISFIT = bytes(msgpack.packb({"compatible": "perhaps"}))
+CHUNKED = b"HTTP/1.1 200 OK\r\n" + MSGPACK + b"Transfer-Encoding: chunked\r\n\r\n%x\r\n" % len(CHECKED)
+PROBLEM = json.dumps({"code": "a-code", "detail": "a detail"}).encode()
+
+RETRIED, OTHERS = [408, 429, 502, 503, 504], [301, 304, 400, 401, 404, 413, 425, 500, 505]
+
+BROKEN = {
+    "no response": b"",
+    "in the status line": b"HTTP/1.1 20",
+    "in the headers": b"HTTP/1.1 200 OK\r\n" + MSGPACK,
+    "before the body": GOOD[: -len(CHECKED)],
+    "in the body": GOOD[:-1],
+    "before the chunk": CHUNKED,
+    "in a chunk": CHUNKED + CHECKED[:-1],
+    "before the last chunk": CHUNKED + CHECKED + b"\r\n",
+}
+
+INVALID = {
+    "a page": response(200, "text/html", b"<p>hello"),
+    "no content type": b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+    "JSON": response(200, "application/json", b'{"compatible": true}'),
+    "another schema": response(200, "application/vnd.msgpack", MISFIT),
+    "no MessagePack": response(200, "application/vnd.msgpack", b"\xc1"),
+    "an empty body": response(200, "application/vnd.msgpack", b""),
+    "compressed": response(200, "application/vnd.msgpack", gzip.compress(CHECKED), "Content-Encoding: gzip"),
+    "another protocol": b"SSH-2.0-OpenSSH_9.2\r\n\r\n",
+    "a line without a colon": b"HTTP/1.1 200 OK\r\nnonsense\r\n\r\n",
+    "a chunk without a length": CHUNKED.rpartition(b"\r\n\r\n")[0] + b"\r\n\r\nxyz\r\n",
+}
+
+
+def raised(way: Any, answer: bytes, reset: bool = False) -> tuple[tensorcast.TensorcastError, int]:
+    """What a call raises, and how often the service was asked."""
+    with counting(answer, reset) as server:
+        with way(server.url, retries=2) as client, pytest.raises(tensorcast.TensorcastError) as caught:
+            client.can_broadcast((3,))
+        return caught.value, server.requests
+
+
+@pytest.mark.parametrize("answer", BROKEN.values(), ids=BROKEN)
+@pytest.mark.parametrize("reset", [False, True], ids=["closed", "reset"])
+def test_a_connection_that_broke_is_tried_again(way: Any, answer: bytes, reset: bool) -> None:
+    error, requests = raised(way, answer, reset)
+    assert (type(error), requests) == (tensorcast.ConnectionFailed, 3)
+    assert "the connection to the service broke" in str(error)
+
+
+@pytest.mark.parametrize("answer", INVALID.values(), ids=INVALID)
+def test_an_invalid_answer_is_not_tried_again(way: Any, answer: bytes) -> None:
+    error, requests = raised(way, answer)
+    assert (type(error), requests) == (tensorcast.InvalidAnswer, 1)
+
+
+@pytest.mark.parametrize("status", [*RETRIED, *OTHERS])
+@pytest.mark.parametrize("media", ["text/html; charset=utf-8", "application/json"])
+def test_a_status_decides_whether_a_refusal_is_tried_again(way: Any, status: int, media: str) -> None:
+    error, requests = raised(way, response(status, media, b"Bad Gateway"))
+    assert (type(error), error.status) == (tensorcast.UnexpectedStatus, status)
+    assert f"status {status}" in str(error)
+    assert requests == (3 if status in RETRIED else 1)
+
+
+@pytest.mark.parametrize("status", [status for status in (*RETRIED, *OTHERS) if status >= 400])
+def test_so_does_that_of_a_problem(way: Any, status: int) -> None:
+    error, requests = raised(way, response(status, "application/problem+json", PROBLEM))
+    assert (type(error), error.status) == (tensorcast.ServiceProblem, status)
+    assert requests == (3 if status in RETRIED else 1)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        response(502, "text/html", gzip.compress(b"Bad Gateway"), "Content-Encoding: gzip"),
+        response(502, "application/json", PROBLEM[:9]),
+        response(502, "application/problem+json", b"[" * (2**20 + 1)),
+        b"HTTP/1.1 502 Bad Gateway\r\n\r\nno length and no content type",
+    ],
+    ids=["compressed", "no JSON", "a long one", "without headers"],
+)
+def test_whatever_body_a_gateways_status_has_it_is_that_status(way: Any, answer: bytes) -> None:
+    error, requests = raised(way, answer)
+    assert (type(error), error.status, requests) == (tensorcast.UnexpectedStatus, 502, 3)
+    assert "502 Bad Gateway" in str(error)
+
+
+@pytest.mark.parametrize("kind", ["sync", "async"])
+def test_a_proxy_that_opens_no_tunnel_answers_with_a_status(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RetryPolicy, "FIRST_DELAY", 0.0)
+    for status, count in ((502, 3), (407, 1)):
+        with counting(b"HTTP/1.1 %d Failed\r\nContent-Length: 0\r\n\r\n" % status) as proxy:
+            client = WAYS[kind]("https://service.example", proxy=proxy.url)
+            with client, pytest.raises(tensorcast.UnexpectedStatus) as caught:
+                client.can_broadcast((3,))
+            assert (caught.value.status, proxy.requests) == (status, count)
+
+
+def test_a_retry_after_of_a_proxy_is_honoured(way: Any) -> None:
+    with counting(response(503, "text/plain", b"busy", "Retry-After: 3600")) as server:
+        with way(server.url, timeout=30) as client, pytest.raises(tensorcast.UnexpectedStatus):
+            client.can_broadcast((3,))
+        assert server.requests == 1  # since the next attempt would be after the timeout
+
+
+@pytest.mark.parametrize("kind", ["sync", "async", "httpx", "async httpx"])
+def test_a_certificate_that_is_not_trusted_is_refused_once(
+    kind: str, tls: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handshakes = []
+
+    def accept(listener: socket.socket) -> None:
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                return
+            handshakes.append(connection)
+            with connection, suppress(OSError):
+                tls.wrap_socket(connection, server_side=True)
+
+    monkeypatch.setattr(RetryPolicy, "FIRST_DELAY", 0.0)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=accept, args=[listener], daemon=True)
+        thread.start()
+        url = f"https://127.0.0.1:{listener.getsockname()[1]}"
+        with WAYS[kind](url) as client, pytest.raises(tensorcast.ConnectionFailed, match="vouches") as caught:
+            client.can_broadcast((3,))
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join(PATIENCE)
+    assert (len(handshakes), caught.value.is_permanent) == (1, True)
+
+
+@pytest.mark.parametrize("kind", ["sync", "async", "httpx", "async httpx"])
+def test_https_asked_of_http_is_refused_once(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RetryPolicy, "FIRST_DELAY", 0.0)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        seen = []
+
+        def answer() -> None:
+            while True:
+                try:
+                    connection, _ = listener.accept()
+                except OSError:
+                    return
+                with connection:
+                    seen.append(connection.recv(65536))
+                    connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+        thread = threading.Thread(target=answer, daemon=True)
+        thread.start()
+        url = f"https://127.0.0.1:{listener.getsockname()[1]}"
+        with WAYS[kind](url) as client, pytest.raises(tensorcast.ConnectionFailed) as caught:
+            client.can_broadcast((3,))
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join(PATIENCE)
+    assert (len(seen), caught.value.is_permanent) == (1, True)
+
+
+@pytest.mark.parametrize("kind", ["sync", "async"])
+@pytest.mark.parametrize(
+    ("error", "count"), [(socket.EAI_NONAME, 1), (socket.EAI_AGAIN, 3)], ids=["unknown", "no name server"]
+)
+def test_an_unknown_host_is_looked_up_once(kind: str, error: int, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def unknown(*place: Any, **_: Any) -> Any:
+        asked.append(place)
+        raise socket.gaierror(error, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    monkeypatch.setattr(RetryPolicy, "FIRST_DELAY", 0.0)
+    with WAYS[kind]("http://service.example") as client, pytest.raises(tensorcast.ConnectionFailed):
+        client.can_broadcast((3,))
+    assert len(asked) == count
+
+
+def test_a_refused_connection_may_pass(way: Any) -> None:
+    with (
+        way(f"http://127.0.0.1:{free_port()}", retries=1) as client,
+        pytest.raises(tensorcast.ConnectionFailed) as caught,
+    ):
+        client.can_broadcast((3,))
+    assert not caught.value.is_permanent
