@@ -69,14 +69,18 @@ def test_the_client_knows_the_shapes_that_the_framework_gives(name: str) -> None
 
 # --- another answer than the question's ------------------------------------------------------------
 
-TO = broadcast(numpy.broadcast_to(shape=(2, 3)), [ROW], "dense", None, None, "numpy")
-AGAINST = broadcast("numpy.broadcast_arrays", [COLUMN, ROW], "dense", None, None, "numpy")
-STRIDED = broadcast(ngraph.Broadcast(shape=(2, 3), broadcast_axes={0}), [ROW], "strided", None, None, "numpy")
-BOX = broadcast("numpy.broadcast_arrays", [COLUMN, ROW], "dense", [(0, 1), (1, 3)], None, "numpy")
-GRADIENT = backprop("numpy.broadcast_arrays", [(2, 1), (3,)], [np.ones((2, 3), np.float16), np.ones((2, 3))], "numpy")
-LIKE = backprop(ngraph.BroadcastLike(initial_broadcast_axes=()), [(2,), (2, 3)], [np.ones((2, 3), np.float16)], "numpy")
+TO = broadcast(numpy.broadcast_to(shape=(2, 3)), [ROW], "dense", None, None, "numpy", {})
+AGAINST = broadcast("numpy.broadcast_arrays", [COLUMN, ROW], "dense", None, None, "numpy", {})
+STRIDED = broadcast(ngraph.Broadcast(shape=(2, 3), broadcast_axes={0}), [ROW], "strided", None, None, "numpy", {})
+BOX = broadcast("numpy.broadcast_arrays", [COLUMN, ROW], "dense", [(0, 1), (1, 3)], None, "numpy", {})
+GRADIENT = backprop(
+    "numpy.broadcast_arrays", [(2, 1), (3,)], [np.ones((2, 3), np.float16), np.ones((2, 3))], "numpy", {}
+)
+LIKE = backprop(
+    ngraph.BroadcastLike(initial_broadcast_axes=()), [(2,), (2, 3)], [np.ones((2, 3), np.float16)], "numpy", {}
+)
 REPEAT = broadcast(einops.repeat(pattern="h (w b) ... -> b (h c) ... w", axes_lengths={"b": 2, "c": 3}),
-                   [np.zeros((5, 8, 7), np.int8)], "dense", None, None, "numpy")  # fmt: skip
+                   [np.zeros((5, 8, 7), np.int8)], "dense", None, None, "numpy", {})  # fmt: skip
 SHAPES = check_columns("numpy.broadcast_arrays", [[[2, 3]] * 4, [[1]] * 4], {})
 
 WIDE = np.zeros((2, 3), np.float32)
@@ -114,7 +118,10 @@ RIGHT = {
     "columns": (SHAPES, columns()),
     "many bins": (TO, outputs(tensor(WIDE) | {"data": [b""] * 999 + [WIDE.tobytes()]})),
     "fields of later releases": (TO, outputs(tensor(WIDE) | {"note": {"a": [1]}}) | {"more": [1, {}]}),
-    "an op of later releases": (broadcast("numpy.tile", [ROW], "dense", None, None, "numpy"), outputs(tensor(TRUE))),
+    "an op of later releases": (
+        broadcast("numpy.tile", [ROW], "dense", None, None, "numpy", {}),
+        outputs(tensor(TRUE)),
+    ),
 }
 WRONG = {
     "another dtype of the same width": (TO, outputs(tensor(WIDE.view(np.int32)))),
@@ -156,7 +163,7 @@ WRONG = {
     "a key twice": (TO, b"\x81\xa7outputs\x91\x84\xa5dtype\xa7float32" + msgpack.packb(tensor(WIDE))[1:]),
     "a map with a key too few": (TO, b"\x81\xa7outputs\x91\x84" + msgpack.packb(tensor(WIDE))[1:]),
     "an answer to inputs that do not broadcast": (
-        broadcast(einops.repeat(pattern="a b -> b a"), [ROW], "dense", None, None, "numpy"),
+        broadcast(einops.repeat(pattern="a b -> b a"), [ROW], "dense", None, None, "numpy", {}),
         outputs(tensor(ROW)),
     ),
 }
@@ -180,7 +187,9 @@ def test_an_answer_to_another_question_is_an_invalid_answer(call: Call[Any], ans
 
 
 def test_an_out_is_held_against_the_answer_and_the_answer_against_the_question_first() -> None:
-    call = broadcast(numpy.broadcast_to(shape=(2, 3)), [ROW], "dense", None, [np.empty((3, 2), np.float32)], "numpy")
+    call = broadcast(
+        numpy.broadcast_to(shape=(2, 3)), [ROW], "dense", None, [np.empty((3, 2), np.float32)], "numpy", {}
+    )
     with pytest.raises(ValueError, match="out is") as caught:
         answered(call, body_of(outputs(tensor(WIDE))))
     assert not isinstance(caught.value, tensorcast.TensorcastError)
@@ -210,7 +219,7 @@ VERDICTS = {
 @pytest.mark.parametrize("verdict", VERDICTS.values(), ids=VERDICTS)
 def test_a_verdict_that_contradicts_itself_or_the_op_is_an_invalid_answer(verdict: dict[str, Any]) -> None:
     for call, answer in (
-        (check("numpy.broadcast_arrays", PAIR["inputs"], None, False, None), verdict),
+        (check("numpy.broadcast_arrays", PAIR["inputs"], None, False, None, {}), verdict),
         (check_batch([PAIR, PAIR]), {"results": [FITS, verdict]}),
         (compare(PAIR["inputs"], None, None), {"results": [{"op": {"name": "torch.broadcast_tensors"}} | verdict]}),
     ):
@@ -363,7 +372,7 @@ def test_a_tensor_costs_no_more_than_what_was_asked_for(body: bytes) -> None:
 
 
 VERDICT_CALLS = {
-    "check": check("numpy.broadcast_arrays", [(2, 1), (3,)], None, False, None),
+    "check": check("numpy.broadcast_arrays", [(2, 1), (3,)], None, False, None, {}),
     "batch": check_batch([PAIR, PAIR]),
     "ops": ops(),
 }
@@ -416,7 +425,7 @@ def mutations(body: bytes, chance: random.Random) -> Iterator[bytes]:
 
 
 CALLS = {name: (call, body_of(answer)) for name, (call, answer) in RIGHT.items()} | {
-    "check": (check("numpy.broadcast_arrays", PAIR["inputs"], None, False, None), body_of(FITS)),
+    "check": (check("numpy.broadcast_arrays", PAIR["inputs"], None, False, None, {}), body_of(FITS)),
     "batch": (check_batch([PAIR, PAIR]), body_of({"results": [CLASHES, FAILED]})),
 }
 

@@ -137,7 +137,7 @@ def test_a_reader_may_be_fed_and_received_into_by_turns(data: st.DataObject) -> 
     )
     first = np.empty((5, 8), np.int32)
     op = "poputil.expandToMatchRanks"
-    call = broadcast(op, [values, values[0]], "dense", None, [first, np.empty((1, 8), np.int32)], "numpy")
+    call = broadcast(op, [values, values[0]], "dense", None, [first, np.empty((1, 8), np.int32)], "numpy", {})
     attempt = Attempt(call, None)
     attempt.begin(200, {"content-type": "application/vnd.msgpack", "content-length": str(len(body))})
     straight = 0
@@ -165,7 +165,7 @@ def test_a_reader_may_be_fed_and_received_into_by_turns(data: st.DataObject) -> 
 )
 def test_an_answer_as_this_library_writes_it_is_taken_whole(array: Any, bytewise: bool, monkeypatch: Any) -> None:
     body = b"\x81\xa7outputs\x91" + b"".join(msgpack_parts(array, strided=False))
-    attempt = Attempt(broadcast("numpy.broadcast_arrays", [array], "dense", None, None, "numpy"), None)
+    attempt = Attempt(broadcast("numpy.broadcast_arrays", [array], "dense", None, None, "numpy", {}), None)
     attempt.begin(200, {"content-type": "application/vnd.msgpack", "content-length": str(len(body))})
     if not bytewise:
         monkeypatch.delattr(msgpack, "Unpacker")
@@ -181,7 +181,7 @@ def test_an_answer_as_this_library_writes_it_is_taken_whole(array: Any, bytewise
 )
 def test_an_answer_that_is_nearly_so_is_an_error(data: bytes, length: int) -> None:
     body = b"\x81\xa7outputs\x91\x83\xa5dtype\xa4bool\xa5shape\x91\x02\xa4data\xc6" + length.to_bytes(4, "big") + data
-    attempt = Attempt(broadcast("numpy.broadcast_arrays", [np.ones(2, bool)], "dense", None, None, "numpy"), None)
+    attempt = Attempt(broadcast("numpy.broadcast_arrays", [np.ones(2, bool)], "dense", None, None, "numpy", {}), None)
     attempt.begin(200, {"content-type": "application/vnd.msgpack", "content-length": str(len(body))})
 
     def take() -> object:
@@ -194,7 +194,7 @@ def test_an_answer_that_is_nearly_so_is_an_error(data: bytes, length: int) -> No
 
 def test_the_bytes_of_a_tensor_belong_in_the_array_itself() -> None:
     out = np.zeros((1000, 1000), np.uint8)
-    attempt = Attempt(broadcast("numpy.broadcast_arrays", [out], "dense", None, out, "numpy"), None)
+    attempt = Attempt(broadcast("numpy.broadcast_arrays", [out], "dense", None, out, "numpy", {}), None)
     attempt.begin(200, {"content-type": "application/vnd.msgpack"})
     attempt.feed(
         b"\x81\xa7outputs\x91\x83\xa5dtype\xa5uint8\xa5shape\x92\xcd\x03\xe8\xcd\x03\xe8\xa4data\xc6\0\x0fB@" + b"ab"
