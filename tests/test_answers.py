@@ -219,9 +219,9 @@ VERDICTS = {
 @pytest.mark.parametrize("verdict", VERDICTS.values(), ids=VERDICTS)
 def test_a_verdict_that_contradicts_itself_or_the_op_is_an_invalid_answer(verdict: dict[str, Any]) -> None:
     for call, answer in (
-        (check("numpy.broadcast_arrays", PAIR["inputs"], None, False, None, {}), verdict),
+        (check("numpy.broadcast_arrays", PAIR["inputs"], None, False, None, (), {}), verdict),
         (check_batch([PAIR, PAIR]), {"results": [FITS, verdict]}),
-        (compare(PAIR["inputs"], None, None), {"results": [{"op": {"name": "torch.broadcast_tensors"}} | verdict]}),
+        (compare(PAIR["inputs"], None, None, ()), {"results": [{"op": {"name": "torch.broadcast_tensors"}} | verdict]}),
     ):
         with pytest.raises(InvalidAnswer):
             answered(call, body_of(answer))
@@ -372,7 +372,7 @@ def test_a_tensor_costs_no_more_than_what_was_asked_for(body: bytes) -> None:
 
 
 VERDICT_CALLS = {
-    "check": check("numpy.broadcast_arrays", [(2, 1), (3,)], None, False, None, {}),
+    "check": check("numpy.broadcast_arrays", [(2, 1), (3,)], None, False, None, (), {}),
     "batch": check_batch([PAIR, PAIR]),
     "ops": ops(),
 }
@@ -425,7 +425,7 @@ def mutations(body: bytes, chance: random.Random) -> Iterator[bytes]:
 
 
 CALLS = {name: (call, body_of(answer)) for name, (call, answer) in RIGHT.items()} | {
-    "check": (check("numpy.broadcast_arrays", PAIR["inputs"], None, False, None, {}), body_of(FITS)),
+    "check": (check("numpy.broadcast_arrays", PAIR["inputs"], None, False, None, (), {}), body_of(FITS)),
     "batch": (check_batch([PAIR, PAIR]), body_of({"results": [CLASHES, FAILED]})),
 }
 
