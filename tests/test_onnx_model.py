@@ -262,7 +262,8 @@ def test_a_file_that_is_no_good_model_is_said_to_be_so_in_one_line(
 def _fails(said: str, path: Path) -> None:
     with pytest.raises(UnusableModel) as raised:
         tensorcast.check_model(path)
-    assert str(raised.value).startswith(said)
+    assert str(raised.value).startswith(f"{path}: {said}")
+    assert (raised.value.path, raised.value.reason) == (str(path), str(raised.value).removeprefix(f"{path}: "))
     assert "\n" not in str(raised.value)
 
 

@@ -175,7 +175,12 @@ class InvalidAnswer(TensorcastError):
 
 
 class UnusableModel(TensorcastError):
-    """Why a file is no model, or none that can be judged; the file is the sentence's subject."""
+    """A file is not a model, or not one that can be checked; `reason` says why, without the `path`."""
+
+    def __init__(self, reason: str, path: str | None = None) -> None:
+        super().__init__(reason if path is None else f"{path}: {reason}")
+        self.reason = reason
+        self.path = path
 
 
 BY_CODE: dict[str, type[ServiceProblem]] = {problem.code: problem for problem in ServiceProblem.__subclasses__()}

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import click
@@ -15,6 +17,7 @@ from ..messages import WarningKind
 from ..messages.questions import assumptions_from_text, attribute_from_text, text_of
 from ..messages.validation import M, Words, validated
 from ..ops import OPS
+from ..schema.names import meant, near
 from ..schema.problems import Problem
 from ..schema.shapes import parse_shape
 
@@ -108,22 +111,61 @@ CANT_WRITE = 2
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
 
 
+class ShapeCommand(click.Command):
+    """A command whose arguments are shapes, which may begin with a minus sign."""
+
+    def parse_args(self, context: click.Context, words: list[str]) -> list[str]:
+        return super().parse_args(context, [f" {word}" if re.match("-[0-9]", word) else word for word in words])
+
+
 def op_values(name: str | None, options: dict[str, Any]) -> dict[str, Any]:
     """The op of --op and the attribute options, as plain values."""
     attributes = {key: text for key, text in options.items() if text is not None}
+    if name is not None and not name.strip():
+        raise click.UsageError(f"--op is empty: write the name of an op, or leave it out{_UNSET}")
     if name is None:
         name = "numpy.broadcast_to" if "shape" in attributes else "numpy.broadcast_arrays"
     if name not in OPS:
         return {"name": name}  # validation says that there is no such op, and which there are
     values: dict[str, Any] = {"name": name}
     for key, text in attributes.items():
+        if not text.strip():
+            raise click.UsageError(f"--{key.replace('_', '-')} is empty: write () for no sizes{_UNSET}")
         values[key] = parsed(partial(attribute_from_text, OPS[name], key), text, f"--{key.replace('_', '-')}")
     return values
 
 
 def shapes_in(texts: Sequence[str]) -> list[list[int | str]]:
     """The shapes that stand on the command line."""
-    return [parsed(parse_shape, text, "a shape") for text in texts]
+    return [shape_in(text) for text in texts]
+
+
+_UNSET = ". Is a variable of the shell not set?"
+
+
+def shape_in(text: str, what: str = "a shape") -> list[int | str]:
+    """The shape that is written on the command line; `what` says where."""
+    if not text.strip():
+        raise click.UsageError(f"{what} is empty: write () for a scalar{_UNSET}")
+    if _FILE.search(text) or Path(text).is_file():
+        with suppress(ValueError):
+            return parse_shape(text)
+        raise click.UsageError(_not_a_model(text))
+    shape: list[int | str] = parsed(parse_shape, text, what)
+    return shape
+
+
+def _not_a_model(text: str) -> str:
+    """What to say of a file's name in place of a shape."""
+    path = Path(text)
+    models = near(path.stem, [found.stem for found in path.parent.glob("*.onnx")])
+    close = meant([str(path.with_name(f"{name}.onnx")) for name in models])
+    there = "" if path.is_file() else ", and there is no such file"
+    return f"{text!r} is not a shape, and the name of a model ends in .onnx{there}{close}"
+
+
+_FILE = re.compile(r"[A-Za-z0-9_-]\.[A-Za-z][A-Za-z0-9]*$|/")
+"""What looks like the name of a file."""
 
 
 def parsed(parse: Callable[[str], Any], text: str, what: str) -> Any:
@@ -131,7 +173,7 @@ def parsed(parse: Callable[[str], Any], text: str, what: str) -> Any:
     try:
         return parse(text)
     except ValueError as error:
-        raise click.UsageError(f"{what} {text!r}: {error}") from None
+        raise click.UsageError(f"{what} {text.strip()!r}: {error}") from None
 
 
 class CommandWords(Words):

@@ -9,19 +9,37 @@ from typing import Any
 
 import click
 
-from ..messages import CheckRequest
+from ..errors import ServiceProblem
+from ..messages import CheckAnswer, CheckRequest
 from ..models.report import FailOn
-from .answers import ask, colored
-from .arguments import assume_option, json_option, op_options, op_values, question, shapes_in, url_option, warn_option
+from ..schema.problems import Problem
+from .answers import ask, colored, in_colors
+from .arguments import (
+    ShapeCommand,
+    assume_option,
+    json_option,
+    op_options,
+    op_values,
+    question,
+    shapes_in,
+    url_option,
+    warn_option,
+)
 from .models import model_options, report
 
 
-@click.command()
-@click.argument("shapes", nargs=-1, required=True, metavar="SHAPE... | MODEL.onnx...")
+@click.command(cls=ShapeCommand)
+@click.argument("shapes", nargs=-1, metavar="SHAPE... | MODEL.onnx...")
 @op_options
 @click.option("--dtype", help="Adds the bytes of each output, such as float32.")
 @assume_option
 @warn_option
+@click.option(
+    "--batch",
+    type=click.Path(exists=True, dir_okay=False, allow_dash=True),
+    metavar="FILE",
+    help="Answer a file of requests in JSON, one a line; - reads stdin.",
+)
 @model_options
 @url_option
 @json_option
@@ -31,6 +49,7 @@ def check(
     dtype: str | None,
     assume: dict[str, int | str],
     warn: Sequence[str],
+    batch: str | None,
     url: str | None,
     as_json: bool,
     all_nodes: bool,
@@ -46,45 +65,78 @@ def check(
     tensorcast check 8,1,6,1 7,1,5
     tensorcast check 3 --op ngraph.Broadcast --shape 2,3 --broadcast-axes 0
     tensorcast check N,1 1,M --assume N=2..
+    tensorcast check --batch requests.jsonl
     tensorcast check model.onnx
+
+    Each line of a batch is a request such as {"op": "numpy.add", "inputs": [[3, 1], [4]]}; its answer is a line of
+    JSON. A line that is not a valid request gets {"error": ...} and does not stop the others.
 
     Of an ONNX model each node that broadcasts is checked, and those are listed that do not, that make a square of two
     inputs, or that broadcast for some sizes only.
 
     Exits with 0 where all fits; 1 where shapes do not broadcast, or a node is as grave as --fail-on; 2 for a mistake in
-    the question; 3 where a node of a model could not be judged; 69 where a service can't be reached, 77 where it
-    refuses.
+    the question, or in a line of a batch whose other lines fit; 3 where a node of a model could not be judged; 69 where
+    a service can't be reached, 77 where it refuses.
     """
     models = [text for text in shapes if text.endswith(".onnx")]
+    of_shapes = {"op": op_name, "dtype": dtype, "warn": warn or None, **attributes}
+    given = [f"--{name.replace('_', '-')}" for name, value in of_shapes.items() if value is not None]
     of_models = {"--all": all_nodes, "--format": output_format, "--fail-on": fail_on}
+    given_of_models = [option for option, value in of_models.items() if value]
+    if batch is not None:
+        from .batch import check_lines
+
+        assumed = ["--assume"] if assume else []
+        _alone("--batch: each line is a whole request", [*shapes, *given, *assumed, *given_of_models])
+        sys.exit(check_lines(batch, url))
     if models:
-        options = {"op": op_name, "dtype": dtype, **attributes}
-        others = [f"--{name.replace('_', '-')}" for name, value in options.items() if value is not None]
-        others += [text for text in shapes if text not in models]
-        if others:
-            raise click.UsageError(f"{others[0]} can't stand beside a model: its nodes say their ops and shapes")
-        if as_json and output_format not in (None, "json"):
-            raise click.UsageError(f"--json is --format json, and can't stand beside --format {output_format}")
         if warn:
             raise click.UsageError("--warn is for shapes: of the warnings the report of a model lists square alone")
+        _alone("a model: its nodes say their ops and shapes", [*given, *(set(shapes) - set(models))])
+        if as_json and output_format not in (None, "json"):
+            raise click.UsageError(f"--json is --format json, and can't stand beside --format {output_format}")
         sys.exit(report(models, assume, url, "json" if as_json else output_format, all_nodes, fail_on))
-    for option, value in of_models.items():
-        if value:
-            raise click.UsageError(f"{option} is for a model")
-    asked: dict[str, Any] = {
-        "op": op_values(op_name, attributes),
-        "inputs": shapes_in(shapes),
-        "explain": True,
-    }
-    if dtype is not None:
-        asked["dtype"] = dtype
-    if assume:
-        asked["assume"] = assume
-    if warn:
-        asked["warn"] = warn
-    answer = ask(question(CheckRequest, asked), url)
+    for option in given_of_models:
+        raise click.UsageError(f"{option} is for a model")
+    if not shapes:
+        raise click.UsageError("no shape is given: write one or more, such as 8,1,6,1 7,1,5, or () for a scalar")
+    options = {"dtype": dtype, "assume": assume or None, "warn": warn or None}
+    asked: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    asked |= {"op": op_values(op_name, attributes), "inputs": shapes_in(shapes), "explain": True}
+    sys.exit(_check_shapes(question(CheckRequest, asked), url, as_json))
+
+
+def _alone(what: str, others: Sequence[str]) -> None:
+    """Raises UsageError for words that can't stand beside others."""
+    for other in others:
+        raise click.UsageError(f"{other.strip()} can't stand beside {what}")
+
+
+def _check_shapes(request: CheckRequest, url: str | None, as_json: bool) -> int:
+    """Print the answer. Return the exit status."""
+    answer = _answer(request, url)
     if as_json:
         click.echo(json.dumps(answer.model_dump(exclude_unset=True)))
     else:
         click.echo(colored(answer))
-    sys.exit(1 if answer.conflict else 0)
+        if answer.conflict and (whole := _one_shape(request.inputs)):
+            click.echo(in_colors(f"hint: each word is a shape; one shape of these sizes is written {whole}"))
+    return 1 if answer.conflict else 0
+
+
+def _answer(request: CheckRequest, url: str | None) -> CheckAnswer:
+    """The answer. Raises UsageError for sizes that are given as shapes, where the op takes fewer inputs."""
+    try:
+        return ask(request, url)
+    except (Problem, ServiceProblem) as problem:
+        whole = _one_shape(request.inputs)
+        if problem.pointer != "/inputs" or whole is None:
+            raise
+        raise click.UsageError(f"{problem.detail}: did you mean {whole}?") from None
+
+
+def _one_shape(shapes: Sequence[Sequence[int | str]]) -> str | None:
+    """The one shape that may be meant by several of one size each; None if there are none such."""
+    if len(shapes) < 2 or any(len(shape) != 1 for shape in shapes):
+        return None
+    return ",".join(str(size) for shape in shapes for size in shape)

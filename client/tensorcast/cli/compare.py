@@ -9,13 +9,12 @@ from typing import Any
 import click
 
 from ..messages import CompareRequest, Comparison
-from ..schema.shapes import parse_shape
 from .answers import answers_from, in_colors
-from .arguments import assume_option, json_option, parsed, question, shapes_in, url_option, warn_option
+from .arguments import ShapeCommand, assume_option, json_option, question, shape_in, shapes_in, url_option, warn_option
 from .table import echo_table
 
 
-@click.command()
+@click.command(cls=ShapeCommand)
 @click.argument("shapes", nargs=-1, required=True, metavar="SHAPE...")
 @click.option("--shape", "target", help="The target: of the ops that take one, with one SHAPE.")
 @assume_option
@@ -38,7 +37,7 @@ def compare(
     """
     asked: dict[str, Any] = {"inputs": shapes_in(shapes), "assume": assume or None, "warn": warn}
     if target is not None:
-        asked["shape"] = parsed(parse_shape, target, "--shape")
+        asked["shape"] = shape_in(target, "--shape")
     request = question(CompareRequest, asked)
     with answers_from(url) as way:
         results: list[Comparison] = way.compare(

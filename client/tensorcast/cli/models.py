@@ -53,7 +53,7 @@ def report(
                     one = check_model(path, assume=assume, check_batch=way.check_batch, progress=progress)
                     statuses.append(one.exit_status(fail_on or "square"))
                 except UnusableModel as why:
-                    one = Report(path, errors=(str(why),))
+                    one = Report(path, errors=(why.reason,), is_read=False)
                     statuses.append(2)
                 except ImportError as error:
                     raise click.UsageError(str(error)) from None

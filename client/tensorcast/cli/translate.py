@@ -13,10 +13,20 @@ from ..messages import TranslateAnswer, TranslateRequest
 from ..messages.validation import unknown_op
 from ..ops import OPS
 from .answers import answers_from
-from .arguments import CommandWords, json_option, op_options, op_values, ops_that_begin, question, shapes_in, url_option
+from .arguments import (
+    CommandWords,
+    ShapeCommand,
+    json_option,
+    op_options,
+    op_values,
+    ops_that_begin,
+    question,
+    shapes_in,
+    url_option,
+)
 
 
-@click.command()
+@click.command(cls=ShapeCommand)
 @click.argument("shapes", nargs=-1, required=True, metavar="SHAPE...")
 @op_options
 @click.option(

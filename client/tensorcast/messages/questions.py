@@ -37,7 +37,8 @@ def attribute_from_text(op: type[Op], name: str, text: str) -> Any:
         return text.strip().lower() == "true"
     if "string" in kinds and not ("array" in kinds and text.lstrip().startswith("[")):
         return text
-    return _json_in(text, 'must be JSON, such as [["x", "y"], ["y"]] or {"c": 3}')
+    example = (op.model_fields[name].examples or [[["x", "y"], ["y"]]])[0]
+    return _json_in(text, f"must be JSON, such as {json.dumps(example)}")
 
 
 def _number(text: str) -> float:
@@ -86,6 +87,8 @@ def _json_in(text: str, form: str) -> Any:
     try:
         return decode_text(text)
     except ValueError as error:
+        if not text.lstrip().startswith(("[", "{")):
+            raise ValueError(form) from None
         raise ValueError(f"{form} ({error})") from None
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from os import PathLike, fspath
 from pathlib import Path
 
+from ..errors import UnusableModel
 from ..library import check_batch as ask_here
 from ..library import typed
 from ..messages import CheckRequest
@@ -43,7 +44,10 @@ def check_model(
     from .onnx_nodes import questions
 
     assume = validated(CheckRequest, {"inputs": [], "assume": assume}).assume or {}
-    model = read(Path(path), {name: size for name, size in assume.items() if isinstance(size, int)})
+    try:
+        model = read(Path(path), {name: size for name, size in assume.items() if isinstance(size, int)})
+    except UnusableModel as error:
+        raise UnusableModel(error.reason, fspath(path)) from None
     for name in assume:
         if name not in model.assumable:
             there = ", ".join(sorted(model.assumable)[:20])

@@ -22,6 +22,7 @@ from onnx.inliner import inline_local_functions
 from onnx.shape_inference import InferenceError, infer_shapes
 
 from ..errors import UnusableModel
+from ..schema.names import meant, near
 from .expressions import as_name, canonical, names_in
 
 MAX_BYTES = 2**31 - 1
@@ -66,7 +67,10 @@ class Model(NamedTuple):
 def read(path: Path, assume: Mapping[str, int] | None = None) -> Model:
     """The model in a file, with the sizes that are assumed in place of their names. Raises UnusableModel."""
     if not path.is_file():
-        raise UnusableModel("is no file" if path.exists() else "does not exist")
+        if path.exists():
+            raise UnusableModel("is no file")
+        stems = near(path.stem, [file.stem for file in path.parent.glob("*.onnx")])
+        raise UnusableModel(f"does not exist{meant([str(path.with_name(f'{stem}.onnx')) for stem in stems])}")
     if (size := path.stat().st_size) > MAX_BYTES:
         raise UnusableModel(f"has {size} bytes, and a model {MAX_BYTES} at most: save its weights as external data")
     try:

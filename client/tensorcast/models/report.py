@@ -28,6 +28,8 @@ class Report:
     nodes: tuple[Finding, ...] = ()
     errors: tuple[str, ...] = ()
     """What keeps shapes from being inferred and stands at none of the nodes, in the words of who infers them."""
+    is_read: bool = True
+    """Whether the file could be read; if not, `errors` say why."""
 
     @property
     def findings(self) -> list[Finding]:
@@ -79,11 +81,15 @@ class Report:
         if all_nodes:
             alone += [[node] for node in self.nodes if not node.kinds]
         errors = [f"{printable(self.path)}: {printable(error)}\n" for error in self.errors]
+        if not self.is_read:
+            return "".join(errors).rstrip()
         return "\n".join([*(block(self.path, group) for group in alone), *errors, self.summary])
 
     @property
     def summary(self) -> str:
-        """The counts in words."""
+        """The counts in words; of a file that could not be read, that nothing was checked."""
+        if not self.is_read:
+            return f"{printable(self.path)}: not checked".lstrip(" :")
         counts = self.counts
         suspicious = f" ({counts['square']} suspicious)" if counts["square"] else ""
         return (

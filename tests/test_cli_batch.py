@@ -1,0 +1,149 @@
+"""tensorcast check --batch: a file of requests, one a line, and an answer for each."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import PATIENCE, Served
+from test_cli import process, run
+
+GOOD = {"op": "numpy.add", "inputs": [[3, 1], [4]]}
+CONFLICT = {"inputs": [[3], [4]]}
+UNKNOWN = {"op": "torch.expnd", "inputs": [[3]]}
+
+
+@pytest.fixture(params=["here", "from a service"])
+def url(request: pytest.FixtureRequest, service: Served) -> list[str]:
+    return [] if request.param == "here" else ["--url", service.url]
+
+
+def asked(folder: Path, *lines: Any, url: list[str] | None = None) -> tuple[int, list[Any]]:
+    text = "".join(f"{line if isinstance(line, str) else json.dumps(line)}\n" for line in lines)
+    (folder / "requests.jsonl").write_text(text)
+    done = run("check", "--batch", "requests.jsonl", *(url or []), folder=folder)
+    assert done.stderr == ""
+    return done.returncode, [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_each_line_has_the_answer_of_a_check(tmp_path: Path, url: list[str]) -> None:
+    symbolic = {"inputs": [["N"], ["M"]], "assume": {"N": "2.."}}
+    more = {"op": {"name": "torch.expand", "size": [2, -1]}, "inputs": [[3]], "dtype": "int8", "explain": True}
+    status, answers = asked(tmp_path, GOOD, symbolic, more, url=url)
+    assert status == 0
+    assert [answer["compatible"] for answer in answers] == [True, None, True]
+    assert answers[0]["outputs"][0]["shape"] == [3, 4]
+    assert (answers[2]["outputs"][0]["nbytes"], "diagram" in answers[2]) == (6, True)
+
+
+@pytest.mark.parametrize(
+    ("lines", "status"),
+    [
+        ([], 0),
+        ([GOOD], 0),
+        ([GOOD, CONFLICT, GOOD], 1),
+        ([GOOD, UNKNOWN], 2),
+        ([UNKNOWN, CONFLICT], 1),
+        ([CONFLICT, UNKNOWN], 1),
+        (["", GOOD, "  "], 0),
+    ],
+)
+def test_the_exit_status_is_1_if_one_does_not_fit_and_2_if_a_line_alone_is_wrong(
+    tmp_path: Path, url: list[str], lines: list[Any], status: int
+) -> None:
+    found, answers = asked(tmp_path, *lines, url=url)
+    assert (found, len(answers)) == (status, sum(bool(line) and line != "  " for line in lines))
+
+
+WRONG = [
+    ("{", "line 2: it is not JSON"),
+    ('{"inputs": [[3]],}', "line 2: it is not JSON: take away the comma before }"),
+    ("3,4", 'line 2: it is not a request: write {"op": "numpy.add", "inputs": [[3, 1], [4]]}'),
+    ("[[3], [4]]", "line 2: it is not a request"),
+    ({"inputs": [[-1]]}, 'line 2: inputs/0/0: must not be negative: a size is 0 or more; write "?"'),
+    ({"inputs": [[3.0]]}, "line 2: inputs/0/0: must be an integer, not a float: write 3"),
+    (UNKNOWN, "line 2: there is no op 'torch.expnd': did you mean torch.expand or torch.expand_as? `tensorcast ops`"),
+    ({"op": "torch.expand", "inputs": [[3]]}, '"op": {"name": "torch.expand", "size": [3, -1]}'),
+    ({"op": "numpy.add", "inputs": [[3]]}, "numpy.add takes 2 inputs, not 1"),
+    ({"op": "torch.broadcast_tensors", "inputs": [[1] * 65]}, "a shape has 65 axes"),
+    ("x" * (2**20 + 1), "line 2: it is longer than 1048576 bytes"),
+    (" " * (3 * 2**20) + "x", "line 2: it is longer than 1048576 bytes"),
+    ("\N{LATIN SMALL LETTER E WITH ACUTE}", "line 2: it is not a request"),
+]
+
+
+@pytest.mark.parametrize(("wrong", "says"), WRONG, ids=[says[:60] for _, says in WRONG])
+def test_a_wrong_line_does_not_stop_the_others(tmp_path: Path, url: list[str], wrong: Any, says: str) -> None:
+    status, answers = asked(tmp_path, GOOD, wrong, GOOD, url=url)
+    assert status == 2
+    assert [answer.get("compatible") for answer in answers] == [True, None, True]
+    assert says in answers[1]["error"]["detail"]
+    assert "/v1" not in answers[1]["error"]["detail"]
+
+
+def test_the_last_line_needs_no_line_end_and_lines_may_end_in_crlf(tmp_path: Path) -> None:
+    (tmp_path / "requests.jsonl").write_bytes(b"\r\n".join([json.dumps(GOOD).encode()] * 3))
+    done = run("check", "--batch", "requests.jsonl", folder=tmp_path)
+    assert (done.returncode, len(done.stdout.splitlines())) == (0, 3)
+
+
+def test_thousands_of_lines_are_answered_in_order(tmp_path: Path, url: list[str]) -> None:
+    lines = [{"inputs": [[size, 1], [7]]} for size in range(1, 3001)]
+    _, answers = asked(tmp_path, *lines, url=url)
+    assert [answer["outputs"][0]["shape"] for answer in answers] == [[size, 7] for size in range(1, 3001)]
+
+
+def test_stdin_is_answered_line_by_line(url: list[str]) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "tensorcast", "check", "--batch", "-", *url],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    ) as running:  # fmt: skip
+        assert running.stdin is not None
+        assert running.stdout is not None
+        try:
+            for line, compatible in ((GOOD, True), (CONFLICT, False), (GOOD, True)):
+                print(json.dumps(line), file=running.stdin, flush=True)
+                assert json.loads(running.stdout.readline())["compatible"] is compatible  # before the next is written
+            running.stdin.close()
+            assert running.wait(PATIENCE) == 1
+        finally:
+            running.kill()
+
+
+def test_a_service_that_can_not_be_reached_ends_it(tmp_path: Path) -> None:
+    (tmp_path / "requests.jsonl").write_text(json.dumps(GOOD))
+    done = run("check", "--batch", "requests.jsonl", "--url", "http://127.0.0.1:9", folder=tmp_path)
+    assert (done.returncode, done.stdout) == (os.EX_UNAVAILABLE, "")
+
+
+def test_a_progress_bar_is_on_stderr_of_a_terminal_alone(tmp_path: Path) -> None:
+    row = json.dumps({"inputs": [[1] * 60] * 100})
+    (tmp_path / "requests.jsonl").write_text(f"{row}\n" * 60)  # more than a mebibyte
+    ours, theirs = pty.openpty()
+    done = process("check", "--batch", "requests.jsonl", cwd=tmp_path, stderr=theirs, stdout=subprocess.PIPE)
+    os.close(theirs)
+    shown = os.read(ours, 2**16).decode()
+    os.close(ours)
+    assert "checks" in shown
+    assert len(done.stdout.splitlines()) == 60
+    assert run("check", "--batch", "requests.jsonl", folder=tmp_path).stderr == ""
+
+
+def test_the_answers_are_those_of_numpy(tmp_path: Path) -> None:
+    chance = np.random.default_rng(7)
+    shapes = [[chance.choice([1, 2, 3], chance.integers(0, 4)).tolist() for _ in range(3)] for _ in range(300)]
+    _, answers = asked(tmp_path, *({"inputs": inputs} for inputs in shapes))
+    for inputs, answer in zip(shapes, answers, strict=True):
+        try:
+            expected = list(np.broadcast_shapes(*map(tuple, inputs)))
+        except ValueError:
+            assert answer["compatible"] is False
+        else:
+            assert answer["outputs"][0]["shape"] == expected
