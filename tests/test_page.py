@@ -22,7 +22,7 @@ if CHROMIUM is None:
     pytest.skip("there is no Chromium here", allow_module_level=True)
 
 EINOPS = 'op=einops.repeat&input=2,3&pattern=h w -> (h 2) w c&axes_lengths={"c":3}'
-INTEGERS = "its target takes no size that is not known"
+INTEGERS = "it takes known sizes only"
 COMPARISON = "op=compare&input=1,3&shape=2,-1"
 
 

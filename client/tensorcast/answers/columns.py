@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from ..messages.tensors import CheckBatchRequest, CheckedColumns
 from ..messages.validation import validated
 from ..ops import Op, align, lower
 from ..plan.alignment import Alignment, Incompatible, Relation
-from ..plan.column import Column
+from ..plan.column import Column, SizesUnknown
 from ..plan.plan import Shape
 from ..schema.memory import Reserve, unlimited
 from ..schema.names import counted
@@ -37,8 +37,20 @@ def check_columns(request: CheckBatchRequest, reserve: Reserve = unlimited) -> C
     inputs = [_sizes(tensor, f"/inputs/{number}") for number, tensor in enumerate(tensors)]
     targets = {name: _sizes(tensor, _pointer(name)) for name, tensor in columns.items()}
     op = _op(request.op, targets)
-    shapes = tuple(map(_columns, inputs))
     op = op.model_copy(update={name: _columns(values) for name, values in targets.items()})
+    return checked(op, inputs, targets, reserve)
+
+
+def checked(
+    op: Op, inputs: Sequence[Values], targets: Mapping[str, Values], reserve: Reserve = unlimited
+) -> CheckedColumns:
+    """Return the answers to all rows of one op, whose attributes named in `targets` are columns.
+
+    Raises Problem for an op that needs integers, and for columns of different lengths.
+    """
+    shapes = tuple(map(_columns, inputs))
+    if op.needs_integers():
+        raise _needs_rows(op)
     judge_request(op, shapes)
     counts = {len(values) for values in (*inputs, *targets.values())}
     if len(counts) > 1:
@@ -50,6 +62,8 @@ def check_columns(request: CheckBatchRequest, reserve: Reserve = unlimited) -> C
     conflict = None
     try:
         alignment = align(op, shapes)
+    except SizesUnknown:
+        raise _needs_rows(op) from None
     except Incompatible as incompatible:  # whatever the sizes
         alignment, conflict = Alignment(shapes, None, (), ()), incompatible.conflict
     distinct = {output.groups for output in alignment.outputs}
@@ -66,6 +80,14 @@ def check_columns(request: CheckBatchRequest, reserve: Reserve = unlimited) -> C
     if op.compares_sizes():
         _blame_alone(op, inputs, answer)
     return answer
+
+
+def _needs_rows(op: Op) -> Problem:
+    return Problem(
+        "invalid-request",
+        f"{op.name} takes rows, not columns, because its rule compares sizes: send each check as a request of a batch",
+        pointer="/op",
+    )
 
 
 def _target_columns(op: Any) -> dict[str, Tensor]:

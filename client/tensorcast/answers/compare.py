@@ -25,6 +25,8 @@ def compare(request: CompareRequest) -> CompareAnswer:
     """
     results: list[dict[str, Any]] = []
     for op in _askable(len(request.inputs), request.shape):
+        if _is_symbolic(request) and op.needs_integers():
+            continue
         checkpoint()
         answer = plain_answer(Question(request.inputs, op, request.assume, warn=request.warn))
         plain_op = op.model_dump(mode="json", exclude_none=True)
@@ -44,11 +46,16 @@ def compare(request: CompareRequest) -> CompareAnswer:
 
 
 def left_out(request: CompareRequest) -> list[str]:
-    """The ops that would be asked, were every size of the target known."""
-    if request.shape is None or not any(isinstance(size, Symbol) for size in request.shape):
+    """Return the ops that take known sizes only, if a size is unknown."""
+    if not _is_symbolic(request):
         return []
-    count, asked = len(request.inputs), {op.name for op in _askable(len(request.inputs), request.shape)}
-    return list(dict.fromkeys(op.name for op in _askable(count, [1] * len(request.shape)) if op.name not in asked))
+    known = None if request.shape is None else [1] * len(request.shape)
+    asked = {op.name for op in _askable(len(request.inputs), request.shape) if not op.needs_integers()}
+    return list(dict.fromkeys(op.name for op in _askable(len(request.inputs), known) if op.name not in asked))
+
+
+def _is_symbolic(request: CompareRequest) -> bool:
+    return any(isinstance(size, Symbol) for shape in request.shapes for size in shape)
 
 
 def _verdict(result: dict[str, Any]) -> tuple[Any, ...]:

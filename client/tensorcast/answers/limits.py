@@ -155,8 +155,8 @@ class Extent(NamedTuple):
 
 def judge_request(op: Op, shapes: tuple[Shape, ...], of_integers: bool = False) -> Extent:
     """The extent of a request; `of_integers` where it is known that all sizes of the inputs are. Raises Problem for
-    a number of inputs that the op never takes (invalid-request), or for too many axes, unless the op's own rule refuses
-    those already (work-too-large)."""
+    a number of inputs that the op never takes, or for unknown sizes if it needs integers (invalid-request); or for too
+    many axes, unless the op's own rule refuses those already (work-too-large)."""
     if wrong := op.input_count_problem(len(shapes)):
         raise Problem("invalid-request", wrong, pointer="/inputs")
     rank = op.highest_rank(shapes)
@@ -177,6 +177,14 @@ def judge_request(op: Op, shapes: tuple[Shape, ...], of_integers: bool = False) 
                 is_symbolic = is_symbolic or Symbol in map(type, value)
             elif type(value) is dict:
                 entries += len(value)
+    if is_symbolic and op.needs_integers():
+        in_op = None if any(Symbol in map(type, shape) for shape in shapes) else next(op.symbols())[0]
+        raise Problem(
+            "invalid-request",
+            f"{op.name} takes known sizes only, because its rule compares them: "
+            "write an integer in place of each name, range and ?",
+            pointer=f"/op/{in_op}" if in_op else "/inputs",
+        )
     return Extent(op, shapes, rank, axes, entries, is_symbolic)
 
 

@@ -62,7 +62,7 @@ def compare(
             else:
                 told = ": ".join(filter(None, (joined(result.conditions), shapes_out)))
                 rows.append((name, click.style("if", fg="yellow"), told + also))
-    rows += [(name, "-", "left out: its target takes no size that is not known") for name in left_out(request)]
+    rows += [(name, "-", "left out: it takes known sizes only") for name in left_out(request)]
     echo_table(rows)
     warnings = {warning.message: warning for result in results for warning in result.warnings}
     if warnings:

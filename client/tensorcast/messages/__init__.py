@@ -302,7 +302,7 @@ class CompareAnswer(Answer):
 
     results: Many[Comparison] = Field(description="The verdicts, in the catalogue's order.")
     left_out: Many[str] = Field(
-        default=[], description="Ops that are not asked, since their target takes no size that is not known."
+        default=[], description="Ops that are skipped, because they take known sizes only and a size is unknown."
     )
 
 

@@ -155,8 +155,18 @@ class Op(_Model):
         return None
 
     def compares_sizes(self) -> bool:
-        """Whether `align` itself compares sizes, besides the ranks and the attributes. Of columns, which hold many
-        sizes at once, it can't: there the axis to blame is then found row by row."""
+        """Return whether `align` compares integers to say which axis is to blame.
+
+        Whether they fit is still for the relations to say. For columns the axis is then found row by row.
+        """
+        return False
+
+    def needs_integers(self) -> bool:
+        """Return whether `align` needs every size as an integer, since no relation of plan/alignment.py says what fits.
+
+        Columns and symbols are then refused. tests/test_known_sizes.py finds an op that needs integers and returns
+        False here.
+        """
         return False
 
     def output_dims(self) -> list[list[str]] | None:

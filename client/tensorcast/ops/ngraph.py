@@ -109,7 +109,7 @@ def _inferred_axes(arg: Shape, like: Shape) -> tuple[int, ...]:
     return tuple(
         axis
         for axis, size in enumerate(like)
-        if axis >= len(arg) or (arg[axis] == 1 and are_integers(size) and size > 1)
+        if axis >= len(arg) or (are_integers(arg[axis], size) and arg[axis] == 1 < size)
     )
 
 

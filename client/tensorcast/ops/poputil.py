@@ -143,6 +143,6 @@ class canBroadcastToMatch(Op):
 def _passes(axis: Axis) -> bool:
     """The release's own test of two sizes: a * b < a + b in 64 bits, which a 0, or a product that wraps, passes."""
     sizes = [term.size for term in axis.terms]
-    if len(sizes) == 1 or sizes[0] == sizes[1] or not are_integers(*sizes):
+    if len(sizes) == 1 or not are_integers(*sizes) or sizes[0] == sizes[1]:
         return True
     return sizes[0] * sizes[1] % 2**64 < sum(sizes) % 2**64

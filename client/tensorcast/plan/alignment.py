@@ -1,7 +1,7 @@
 """Alignment: which sizes meet on which output axis, and by which relation. Settled, it becomes a plan.
 
 A framework's rule says how axes find each other, from ranks and attributes alone; whether the sizes
-that meet agree is one of five relations, written once: here of integers, in symbolic.py of symbols, in batch.py
+that meet agree is one of five relations, written once: here of integers, in symbolic.py of symbols, in columns.py
 of columns, which stand in a shape where an integer would. A rule compares sizes only where `are_integers` says it can.
 """
 
@@ -359,7 +359,7 @@ def fit_right_keeping(shape: Shape, target: Shape, attribute: str, framework: st
     check_rank(shape, target, framework)
     new = len(target) - len(shape)
     for axis, size in enumerate(target[:new]):
-        if size == keep:
+        if type(size) is int and size == keep:
             raise Incompatible(
                 "invalid-dimension",
                 f"{attribute} {format_shape(target)} has {keep} on axis {axis}, which input 0 of shape "

@@ -13,9 +13,20 @@ if TYPE_CHECKING:  # the rules load without NumPy, as the command line does
     Values = np.ndarray[Any, np.dtype[np.int64]]
 
 
+class SizesUnknown(TypeError):
+    """A rule compares or computes with a column, where only an integer has an answer."""
+
+
+def _refuse(*_: object) -> Any:
+    raise SizesUnknown("a rule needs integers, and this size is a column")
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
-    """The size of one axis in every row; equal to nothing but itself. What a rule derives from it is a column too."""
+    """The size of one axis in every row. What a rule derives from it is a column too.
+
+    Comparisons, arithmetic and truth raise SizesUnknown: they differ from row to row.
+    """
 
     values: Values
 
@@ -24,6 +35,10 @@ class Column:
         import numpy as np
 
         return Column(np.where(self.values == keep, own.values if isinstance(own, Column) else own, self.values))
+
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __bool__ = __index__ = _refuse
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __mod__ = __rmod__ = __rfloordiv__ = _refuse
+    __hash__ = object.__hash__
 
     def __floordiv__(self, divisor: int) -> Column:
         return Column(self.values // min(divisor, MAX_SIZE))

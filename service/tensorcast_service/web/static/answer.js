@@ -78,7 +78,7 @@ export function comparedOf({results}) {
   return [kind, `${count} of ${results.length} broadcast${some ? `, ${some} for some sizes` : ""}`];
 }
 
-const LEFT_OUT = "left out: its target takes no size that is not known";
+const LEFT_OUT = "left out: it takes known sizes only";
 
 /** The same as text, for people: a line for each op or mode. */
 export function comparisonText({results, left_out: absent = []}) {
