@@ -164,6 +164,8 @@ RELEASE_DIFFERS = {
     "PyTorch, -3 beside a 0 that is kept": (torch.expand(size=(-3, -1)), [(0,)]),
     "PyTorch, -1 for a scalar beside a 0": (torch.expand(size=(0, -1)), [()]),
     "Paddle, -2 on an axis that is there": (paddle.expand(shape=(2, -2)), [(3,)]),
+    "Paddle, -2 as the last of 8 sizes": (paddle.expand(shape=(*[1] * 7, -2)), [(2,)]),
+    "Paddle, -2 on each of 8 axes": (paddle.broadcast_to(shape=(-2,) * 8), [(2,) * 8]),
     "Paddle, 2 against 0": (paddle.expand_as(), [(2,), (0,)]),
     "Paddle, 0 against 1": (paddle.expand_as(), [(0,), (1,)]),
 }
@@ -182,6 +184,9 @@ RELEASE_REFUSES = {
     "PyTorch, -1 on a new axis": (torch.expand(size=(-1, 0)), [(1,)]),
     "PyTorch, elements beyond 64 bits before the 0": (torch.expand(size=(-2, 3, 0)), [(1,)]),
     "Paddle, -1 on a new axis too": (paddle.expand(shape=(-1, -2)), [(3,)]),
+    "Paddle, -2 as the last of 9 sizes": (paddle.expand(shape=(*[1] * 8, -2)), [(2,)]),
+    "Paddle, -2 after a new axis before 8": (paddle.broadcast_to(shape=(1, *[-2] * 8)), [(2,) * 8]),
+    "Paddle, -2 for a tensor of more axes": (paddle.expand(shape=(-2,)), [(1, 3)]),
     "Paddle, sizes that differ too": (paddle.expand(shape=(2, -2)), [(3, 3)]),
     "PyTorch, the product of two scalars": (torch.matmul(), [(), ()]),
     "Paddle, an empty tensor of higher rank": (paddle.expand_as(), [(0, 2), (2,)]),

@@ -66,6 +66,25 @@ def test_a_string_excludes_its_characters_and_is_warned_of_where_it_has_several(
     assert codes(client.check(xarray.broadcast(dims=(("x",),), exclude=""), (2,))) == []
 
 
+@pytest.mark.parametrize(("one", "other"), [((1,), (3,)), ((3,), (1,))])
+def test_a_size_1_meets_no_other_and_both_inputs_are_named(client: Client, one: tuple[int], other: tuple[int]) -> None:
+    conflict = client.check(xarray.broadcast(dims=(("x",), ("x",))), one, other).conflict
+    assert conflict is not None
+    assert (conflict.code, conflict.axis) == ("size-mismatch", 0)
+    assert (conflict.inputs, conflict.sizes) == ([0, 1], [*one, *other])
+    assert conflict.message == (
+        f"On output axis 0, input 0 of shape ({one[0]},) has size {one[0]} but input 1 of shape ({other[0]},) has size "
+        f"{other[0]}: the sizes must be equal: a size 1 is not stretched."
+    )
+
+
+def test_of_many_inputs_the_first_of_each_size_is_named(client: Client) -> None:
+    op = xarray.broadcast(dims=(("x",),) * 5)
+    conflict = client.check(op, (1,), (1,), (3,), (2,), (3,)).conflict
+    assert conflict is not None
+    assert (conflict.inputs, conflict.sizes) == ([0, 2, 3], [1, 3, 2])
+
+
 def test_only_a_string_of_several_characters_leaves_sizes_to_be_compared(client: Client) -> None:
     for exclude, compatible in (("x", True), (["x", "y"], True), ("xy", False)):
         answer = client.check(xarray.broadcast(dims=(("x",), ("x",)), exclude=exclude), (2,), (3,))
