@@ -217,6 +217,17 @@ def test_other_kinds_are_told_where_they_are_asked_for(torch: Any) -> None:
         row - column
         torch.ones(5) - torch.ones(5, 1)
     assert [finding.output for finding in seen.findings] == [(3, 4), (5, 5)]
+    codes = [[warning.code for warning in finding.answer.warnings] for finding in seen.findings]
+    assert codes == [["mutual-stretch"], ["square"]]
+    with (
+        tensorcast.watch(on="error", kinds=["mutual-stretch"]),
+        pytest.raises(tensorcast.SuspiciousBroadcast) as raised,
+    ):
+        row - column
+    assert str(raised.value) == (
+        "torch.sub: Inputs 0 and 1 stretch each other: (1, 4) and (3, 1) become (3, 4). Where only one was meant to "
+        "stretch, an axis is missing."
+    )
 
 
 def test_shapes_that_do_not_broadcast_are_torchs_to_refuse(torch: Any) -> None:

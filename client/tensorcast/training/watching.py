@@ -27,7 +27,7 @@ __all__ = ["SuspiciousBroadcast", "watch"]
 Kind = Literal["square", "mutual-stretch"]
 
 MINIMUM = "2.4"
-_KINDS = ("square", "mutual-stretch")
+_KINDS: tuple[Kind, ...] = ("square", "mutual-stretch")
 _MAX_FINDINGS = 1000
 _LIBRARY = os.path.dirname(os.__file__) + os.sep
 _SITES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
@@ -116,7 +116,7 @@ def _finding(file: str, line: int, op: str, shapes: Sequence[tuple[int, ...]]) -
     from ..library import check
     from ..models import Finding, Operand
 
-    answer = check("torch.broadcast_tensors", *shapes)
+    answer = check("torch.broadcast_tensors", *shapes, warn=_KINDS)
     operands = tuple(Operand(f"input {number}", "", shape) for number, shape in enumerate(shapes))
     return Finding("", op, operands, answer, file=file, line=line) if answer.compatible else None
 
