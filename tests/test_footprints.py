@@ -157,7 +157,11 @@ ANSWERS: dict[str, tuple[Any, Any, Any]] = {
     ),
     "check, symbols": (check, CheckRequest, {"inputs": [["N"]] * 2000}),
     "check, long symbols": (check, CheckRequest, {"inputs": [[f"{'N' * 96}{row}"] * 16 for row in range(40)]}),
-    "check, many conditions": (check, CheckRequest, {"inputs": [[f"N{row}"] for row in range(30)]}),
+    "check, many conditions": (check, CheckRequest, {"inputs": [[f"N{row}"] for row in range(20)]}),
+    "check, conditions without names": (check, CheckRequest, {"inputs": [["?"]] * 20}),
+    "check, conditions on a target": (
+        check, CheckRequest, {"inputs": [["?"] * 40], "op": {"name": "numpy.broadcast_to", "shape": ["?"] * 40}},
+    ),
     "compare": (compare, CompareRequest, {"inputs": [[]] * 2000}),
     "compare, rank 64": (compare, CompareRequest, {"inputs": RANK_64}),
     "compare, squares": (compare, CompareRequest, {"inputs": [[5], [5, 1]]}),
@@ -199,6 +203,29 @@ def test_rows_take_no_more_than_is_reserved_for_them() -> None:
     rows = [{"inputs": [[8, 1, 6, 1], [7, 1, 5]], "dtype": "int8"}] * 300 + [{"inputs": [[2, 3]] * 500}] * 4
     reserved = Reserved()
     assert taken(lambda: encode({"results": list(check_rows(rows, reserved))}, JSON)) <= reserved.most
+
+
+SYMBOLIC_ROWS: dict[str, dict[str, Any]] = {
+    "names": {"inputs": [["N"], ["M"]]},
+    "two axes": {"op": "onnx.Add", "inputs": [["batch", "seq"], ["n", "m"]]},
+    "four axes": {"inputs": [["a", "b", "c", "d"], ["e", "f", "g", "h"]]},
+    "no names": {"inputs": [["?"] * 4, ["?"] * 4]},
+    "ranges": {"inputs": [["2..5", "2.."], ["1..8", 5]]},
+    "long names": {"inputs": [[f"{'N' * 96}{axis}" for axis in range(4)], [f"{'M' * 96}{axis}" for axis in range(4)]]},
+    "a target": {"op": {"name": "numpy.broadcast_to", "shape": ["A", "B", "C"]}, "inputs": [["X", "Y", "Z"]]},
+    "a product": {"op": "numpy.matmul", "inputs": [["a", "b", "c"], ["d", "e", "f"]]},
+    "three inputs": {"op": "onnx.Where", "inputs": [["a", "b"], ["c", "d"], ["e", "f"]]},
+}
+
+
+@pytest.mark.parametrize("row", SYMBOLIC_ROWS.values(), ids=SYMBOLIC_ROWS)
+def test_symbolic_rows_take_what_is_reserved_for_them_and_not_much_less(row: dict[str, Any]) -> None:
+    reserved = Reserved()
+    answers: list[Any] = []
+    rows = [row] * 100
+    peak = taken(lambda: encode(answers.extend(check_rows(rows, reserved)) or answers, JSON))
+    assert all(answer["conditions"] for answer in answers)
+    assert peak <= reserved.most <= 4 * peak
 
 
 def test_rows_with_hints_take_no_more_than_is_reserved_for_them() -> None:

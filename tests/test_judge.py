@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import pytest
 
 import tensorcast
-from tensorcast import CheckAnswer, Finding, Overloaded, ServiceProblem, WorkTooLarge
+from tensorcast import (
+    BodyTooLarge,
+    CheckAnswer,
+    Finding,
+    OutputTooLarge,
+    Overloaded,
+    ServiceProblem,
+    UnexpectedStatus,
+    WorkTooLarge,
+)
 from tensorcast.models.judge import Question, judged
 
 REFUSAL = WorkTooLarge({"code": "work-too-large", "detail": "the rows before this one took 2 s", "status": 422})
@@ -48,6 +58,53 @@ def test_what_is_refused_as_too_much_at_once_is_asked_again_in_smaller_batches(r
     findings = judged([question(number, [number]) for number in range(60)], check_batch)
     assert [finding.output for finding in findings] == [(number,) for number in range(60)]
     assert len(calls) <= 127
+
+
+TOO_MUCH = [
+    REFUSAL,
+    BodyTooLarge({"code": "body-too-large", "status": 413}),
+    OutputTooLarge({"code": "output-too-large", "detail": "takes 104000000 bytes of memory", "status": 422}),
+]
+
+
+@pytest.mark.parametrize("problem", TOO_MUCH, ids=lambda problem: problem.code)
+@pytest.mark.parametrize("whole", [False, True])
+def test_every_refusal_of_too_much_at_once_is_asked_again(problem: ServiceProblem, whole: bool) -> None:
+    def check_batch(requests: Sequence[dict[str, Any]]) -> list[CheckAnswer | ServiceProblem]:
+        if whole and len(requests) > 7:
+            raise problem
+        return [*tensorcast.check_batch(requests[:7]), *[problem] * (len(requests) - 7)]
+
+    findings = judged([question(number, [number]) for number in range(60)], check_batch)
+    assert [finding.output for finding in findings] == [(number,) for number in range(60)]
+
+
+def test_a_proxy_that_takes_less_is_asked_again_and_its_page_is_no_verdict() -> None:
+    calls = []
+
+    def check_batch(requests: Sequence[dict[str, Any]], most: int) -> list[CheckAnswer | ServiceProblem]:
+        calls.append(len(requests))
+        if len(requests) > most:
+            raise UnexpectedStatus("status 413", 413)
+        return tensorcast.check_batch(requests)
+
+    questions = [question(number, [number]) for number in range(4)]
+    findings = judged(questions, partial(check_batch, most=1))
+    assert [finding.verdict for finding in findings] == ["compatible"] * 4
+    with pytest.raises(UnexpectedStatus):
+        judged(questions, partial(check_batch, most=0))
+
+
+def test_another_refusal_is_raised_and_not_asked_again() -> None:
+    calls = []
+
+    def check_batch(requests: Sequence[dict[str, Any]]) -> list[CheckAnswer | ServiceProblem]:
+        calls.append(len(requests))
+        raise UnexpectedStatus("status 404", 404)
+
+    with pytest.raises(UnexpectedStatus):
+        judged([question(0, [3]), question(1, [4])], check_batch)
+    assert calls == [2]
 
 
 def test_what_is_too_much_alone_is_not_judged_and_says_why() -> None:

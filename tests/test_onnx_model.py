@@ -10,11 +10,12 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from conftest import Served
 from onnx import helper
 from onnx_models import Check, checks, parsed, saved, verdicts
 
 import tensorcast
-from tensorcast import UnusableModel
+from tensorcast import Client, UnusableModel
 from tensorcast.models.check import OLDEST_ONNX
 from tensorcast.models.onnx_model import read
 
@@ -391,3 +392,21 @@ def test_what_the_file_says_before_a_node_that_fails_does_not_hide_what_follows(
 def test_a_vector_of_any_length_takes_no_time(check: Check, graph: str) -> None:
     """onnx alone would make a list of as many entries."""
     assert verdicts(check(graph)) == {"o": [4611686018427387904]}
+
+
+def test_thousands_of_symbolic_nodes_are_judged_by_a_service_with_the_default_budget(
+    check: Check, service: Served
+) -> None:
+    nodes = range(3000)
+    inputs = ", ".join(f"float[N{node}, A{node}] x{node}, float[M{node}, B{node}] y{node}" for node in nodes)
+    outputs = ", ".join(f"float[?, ?] z{node}" for node in nodes)
+    graph = f"({inputs}) => ({outputs}) {{ {' '.join(f'z{node} = Add(x{node}, y{node})' for node in nodes)} }}"
+    with Client(service.url) as client:
+        report = check(graph, check_batch=client.check_batch)
+    assert [finding.verdict for finding in report.nodes] == ["depends"] * 3000
+    last = report.nodes[-1].answer
+    assert last is not None
+    assert [condition.text for condition in last.conditions] == [
+        "N2999 == M2999 or N2999 == 1 or M2999 == 1",
+        "A2999 == B2999 or A2999 == 1 or B2999 == 1",
+    ]

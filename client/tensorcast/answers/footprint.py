@@ -44,14 +44,22 @@ def answer_bytes(extent: Extent) -> int:
     if names := extent.op.output_dims():
         nbytes += _text_bytes({name for dims in names for name in dims}, len(extent.shapes))
     if extent.is_symbolic:
-        nbytes += _symbols_bytes(extent.shapes)
+        shapes: list[Sequence[object]] = [*extent.shapes]
+        if len(extent.op.__dict__) > 1:  # its attributes may be a shape too, which the inputs meet
+            shapes.append([size for _, _, size in extent.op.symbols()])
+        nbytes += _symbols_bytes(shapes, extent.rank)
     return nbytes
 
 
-def _symbols_bytes(shapes: Sequence[Sequence[object]]) -> int:
-    """Bytes of the conditions on sizes that are not known, and of their names in every output."""
-    symbols = {size for size in chain.from_iterable(shapes) if type(size) is Symbol}
-    return CONDITION_BYTES * min(len(symbols) ** 2, MAX_CONDITIONS) + _text_bytes(symbols, len(shapes))
+def _symbols_bytes(shapes: Sequence[Sequence[object]], rank: int) -> int:
+    """Return the bytes of the conditions on symbolic sizes, and of their names in every output.
+
+    A condition is about two sizes on one axis, of different shapes, at least one of them symbolic.
+    """
+    symbols = [size for size in chain.from_iterable(shapes) if type(size) is Symbol]
+    pairs = rank * len(shapes) * (len(shapes) - 1) // 2
+    conditions = min(pairs, len(symbols) * (len(shapes) - 1), MAX_CONDITIONS)
+    return CONDITION_BYTES * conditions + _text_bytes(set(symbols), len(shapes))
 
 
 def tensors_bytes(extent: Extent, tensors: Iterable[Tensor]) -> int:
@@ -68,7 +76,7 @@ def compared_bytes(shapes: Sequence[Sequence[object]]) -> int:
     """Bytes of what every op answers to these shapes, the target's among them."""
     rank = max(min(max(map(len, shapes), default=0), MAX_RANK), 4)
     frameworks = {name.split(".")[0] for name, op in OPS.items() if op.max_inputs is None}  # an answer of each is kept
-    each = AXIS_BYTES * min(len(shapes) * rank, MAX_AXES) + _symbols_bytes(shapes)
+    each = AXIS_BYTES * min(len(shapes) * rank, MAX_AXES) + _symbols_bytes(shapes, rank)
     return len(frameworks) * each + len(OPS) * (COMPARED_BYTES * rank + HINTS_BYTES)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from ..errors import BodyTooLarge, ServiceProblem, WorkTooLarge
+from ..errors import BodyTooLarge, OutputTooLarge, ServiceProblem, UnexpectedStatus, WorkTooLarge
 from ..messages import CheckAnswer
 from .finding import Finding
 
@@ -20,6 +20,7 @@ Progress = Callable[[int, int], None]
 
 _BATCH_SIZES = 10_000
 """Sizes in the requests of one batch: some thousand nodes."""
+CONTENT_TOO_LARGE = 413
 
 
 class Question(NamedTuple):
@@ -79,18 +80,31 @@ def _asked(batch: list[str], check_batch: CheckBatch) -> Iterator[tuple[str, Che
     waiting = [batch]
     while waiting:
         batch = waiting.pop()
+        refused: list[str] = []
         try:
-            answers: Answers = check_batch([json.loads(key) for key in batch])
-        except (WorkTooLarge, BodyTooLarge) as problem:
-            answers = [problem] * len(batch)
-        refused = []
-        for key, answer in zip(batch, answers, strict=True):
-            if len(batch) > 1 and isinstance(answer, WorkTooLarge | BodyTooLarge):
-                refused.append(key)
+            for key, answer in zip(batch, check_batch([json.loads(key) for key in batch]), strict=True):
+                if len(batch) > 1 and _is_too_much(answer):
+                    refused.append(key)
+                else:
+                    yield key, answer
+        except (ServiceProblem, UnexpectedStatus) as problem:
+            if not _is_too_much(problem):
+                raise
+            if len(batch) > 1:
+                refused = batch
+            elif isinstance(problem, ServiceProblem):
+                yield batch[0], problem
             else:
-                yield key, answer
+                raise  # what a proxy says is no reason that a node has
         half = max(1, len(batch) // 2)
         waiting += [refused[start : start + half] for start in range(0, len(refused), half)]
+
+
+def _is_too_much(answer: object) -> bool:
+    """Return whether a smaller batch may be answered: it was too much work, too long, or took too much memory."""
+    if isinstance(answer, UnexpectedStatus):
+        return answer.status == CONTENT_TOO_LARGE  # of a proxy
+    return isinstance(answer, WorkTooLarge | BodyTooLarge | OutputTooLarge)
 
 
 def _sizes(request: Request) -> Iterator[Any]:
