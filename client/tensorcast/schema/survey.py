@@ -32,6 +32,8 @@ some 5 ms long."""
 # Bytes of memory that a value takes while it is parsed and validated, at the most; see tests/test_footprints.py.
 NUMBER_BYTES = 80
 STRING_BYTES = 240
+NULL_BYTES = 300
+"""A null may be a size that is not known, which is an object of its own."""
 LIST_BYTES = 110
 MAP_BYTES = 700
 LONG_BIN_BYTES = 600
@@ -66,6 +68,7 @@ _LENGTHS = [1 if first < 0x80 or first >= 0xE0 else _NUMBERS.get(first, 0) for f
 _LENGTHS[0xA0:0xC0] = range(1, 33)
 """By first byte: how many bytes a value takes that this byte decides; 0 for the others."""
 _COSTS = [STRING_BYTES + WIDEST * (first - 0xA0) if 0xA0 <= first < 0xC0 else NUMBER_BYTES for first in range(256)]
+_COSTS[0xC0] = NULL_BYTES
 
 
 def survey_msgpack(body: Buffer, is_answer: bool = False, most: int | None = None) -> tuple[int, Bins]:
@@ -158,7 +161,7 @@ def survey_json(body: Buffer) -> tuple[int, int]:
     """
     view = memoryview(body)
     judge_json_bytes(len(view))
-    commas = colons = lists = maps = quotes = 0
+    commas = colons = lists = maps = quotes = nulls = 0
     plain = True
     for start in range(0, len(view), _PIECE):
         piece = bytes(view[start : start + _PIECE])
@@ -167,13 +170,21 @@ def survey_json(body: Buffer) -> tuple[int, int]:
         lists += piece.count(b"[")
         maps += piece.count(b"{")
         quotes += piece.count(b'"')
+        nulls += bytes(view[start : start + _PIECE + 3]).count(b"null")  # one may begin here and end in the next piece
         # Neither other characters than ASCII nor escapes that may stand for some.
         plain = plain and piece.isascii() and b"\\" not in piece
     # Each value but the first follows one of these, so this bounds the values before parsing.
     if commas + colons + lists + maps > MAX_VALUES:
         raise malformed(f"the body may hold more than {MAX_VALUES} values; send tensors as base64 or as MessagePack")
     text = 2 * len(view) * (1 if plain else WIDEST)
-    nbytes = text + commas * NUMBER_BYTES + lists * LIST_BYTES + maps * MAP_BYTES + quotes * STRING_BYTES // 2
+    nbytes = (
+        text
+        + commas * NUMBER_BYTES
+        + nulls * NULL_BYTES
+        + lists * LIST_BYTES
+        + maps * MAP_BYTES
+        + quotes * STRING_BYTES // 2
+    )
     return nbytes, lists + maps
 
 
