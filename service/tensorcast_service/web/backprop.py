@@ -23,6 +23,7 @@ from tensorcast.messages.tensors import BackpropAnswer, BackpropRequest
 from tensorcast.plan.plan import Plan
 from tensorcast.schema.codec import MEDIA_NAMES, Media
 from tensorcast.schema.dtypes import name_of
+from tensorcast.schema.names import counted
 from tensorcast.schema.problems import Problem
 from tensorcast.schema.shapes import format_shape
 from tensorcast.schema.tensors import Array, is_replicated
@@ -118,26 +119,26 @@ def dense_gradients(
 
 def _gradients(message: BackpropRequest, extent: Extent) -> tuple[Plan, list[Array]]:
     """The plan and one gradient for each output of it. Raises Problem before anything is summed."""
+    arrays = [tensor.to_array(f"/gradients/{number}") for number, tensor in enumerate(message.gradients)]
     plan = plan_of(extent)
     if not plan.outputs:
         raise Problem("invalid-request", f"{message.op.name} has no outputs, so it has no gradients", pointer="/op")
     if len(message.gradients) != len(plan.outputs):
         raise Problem(
             "invalid-request",
-            f"gradients: there are {len(message.gradients)} for {len(plan.outputs)} outputs: give one for each output",
+            f"gradients: has {counted(len(arrays), 'gradient')} for {counted(len(plan.outputs), 'output')}: "
+            "give one for each output",
             pointer="/gradients",
         )
-    arrays = []
-    for number, (tensor, placement) in enumerate(zip(message.gradients, plan.outputs, strict=True)):
+    for number, (array, placement) in enumerate(zip(arrays, plan.outputs, strict=True)):
         pointer = f"/gradients/{number}"
-        if tensor.shape != placement.shape:
+        if array.shape != placement.shape:
             raise Problem(
                 "invalid-tensor",
-                f"gradients/{number}: has the shape {format_shape(tensor.shape)}, and output {number} has "
+                f"gradients/{number}: has the shape {format_shape(array.shape)}, and output {number} has "
                 f"{format_shape(placement.shape)}: a gradient has its output's shape",
                 pointer=f"{pointer}/shape",
             )
-        array = tensor.to_array(pointer)
         if array.dtype.kind in "bSUMm":
             raise Problem(
                 "invalid-tensor",
@@ -146,7 +147,6 @@ def _gradients(message: BackpropRequest, extent: Extent) -> tuple[Plan, list[Arr
             )
         # Its axes are not merged in here; and an array without elements is summed as it is, in a wider dtype.
         judge_address(placement.output_shape, array.itemsize if array.size else WIDEST_SUM)
-        arrays.append(array)
     MAX_WORK_ELEMENTS.judge(gradient_work(arrays))
     MAX_RESULT_ELEMENTS.judge(
         sum(result_elements(placement, array) for placement, array in zip(plan.outputs, arrays, strict=True))

@@ -66,12 +66,15 @@ def extent_of(message: BroadcastRequest) -> Extent:
 
 
 def outputs(message: BroadcastRequest, extent: Extent, max_output_bytes: int) -> list[Outgoing]:
-    """The outputs, or the window of each, as views of the inputs. Raises Problem before anything is allocated."""
+    """The outputs, or the window of each, as views of the inputs. Raises Problem before anything is allocated.
+
+    Tensors come first: if their data do not have the shape that they say, whether that shape fits is no help.
+    """
+    arrays = [tensor.to_array(f"/inputs/{number}") for number, tensor in enumerate(message.inputs)]
     plan = plan_of(extent)
     if not plan.outputs:
         raise Problem("invalid-request", f"{message.op.name} has no outputs: ask POST /v1/check", pointer="/op")
     window = _window(message.window, plan) if message.window is not None else None
-    arrays = [tensor.to_array(f"/inputs/{number}") for number, tensor in enumerate(message.inputs)]
     box = None if window is None else tuple(stop - start for start, stop in window)
     shapes = [box if box is not None else placement.shape for placement in plan.outputs]
     itemsizes = [arrays[placement.input].itemsize for placement in plan.outputs]
@@ -125,7 +128,13 @@ def _window(window: list[tuple[int, int]], plan: Plan) -> Window:
             raise Problem(
                 "invalid-request",
                 f"window/{axis}: [{start}, {stop}] must hold 0 <= start <= stop <= {size}, "
-                f"the size of output axis {axis}",
+                f"the size of output axis {axis}: write {_counted_from_0(start, stop, size)}",
                 pointer=f"/window/{axis}",
             )
     return window
+
+
+def _counted_from_0(start: int, stop: int, size: int) -> list[int]:
+    """The bounds that were probably meant: negative ones count from the end, as in Python."""
+    low, high, _ = slice(start, stop).indices(size)
+    return [low, max(low, high)]
