@@ -34,7 +34,7 @@ BROKEN: list[tuple[str, Any, str | None, str, Any]] = [
      {"inputs": [[3, 4]]}),
     (CHECK, {"inputs": [[3, 4.0]]}, "/inputs/0/1", "write 4", {"inputs": [[3, 4]]}),
     (CHECK, {"inputs": [[-1, 4]]}, "/inputs/0/0", 'write "?"', {"inputs": [["?", 4]]}),
-    (CHECK, {"shapes": [[3]]}, "/shapes", "write inputs", {"inputs": [[3]]}),
+    (CHECK, {"shapes": [[3]]}, "/shapes", 'write "inputs": [[3]]', {"inputs": [[3]]}),
     (CHECK, {"inputs": [[3]], "shape": [2, 3]}, "/shape", '"op": {"name": "numpy.broadcast_to", "shape": [2, 3]}',
      {"inputs": [[3]], "op": {"name": "numpy.broadcast_to", "shape": [2, 3]}}),
     (CHECK, {"op": "numpy.broadcast_to", "inputs": [[3]]}, "/op/shape",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ..messages import CheckRequest
-from ..messages.validation import Words, validated
+from ..messages.validation import RowWords, Words, validated
 from ..schema.memory import Reserve, unlimited
 from ..schema.problems import Problem
 from .check import plain_answer
@@ -37,7 +37,7 @@ def check_row(
             raise Problem(
                 "work-too-large", f"the rows before this one took {MAX_BATCH_SECONDS} s: send the rest in another batch"
             )
-        question = validated(CheckRequest, request, words)
+        question = validated(CheckRequest, request, words or RowWords())
         extent = judge_request(question.op, tuple(question.inputs))
         reserve(answer_bytes(extent))
         answer = plain_answer(question, extent)

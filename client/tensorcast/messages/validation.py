@@ -16,6 +16,7 @@ from ..schema.faults import complaint, literals, renamed
 from ..schema.names import LONGEST, counted, meant, near
 from ..schema.problems import Problem
 from ..schema.shapes import kind_of, parse_shape
+from .forms import MOST_SIZES, Fault, is_short, rewritten, row_written
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -31,6 +32,29 @@ class Words:
     def field(self, steps: Sequence[int | str], value: Any) -> str:
         """A field with its value, as it is to be written."""
         return f'"{steps[-1]}": {json.dumps(value)}'
+
+    def whole(self, model: type[BaseModel], found: Any) -> str:
+        """What a request is to be that is not a map."""
+        examples = {name: field.examples[0] for name, field in model.model_fields.items() if field.examples}
+        if "requests" in examples:
+            return 'must be a map: write {"requests": [...]} around the list'
+        if isinstance(found, str) and found.lstrip().startswith("{"):
+            return "must be a map, not a string that holds one: encode it as JSON once, not twice"
+        required = {name: example for name, example in examples.items() if model.model_fields[name].is_required()}
+        is_check = "explain" in model.model_fields and isinstance(found, list)
+        many = '; a list of checks goes to /v1/check/batch as {"requests": [...]}' if is_check else ""
+        return f"must be a map, such as {json.dumps(required)}{many}"
+
+
+class RowWords(Words):
+    """How a row of a batch is written, which is not a body of its own."""
+
+    def place(self, steps: Sequence[int | str]) -> str:
+        return "/".join(map(str, steps)) or "the row"
+
+    def whole(self, model: type[BaseModel], found: Any) -> str:
+        written = row_written(found) or '{"inputs": [[3], [4]]}'
+        return f"must be a map, not {kind_of(found)}: write {written}"
 
 
 class PythonWords(Words):
@@ -85,7 +109,7 @@ def problem_of(error: ValidationError, model: type[BaseModel], value: Any, words
     """A request's faults, the first of them with its pointer: where they stand and what would be right."""
     words = words or Words()
     found = error.errors(include_url=False)
-    beside = [("op", *fault["loc"]) for fault in found if fault["type"] == "extra_forbidden"]
+    beside = [("op", name) for fault in found if fault["type"] == "extra_forbidden" for name in _names_in(fault)]
     faults = renamed([fault for fault in found if fault["type"] != "missing" or fault["loc"] not in beside])
     place = _place(faults[0])
     pointer = "".join(f"/{str(step)[:100].replace('~', '~0').replace('/', '~1')}" for step in place)
@@ -95,6 +119,13 @@ def problem_of(error: ValidationError, model: type[BaseModel], value: Any, words
     more = len(faults) - _MOST_FAULTS
     rest = f" ({counted(more, 'more fault')} in this request)" if more > 0 else ""
     return Problem("invalid-request", "; ".join(sentences) + rest, pointer=pointer)
+
+
+def _names_in(fault: ErrorDetails) -> list[str]:
+    """The attributes that an unknown field may be, or hold: a field beside the op, or a map in it."""
+    if len(fault["loc"]) == 1:
+        return [str(fault["loc"][0])]
+    return [*fault["input"]] if fault["loc"][0] == "op" and isinstance(fault["input"], dict) else []
 
 
 _MOST_FAULTS = 8
@@ -166,6 +197,8 @@ def _names() -> tuple[dict[str, str], list[str]]:
 def _complaint(fault: ErrorDetails, place: Sequence[int | str], top: type[BaseModel], value: Any, words: Words) -> str:
     """What is wrong, and what would be right, in a request `value` of the model `top`."""
     kind, found = fault["type"], fault["input"]
+    if said := rewritten(Fault(kind, found, tuple(place), top, value, words)):
+        return said
     model = _model_at(top, fault["loc"], value)
     fields = model.model_fields if model else {}
     field = fields.get(str(place[-1])) if place else None
@@ -186,7 +219,7 @@ def _complaint(fault: ErrorDetails, place: Sequence[int | str], top: type[BaseMo
         wrong = kind_of(found) if kind == "tuple_type" else f"a list of {len(found)}"
         return f"must be a pair, not {wrong}: write {written}"
     if kind == "model_type" and not place:
-        return _whole(top, isinstance(found, list))
+        return words.whole(top, found)
     if kind in ("model_type", "model_attributes_type") and len(place) == 2 and place[0] in ("inputs", "gradients"):
         tensor = json.dumps((top.model_fields[str(place[0])].examples or [[{}]])[0][0])
         if "requests" not in top.model_fields:
@@ -198,7 +231,7 @@ def _complaint(fault: ErrorDetails, place: Sequence[int | str], top: type[BaseMo
         return f"must be a list, such as {words.field(place, example if shape is None else [shape])}"
     if kind == "not_a_list" and (shape := _shape_in(found)) is not None:
         sizes = value["inputs"] if place[0] == "inputs" else ()
-        if len(place) == 2 and isinstance(found, int) and sizes and _is_short(sizes, 1):
+        if len(place) == 2 and isinstance(found, int) and sizes and is_short(sizes, 1):
             one, each = words.field(["inputs"], [sizes]), json.dumps([[size] for size in sizes])
             choice = f"{one} for one input, or {each} for {'two' if len(sizes) == 2 else len(sizes)}"
             return f"is a size, and each input is a list of them: write {choice if len(sizes) > 1 else one}"
@@ -215,20 +248,6 @@ def _complaint(fault: ErrorDetails, place: Sequence[int | str], top: type[BaseMo
 
 _SLICE = re.compile(r"\s*([0-9]{1,19})\s*:\s*([0-9]{1,19})\s*")
 """The bounds on one axis, as Python writes them."""
-_MOST_SIZES = 64
-"""Sizes that a message writes in another form: a shape has no more."""
-
-
-def _whole(model: type[BaseModel], is_list: bool) -> str:
-    """What a body is to be that is no map."""
-    examples = {name: field.examples[0] for name, field in model.model_fields.items() if field.examples}
-    if "requests" in examples:
-        return 'must be a map: write {"requests": [...]} around the list'
-    required = {name: example for name, example in examples.items() if model.model_fields[name].is_required()}
-    many = (
-        '; a list of checks goes to /v1/check/batch as {"requests": [...]}' if "explain" in model.model_fields else ""
-    )
-    return f"must be a map, such as {json.dumps(required)}{many if is_list else ''}"
 
 
 def _op_with(attribute: str, value: Any) -> str:
@@ -245,36 +264,28 @@ def _op_with(attribute: str, value: Any) -> str:
     beside = {name: value[name] for name in fields if name in value}
     inside = {name: op[name] for name in fields if name in op}
     whole = {"name": ""} | needs | beside | inside
-    return json.dumps(whole) if _is_short(whole) else f'{{"name": ..., "{attribute}": ...}}'
+    return json.dumps(whole) if is_short(whole) else f'{{"name": ..., "{attribute}": ...}}'
 
 
 def _rows(value: Any) -> str:
     """The requests of a batch to write for its `inputs`: one check of them all, or one of each."""
     op, shapes = {"op": value["op"]} if "op" in value else {}, value["inputs"]
-    if not _is_short(op, 3) or not _is_short(shapes) or not all(isinstance(shape, list) for shape in shapes):
+    if not is_short(op, 3) or not is_short(shapes) or not all(isinstance(shape, list) for shape in shapes):
         return '[{"inputs": [[3], [4]]}]'
     one, each = json.dumps([op | {"inputs": shapes}]), json.dumps([op | {"inputs": [shape]} for shape in shapes])
     return one if len(shapes) == 1 else f"{one} for one check of all, or {each} for one of each"
 
 
-def _is_short(value: Any, depth: int = 2) -> bool:
-    """Whether a message can show a value: a text or an integer, or a list or a map of some, so deep."""
-    if isinstance(value, (list, tuple, dict)):
-        items = [*value, *value.values()] if isinstance(value, dict) else value
-        return depth > 0 and len(value) <= _MOST_SIZES and all(_is_short(item, depth - 1) for item in items)
-    return len(value) <= LONGEST if isinstance(value, str) else isinstance(value, int) and abs(value) < 2**64
-
-
 def _shape_in(found: Any) -> list[int | str] | None:
     """The shape that stands in a text, a tensor, or for one axis in a number; None where there is none."""
-    if isinstance(found, dict) and isinstance(found.get("shape"), list) and len(found["shape"]) <= _MOST_SIZES:
-        found = ",".join(map(str, found["shape"])) if all(map(_is_short, found["shape"])) else None
+    if isinstance(found, dict) and isinstance(found.get("shape"), list) and len(found["shape"]) <= MOST_SIZES:
+        found = ",".join(map(str, found["shape"])) if all(map(is_short, found["shape"])) else None
     if isinstance(found, str):
         try:
             return parse_shape(found)
         except ValueError:
             return None
-    return [found] if type(found) is int and _is_short(found) else None
+    return [found] if type(found) is int and is_short(found) else None
 
 
 def _elsewhere(value: Any, place: Sequence[int | str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from enum import Enum
 from typing import Any, NoReturn
@@ -164,15 +165,37 @@ def _decode_json(body: Buffer, reserve: Reserve) -> Any:
         raise _too_many_digits() from None
 
 
+_COPIED = {"None": "null", "True": "true", "False": "false", "undefined": "null", "nil": "null"}
+"""What other languages write for a value of JSON."""
+_WORD = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
+
+
 def _json_cure(error: json.JSONDecodeError) -> str:
-    """What is to be done about what other languages allow."""
+    """What to do about a text that is not JSON, but JSON in another language's form; empty if it is not."""
     before, after = error.doc[: error.pos].rstrip(), error.doc[error.pos :].lstrip()
     if error.msg.startswith("Illegal trailing comma"):  # from Python 3.13 on, and at the comma
         before, after = ",", after[1:].lstrip()
+    word = _WORD.match(after)
+    if not before and not after:
+        return 'it is empty, and a body is a map such as {"inputs": [[3], [4]]}'
+    if not before and after.startswith("\ufeff"):
+        return "take away the byte order mark before the {"
+    if word and word[0] in _COPIED:
+        return f"write {_COPIED[word[0]]} for {word[0]}"
     if not before and after[:1].isalpha():
         return 'a body begins with {, such as {"inputs": [[3], [4]]}'
     if before.endswith(",") and after.startswith(("}", "]")):
         return f"take away the comma before {after[0]}"
+    if word and before.endswith(("{", ",")) and after[word.end() :].lstrip().startswith(":"):
+        return f'write "{word[0][:MAX_KEY]}" in double quotes'
+    if after.startswith(("//", "/*", "#")):
+        return "take away the comment, which JSON does not have"
+    if after.startswith("("):
+        return "write [ ] for ( )"
+    if error.msg == "Extra data":
+        return "send one map, and nothing after it"
+    if not after or error.msg.startswith("Unterminated"):
+        return "it ends before all brackets and quotes are closed, and seems cut short"
     return "write \" for '" if after.startswith("'") else ""
 
 

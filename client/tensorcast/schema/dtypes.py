@@ -63,13 +63,21 @@ def dtype_named(name: str) -> np.dtype[Any]:
 
 def _meant(name: str) -> list[str]:
     """The names on the wire of what others call so, or those that are close to it."""
-    found: list[object] = [getattr(np.sctypeDict.get(name), "__name__", None)]
-    if match := _SHORT.fullmatch(name):  # NumPy's own have bytes, and others' bits
+    name = name.rpartition(".")[2]  # torch.float32
+    if name == "float":  # Python's and NumPy's, and torch's
+        return ["float32", "float64"]
+    if name in _PARTIAL:
+        return [_PARTIAL[name]]
+    found: list[object] = [getattr(np.sctypeDict.get(name.lower()), "__name__", None)]
+    if match := _SHORT.fullmatch(name.lower()):  # NumPy's own have bytes, and others' bits
         kind, number = match[1], int(match[2])
         found += [f"{_KINDS[kind]}{bits}" for bits in (8 * number, number)]
     return [close for close in dict.fromkeys(found) if close in _NAMES] or near(name, _NAMES)
 
 
+_PARTIAL = {"string": "str<8>", "str": "str<8>", "bytes": "bytes<8>"}
+_PARTIAL |= {kind: f"{kind}[ns]" for kind in ("datetime64", "timedelta64")}
+"""Names that lack a length or a unit, each with an example."""
 _KINDS = {"f": "float", "fp": "float", "bf": "bfloat", "i": "int", "s": "int", "u": "uint", "c": "complex"}
 _SHORT = re.compile(f"[<>=|]?({'|'.join(_KINDS)})([0-9]{{1,3}})")
 

@@ -17,7 +17,8 @@ import numpy as np
 
 from .dates import date_count
 from .dtypes import EXAMPLES, dtype_named
-from .shapes import MAX_SIZE, format_shape
+from .names import counted
+from .shapes import MAX_SIZE, format_shape, kind_of
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -55,10 +56,15 @@ def list_to_array(
     values = data if flat_size is not None or _is_flat(data, shape, dtype.kind == "c") else _flatten(data, shape)
     wanted = math.prod(shape) if flat_size is None else flat_size
     if len(values) != wanted:
-        raise InvalidData(f"data holds {len(values)} elements, and the shape {format_shape(shape)} needs {wanted}")
+        raise _wrong_count(len(values), shape, wanted, " with these strides" if flat_size is not None else "")
     if inferred and dtype.kind != "b":  # a dtype that the caller named holds no booleans
         values = [int(value) if type(value) is bool else value for value in values]
     return _elements(values, name, dtype)
+
+
+def _wrong_count(count: int, shape: tuple[int, ...], wanted: int, strides: str = "") -> InvalidData:
+    needs = f"the shape {format_shape(shape)}{strides} needs {wanted}"
+    return InvalidData(f"data holds {counted(count, 'element')}, and {needs}")
 
 
 def _is_flat(data: Any, shape: tuple[int, ...], pairs: bool) -> bool:
@@ -81,6 +87,8 @@ def _flatten(data: Any, shape: tuple[int, ...]) -> list[Any]:
             if not isinstance(item, list) or len(item) != size:
                 if isinstance(item, str) and axis == 0:
                     raise InvalidData('data is a string: base64 belongs in the field "base64"')
+                if isinstance(item, list) and len(shape) == 1 and not any(isinstance(part, list) for part in item):
+                    raise _wrong_count(len(item), shape, size)
                 found = f"a list of {len(item)}" if isinstance(item, list) else "no list"
                 raise InvalidData(
                     f"data does not agree with the shape {format_shape(shape)}: on axis {axis} it has {found}, "
@@ -132,8 +140,7 @@ def _elements(values: list[Any], name: str, dtype: np.dtype[Any]) -> Array:
     for number, value in enumerate(values):
         element = convert(value, dtype)
         if element is None:
-            special = ': write "NaN", "Infinity" or "-Infinity" for those' if kind in "fc" else ""
-            raise InvalidData(f"element {number} of data is not {wanted} that {name} holds{special}")
+            raise InvalidData(f"element {number} of data is not {wanted} that {name} holds{_advice(value, kind)}")
         elements.append(element)
     if kind in "fc":
         wide = np.array(elements, np.complex128 if kind == "c" else np.float64)
@@ -149,8 +156,26 @@ def _elements(values: list[Any], name: str, dtype: np.dtype[Any]) -> Array:
     else:
         return np.array(elements, dtype)
     if wrong.any():
-        raise InvalidData(f"element {int(wrong.argmax())} of data lies outside the range of {name}")
+        bounds = f", {low} to {high}" if kind == "i" else ""
+        raise InvalidData(f"element {int(wrong.argmax())} of data lies outside the range of {name}{bounds}")
     return array
+
+
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,17})?([eE][+-]?[0-9]{1,3})?")
+
+
+def _advice(value: Any, kind: str) -> str:
+    """What came in place of an element of a kind, and what to write for it."""
+    text = value.strip() if isinstance(value, str) else ""
+    if kind == "b" and value in (0, 1, "0", "1", "true", "false", "True", "False"):
+        return f": write {'true' if text.lower() == 'true' or value in (1, '1') else 'false'}"
+    if kind == "i" and isinstance(value, float) and value.is_integer() and abs(value) < EXACT:
+        return f": write {value:.0f}"
+    if kind in "fc" and _NUMBER.fullmatch(text):
+        return f": write {text} without quotes"
+    is_other = value is None or isinstance(value, (list, dict) if kind in "USM" else (list, dict, str))
+    special = ': write "NaN", "Infinity" or "-Infinity" for those' if kind in "fc" else ""
+    return (f", but {kind_of(value)}" if is_other else "") + special
 
 
 def _kind(dtype: np.dtype[Any]) -> str:

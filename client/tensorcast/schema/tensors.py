@@ -28,6 +28,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 Strides = tuple[int, ...]
 
 _BASE64 = re.compile("[A-Za-z0-9+/]*={0,2}")
+_BASE64_OF_URLS = re.compile("[A-Za-z0-9_-]*={0,2}")
 BIN_BYTES = 2**30
 """A MessagePack bin cannot hold 4 GiB; a larger tensor is a list of bins of this size."""
 PIECE_ELEMENTS = 2**11
@@ -125,7 +126,7 @@ class Tensor(BaseModel):
                 raw += binascii.a2b_base64(piece, strict_mode=True)
             except ValueError:
                 if not len(piece) % 4 or not _BASE64.fullmatch(piece):
-                    raise InvalidBase64("holds characters or padding that base64 does not have") from None
+                    raise InvalidBase64(f"holds characters or padding that base64 does not have{_cure(text)}") from None
                 wrong, nbytes = f"has {counted(len(text), 'character')}", self._dense_bytes()
                 if nbytes is None or len(text) == -(-4 * nbytes // 3):
                     raise InvalidBase64(f"{wrong}: fill up a multiple of 4 with =") from None
@@ -145,6 +146,15 @@ class Tensor(BaseModel):
         if isinstance(data, (bytes, memoryview)):
             return data
         return _joined(data, sum(map(len, data))) if _are_bins(data) else None
+
+
+def _cure(text: str) -> str:
+    """What to do about base64 in a data URL, or in the alphabet of URLs."""
+    if text.startswith("data:"):
+        return ": take away everything up to the comma"
+    if _BASE64_OF_URLS.fullmatch(text[:BASE64_BYTES]):
+        return ": write + for - and / for _"
+    return ""
 
 
 def _are_bins(data: Any) -> bool:

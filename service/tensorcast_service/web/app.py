@@ -156,13 +156,14 @@ async def _http_exception(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if error.status_code != 405:
         there = "see /docs" if request.app.state.settings.docs else "what there is begins with /v1/"
-        path = request.url.path
+        path = request.scope["path"]
         close = meant(near(path, _PATHS, 1))
         advice = f"{close} {there[0].upper()}{there[1:]}" if close else f": {there}"
         return response_of(Problem("not-found", f"nothing is at {path[:200]}{advice}"), request)
     # Starlette's own Allow names the first route of this path only.
     allowed = ", ".join(sorted(_methods(request)))
-    response = response_of(Problem("method-not-allowed", f"{request.url.path[:200]} takes {allowed}"), request)
+    detail = f"{request.scope['path'][:200]} takes {allowed}, not {request.method[:20]}"
+    response = response_of(Problem("method-not-allowed", detail), request)
     response.headers["Allow"] = allowed
     return response
 

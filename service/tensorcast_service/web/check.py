@@ -14,11 +14,8 @@ from tensorcast.answers.limits import Extent, judge_request
 from tensorcast.messages import CheckAnswer, CheckRequest
 from tensorcast.messages.questions import assumptions_from_text, attribute_from_text
 from tensorcast.messages.validation import validated
-from tensorcast.ops import OPS, Op
+from tensorcast.ops import OPS
 from tensorcast.schema.codec import MEDIA_NAMES, Media
-from tensorcast.schema.names import meant, near
-from tensorcast.schema.problems import Problem
-from tensorcast.schema.shapes import parse_shape
 
 from .budget import Holding
 from .caching import tagged
@@ -26,12 +23,10 @@ from .codec import answer_in_bytes, message_in_body, question_in_query
 from .exchange import receive, response_with, threads_of
 from .negotiation import TEXT, answer_type, best_offer, media_named
 from .openapi import answers, body, example_queries
+from .parameters import PARAMETERS, QueryWords, judge_attribute, judge_names, refused, shape_in
 from .threads import LOOP_MILLISECONDS
 
 router = APIRouter()
-
-_PARAMETERS = ("input", "op", "dtype", "explain", "format", "assume", "warn")
-"""Those besides the op's attributes."""
 
 
 @router.post("/v1/check", summary="Check shapes", openapi_extra=body(CheckRequest), responses=answers(CheckAnswer))
@@ -125,36 +120,29 @@ def _message(query: list[tuple[str, str]], as_drawing: bool) -> CheckRequest:
     question = _question(query)
     if as_drawing:
         question["explain"] = True
-    return validated(CheckRequest, question)
+    return validated(CheckRequest, question, QueryWords())
 
 
 def _question(query: list[tuple[str, str]]) -> dict[str, Any]:
     """A check request, as plain values, from query parameters."""
+    judge_names(query)
     given: dict[str, str] = {}
     inputs: list[list[int | str]] = []
     warn: list[str] = []
     for name, text in query:
         if name == "input":
-            inputs.append(_from_text(parse_shape, text, f"input {len(inputs)}", f"inputs/{len(inputs)}"))
+            inputs.append(_from_text(shape_in, text, f"input {len(inputs)}", f"inputs/{len(inputs)}"))
         elif name == "warn":
             warn.append(text)
-        elif name in given:
-            raise Problem(
-                "invalid-request",
-                f"{name[:60]} is given twice; only input and warn may repeat",
-                pointer=f"/{name[:60]}",
-            )
         else:
             given[name] = text
-    if not inputs:
-        raise Problem("invalid-request", "input is missing: write ?input=8,1,6,1&input=7,1,5", pointer="/inputs")
     name = given.get("op", "numpy.broadcast_to" if "shape" in given else "numpy.broadcast_arrays")
     op: dict[str, Any] = {"name": name}
     for attribute, text in given.items():
-        if attribute in _PARAMETERS:
+        if attribute in PARAMETERS:
             continue
         if name in OPS:  # else validation says that there is no such op
-            _judge_parameter(attribute, OPS[name])
+            judge_attribute(attribute, given, OPS[name])
             op[attribute] = _from_text(
                 lambda text, attribute=attribute: attribute_from_text(OPS[name], attribute, text),
                 text,
@@ -162,7 +150,7 @@ def _question(query: list[tuple[str, str]]) -> dict[str, Any]:
                 attribute,
             )
     if given.get("format", "text") not in ("text", "json"):
-        raise Problem("invalid-request", "format: must be text or json", pointer="/format")
+        raise refused("format", f": must be text or json, not {given['format'][:60]!r}")
     question: dict[str, Any] = {"op": op, "inputs": inputs}
     if warn:
         question["warn"] = warn
@@ -172,24 +160,13 @@ def _question(query: list[tuple[str, str]]) -> dict[str, Any]:
         question["dtype"] = given["dtype"]
     if "explain" in given:
         if given["explain"].lower() not in ("", "1", "true", "0", "false"):
-            raise Problem("invalid-request", "explain: must be true or false", pointer="/explain")
+            raise refused("explain", f": must be true or false, not {given['explain'][:60]!r}")
         question["explain"] = given["explain"].lower() in ("", "1", "true")
     return question
-
-
-def _judge_parameter(name: str, op: type[Op]) -> None:
-    """Raises Problem where no attribute of the op has this name."""
-    attributes = [field for field in op.model_fields if field != "name"]
-    if name not in attributes:
-        close = meant(near(name, [*attributes, *_PARAMETERS], 1))
-        listed = f" ({', '.join(attributes)})" if attributes else ", which has none"
-        there = f": there are {', '.join(_PARAMETERS)} and the attributes of {op.model_fields['name'].default}{listed}"
-        detail = f"{name[:60]}: there is no such parameter{close or there}"
-        raise Problem("invalid-request", detail, pointer=f"/{name[:60]}")
 
 
 def _from_text(parse: Any, text: str, name: str, pointer: str) -> Any:
     try:
         return parse(text)
     except ValueError as error:
-        raise Problem("invalid-request", f"{name[:60]}: {error}", pointer=f"/{pointer[:60]}") from None
+        raise refused(name, f": {error}", pointer) from None

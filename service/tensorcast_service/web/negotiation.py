@@ -33,7 +33,9 @@ def media_named(content_type: str, coding: str = "") -> Media:
     name = content_type.split(";")[0].strip().lower()
     if name not in MEDIA_NAMES:
         what = f"Content-Type {name[:60]} is not understood" if name else "Content-Type is missing"
-        raise Problem("unsupported-media-type", f"{what}: send one of {SUPPORTED}", supported=list(MEDIA_NAMES))
+        default = " (curl's default)" if name == "application/x-www-form-urlencoded" else ""
+        advice = f"for JSON, add the header Content-Type: application/json; supported are {SUPPORTED}"
+        raise Problem("unsupported-media-type", f"{what}{default}: {advice}", supported=list(MEDIA_NAMES))
     return MEDIA_NAMES[name]
 
 
@@ -58,7 +60,7 @@ def best_offer(accept: str, otherwise: Media, offers_text: bool = False) -> str:
         supported = list(dict.fromkeys(offers))
         raise Problem(
             "not-acceptable",
-            f"Accept allows none of what can be sent: {', '.join(supported)}",
+            f"Accept ({accept[:60]}) allows none of what can be sent: write one of {', '.join(supported)}, or */*",
             supported=supported,
         )
     return offer
