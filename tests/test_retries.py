@@ -10,16 +10,22 @@ import struct
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
 import msgpack
 import pytest
 from conftest import PATIENCE, free_port, trusted
-from peer import CHECKED, GOOD, MSGPACK, Sync, request_on
+from peer import CHECKED, GOOD, MSGPACK, Sync, answering, peer, request_on, until_left
 
 import tensorcast
 from tensorcast import Client
+from tensorcast.client import retries, wire
+from tensorcast.client.address import Request
+from tensorcast.client.calls import Attempt, Call
+from tensorcast.client.connection import Exchange
+from tensorcast.client.reading import Plain
 from tensorcast.client.retries import RetryPolicy
 
 WAYS: dict[str, Any] = {
@@ -178,7 +184,7 @@ def test_a_proxy_that_opens_no_tunnel_answers_with_a_status(kind: str, monkeypat
 
 
 def test_a_retry_after_of_a_proxy_is_honoured(way: Any) -> None:
-    with counting(response(503, "text/plain", b"busy", "Retry-After: 3600")) as server:
+    with counting(response(503, "text/plain", b"busy", "Retry-After: 31")) as server:
         with way(server.url, timeout=30) as client, pytest.raises(tensorcast.UnexpectedStatus):
             client.can_broadcast((3,))
         assert server.requests == 1  # since the next attempt would be after the timeout
@@ -263,3 +269,96 @@ def test_a_refused_connection_may_pass(way: Any) -> None:
     ):
         client.can_broadcast((3,))
     assert not caught.value.is_permanent
+
+
+# --- how long a client waits --------------------------------------------------------------------
+
+BUSY = tensorcast.ServiceProblem({"code": "overloaded", "status": 503})
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A clock that stands still at 100 s, at a quarter past midnight of 2 January 1970, and jitter at its most."""
+    monkeypatch.setattr(retries, "time", SimpleNamespace(monotonic=lambda: 100.0, time=lambda: 87300.0))
+    monkeypatch.setattr(retries, "random", SimpleNamespace(uniform=lambda low, high: high))
+
+
+def test_the_delay_doubles_up_to_five_seconds_also_without_a_timeout(clock: Any) -> None:
+    policy = RetryPolicy(None, 9)
+    delays = [policy.delay_after(BUSY) for _ in range(9)]
+    assert delays == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0, 5.0]
+    with pytest.raises(tensorcast.ServiceProblem):
+        policy.delay_after(BUSY)
+
+
+def test_half_of_the_delay_is_jitter(monkeypatch: pytest.MonkeyPatch) -> None:
+    spans: list[tuple[float, float]] = []
+    monkeypatch.setattr(retries, "random", SimpleNamespace(uniform=lambda *span: spans.append(span) or span[0]))
+    assert RetryPolicy(None, 1).delay_after(BUSY) == 0.05
+    assert spans == [(0.5, 1.0)]
+
+
+@pytest.mark.parametrize(("timeout", "waits"), [(2.0, False), (2.001, True), (None, True)])
+def test_an_attempt_begins_before_the_deadline_or_not_at_all(clock: Any, timeout: float | None, waits: bool) -> None:
+    policy = RetryPolicy(timeout, 1)
+    if waits:
+        assert policy.delay_after(BUSY, "2") == 2.0
+    else:
+        with pytest.raises(tensorcast.ServiceProblem):
+            policy.delay_after(BUSY, "2")
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("0", 0.1),
+        ("7", 7.0),
+        (" 7 ", 7.0),
+        ("99999", 3600.0),
+        ("9" * 400, 3600.0),
+        ("Fri, 02 Jan 1970 00:15:09 GMT", 9.0),
+        ("Fri, 02 Jan 1970 00:14:00 GMT", 0.1),
+        ("Fri, 02 Jan 2970 00:15:09 GMT", 3600.0),
+        ("-1", 0.1),
+        ("soon", 0.1),
+        ("", 0.1),
+    ],
+)
+def test_retry_after_is_a_number_or_a_date_of_an_hour_at_most(clock: Any, text: str, seconds: float) -> None:
+    assert RetryPolicy(None, 1).delay_after(BUSY, text) == seconds
+
+
+# --- which connections are used again -----------------------------------------------------------
+
+
+@pytest.mark.parametrize(("idle", "connections"), [(29.9, 1), (30.1, 2)])
+@pytest.mark.parametrize("kind", ["sync", "async"])
+def test_a_connection_that_was_idle_for_half_a_minute_is_not_used(
+    kind: str, idle: float, connections: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [1000.0]
+    monkeypatch.setattr(wire, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    scripts = [answering(GOOD, GOOD)] if connections == 1 else [answer_once, answer_once]
+    with peer(*scripts) as url, WAYS[kind](url, retries=0) as client:
+        assert client.can_broadcast((3,))
+        now[0] += idle
+        assert client.can_broadcast((3,))
+
+
+def answer_once(connection: socket.socket) -> None:
+    answering(GOOD)(connection)
+    until_left(connection)  # it stays open, so that only its age forbids its use
+
+
+@pytest.mark.parametrize("more", [b"", b"x", GOOD], ids=["nothing", "a byte", "an answer"])
+@pytest.mark.parametrize("head", [b"", b"Connection: keep-alive\r\n"], ids=["plain", "h11"])
+def test_a_connection_on_which_more_came_with_the_answer_is_not_used_again(head: bytes, more: bytes) -> None:
+    attempt = Attempt(Call("GET", "/", [], lambda length: Plain(length or 0, lambda body, reserve: body)), None)
+    scratch = memoryview(bytearray(1000))
+    exchange = Exchange(Request("GET", httpx.URL("http://a/"), [(b"Host", b"a")], attempt, None), scratch)
+    exchange.ending()
+    came = GOOD.replace(b"\r\n", b"\r\n" + head, 1) + more
+    scratch[: len(came)] = came
+    exchange.received(len(came))
+    assert (exchange.complete, attempt.finish()) == (True, CHECKED)
+    assert exchange.reusable == (not more)
