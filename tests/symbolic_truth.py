@@ -268,6 +268,8 @@ def _request(name: str, draw: random.Random) -> Request:
             op[target] = wide
         case _ if OPS[name].min_inputs == OPS[name].max_inputs == 2:
             inputs = [one, draw.choice([other, wide])]
+        case _ if OPS[name].max_inputs == 3:
+            inputs = [one, other, _shape(draw, 1)][: OPS[name].min_inputs]
         case _ if OPS[name].max_inputs is None:
             inputs = [one, other, _shape(draw, 1)][: draw.choice([1, 2, 2, 3])]
         case _:

@@ -185,7 +185,9 @@ COMPLETIONS = {
     "check 3 --broadcast-a": ["--broadcast-axes"],
     "check 3 --op openvino.Broadcast-1 --mode ": ["numpy", "explicit", "pdpd"],
     "check 3 --mode bi": ["bidirectional"],
-    "translate 3 --to keras": ["keras.ops.broadcast_to"],
+    "translate 3 --to keras": ["keras.ops.broadcast_to", "keras.ops.add", "keras.ops.where", "keras.ops.matmul"],
+    "check 3 --op torch.mas": ["torch.masked_fill"],
+    "check 3 --op torch.logical_x": ["torch.logical_xor"],
     "ops julia": ["julia.broadcast"],
 }
 

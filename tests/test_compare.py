@@ -66,6 +66,7 @@ def test_several_shapes_are_asked_of_the_ops_that_take_as_many() -> None:
         "numpy.broadcast_shapes": [2, 3],
         "numpy.add": [2, 3],
         "mindspore.add": [2, 3],
+        "mindspore.maximum": [2, 3],
         "openvino.Add-1": [2, 3],
         "onnx.Add": [2, 3],
         "onnx.Sum": [2, 3],
@@ -82,8 +83,10 @@ def test_several_shapes_are_asked_of_the_ops_that_take_as_many() -> None:
         "torch.broadcast_tensors": [2, 3],
         "torch.broadcast_shapes": [2, 3],
         "torch.add": [2, 3],
+        "torch.masked_fill": [2, 3],
         "tensorflow.broadcast_static_shape": [2, 3],
         "tensorflow.add": [2, 3],
+        "keras.ops.add": [2, 3],
         "jax.numpy.broadcast_arrays": [2, 3],
         "jax.numpy.broadcast_shapes": [2, 3],
         "jax.numpy.add": [2, 3],
@@ -99,6 +102,8 @@ def test_several_shapes_are_asked_of_the_ops_that_take_as_many() -> None:
         "onnx.Sum", "onnx.Max", "onnx.Min", "onnx.Mean", "onnx.Where",
         "torch.broadcast_shapes", "jax.numpy.broadcast_arrays", "jax.numpy.broadcast_shapes",
         "paddle.broadcast_tensors", "dask.array.broadcast_arrays",
+        "mxnet.np.where", "numpy.where", "mindspore.where", "torch.masked_fill", "tensorflow.where",
+        "keras.ops.where", "paddle.where",
     }  # fmt: skip
 
 

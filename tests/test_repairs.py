@@ -55,7 +55,7 @@ BROKEN: list[tuple[str, Any, str | None, str, Any]] = [
      {"op": {"name": "torch.expand", "size": [2, 3]}, "inputs": [[3]]}),
     (CHECK, {"op": {"name": "torch.expnd", "size": [2, 3]}, "inputs": [[3]]}, "/op", "mean torch.expand or",
      {"op": {"name": "torch.expand", "size": [2, 3]}, "inputs": [[3]]}),
-    (CHECK, {"op": {**TO, "name": "tf.broadcast_to"}, "inputs": [[3]]}, "/op", "mean tensorflow.broadcast_to?",
+    (CHECK, {"op": {**TO, "name": "tf.broadcast_too"}, "inputs": [[3]]}, "/op", "mean tensorflow.broadcast_to",
      {"op": {**TO, "name": "tensorflow.broadcast_to"}, "inputs": [[3]]}),
     (CHECK, {"op": {"name": "openvino.Broadcast-1", "mode": "explict", "target_shape": [2, 3], "axes_mapping": [1]},
              "inputs": [[3]]}, "/op/mode", "mean explicit?",

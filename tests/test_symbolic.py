@@ -451,5 +451,5 @@ def test_the_command_line_takes_symbols() -> None:
 
 def test_a_check_of_integers_says_nothing_of_symbols() -> None:
     answer = ask({"inputs": [[3, 1], [4]]}).model_dump(exclude_unset=True)
-    assert set(answer) == {"compatible", "outputs", "warnings"}
+    assert set(answer) == {"compatible", "op", "outputs", "warnings"}
     assert set(answer["outputs"][0]) == {"shape", "input", "axes", "broadcast_axes", "elements"}

@@ -41,7 +41,7 @@ from tensorcast.schema.problems import Problem
 from tensorcast_service.engine.views import place
 
 FULL = bool(os.environ.get("TENSORCAST_FULL"))
-SAMPLE = 60
+SAMPLE = 53
 """Of so many requests one is tried with each target, another with the next."""
 Request = tuple[Op, tuple[Shape, ...]]
 Array = np.ndarray[Any, np.dtype[Any]]

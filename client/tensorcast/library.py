@@ -34,7 +34,7 @@ from .messages.arguments import (
     translate_question,
 )
 from .messages.validation import MapWords, PythonWords, validated
-from .ops import OPS, Op
+from .ops import OPS, Op, read_op
 from .schema.problems import Problem
 
 if TYPE_CHECKING:  # which takes NumPy
@@ -116,8 +116,8 @@ def _plain(op: AnyOp) -> Op | None:
 @lru_cache(256)
 def _named(name: str) -> Op | None:
     try:
-        return OPS[name].model_validate({"name": name})
-    except (KeyError, ValidationError):
+        return read_op({"name": name})
+    except ValidationError:
         return None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from ..messages import Catalogue, CheckRequest, InputCount, OpEntry, Reference
-from ..ops import FRAMEWORKS, OPS
+from ..ops import ALIASES, FRAMEWORKS, OPS
 
 
 @lru_cache(1)
@@ -22,6 +22,7 @@ def _entry(name: str) -> OpEntry:
     example, inputs = op.example()
     return OpEntry(
         name=name,
+        aliases=[alias for alias, entry in ALIASES.items() if entry.rule is op],
         doc=op.summary().splitlines()[0],
         attributes={
             "type": "object",

@@ -31,18 +31,23 @@ _JOINED_CONDITIONS = 20
 """Conditions that an answer in text lists."""
 
 
+LEFT_OUT: Op = CheckRequest.model_fields["op"].default
+"""The op of a request that names none: this object, and no other op that is equal to it."""
+_LEFT_OUT_PLAIN = {"name": LEFT_OUT.name}
+
+
 class Question(NamedTuple):
     """A CheckRequest, as valid as one, of no other fields than these: most have none, and it takes less to make."""
 
     inputs: Sequence[Shape]
-    op: Op = CheckRequest.model_fields["op"].default
+    op: Op = LEFT_OUT
     assume: Mapping[str, Any] | None = None
     dtype: None = None
     explain: bool = False
     warn: Sequence[str] = ()
 
 
-def plain_question(inputs: Any, op: Op = CheckRequest.model_fields["op"].default) -> Question | None:
+def plain_question(inputs: Any, op: Op = LEFT_OUT) -> Question | None:
     """The Question of these inputs; None where they are not all lists or tuples of integers that are sizes."""
     if type(inputs) is not list and type(inputs) is not tuple:
         return None
@@ -89,6 +94,10 @@ def plain_answer(request: CheckRequest | Question, extent: Extent | None = None)
     except Incompatible as incompatible:
         conflict = incompatible.conflict
     answer: dict[str, Any] = {"compatible": conflict is None}
+    if op is LEFT_OUT:
+        answer["op"] = _LEFT_OUT_PLAIN
+    elif op.alias is not None:
+        answer["op"] = op.model_dump(mode="json", exclude_none=True)
     warnings: list[dict[str, Any]] = []
     if conflict is not None:
         answer["conflict"] = conflict_answer(op, shapes, conflict, lower_here)

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from ..messages import Reshape, Step, TranslateAnswer, TranslateRequest, Transpose
 from ..messages.validation import Words, unknown_op
-from ..ops import OPS, Op, from_plan
+from ..ops import OPS, Op, from_plan, op_class
 from ..plan.plan import Placement, Plan, Shape
 from ..schema.problems import Problem
 from ..schema.shapes import MAX_SIZE, format_shape
@@ -25,9 +25,10 @@ from .snippets import code
 def translate(request: TranslateRequest, words: Words | None = None) -> TranslateAnswer:
     """The steps, and their source text. Raises Problem (unknown-op, in these words; incompatible-shapes,
     untranslatable)."""
-    if request.to not in OPS:
+    kind, shapes = op_class(request.to), tuple(request.inputs)
+    if kind is None:
         raise unknown_op(request.to, "/to", words)
-    kind, shapes = OPS[request.to], tuple(request.inputs)
+    kind = OPS[kind.model_fields["name"].default]
     MAX_TRANSLATED_INPUTS.judge(len(shapes))
     plan = plan_of(judge_request(request.op, shapes))
     steps = steps_of(plan, kind)
@@ -36,7 +37,7 @@ def translate(request: TranslateRequest, words: Words | None = None) -> Translat
     return TranslateAnswer(
         exact=all(isinstance(step.op, Op) for step in steps),
         steps=steps,
-        code=code(request.to, plan, steps),
+        code=code(kind.model_fields["name"].default, plan, steps),
     )
 
 

@@ -16,7 +16,7 @@ import click
 from ..messages import WarningKind
 from ..messages.questions import assumptions_from_text, attribute_from_text, text_of
 from ..messages.validation import M, Words, validated
-from ..ops import OPS
+from ..ops import ALIASES, OPS, op_class
 from ..schema.names import meant, near
 from ..schema.problems import Problem
 from ..schema.shapes import parse_shape
@@ -30,14 +30,15 @@ _ATTRIBUTES = sorted({name for op in OPS.values() for name in op.model_fields if
 
 
 def ops_that_begin(context: click.Context, parameter: click.Parameter, typed: str) -> list[str]:
-    """The ops whose names begin so, for a shell."""
-    return [name for name in OPS if name.startswith(typed)]
+    """Return the ops whose names begin so, for a shell; if there are none, the aliases."""
+    return [name for name in OPS if name.startswith(typed)] or [name for name in ALIASES if name.startswith(typed)]
 
 
 def _values_that_begin(context: click.Context, parameter: click.Parameter, typed: str) -> list[str]:
     """The values of an attribute that has few, such as a mode, for a shell: of the op before it, else of any."""
     name, op = str(parameter.name), str(context.params.get("op_name"))
-    fields = [kind.model_fields.get(name) for kind in ([OPS[op]] if op in OPS else OPS.values())]
+    kind = op_class(op)
+    fields = [taker.model_fields.get(name) for taker in (OPS.values() if kind is None else [kind])]
     values = dict.fromkeys(value for field in fields if field for value in get_args(field.annotation))
     return [value for value in values if isinstance(value, str) and value.startswith(typed)]
 
@@ -125,13 +126,14 @@ def op_values(name: str | None, options: dict[str, Any]) -> dict[str, Any]:
         raise click.UsageError(f"--op is empty: write the name of an op, or leave it out{_UNSET}")
     if name is None:
         name = "numpy.broadcast_to" if "shape" in attributes else "numpy.broadcast_arrays"
-    if name not in OPS:
+    kind = op_class(name)
+    if kind is None:
         return {"name": name}  # validation says that there is no such op, and which there are
     values: dict[str, Any] = {"name": name}
     for key, text in attributes.items():
         if not text.strip():
             raise click.UsageError(f"--{key.replace('_', '-')} is empty: write () for no sizes{_UNSET}")
-        values[key] = parsed(partial(attribute_from_text, OPS[name], key), text, f"--{key.replace('_', '-')}")
+        values[key] = parsed(partial(attribute_from_text, kind, key), text, f"--{key.replace('_', '-')}")
     return values
 
 

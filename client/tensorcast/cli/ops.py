@@ -10,7 +10,7 @@ import click
 from ..messages import OpEntry
 from ..messages.questions import text_of
 from ..messages.validation import unknown_op
-from ..ops import OPS
+from ..ops import OPS, op_class
 from ..ops.help import as_call
 from .arguments import CommandWords, client_of, json_option, ops_that_begin, url_option
 from .table import echo_table
@@ -24,7 +24,9 @@ def ops(name: str | None, url: str | None, as_json: bool) -> None:
     """List the ops, or show one of them with its attributes, its definition and an example."""
     entries = _catalogue(url)
     if name is not None:
-        entries = [entry for entry in entries if entry.name == name]
+        kind = op_class(name)
+        own_name = name if kind is None else kind.model_fields["name"].default
+        entries = [entry for entry in entries if entry.name == own_name or name in entry.aliases]
         if not entries:
             raise unknown_op(name, "", CommandWords())
     if as_json:
@@ -37,8 +39,8 @@ def ops(name: str | None, url: str | None, as_json: bool) -> None:
             click.echo(f"  {attribute}  {schema.get('description', '')}")
         click.echo(f"  {entry.link} ({entry.reference.package} {entry.reference.version})")
         click.echo(f"  {_command_of(entry)}")
-        if name in OPS:
-            click.echo(f"  {as_call(OPS[name], entry.example['op'])}")
+        if entry.name in OPS:
+            click.echo(f"  {as_call(OPS[entry.name], entry.example['op'])}")
         return
     rows = [("op", "inputs", "what it does")]
     for entry in entries:

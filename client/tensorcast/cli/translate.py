@@ -11,7 +11,7 @@ import click
 
 from ..messages import TranslateAnswer, TranslateRequest
 from ..messages.validation import unknown_op
-from ..ops import OPS
+from ..ops import op_class
 from .answers import answers_from
 from .arguments import (
     CommandWords,
@@ -55,7 +55,7 @@ def translate(
         "inputs": shapes_in(shapes),
         "to": to,
     }
-    if to not in OPS:
+    if op_class(to) is None:
         raise unknown_op(to, "/to", CommandWords())
     answer = _translated(question(TranslateRequest, asked), url)
     if as_json:

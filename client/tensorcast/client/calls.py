@@ -40,7 +40,7 @@ from ..messages.arguments import (
 )
 from ..messages.tensors import CheckBatchAnswer, CheckedColumns, Failed
 from ..messages.validation import MapWords, PythonWords, refusal, unknown_op
-from ..ops import OPS, Op, numpy
+from ..ops import OPS, Op, numpy, op_class
 from ..plan.alignment import Incompatible
 from ..schema.codec import Media
 from ..schema.dtypes import UnknownDtype
@@ -454,7 +454,7 @@ def translate(op: AnyOp, shapes: Sequence[Shape], to: str, attributes: Mapping[s
 
     def refused() -> Problem | None:
         words = PythonWords()
-        return refusal(TranslateRequest, message, words) or (None if to in OPS else unknown_op(to, "/to", words))
+        return refusal(TranslateRequest, message, words) or (None if op_class(to) else unknown_op(to, "/to", words))
 
     return _plain("/v1/translate", message, TranslateAnswer, len(shapes), lambda answer: answer, refused)
 

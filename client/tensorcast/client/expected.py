@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from ..errors import InvalidAnswer
 from ..messages import CheckAnswer, Comparison
 from ..messages.arguments import AnyOp
-from ..ops import OPS, Op, lower
+from ..ops import Op, lower, op_class, read_op
 from ..schema.dtypes import name_of
 from ..schema.shapes import format_shape
 from ..schema.tensors import Array, Strides, is_replicated, reach_of
@@ -58,7 +58,7 @@ def instance(op: AnyOp, attributes: Mapping[str, Sequence[int]] | None = None) -
         return op.model_copy(update=dict(attributes)) if attributes else op
     values = {"name": op} if isinstance(op, str) else op
     try:
-        return OPS[values["name"]].model_validate({**values, **(attributes or {})})
+        return read_op({**values, **(attributes or {})})
     except (KeyError, ValidationError):
         return None
 
@@ -69,7 +69,7 @@ V = TypeVar("V", CheckAnswer, Comparison)
 def verdict(answer: V, op: Any, inputs: int) -> V:
     """The answer to so many shapes, for an op as a request says it. Raises InvalidAnswer where it has a conflict and
     outputs too, or none of both, or another number of outputs than the op."""
-    kind = OPS.get(str(op.get("name") if isinstance(op, Mapping) else op))
+    kind = op_class(str(op.get("name") if isinstance(op, Mapping) else op))
     if (answer.compatible is False) != (answer.conflict is not None):
         raise InvalidAnswer("the answer contradicts itself: a conflict stands where the shapes do not broadcast")
     count = 0 if answer.conflict else len(answer.outputs) if kind is None else kind.output_count(inputs)

@@ -223,6 +223,9 @@ class CheckAnswer(Answer):
     compatible: bool | None = Field(
         description="true: for all sizes that the symbols may have; false: for none; null: for some."
     )
+    op: Annotated[AnyOp | None, WrapValidator(_op_or_none)] = Field(
+        default=None, description="The op whose rule was applied, if the request left the op out or named an alias."
+    )
     outputs: Many[OutputShape] = Field(default=[], description="Of shapes that broadcast: what comes out.")
     result: ResultShape | None = Field(
         default=None,
@@ -386,6 +389,7 @@ class OpEntry(Answer):
     """One op of the catalogue."""
 
     name: str = Field(description="The op's name on the wire.")
+    aliases: list[str] = Field(default=[], description="Other names that a request may give it.")
     doc: str = Field(description="What it does, in a sentence.")
     attributes: dict[str, Any] = Field(
         description="JSON Schema of the attributes. `modes`, at one of them, are the values of `mode` that take it."

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, TypeVar
 
 from pydantic import BaseModel
 
-from ..ops import OPS, Op
+from ..ops import Op, op_class
 from ..ops.help import as_call
 from ..schema.names import meant, near
 from ..schema.shapes import MAX_SIZE, format_shape, parse_shape
@@ -65,7 +65,7 @@ def compare_question(
     warn: Collection[str] = (),
 ) -> dict[str, Any]:
     """Return the plain value of a CompareRequest. Raises as `check_question` does."""
-    if shapes and (isinstance(shapes[0], Op) or (isinstance(shapes[0], str) and shapes[0] in OPS)):
+    if shapes and (isinstance(shapes[0], Op) or (isinstance(shapes[0], str) and op_class(shapes[0]))):
         raise TypeError("compare takes shapes alone and asks every op: leave the op out, or use check")
     question: dict[str, Any] = {"inputs": each(shapes, dimensions)}
     if target is not None:
@@ -186,7 +186,7 @@ def op_of(op: AnyOp, attributes: Mapping[str, Any] | None = None, options: Seque
         del values["name"]
     else:
         raise TypeError(_no_op(op))
-    kind = OPS.get(name)
+    kind = op_class(name)
     if kind is None:
         return {"name": name} | {key: _plain(value) for key, value in values.items()} if values else name
     if not values:
@@ -203,12 +203,15 @@ def _bare(kind: type[Op]) -> Op:
 
 def plain_op(op: AnyOp) -> Any:
     """Return an op of `op_of` as a map of its attributes, or its bare name."""
-    return op.model_dump(exclude_none=True) if isinstance(op, Op) else op
+    if not isinstance(op, Op):
+        return op
+    plain = op.model_dump(exclude_none=True)
+    return plain if op.alias is None else plain | {"name": op.alias}
 
 
 def _refuse_misspelt(attributes: Mapping[str, Any], name: str, options: Sequence[str]) -> None:
     """Raises TypeError for shapes by keyword, and for an option of the call that is misspelt."""
-    kind = OPS.get(name)
+    kind = op_class(name)
     for key in attributes:
         if kind is not None and key in kind.model_fields:
             continue
@@ -228,7 +231,7 @@ def _no_op(value: Any) -> str:
     own = f"{str(getattr(value, '__module__', '')).partition('.')[0]}.{getattr(value, '__name__', '')}"
     return (
         "the first argument is an op, such as tensorcast.numpy.broadcast_to(shape=(4, 3)), or the name of one, "
-        f'such as "{own if own in OPS else "numpy.broadcast_arrays"}" (`tensorcast ops` lists them); '
+        f'such as "{own if op_class(own) else "numpy.broadcast_arrays"}" (`tensorcast ops` lists them); '
         f"not {_kind(value)}"
     )
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from ..ops import FRAMEWORKS, OPS
+from ..ops import FRAMEWORKS, OPS, op_class
 from ..schema.faults import complaint, literals, renamed
 from ..schema.names import LONGEST, counted, meant, near
 from ..schema.problems import Problem
@@ -256,7 +256,7 @@ def _op_with(attribute: str, value: Any) -> str:
     first = next((name for name, kind in OPS.items() if attribute in kind.model_fields), None)
     op = value.get("op", value.get("name", first))
     op = {"name": op} if isinstance(op, str) else op if isinstance(op, dict) else {}
-    kind = OPS.get(op["name"]) if isinstance(op.get("name"), str) else None
+    kind = op_class(op["name"]) if isinstance(op.get("name"), str) else None
     fields = kind.model_fields if kind else {}
     if attribute not in fields:
         return ""
@@ -303,7 +303,7 @@ def _model_at(model: type[BaseModel], location: Sequence[int | str], value: Any)
     if len(location) == 1:
         return model
     if len(location) == 2 and location[0] == "op":
-        return OPS[value["op"] if isinstance(value["op"], str) else value["op"]["name"]]
+        return op_class(value["op"] if isinstance(value["op"], str) else value["op"]["name"])
     if len(location) == 3 and location[0] in ("inputs", "gradients") and isinstance(location[2], str):
         from ..schema.tensors import Tensor  # takes NumPy, which a request without tensors does not
 

@@ -3,11 +3,12 @@ know."""
 
 from .base import Op
 from .fields import AnyOp, ByName, IntegerOpField, OpField
-from .files import FRAMEWORKS, OPS
+from .files import ALIASES, FRAMEWORKS, OPS, op_class, read_op
 from .framework import Framework
 from .lowering import align, exceeds_rank, from_plan, lower
 
 __all__ = [
+    "ALIASES",
     "FRAMEWORKS",
     "OPS",
     "AnyOp",
@@ -20,4 +21,6 @@ __all__ = [
     "exceeds_rank",
     "from_plan",
     "lower",
+    "op_class",
+    "read_op",
 ]

@@ -73,6 +73,8 @@ class Op(_Model):
     """The attribute that holds the shape to reach, if the op has one."""
     max_rank: ClassVar[int | None] = None
     """The largest rank that the framework's own rule admits."""
+    alias: ClassVar[str | None] = None
+    """The name that a request gives the op, if that is an alias."""
     link: ClassVar[str]
     """Where the rule is written down."""
     snippets: ClassVar[tuple[str, ...]] = ()
@@ -185,7 +187,8 @@ class Op(_Model):
         if count >= low and (high is None or count <= high):
             return None
         wanted = f"at least {low}" if high is None else f"{low}" if low == high else f"{low} to {high}"
-        return f"{self.name} takes {wanted} input{'' if wanted.endswith(' 1') or wanted == '1' else 's'}, not {count}"
+        plural = "" if wanted.endswith(" 1") or wanted == "1" else "s"
+        return f"{self.alias or self.name} takes {wanted} input{plural}, not {count}"
 
     # --- what follows
 

@@ -2,7 +2,8 @@
 
 from typing import Literal
 
-from .families import Multidirectional, Unidirectional
+from .aliases import aliases
+from .families import MatrixProduct, Multidirectional, Unidirectional
 from .framework import PYTHON, Framework
 
 FRAMEWORK = Framework(
@@ -33,3 +34,25 @@ class broadcast_arrays(Multidirectional):
     max_rank = 64
     link = f"{_LINK}.broadcast_arrays.html"
     snippets = ("[{ys}] = da.broadcast_arrays({xs})",)
+
+
+class matmul(MatrixProduct):
+    """Broadcast the stacks of matrices that are multiplied against each other; a vector is a row or a column."""
+
+    name: Literal["dask.array.matmul"] = "dask.array.matmul"
+    max_rank = 64
+    link = f"{_LINK}.matmul.html"
+
+
+ALIASES = {
+    **aliases(
+        broadcast_arrays,
+        """add subtract multiply divide true_divide floor_divide power float_power remainder mod fmod divmod maximum
+        minimum fmax fmin arctan2 hypot copysign nextafter ldexp logaddexp logaddexp2 equal not_equal less less_equal
+        greater greater_equal logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor left_shift
+        right_shift isclose""",
+        "dask.array",
+        inputs=2,
+    ),
+    **aliases(broadcast_arrays, "where clip", "dask.array", inputs=3),
+}

@@ -53,6 +53,17 @@ class Elementwise(Multidirectional):
     max_inputs: ClassVar[int | None] = 2
 
 
+class Choice(Elementwise):
+    """Three inputs that meet so: a condition and the two that it chooses from."""
+
+    min_inputs: ClassVar[int] = 3
+    max_inputs: ClassVar[int | None] = 3
+
+    @classmethod
+    def example(cls) -> tuple[Self, tuple[Shape, ...]]:
+        return cls.model_validate({}), ((2, 1), (1, 3), ())
+
+
 class MatrixProduct(Op):
     """Two stacks of matrices (..., M, K) and (..., K, N): the axes before the last two meet, aligned right, and size 1
     stretches. A vector is a row on the left, and a column on the right. The outputs are the operands as they are read,

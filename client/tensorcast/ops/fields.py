@@ -10,7 +10,7 @@ from pydantic_core import CoreSchema, PydanticCustomError, PydanticKnownError
 from pydantic_core.core_schema import no_info_plain_validator_function, str_schema, tagged_union_schema, union_schema
 
 from .base import Op
-from .files import OPS
+from .files import OPS, read_op
 
 _LONGEST = 100
 """Characters of a name that are looked at: every op's name is shorter, and an unknown one is copied several times."""
@@ -47,6 +47,8 @@ class ByName:
         name = value.get("name") if is_map else getattr(value, "name", None)
         if not isinstance(name, str):
             raise PydanticKnownError("union_tag_not_found", {"discriminator": "name"})
+        if is_map and (op := read_op(value)) is not None:
+            return op
         kind = self._kind(name)
         if kind is None:
             tag = name[:_LONGEST].encode(errors="replace").decode()  # of JSON it may hold half a surrogate pair

@@ -7,8 +7,9 @@ from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from .aliases import Alias, full_name, named
 from .base import Op
 from .framework import Framework
 
@@ -58,7 +59,44 @@ def _ops(_: str, module: ModuleType) -> dict[str, type[Op]]:
     return {op.model_fields["name"].default: op for op in own}
 
 
+def _aliases(_: str, module: ModuleType) -> dict[str, Alias]:
+    return getattr(module, "ALIASES", {})
+
+
 FRAMEWORKS: Mapping[str, Framework] = _Files(_framework)
 """Every framework by the name of its file, in the catalogue's order."""
 OPS: Mapping[str, type[Op]] = _Files(_ops)
 """Every op class by its name on the wire, in the catalogue's order."""
+ALIASES: Mapping[str, Alias] = _Files(_aliases)
+"""Every alias by its name, without those that a nickname adds."""
+_KINDS: dict[str, type[Op]] = {}
+"""What `op_class` has found, by name: ops, and aliases also by their nicknames. Their number is limited."""
+
+
+def op_class(name: str) -> type[Op] | None:
+    """Return the class of the op with this name or alias; None if there is neither.
+
+    The class of an alias is a subclass of its rule: its `alias` is the name as it was given, and its `name` the rule's.
+    """
+    kind = _KINDS.get(name)
+    if kind is None and (kind := OPS.get(name) or _by_alias(name)) is not None:
+        _KINDS[name] = kind
+    return kind
+
+
+def _by_alias(name: str) -> type[Op] | None:
+    full = full_name(name)
+    rule = OPS.get(full)
+    alias = ALIASES.get(full) if rule is None else Alias(rule)
+    return None if alias is None else named(name, alias)
+
+
+def read_op(fields: Mapping[str, Any]) -> Op | None:
+    """Return the op that a map of its name, or an alias, and its attributes describes; None if its name is unknown.
+
+    Raises ValidationError if its attributes are not valid.
+    """
+    kind = op_class(fields["name"])
+    if kind is None:
+        return None
+    return kind.model_validate(fields if kind.alias is None else {**fields, "name": kind.model_fields["name"].default})

@@ -13,8 +13,9 @@ from ..plan.alignment import Alignment, Incompatible, Relation, check_sizes, fit
 from ..plan.plan import Plan, Shape
 from ..schema.dimensions import Dimensions
 from ..schema.shapes import format_shape
+from .aliases import aliases
 from .base import Op
-from .families import Elementwise, Multidirectional, Unidirectional
+from .families import Elementwise, MatrixProduct, Multidirectional, Unidirectional
 from .framework import PYTHON, Framework
 
 FRAMEWORK = Framework(
@@ -105,3 +106,30 @@ class lax_add(Elementwise):
     @classmethod
     def example(cls) -> tuple[Self, tuple[Shape, ...]]:
         return cls(), ((2, 1), (1, 3))
+
+
+class matmul(MatrixProduct):
+    """Broadcast the stacks of matrices that are multiplied against each other; a vector is a row or a column."""
+
+    name: Literal["jax.numpy.matmul"] = "jax.numpy.matmul"
+    link = f"{_LINK}/jax.numpy.matmul.html"
+
+
+ALIASES = {
+    **aliases(
+        add,
+        """subtract multiply divide true_divide floor_divide power pow float_power remainder mod fmod divmod maximum
+        minimum fmax fmin arctan2 atan2 hypot copysign heaviside nextafter ldexp logaddexp logaddexp2 gcd lcm equal
+        not_equal less less_equal greater greater_equal logical_and logical_or logical_xor bitwise_and bitwise_or
+        bitwise_xor left_shift right_shift bitwise_left_shift bitwise_right_shift isclose""",
+        "jax.numpy",
+    ),
+    **aliases(broadcast_arrays, "where clip", "jax.numpy", inputs=3),
+    **aliases(matmul, "matmul", "jax.numpy.linalg"),
+    **aliases(
+        lax_add,
+        """sub mul div rem pow max min atan2 nextafter complex bitwise_and bitwise_or bitwise_xor eq ne lt le gt ge
+        shift_left shift_right_arithmetic shift_right_logical igamma igammac zeta""",
+        "jax.lax",
+    ),
+}

@@ -6,7 +6,8 @@ then runs refuses both.
 
 from typing import Literal
 
-from .families import Unidirectional
+from .aliases import aliases
+from .families import Choice, Elementwise, MatrixProduct, Unidirectional
 from .framework import PYTHON, Framework
 
 FRAMEWORK = Framework(
@@ -26,3 +27,36 @@ class broadcast_to(Unidirectional):
     name: Literal["keras.ops.broadcast_to"] = "keras.ops.broadcast_to"
     link = "https://keras.io/api/ops/numpy/#broadcastto-function"
     snippets = ("{y} = keras.ops.broadcast_to({x}, {shape})",)
+
+
+class add(Elementwise):
+    """Broadcast two tensors against each other, as every operation of two operands does."""
+
+    name: Literal["keras.ops.add"] = "keras.ops.add"
+    link = "https://keras.io/api/ops/numpy/#add-function"
+
+
+class where(Choice):
+    """Broadcast the condition and the two tensors that it chooses from against each other."""
+
+    name: Literal["keras.ops.where"] = "keras.ops.where"
+    link = "https://keras.io/api/ops/numpy/#where-function"
+
+
+class matmul(MatrixProduct):
+    """Broadcast the stacks of matrices that are multiplied against each other; a vector is a row or a column."""
+
+    name: Literal["keras.ops.matmul"] = "keras.ops.matmul"
+    link = "https://keras.io/api/ops/numpy/#matmul-function"
+
+
+ALIASES = {
+    **aliases(
+        add,
+        """subtract multiply divide true_divide divide_no_nan floor_divide mod power maximum minimum fmax fmin arctan2
+        hypot heaviside nextafter ldexp logaddexp logaddexp2 gcd lcm equal not_equal less less_equal greater
+        greater_equal logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor left_shift right_shift
+        bitwise_left_shift bitwise_right_shift isclose""",
+        "keras.ops",
+    ),
+}

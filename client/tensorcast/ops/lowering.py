@@ -27,7 +27,7 @@ def align(op: Op, shapes: tuple[Shape, ...]) -> Alignment:
     if exceeds_rank(op, shapes):
         rank = op.limited_rank(shapes)
         raise Incompatible(
-            "rank-too-large", f"{op.name} takes at most {op.max_rank} axes, and this request has {rank}."
+            "rank-too-large", f"{op.alias or op.name} takes at most {op.max_rank} axes, and this request has {rank}."
         )
     return op.align(shapes)
 

@@ -4,7 +4,8 @@ from typing import Literal
 
 from ..plan.alignment import Conflict, unchecked_sizes
 from ..plan.plan import Shape
-from .families import Elementwise, UnidirectionalKeeping
+from .aliases import aliases
+from .families import Choice, Elementwise, MatrixProduct, UnidirectionalKeeping
 from .framework import PYTHON, Framework
 
 FRAMEWORK = Framework(
@@ -40,3 +41,57 @@ class add(Elementwise):
 
     name: Literal["mindspore.add"] = "mindspore.add"
     link = "https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.add.html"
+
+
+class maximum(Elementwise):
+    """Broadcast two tensors against each other, as add does."""
+
+    name: Literal["mindspore.maximum"] = "mindspore.maximum"
+    link = "https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.maximum.html"
+
+    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+        if conflict is None and any(0 in shape for shape in shapes):
+            return (
+                f"MindSpore 2.10 infers this shape, but its CPU kernel of {self.alias or self.name} fails on an empty "
+                "tensor."
+            )
+        return None
+
+
+class where(Choice):
+    """Broadcast the condition and the two tensors that it chooses from against each other."""
+
+    name: Literal["mindspore.where"] = "mindspore.where"
+    link = "https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.where.html"
+
+
+class matmul(MatrixProduct):
+    """Broadcast the stacks of matrices that are multiplied against each other; a vector is a row or a column."""
+
+    name: Literal["mindspore.matmul"] = "mindspore.matmul"
+    link = "https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.matmul.html"
+
+
+_OPERATIONS = """sub subtract mul multiply div divide true_divide floor_div floor_divide floor_mod fmod remainder pow
+    float_power fmax atan2 arctan2 hypot heaviside xlogy ldexp nextafter gcd lcm equal eq not_equal ne less lt
+    less_equal le greater gt greater_equal ge logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor
+    bitwise_left_shift bitwise_right_shift isclose"""
+ALIASES = {
+    **aliases(add, _OPERATIONS, "mindspore", "mindspore.ops"),
+    **aliases(
+        add,
+        """sub mul div divide floor_divide fmod remainder pow float_power xlogy gcd eq not_equal ne less lt less_equal
+        le greater gt greater_equal ge logical_and logical_or logical_xor bitwise_and isclose""",
+        "mindspore.mint",
+    ),
+    **aliases(add, "add", "mindspore.ops", "mindspore.mint"),
+    **aliases(add, "truncate_div truncate_mod", "mindspore", "mindspore.ops"),
+    **aliases(maximum, "minimum logaddexp logaddexp2", "mindspore", "mindspore.ops"),
+    **aliases(maximum, "maximum", "mindspore.ops"),
+    **aliases(maximum, "maximum minimum", "mindspore.mint"),
+    **aliases(where, "lerp addcmul addcdiv", "mindspore", "mindspore.ops"),
+    **aliases(where, "lerp", "mindspore.mint"),
+    **aliases(where, "where", "mindspore.ops", "mindspore.mint"),
+    **aliases(matmul, "matmul", "mindspore.ops", "mindspore.mint"),
+    **aliases(broadcast_to, "broadcast_to", "mindspore.ops", "mindspore.mint"),
+}

@@ -2,7 +2,8 @@
 
 from typing import Literal
 
-from .families import Unidirectional
+from .aliases import aliases
+from .families import Choice, Elementwise, MatrixProduct, Unidirectional
 from .framework import PYTHON, Framework
 
 FRAMEWORK = Framework(
@@ -13,11 +14,45 @@ FRAMEWORK = Framework(
     transpose="{y} = mx.transpose({x}, {permutation})",
     reshape="{y} = mx.reshape({x}, {shape})",
 )
+_LINK = "https://ml-explore.github.io/mlx/build/html/python/_autosummary/mlx.core"
 
 
 class broadcast_to(Unidirectional):
     """Broadcast an array to a shape: aligned right, size 1 stretches, the rank never shrinks."""
 
     name: Literal["mlx.core.broadcast_to"] = "mlx.core.broadcast_to"
-    link = "https://ml-explore.github.io/mlx/build/html/python/_autosummary/mlx.core.broadcast_to.html"
+    link = f"{_LINK}.broadcast_to.html"
     snippets = ("{y} = mx.broadcast_to({x}, {shape})",)
+
+
+class add(Elementwise):
+    """Broadcast two arrays against each other, as every operation of two operands does."""
+
+    name: Literal["mlx.core.add"] = "mlx.core.add"
+    link = f"{_LINK}.add.html"
+
+
+class where(Choice):
+    """Broadcast the condition and the two arrays that it chooses from against each other."""
+
+    name: Literal["mlx.core.where"] = "mlx.core.where"
+    link = f"{_LINK}.where.html"
+
+
+class matmul(MatrixProduct):
+    """Broadcast the stacks of matrices that are multiplied against each other; a vector is a row or a column."""
+
+    name: Literal["mlx.core.matmul"] = "mlx.core.matmul"
+    link = f"{_LINK}.matmul.html"
+
+
+ALIASES = {
+    **aliases(
+        add,
+        """subtract multiply divide floor_divide remainder power maximum minimum logaddexp arctan2 equal not_equal less
+        less_equal greater greater_equal logical_and logical_or bitwise_and bitwise_or bitwise_xor left_shift
+        right_shift isclose divmod""",
+        "mlx.core",
+    ),
+    **aliases(where, "clip", "mlx.core"),
+}

@@ -12,6 +12,7 @@ from pydantic import Field
 from ..plan.alignment import (
     Alignment,
     Axis,
+    Conflict,
     Incompatible,
     Output,
     Relation,
@@ -23,8 +24,9 @@ from ..plan.alignment import (
 from ..plan.plan import Plan, Shape
 from ..schema.dimensions import DimensionOrDimensions, Dimensions
 from ..schema.shapes import IntegerOrIntegers, Integers, as_list, brief, format_shape
+from .aliases import aliases
 from .base import Op
-from .families import Elementwise, Unidirectional
+from .families import Choice, Elementwise, Unidirectional
 from .framework import PYTHON, Framework
 
 FRAMEWORK = Framework(
@@ -221,3 +223,39 @@ def _outside(axis: int, attribute: str, number: int, shape: Shape) -> Incompatib
         "axis-out-of-range",
         f"{attribute} names axis {axis}, outside input {number} of shape {format_shape(shape)}.",
     )
+
+
+class np_where(Choice):
+    """Broadcast the condition and the two arrays that it chooses from against each other."""
+
+    name: Literal["mxnet.np.where"] = "mxnet.np.where"
+    link = "https://mxnet.apache.org/versions/1.9.1/api/python/docs/api/np/generated/mxnet.np.where.html"
+
+    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+        if any(0 in shape for shape in shapes):
+            return "MXNet 1.9.1 does not compare the sizes of empty arrays here, and may end the process."
+        return None
+
+
+_BROADCASTS = """broadcast_plus broadcast_sub broadcast_minus broadcast_mul broadcast_div broadcast_mod broadcast_power
+    broadcast_maximum broadcast_minimum broadcast_hypot broadcast_equal broadcast_not_equal broadcast_greater
+    broadcast_greater_equal broadcast_lesser broadcast_lesser_equal broadcast_logical_and broadcast_logical_or
+    broadcast_logical_xor"""
+ALIASES = {
+    **aliases(broadcast_add, _BROADCASTS, "mxnet", "mxnet.nd"),
+    **aliases(
+        broadcast_add,
+        """broadcast_add add subtract multiply divide true_divide modulo power maximum minimum equal not_equal greater
+        greater_equal lesser lesser_equal logical_and logical_or logical_xor""",
+        "mxnet.nd",
+    ),
+    **aliases(
+        broadcast_add,
+        """add subtract multiply divide true_divide mod remainder power maximum minimum arctan2 hypot copysign ldexp
+        lcm equal not_equal greater greater_equal less less_equal bitwise_and bitwise_or bitwise_xor""",
+        "mxnet.np",
+    ),
+    **aliases(broadcast_axis, "broadcast_axis", "mxnet.nd"),
+    **aliases(broadcast_like, "broadcast_like", "mxnet.nd"),
+    **aliases(broadcast_to, "broadcast_to", "mxnet.nd"),
+}

@@ -6,7 +6,8 @@ Shapes are aligned on their last axes. `broadcast_arrays` stretches size 1 of ei
 
 from typing import Literal
 
-from .families import Elementwise, MatrixProduct, Multidirectional, Unidirectional
+from .aliases import aliases
+from .families import Choice, Elementwise, MatrixProduct, Multidirectional, Unidirectional
 from .framework import PYTHON, Framework
 
 FRAMEWORK = Framework(
@@ -60,3 +61,25 @@ class matmul(MatrixProduct):
     name: Literal["numpy.matmul"] = "numpy.matmul"
     max_rank = 64
     link = "https://numpy.org/doc/stable/reference/generated/numpy.matmul.html"
+
+
+class where(Choice):
+    """Broadcast the condition and the two arrays that it chooses from against each other."""
+
+    name: Literal["numpy.where"] = "numpy.where"
+    max_rank = 64
+    link = "https://numpy.org/doc/stable/reference/generated/numpy.where.html"
+
+
+ALIASES = {
+    **aliases(
+        add,
+        """subtract multiply divide true_divide floor_divide power pow float_power remainder mod fmod divmod maximum
+        minimum fmax fmin arctan2 atan2 hypot copysign heaviside nextafter ldexp logaddexp logaddexp2 gcd lcm equal
+        not_equal less less_equal greater greater_equal logical_and logical_or logical_xor bitwise_and bitwise_or
+        bitwise_xor left_shift right_shift bitwise_left_shift bitwise_right_shift isclose""",
+        "numpy",
+    ),
+    **aliases(where, "clip", "numpy"),
+    **aliases(matmul, "matmul", "numpy.linalg"),
+}

@@ -25,6 +25,7 @@ from ..plan.alignment import (
 from ..plan.plan import Plan, Shape
 from ..schema.dimensions import Dimensions
 from ..schema.shapes import Number, format_shape
+from .aliases import aliases
 from .base import Op
 from .families import Elementwise, MatrixProduct, summed
 from .framework import PYTHON, Framework
@@ -209,3 +210,14 @@ class Gemm(Op):
     @classmethod
     def example(cls) -> tuple[Self, tuple[Shape, ...]]:
         return cls(), ((2, 3), (3, 4), (4,))
+
+
+ALIASES = {
+    **aliases(
+        Add,
+        """Sub Mul Div Pow Mod And Or Xor Equal Greater GreaterOrEqual Less LessOrEqual BitShift BitwiseAnd BitwiseOr
+        BitwiseXor""",
+        "onnx",
+    ),
+    **aliases(MatMul, "MatMulInteger", "onnx"),
+}

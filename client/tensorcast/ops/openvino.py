@@ -33,6 +33,7 @@ from ..plan.alignment import (
 from ..plan.plan import Plan, Shape
 from ..schema.dimensions import Dimensions
 from ..schema.shapes import Integer, Integers, brief, format_shape
+from .aliases import aliases
 from .base import Op
 from .families import Elementwise
 from .framework import PYTHON, Framework
@@ -309,3 +310,12 @@ def _pdpd(shape: Shape, target: Shape, axis: int) -> Alignment:
         return replace(placed, axes=placed.axes if start >= 0 else (), outputs=(), refusal=refusal)
     check_sizes(target, "target_shape", "OpenVINO")
     return placed
+
+
+ALIASES = aliases(
+    Add1,
+    """Subtract-1 Multiply-1 Divide-1 Maximum-1 Minimum-1 Power-1 Mod-1 FloorMod-1 SquaredDifference-1 Equal-1
+    NotEqual-1 Greater-1 GreaterEqual-1 Less-1 LessEqual-1 LogicalAnd-1 LogicalOr-1 LogicalXor-1 BitwiseAnd-13
+    BitwiseOr-13 BitwiseXor-13 BitwiseLeftShift-15 BitwiseRightShift-15""",
+    "openvino",
+)

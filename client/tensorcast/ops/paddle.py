@@ -6,9 +6,10 @@ broadcast_tensors stops at rank 6, and a tensor of Paddle has up to 9 axes.
 
 from typing import Literal, Self
 
-from ..plan.alignment import Alignment, Conflict, fit_right
+from ..plan.alignment import Alignment, Conflict, Incompatible, fit_right, meet_right, settle
 from ..plan.plan import Plan, Shape
-from .families import Elementwise, Multidirectional, UnidirectionalKeeping, UnidirectionalLike
+from .aliases import aliases
+from .families import Choice, Elementwise, MatrixProduct, Multidirectional, UnidirectionalKeeping, UnidirectionalLike
 from .framework import PYTHON, Framework
 
 FRAMEWORK = Framework(
@@ -98,3 +99,48 @@ class add(Elementwise):
     name: Literal["paddle.add"] = "paddle.add"
     max_rank = 9
     link = f"{_LINK}/add_en.html"
+
+
+class where(Choice):
+    """Broadcast the condition and the two tensors that it chooses from against each other."""
+
+    name: Literal["paddle.where"] = "paddle.where"
+    max_rank = 8
+    link = f"{_LINK}/where_en.html"
+
+
+class matmul(MatrixProduct):
+    """Broadcast the stacks of matrices that are multiplied against each other; a vector is a row or a column."""
+
+    name: Literal["paddle.matmul"] = "paddle.matmul"
+    max_rank = 9
+    link = f"{_LINK}/matmul_en.html"
+
+    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+        left, right = shapes
+        if 0 not in (*left, *right) or not (left and right) or left[-1] != right[-2:][0]:
+            return None
+        longer = left if len(left) >= len(right) else right
+        try:
+            stack = settle(meet_right((left[:-2], right[:-2]))).outputs[0].shape
+        except Incompatible:
+            stack = None
+        if stack != longer[:-2]:
+            return "Paddle 3.3 does not broadcast stacks that are empty: it takes that of the operand with more axes."
+        return None
+
+
+_OPERATIONS = """subtract multiply divide floor_divide remainder mod floor_mod pow maximum minimum fmax fmin hypot
+    copysign heaviside nextafter ldexp logaddexp equal not_equal less_than less less_equal greater_than greater_equal
+    logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift sub
+    mul div"""
+ALIASES = {
+    **aliases(add, _OPERATIONS, "paddle", "paddle.Tensor"),
+    **aliases(add, "add", "paddle.Tensor"),
+    **aliases(add, "atan2 gcd lcm masked_fill", "paddle", "paddle.Tensor", max_rank=8),
+    **aliases(where, "lerp", "paddle", "paddle.Tensor", max_rank=6),
+    **aliases(where, "where", "paddle.Tensor"),
+    **aliases(matmul, "matmul mm", "paddle.Tensor"),
+    **aliases(matmul, "matmul", "paddle.linalg"),
+    **aliases(matmul, "mm", "paddle"),
+}

@@ -4,7 +4,8 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, StrictBool
 
-from .families import Elementwise, MatrixProduct, Multidirectional, Unidirectional
+from .aliases import aliases
+from .families import Choice, Elementwise, MatrixProduct, Multidirectional, Unidirectional
 from .framework import PYTHON, Framework
 
 FRAMEWORK = Framework(
@@ -51,3 +52,26 @@ class matmul(MatrixProduct):
     link = "https://www.tensorflow.org/api_docs/python/tf/linalg/matmul"
     transpose_a: StrictBool = Field(default=False, description="Whether input 0 is transposed, of shape (..., K, M).")
     transpose_b: StrictBool = Field(default=False, description="Whether input 1 is transposed, of shape (..., N, K).")
+
+
+class where(Choice):
+    """Broadcast the condition and the two tensors that it chooses from against each other."""
+
+    name: Literal["tensorflow.where"] = "tensorflow.where"
+    link = "https://www.tensorflow.org/api_docs/python/tf/where"
+
+
+_OPERATIONS = """subtract multiply divide truediv pow maximum minimum equal not_equal less less_equal greater
+    greater_equal logical_and logical_or atan2"""
+ALIASES = {
+    **aliases(add, _OPERATIONS, "tensorflow", "tensorflow.math"),
+    **aliases(add, "complex truncatediv truncatemod realdiv", "tensorflow"),
+    **aliases(
+        add,
+        """add floordiv floormod mod logical_xor divide_no_nan multiply_no_nan squared_difference xdivy xlogy xlog1py
+        nextafter zeta igamma igammac polygamma""",
+        "tensorflow.math",
+    ),
+    **aliases(add, "bitwise_and bitwise_or bitwise_xor left_shift right_shift", "tensorflow.bitwise"),
+    **aliases(matmul, "matmul", "tensorflow.linalg"),
+}

@@ -7,7 +7,8 @@ from typing import Literal
 
 from ..plan.alignment import Alignment, fit_right_padding
 from ..plan.plan import Shape
-from .families import Elementwise, UnidirectionalKeeping
+from .aliases import aliases
+from .families import Choice, Elementwise, MatrixProduct, UnidirectionalKeeping
 from .framework import PYTHON, Framework
 
 FRAMEWORK = Framework(
@@ -38,3 +39,34 @@ class add(Elementwise):
 
     name: Literal["tinygrad.add"] = "tinygrad.add"
     link = f"{_LINK}/elementwise/#tinygrad.Tensor.add"
+
+
+class where(Choice):
+    """Broadcast the condition and the two tensors that it chooses from against each other."""
+
+    name: Literal["tinygrad.where"] = "tinygrad.where"
+    link = f"{_LINK}/elementwise/#tinygrad.Tensor.where"
+
+
+class matmul(MatrixProduct):
+    """Broadcast the stacks of matrices that are multiplied against each other; a vector is a row or a column."""
+
+    name: Literal["tinygrad.matmul"] = "tinygrad.matmul"
+    link = f"{_LINK}/ops/#tinygrad.Tensor.matmul"
+
+
+ALIASES = {
+    **aliases(
+        add,
+        """sub mul div pow maximum minimum eq ne bitwise_and bitwise_or bitwise_xor lshift rshift mod fmod copysign
+        logaddexp isclose""",
+        "tinygrad",
+        "tinygrad.Tensor",
+    ),
+    **aliases(add, "add", "tinygrad.Tensor"),
+    **aliases(where, "lerp clamp clip masked_fill", "tinygrad", "tinygrad.Tensor"),
+    **aliases(where, "where", "tinygrad.Tensor"),
+    **aliases(matmul, "matmul", "tinygrad.Tensor"),
+    **aliases(matmul, "dot", "tinygrad", "tinygrad.Tensor"),
+    **aliases(expand, "expand", "tinygrad.Tensor"),
+}

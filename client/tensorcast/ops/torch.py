@@ -7,10 +7,11 @@ from typing import Literal, Self
 
 from pydantic import Field
 
-from ..plan.alignment import Alignment, Conflict, fit_right_keeping, unchecked_sizes
+from ..plan.alignment import Alignment, Conflict, Incompatible, fit_right_keeping, unchecked_sizes
 from ..plan.plan import Plan, Shape
 from ..schema.dimensions import Dimensions
-from ..schema.shapes import Number
+from ..schema.shapes import Number, format_shape
+from .aliases import aliases
 from .base import Op
 from .families import Elementwise, MatrixProduct, Multidirectional, UnidirectionalLike
 from .framework import PYTHON, Framework
@@ -109,3 +110,39 @@ class matmul(MatrixProduct):
 
     name: Literal["torch.matmul"] = "torch.matmul"
     link = "https://pytorch.org/docs/stable/generated/torch.matmul.html"
+
+
+class masked_fill(Elementwise):
+    """Broadcast a tensor and a mask against each other; the value, input 2 if it is given, is a scalar."""
+
+    name: Literal["torch.masked_fill"] = "torch.masked_fill"
+    max_inputs = 3
+    link = "https://pytorch.org/docs/stable/generated/torch.Tensor.masked_fill.html"
+
+    def align(self, shapes: tuple[Shape, ...]) -> Alignment:
+        if any(shapes[2:]):
+            raise Incompatible(
+                "rank-mismatch",
+                f"Input 2 of shape {format_shape(shapes[2])} is the value that torch.masked_fill writes, which must be "
+                "a scalar; use torch.where to choose from a tensor.",
+            )
+        return super().align(shapes)
+
+
+_OPERATIONS = """sub subtract mul multiply div divide true_divide floor_divide remainder fmod pow float_power maximum
+    minimum max min fmax fmin atan2 arctan2 hypot copysign ldexp xlogy logaddexp logaddexp2 nextafter gcd lcm igamma
+    igammac heaviside eq ne not_equal lt less le less_equal gt greater ge greater_equal logical_and logical_or
+    logical_xor bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift isclose"""
+_TERNARY = "where clamp clip lerp addcmul addcdiv"
+ALIASES = {
+    **aliases(add, _OPERATIONS, "torch", "torch.Tensor"),
+    **aliases(add, "add", "torch.Tensor"),
+    **aliases(add, "rsub complex polar", "torch"),
+    **aliases(add, "xlogy xlog1py zeta gammainc gammaincc", "torch.special"),
+    **aliases(broadcast_tensors, _TERNARY, "torch", "torch.Tensor", inputs=3),
+    **aliases(masked_fill, "masked_fill", "torch.Tensor"),
+    **aliases(matmul, "matmul", "torch.Tensor", "torch.linalg"),
+    **aliases(expand, "expand", "torch.Tensor"),
+    **aliases(expand_as, "expand_as", "torch.Tensor"),
+    **aliases(broadcast_to, "broadcast_to", "torch.Tensor"),
+}

@@ -13,6 +13,7 @@ from pydantic_core import PydanticKnownError
 from ..plan.alignment import Alignment, Axis, Conflict, Incompatible, Output, Relation, Term, settle
 from ..plan.plan import Plan, Shape
 from ..schema.shapes import AtFirstFault, brief, format_shape
+from .aliases import aliases
 from .base import Op
 from .framework import PYTHON, Framework
 
@@ -211,3 +212,6 @@ class broadcast(Op):
 def _own(names: Sequence[str], apart: dict[str, int]) -> list[str]:
     """Which of an input's names are not broadcast, in the order of `exclude`."""
     return sorted({name for name in names if name in apart}, key=apart.__getitem__)
+
+
+ALIASES = {**aliases(broadcast, "apply_ufunc", "xarray"), **aliases(broadcast, "where", "xarray", inputs=3)}

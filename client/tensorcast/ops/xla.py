@@ -11,6 +11,7 @@ from pydantic import Field
 from ..plan.alignment import Alignment, Axis, Incompatible, Output, Relation, Term, check_mapping
 from ..plan.plan import Shape
 from ..schema.shapes import Integers, brief, format_shape
+from .aliases import aliases
 from .families import Elementwise
 from .framework import CPP, Framework
 
@@ -70,3 +71,11 @@ class Add(Elementwise):
         if list(mapping) != sorted(mapping):
             raise Incompatible("axes-not-sorted", f"{words} is not ascending: {self.name} does not transpose.")
         return mapping
+
+
+ALIASES = aliases(
+    Add,
+    "Sub Mul Div Rem Max Min Pow Atan2 Complex And Or Xor Eq Ne Ge Gt Lt Le ShiftLeft ShiftRightArithmetic "
+    "ShiftRightLogical",
+    "xla",
+)

@@ -7,14 +7,14 @@ from urllib.parse import parse_qsl
 
 from fastapi import APIRouter, Request, Response
 
-from tensorcast.answers.check import Question, as_text, plain_answer
+from tensorcast.answers.check import LEFT_OUT, Question, as_text, plain_answer
 from tensorcast.answers.cost import check_milliseconds, parse_milliseconds
 from tensorcast.answers.footprint import answer_bytes
 from tensorcast.answers.limits import Extent, judge_request
 from tensorcast.messages import CheckAnswer, CheckRequest
 from tensorcast.messages.questions import assumptions_from_text, attribute_from_text
 from tensorcast.messages.validation import validated
-from tensorcast.ops import OPS
+from tensorcast.ops import op_class
 from tensorcast.schema.codec import MEDIA_NAMES, Media
 
 from .budget import Holding
@@ -136,22 +136,26 @@ def _question(query: list[tuple[str, str]]) -> dict[str, Any]:
             warn.append(text)
         else:
             given[name] = text
-    name = given.get("op", "numpy.broadcast_to" if "shape" in given else "numpy.broadcast_arrays")
+    # An alias, so that the answer says which op was applied.
+    name = given.get("op", "np.broadcast_to" if "shape" in given else LEFT_OUT.name)
     op: dict[str, Any] = {"name": name}
+    kind = op_class(name)
     for attribute, text in given.items():
         if attribute in PARAMETERS:
             continue
-        if name in OPS:  # else validation says that there is no such op
-            judge_attribute(attribute, given, OPS[name])
+        if kind is not None:  # else validation says that there is no such op
+            judge_attribute(attribute, given, kind)
             op[attribute] = _from_text(
-                lambda text, attribute=attribute: attribute_from_text(OPS[name], attribute, text),
+                lambda text, attribute=attribute, kind=kind: attribute_from_text(kind, attribute, text),
                 text,
                 attribute,
                 attribute,
             )
     if given.get("format", "text") not in ("text", "json"):
         raise refused("format", f": must be text or json, not {given['format'][:60]!r}")
-    question: dict[str, Any] = {"op": op, "inputs": inputs}
+    question: dict[str, Any] = {"inputs": inputs}
+    if "op" in given or "shape" in given:
+        question["op"] = op
     if warn:
         question["warn"] = warn
     if "assume" in given:

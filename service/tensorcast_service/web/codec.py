@@ -17,7 +17,7 @@ from typing import Annotated, Any
 from tensorcast.answers.check import Question, plain_question
 from tensorcast.messages import CheckRequest
 from tensorcast.messages.validation import validated
-from tensorcast.ops import OPS, Op
+from tensorcast.ops import Op, read_op
 from tensorcast.schema.codec import Media, decode, encode
 from tensorcast.schema.shapes import MAX_SIZE
 
@@ -76,10 +76,10 @@ def _op(content: Any, media: Media) -> tuple[Op, int]:
         kinds = {*map(type, attribute)} if type(attribute) is list else {type(attribute)}
         if not kinds <= _PLAIN:
             raise ValueError
-    kind = OPS.get(fields.get("name", ""))
-    if kind is None:
+    op = read_op(fields) if "name" in fields else None
+    if op is None:
         raise ValueError
-    return kind.model_validate(fields), len(fields) if fields is value else 0
+    return op, len(fields) if fields is value else 0
 
 
 def question_in_query(query: str) -> Question | None:

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Path, Request, Response
 from tensorcast.answers.catalogue import catalogue
 from tensorcast.messages import Catalogue, OpEntry
 from tensorcast.messages.validation import unknown_op
+from tensorcast.ops import op_class
 from tensorcast.schema.codec import MEDIA_NAMES, Media, encode
 from tensorcast.schema.problems import Problem
 
@@ -19,7 +20,7 @@ from .openapi import answers
 
 router = APIRouter()
 
-Name = Annotated[str, Path(description="The op's name.", examples=["numpy.broadcast_to"])]
+Name = Annotated[str, Path(description="The op's name, or an alias.", examples=["numpy.broadcast_to"])]
 
 
 @router.get("/v1/ops", summary="Every op", responses=answers(Catalogue, problems=()))
@@ -40,7 +41,8 @@ def _catalogue(media: Media) -> bytes:
 @router.head("/v1/ops/{name}", include_in_schema=False)
 async def get_op(request: Request, name: Name) -> Response:
     """One op of the catalogue."""
-    entry = next((entry for entry in catalogue().ops if entry.name == name), None)
-    if entry is None:
+    kind = op_class(name)
+    if kind is None:
         raise Problem("not-found", unknown_op(name, "").detail)
+    entry = next(entry for entry in catalogue().ops if entry.name == kind.model_fields["name"].default)
     return encoded(entry.model_dump(), answer_type(request, Media.JSON))

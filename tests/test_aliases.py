@@ -1,0 +1,190 @@
+"""An op may be named by an alias, on every way in; the answer says which rule was applied."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import pytest
+from click.testing import CliRunner
+
+import tensorcast
+from tensorcast.cli import main
+from tensorcast.client.client import Client
+from tensorcast.ops import ALIASES, OPS, op_class
+from tensorcast.ops.aliases import NICKNAMES
+
+ALIAS, RULE = "torch.mul", {"name": "torch.add"}
+SHAPES: list[list[Any]] = [[2, 1], [3]]
+AS_TENSORS = {"op": ALIAS, "inputs": [{"shape": [2, 1], "data": [[1], [2]]}, {"shape": [3], "data": [1, 2, 3]}]}
+
+
+@pytest.fixture
+def client(http: httpx.Client) -> Iterator[Client]:
+    with Client(str(http.base_url)) as client:
+        yield client
+
+
+def command(*words: str) -> dict[str, Any]:
+    done = CliRunner().invoke(main, [*words, "--json"], prog_name="tensorcast")
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+def by_client(url: str) -> dict[str, Any]:
+    with Client(url) as client:
+        return client.check(ALIAS, (2, 1), (3,)).model_dump(exclude_unset=True)
+
+
+WAYS: dict[str, Callable[[httpx.Client], Any]] = {
+    "POST": lambda http: http.post("/v1/check", json={"op": ALIAS, "inputs": SHAPES}).json(),
+    "POST, past the fast path": lambda http: http.post(
+        "/v1/check", json={"op": ALIAS, "inputs": SHAPES, "explain": True}
+    ).json(),
+    "POST, a map": lambda http: http.post("/v1/check", json={"op": {"name": ALIAS}, "inputs": SHAPES}).json(),
+    "GET": lambda http: http.get("/v1/check?op=torch.mul&input=2,1&input=3").json(),
+    "a row": lambda http: http.post(
+        "/v1/check/batch", json={"requests": [{"op": ALIAS, "inputs": SHAPES}]}
+    ).json()["results"][0],
+    "library": lambda http: tensorcast.check(ALIAS, (2, 1), (3,)).model_dump(exclude_unset=True),
+    "library, symbols": lambda http: tensorcast.check(ALIAS, ("N", 1), (3,)).model_dump(exclude_unset=True),
+    "library, a row": lambda http: tensorcast.check_batch(  # type: ignore[union-attr]
+        [{"op": ALIAS, "inputs": SHAPES}]
+    )[0].model_dump(exclude_unset=True),
+    "client": lambda http: by_client(str(http.base_url)),
+    "command line": lambda http: command("check", "2,1", "3", "--op", ALIAS),
+    "command line, a service": lambda http: command("check", "2,1", "3", "--op", ALIAS, "--url", str(http.base_url)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+def test_an_answer_to_an_alias_names_the_rule(way: Callable[[httpx.Client], Any], http: httpx.Client) -> None:
+    answer = way(http)
+    assert (answer["compatible"], answer["op"]) == (True, RULE)
+    assert [output["shape"][1] for output in answer["outputs"]] == [3, 3]
+
+
+@pytest.mark.parametrize(
+    ("request_", "op"),
+    [
+        ({"inputs": [[3]]}, {"name": "numpy.broadcast_arrays"}),
+        ({"inputs": [["N"]]}, {"name": "numpy.broadcast_arrays"}),
+        ({"op": "numpy.broadcast_arrays", "inputs": [[3]]}, None),
+        ({"op": {"name": "np.broadcast_to", "shape": [2, 3]}, "inputs": [[3]]},
+         {"name": "numpy.broadcast_to", "shape": [2, 3]}),
+        ({"op": {"name": "tf.math.multiply"}, "inputs": [[3], [2, 1]]}, {"name": "tensorflow.add"}),
+        ({"op": "jnp.where", "inputs": [[3], [2, 1], []]}, {"name": "jax.numpy.broadcast_arrays"}),
+        ({"op": "np.clip", "inputs": [[3], [2, 1], []]}, {"name": "numpy.where"}),
+        ({"op": {"name": "openvino.Multiply-1", "auto_broadcast": "none"}, "inputs": [[3], [3]]},
+         {"name": "openvino.Add-1", "auto_broadcast": "none"}),
+    ],
+)  # fmt: skip
+def test_an_answer_names_the_op_if_the_request_left_it_out_or_used_an_alias(
+    request_: dict[str, Any], op: dict[str, Any] | None, http: httpx.Client
+) -> None:
+    assert http.post("/v1/check", json=request_).json().get("op") == op
+    row = http.post("/v1/check/batch", json={"requests": [request_]}).json()["results"][0]
+    assert row.get("op") == op
+
+
+@pytest.mark.parametrize(
+    ("query", "op"),
+    [
+        ("input=3", {"name": "numpy.broadcast_arrays"}),
+        ("input=N", {"name": "numpy.broadcast_arrays"}),
+        ("input=3&shape=2,3", {"name": "numpy.broadcast_to", "shape": [2, 3]}),
+        ("input=3&op=numpy.broadcast_to&shape=2,3", None),
+        ("input=3&op=np.broadcast_to&shape=2,3", {"name": "numpy.broadcast_to", "shape": [2, 3]}),
+    ],
+)
+def test_an_answer_to_a_get_names_the_op_alike(query: str, op: dict[str, Any] | None, http: httpx.Client) -> None:
+    assert http.get(f"/v1/check?{query}").json().get("op") == op
+
+
+def test_tensors_and_columns_take_an_alias(http: httpx.Client, client: Client) -> None:
+    outputs = http.post("/v1/broadcast", json=AS_TENSORS).json()["outputs"]
+    assert [output["data"] for output in outputs] == [[[1, 1, 1], [2, 2, 2]], [[1, 2, 3], [1, 2, 3]]]
+    ones = {"shape": [2, 3], "data": [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]}
+    backprop = {"op": ALIAS, "inputs": SHAPES, "gradients": [ones, ones]}
+    gradients = http.post("/v1/backprop", json=backprop).json()["gradients"]
+    assert [gradient["data"] for gradient in gradients] == [[[3.0], [3.0]], [2.0, 2.0, 2.0]]
+    columns = [[[2, 1], [2, 2]], [[3], [3]]]
+    for checked in (tensorcast.check_columns(ALIAS, *columns), client.check_columns(ALIAS, *columns)):
+        assert checked.compatible.tolist() == [True, False]
+
+
+def test_translate_takes_an_alias_on_both_sides(client: Client) -> None:
+    for way in (tensorcast, client):
+        steps = way.translate("jnp.where", (2, 1), (3,), (), to="np.broadcast_arrays").steps  # type: ignore[attr-defined]
+        assert [step.op.name for step in steps] == ["numpy.broadcast_arrays"]
+    shown = CliRunner().invoke(
+        main, ["translate", "3", "--op", "np.broadcast_to", "--shape", "2,3", "--to", "torch.Tensor.expand"]
+    )
+    assert "x.expand((2, 3))" in shown.stdout  # fmt: skip
+
+
+def test_the_catalogue_lists_aliases_and_finds_an_op_by_one(http: httpx.Client) -> None:
+    entry = http.get("/v1/ops/np.multiply").json()
+    assert entry["name"] == "numpy.add"
+    assert {"numpy.multiply", "numpy.subtract"} <= {*entry["aliases"]}
+    assert http.get("/v1/ops/torch.equal").status_code == 404
+    shown = CliRunner().invoke(main, ["ops", "torch.mul"]).stdout
+    assert shown.startswith("torch.add ")
+
+
+def test_a_refusal_names_the_alias() -> None:
+    with pytest.raises(tensorcast.InvalidRequest, match=r"torch\.where takes 3 inputs, not 2"):
+        tensorcast.check("torch.where", (3,), (3,))
+    conflict = tensorcast.check("paddle.lerp", (1,) * 7, (1,), (1,)).conflict
+    assert conflict is not None
+    assert conflict.message == "paddle.lerp takes at most 6 axes, and this request has 7."
+
+
+def test_hints_to_an_alias_are_requests_that_fit() -> None:
+    for alias, shapes in {
+        "torch.where": [(2, 3), (2,), ()],
+        "np.multiply": [(2, 3), (2,)],
+        "tf.where": [(3,), (3, 2), ()],
+    }.items():
+        conflict = tensorcast.check(alias, *shapes).conflict
+        assert conflict is not None
+        whole = [hint for hint in conflict.hints if hint.op is not None]
+        assert whole
+        assert all(tensorcast.check(hint.op, *hint.inputs).compatible for hint in whole)
+
+
+def test_no_alias_hides_an_op_and_each_has_the_rule_of_its_framework() -> None:
+    assert not {*ALIASES} & {*OPS}
+    for name, alias in ALIASES.items():
+        rule = alias.rule.model_fields["name"].default
+        assert OPS[rule] is alias.rule
+        assert rule.partition(".")[0] == name.partition(".")[0]
+    assert NICKNAMES == {"np": "numpy", "jnp": "jax.numpy", "tf": "tensorflow"}
+    assert all(op_class(f"{nickname}.add") for nickname in NICKNAMES)
+    for name in ("da.add", "mx.add", "F.relu", "np", "np.", "tf", "numpy", "np.np.add", "tf.tensorflow.add", ""):
+        assert op_class(name) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "shapes", "compatible"),
+    [  # what each framework does, executed by tests/aliases.py
+        ("torch.addcmul", [(2, 1), (3,), (1,)], True),
+        ("torch.masked_fill", [(3,), (2, 3)], True),
+        ("torch.masked_fill", [(3,), (2, 3), ()], True),
+        ("torch.masked_fill", [(3,), (2, 3), (3,)], False),
+        ("jax.lax.mul", [(3,), (2, 3)], False),
+        ("jax.lax.mul", [(), (2, 3)], True),
+        ("jax.numpy.multiply", [(3,), (2, 3)], True),
+        ("numpy.where", [(1,) * 64, (3,), ()], True),
+        ("paddle.atan2", [(1,) * 9, (3,)], False),
+        ("mxnet.nd.multiply", [(3,), (2, 3)], True),
+        ("onnx.Mul", [(3,), (2,)], False),
+        ("keras.ops.matmul", [(2, 3), (3, 4)], True),
+        ("mlx.core.matmul", [(2, 3), (4, 5)], False),
+        ("paddle.mm", [(5, 2, 3), (3, 4)], True),
+    ],
+)
+def test_an_alias_has_the_verdict_of_its_function(name: str, shapes: list[tuple[int, ...]], compatible: bool) -> None:
+    assert tensorcast.check(name, *shapes).compatible is compatible
