@@ -177,51 +177,80 @@ def test_the_one_character_ellipsis_is_one_axis(client: Client) -> None:
 
 
 BAD_PATTERNS: list[tuple[str, dict[str, Any], str, str]] = [
-    ("h w", {}, "/op/pattern", "has one ->"),
-    ("h -> w -> h", {}, "/op/pattern", "has one ->"),
-    ("h w -> h", {}, "/op/pattern", "'w' stands on the left only"),
-    ("h -> h c", {}, "/op/axes_lengths", "'c' is new"),
-    ("h -> h", {"c": 2}, "/op/axes_lengths", "'c' is not in the pattern"),
-    ("h h -> h", {}, "/op/pattern", "names 'h' twice"),
-    ("((h)) -> h", {}, "/op/pattern", "parentheses inside parentheses"),
-    ("h -> h)", {}, "/op/pattern", "a ) without its ("),
-    ("h -> (h", {}, "/op/pattern", "a ( without its )"),
-    ("(... h) -> h ...", {}, "/op/pattern", "... inside parentheses on the left"),
-    ("h -> h ...", {}, "/op/pattern", "... stands on the right only"),
-    ("... ... -> ...", {}, "/op/pattern", "... twice"),
-    ("2 h -> h", {}, "/op/pattern", "has 2 as an axis"),
-    ("h -> h 0", {}, "/op/pattern", "has 0 as an axis"),
-    ("h _w -> h _w", {}, "/op/pattern", "'_w', which is no name"),
-    ("h\tw -> h w", {}, "/op/pattern", r"'h\tw', which is no name"),
-    ("h w ->\nh w", {}, "/op/pattern", r"'\nh', which is no name"),
-    ("h\u00a0w -> h w", {}, "/op/pattern", "which is no name"),
-    ("h... -> h...", {}, "/op/pattern", "'h...', which is no name"),
-    ("h ..... -> h .....", {}, "/op/pattern", "'.....', which is no name"),
-    ("… ... -> … ...", {}, "/op/pattern", "... twice"),
-    ("h… -> h…", {}, "/op/pattern", "'h…', which is no name"),
-    ("a\u0301 -> a\u0301", {}, "/op/pattern", "which is no name"),
-    ("a·b -> a·b", {}, "/op/pattern", "'a·b', which is no name"),
-    ("h² -> h²", {}, "/op/pattern", "'h²', which is no name"),
-    ("h -> h 2", {"2": 2}, "/op/axes_lengths", "'2' is not in the pattern"),
-    ("... -> ... 2", {"...": 2}, "/op/axes_lengths", "'...' is not in the pattern"),
-    ("… -> …", {"…": 2}, "/op/axes_lengths", "'…' is not in the pattern"),
-    ("03 h -> h", {}, "/op/pattern", "has 03 as an axis"),
-    ("(a b) -> a b", {}, "/op/axes_lengths", "all lengths but one"),
-    ("h -> h c", {"c": "3"}, "/op/axes_lengths/c", "must be an integer, not a string"),
-    ("h" * 1001, {}, "/op/pattern", "at most 1000"),
+    ("h w", {}, "pattern", "has one ->"),
+    ("h -> w -> h", {}, "pattern", "has one ->"),
+    ("h w -> h", {}, "pattern", "'w' is on the left only: repeat drops no axis, einops.reduce does"),
+    ("h -> h c", {}, "axes_lengths", "'c' is new"),
+    ("h -> h", {"c": 2}, "axes_lengths", "'c' is not in the pattern"),
+    ("h h -> h", {}, "pattern", "names 'h' twice"),
+    ("((h)) -> h", {}, "pattern", "parentheses inside parentheses"),
+    ("h -> h)", {}, "pattern", "a ) without its ("),
+    ("h -> (h", {}, "pattern", "a ( without its )"),
+    ("(... h) -> h ...", {}, "pattern", "... inside parentheses on the left"),
+    ("h -> h ...", {}, "pattern", "... is on the right only"),
+    ("... ... -> ...", {}, "pattern", "... twice"),
+    ("2 h -> h", {}, "pattern", "has 2 as an axis"),
+    ("h -> h 0", {}, "pattern", "has 0 as an axis"),
+    ("h _w -> h _w", {}, "pattern", "'_w', which is not a name"),
+    ("h\tw -> h w", {}, "pattern", r"'h\tw', which is not a name"),
+    ("h w ->\nh w", {}, "pattern", r"'\nh', which is not a name"),
+    ("h\u00a0w -> h w", {}, "pattern", "which is not a name"),
+    ("h... -> h...", {}, "pattern", "'h...', which is not a name"),
+    ("h ..... -> h .....", {}, "pattern", "'.....', which is not a name"),
+    ("… ... -> … ...", {}, "pattern", "... twice"),
+    ("h… -> h…", {}, "pattern", "'h…', which is not a name"),
+    ("a\u0301 -> a\u0301", {}, "pattern", "which is not a name"),
+    ("a·b -> a·b", {}, "pattern", "'a·b', which is not a name"),
+    ("h² -> h²", {}, "pattern", "'h²', which is not a name"),
+    ("h -> h 2", {"2": 2}, "axes_lengths", "'2' is not in the pattern"),
+    ("... -> ... 2", {"...": 2}, "axes_lengths", "'...' is not in the pattern"),
+    ("… -> …", {"…": 2}, "axes_lengths", "'…' is not in the pattern"),
+    ("03 h -> h", {}, "pattern", "has 03 as an axis"),
+    ("(a b) -> a b", {}, "axes_lengths", "all lengths but one are needed"),
 ]
 
 
 @pytest.mark.parametrize(
-    ("pattern", "lengths", "pointer", "said"), BAD_PATTERNS, ids=[said for *_, said in BAD_PATTERNS]
+    ("pattern", "lengths", "attribute", "said"), BAD_PATTERNS, ids=[said for *_, said in BAD_PATTERNS]
 )
-def test_a_pattern_that_can_not_be_read_says_why(
-    http: httpx.Client, pattern: str, lengths: dict[str, Any], pointer: str, said: str
+def test_a_pattern_that_einops_refuses_is_an_answer_that_says_why(
+    http: httpx.Client, pattern: str, lengths: dict[str, Any], attribute: str, said: str
+) -> None:
+    op = {"name": "einops.repeat", "pattern": pattern, "axes_lengths": lengths}
+    response = http.post("/v1/check", json={"op": op, "inputs": [[2]]})
+    assert (response.status_code, response.json()["compatible"]) == (200, False), response.text
+    conflict = response.json()["conflict"]
+    assert (conflict["code"], conflict["axis"], conflict["inputs"]) == ("invalid-attribute", None, [])
+    assert conflict["message"].startswith(f"{attribute}: ")
+    assert said in conflict["message"]
+    tensor = {"dtype": "int8", "shape": [2], "data": [1, 2]}
+    refused = http.post("/v1/broadcast", json={"op": op, "inputs": [tensor]})
+    assert (refused.status_code, refused.json()["code"]) == (422, "incompatible-shapes")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "lengths", "pointer", "said"),
+    [
+        ("h -> h c", {"c": "3"}, "/op/axes_lengths/c", "must be an integer, not a string"),
+        ("h" * 1001, {}, "/op/pattern", "at most 1000"),
+        (3, {}, "/op/pattern", "must be a string"),
+    ],
+)
+def test_an_attribute_of_another_type_is_a_mistake_in_the_request(
+    http: httpx.Client, pattern: Any, lengths: dict[str, Any], pointer: str, said: str
 ) -> None:
     op = {"name": "einops.repeat", "pattern": pattern, "axes_lengths": lengths}
     answer = http.post("/v1/check", json={"op": op, "inputs": [[2]]})
     assert (answer.status_code, answer.json()["code"], answer.json()["pointer"]) == (422, "invalid-request", pointer)
     assert said in answer.json()["detail"]
+
+
+def test_columns_and_symbols_of_a_refused_pattern_are_answered_too() -> None:
+    op = repeat("a b -> a")
+    assert tensorcast.check(op, ("N", 3)).compatible is False
+    assert tensorcast.check_columns(op, [[2, 3], [4, 5]]).compatible.tolist() == [False, False]
+    with pytest.raises(tensorcast.IncompatibleShapes, match="'b' is on the left only"):
+        tensorcast.translate(op, (2, 3), to="torch.expand")
 
 
 def test_a_pattern_in_a_url(http: httpx.Client) -> None:

@@ -16,8 +16,7 @@ from itertools import accumulate
 from math import prod
 from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import BeforeValidator, Field
 
 from ..plan.alignment import (
     Alignment,
@@ -76,33 +75,13 @@ class repeat(Op):
         examples=[{"c": 3}],
     )
 
-    @model_validator(mode="after")
-    def _pattern_can_be_read(self) -> Self:
-        left, right = self.sides()
-        own = {name for group in left for name in group}
-        wanted = {ELLIPSIS if name == MERGED_ELLIPSIS else name for group in right for name in group}
-        for name in sorted(own - wanted):
-            raise _unreadable(f"{name!r} stands on the left only: repeat drops no axis")
-        new = [name for name in wanted - own if not is_fixed(name)]
-        for name in sorted(set(new) - set(self.axes_lengths)):
-            if name == ELLIPSIS:
-                raise _unreadable("... stands on the right only: write it on the left too")
-            raise _unreadable(f"{name!r} is new, and axes_lengths does not say how long it is", "axes_lengths")
-        for name in sorted(name for name in self.axes_lengths if not _is_name(name) or name not in own | wanted):
-            raise _unreadable(f"{name!r} is not in the pattern", "axes_lengths")
-        for group in left:
-            unknown = [name for name in group if name not in self.axes_lengths]
-            if len(unknown) > 1:
-                fault = f"of ({' '.join(group)}) all lengths but one must be in axes_lengths"
-                raise _unreadable(fault, "axes_lengths")
-        return self
-
     def __hash__(self) -> int:
         return hash((self.pattern, *sorted(self.axes_lengths.items())))
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         """Every name of the right is an axis; parentheses split the input's axes, and merge the output's."""
         (shape,) = shapes
+        self._check_names()
         for name, length in self.axes_lengths.items():
             if length < 0:
                 raise Incompatible(
@@ -177,14 +156,37 @@ class repeat(Op):
         return None
 
     def highest_rank(self, shapes: Sequence[Sequence[object]]) -> int:
-        left, right = self.sides()
+        try:
+            left, right = self.sides()
+        except Incompatible:  # einops reads no such pattern: it makes no axes
+            return super().highest_rank(shapes)
         unnamed = max(len(shapes[0]) - len(left) + 1, 0) if (ELLIPSIS,) in left else 0
         return max(super().highest_rank(shapes), *(unnamed + sum(map(len, side)) for side in (left, right)))
 
     def sides(self) -> tuple[Groups, Groups]:
         """The left and the right side. A new axis of fixed length on the right has that number, numbered to be
-        one of a kind, for its name."""
+        one of a kind, for its name. Raises Incompatible for a pattern that einops does not read."""
         return _sides(self.pattern)
+
+    def _check_names(self) -> None:
+        """Raises Incompatible if einops refuses the names of the pattern or of axes_lengths, whatever the shape."""
+        left, right = self.sides()
+        own = {name for group in left for name in group}
+        wanted = {ELLIPSIS if name == MERGED_ELLIPSIS else name for group in right for name in group}
+        for name in sorted(own - wanted):
+            raise _unreadable(f"{name!r} is on the left only: repeat drops no axis, einops.reduce does")
+        new = [name for name in wanted - own if not is_fixed(name)]
+        for name in sorted(set(new) - set(self.axes_lengths)):
+            if name == ELLIPSIS:
+                raise _unreadable("... is on the right only: write it on the left too")
+            raise _unreadable(f"{name!r} is new, and its length is missing", "axes_lengths")
+        for name in sorted(name for name in self.axes_lengths if not _is_name(name) or name not in own | wanted):
+            raise _unreadable(f"{name!r} is not in the pattern", "axes_lengths")
+        for group in left:
+            unknown = [name for name in group if name not in self.axes_lengths]
+            if len(unknown) > 1:
+                fault = f"of ({' '.join(group)}) all lengths but one are needed"
+                raise _unreadable(fault, "axes_lengths")
 
     def _expanded(self, shape: Shape) -> tuple[Groups, Groups]:
         """Both sides, with ... replaced by as many names as the input has axes left for it."""
@@ -298,7 +300,7 @@ def _named(token: str, is_left: bool, is_inside: bool, seen: dict[str, int]) -> 
             raise _unreadable(f"has {token[:20]} as an axis: numbers above 0 stand on the right only; name it")
         return _unique(str(int(token)), seen)
     if not _is_name(token):
-        raise _unreadable(f"has {token[:40]!r}, which is no name: letters, digits and inner underscores")
+        raise _unreadable(f"has {token[:40]!r}, which is not a name: letters, digits and inner underscores")
     if token in seen:
         raise _unreadable(f"names {token[:40]!r} twice on one side")
     seen[token] = 1
@@ -318,8 +320,8 @@ def _unique(number: str, seen: dict[str, int]) -> str:
     return f"{number}'{times}" if times else number
 
 
-def _unreadable(fault: str, field: str = "pattern") -> PydanticCustomError:
-    return PydanticCustomError("pattern", "{fault}", {"fault": fault, "field": field})
+def _unreadable(fault: str, attribute: str = "pattern") -> Incompatible:
+    return Incompatible("invalid-attribute", f"{attribute}: {fault}.")
 
 
 def _together(names: list[str]) -> str:
