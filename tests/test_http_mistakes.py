@@ -10,7 +10,11 @@ from typing import Any, NamedTuple
 import httpx
 import msgpack
 import pytest
+from pydantic import BaseModel
 
+from tensorcast.messages import CheckRequest
+from tensorcast.messages.tensors import BroadcastRequest
+from tensorcast.messages.validation import validated
 from tensorcast.schema.problems import Problem
 from tensorcast_service.settings import Settings
 from tensorcast_service.web.app import create_app
@@ -249,3 +253,41 @@ def test_many_parameters_are_judged_in_no_time() -> None:
     with pytest.raises(Problem):
         judge_names(query)
     assert process_time() - start < 0.2
+
+
+N = 40_000
+LARGE: dict[str, tuple[type[BaseModel], Any]] = {
+    "a text of shapes": (CheckRequest, {"inputs": "[3]" * N}),
+    "a text under another name": (CheckRequest, {"shapes": "(3)" * N}),
+    "a map of shapes": (CheckRequest, {"inputs": {f"a{number}": [3] for number in range(1900)}}),
+    "shapes in one list too many": (CheckRequest, {"inputs": [[[3]] * N]}),
+    "many of them": (CheckRequest, {"inputs": [[[3]]] * N}),
+    "names of inputs": (CheckRequest, {f"a{number}": [3] for number in range(1900)}),
+    "an op without its name": (CheckRequest, {"op": {f"a{number}": {"b": 1} for number in range(1900)}, **ONE}),
+    "an op in a list": (CheckRequest, {"op": ["torch.expand", *[{"size": [3]}] * N], **ONE}),
+    "an op in a text": (CheckRequest, {"operation": '{"a":' + "[" * 990, **ONE}),
+    "a window in a text": (BroadcastRequest, {"op": TO, "inputs": [T], "window": "0:2," * N}),
+    "a window in a map": (BroadcastRequest, {"op": TO, "inputs": [T], "window": {"a": [1] * N, "b": [1] * N}}),
+    "tensors in a map": (BroadcastRequest, {"op": TO, "inputs": {f"a{number}": T for number in range(1900)}}),
+    "a tensor that is a list": (BroadcastRequest, {"op": TO, "inputs": [[1] * N]}),
+    "a size in a text": (CheckRequest, {"inputs": [["- " * N]]}),
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_a_large_mistake_is_answered_at_little_cost(name: str) -> None:
+    model, value = LARGE[name]
+    seconds = 9.0
+    for _ in range(3):
+        start = process_time()
+        with pytest.raises(Problem) as refused:
+            validated(model, value)
+        seconds = min(seconds, process_time() - start)
+    assert (refused.value.code, len(refused.value.detail) < 9000) == ("invalid-request", True)
+    assert seconds < 0.1
+
+
+@pytest.mark.parametrize("op", ['{"a":' + "[" * 990, '{"name":"torch.expand"', "{", '{"name":1}', "[" * 5000])
+def test_an_op_in_a_url_that_is_no_name_is_refused(http: httpx.Client, op: str) -> None:
+    answer = http.get(CHECK, params={"input": "3", "op": op})
+    assert (answer.status_code, answer.json()["pointer"]) == (422, "/op")

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from ..ops import OPS
 from ..schema.names import LONGEST
-from ..schema.shapes import kind_of, parse_shape
+from ..schema.shapes import MAX_TEXT, kind_of, parse_shape
 
 MOST_SIZES = 64
 """Sizes that a message writes in another form: a shape has no more."""
@@ -47,11 +47,15 @@ def rewritten(fault: Fault) -> str | None:
 def op_in(found: Any) -> Any:
     """Return the op that is written as ``{"torch.expand": {...}}``, ``{"op": "torch.expand", ...}``,
     ``["torch.expand", {...}]`` or as JSON in a string; None if there is none."""
-    if isinstance(found, str) and found.lstrip().startswith("{") and len(found) < 1000:
+    if isinstance(found, str) and len(found) <= MAX_TEXT and found.lstrip().startswith("{"):
+        from ..schema.codec import decode_text  # which loads msgpack
+
         try:
-            found = json.loads(found)
+            found = decode_text(found)
         except ValueError:
             return None
+    if not isinstance(found, (list, dict)) or len(found) > MOST_SIZES:
+        return None
     if isinstance(found, list) and found and all(isinstance(part, dict) for part in found[1:]):
         rest = {name: value for part in found[1:] for name, value in part.items()}
         return _named(found[0], rest)
@@ -132,13 +136,17 @@ def _inputs_in(model: type[BaseModel], found: Any) -> list[Any] | None:
     example = (model.model_fields["inputs"].examples or [[[]]])[0][0]
     if isinstance(example, dict):
         tensors = [found] if isinstance(found, dict) and "shape" in found else _values(found)
-        fits = bool(tensors) and all(isinstance(tensor, dict) and "shape" in tensor for tensor in tensors or ())
+        if tensors is None or len(tensors) > MOST_SIZES:
+            return None
+        fits = bool(tensors) and all(isinstance(tensor, dict) and "shape" in tensor for tensor in tensors)
         return tensors if fits and is_short(tensors, 5) else None
     return _shapes_in(found)
 
 
 def _shapes_in(found: Any) -> list[Any] | None:
-    """Return the shapes in one shape, a list or a map of them, or a text; None if there are none."""
+    """Return the shapes in one shape, a list or a map of them, or a text; None if there are none, or too many."""
+    if not isinstance(found, (str, list, dict)) or len(found) > (MAX_TEXT if isinstance(found, str) else MOST_SIZES):
+        return None
     if isinstance(found, str):
         texts = re.findall(r"[(\[][^()\[\]]*[)\]]", found)
         shapes = [_parsed(text) for text in texts] if texts else [_parsed(found)]
@@ -189,7 +197,10 @@ def _unnested(fault: Fault) -> str | None:
     """Shapes in one list too many."""
     if fault.kind != "not_an_integer" or not isinstance(fault.found, list) or fault.place[:1] != ("inputs",):
         return None
-    inner = [item for shape in fault.request["inputs"] if isinstance(shape, list) for item in shape]
+    inputs = fault.request["inputs"]
+    if len(inputs) > MOST_SIZES or any(isinstance(shape, list) and len(shape) > MOST_SIZES for shape in inputs):
+        return None
+    inner = [item for shape in inputs if isinstance(shape, list) for item in shape]
     shapes = [_listed_sizes(item) for item in inner]
     if None in shapes or len(shapes) > MOST_SIZES:
         return None
@@ -204,7 +215,7 @@ def _size(fault: Fault) -> str | None:
     """A size as a text."""
     if fault.kind not in ("not_a_size", "not_an_integer") or not isinstance(fault.found, str):
         return None
-    text = fault.found.strip()
+    text = fault.found[:MAX_TEXT].strip()
     if re.fullmatch("[0-9]{1,19}", text):
         return f"must be an integer, not a string: write {int(text)}"
     if re.fullmatch(r"[0-9]{1,19}\.0*", text):
@@ -269,7 +280,7 @@ def _window(fault: Fault) -> str | None:
     if isinstance(window, dict):
         lists = [bounds for bounds in window.values() if isinstance(bounds, list)]
         pairs = [list(bounds) for bounds in zip(*lists, strict=False)] if len(lists) == 2 else []
-    elif isinstance(window, str):
+    elif isinstance(window, str) and len(window) <= MAX_TEXT:
         pairs = [[int(slice[1]), int(slice[2])] for part in window.split(",") if (slice := _SLICE.fullmatch(part))]
     else:
         pairs = [window] if isinstance(window, list) and len(window) == 2 and _are_integers(window) else []

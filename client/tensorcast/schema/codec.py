@@ -187,7 +187,7 @@ def _json_cure(error: json.JSONDecodeError) -> str:
     if before.endswith(",") and after.startswith(("}", "]")):
         return f"take away the comma before {after[0]}"
     if word and before.endswith(("{", ",")) and after[word.end() :].lstrip().startswith(":"):
-        return f'write "{word[0][:MAX_KEY]}" in double quotes'
+        return f'write "{word[0][:60]}" in double quotes'
     if after.startswith(("//", "/*", "#")):
         return "take away the comment, which JSON does not have"
     if after.startswith("("):

@@ -13,7 +13,7 @@ from tensorcast.messages.validation import Words
 from tensorcast.ops import OPS, Op
 from tensorcast.schema.names import meant, near
 from tensorcast.schema.problems import Problem
-from tensorcast.schema.shapes import parse_shape
+from tensorcast.schema.shapes import MAX_TEXT, parse_shape
 
 PARAMETERS = ("input", "op", "dtype", "explain", "format", "assume", "warn")
 """Those besides the op's attributes."""
@@ -61,7 +61,7 @@ def judge_names(query: Sequence[tuple[str, str]]) -> None:
         if names[name] > 1 and name not in ("input", "warn"):
             raise refused(name, " is given twice; only input and warn may repeat")
     if "input" not in names:
-        sizes = [name for name, text in query if not text and _is_shape(name)]
+        sizes = [name for name, text in query[:_SHOWN] if not text and _is_shape(name)]
         written = f"?{'&'.join(f'input={size}' for size in sizes[:9])}" if sizes else "?input=8,1,6,1&input=7,1,5"
         raise Problem("invalid-request", f"input is missing: write {written}", pointer="/inputs")
 
@@ -94,6 +94,8 @@ def shape_in(text: str) -> list[int | str]:
     try:
         return parse_shape(text)
     except ValueError as error:
+        if len(text) > MAX_TEXT:
+            raise error
         several = [part for part in _SHAPE.findall(text) or _SEVERAL.split(text) if _is_shape(part)]
         if len(several) > 1:
             raise ValueError(
@@ -119,7 +121,7 @@ def _is_shape(text: str) -> bool:
 def _inputs_written(texts: Sequence[str]) -> str:
     """What to write for these shapes; empty if one is not a shape."""
     try:
-        shapes = [parse_shape(part) for text in texts[:9] for part in _SHAPE.findall(text) or [text]]
+        shapes = [parse_shape(part) for text in texts[:9] for part in _SHAPE.findall(text[:MAX_TEXT]) or [text]]
     except ValueError:
         return ""
     return f": ?{'&'.join(f'input={text_of(shape) if _are_integers(shape) else _joined(shape)}' for shape in shapes)}"
