@@ -12,7 +12,7 @@ import tensorcast
 from tensorcast import Client
 from tensorcast.answers.translate import as_text, translate
 from tensorcast.messages import TranslateAnswer, TranslateRequest
-from tensorcast.ops import Op, einops, mxnet, ngraph, numpy, openvino, poputil, stablehlo, torch, xarray
+from tensorcast.ops import Op, einops, mxnet, ngraph, numpy, onnx, openvino, poputil, stablehlo, torch, xarray
 from tensorcast.schema.problems import Problem
 
 Shape = tuple[int, ...]
@@ -111,6 +111,84 @@ STEPS: list[tuple[Op, list[Shape], str, list[str]]] = [
             "1. input 0: reshape(shape=())",
             "2. input 1: reshape(shape=(5,))",
             "3. ngraph.BroadcastLike(initial_broadcast_axes=(0,))",
+        ],
+    ),
+    (
+        torch.expand_as(),
+        [(3,), (2, 3)],  # input 1 brings input 0 there, and its own output is left
+        "numpy.broadcast_arrays",
+        ["1. numpy.broadcast_arrays()"],
+    ),
+    (
+        numpy.add(),
+        [(2, 3), (2, 3)],
+        "torch.expand_as",
+        ["1. inputs 0, 1: torch.expand_as()", "2. inputs 1, 0: torch.expand_as()"],
+    ),
+    (
+        onnx.PRelu(),
+        [(2, 3, 4), (3, 1)],
+        "paddle.expand_as",
+        ["1. inputs 0, 0: paddle.expand_as()", "2. inputs 1, 0: paddle.expand_as()"],
+    ),
+    (
+        numpy.broadcast_to(shape=(2, 3)),
+        [(2, 3)],
+        "torch.expand_as",
+        ["1. inputs 0, 0: torch.expand_as()"],
+    ),
+    (
+        xarray.broadcast(dims=(("x",), ("y",))),
+        [(2,), (3,)],
+        "mxnet.broadcast_like",
+        [
+            "1. input 0: reshape(shape=(2, 1))",
+            "2. inputs 0, 1: mxnet.broadcast_like(lhs_axes=(1,), rhs_axes=(0,))",
+            "3. input 1: reshape(shape=(1, 3))",
+            "4. inputs 1, 0: mxnet.broadcast_like()",
+        ],
+    ),
+    (
+        mxnet.broadcast_like(lhs_axes=(0,), rhs_axes=(0,)),
+        [(1, 6), (4, 2)],
+        "numpy.broadcast_arrays",
+        [
+            "1. input 1: reshape(shape=(4, 2, 1))",
+            "2. input 0: reshape(shape=(1, 2, 3))",
+            "3. inputs 0, 1: numpy.broadcast_arrays()",
+            "4. input 0: reshape(shape=(4, 6))",
+        ],
+    ),
+    (
+        numpy.matmul(),
+        [(5, 3, 2, 4), (4, 2)],  # input 0 lends its shape to input 1, and then has its own again
+        "numpy.broadcast_arrays",
+        [
+            "1. input 0: numpy.broadcast_arrays()",
+            "2. input 0: reshape(shape=(5, 3, 4, 2))",
+            "3. inputs 1, 0: numpy.broadcast_arrays()",
+            "4. input 0: reshape(shape=(5, 3, 2, 4))",
+        ],
+    ),
+    (
+        mxnet.broadcast_like(lhs_axes=(0,), rhs_axes=(1,)),
+        [(1, 3), (5, 4)],
+        "xarray.broadcast",
+        [
+            "1. input 0: reshape(shape=(3,))",
+            "2. inputs 0, 1: xarray.broadcast(dims=(('d0',), ('d2', 'd1')), exclude=('d2',))",
+            "3. input 0: transpose(permutation=(1, 0))",
+        ],
+    ),
+    (
+        numpy.add(),
+        [(0, 2, 1), (2, 0)],  # what has no elements is reshaped
+        "mxnet.broadcast_to",
+        [
+            "1. input 0: reshape(shape=(0, 2, 0))",
+            "2. input 1: reshape(shape=(0, 2, 0))",
+            "3. input 0: mxnet.broadcast_to(shape=(0, 2, 0))",
+            "4. input 1: mxnet.broadcast_to(shape=(0, 2, 0))",
         ],
     ),
     (
@@ -224,6 +302,34 @@ WHY_NOT: list[tuple[Op, list[Shape], str, str]] = [
         "along which input 0 of shape (4, 3) is replicated, and no other input brings it there",
     ),
     (
+        mxnet.broadcast_like(lhs_axes=(0,), rhs_axes=(1,)),
+        [(1, 3), (5, 4)],
+        "numpy.broadcast_arrays",
+        "numpy.broadcast_arrays has no attribute that says the size 4 of output axis 0 of (4, 3), along which input 0 "
+        "of shape (1, 3) is replicated, and no other input brings it there, however it is reshaped",
+    ),
+    (
+        numpy.add(),
+        [(2, 1), (1, 3)],
+        "torch.expand_as",
+        "torch.expand_as has no attribute that says the size 3 of output axis 1 of (2, 3), along which input 0 of "
+        "shape (2, 1) is replicated, and no other input brings it there, however it is reshaped",
+    ),
+    (
+        numpy.broadcast_arrays(),
+        [(3,), (2, 3)],
+        "poputil.expandToMatchRanks",
+        "poputil.expandToMatchRanks replicates nothing, and input 0 of shape (3,) is replicated along output axis 0 of "
+        "(2, 3)",
+    ),
+    (
+        numpy.broadcast_to(shape=(0, 3)),
+        [(1, 3)],
+        "mxnet.broadcast_to",
+        "mxnet.broadcast_to has no attribute that says the size 0 of output axis 0 of (0, 3), along which input 0 of "
+        "shape (1, 3) is replicated",
+    ),
+    (
         numpy.broadcast_to(shape=(2,) * 9),
         [()],
         "paddle.expand",
@@ -271,6 +377,34 @@ def test_a_step_of_several_inputs_names_its_input(http: httpx.Client) -> None:
             {"op": {"name": "ngraph.Broadcast", "shape": [2, 3], "broadcast_axes": [0]}, "input": 1},
         ],
     )
+
+
+def test_a_step_of_two_tensors_names_both(http: httpx.Client) -> None:
+    answer = http.post("/v1/translate", json={"inputs": [[3], [2, 3]], "to": "torch.expand_as"}).json()
+    assert (answer["exact"], answer["steps"]) == (
+        True,
+        [
+            {"op": {"name": "torch.expand_as"}, "inputs": [1, 1]},
+            {"op": {"name": "torch.expand_as"}, "inputs": [0, 1]},
+        ],
+    )
+    assert answer["code"]["text"].splitlines()[-2:] == ["y1 = x1.expand_as(x1)", "y0 = x0.expand_as(y1)"]
+
+
+TEXTS = {
+    "numpy.broadcast_arrays": "[y, t1] = np.broadcast_arrays(x0, x1)",
+    "torch.broadcast_tensors": "[y, t1] = torch.broadcast_tensors(x0, x1)",
+    "jax.numpy.broadcast_arrays": "[y, t1] = jax.numpy.broadcast_arrays(x0, x1)",
+    "dask.array.broadcast_arrays": "[y, t1] = da.broadcast_arrays(x0, x1)",
+    "paddle.broadcast_tensors": "[y, t1] = paddle.broadcast_tensors([x0, x1])",
+    "xarray.broadcast": "[y, t1] = xr.broadcast(*arrays, exclude=('d1',))",
+    "julia.broadcast": "(y, t2,) = map(x -> broadcast((own, _...) -> own, x, t1, x1), (t1, x1,))",
+}
+
+
+@pytest.mark.parametrize(("to", "text"), TEXTS.items())
+def test_an_output_that_is_not_wanted_gets_a_name_of_its_own(to: str, text: str) -> None:
+    assert ask(torch.expand_as(), (3,), (2, 3), to=to).code.text.splitlines()[-1] == text
 
 
 MISTAKES: list[tuple[dict[str, Any], str, str, str]] = [

@@ -77,10 +77,11 @@ def run(op: Op, arrays: Sequence[Array]) -> list[Array]:
 
 
 def follow(steps: Sequence[Step], arrays: Sequence[Array]) -> list[Array]:
-    """The tensors after the steps, each of which takes one of them, or all."""
+    """The tensors after the steps, each of which takes one of them, some, or all."""
     tensors = list(arrays)
     for step in steps:
         taken = tensors if step.input is None else [tensors[step.input]]
+        taken = taken if step.inputs is None else [tensors[number] for number in step.inputs]
         if step.op.name == "transpose":
             (array,) = taken
             given = [array.transpose(step.op.permutation)]
@@ -89,8 +90,10 @@ def follow(steps: Sequence[Step], arrays: Sequence[Array]) -> list[Array]:
             given = [array.reshape(step.op.shape)]
         else:
             given = run(step.op, taken)
-        if step.input is None:
+        if step.input is None and step.inputs is None:
             tensors = given
+        elif step.inputs is not None:
+            tensors[step.inputs[0]] = given[0]
         else:
             (tensors[step.input],) = given
     return tensors
@@ -237,8 +240,32 @@ def search(op: Op, shapes: tuple[Shape, ...], kind: type[Op]) -> bool:
             for given in attempts(kind, chosen, reached)
         )
 
-    one_by_one = all(found([arrays[output.input]], [goal]) for output, goal in zip(outputs, wanted, strict=True))
-    return one_by_one or (len(arrays) > 1 and found(arrays, wanted))
+    def lent(number: int, goal: Array) -> bool:
+        """Whether an op on a tensor and another one, in any shape, gives the goal first."""
+        others = [array for other, array in enumerate(arrays) if other != number]
+        chosen = ([one, other.reshape(shape)] for one in arranged(arrays[number], max(rank, arrays[number].ndim))
+                  for other in others for shape in factored(other.size, rank))  # fmt: skip
+        return any(
+            rearranges(given[0], goal)
+            for inputs in chosen
+            for reached in reachable
+            for given in attempts(kind, inputs, reached)
+        )
+
+    pairs = [(output.input, goal) for output, goal in zip(outputs, wanted, strict=True)]
+    one_by_one = all(found([arrays[number]], [goal]) for number, goal in pairs)
+    if one_by_one or (len(arrays) > 1 and found(arrays, wanted)):
+        return True
+    rearranged = [rearranges(arrays[number], goal) for number, goal in pairs]
+    return len(arrays) > 1 and all(
+        moved or lent(number, goal) for (number, goal), moved in zip(pairs, rearranged, strict=True)
+    )
+
+
+def factored(elements: int, rank: int) -> list[Shape]:
+    """Every shape of so many elements and up to so many axes."""
+    sizes = [size for size in range(1, elements + 1) if elements % size == 0]
+    return [shape for count in range(rank + 1) for shape in product(sizes, repeat=count) if prod(shape) == elements]
 
 
 def small(op: Op, shapes: tuple[Shape, ...]) -> bool:

@@ -42,25 +42,34 @@ def _lines(words: Framework, plan: Plan, steps: Sequence[Step]) -> Iterator[str]
     """Each step as text. What a later step takes is called t1, t2, ..."""
     names, shapes = _numbered("x", len(plan.input_shapes)), list(plan.input_shapes)
     outputs = {output.input: name for output, name in zip(plan.outputs, _numbered("y", len(plan.outputs)), strict=True)}
-    last = {tensor: number for number, step in enumerate(steps) for tensor in _taken(step, len(shapes))}
+    last = {tensor: number for number, step in enumerate(steps) for tensor in _written(step, len(shapes))}
     temporaries = count(1)
     for number, step in enumerate(steps):
-        taken = _taken(step, len(shapes))
+        taken, written = _taken(step, len(shapes)), _written(step, len(shapes))
         before = [shapes[tensor] for tensor in taken]
         after = _shapes_after(step.op, before)
         results = [
-            outputs[tensor] if last[tensor] == number and tensor in outputs else f"t{next(temporaries)}"
+            outputs[tensor]
+            if tensor in written and last[tensor] == number and tensor in outputs
+            else f"t{next(temporaries)}"
             for tensor in taken[: len(after)]
         ]
         yield _filled_in(words, step.op, [names[tensor] for tensor in taken], before, results, after)
-        if step.input is None:
+        if step.input is None and step.inputs is None:
             names, shapes = results, after
         else:
-            names[step.input], shapes[step.input] = results[0], after[0]
+            names[taken[0]], shapes[taken[0]] = results[0], after[0]
 
 
 def _taken(step: Step, tensors: int) -> Sequence[int]:
+    if step.inputs is not None:
+        return step.inputs
     return range(tensors) if step.input is None else [step.input]
+
+
+def _written(step: Step, tensors: int) -> Sequence[int]:
+    """The tensors that a step replaces."""
+    return _taken(step, tensors) if step.inputs is None else step.inputs[:1]
 
 
 def _shapes_after(op: Op | Transpose | Reshape, shapes: Sequence[Shape]) -> list[Shape]:

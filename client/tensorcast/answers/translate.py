@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
-from itertools import chain, islice, pairwise
-from math import prod
+from dataclasses import replace
+from itertools import chain
+from math import gcd, prod
 
-from pydantic import ValidationError
-
-from ..messages import Reshape, Step, TranslateAnswer, TranslateRequest, Transpose
+from ..messages import Step, TranslateAnswer, TranslateRequest
 from ..messages.validation import Words, unknown_op
-from ..ops import OPS, Op, from_plan, op_class
-from ..plan.plan import Placement, Plan, Shape
+from ..ops import OPS, Op, op_class
+from ..plan.plan import Placement, Plan
 from ..schema.problems import Problem
 from ..schema.shapes import MAX_SIZE, format_shape
 from ..schema.work import checkpoint
 from .check import plan_of
+from .lending import by_all, by_lenders, emptied, is_rearranged
 from .limits import MAX_TRANSLATED_INPUTS, judge_request
 from .snippets import code
+from .steps import by_one_op, coarse, large
 
 
 def translate(request: TranslateRequest, words: Words | None = None) -> TranslateAnswer:
@@ -48,292 +46,51 @@ def as_text(answer: TranslateAnswer) -> str:
         attributes = step.op.model_dump(exclude={"name"}, exclude_none=True).items()
         words = ", ".join(f"{name}={value}" for name, value in attributes if value != {})
         of = f"input {step.input}: " if step.input is not None else ""
+        of = f"inputs {', '.join(map(str, step.inputs))}: " if step.inputs else of
         lines.append(f"{number}. {of}{step.op.name}({words})")
     return "\n".join([*lines, "", answer.code.text])
 
 
 def steps_of(plan: Plan, kind: type[Op]) -> list[Step] | None:
-    """The steps that do what `plan` does by one op of this kind, else by one for each output; None where none do.
+    """Return the steps that do what `plan` does by one op of this kind, else by one for each output; None if none do.
 
-    Tensors are the inputs at first. A step with `input` k takes tensor k and puts its result there; one without
-    takes all of them, and its outputs are the tensors from then on. At the end, an output is the tensor of its input.
+    Tensors are the inputs at first. A step with `input` k takes tensor k and puts its result there; one with `inputs`
+    takes those tensors, and its result replaces the first; one without either takes all of them, and its outputs are
+    the tensors from then on. At the end, an output is the tensor of its input.
     """
     if not plan.outputs:
         return None
-    steps = _by_one_op(plan, kind)
-    if steps is not None or len(plan.input_shapes) == 1:
-        return steps
-    steps = []
+    steps = _steps(plan, kind)
+    if steps is None:
+        before, other = emptied(plan)
+        own = _steps(other, kind) if before else None
+        steps = None if own is None else [*before, *own]
+    return steps
+
+
+def _steps(plan: Plan, kind: type[Op]) -> list[Step] | None:
+    steps = by_one_op(plan, kind)
+    if steps is None and len(plan.input_shapes) > 1:
+        steps = _one_by_one(plan, kind)
+    return steps or by_all(plan, kind) or by_lenders(plan, kind)
+
+
+def _one_by_one(plan: Plan, kind: type[Op]) -> list[Step] | None:
+    """Return the steps with an op for each output, on its input alone."""
+    steps: list[Step] = []
     for placement in plan.outputs:
         checkpoint()
-        own = _by_one_op(Plan((plan.input_shapes[placement.input],), (replace(placement, input=0),)), kind)
+        own = by_one_op(Plan((plan.input_shapes[placement.input],), (replace(placement, input=0),)), kind)
         if own is None:
             return None
         steps += [Step(op=step.op, input=placement.input) for step in own]
     return steps
 
 
-def _by_one_op(plan: Plan, kind: type[Op]) -> list[Step] | None:
-    """The steps with one op that takes every input."""
-    if _regroups(plan):
-        op = from_plan(kind, plan)
-        if op is not None:
-            return [Step(op=op)]
-        plan = _coarse(plan)
-    for arrangements in _arrangements(plan):
-        checkpoint()
-        for lent in _lent(plan, arrangements[0].after):
-            shapes = list(plan.input_shapes)
-            for arrangement in arrangements:
-                shapes[arrangement.placement.input] = arrangement.before
-            for lender, shape in lent.items():
-                shapes[lender] = shape
-            op = from_plan(kind, Plan(tuple(shapes), tuple(arrangement.core for arrangement in arrangements)))
-            if op is None:
-                continue
-            with suppress(ValidationError):  # a reshape on the way has a merged axis that is longer than any tensor's
-                return list(_steps(plan, op, arrangements, lent))
-    return None
-
-
-def _lent(plan: Plan, shape: Shape) -> Iterator[dict[int, Shape]]:
-    """The shapes given to the inputs that only lend theirs: as they are; then `shape`, where a reshape leads there."""
-    yield {}
-    lenders = set(range(len(plan.input_shapes))) - {placement.input for placement in plan.outputs}
-    if lenders and all(prod(plan.input_shapes[lender]) == prod(shape) for lender in lenders):
-        yield dict.fromkeys(lenders, shape)
-
-
-def _steps(plan: Plan, op: Op, arrangements: Sequence[_Arrangement], lent: dict[int, Shape]) -> Iterator[Step]:
-    """The moves before the op, the op, the moves after it."""
-    several = len(plan.input_shapes) > 1
-    for arrangement in arrangements:
-        placement = arrangement.placement
-        shape = plan.input_shapes[placement.input]
-        moves = [*_reshaped(shape, placement.input_shape), *_moves(placement.input_shape, arrangement.taken)]
-        for move in _joined(shape, moves):
-            yield Step(op=move, input=placement.input if several else None)
-    for lender, shape in lent.items():
-        yield Step(op=Reshape(shape=shape), input=lender)
-    yield Step(op=op)
-    for arrangement in arrangements:
-        placement = arrangement.placement
-        moves = [*_moves(arrangement.after, arrangement.put_back), *_reshaped(placement.output_shape, placement.shape)]
-        for move in _joined(arrangement.after, moves):
-            yield Step(op=move, input=placement.input if several else None)
-
-
-def _moves(shape: Shape, axes: Sequence[int | None]) -> list[Transpose | Reshape]:
-    """At most one transposition and one reshape that lead from `shape` to the axes named, in that order.
-
-    None is a new axis of size 1; an axis that is not named has size 1 and is dropped.
-    """
-    wanted = _shape(shape, axes)
-    named = [axis for axis in axes if axis is not None]
-    moves: list[Transpose | Reshape] = []
-    large = [axis for axis in named if shape[axis] != 1]
-    if large != sorted(large):  # else only axes of size 1 change places, which a reshape does
-        permutation = (*named, *(axis for axis in range(len(shape)) if axis not in named))
-        moves.append(Transpose(permutation=permutation))
-        shape = _shape(shape, permutation)
-    return [*moves, *_reshaped(shape, wanted)]
-
-
-def _reshaped(shape: Shape, wanted: Shape) -> list[Transpose | Reshape]:
-    return [] if shape == wanted else [Reshape(shape=wanted)]
-
-
-def _joined(shape: Shape, moves: Sequence[Transpose | Reshape]) -> Sequence[Transpose | Reshape]:
-    """The moves from `shape` on, two reshapes in a row as one."""
-    match moves:
-        case [Reshape(), Reshape(shape=wanted)]:
-            return _reshaped(shape, wanted)
-        case [Transpose() as move, Reshape(), Reshape() as last]:
-            return [move, last]
-    return moves
-
-
-def _regroups(plan: Plan) -> bool:
-    """Whether axes are split or merged."""
-    return any(
-        output.merges is not None or output.input_shape != plan.input_shapes[output.input] for output in plan.outputs
-    )
-
-
-def _coarse(plan: Plan) -> Plan:
-    """A plan that splits or merges axes, with as few of them as give the same bytes; the input's own, where they do."""
-    shape = plan.input_shapes[0]
-    if not _regroups(plan) or len(plan.outputs) > 1 or 0 in shape:
-        return plan
-    (output,) = plan.outputs
-    source = {axis: prod(output.input_shape[number + 1 :]) for number, axis in enumerate(output.output_axes)}
-    axes = iter(range(len(output.output_shape)))
-    groups: list[list[tuple[int, int]]] = []  # (size, elements of the input from one to the next; 0: replicated)
-    for count in output.merges or (1,) * len(output.output_shape):
-        group: list[tuple[int, int]] = []
-        for axis in islice(axes, count):
-            size, step = output.output_shape[axis], 0 if axis in output.broadcast_axes else source[axis]
-            if group and size != 1 and group[-1][1] == size * step:
-                group[-1] = (group[-1][0] * size, step)
-            elif size != 1:
-                group.append((size, step))
-        groups.append(group or [(1, 0)])
-    flat = [factor for group in groups for factor in group]
-    read = sorted((axis for axis, (_, step) in enumerate(flat) if step), key=lambda axis: -flat[axis][1])
-    placed = {axis: flat[axis][0] for axis in read}
-    free = sorted((axis for axis, (_, step) in enumerate(flat) if not step), key=lambda axis: flat[axis][0] != 1)
-    ones = shape.count(1)
-    if [size for size in shape if size != 1] == list(placed.values()) and ones <= len(free):
-        large, small = iter(read), iter(sorted(free[:ones]))
-        placed = {next(small if size == 1 else large): size for size in shape}
-    merges = tuple(map(len, groups))
-    coarse = Placement(
-        output.input,
-        tuple(placed.values()),
-        tuple(size for size, _ in flat),
-        tuple(placed),
-        None if set(merges) <= {1} else merges,
-    )
-    return Plan(plan.input_shapes, (coarse,))
-
-
-Pair = tuple[int | None, int]
-"""An axis before the op: the input's axis (None: a new one of size 1), and the output axis on which it lands."""
-
-
-@dataclass(frozen=True)
-class _Arrangement:
-    """A placement as the op is to see it: some axes of the input, on some axes of the output."""
-
-    placement: Placement
-    pairs: Sequence[Pair]
-    """The axes that the op takes, in order. Those of the input that it does not take have size 1."""
-    order: Sequence[int]
-    """The output axes that the op gives, in order; a negative one has size 1 and is dropped again. Those that it does
-    not give have size 1."""
-
-    @property
-    def taken(self) -> list[int | None]:
-        """The input axes that the op takes; None is a new one of size 1."""
-        return [axis for axis, _ in self.pairs]
-
-    @property
-    def before(self) -> Shape:
-        """The shape that the op takes."""
-        return _shape(self.placement.input_shape, self.taken)
-
-    @property
-    def after(self) -> Shape:
-        """The shape that the op gives."""
-        return _shape(self.placement.output_shape, self.order)
-
-    @property
-    def core(self) -> Placement:
-        """What is left for the op to do."""
-        axes = tuple(self.order.index(output_axis) for _, output_axis in self.pairs)
-        return Placement(self.placement.input, self.before, self.after, axes)
-
-    @property
-    def put_back(self) -> list[int | None]:
-        """For each output axis, the axis that the op gives; None where it gives none."""
-        return [self.order.index(axis) if axis in self.order else None for axis in _all(self.placement)]
-
-
-def _arrangements(plan: Plan) -> Iterator[list[_Arrangement]]:
-    """Ways to hand the inputs to an op, one arrangement for each output; those with fewer steps first."""
-    outputs = plan.outputs
-    # As they are: the op alone.
-    yield [_Arrangement(output, _own(output), _all(output)) for output in outputs]
-    # As they are, where an axis of size 1 may as well land elsewhere: it is read at 0 wherever it lands.
-    yield [_Arrangement(output, _landed_right(output), _all(output)) for output in outputs]
-    yield [_Arrangement(output, _landed_ascending(output), _all(output)) for output in outputs]
-    # In the output's order.
-    yield [_Arrangement(output, _ascending(_own(output)), _all(output)) for output in outputs]
-    # With an axis of size 1 for each that the input lacks: after its first one, and then before it too.
-    yield [_Arrangement(output, _filled(output, _from_first(output)), _all(output)) for output in outputs]
-    yield [_Arrangement(output, _filled(output, _all(output)), _all(output)) for output in outputs]
-    # Without the axes to be stretched, for an op that only adds axes, or takes them from other inputs.
-    yield [_Arrangement(output, _ascending(_unstretched(output)), _all(output)) for output in outputs]
-    # So too, where the op orders the output's axes: those first that it adds, or as the inputs bring them.
-    yield [_Arrangement(output, _unstretched(output), _added_first(output)) for output in outputs]
-    brought = list(dict.fromkeys(axis for output in outputs for _, axis in _unstretched(output)))
-    if all(sorted(brought) == list(_all(output)) for output in outputs):
-        yield [_Arrangement(output, _unstretched(output), brought) for output in outputs]
-    # Without the output's axes of size 1, for an op that takes few axes; of one rank, for one that gives no other.
-    rank = max(len(_large(output)) for output in outputs)
-    orders = [[*range(len(_large(output)) - rank, 0), *_large(output)] for output in outputs]
-    yield [_Arrangement(output, _filled(output, axes), axes) for output, axes in zip(outputs, orders, strict=True)]
-
-
-def _shape(shape: Shape, axes: Sequence[int | None]) -> Shape:
-    """The sizes of these axes; None, or a negative one, is new and of size 1."""
-    return tuple(1 if axis is None or axis < 0 else shape[axis] for axis in axes)
-
-
-def _all(output: Placement) -> range:
-    return range(len(output.output_shape))
-
-
-def _landed_right(output: Placement) -> list[Pair]:
-    """The input's axes on the last of the output's, where only axes of size 1 need land elsewhere for that."""
-    new = len(output.output_shape) - len(output.input_shape)
-    if any(size != 1 and output.output_axes[axis] != axis + new for axis, size in enumerate(output.input_shape)):
-        return _own(output)
-    return [(axis, axis + new) for axis in range(len(output.input_shape))]
-
-
-def _landed_ascending(output: Placement) -> list[Pair]:
-    """The input's axes in ascending order, where only axes of size 1 need land elsewhere for that; those on axes of
-    size 1, as far as there are any, so that they need not stretch."""
-    fixed = [(axis, own) for axis, own in enumerate(output.output_axes) if output.input_shape[axis] != 1]
-    bounds = [(-1, -1), *fixed, (len(output.input_shape), len(output.output_shape))]
-    landed: list[Pair] = [*fixed]
-    for (axis, low), (next_axis, high) in pairwise(bounds):
-        free = sorted(range(low + 1, high), key=lambda own: output.output_shape[own] != 1)
-        count = next_axis - axis - 1
-        if high <= low or len(free) < count:
-            return _own(output)
-        landed += zip(range(axis + 1, next_axis), sorted(free[:count]), strict=True)
-    return sorted(landed, key=lambda pair: pair[1])
-
-
-def _from_first(output: Placement) -> range:
-    """The output axes from the first that the input has."""
-    return range(min(output.output_axes, default=len(output.output_shape)), len(output.output_shape))
-
-
-def _own(output: Placement) -> list[Pair]:
-    return list(enumerate(output.output_axes))
-
-
-def _unstretched(output: Placement) -> list[Pair]:
-    """The input's axes without those that it fills from size 1."""
-    return [(axis, output_axis) for axis, output_axis in _own(output) if output_axis not in output.broadcast_axes]
-
-
-def _filled(output: Placement, output_axes: Sequence[int]) -> list[Pair]:
-    """These output axes, each with the input's axis or a new one of size 1."""
-    source = {output_axis: axis for axis, output_axis in enumerate(output.output_axes)}
-    return [(source.get(axis), axis) for axis in output_axes]
-
-
-def _ascending(pairs: list[Pair]) -> list[Pair]:
-    return sorted(pairs, key=lambda pair: pair[1])
-
-
-def _added_first(output: Placement) -> list[int]:
-    return [*output.broadcast_axes, *(axis for _, axis in _unstretched(output))]
-
-
-def _large(output: Placement) -> list[int]:
-    """The output axes of another size than 1."""
-    return [axis for axis in _all(output) if output.output_shape[axis] != 1]
-
-
 def _why_not(op: Op, plan: Plan, kind: type[Op]) -> str:
-    """The reason why no op of this kind does it, as a sentence."""
+    """Return the reason why no op of this kind does it, as a sentence."""
     to = kind.model_fields["name"].default
-    plan = _coarse(plan)
+    plan = coarse(plan)
     if not plan.outputs or kind.outputs == "none":
         without = op.name if not plan.outputs else to
         return f"{without} has no outputs: there is nothing to translate"
@@ -347,25 +104,63 @@ def _why_not(op: Op, plan: Plan, kind: type[Op]) -> str:
         return f"an output has a merged axis of size {longest}, and the longest that a tensor's can be is 2^63-1"
     max_rank = kind.max_rank
     for output in plan.outputs:
-        if max_rank is not None and len(_large(output)) > max_rank:
+        if max_rank is not None and len(large(output)) > max_rank:
             return (
                 f"{to} takes at most {max_rank} axes, and the output {format_shape(output.output_shape)} has "
-                f"{len(_large(output))} of another size than 1"
+                f"{len(large(output))} of another size than 1"
             )
+    return _why_no_size(plan, kind, to)
+
+
+def _why_no_size(plan: Plan, kind: type[Op], to: str) -> str:
+    """Return the reason why no op of this kind brings the sizes along which inputs are replicated."""
     count = len(plan.input_shapes)
     if kind.min_inputs > count:
         return f"{to} takes {kind.min_inputs} inputs, and this request has {count}: no other input is there to match"
-    output, axis = next(
-        ((output, axis) for output in plan.outputs for axis in output.broadcast_axes if output.output_shape[axis] != 1),
-        (plan.outputs[0], None),
-    )
-    what = f"input {output.input} of shape {format_shape(plan.input_shapes[output.input])}"
-    reached = format_shape(output.output_shape)
-    if output.merges is not None:
-        reached += f" (then merged to {format_shape(output.shape)})"
-    if axis is None:
-        return f"{to} takes no inputs such as these: it would have to give {what} the shape {reached}"
-    return (
-        f"{to} has no attribute that says the size {output.output_shape[axis]} of output axis {axis} of {reached}, "
-        f"along which {what} is replicated, and no other input brings it there"
-    )
+    for output in plan.outputs:
+        axes = [axis for axis in output.broadcast_axes if output.output_shape[axis] != 1]
+        if not axes or is_rearranged(output):
+            continue
+        what = f"input {output.input} of shape {format_shape(plan.input_shapes[output.input])}"
+        reached = format_shape(output.output_shape)
+        if output.merges is not None:
+            reached += f" (then merged to {format_shape(output.shape)})"
+        if not kind.replicates:
+            return f"{to} replicates nothing, and {what} is replicated along output axis {axes[0]} of {reached}"
+        size = f"the size {output.output_shape[axes[0]]} of output axis {axes[0]} of {reached}"
+        lacks = f"{to} has no attribute that says {size}, along which {what} is replicated"
+        if kind.max_inputs == 1:
+            return lacks
+        if not _has_lender(plan, output, kind):
+            return f"{lacks}, and no other input brings it there" + (", however it is reshaped" if count > 1 else "")
+    if kind.max_inputs is not None and count > kind.max_inputs:
+        return f"{to} takes {kind.max_inputs} inputs, and this request has {count}"
+    return f"no {to} was found that does it, with the inputs reshaped and transposed before it and the outputs after it"
+
+
+def _has_lender(plan: Plan, output: Placement, kind: type[Op]) -> bool:
+    """Return whether other inputs may bring the sizes that an output's input lacks.
+
+    Reshapes and transpositions keep the number of elements, so what is said of elements holds for all shapes. An op
+    that gives only shapes of its inputs, as expand_as does, needs an input with all elements of the output; if it takes
+    single axes, one that has every prime factor that is lacking. An op that broadcasts all its inputs needs those that
+    fit into the output, and together these must bring what is lacking.
+    """
+    whole, own = prod(output.output_shape), prod(plan.input_shapes[output.input])
+    others = [prod(shape) for number, shape in enumerate(plan.input_shapes) if number != output.input]
+    if kind.lends_axes:
+        together = others if kind.output_count(2) == 1 else [prod(others)]
+        return any(elements == 0 or (whole and _has_factors(elements, whole // own)) for elements in together)
+    if kind.output_count(2) == 1:
+        return whole in others
+    if whole == 0:
+        return 0 in others
+    fitting = [elements for elements in others if elements and whole % elements == 0]
+    return prod(fitting) % (whole // own) == 0
+
+
+def _has_factors(elements: int, lacking: int) -> bool:
+    """Return whether each prime factor of `lacking` divides `elements`."""
+    while (common := gcd(elements, lacking)) > 1:
+        lacking //= common
+    return lacking == 1

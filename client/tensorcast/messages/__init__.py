@@ -354,6 +354,11 @@ class Step(Answer):
 
     op: Annotated[Op | Transpose | Reshape, ByName(others=(Transpose, Reshape))] = Field(description="What to do.")
     input: int | None = Field(default=None, description="The tensor that it takes; all of them where there is none.")
+    inputs: list[int] | None = Field(
+        default=None,
+        description="The tensors that it takes, in its order, if they are neither one nor all: the result replaces the "
+        "first.",
+    )
 
 
 class Code(Answer):

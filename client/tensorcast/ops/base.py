@@ -67,6 +67,10 @@ class Op(_Model):
     shares_axes: ClassVar[bool] = True
     """Whether an axis of one output is the same axis of all: not of the operands of a matrix product. Else compare
     lists the op only if the shapes fit it, and nothing is suspected of its inputs."""
+    replicates: ClassVar[bool] = True
+    """Whether the op ever repeats an element, and does not only add axes of size 1."""
+    lends_axes: ClassVar[bool] = False
+    """Whether single axes of an input that only lends its shape may be named."""
     transposes: ClassVar[tuple[str, ...]] = ()
     """The attributes that transpose input 0 and input 1, if the op has them."""
     target: ClassVar[str | None] = None

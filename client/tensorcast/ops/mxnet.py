@@ -90,6 +90,7 @@ class broadcast_like(Op):
     name: Literal["mxnet.broadcast_like"] = "mxnet.broadcast_like"
     min_inputs = 2
     max_inputs = 2
+    lends_axes = True
     link = f"{_LINK}.broadcast_like"
     snippets = (
         "{y} = mx.nd.broadcast_like({x0}, {x1}, lhs_axes={lhs_axes}, rhs_axes={rhs_axes})",

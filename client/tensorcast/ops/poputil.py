@@ -44,6 +44,7 @@ class expandToMatchRanks(Op):
     min_inputs = 2
     max_inputs = 2
     outputs = "2"
+    replicates = False
     link = _LINK
     snippets = ("poplar::Tensor {y0} = {x0}, {y1} = {x1};\npoputil::expandToMatchRanks({y0}, {y1});",)
 

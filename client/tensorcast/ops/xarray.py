@@ -58,6 +58,7 @@ class broadcast(Op):
     name: Literal["xarray.broadcast"] = "xarray.broadcast"
     max_inputs = None
     outputs = "as many as inputs"
+    lends_axes = True
     link = "https://docs.xarray.dev/en/stable/generated/xarray.broadcast.html"
     snippets = (
         "dims = {dims}\n"
