@@ -125,8 +125,14 @@ def test_a_comparison_lists_the_products_that_fit_and_no_other() -> None:
         return {result.op["name"]: result.result.shape for result in found if result.result}
 
     names = ("numpy.matmul", "onnx.MatMul", "torch.matmul", "tensorflow.matmul")
-    assert products((1, 3, 4), (2, 4, 5)) == {name: [2, 3, 5] for name in names}
-    assert products((2, 3), (3, 4)) == {name: [2, 4] for name in (*names, "onnx.Gemm")}
+    for shapes, shape, listed in (
+        (((1, 3, 4), (2, 4, 5)), [2, 3, 5], names),
+        (((2, 3), (3, 4)), [2, 4], (*names, "onnx.Gemm")),
+    ):
+        found = products(*shapes)
+        assert {name: found.get(name) for name in listed} == dict.fromkeys(listed, shape)
+        assert all(result == shape for result in found.values())
+        assert not [name for name in found if OPS[name].shares_axes]
     assert products((2, 3), (4, 3)) == {}
     written = CliRunner().invoke(main, ["compare", "1,3,4", "2,4,5"]).output
     assert any(line.startswith("numpy.matmul") and "(2, 3, 5)" in line for line in written.splitlines())
