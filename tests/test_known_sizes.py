@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from test_vectors import FILES, OP, vectors
 from tensorcast.answers import compare as comparison
 from tensorcast.answers.check import Question, plain_answer
 from tensorcast.answers.columns import checked
+from tensorcast.answers.symbolic import lower as lower_symbolic
 from tensorcast.messages import CompareRequest
 from tensorcast.ops import OPS, Op, lower
 from tensorcast.ops.families import Unidirectional
@@ -26,9 +28,10 @@ from tensorcast.schema.dimensions import Symbol
 from tensorcast.schema.problems import Problem
 
 SIZES = [0, 1, 1, 1, 2, 2, 3, 4, 6]
-ROWS = 40
-SPELLINGS = 8
-"""Different attributes of an op that are taken from its vectors."""
+ROWS = 8
+"""Requests of each op and attributes."""
+RANKS = 10
+"""Requests of an op's vectors that are taken besides one for each of its attributes: of other ranks."""
 
 
 class Row(NamedTuple):
@@ -42,18 +45,19 @@ def instances() -> Iterator[tuple[Op, tuple[Shape, ...]]]:
     """Every op of the catalogue, with attributes and shapes of its example and of its vectors."""
     for kind in OPS.values():
         yield kind.example()
-    found: dict[str, dict[str, tuple[Op, tuple[Shape, ...]]]] = {}
+    found: dict[str, list[dict[str, Any]]] = {}
+    by_attributes: dict[str, dict[str, Any]] = {}
     for name in FILES:
         for vector in vectors(name):
-            attributes = {key: value for key, value in vector["op"].items() if key != _attribute(vector["op"]["name"])}
-            seen = found.setdefault(vector["op"]["name"], {})
-            if len(seen) < SPELLINGS and (spelling := json.dumps([attributes, len(vector["inputs"])])) not in seen:
-                try:
-                    op = OP.validate_python(vector["op"])
-                except ValidationError:
-                    continue
-                seen[spelling] = op, tuple(map(tuple, vector["inputs"]))
-    yield from (instance for seen in found.values() for instance in seen.values())
+            op, target = vector["op"], _attribute(vector["op"]["name"])
+            found.setdefault(op["name"], []).append(vector)
+            by_attributes.setdefault(json.dumps({key: key == target or value for key, value in op.items()}), vector)
+    drawn = [*by_attributes.values()]
+    for name, its in found.items():
+        drawn += random.Random(name).sample(its, min(len(its), RANKS))
+    for vector in drawn:
+        with suppress(ValidationError):
+            yield OP.validate_python(vector["op"]), tuple(map(tuple, vector["inputs"]))
 
 
 def _attribute(name: str) -> str | None:
@@ -137,14 +141,17 @@ def symbols_differ(
     target = None if row.target is None else tuple(map(lifted, row.target))
     if not names:
         return []
-    answer = plain_answer(Question(shapes, with_target(op, attribute, target)))
-    fits = answer["compatible"] is not False and all(holds(one, {}, names) for one in answer["conditions"])
+    try:
+        plan = lower_symbolic(with_target(op, attribute, target), shapes, {})
+        fits = all(holds(one.model_dump(exclude_unset=True), {}, names) for one in plan.conditions)
+    except Incompatible:
+        fits = False
     said = f"symbols: {shapes} {target} where {names}"
     if fits != (wanted is not None):
         return [said]
     if wanted is None:
         return []
-    shown = [output["shape"] for output in answer["outputs"]]
+    shown = [output.shape for output in plan.outputs]
     agree = [
         len(one) == len(other) and all(may_be(size, value, names) for size, value in zip(one, other, strict=True))
         for one, other in zip(shown, wanted, strict=True)
