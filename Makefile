@@ -27,6 +27,7 @@ lint: $(VENV)/dev.done
 
 types: $(VENV)/dev.done
 	$(VENV)/bin/mypy
+	cd tests && $(abspath $(VENV))/bin/python -m typed mypy
 
 # The suite again, on the oldest versions that pyproject.toml admits.
 oldest: $(VENV)/bin/python
@@ -44,6 +45,7 @@ clients-python: $(VENV)/clients.done
 clients-typescript: $(VENV)/clients.done
 	@cd tests/clients && $(NPM) ci --ignore-scripts --silent
 	cd tests && $(abspath $(VENV))/bin/python -m clients typescript
+	cd tests && $(abspath $(VENV))/bin/python -m typed pyright
 
 # What examples/ shows, run against a service; curl and jq are the machine's.
 examples: $(VENV)/clients.done

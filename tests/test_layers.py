@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
@@ -143,6 +144,15 @@ def test_it_imports_nothing_of_the_layers_above(statement: str, forbidden: set[s
 def test_every_exported_name_is_there_and_documented() -> None:
     for name in tensorcast.__all__:
         assert getattr(tensorcast, name).__doc__, name
+
+
+def test_type_checkers_know_every_framework_under_its_short_name() -> None:
+    """Type checkers need each import written out; at run time the files of ops/ are found."""
+    folder = Path(tensorcast.__file__).parent
+    written = (folder / "__init__.py").read_text()
+    found = [path.stem for path in sorted((folder / "ops").glob("*.py")) if "\nFRAMEWORK = " in path.read_text()]
+    listed = re.findall(r"^    from \.ops import (\w+) as \1$", written, re.MULTILINE)
+    assert listed == found, "tensorcast/__init__.py needs `from .ops import NAME as NAME` for each framework"
 
 
 def test_the_exported_names_are_the_ones_that_are_meant() -> None:

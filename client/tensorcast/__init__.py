@@ -8,7 +8,7 @@
         client.broadcast_to([1.0, 2.0, 3.0], (2, 3))
 
 The op classes stand in a module for each framework: tensorcast.ops.numpy, .ngraph, .mindspore, .torch, ... Each is
-there as tensorcast.numpy, ... too, at run time: type checkers know the first way.
+there as tensorcast.numpy, ... too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 # A star brings what the module's `__all__` lists; type checkers take it for exported.
 # ruff: noqa: F403
+# The frameworks are listed for type checkers alone; tests/test_layers.py says which line is missing.
 if TYPE_CHECKING:
+    from . import errors as errors
+    from . import ops as ops
     from .client.aio import *
     from .client.calls import *
     from .client.client import *
@@ -29,6 +32,27 @@ if TYPE_CHECKING:
     from .models import *
     from .models.jax_program import *
     from .models.torch_program import *
+    from .ops import dask as dask
+    from .ops import einops as einops
+    from .ops import jax as jax
+    from .ops import julia as julia
+    from .ops import keras as keras
+    from .ops import linalg as linalg
+    from .ops import mindspore as mindspore
+    from .ops import mlx as mlx
+    from .ops import mxnet as mxnet
+    from .ops import ngraph as ngraph
+    from .ops import numpy as numpy
+    from .ops import onnx as onnx
+    from .ops import openvino as openvino
+    from .ops import paddle as paddle
+    from .ops import poputil as poputil
+    from .ops import stablehlo as stablehlo
+    from .ops import tensorflow as tensorflow
+    from .ops import tinygrad as tinygrad
+    from .ops import torch as torch
+    from .ops import xarray as xarray
+    from .ops import xla as xla
     from .training.watching import *
 
 _ROOMS = [
@@ -39,7 +63,7 @@ _ROOMS = [
 nothing at all, for the code of others that it runs in, and then from the lowest layer up."""
 
 
-def __getattr__(name: str) -> Any:
+def _attribute(name: str) -> Any:
     # Loaded when it is first used: `import tensorcast` costs a few milliseconds, its parts what they need.
     if name in ("errors", "ops"):
         return _room(name)
@@ -73,13 +97,17 @@ def _advice(name: str) -> str:
     from .ops.help import python_name
     from .schema.names import meant, near
 
-    own = near(name, __getattr__("__all__"), 2, 0.75)
+    own = near(name, _attribute("__all__"), 2, 0.75)
     ops = [python_name(kind) for kind in _room("ops").OPS.values() if kind.__name__.lower() == name.lower()]
     return meant((own + ops)[:4])
 
 
+if not TYPE_CHECKING:  # else every misspelt name would be one of type Any
+    __getattr__ = _attribute
+
+
 def __dir__() -> list[str]:
-    return list(__getattr__("__all__"))
+    return list(_attribute("__all__"))
 
 
 def _room(name: str) -> Any:
