@@ -10,7 +10,7 @@ PIP = $(VENV)/bin/python -m pip --disable-pip-version-check --quiet
 # The suite starts a hundred services: each would compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: serve test bench-smoke lint types oldest clients clients-python clients-typescript examples fuzz bench bench-draw bench-quick models arrays lines docs wheel image-test lock clean
+.PHONY: aliases serve test bench-smoke lint types oldest clients clients-python clients-typescript examples fuzz bench bench-draw bench-quick models arrays lines docs wheel image-test lock clean
 
 serve: $(VENV)/service.done
 	@exec $(VENV)/bin/tensorcast serve
@@ -82,6 +82,10 @@ arrays:
 	@$(VENV)-arrays/bin/python -m pip --disable-pip-version-check --quiet install -r tests/arrays.txt -e '.[service,dev]'
 	$(VENV)-arrays/bin/python -m pytest tests/real_arrays.py \
 	  "tests/test_words.py::test_every_python_example_prints_what_stands_below_it[docs/arrays.md]"
+
+# Every alias against the function that it names: make aliases WITH="numpy=PYTHON torch=PYTHON", a Python for each framework.
+aliases: $(VENV)/dev.done
+	$(VENV)/bin/python tests/aliases.py $(WITH)
 
 bench-draw: $(VENV)/dev.done
 	$(VENV)/bin/python benchmarks/draw.py

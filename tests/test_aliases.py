@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,6 +14,7 @@ from click.testing import CliRunner
 import tensorcast
 from tensorcast.cli import main
 from tensorcast.client.client import Client
+from tensorcast.messages.advice import _OWN, _WHAT
 from tensorcast.ops import ALIASES, OPS, op_class
 from tensorcast.ops.aliases import NICKNAMES
 
@@ -188,3 +190,46 @@ def test_no_alias_hides_an_op_and_each_has_the_rule_of_its_framework() -> None:
 )
 def test_an_alias_has_the_verdict_of_its_function(name: str, shapes: list[tuple[int, ...]], compatible: bool) -> None:
     assert tensorcast.check(name, *shapes).compatible is compatible
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "instead"),
+    [
+        ("torch.equal", "returns one bool", "torch.eq"),
+        ("torch.bmm", "does not broadcast", "torch.matmul"),
+        ("torch.mm", "does not broadcast", "torch.matmul"),
+        ("numpy.dot", "does not broadcast", "numpy.matmul"),
+        ("np.tile", "repeats whole copies", "numpy.broadcast_to"),
+        ("numpy.repeat", "repeats each element", "numpy.broadcast_to"),
+        ("torch.Tensor.repeat", "repeats whole copies", "torch.broadcast_to"),
+        ("torch.cat", "joins arrays", "torch.broadcast_to"),
+        ("numpy.concatenate", "joins arrays", "numpy.broadcast_to"),
+        ("torch.stack", "joins arrays", "torch.broadcast_to"),
+        ("torch.reshape", "changes the shape of one array", "with the new shape"),
+        ("jnp.einsum", "sums products", "jax.numpy.matmul"),
+        ("onnx.Gather", "by index", "with the result's shape"),
+        ("einops.rearrange", "repeats nothing", "einops.repeat"),
+        ("einops.reduce", "drops axes", "with the reduced shape"),
+        ("torch.nn.functional.mse_loss", "returns one number", "torch.broadcast_tensors"),
+        ("tf.clip_by_value", "keeps the shape of input 0", "tensorflow.broadcast_to"),
+        ("jax.lax.select", "equal shapes", "jax.numpy.where"),
+    ],
+)
+def test_a_function_that_does_not_broadcast_is_refused_with_what_it_does(name: str, said: str, instead: str) -> None:
+    with pytest.raises(tensorcast.UnknownOp) as refusal:
+        tensorcast.check(name, (3,), (3,))
+    assert said in str(refusal.value)
+    assert f"check {instead}" in str(refusal.value) or f"with {instead}" in str(refusal.value)
+    assert "did you mean" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in (*_WHAT, *_OWN) if "." in name] + [f"torch.{tail}" for tail in _WHAT]
+)
+def test_advice_names_ops_that_exist(name: str) -> None:
+    if op_class(name) is not None:
+        return
+    with pytest.raises(tensorcast.UnknownOp) as refusal:
+        tensorcast.check(name, (3,))
+    words = re.findall(r"(?:check|with) ([a-z]+(?:\.\w+)+)", str(refusal.value))
+    assert all(op_class(word) is not None for word in words)

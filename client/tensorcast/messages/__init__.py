@@ -89,7 +89,8 @@ class CheckRequest(Request):
 
     op: OpField = Field(
         default=numpy.broadcast_arrays(),
-        description="The op, or its name where it needs no attribute; numpy.broadcast_arrays when left out.",
+        description="The op, or its name where it needs no attribute; numpy.broadcast_arrays when left out. An "
+        "alias of an op, such as torch.mul, is taken too.",
     )
     inputs: Annotated[list[DimensionShape], AtFirstFault()] = Field(
         description='The shape of each input. A size that is not known is a name ("N": everywhere the same size), '
@@ -334,7 +335,8 @@ class IntegerRequest(Request):
 
     op: IntegerOpField = Field(
         default=numpy.broadcast_arrays(),
-        description="The op, or its name where it needs no attribute; numpy.broadcast_arrays when left out.",
+        description="The op, or its name where it needs no attribute; numpy.broadcast_arrays when left out. An "
+        "alias of an op, such as torch.mul, is taken too.",
     )
 
 

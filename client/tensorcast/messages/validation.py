@@ -11,11 +11,13 @@ from typing import Any, TypeVar, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from ..ops import FRAMEWORKS, OPS, op_class
+from ..ops import ALIASES, FRAMEWORKS, OPS, op_class
+from ..ops.aliases import full_name
 from ..schema.faults import complaint, literals, renamed
 from ..schema.names import LONGEST, counted, meant, near
 from ..schema.problems import Problem
 from ..schema.shapes import kind_of, parse_shape
+from .advice import advice
 from .forms import MOST_SIZES, Fault, is_short, rewritten, row_written
 
 M = TypeVar("M", bound=BaseModel)
@@ -147,40 +149,29 @@ def _place(fault: ErrorDetails) -> tuple[int | str, ...]:
 
 
 def unknown_op(name: str, pointer: str, words: Words | None = None) -> Problem:
-    """The problem of a name that no op has, with those that are close to it."""
-    like = _with_its_rule(name)
-    advice = f": its inputs meet as those of {like}, which is here;" if like else meant(near_ops(name)) or ":"
-    sentence = f"there is no op {name[:LONGEST]!r}{advice} {(words or Words()).catalogue}"
-    return Problem("unknown-op", sentence, pointer=pointer)
+    """The problem of a name that no op has: what the function does, if that is known, or the names close to it."""
+    known = advice(name[:LONGEST], _framework(name))
+    said = f": {known};" if known else meant(near_ops(name)) or ":"
+    return Problem(
+        "unknown-op", f"there is no op {name[:LONGEST]!r}{said} {(words or Words()).catalogue}", pointer=pointer
+    )
 
 
-_COMPUTES = re.compile(
-    r"(broadcast_)?(mul|multiply|sub|subtract|(true_|floor_)?div(ide)?|pow|power|f?mod|remainder|maximum|minimum|hypot|"
-    r"(arc|a)tan2|(not_)?equal|eq|ne|lt|le|gt|ge|(less|greater)(_?(or_?)?equal)?|((logical_?|bitwise_?)?(and|or|xor)))(-\d+)?"
-)
-"""Names of ops that compute element by element, as an addition does."""
-
-
-def _with_its_rule(name: str) -> str | None:
-    """The op whose rule is that of one which is not here: torch.add for torch.mul."""
-    path, _, tail = name[:LONGEST].lower().rpartition(".")
-    frameworks, ops = _names()
-    framework = frameworks.get(path.partition(".")[0])
-    if framework is None or not _COMPUTES.fullmatch(tail):
-        return None
-    added = [op for op in ops if op.startswith(f"{framework}.") and "add" in op.lower()]
-    return next((op for op in added if op.lower().startswith(f"{path}.")), next(iter(added), None))
+def _framework(name: str) -> str | None:
+    """The framework whose function a name may mean."""
+    return _names()[0].get(full_name(name[:LONGEST]).lower().partition(".")[0])
 
 
 def near_ops(name: str) -> list[str]:
     """The ops that may be meant by a name: of its framework, if it begins with one or a usual short name of it; with
     the same last part; or else of a name like it."""
-    head, _, tail = name[:LONGEST].lower().partition(".")
+    head, _, tail = full_name(name[:LONGEST]).lower().partition(".")
     frameworks, ops = _names()
     framework = frameworks.get(head) or next(iter(near(head, frameworks.values(), 1, 0.75)), None)
     if framework is not None:
         tails = [op.removeprefix(f"{framework}.") for op in ops if op.startswith(f"{framework}.")]
-        return [f"{framework}.{close}" for close in near(tail, tails) or tails[:3]]
+        others = [alias.removeprefix(f"{framework}.") for alias in ALIASES if alias.startswith(f"{framework}.")]
+        return [f"{framework}.{close}" for close in near(tail, tails) or near(tail, others, 3, 0.8) or tails[:3]]
     return [op for op in ops if op.lower().endswith(f".{head}")][:5] or near(name, ops)
 
 

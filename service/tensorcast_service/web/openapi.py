@@ -157,8 +157,8 @@ def example_queries() -> dict[str, Any]:
         },
         "op": {
             "schema": text | {"enum": list(OPS)},
-            "description": "The op; when left out numpy.broadcast_to where there is a shape, else "
-            "numpy.broadcast_arrays.",
+            "description": "The op, or an alias, such as torch.mul, that GET /v1/ops lists; if it is left out, "
+            "numpy.broadcast_to with a shape, else numpy.broadcast_arrays.",
         },
         "dtype": {"description": "Adds `nbytes` to each output.", "example": "float32"},
         "assume": {"description": "What is known of the names in shapes, as JSON.", "example": '{"N":"2.."}'},

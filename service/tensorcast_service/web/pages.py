@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl
 from fastapi import APIRouter, Request, Response
 from starlette.responses import JSONResponse, PlainTextResponse
 
-from tensorcast.ops import OPS
+from tensorcast.ops import op_class
 from tensorcast.schema.names import meant, near
 from tensorcast.schema.problems import STATUS, Problem
 from tensorcast.schema.shapes import format_shape, parse_shape
@@ -101,7 +101,7 @@ def _titled(page: Part, query: bytes) -> Part | None:
         shapes = [format_shape(parse_shape(text)) for name, text in pairs if name == "input"]
     except ValueError:
         return None
-    if not shapes or op not in (*OPS, "compare"):
+    if not shapes or (op != "compare" and op_class(op) is None):
         return None
     asked = "each framework's broadcast" if op == "compare" else op
     title = f"{' with '.join(shapes)}: {op} · tensorcast"

@@ -10,7 +10,7 @@ from typing import Any
 from tensorcast.messages.forms import is_short, op_in
 from tensorcast.messages.questions import text_of
 from tensorcast.messages.validation import Words
-from tensorcast.ops import OPS, Op
+from tensorcast.ops import OPS, Op, op_class
 from tensorcast.schema.names import meant, near
 from tensorcast.schema.problems import Problem
 from tensorcast.schema.shapes import MAX_TEXT, parse_shape
@@ -48,7 +48,7 @@ def refused(name: str, detail: str, pointer: str | None = None) -> Problem:
 def judge_names(query: Sequence[tuple[str, str]]) -> None:
     """Raises Problem for inputs under another name, an op as a map, and a parameter that is given twice."""
     names = Counter(name for name, _ in query)
-    attributes = _attributes_of(OPS.get(dict(query).get("op", "numpy.broadcast_to")))
+    attributes = _attributes_of(op_class(dict(query).get("op", "numpy.broadcast_to")))
     others = {name for name in names if name not in (*PARAMETERS, *attributes) and _INPUT.fullmatch(name)}
     if names["shape"] > 1 and "op" not in names:
         others.add("shape")

@@ -1,0 +1,110 @@
+"""Advice: what a name that no op has means in its framework, and what to check instead."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..ops import OPS
+from ..ops.aliases import full_name
+
+_COPIES = "repeats whole copies of an array, also along sizes above 1: check {into} if only a size 1 is repeated"
+_REPEATS = "repeats each element, also along sizes above 1: check {into} if only a size 1 is repeated"
+_JOINS = "joins arrays whose other sizes must be equal, and broadcasts nothing: make them equal with {into} first"
+_RESHAPES = "changes the shape of one array and broadcasts nothing: check with the new shape as an input"
+_MOVES = "reorders the axes of one array and broadcasts nothing: check with the new shape as an input"
+_PICKS = "reads or writes elements by index, which is not a broadcast: check with the result's shape as an input"
+_REDUCES = "drops axes of one array and broadcasts nothing: check with the result's shape as an input"
+_COMPARES = (
+    "compares two whole arrays and returns one bool: check {by_element} for the shape of an elementwise comparison"
+)
+_LOSS = (
+    "returns one number by default: check {together} with the input and the target for the shape before the reduction"
+)
+_BOUNDS = (
+    "keeps the shape of input 0, which the bounds must fit: check {into} from the shape of a bound to that of input 0"
+)
+_PRODUCT = "{not_matmul} for stacks of matrices that broadcast, check {matmul}"
+_WHAT: Mapping[str, str] = {
+    **dict.fromkeys(("repeat", "repeat_interleave"), _REPEATS),
+    "tile": _COPIES,
+    **dict.fromkeys(
+        ("cat", "concat", "concatenate", "stack", "hstack", "vstack", "dstack", "column_stack", "row_stack", "block"),
+        _JOINS,
+    ),
+    **dict.fromkeys(
+        ("reshape", "view", "flatten", "ravel", "squeeze", "unsqueeze", "expand_dims", "unflatten", "reshape_as",
+         "view_as", "newaxis", "atleast_1d", "atleast_2d", "atleast_3d"),
+        _RESHAPES,
+    ),
+    **dict.fromkeys(("transpose", "permute", "permute_dims", "swapaxes", "moveaxis", "movedim", "t"), _MOVES),
+    **dict.fromkeys(
+        ("gather", "gather_nd", "take", "take_along_axis", "index_select", "scatter", "scatter_nd", "slice",
+         "gatherelements", "gathernd", "index_put", "put"),
+        _PICKS,
+    ),
+    **dict.fromkeys(("sum", "mean", "prod", "any", "all", "reduce_sum", "reduce_mean", "argmax", "argmin"), _REDUCES),
+    **dict.fromkeys(("allclose", "array_equal", "array_equiv"), _COMPARES),
+    **dict.fromkeys(("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"), _LOSS),
+    **dict.fromkeys(("clip", "clamp", "clip_by_value"), _BOUNDS),
+    "bmm": _PRODUCT.format(not_matmul="multiplies equal stacks of matrices and does not broadcast:", matmul="{matmul}"),
+    "mm": _PRODUCT.format(not_matmul="multiplies two matrices and does not broadcast:", matmul="{matmul}"),
+    "mv": _PRODUCT.format(not_matmul="multiplies a matrix by a vector and does not broadcast:", matmul="{matmul}"),
+    "dot": _PRODUCT.format(not_matmul="sums products and does not broadcast stacks:", matmul="{matmul}"),
+    "vdot": "multiplies two flattened arrays to one number and does not broadcast: check {matmul} for matrices",
+    "inner": "sums over the last axes and combines all others, without broadcasting: check {matmul} for matrices",
+    "outer": "combines every element with every other: check {together} with the shapes (N, 1) and (M,)",
+    "tensordot": "sums over axes that you name, without broadcasting: check {matmul} for stacks of matrices",
+    "einsum": "sums products by an equation, which is not supported: check {matmul} for stacks of matrices",
+    "matmul": "multiplies stacks of matrices, but its rule is not here: {matmul} may be the same",
+    "linear": "multiplies input 0 by the transposed weight and adds a bias: check {matmul}, then add the bias",
+}  # fmt: skip
+"""What functions do, by the last part of their names. {into}, {together}, {by_element} and {matmul} stand for ops."""
+_OWN: Mapping[str, str] = {
+    "torch.equal": "compares two whole tensors and returns one bool, False if their shapes differ: check "
+    "torch.eq, which compares element by element",
+    **dict.fromkeys(("torch.repeat", "tinygrad.repeat"), _COPIES),
+    "mlx.core.array_equal": _COMPARES,
+    "einops.rearrange": "moves, splits and merges axes and repeats nothing: check einops.repeat, which takes "
+    "a pattern of rearrange as it is",
+    "einops.reduce": "drops axes that the right side of its pattern lacks, and broadcasts nothing: check with the "
+    "reduced shape as an input",
+    "einops.einsum": _WHAT["einsum"],
+    "jax.lax.select": "takes arrays of equal shapes, and a condition of this shape or a scalar: check jax.numpy.where, "
+    "which broadcasts",
+    "jax.lax.clamp": "takes bounds that are scalars or have the shape of the operand: check jax.numpy.clip, which "
+    "broadcasts",
+    "jax.lax.dot": "multiplies vectors and matrices and does not broadcast: check jax.numpy.matmul for stacks",
+    **dict.fromkeys(
+        ("mxnet.elemwise_add", "mxnet.elemwise_sub", "mxnet.elemwise_mul", "mxnet.elemwise_div"),
+        "takes two arrays of equal shapes and does not broadcast: check mxnet.broadcast_add",
+    ),
+    "mxnet.where": "takes two arrays of equal shapes and does not broadcast them: check mxnet.np.where",
+}
+"""The same for functions whose framework means something else by the name."""
+
+
+def advice(name: str, framework: str | None) -> str | None:
+    """Return what a function of a framework does, and what to check instead; None if that is not known."""
+    full = full_name(name).lower()
+    short = full.replace("torch.tensor.", "torch.").replace("mxnet.nd.", "mxnet.")
+    tail = full.rpartition(".")[2].partition("-")[0]
+    text = _OWN.get(short) or (_WHAT.get(tail) if framework else None)
+    return None if text is None else f"it {text.format(**_ops_of(framework or 'numpy'))}"
+
+
+def _ops_of(framework: str) -> dict[str, str]:
+    """The ops of a framework that the texts name; NumPy's if it has none."""
+    return {
+        "into": _first(framework, ("broadcast_to", "expand", "Expand", "Broadcast-3", "broadcast_in_dim", "repeat")),
+        "together": _first(
+            framework, ("broadcast_arrays", "broadcast_tensors", "add", "Add", "broadcast_add", "Add-1")
+        ),
+        "by_element": _first(framework, ("add", "Add", "broadcast_add", "broadcast_arrays")),
+        "matmul": _first(framework, ("matmul", "MatMul")),
+    }
+
+
+def _first(framework: str, tails: tuple[str, ...]) -> str:
+    own = [name for name in OPS if name.partition(".")[0] == framework]
+    found = (name for tail in tails for name in own if name.rpartition(".")[2] == tail or name == f"{framework}.{tail}")
+    return next(found, None) or _first("numpy", ("broadcast_to",) if "broadcast_to" in tails else tails)
