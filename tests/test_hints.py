@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from test_vectors import FOLDER
 
+import tensorcast
 from tensorcast.answers.check import check
 from tensorcast.answers.hints import MAX_ENTRIES
 from tensorcast.messages import CheckAnswer, CheckRequest, Hint
@@ -104,3 +105,23 @@ def test_every_hint_of_every_vector_fits_when_it_is_asked() -> None:
 def test_an_op_that_this_version_lacks_is_advice() -> None:
     later = {"text": "other.op fits", "op": {"name": "other.op", "shape": [3]}, "inputs": [[3]]}
     assert Hint.model_validate(later) == Hint(text="other.op fits", op=None, inputs=[(3,)])
+
+
+def test_a_hint_keeps_the_axis_that_an_attribute_means() -> None:
+    def texts(op: str, *shapes: tuple[int, ...], **attributes: Any) -> list[str]:
+        conflict = tensorcast.check(op, *shapes, **attributes).conflict
+        assert conflict is not None
+        return [hint.text for hint in conflict.hints]
+
+    assert texts("mxnet.broadcast_axis", (1, 3, 1), axis=1, size=2) == []
+    assert texts("mxnet.broadcast_like", (1, 3), (3, 1), lhs_axes=(1,), rhs_axes=(0,)) == []
+    assert texts("openvino.Add-1", (1, 3, 4), (2, 4), auto_broadcast="pdpd", axis=1) == []
+
+
+def test_a_conflict_with_an_attribute_that_is_no_target_names_the_attribute() -> None:
+    conflict = tensorcast.check("mxnet.broadcast_axis", (3, 2), axis=0, size=3).conflict
+    assert conflict is not None
+    assert conflict.message == (
+        "On output axis 0, input 0 of shape (3, 2) has size 3 but the op's attribute has size 3: an axis that is named "
+        "must have size 1, and then gets the size given."
+    )

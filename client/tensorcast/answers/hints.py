@@ -159,7 +159,7 @@ def _swapped(op: Op, shapes: tuple[Shape, ...], target: Shape | None, fitting: T
             other for other in (*shapes[:number], *shapes[number + 1 :], target or ()) if len(other) == len(shape)
         ]
         for one, other in combinations(range(len(shape)), 2):
-            if shape[one] == shape[other]:
+            if shape[one] == shape[other] or op.names_axis(number, (one, other), len(shape)):
                 continue
             for partner in partners:
                 if partner[one] == shape[other] and partner[other] == shape[one]:
@@ -182,6 +182,8 @@ def _reshaped(op: Op, shapes: tuple[Shape, ...], fitting: Try) -> Iterator[Hint]
         for extra in range(1, room - len(shape) + 1 if shape else 1):
             for own in combinations(range(1, len(shape) + extra), len(shape) - 1):  # axis 0 stays, as is aligned anyway
                 kept = (0, *own)
+                if op.names_axis(number, [axis for axis, new in enumerate(kept) if axis != new], len(shape)):
+                    continue
                 sizes = iter(shape)
                 wider = tuple(next(sizes) if axis in kept else 1 for axis in range(len(shape) + extra))
                 inputs = _with(shapes, number, wider)
@@ -191,7 +193,7 @@ def _reshaped(op: Op, shapes: tuple[Shape, ...], fitting: Try) -> Iterator[Hint]
                     yield f"reshape input {number} to {format_shape(wider)}, x[{index}]: it then fits", op, inputs
                     break
         narrower = shape
-        while narrower[:1] == (1,):
+        while narrower[:1] == (1,) and not op.names_axis(number, range(len(shape)), len(shape)):
             narrower = narrower[1:]
             inputs = _with(shapes, number, narrower)
             if fitting(op, inputs) is not None:

@@ -6,7 +6,7 @@ more for each of its classes, a tenth of what a first check takes.
 
 import sys
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from inspect import cleandoc
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -75,6 +75,9 @@ class Op(_Model):
     """The attributes that transpose input 0 and input 1, if the op has them."""
     target: ClassVar[str | None] = None
     """The attribute that holds the shape to reach, if the op has one."""
+    named_axes: ClassVar[Mapping[str, int | None]] = {}
+    """The attributes whose values are axes of an input, with that input; None: each entry stands for an axis of every
+    input. A hint may not change which axes they mean."""
     max_rank: ClassVar[int | None] = None
     """The largest rank that the framework's own rule admits."""
     alias: ClassVar[str | None] = None
@@ -195,6 +198,19 @@ class Op(_Model):
         return f"{self.alias or self.name} takes {wanted} input{plural}, not {count}"
 
     # --- what follows
+
+    def names_axis(self, number: int, moved: Sequence[int], rank: int) -> bool:
+        """Whether an attribute means one of these axes of input `number`, which has this rank."""
+        for attribute, named in self.named_axes.items():
+            value = getattr(self, attribute)
+            if not value and value != 0:
+                continue
+            if named is None:
+                return bool(moved)
+            axes = value if isinstance(value, tuple) else (value,)
+            if named == number and any((axis + rank if axis < 0 else axis) in moved for axis in axes):
+                return True
+        return False
 
     def symbols(self) -> Iterator[tuple[str, int, Symbol]]:
         """Every symbolic size in the attributes: (attribute, axis, symbol)."""

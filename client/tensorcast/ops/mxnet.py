@@ -47,6 +47,7 @@ class broadcast_axis(Op):
     """Stretch the named axes, which must have size 1, to the sizes given."""
 
     name: Literal["mxnet.broadcast_axis"] = "mxnet.broadcast_axis"
+    named_axes = {"axis": 0}
     link = f"{_LINK}.broadcast_axis"
     snippets = ("{y} = mx.nd.broadcast_axis({x}, axis={axis}, size={size})",)
     axis: IntegerOrIntegers = Field(
@@ -91,6 +92,7 @@ class broadcast_like(Op):
     min_inputs = 2
     max_inputs = 2
     lends_axes = True
+    named_axes = {"lhs_axes": 0, "rhs_axes": 1}
     link = f"{_LINK}.broadcast_like"
     snippets = (
         "{y} = mx.nd.broadcast_like({x0}, {x1}, lhs_axes={lhs_axes}, rhs_axes={rhs_axes})",

@@ -64,6 +64,7 @@ class _Broadcast(Op):
     """What both versions share: the modes numpy and explicit, and bidirectional, which version 1 does not name."""
 
     target = "target_shape"
+    named_axes = {"axes_mapping": None}
     mode: str
     target_shape: Dimensions = Field(description="The shape of the output.", examples=[[1, 16, 50, 50]])
     axes_mapping: Integers | None = Field(
@@ -211,6 +212,7 @@ class Add1(Elementwise):
     """
 
     name: Literal["openvino.Add-1"] = "openvino.Add-1"
+    named_axes = {"axis": 0}
     link = f"{_SPECS}/arithmetic/add-1.html"
     auto_broadcast: Literal["numpy", "none", "pdpd"] = Field(
         default="numpy", description="How the operands meet; numpy when left out.", examples=["pdpd"]

@@ -26,6 +26,7 @@ class broadcast_in_dim(Op):
     """Place operand axis `i` on output axis `broadcast_dimensions[i]`, in any order; size 1 stretches."""
 
     name: Literal["stablehlo.broadcast_in_dim"] = "stablehlo.broadcast_in_dim"
+    named_axes = {"broadcast_dimensions": None}
     target = "shape"
     link = "https://openxla.org/stablehlo/spec#broadcast_in_dim"
     snippets = ("%{y} = stablehlo.broadcast_in_dim %{x}, dims = {broadcast_dimensions} : ({x_shape}) -> {y_shape}",)

@@ -310,7 +310,7 @@ def mismatch(alignment: Alignment, number: int, axis: Axis, clash: Sequence[Term
 
     def owner(term: Term) -> str:
         if term.input is None:
-            return f"the target {format_shape(alignment.target or ())}"
+            return "the op's attribute" if alignment.target is None else f"the target {format_shape(alignment.target)}"
         return f"input {term.input} of shape {format_shape(alignment.input_shapes[term.input])}"
 
     if axis.requirement is not None:
