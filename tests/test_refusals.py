@@ -71,8 +71,8 @@ DOCUMENTS: dict[str, dict[str, object]] = {
         "limit": 5,
     },
     "MAX_ADDRESS": {
-        "detail": "the output (2, 3) spans 6 bytes, more than the 2^63-1 that an array can: its shape can be checked "
-        "with /v1/check, not sent",
+        "detail": "the output (2, 3) spans 6 bytes, more than the 2^63-1 that an array can: its shape can be checked, "
+        "not sent",
         "elements": 6,
         "nbytes": 6,
         "limit": 5,
@@ -95,7 +95,7 @@ PAIRS: list[tuple[Callable[[], object], dict[str, object]]] = [
         lambda: answered(10, inputs=[FLOATS, BYTES | {"shape": [1, 3]}]),
         {
             "detail": "the outputs, the largest (2, 3), take 30 bytes; this service sends up to 10: ask for "
-            '"layout": "strided", which costs only the bytes of the inputs, or for a "window" of the output',
+            "layout strided, which costs only the bytes of the inputs, or for a window of the output",
             "elements": 12,
             "nbytes": 30,
             "limit": 10,

@@ -127,13 +127,13 @@ MAX_JSON_BYTES = 4 * 2**20
 """Bytes of those elements: strings may be long."""
 MAX_ADDRESS = Limit(
     2**63 - 1,
-    "the output {shape} spans {nbytes} bytes, more than the 2^63-1 that an array can: its shape can be checked with "
-    "/v1/check, not sent",
+    "the output {shape} spans {nbytes} bytes, more than the 2^63-1 that an array can: its shape can be checked, "
+    "not sent",
 )
 """Bytes that an array's shape may span, replicated ones included."""
 OUTPUT_TEXT = (
     "the outputs, the largest {shape}, take {nbytes} bytes; this service sends up to {most}: ask for "
-    '"layout": "strided", which costs only the bytes of the inputs, or for a "window" of the output'
+    "layout strided, which costs only the bytes of the inputs, or for a window of the output"
 )
 """The text of the limit that is a setting, TENSORCAST_MAX_OUTPUT_BYTES."""
 

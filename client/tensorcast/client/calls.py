@@ -226,12 +226,17 @@ def check(
 
 def can_broadcast(shapes: Sequence[Shape]) -> Call[bool]:
     """Shapes in, whether NumPy broadcasts them out."""
-    return _check(check_question(NUMPY, shapes), lambda answer: answer.compatible is True)
+    return _check(_of_integers(shapes), lambda answer: answer.compatible is True)
 
 
 def broadcast_shapes(shapes: Sequence[Shape]) -> Call[tuple[int, ...]]:
     """Shapes in, the one that NumPy broadcasts them to out."""
-    return _check(check_question(NUMPY, shapes), _shape)
+    return _check(_of_integers(shapes), _shape)
+
+
+def _of_integers(shapes: Sequence[Shape]) -> dict[str, Any]:
+    """A check of NumPy's rule, whose sizes are integers as NumPy's are."""
+    return {"op": plain_op(NUMPY), "inputs": each(shapes, sizes)}
 
 
 def _check(question: dict[str, Any], finish: Callable[[CheckAnswer], T]) -> Call[T]:
