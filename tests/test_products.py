@@ -289,6 +289,12 @@ def test_no_transposition_is_proposed_where_the_stacks_do_not_fit() -> None:
     assert not any("transpose" in hint.text for hint in conflict.hints)
 
 
+def test_stacks_of_symbolic_sizes_that_do_not_fit_get_an_axis() -> None:
+    conflict = ask(numpy.matmul(), (2, 8, "S", 64), (2, 64, "S")).conflict
+    assert conflict is not None
+    assert [hint.text for hint in conflict.hints] == ["reshape input 1 to (2, 1, 64, S), x[:, None]: it then fits"]
+
+
 def test_every_hint_of_a_product_fits_and_no_two_are_one_request() -> None:
     shapes = [(), (2,), (3,), (2, 3), (3, 2), (4, 3), (2, 2, 3), (2, 3, 4), (5, 1, 3), (5, 2), (0, 3), (1, 1)]
     hints = 0

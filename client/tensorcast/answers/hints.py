@@ -111,6 +111,8 @@ def _candidates(op: Op, shapes: tuple[Shape, ...], target: Shape | None, fitting
 def _multiplied(op: Op, shapes: tuple[Shape, ...], fitting: Try) -> Iterator[Hint]:
     """Yield a product with one operand transposed, or both, or with an axis that a vector lacks, or its operands
     exchanged."""
+    if _sums_agree(op, shapes):
+        return  # the stacks do not fit, and no transposition changes them
     for numbers in ((1,), (0,), (0, 1)):
         if changed := _transposed(op, shapes, numbers):
             words, other, inputs = changed
@@ -128,6 +130,15 @@ def _multiplied(op: Op, shapes: tuple[Shape, ...], fitting: Try) -> Iterator[Hin
     exchanged = (right, left, *others)
     if left != right and (result := fitting(op, exchanged)) is not None:
         yield f"exchange inputs 0 and 1: the result is {format_shape(result)}", op, exchanged
+
+
+def _sums_agree(op: Op, shapes: tuple[Shape, ...]) -> bool:
+    """Return whether the sizes are equal on each axis that a product sums over."""
+    try:
+        axes = align(op, shapes).axes
+    except Incompatible:
+        return False
+    return all(len({term.size for term in axis.terms}) == 1 for axis in axes if axis.requirement is not None)
 
 
 def _transposed(op: Op, shapes: tuple[Shape, ...], numbers: tuple[int, ...]) -> Hint | None:
