@@ -186,6 +186,8 @@ def test_no_alias_hides_an_op_and_each_has_the_rule_of_its_framework() -> None:
         ("keras.ops.matmul", [(2, 3), (3, 4)], True),
         ("mlx.core.matmul", [(2, 3), (4, 5)], False),
         ("paddle.mm", [(5, 2, 3), (3, 4)], True),
+        ("dask.array.matmul", [(1,) * 63, (1, 1)], True),
+        ("dask.array.matmul", [(1,) * 64, (1, 1)], False),
     ],
 )
 def test_an_alias_has_the_verdict_of_its_function(name: str, shapes: list[tuple[int, ...]], compatible: bool) -> None:

@@ -40,7 +40,7 @@ class matmul(MatrixProduct):
     """Broadcast the stacks of matrices that are multiplied against each other; a vector is a row or a column."""
 
     name: Literal["dask.array.matmul"] = "dask.array.matmul"
-    max_rank = 64
+    max_rank = 63  # it adds an axis to the product
     link = f"{_LINK}.matmul.html"
 
 
