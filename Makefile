@@ -10,7 +10,7 @@ PIP = $(VENV)/bin/python -m pip --disable-pip-version-check --quiet
 # The suite starts a hundred services: each would compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: aliases serve test bench-smoke lint types oldest clients clients-python clients-typescript examples fuzz bench bench-draw bench-quick models arrays lines docs wheel image-test lock clean
+.PHONY: aliases serve test bench-smoke lint types oldest clients clients-python clients-typescript examples fuzz bench bench-draw bench-quick models arrays releases lines docs wheel image-test lock clean
 
 serve: $(VENV)/service.done
 	@exec $(VENV)/bin/tensorcast serve
@@ -86,6 +86,12 @@ arrays:
 # Every alias against the function that it names: make aliases WITH="numpy=PYTHON torch=PYTHON", a Python for each framework.
 aliases: $(VENV)/dev.done
 	$(VENV)/bin/python tests/aliases.py $(WITH)
+
+# Every condition of the warning release-differs, and the vectors, against the released frameworks, each in an environment
+# of its own: gigabytes, and an hour. Some of them: make releases FRAMEWORKS="torch onnx"
+FRAMEWORKS ?=
+releases: $(VENV)/dev.done
+	cd tests && $(abspath $(VENV))/bin/python -m releases --environments $(abspath $(VENV))-releases $(FRAMEWORKS)
 
 bench-draw: $(VENV)/dev.done
 	$(VENV)/bin/python benchmarks/draw.py

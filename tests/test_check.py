@@ -17,9 +17,7 @@ from tensorcast.ops import (
     lower,
     mindspore,
     mxnet,
-    ngraph,
     numpy,
-    onnx,
     openvino,
     paddle,
     poputil,
@@ -143,67 +141,6 @@ def test_the_operands_of_a_product_have_axes_of_their_own() -> None:
     answer = ask(numpy.matmul(), (5, 1, 2, 3), (6, 3, 4))
     assert [output.shape for output in answer.outputs] == [[5, 6, 2, 3], [5, 6, 3, 4]]
     assert codes(answer) == []
-
-
-RELEASE_DIFFERS = {
-    "canBroadcastToMatch, 0 against 3": (poputil.canBroadcastToMatch(), [(0,), (3,)]),
-    "canBroadcastToMatch, a product that wraps": (poputil.canBroadcastToMatch(), [(2**32,), (2**33,)]),
-    "BroadcastLike, an arg that is no scalar": (ngraph.BroadcastLike(initial_broadcast_axes=(0,)), [(3,), (2, 3)]),
-    "OpenVINO, axes repeated": (openvino.Broadcast1(mode="explicit", target_shape=(2,), axes_mapping=(0, 0)), [(1, 1)]),
-    "OpenVINO, a -1 in the target": (openvino.Broadcast3(target_shape=(-1,)), [(3,)]),
-    "OpenVINO, an input of size 0": (openvino.Broadcast3(target_shape=(2, 0)), [(0,)]),
-    "OpenVINO, pdpd beyond the target": (openvino.Broadcast1(mode="pdpd", target_shape=(2, 3), axis=3), [(3,)]),
-    "OpenVINO, a 1 against a 0 of the first operand": (openvino.Add1(auto_broadcast="pdpd"), [(0,), (1,)]),
-    "OpenVINO, a 0 against a 1 of the first operand": (openvino.Add1(auto_broadcast="pdpd"), [(1,), (0,)]),
-    "ONNX, a product that is empty": (onnx.MatMul(), [(1, 2, 3), (0, 3, 4)]),
-    "ONNX, X that would stretch": (onnx.PRelu(), [(1, 3), (2, 3)]),
-    "ONNX, X of a lower rank": (onnx.PRelu(), [(3,), (2, 3)]),
-    "OpenVINO, a -2 in the target": (openvino.Broadcast3(target_shape=(-2, 3)), [(3,)]),
-    "MindSpore, -2 beside a 0": (mindspore.broadcast_to(shape=(0, -2)), [(1,)]),
-    "MindSpore, -2 beside a 0 that is kept": (mindspore.broadcast_to(shape=(-2, -1)), [(0,)]),
-    "PyTorch, -3 beside a 0 that is kept": (torch.expand(size=(-3, -1)), [(0,)]),
-    "PyTorch, -1 for a scalar beside a 0": (torch.expand(size=(0, -1)), [()]),
-    "Paddle, -2 on an axis that is there": (paddle.expand(shape=(2, -2)), [(3,)]),
-    "Paddle, -2 as the last of 8 sizes": (paddle.expand(shape=(*[1] * 7, -2)), [(2,)]),
-    "Paddle, -2 on each of 8 axes": (paddle.broadcast_to(shape=(-2,) * 8), [(2,) * 8]),
-    "Paddle, 2 against 0": (paddle.expand_as(), [(2,), (0,)]),
-    "Paddle, 0 against 1": (paddle.expand_as(), [(0,), (1,)]),
-}
-
-
-@pytest.mark.parametrize(("op", "shapes"), RELEASE_DIFFERS.values(), ids=RELEASE_DIFFERS)
-def test_a_release_that_does_otherwise_is_warned_of(op: Op, shapes: list[tuple[int, ...]]) -> None:
-    assert "release-differs" in codes(ask(op, *shapes))
-
-
-RELEASE_REFUSES = {
-    "OpenVINO, -2 beside sizes that differ": (openvino.Broadcast3(target_shape=(-2, 3)), [(2,)]),
-    "ONNX, a slope that no rule takes": (onnx.PRelu(), [(2, 3), (2,)]),
-    "MindSpore, -1 on a new axis": (mindspore.broadcast_to(shape=(-1, 0, -2)), [(1,)]),
-    "PyTorch, sizes that differ": (torch.expand(size=(-2, 0)), [(3,)]),
-    "PyTorch, -1 on a new axis": (torch.expand(size=(-1, 0)), [(1,)]),
-    "PyTorch, elements beyond 64 bits before the 0": (torch.expand(size=(-2, 3, 0)), [(1,)]),
-    "Paddle, -1 on a new axis too": (paddle.expand(shape=(-1, -2)), [(3,)]),
-    "Paddle, -2 as the last of 9 sizes": (paddle.expand(shape=(*[1] * 8, -2)), [(2,)]),
-    "Paddle, -2 after a new axis before 8": (paddle.broadcast_to(shape=(1, *[-2] * 8)), [(2,) * 8]),
-    "Paddle, -2 for a tensor of more axes": (paddle.expand(shape=(-2,)), [(1, 3)]),
-    "Paddle, sizes that differ too": (paddle.expand(shape=(2, -2)), [(3, 3)]),
-    "PyTorch, the product of two scalars": (torch.matmul(), [(), ()]),
-    "Paddle, an empty tensor of higher rank": (paddle.expand_as(), [(0, 2), (2,)]),
-}
-
-
-@pytest.mark.parametrize(("op", "shapes"), RELEASE_REFUSES.values(), ids=RELEASE_REFUSES)
-def test_a_release_that_refuses_too_is_not_warned_of(op: Op, shapes: list[tuple[int, ...]]) -> None:
-    answer = ask(op, *shapes)
-    assert answer.compatible is False
-    assert codes(answer) == []
-
-
-def test_a_release_that_does_the_same_is_not_warned_of() -> None:
-    assert codes(ask(poputil.canBroadcastToMatch(), (2,), (3,))) == []
-    assert codes(ask(ngraph.BroadcastLike(initial_broadcast_axes=(0,)), (), (2,))) == []
-    assert codes(ask(openvino.Broadcast3(target_shape=(2, 3)), (3,))) == []
 
 
 def test_sizes_beyond_int64_are_answered_as_decimal_strings() -> None:

@@ -2,6 +2,8 @@
 
 from typing import Literal
 
+from ..plan.alignment import Conflict, unchecked_sizes
+from ..plan.plan import Shape
 from .aliases import aliases
 from .families import MatrixProduct, Multidirectional, Unidirectional
 from .framework import PYTHON, Framework
@@ -25,6 +27,11 @@ class broadcast_to(Unidirectional):
     max_rank = 64
     link = f"{_LINK}.broadcast_to.html"
     snippets = ("{y} = da.broadcast_to({x}, {shape})",)
+
+    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+        if min(unchecked_sizes(shapes[0], tuple(self.shape), keep=None), default=0) < 0:
+            return "Dask 2026.8 checks a negative size only when it computes: until then the array has this shape."
+        return None
 
 
 class broadcast_arrays(Multidirectional):

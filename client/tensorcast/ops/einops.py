@@ -29,11 +29,13 @@ from ..plan.alignment import (
     are_integers,
     meet,
     mismatch,
+    settle,
 )
 from ..plan.plan import Plan, Shape
 from ..schema.shapes import MAX_SIZE, Integer, few, format_shape
 from .base import Op
 from .framework import PYTHON, Framework
+from .torch import is_unchecked
 
 FRAMEWORK = Framework(
     order=140,
@@ -151,9 +153,30 @@ class repeat(Op):
         return cls(pattern="h w -> (h 2) w c", axes_lengths={"c": 3}), ((2, 3),)
 
     def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
-        if any(length == -1 for length in self.axes_lengths.values()):
-            return "einops 0.8 does not check a length of -1: NumPy then refuses it, and PyTorch keeps size 1."
+        if conflict and conflict.code == "invalid-dimension" and self._torch_takes(shapes):
+            return (
+                "einops 0.8 does not check a negative length. PyTorch takes this one, -1 for size 1 and others beside "
+                "a 0; NumPy refuses it."
+            )
         return None
+
+    def _torch_takes(self, shapes: tuple[Shape, ...]) -> bool:
+        """Whether the release, which hands negative lengths to PyTorch's expand and reshape, gives a tensor."""
+        negative = {name: length for name, length in self.axes_lengths.items() if length < 0}
+        positive = self.model_copy(update={"axes_lengths": self.axes_lengths | dict.fromkeys(negative, 1)})
+        try:
+            left, right = self._expanded(shapes[0])
+            sizes = iter(settle(positive.align(shapes)).outputs[0].output_shape)
+        except Incompatible:
+            return False
+        if any(name in negative for group in left for name in group):
+            return False
+        groups = [[negative.get(name, size) for name, size in zip(group, sizes, strict=False)] for group in right]
+        expanded = [1 if size == -1 else size for group in groups for size in group]
+        if min(expanded) < 0 and not is_unchecked(expanded):
+            return False
+        is_reshaped = any(len(group) != 1 for group in groups)
+        return not is_reshaped or _reshapes(prod(expanded), [prod(group) for group in groups])
 
     def highest_rank(self, shapes: Sequence[Sequence[object]]) -> int:
         try:
@@ -237,6 +260,14 @@ class repeat(Op):
         elif len(group) == 1:
             lengths[group[0]] = size
         return lengths, [] if are_integers(size) else [demand]
+
+
+def _reshapes(elements: int, shape: Sequence[int]) -> bool:
+    """Whether PyTorch reshapes a tensor of this many elements to `shape`, which may have one -1."""
+    known = prod(size for size in shape if size != -1)
+    if min(shape) < -1 or shape.count(-1) > 1:
+        return False
+    return elements == known if -1 not in shape else known > 0 and elements % known == 0
 
 
 def length_of(name: str) -> int:

@@ -6,9 +6,12 @@ then runs refuses both.
 
 from typing import Literal
 
+from ..plan.alignment import Conflict
+from ..plan.plan import Shape
 from .aliases import aliases
 from .families import Choice, Elementwise, MatrixProduct, Unidirectional
 from .framework import PYTHON, Framework
+from .tensorflow import missing_kernel
 
 FRAMEWORK = Framework(
     order=85,
@@ -27,6 +30,9 @@ class broadcast_to(Unidirectional):
     name: Literal["keras.ops.broadcast_to"] = "keras.ops.broadcast_to"
     link = "https://keras.io/api/ops/numpy/#broadcastto-function"
     snippets = ("{y} = keras.ops.broadcast_to({x}, {shape})",)
+
+    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+        return None if conflict else missing_kernel((*shapes, tuple(self.shape)))
 
 
 class add(Elementwise):

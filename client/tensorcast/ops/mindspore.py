@@ -28,11 +28,8 @@ class broadcast_to(UnidirectionalKeeping):
 
     def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         sizes = unchecked_sizes(shapes[0], tuple(self.shape))
-        if 0 in sizes and min(sizes) < -1 and -1 not in sizes:
-            return (
-                "MindSpore 2.10 does not check sizes below -1, and beside a 0 makes a tensor of negative shape. "
-                "They are refused here."
-            )
+        if min(sizes, default=0) < -1 and -1 not in sizes:
+            return "MindSpore 2.10 does not check a size below -1, and returns a tensor of negative shape."
         return None
 
 

@@ -5,6 +5,7 @@ there are two: `broadcast_to`, which adds no axis and in which 0 keeps a size, a
 which -2 does. Two operands of an operation meet by NumPy's rule.
 """
 
+from math import prod
 from typing import Literal, Self
 
 from pydantic import Field
@@ -20,6 +21,7 @@ from ..plan.alignment import (
     check_sizes,
     fit_axes,
     fit_right_keeping,
+    settle,
 )
 from ..plan.plan import Plan, Shape
 from ..schema.dimensions import DimensionOrDimensions, Dimensions
@@ -40,6 +42,8 @@ FRAMEWORK = Framework(
     empty_reshape="{y} = {x}.as_np_ndarray().reshape({shape}).as_nd_ndarray()  # to mx.nd.reshape 0 means a copy",
     executed="MXNet 1.9.1",
 )
+_MAX_RUNS = 5
+_MAX_STRETCHED = 3
 _LINK = "https://mxnet.apache.org/versions/1.9.1/api/python/docs/api/legacy/ndarray/op/index.html#mxnet.ndarray.op"
 
 
@@ -83,6 +87,10 @@ class broadcast_axis(Op):
     @classmethod
     def example(cls) -> tuple[Self, tuple[Shape, ...]]:
         return cls(axis=(0, 2), size=(2, 4)), ((1, 3, 1),)
+
+    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+        has_own_kernel = len(as_list(self.axis)) == 1
+        return None if conflict or has_own_kernel else _stretch_difference(self, shapes)
 
 
 class broadcast_like(Op):
@@ -150,6 +158,9 @@ class broadcast_like(Op):
     def example(cls) -> tuple[Self, tuple[Shape, ...]]:
         return cls(lhs_axes=(0,), rhs_axes=(-1,)), ((1, 2, 3), (5, 6, 7))
 
+    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+        return None if conflict else _stretch_difference(self, shapes)
+
 
 class broadcast_to(Op):
     """Broadcast an array to a shape of its own rank in which 0 keeps the input's size; no axis is added."""
@@ -180,6 +191,9 @@ class broadcast_to(Op):
     def example(cls) -> tuple[Self, tuple[Shape, ...]]:
         return cls(shape=(0, 3)), ((2, 1),)
 
+    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+        return None if conflict else _stretch_difference(self, shapes)
+
 
 class np_broadcast_to(Unidirectional):
     """Broadcast an array to a shape in which -2 keeps the input's size; -2 may not stand for a new axis."""
@@ -196,12 +210,70 @@ class np_broadcast_to(Unidirectional):
     def example(cls) -> tuple[Self, tuple[Shape, ...]]:
         return cls(shape=(4, -2, 3)), ((2, 1),)
 
+    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+        is_empty = 0 in shapes[0] or 0 in self.shape  # then nothing is run
+        return None if conflict or is_empty else _stretch_difference(self, shapes)
+
 
 class broadcast_add(Elementwise):
     """Broadcast two arrays against each other, of the same rank or not, as every `broadcast_` operation does."""
 
     name: Literal["mxnet.broadcast_add"] = "mxnet.broadcast_add"
     link = f"{_LINK}.broadcast_add"
+
+    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+        return None if conflict else _operands_difference(shapes)
+
+
+def _compacted(small: Shape, big: Shape) -> list[tuple[int, int]]:
+    """The sizes of input and output on the axes that MXNet's CPU kernel sees: a run of axes that are stretched, or of
+    axes that are not, is one. It drops a last run without elements, and keeps runs apart that an axis of size 1
+    parts."""
+    if prod(small) == 1:
+        return [(1, prod(big))]
+    runs: list[tuple[int, int]] = []
+    have = want = 1
+    for own, size in zip(small, big, strict=True):
+        if (have > 1) if own != size else (want != have):
+            runs.append((have, want))
+            have = want = 1
+        want *= size
+        have *= size if own == size else 1
+    return [*runs, (have, want)] if max(have, want) > 1 else runs
+
+
+def _kernel_difference(small: Shape, big: Shape) -> str | None:
+    """How the release fails to stretch an input of shape `small`, of the output's rank, to the shape `big`."""
+    if len(big) <= _MAX_RUNS and 0 not in big:
+        return None
+    runs = _compacted(small, big)
+    stretched = sum(have != want for have, want in runs)
+    loses = prod(have for have, _ in runs) != prod(small) or prod(want for _, want in runs) != prod(big)
+    if len(runs) > _MAX_RUNS or (loses and stretched):
+        return "MXNet 1.9.1 fails when it runs this: its CPU kernel does not take such axes."
+    if stretched > _MAX_STRETCHED and 0 not in big:
+        return f"MXNet 1.9.1 gives undefined values here: its CPU kernel expands at most {_MAX_STRETCHED} runs of axes."
+    return None
+
+
+def _stretch_difference(op: Op, shapes: tuple[Shape, ...]) -> str | None:
+    """How the release fails to run an op that stretches input 0, and broadcasts by its rule."""
+    reached = settle(op.align(shapes)).outputs[0].output_shape
+    return _kernel_difference((1,) * (len(reached) - len(shapes[0])) + shapes[0], reached)
+
+
+def _operands_difference(shapes: tuple[Shape, ...]) -> str | None:
+    """How the release fails to broadcast two operands against each other: it merges axes as for one, but by products
+    of both."""
+    rank = max(map(len, shapes))
+    if rank <= _MAX_RUNS or shapes[0] == shapes[1] or any(0 in shape for shape in shapes):
+        return None
+    runs, left, right = 1, 1, 1
+    for one, other in zip(*((1,) * (rank - len(shape)) + shape for shape in shapes), strict=True):
+        if (left != right or one != other) and left * one > 1 and right * other > 1:
+            runs, left, right = runs + 1, 1, 1
+        left, right = left * one, right * other
+    return "MXNet 1.9.1 fails when it runs this: its CPU kernel does not take such axes." if runs > _MAX_RUNS else None
 
 
 def _stretched(shapes: tuple[Shape, ...], terms: list[list[Term]]) -> Alignment:

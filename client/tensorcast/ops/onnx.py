@@ -38,7 +38,7 @@ FRAMEWORK = Framework(
     transpose='nodes.append(helper.make_node("Transpose", ["{x}"], ["{y}"], perm={permutation}))',
     reshape='initializers.append(numpy_helper.from_array(np.array({shape}, np.int64), "{y}_shape"))\n'
     'nodes.append(helper.make_node("Reshape", ["{x}", "{y}_shape"], ["{y}"], allowzero=1))',
-    executed="onnx 1.23.2 and onnxruntime 1.31.1",
+    executed="onnx 1.23.2 and onnxruntime 1.32.0",
 )
 
 
@@ -146,7 +146,7 @@ class PRelu(Elementwise):
             settle(meet_right(shapes))
         except Incompatible:
             return None
-        return "onnxruntime 1.31 stretches PRelu's X too, and gives a shape that onnx does not infer."
+        return "onnxruntime 1.32 expands PRelu's X too, to a shape that onnx does not infer."
 
 
 class MatMul(MatrixProduct):
@@ -154,12 +154,6 @@ class MatMul(MatrixProduct):
 
     name: Literal["onnx.MatMul"] = "onnx.MatMul"
     link = f"{_LINK}MatMul.html"
-
-    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
-        left, right = shapes
-        if conflict is None and left[:-2] != right[:-2] and 0 in (*left, *right):
-            return "onnxruntime 1.31 fails on some stacks that are empty, and does not broadcast some where K is 0."
-        return None
 
 
 class Gemm(Op):

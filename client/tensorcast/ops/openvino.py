@@ -28,7 +28,6 @@ from ..plan.alignment import (
     fit_right,
     fit_second,
     meet_right,
-    settle,
 )
 from ..plan.plan import Plan, Shape
 from ..schema.dimensions import Dimensions
@@ -110,38 +109,56 @@ class _Broadcast(Op):
 
     def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         (shape,) = shapes
-        code = conflict.code if conflict else None
-        if code == "axis-repeated":
-            return (
-                "OpenVINO 2026.4 accepts a repeated axes_mapping in shape inference and then reads outside the input."
-            )
-        if code == "invalid-dimension" and -1 in self.target_shape:
-            return (
-                "OpenVINO 2026.4 reads a -1 in a constant target as a dynamic dimension, and fails or gives 0 when run."
-            )
-        if code == "invalid-dimension" and self._fits(shapes, tuple(max(size, 0) for size in self.target_shape)):
-            return "OpenVINO 2026.4 takes a size below -1 in a constant target for 0."
-        if conflict is None:
-            if self.mode == "bidirectional" and shape == () and self.target_shape == ():
-                return "OpenVINO 2026.4 infers a scalar here, but its CPU plugin crashes or returns undefined values."
-            if 0 in shape:
-                return (
-                    "OpenVINO 2026.4 infers this shape, but its CPU plugin crashes or hangs on an input with a size 0."
-                )
-            if self.mode == "bidirectional" and 0 in self.target_shape:
-                return (
-                    "OpenVINO 2026.4 infers this shape, but its CPU plugin takes 1 over 0 where the target is a "
-                    "constant."
-                )
+        return self._run_difference(shape) if conflict is None else self._inferred_difference(shape)
+
+    def _run_difference(self, shape: Shape) -> str | None:
+        """How the CPU plugin differs on a request that broadcasts."""
+        inferred = "OpenVINO 2026.4 infers this shape, but its CPU plugin"
+        if 0 in shape:
+            return f"{inferred} crashes, hangs or fails on an input with a size 0."
+        if shape == () == tuple(self.target_shape) and self.mode in ("numpy", "bidirectional"):
+            return f"{inferred} crashes on a scalar that is broadcast to the shape of a scalar."
+        pairs = zip(reversed(shape), reversed(self.target_shape), strict=False)
+        if self.mode == "bidirectional" and (1, 0) in pairs:
+            return f"{inferred} gives size 1 where 1 meets a 0 of a constant target."
         return None
 
-    def _fits(self, shapes: tuple[Shape, ...], target: Shape) -> bool:
-        """Whether the input fits another target."""
-        try:
-            settle(self.model_copy(update={"target_shape": target}).align(shapes))
-        except Incompatible:
-            return False
-        return True
+    def _inferred_difference(self, shape: Shape) -> str | None:
+        """How shape inference differs on a request that does not broadcast: it may accept it."""
+        pairs = self._compared(shape)
+        if pairs is None or not all(self._infers(have, want) for have, want in pairs):
+            return None
+        if -1 in self.target_shape:
+            return (
+                "OpenVINO 2026.4 reads a -1 in a constant target as a dynamic dimension: it accepts this in shape "
+                "inference, and fails or gives an empty tensor when it runs."
+            )
+        if self.axes_mapping is not None and len(set(self.axes_mapping)) < len(self.axes_mapping):
+            return "OpenVINO 2026.4 accepts a repeated axes_mapping in shape inference; the values are undefined."
+        if min(self.target_shape, default=0) < -1:
+            return "OpenVINO 2026.4 takes a size below -1 in a constant target for 0."
+        return "OpenVINO 2026.4 accepts this in shape inference, and fails or returns undefined values when it runs."
+
+    def _compared(self, shape: Shape) -> list[tuple[int, int]] | None:
+        """The sizes of input and target that shape inference compares; None if it refuses the ranks or the axes."""
+        target = tuple(size if size == -1 else max(size, 0) for size in self.target_shape)
+        if self.mode != "explicit":
+            new = len(target) - len(shape)
+            is_refused = new < 0 and self.mode == "numpy"
+            return None if is_refused else list(zip(reversed(shape), reversed(target), strict=False))
+        mapping = tuple(self.axes_mapping or ())
+        own = (1,) if shape == () and len(mapping) == 1 else shape
+        is_ascending = list(mapping) == sorted(mapping) and all(0 <= axis < len(target) for axis in mapping)
+        if len(mapping) != len(own) or not is_ascending:
+            return None
+        if own != shape:  # the one axis of a scalar does not stretch
+            return [(size, 1) for size in (target[mapping[0]],) if size != -1]
+        return list(zip(shape, (target[axis] for axis in mapping), strict=True))
+
+    def _infers(self, have: int, want: int) -> bool:
+        """Whether shape inference takes a size of the input for a size of the target."""
+        both_ways = self.mode in ("bidirectional", "pdpd")
+        return have == 1 or want in (have, -1) or (want == 1 and both_ways)
 
 
 class Broadcast1(_Broadcast):
@@ -180,12 +197,15 @@ class Broadcast1(_Broadcast):
     def example(cls) -> tuple[Self, tuple[Shape, ...]]:
         return cls(mode="explicit", target_shape=(1, 16, 50, 50), axes_mapping=(1,)), ((16,),)
 
-    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
-        if conflict and conflict.code == "rank-mismatch" and self.mode == "pdpd":
-            start = self.axis or 0
-            if start >= 0 and start + len(shapes[0]) > len(self.target_shape):
-                return "OpenVINO 2026.4 accepts this in shape inference and then reads outside the input."
-        return super().release_difference(shapes, conflict)
+    def _compared(self, shape: Shape) -> list[tuple[int, int]] | None:
+        """In mode pdpd the axes of the target decide from `axis` on: those of the input past them are not compared."""
+        if self.mode != "pdpd":
+            return super()._compared(shape)
+        target = tuple(size if size == -1 else max(size, 0) for size in self.target_shape)
+        start = len(target) - len(shape) if self.axis == -1 else self.axis or 0
+        if start < 0 or len(shape) < len(target) - start:
+            return None
+        return list(zip(shape, target[start:], strict=False))
 
 
 class Broadcast3(_Broadcast):
@@ -264,8 +284,17 @@ class Add1(Elementwise):
         return cls(auto_broadcast="pdpd", axis=1), ((2, 64, 7, 7), (64,))
 
     def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
-        if self.auto_broadcast == "pdpd" and any(0 in shape for shape in shapes):
-            return "OpenVINO 2026.4 stretches no 1 to a 0 in mode pdpd, and takes a 0 in input 1 into a 1 of input 0."
+        if self.auto_broadcast != "pdpd" or (self.axis is not None and self.axis < -1):
+            return None
+        one, other = shapes
+        start = len(one) - len(other) if self.axis == -1 else self.axis or 0
+        pairs = list(zip(one[max(start, 0) :], other, strict=False))
+        if conflict is None and (0, 1) in pairs:
+            return "OpenVINO 2026.4 refuses this in mode pdpd, in which it does not stretch a 1 of input 1 to a 0."
+        is_inside = 0 <= start <= len(one) - len(other)
+        taken = (own in (have, 1) and (have, own) != (0, 1) for have, own in pairs if (have, own) != (1, 0))
+        if conflict and is_inside and all(taken):
+            return "OpenVINO 2026.4 takes a 0 of input 1 into a 1 of input 0 in mode pdpd."
         return None
 
 

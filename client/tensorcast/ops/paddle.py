@@ -80,7 +80,7 @@ class expand_as(UnidirectionalLike):
 
     def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         if conflict and conflict.code == "size-mismatch" and any(0 in shape for shape in shapes):
-            return "Paddle 3.3 does not compare sizes where a tensor is empty, and gives the shape of the second."
+            return "Paddle 3.3 does not compare sizes if a tensor is empty, and gives the shape of the second."
         return None
 
 

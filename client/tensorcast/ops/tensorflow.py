@@ -1,9 +1,15 @@
-"""TensorFlow: NumPy's rules, one-way to a shape and two-way between two tensors or shapes."""
+"""TensorFlow: NumPy's rules, one-way to a shape and two-way between two tensors or shapes.
 
+Its CPU kernels take at most 5 axes, once neighbouring axes that are broadcast alike are merged.
+"""
+
+from itertools import groupby
 from typing import ClassVar, Literal
 
 from pydantic import Field, StrictBool
 
+from ..plan.alignment import Conflict
+from ..plan.plan import Shape
 from .aliases import aliases
 from .families import Choice, Elementwise, MatrixProduct, Multidirectional, Unidirectional
 from .framework import PYTHON, Framework
@@ -17,6 +23,8 @@ FRAMEWORK = Framework(
     reshape="{y} = tf.reshape({x}, {shape})",
     executed="TensorFlow 2.21.0",
 )
+_MAX_AXES = 5
+_MAX_PRODUCT_RANK = 12
 
 
 class broadcast_to(Unidirectional):
@@ -25,6 +33,9 @@ class broadcast_to(Unidirectional):
     name: Literal["tensorflow.broadcast_to"] = "tensorflow.broadcast_to"
     link = "https://www.tensorflow.org/api_docs/python/tf/broadcast_to"
     snippets = ("{y} = tf.broadcast_to({x}, tf.TensorShape({shape}))",)
+
+    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+        return None if conflict else missing_kernel((*shapes, tuple(self.shape)))
 
 
 class broadcast_static_shape(Multidirectional):
@@ -42,6 +53,9 @@ class add(Elementwise):
     name: Literal["tensorflow.add"] = "tensorflow.add"
     link = "https://www.tensorflow.org/api_docs/python/tf/math/add"
 
+    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+        return None if conflict else missing_kernel(shapes)
+
 
 class matmul(MatrixProduct):
     """Broadcast the stacks of matrices that are multiplied against each other; vectors are not taken."""
@@ -53,12 +67,37 @@ class matmul(MatrixProduct):
     transpose_a: StrictBool = Field(default=False, description="Whether input 0 is transposed, of shape (..., K, M).")
     transpose_b: StrictBool = Field(default=False, description="Whether input 1 is transposed, of shape (..., N, K).")
 
+    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+        if conflict is None and max(map(len, shapes)) > _MAX_PRODUCT_RANK:
+            return f"TensorFlow 2.21 fails when it runs this: a product has at most {_MAX_PRODUCT_RANK} axes on a CPU."
+        return None
+
 
 class where(Choice):
     """Broadcast the condition and the two tensors that it chooses from against each other."""
 
     name: Literal["tensorflow.where"] = "tensorflow.where"
     link = "https://www.tensorflow.org/api_docs/python/tf/where"
+
+
+def missing_kernel(shapes: tuple[Shape, ...]) -> str | None:
+    """The sentence of a warning if TensorFlow's CPU kernels do not take tensors of these shapes, which broadcast.
+
+    They take runs of axes on which the same tensors have size 1, as one axis each. Axes on which all have size 1 do not
+    count, and a result without elements is not computed.
+    """
+    rank = max(map(len, shapes))
+    if rank <= _MAX_AXES or any(0 in shape for shape in shapes):
+        return None
+    aligned = ((1,) * (rank - len(shape)) + shape for shape in shapes)
+    singletons = (tuple(size == 1 for size in sizes) for sizes in zip(*aligned, strict=True))
+    runs = sum(1 for _ in groupby(ones for ones in singletons if not all(ones)))
+    if runs <= _MAX_AXES:
+        return None
+    return (
+        f"TensorFlow 2.21 fails when it runs this: its CPU kernel takes at most {_MAX_AXES} axes, after neighbouring "
+        "axes that are broadcast alike are merged."
+    )
 
 
 _OPERATIONS = """subtract multiply divide truediv pow maximum minimum equal not_equal less less_equal greater

@@ -5,7 +5,7 @@ So a target may have fewer axes than the input, which then keeps its own, of siz
 
 from typing import Literal
 
-from ..plan.alignment import Alignment, fit_right_padding
+from ..plan.alignment import Alignment, Conflict, fit_right_padding, unchecked_sizes
 from ..plan.plan import Shape
 from .aliases import aliases
 from .families import Choice, Elementwise, MatrixProduct, UnidirectionalKeeping
@@ -32,6 +32,13 @@ class expand(UnidirectionalKeeping):
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         return fit_right_padding(shapes[0], tuple(self.shape), "shape", self.name)
+
+    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+        rank = max(len(shapes[0]), len(self.shape))
+        padded, target = ((1,) * (rank - len(sizes)) + tuple(sizes) for sizes in (shapes[0], self.shape))
+        if min(unchecked_sizes(padded, target), default=0) < 0:
+            return "tinygrad 0.14 checks a size below -1 only when it computes: until then the tensor has this shape."
+        return None
 
 
 class add(Elementwise):

@@ -1,6 +1,7 @@
 """PyTorch: expand, one-way, in which -1 keeps the input's size; and broadcast_tensors, NumPy's two-way rule. Both have
 other names too."""
 
+from collections.abc import Sequence
 from itertools import accumulate
 from operator import mul
 from typing import Literal, Self
@@ -27,6 +28,12 @@ FRAMEWORK = Framework(
 )
 
 
+def is_unchecked(sizes: Sequence[int]) -> bool:
+    """Whether PyTorch makes a tensor of sizes of which some are negative: if their product, without overflow, is 0."""
+    elements = list(accumulate((size % 2**64 for size in sizes), mul))
+    return bool(elements[-1] == 0 and max(elements) < 2**64)
+
+
 class _Expand(Op):
     """What expand and broadcast_to share: all but their names."""
 
@@ -47,13 +54,8 @@ class _Expand(Op):
     def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         (shape,) = shapes
         sizes = unchecked_sizes(shape, tuple(self.size))
-        elements = list(accumulate((size % 2**64 for size in sizes), mul))
-        if (
-            min(sizes, default=0) < 0
-            and not (shape and -1 in sizes)  # on an axis that the input lacks: checked
-            and elements[-1] == 0
-            and max(elements) < 2**64  # their product is, too
-        ):
+        is_checked = bool(shape) and -1 in sizes  # on an axis that the input lacks
+        if min(sizes, default=0) < 0 and not is_checked and is_unchecked(sizes):
             return "PyTorch 2.13 does not check this negative size, and beside a 0 makes a tensor of negative shape."
         return None
 

@@ -382,16 +382,17 @@ def fit_right_padding(shape: Shape, target: Shape, attribute: str, framework: st
     return RightAlignment((shape,), Relation.INTO, target, reached)
 
 
-def unchecked_sizes(shape: Shape, target: Shape) -> Shape:
-    """The sizes of `fit_right_keeping` where a framework does not check negative ones; () where others do not fit."""
+def unchecked_sizes(shape: Shape, target: Shape, keep: int | None = -1) -> Shape:
+    """The sizes of `fit_right_keeping` if a framework does not check negative ones; () if others do not fit. No size is
+    kept if `keep` is None."""
     new = len(target) - len(shape)
-    own = tuple(map(_kept, shape, target[max(new, 0) :]))
+    own = tuple(_kept(have, want, keep) for have, want in zip(shape, target[max(new, 0) :], strict=False))
     fits = new >= 0 and all(have in (1, want) for have, want in zip(shape, own, strict=True))
     return (*target[:new], *own) if fits else ()
 
 
-def _kept(have: int, want: int, keep: int = -1) -> int:
-    if isinstance(want, Column):
+def _kept(have: int, want: int, keep: int | None = -1) -> int:
+    if isinstance(want, Column) and keep is not None:
         return want.keeping(have, keep)
     return have if want == keep else want
 

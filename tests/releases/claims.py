@@ -1,0 +1,178 @@
+"""A request with the rule's verdict, whether a release agrees with it, and whether it differs as a warning says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tensorcast.ops import Op, lower
+from tensorcast.ops.families import Choice, Elementwise, MatrixProduct
+from tensorcast.plan.alignment import Incompatible
+from tensorcast_service.engine.views import place
+
+from .draws import Drawn, Shape
+from .programs import arrays, even
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Result(NamedTuple):
+    """What the release did (see programs.py)."""
+
+    inferred: list[Shape] | None = None
+    shapes: list[Shape] | None = None
+    values: list[list[float]] | None = None
+    raised: str | None = None
+    ended: int = 0
+
+
+class Case:
+    """A request; `expected`, the results by the rule, or None if it refuses; and the warning, if there is one."""
+
+    def __init__(self, op: Op, drawn: Drawn) -> None:
+        self.drawn = drawn
+        self.request = {"op": {"name": op.name, **drawn[0]}, "inputs": drawn[1]}
+        self.expected: list[Array] | None = None
+        conflict = None
+        try:
+            self.expected = computed(op, drawn[1])
+        except Incompatible as incompatible:
+            conflict = incompatible.conflict
+        self.warning = op.release_difference(drawn[1], conflict)
+
+    def agrees(self, result: Result) -> bool:
+        """Whether the release refuses what the rule refuses, and otherwise gives the same shapes and values."""
+        if self.expected is None:
+            return result.inferred is None and result.raised is not None
+        if result.ended or result.raised or result.shapes is None or result.values is None:
+            return False
+        return result.shapes == [one.shape for one in self.expected] and all(
+            np.allclose(one.ravel(), values) for one, values in zip(self.expected, result.values, strict=True)
+        )
+
+    def holds(self, result: Result) -> bool:
+        """Whether the release differs in the way that the warning says, or agrees if there is none."""
+        if self.warning is None:
+            return self.agrees(result)
+        (said,) = (said for words, said in SAID.items() if words in self.warning)
+        return not self.agrees(result) and said(self, result)
+
+
+def computed(op: Op, shapes: tuple[Shape, ...]) -> list[Array]:
+    """The results of an op on `arrays(shapes)`. Raises Incompatible if the rule refuses the shapes."""
+    plan = lower(op, shapes)
+    inputs: list[Array] = arrays([list(shape) for shape in shapes])
+    if isinstance(op, Choice) or op.name == "onnx.Where":
+        inputs[0] = even(inputs[0])
+    placed = [place(output, inputs[output.input]).reshape(output.shape) for output in plan.outputs]
+    if op.name == "onnx.Gemm":
+        return [_gemm(op, *inputs[:2], *placed)]
+    if isinstance(op, MatrixProduct):
+        return [_multiplied(*placed, *map(len, shapes))]
+    if isinstance(op, Elementwise):
+        return [np.where(*placed) if placed[0].dtype == bool else COMPUTED.get(op.name, _summed)(*placed)]
+    return placed
+
+
+def _gemm(op: Any, a: Array, b: Array, c: Array | None = None) -> Array:
+    product: Array = op.alpha * ((a.T if op.transA else a) @ (b.T if op.transB else b))
+    return product if c is None else product + op.beta * c
+
+
+def _summed(*operands: Array) -> Array:
+    return reduce(np.add, operands)
+
+
+def _multiplied(left: Array, right: Array, left_rank: int, right_rank: int) -> Array:
+    """The product of operands that are broadcast already, without the axes of size 1 that vectors got."""
+    product: Array = np.einsum("...mk,...kn->...mn", left, right)
+    product = product[..., 0] if right_rank == 1 else product
+    return product[..., 0, :] if left_rank == 1 < right_rank else product[..., 0] if left_rank == 1 else product
+
+
+COMPUTED: dict[str, Callable[..., Array]] = {
+    "onnx.Max": lambda *operands: reduce(np.maximum, operands),
+    "onnx.Min": lambda *operands: reduce(np.minimum, operands),
+    "onnx.Mean": lambda *operands: reduce(np.add, operands) / np.float32(len(operands)),
+    "mindspore.maximum": np.maximum,
+    "torch.masked_fill": lambda x, mask: np.where(even(mask), 0, x),
+    "onnx.PRelu": lambda x, slope: np.where(x < 0, x * slope, x),
+}
+"""The results of operations that do not add."""
+
+
+def _accepts(case: Case, result: Result) -> bool:
+    return case.expected is None and result.inferred is not None
+
+
+def _accepts_as_0(case: Case, result: Result) -> bool:
+    return _accepts(case, result) and 0 in (result.inferred or [()])[0]
+
+
+def _accepts_at_first(case: Case, result: Result) -> bool:
+    return _accepts_as_negative(case, result) and result.raised is not None
+
+
+def _accepts_as_negative(case: Case, result: Result) -> bool:
+    return _accepts(case, result) and min((result.inferred or [()])[0], default=0) < 0
+
+
+def _gives_second(case: Case, result: Result) -> bool:
+    return _accepts(case, result) and result.shapes == [case.drawn[1][1]]
+
+
+def _gives_both(case: Case, result: Result) -> bool:
+    return _accepts(case, result) and result.shapes == [np.broadcast_shapes(*case.drawn[1])]
+
+
+def _fails(case: Case, result: Result) -> bool:
+    return case.expected is not None and result.raised is not None
+
+
+def _dies(case: Case, result: Result) -> bool:
+    return case.expected is not None and result.inferred is not None and result.ended != 0
+
+
+def _fails_or_is_empty(case: Case, result: Result) -> bool:
+    ran = result.raised is None and result.ended == 0 and result.shapes is not None
+    return _accepts(case, result) and (not ran or 0 in (result.shapes or [()])[0])
+
+
+def _gives_other_values(case: Case, result: Result) -> bool:
+    return case.expected is not None and result.shapes == [one.shape for one in case.expected]
+
+
+def _gives_1_for_0(case: Case, result: Result) -> bool:
+    if case.expected is None or result.shapes is None:
+        return False
+    return (0, 1) in zip(case.expected[0].shape, result.shapes[0], strict=True)
+
+
+SAID: dict[str, Callable[[Case, Result], bool]] = {
+    "beside a 0 makes a tensor of negative shape": _accepts_as_negative,
+    "and returns a tensor of negative shape": _accepts_as_negative,
+    "only when it computes": _accepts_at_first,
+    "takes a size below -1, on an axis that the input has, for 0": _accepts_as_0,
+    "takes a size below -1 in a constant target for 0": _accepts_as_0,
+    "takes a 0 of input 1 into a 1 of input 0": _accepts_as_0,
+    "does not compare sizes if a tensor is empty": _gives_second,
+    "expands PRelu's X too": _gives_both,
+    "lets this repeated name pass": _accepts,
+    "PyTorch takes this one": _accepts,
+    "accepts a repeated axes_mapping in shape inference": _accepts,
+    "fails or returns undefined values when it runs": _accepts,
+    "fails or gives an empty tensor when it runs": _fails_or_is_empty,
+    "fails when it runs this": _fails,
+    "refuses this in mode pdpd": _fails,
+    "fails on an empty tensor": _fails,
+    "does not compare the sizes of empty arrays here": lambda case, result: _accepts(case, result) or result.ended != 0,
+    "does not broadcast stacks that are empty": lambda case, result: result.raised is None or case.expected is not None,
+    "crashes on a scalar": _dies,
+    "crashes, hangs or fails": lambda case, result: _dies(case, result) or _fails(case, result),
+    "gives undefined values": _gives_other_values,
+    "gives size 1 where 1 meets a 0": _gives_1_for_0,
+}
+"""By words of a warning, what the release then does."""

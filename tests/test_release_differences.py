@@ -1,0 +1,198 @@
+"""The warning release-differs: cases of every condition, on both sides, as `python -m releases` found them."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from releases.cases import drawn_groups
+from releases.claims import SAID
+from releases.environments import ENVIRONMENTS, NOT_RUN
+from test_check import ask, codes
+
+from tensorcast.ops import (
+    FRAMEWORKS,
+    OPS,
+    Op,
+    dask,
+    einops,
+    keras,
+    mindspore,
+    mxnet,
+    ngraph,
+    onnx,
+    openvino,
+    paddle,
+    poputil,
+    tensorflow,
+    tinygrad,
+    torch,
+)
+
+Shapes = list[tuple[int, ...]]
+ALTERNATING: Shapes = [(2, 1, 2, 1, 2, 1), (1, 2, 1, 2, 1, 2)]
+
+
+def pdpd(axis: int | None = None) -> Op:
+    return openvino.Add1(auto_broadcast="pdpd", axis=axis)
+
+
+DIFFERS: dict[str, tuple[Op, Shapes]] = {
+    "canBroadcastToMatch, 0 against 3": (poputil.canBroadcastToMatch(), [(0,), (3,)]),
+    "canBroadcastToMatch, a product that wraps": (poputil.canBroadcastToMatch(), [(2**32,), (2**33,)]),
+    "BroadcastLike, an arg that is not a scalar": (ngraph.BroadcastLike(initial_broadcast_axes=(0,)), [(3,), (2, 3)]),
+    "OpenVINO, axes repeated": (openvino.Broadcast1(mode="explicit", target_shape=(2,), axes_mapping=(0, 0)), [(1, 1)]),
+    "OpenVINO, a -1 in the target": (openvino.Broadcast3(target_shape=(-1,)), [(3,)]),
+    "OpenVINO, a -1 under a scalar's axis": (
+        openvino.Broadcast1(mode="explicit", target_shape=(-1,), axes_mapping=(0,)),
+        [()],
+    ),
+    "OpenVINO, a -1 that pdpd does not reach": (
+        openvino.Broadcast1(mode="pdpd", target_shape=(3, -1), axis=1),
+        [(2, 2)],
+    ),
+    "OpenVINO, an input of size 0": (openvino.Broadcast3(target_shape=(2, 0)), [(0,)]),
+    "OpenVINO, a scalar to a scalar, version 1": (openvino.Broadcast1(target_shape=()), [()]),
+    "OpenVINO, a scalar to a scalar, version 3": (openvino.Broadcast3(target_shape=()), [()]),
+    "OpenVINO, a scalar and a scalar": (openvino.Broadcast3(mode="bidirectional", target_shape=()), [()]),
+    "OpenVINO, 1 against a 0 of the target": (openvino.Broadcast3(mode="bidirectional", target_shape=(0, 1)), [(1, 2)]),
+    "OpenVINO, pdpd beyond the target": (openvino.Broadcast1(mode="pdpd", target_shape=(2, 3), axis=3), [(3,)]),
+    "OpenVINO, a -2 in the target": (openvino.Broadcast3(target_shape=(-2, 3)), [(3,)]),
+    "OpenVINO, a 1 against a 0 of the first operand": (pdpd(), [(0,), (1,)]),
+    "OpenVINO, a 1 against a 0 from axis 1 on": (pdpd(1), [(2, 0, 3), (1, 3)]),
+    "OpenVINO, a 0 against a 1 of the first operand": (pdpd(), [(1,), (0,)]),
+    "OpenVINO, a 0 against a 1, aligned right": (pdpd(-1), [(2, 1, 3), (0, 3)]),
+    "ONNX, X that would expand": (onnx.PRelu(), [(1, 3), (2, 3)]),
+    "ONNX, X of a lower rank": (onnx.PRelu(), [(3,), (2, 3)]),
+    "MindSpore, -2 beside a 0": (mindspore.broadcast_to(shape=(0, -2)), [(1,)]),
+    "MindSpore, -2 beside a 0 that is kept": (mindspore.broadcast_to(shape=(-2, -1)), [(0,)]),
+    "MindSpore, -2 without a 0": (mindspore.broadcast_to(shape=(-2, 3)), [(3,)]),
+    "PyTorch, -3 beside a 0 that is kept": (torch.expand(size=(-3, -1)), [(0,)]),
+    "PyTorch, -1 for a scalar beside a 0": (torch.expand(size=(0, -1)), [()]),
+    "Paddle, -2 on an axis that is there": (paddle.expand(shape=(2, -2)), [(3,)]),
+    "Paddle, -2 as the last of 8 sizes": (paddle.expand(shape=(*[1] * 7, -2)), [(2,)]),
+    "Paddle, -2 on each of 8 axes": (paddle.broadcast_to(shape=(-2,) * 8), [(2,) * 8]),
+    "Paddle, 2 against 0": (paddle.expand_as(), [(2,), (0,)]),
+    "Paddle, 0 against 1": (paddle.expand_as(), [(0,), (1,)]),
+    "TensorFlow, 6 axes that alternate": (tensorflow.broadcast_to(shape=(2,) * 6), [(2, 1, 2, 1, 2, 1)]),
+    "TensorFlow, operands that alternate": (tensorflow.add(), ALTERNATING),
+    "Keras, 6 axes that alternate": (keras.broadcast_to(shape=(2,) * 6), [(2, 1, 2, 1, 2, 1)]),
+    "TensorFlow, a product of rank 13": (tensorflow.matmul(), [(1,) * 11 + (2, 3), (3, 2)]),
+    "Dask, -3 for a 1": (dask.broadcast_to(shape=(-3,)), [(1,)]),
+    "Dask, -1 on a new axis": (dask.broadcast_to(shape=(-1, 3)), [(3,)]),
+    "tinygrad, -3 for a 1": (tinygrad.expand(shape=(-3,)), [(1,)]),
+    "tinygrad, -3 on a new axis": (tinygrad.expand(shape=(-3, 3)), [(3,)]),
+    "MXNet, 6 axes that alternate": (mxnet.broadcast_to(shape=(2,) * 6), [(2, 1, 2, 1, 2, 1)]),
+    "MXNet, 7 axes and a 0 that keeps": (mxnet.broadcast_to(shape=(2,) * 6 + (0,)), [(2, 1, 2, 1, 2, 1, 2)]),
+    "MXNet, a 1 beside a size 0": (mxnet.broadcast_to(shape=(3, 0)), [(1, 0)]),
+    "MXNet, more than 3 axes that expand": (mxnet.broadcast_to(shape=(2, 1, 2, 1, 2, 1, 2, 3)), [(1,) * 7 + (3,)]),
+    "MXNet, operands that alternate": (mxnet.broadcast_add(), ALTERNATING),
+    "einops, -1 for a new axis": (einops.repeat(pattern="a -> a n", axes_lengths={"n": -1}), [(3,)]),
+    "einops, -2 beside a 0": (einops.repeat(pattern="-> n m", axes_lengths={"n": -2, "m": 0}), [()]),
+}
+
+
+@pytest.mark.parametrize(("op", "shapes"), DIFFERS.values(), ids=DIFFERS)
+def test_a_request_on_which_the_release_differs_has_the_warning(op: Op, shapes: Shapes) -> None:
+    assert "release-differs" in codes(ask(op, *shapes))
+
+
+REFUSES: dict[str, tuple[Op, Shapes]] = {
+    "OpenVINO, -2 beside sizes that differ": (openvino.Broadcast3(target_shape=(-2, 3)), [(2,)]),
+    "OpenVINO, -1 beside sizes that differ": (openvino.Broadcast3(target_shape=(-1, 3)), [(2, 2)]),
+    "OpenVINO, repeated axes of sizes that differ": (
+        openvino.Broadcast1(mode="explicit", target_shape=(2,), axes_mapping=(0, 0)),
+        [(2, 3)],
+    ),
+    "OpenVINO, 0 against 3 in mode pdpd": (pdpd(), [(0,), (3,)]),
+    "OpenVINO, 3 against 0 in mode pdpd": (pdpd(), [(3,), (0,)]),
+    "OpenVINO, 0 against 1 and 1 against 0 in mode pdpd": (pdpd(), [(1, 0), (0, 1)]),
+    "ONNX, a slope that no rule takes": (onnx.PRelu(), [(2, 3), (2,)]),
+    "MindSpore, -1 on a new axis": (mindspore.broadcast_to(shape=(-1, 0, -2)), [(1,)]),
+    "PyTorch, sizes that differ": (torch.expand(size=(-2, 0)), [(3,)]),
+    "PyTorch, -1 on a new axis": (torch.expand(size=(-1, 0)), [(1,)]),
+    "PyTorch, elements beyond 64 bits before the 0": (torch.expand(size=(-2, 3, 0)), [(1,)]),
+    "Paddle, -1 on a new axis too": (paddle.expand(shape=(-1, -2)), [(3,)]),
+    "Paddle, -2 as the last of 9 sizes": (paddle.expand(shape=(*[1] * 8, -2)), [(2,)]),
+    "Paddle, -2 after a new axis before 8": (paddle.broadcast_to(shape=(1, *[-2] * 8)), [(2,) * 8]),
+    "Paddle, -2 for a tensor of more axes": (paddle.expand(shape=(-2,)), [(1, 3)]),
+    "Paddle, sizes that differ too": (paddle.expand(shape=(2, -2)), [(3, 3)]),
+    "PyTorch, the product of two scalars": (torch.matmul(), [(), ()]),
+    "Paddle, an empty tensor of higher rank": (paddle.expand_as(), [(0, 2), (2,)]),
+    "Dask, -3 for a 3": (dask.broadcast_to(shape=(-3,)), [(3,)]),
+    "tinygrad, -3 for a 3": (tinygrad.expand(shape=(-3,)), [(3,)]),
+    "einops, -1 for an axis that is there": (einops.repeat(pattern="a n -> a n", axes_lengths={"n": -1}), [(3, 1)]),
+    "einops, -1 merged with 4": (einops.repeat(pattern="a -> (a n)", axes_lengths={"n": -1}), [(4,)]),
+    "einops, -2 without a 0": (einops.repeat(pattern="a -> a n", axes_lengths={"n": -2}), [(3,)]),
+}
+
+
+@pytest.mark.parametrize(("op", "shapes"), REFUSES.values(), ids=REFUSES)
+def test_a_request_that_the_release_refuses_too_has_no_warning(op: Op, shapes: Shapes) -> None:
+    answer = ask(op, *shapes)
+    assert answer.compatible is False
+    assert codes(answer) == []
+
+
+AGREES: dict[str, tuple[Op, Shapes]] = {
+    "canBroadcastToMatch": (poputil.canBroadcastToMatch(), [(2,), (2,)]),
+    "BroadcastLike of a scalar": (ngraph.BroadcastLike(initial_broadcast_axes=(0,)), [(), (2,)]),
+    "OpenVINO": (openvino.Broadcast3(target_shape=(2, 3)), [(3,)]),
+    "OpenVINO, a scalar to a scalar, explicit": (
+        openvino.Broadcast1(mode="explicit", target_shape=(), axes_mapping=()),
+        [()],
+    ),
+    "OpenVINO, a scalar to one element": (openvino.Broadcast1(target_shape=(1,)), [()]),
+    "OpenVINO, a 0 of the target on a new axis": (
+        openvino.Broadcast3(mode="bidirectional", target_shape=(0, 1)),
+        [(2,)],
+    ),
+    "OpenVINO, 0 against 0 in mode pdpd": (pdpd(1), [(2, 0), (0,)]),
+    "OpenVINO, a 0 that input 1 does not meet": (pdpd(1), [(0, 2), (2,)]),
+    "ONNX, empty stacks": (onnx.MatMul(), [(1, 2, 3), (0, 3, 4)]),
+    "ONNX, stacks that broadcast, K 0": (onnx.MatMul(), [(2, 1, 0), (0, 3)]),
+    "TensorFlow, 5 axes that alternate": (tensorflow.broadcast_to(shape=(2,) * 5), [(2, 1, 2, 1, 2)]),
+    "TensorFlow, 6 axes, two of them alike": (tensorflow.broadcast_to(shape=(2,) * 6), [(2, 2, 1, 2, 1, 2)]),
+    "TensorFlow, an axis of size 1 between": (
+        tensorflow.broadcast_to(shape=(2, 1, 2, 2, 2, 2)),
+        [(2, 1, 2, 1, 2, 1)],
+    ),
+    "TensorFlow, no elements": (tensorflow.broadcast_to(shape=(2, 2, 2, 2, 2, 0)), [(2, 1, 2, 1, 2, 1)]),
+    "TensorFlow, a product of rank 12": (tensorflow.matmul(), [(1,) * 10 + (2, 3), (3, 2)]),
+    "MXNet, 5 axes that alternate": (mxnet.broadcast_to(shape=(2,) * 5), [(2, 1, 2, 1, 2)]),
+    "MXNet, a 1 after a size 0": (mxnet.broadcast_to(shape=(0, 3)), [(0, 1)]),
+    "MXNet, one axis beside a size 0": (mxnet.broadcast_axis(axis=0, size=3), [(1, 0)]),
+    "MXNet, mx.np beside a size 0": (mxnet.np_broadcast_to(shape=(3, 0)), [(1, 0)]),
+    "tinygrad, -1 for a 1": (tinygrad.expand(shape=(-1, 3)), [(1, 3)]),
+}
+
+
+@pytest.mark.parametrize(("op", "shapes"), AGREES.values(), ids=AGREES)
+def test_a_request_on_which_the_release_agrees_has_no_warning(op: Op, shapes: Shapes) -> None:
+    answer = ask(op, *shapes)
+    assert answer.compatible is True
+    assert codes(answer) == []
+
+
+def test_the_script_draws_every_condition_and_knows_what_its_warning_says() -> None:
+    met = set()
+    for name, kind in OPS.items():
+        if kind.release_difference is Op.release_difference or name.split(".")[0] in NOT_RUN:
+            continue
+        warnings = [warning for warning in drawn_groups(kind, 20, Random(name)) if warning]
+        assert warnings, name
+        for warning in warnings:
+            (words,) = (words for words in SAID if words in warning)
+            met.add(words)
+    assert met == SAID.keys()
+
+
+def test_every_framework_is_run_or_named_with_the_reason_why_not() -> None:
+    assert ENVIRONMENTS.keys() | NOT_RUN.keys() == FRAMEWORKS.keys()
+    assert not ENVIRONMENTS.keys() & NOT_RUN.keys()
+
+
+def test_each_environment_installs_the_release_that_the_rules_were_tested_against() -> None:
+    for framework, packages in ENVIRONMENTS.items():
+        name, version = FRAMEWORKS[framework].reference
+        assert f"{name}=={version}" in [package.replace("[cpu]", "") for package in packages]
