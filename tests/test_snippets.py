@@ -242,6 +242,13 @@ def run_tinygrad(text: str, inputs: dict[str, Array], outputs: list[str]) -> lis
     return [tensor.numpy() for tensor in executed(text, tensors, outputs)]
 
 
+def run_mlx(text: str, inputs: dict[str, Array], outputs: list[str]) -> list[Array]:
+    import mlx.core as mx
+
+    arrays = {name: mx.array(array) for name, array in inputs.items()}
+    return [np.asarray(array) for array in executed(text, arrays, outputs)]
+
+
 RUNNERS: dict[str, tuple[str, Callable[[str, dict[str, Array], list[str]], list[Array]]]] = {
     "numpy": ("numpy", run_numpy),
     "torch": ("torch", run_torch),
@@ -258,6 +265,7 @@ RUNNERS: dict[str, tuple[str, Callable[[str, dict[str, Array], list[str]], list[
     "einops": ("einops", run_einops),
     "stablehlo": ("jaxlib", run_stablehlo),
     "tinygrad": ("tinygrad", run_tinygrad),
+    "mlx": ("mlx", run_mlx),
 }
 """By framework: the module that it takes, and what runs a snippet of it."""
 ASKED = bool(os.environ.get("TENSORCAST_FRAMEWORKS"))

@@ -13,6 +13,7 @@ FRAMEWORK = Framework(
     head="import mlx.core as mx\n",
     transpose="{y} = mx.transpose({x}, {permutation})",
     reshape="{y} = mx.reshape({x}, {shape})",
+    executed="MLX 0.32.4",
 )
 _LINK = "https://ml-explore.github.io/mlx/build/html/python/_autosummary/mlx.core"
 
