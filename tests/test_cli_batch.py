@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import PATIENCE, Served
+from conftest import PATIENCE, Served, started
 from test_cli import process, run
 
 GOOD = {"op": "numpy.add", "inputs": [[3, 1], [4]]}
@@ -101,20 +101,15 @@ def test_thousands_of_lines_are_answered_in_order(tmp_path: Path, url: list[str]
 
 
 def test_stdin_is_answered_line_by_line(url: list[str]) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-m", "tensorcast", "check", "--batch", "-", *url],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    ) as running:  # fmt: skip
+    command = [sys.executable, "-m", "tensorcast", "check", "--batch", "-", *url]
+    with started(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as running:
         assert running.stdin is not None
         assert running.stdout is not None
-        try:
-            for line, compatible in ((GOOD, True), (CONFLICT, False), (GOOD, True)):
-                print(json.dumps(line), file=running.stdin, flush=True)
-                assert json.loads(running.stdout.readline())["compatible"] is compatible  # before the next is written
-            running.stdin.close()
-            assert running.wait(PATIENCE) == 1
-        finally:
-            running.kill()
+        for line, compatible in ((GOOD, True), (CONFLICT, False), (GOOD, True)):
+            print(json.dumps(line), file=running.stdin, flush=True)
+            assert json.loads(running.stdout.readline())["compatible"] is compatible  # before the next is written
+        running.stdin.close()
+        assert running.wait(PATIENCE) == 1
 
 
 def test_a_service_that_can_not_be_reached_ends_it(tmp_path: Path) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import doctest
 import pydoc
-import subprocess
 import sys
 from inspect import getmembers, isfunction
 from typing import Any
 
+import conftest
 import pytest
 from test_cli import run
 
@@ -116,4 +116,4 @@ def test_all_that_it_says_is_the_op() -> None:
 
 def test_a_missing_name_loads_no_service() -> None:
     code = "import sys, tensorcast\nhasattr(tensorcast, 'chekc')\nprint('fastapi' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60).stdout == "False\n"
+    assert conftest.run([sys.executable, "-c", code]).stdout == "False\n"
