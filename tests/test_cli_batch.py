@@ -108,8 +108,8 @@ def test_stdin_is_answered_line_by_line(url: list[str]) -> None:
         for line, compatible in ((GOOD, True), (CONFLICT, False), (GOOD, True)):
             print(json.dumps(line), file=running.stdin, flush=True)
             assert json.loads(running.stdout.readline())["compatible"] is compatible  # before the next is written
-        running.stdin.close()
-        assert running.wait(PATIENCE) == 1
+        running.communicate(timeout=PATIENCE)
+        assert running.returncode == 1
 
 
 def test_a_service_that_can_not_be_reached_ends_it(tmp_path: Path) -> None:
