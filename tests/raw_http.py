@@ -105,6 +105,15 @@ def assert_refused(answer: Answer, status: int, code: str) -> None:
     assert SECRET not in answer.body
 
 
+def receive(protocol: Any, data: bytes) -> None:
+    """Let a protocol read this, as an event loop does."""
+    while data:
+        view = protocol.get_buffer(-1)
+        part, data = data[: len(view)], data[len(view) :]
+        view[: len(part)] = part
+        protocol.buffer_updated(len(part))
+
+
 def trickle(port: int, first: bytes, more: bytes = b"") -> tuple[bytes, float]:
     """What comes back, and after how many seconds the service closes, while `more` is sent every tenth of one."""
     with connect(port) as connection:

@@ -22,10 +22,11 @@ from conftest import PATIENCE, Served, free_port, served, wait_for, warm
 
 from tensorcast.schema.codec import Media, encode
 from tensorcast.schema.problems import Problem
+from tensorcast_service.http import upload
+from tensorcast_service.runtime.budget import FREE_BYTES, Budget, Holding
 from tensorcast_service.settings import Settings
-from tensorcast_service.web import exchange, intake
+from tensorcast_service.web import exchange
 from tensorcast_service.web.app import create_app
-from tensorcast_service.web.budget import FREE_BYTES, Budget, Holding
 
 MiB = 2**20
 JSON, MSGPACK = Media.JSON, Media.MSGPACK
@@ -262,7 +263,7 @@ def test_where_the_system_has_no_memory_the_answer_is_to_come_back(monkeypatch: 
     def no_map(*arguments: Any, **named: Any) -> Any:
         raise OSError(12, "Cannot allocate memory")
 
-    monkeypatch.setattr(intake.mmap, "mmap", no_map)
+    monkeypatch.setattr(upload.mmap, "mmap", no_map)
     with app_served() as (url, _):
         refused = httpx.post(f"{url}/v1/check", content=bytes(MiB), headers={"Content-Type": JSON.value})
         assert (refused.status_code, refused.json()["code"]) == (503, "overloaded")

@@ -17,11 +17,11 @@ import uvicorn
 from conftest import PATIENCE, wait_for
 from straight_requests import JSON, QUERY, REQUESTS, SHAPES, STRAIGHT, get, post, request
 
+from tensorcast_service.http.grammar import fields_of, read_head, read_plain
+from tensorcast_service.http.protocol import HTTPProtocol
 from tensorcast_service.settings import Settings
 from tensorcast_service.web.app import create_app
 from tensorcast_service.web.dispatch import Dispatch
-from tensorcast_service.web.gate import Gate
-from tensorcast_service.web.grammar import fields_of, read_head, read_plain
 from tensorcast_service.web.straight import Straight
 
 KEY = "0123456789abcdef0123"
@@ -39,7 +39,7 @@ class Running:
             self.app.user_middleware = kept
             self.app.state.straight = None
         config = uvicorn.Config(
-            self.app, port=0, http=Gate, ws="none", server_header=False, proxy_headers=False, log_level="error"
+            self.app, port=0, http=HTTPProtocol, ws="none", server_header=False, proxy_headers=False, log_level="error"
         )
         self.server = uvicorn.Server(config)
         self.thread = threading.Thread(target=self.server.run)
@@ -136,7 +136,7 @@ def test_every_answer_is_the_same_without_the_short_ways_and_counts_alike() -> N
             masked = {without_its_own(answer) for answer in given[name] + wanted[name]}
             assert len(masked) == 1, f"{name}: {masked}"
             ids = {id_of(answer) for answer in given[name]}
-            if name != "GET, an id before spaces":  # which h11 takes away, and httptools leaves to be refused
+            if name != "GET, an id before spaces":
                 assert len(ids) == (1 if name.endswith("its own id") else TIMES)
         assert given["GET, its tag known"][0].startswith(b"HTTP/1.1 304 ")
         assert given["GET, its own id"][0].count(b"\r\nx-request-id: mine\r\n") == 1
@@ -148,7 +148,7 @@ def taken_straight(service: Running, asked: dict[str, bytes], monkeypatch: pytes
     taken = []
     ordinary = Straight.answer
 
-    def answer(*arguments: Any) -> bytes | None:
+    def answer(*arguments: Any) -> tuple[bytes, int] | None:
         answered = ordinary(*arguments)
         taken.append(answered is not None)
         return answered
@@ -169,7 +169,7 @@ def test_short_requests_are_answered_straight(monkeypatch: pytest.MonkeyPatch) -
         assert taken_straight(service, REQUESTS, monkeypatch) == STRAIGHT
 
 
-def test_a_head_that_is_plain_is_read_as_the_gate_reads_any() -> None:
+def test_a_head_that_is_plain_is_read_as_any_other() -> None:
     rng = random.Random(20261122)
     lines = [
         *(
@@ -211,13 +211,13 @@ def test_a_head_that_is_plain_is_read_as_the_gate_reads_any() -> None:
         if (found := read_plain(data)) is not None:
             plain += 1
             read, end, length = read_head(data) or (b"", 0, None)
-            assert (end + (length or 0), length) == (len(data), len(found[3])), data
-            assert found[2].items() <= dict(fields_of(read)).items(), data
+            assert (end + (length or 0), length) == (found.size, len(found.body)), data
+            assert found.fields.items() <= dict(fields_of(read)).items(), data
     assert plain > 500
 
 
 def test_no_request_that_is_to_be_a_span_is_answered_straight(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tensorcast_service.web.gate.makes_spans", lambda: True)
+    monkeypatch.setattr("tensorcast_service.web.straight.makes_spans", lambda: True)
     with running() as service:
         assert taken_straight(service, REQUESTS, monkeypatch) == set()
 

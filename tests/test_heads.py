@@ -25,7 +25,7 @@ from raw_http import (
     in_pieces,
 )
 
-from tensorcast_service.web import grammar
+from tensorcast_service.http import grammar
 
 FIELD = b"X: " + SECRET + b"\r\n"
 MALFORMED = {
@@ -56,6 +56,8 @@ MALFORMED = {
     "no version that is known, and no more": b"GET /livez HTTP/2.0\r\n",
     "the whole URL": b"GET http://x/livez HTTP/1.1\r\nHost: x\r\n\r\n",
     "a path that is not ASCII": "GET /v1/check?input=8\xd71 HTTP/1.1\r\nHost: x\r\n\r\n".encode(),
+    "a fragment": b"GET /livez#there HTTP/1.1\r\nHost: x\r\n\r\n",
+    "an endless Host": b"GET /livez HTTP/1.1\r\nHost: " + b"a." * 132 + b"\r\n\r\n",
     "a tunnel": b"CONNECT x:443 HTTP/1.1\r\nHost: x\r\n\r\n",
     "a tunnel to a path": b"CONNECT / HTTP/1.1\r\nHost: x\r\n\r\n",
     "HTTP/2": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0",

@@ -29,6 +29,8 @@ LAYERS = [
     "tensorcast.cli",
     "tensorcast_service.engine",
     "tensorcast_service.settings",
+    "tensorcast_service.runtime",
+    "tensorcast_service.http",
     "tensorcast_service.web",
 ]
 """In order: each imports only what stands before it, or in itself."""

@@ -14,8 +14,8 @@ from measures import CONSTANTS, FIXED, MODULES, SETTINGS, TO, TORCH, answered, c
 from tensorcast.schema import shapes
 from tensorcast.schema.problems import STATUS
 from tensorcast.schema.tensors import Tensor
+from tensorcast_service.runtime.budget import FREE_BYTES, Holding
 from tensorcast_service.settings import Settings, variable_of
-from tensorcast_service.web.budget import FREE_BYTES, Holding
 
 ROWS = re.findall(
     r"^\| .+ \| `([^`]+)` \| `([^`]+)` \| (?:([0-9]{3}) `([a-z-]+)`|none) \|$",

@@ -25,16 +25,17 @@ import httpx
 import pytest
 import uvicorn
 from conftest import PATIENCE, free_port, run, served, started
+from raw_http import BROADCAST
 from test_metrics import workers_of
 
+from tensorcast_service.http.limits import CONNECTIONS
+from tensorcast_service.http.protocol import HTTPProtocol
 from tensorcast_service.settings import Settings, misspelt
 from tensorcast_service.web.app import create_app
-from tensorcast_service.web.connections import CONNECTIONS
-from tensorcast_service.web.gate import Gate
 
 LIVEZ = b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"
 LONGEST = 30
-LOOP = "tensorcast_service.web.listener:Loop"
+LOOP = "tensorcast_service.http.listener:Loop"
 
 
 def sockets_of(pid: int) -> int:
@@ -205,10 +206,10 @@ def test_where_files_lack_it_waits_without_spinning_and_goes_on(absent: str) -> 
         held = len(list(Path(f"/proc/{pid}/fd").iterdir()))
         resource.prlimit(pid, resource.RLIMIT_NOFILE, (held + 3, held + 3))
         working = []
-        for _ in range(3):  # in work: they make no room
+        for _ in range(3):  # in flight: they make no room
             working.append(stack.enter_context(connect(running.port)))
-            working[-1].sendall(never_asked(3)[:-9].replace(b"Host", b"Expect: 100-continue\r\nHost"))
-            assert working[-1].recv(2**16).startswith(b"HTTP/1.1 100 ")
+            working[-1].sendall(BROADCAST)
+            assert working[-1].recv(12) == b"HTTP/1.1 200"
         queued = stack.enter_context(connect(running.port))
         queued.sendall(LIVEZ)
         queued.settimeout(1)
@@ -257,7 +258,7 @@ def test_handshakes_that_never_end_make_room(absent: str, begun: bool, pem: Path
 def test_encrypted_connections_that_took_long_bodies_wait_in_small_numbers(
     pem: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tensorcast_service.web.connections.MAX_SWOLLEN", 1)
+    monkeypatch.setattr("tensorcast_service.http.limits.MAX_SWOLLEN", 1)
     body = b'{"inputs":[[3]]}' + b" " * 2**17
     post = b"POST /v1/check HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
 
@@ -291,7 +292,7 @@ def here(pem: Path, **settings: Any) -> Iterator[tuple[int, Any]]:
         app,
         port=free_port(),
         loop=LOOP,
-        http=Gate,
+        http=HTTPProtocol,
         log_config=None,
         ssl_certfile=files["tls_certificate"],
         ssl_keyfile=files["tls_key"],
@@ -334,8 +335,8 @@ def test_nothing_is_left_of_a_handshake_that_failed(pem: Path, caplog: pytest.Lo
 def test_a_caller_that_does_not_end_its_tls_is_not_waited_for_or_makes_room(
     seconds: int, pem: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tensorcast_service.web.listener.LINGER_SECONDS", seconds)
-    monkeypatch.setattr("tensorcast_service.web.connections.MAX_CONNECTIONS", 1)
+    monkeypatch.setattr("tensorcast_service.http.listener.LINGER_SECONDS", seconds)
+    monkeypatch.setattr("tensorcast_service.http.limits.MAX_CONNECTIONS", 1)
     last = LIVEZ.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
     with here(pem) as (port, app), ExitStack() as stack:
         for _ in range(2):

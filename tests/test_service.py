@@ -8,6 +8,7 @@ import time
 import httpx
 from conftest import PATIENCE, served, unhurried
 from questions import JSON
+from raw_http import BROADCAST
 
 
 def test_a_body_above_the_limit_is_refused_and_the_connection_closed() -> None:
@@ -24,9 +25,8 @@ def test_more_requests_than_the_limit_are_asked_to_come_back() -> None:
         served(max_concurrent_requests=1) as small,
         socket.create_connection(("127.0.0.1", int(small.url[-5:]))) as held,
     ):
-        held.sendall(
-            b"POST /v1/check HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{"
-        )
+        held.sendall(BROADCAST)
+        assert held.recv(12) == b"HTTP/1.1 200"
         with httpx.Client(base_url=small.url) as http:
             for _ in range(100):
                 answer = http.get("/v1/check?input=3")

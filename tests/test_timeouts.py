@@ -31,12 +31,13 @@ from raw_http import (
     assert_refused,
     at_most,
     connect,
+    receive,
     trickle,
 )
 from uvicorn.server import ServerState
 
-from tensorcast_service.web.app import create_app
-from tensorcast_service.web.gate import Gate, Phase
+from tensorcast_service.http.hooks import HOOKS, Hooks
+from tensorcast_service.http.protocol import HTTPProtocol
 
 SLOW = {
     "silence": (b"", b""),
@@ -183,35 +184,45 @@ def unsent_of(service: Served) -> int:
     return sum(int(fields[4][:8], 16) for fields in sockets if fields[1].endswith(f":{service.port:04X}"))
 
 
-def test_what_stalls_is_not_in_work_any_more_once_it_is_cut(gate: Served) -> None:
+def test_what_stalls_is_not_in_flight_any_more_once_it_is_cut(gate: Served) -> None:
     with ExitStack() as stack:
-        readers = [stack.enter_context(reader(gate.port)) for _ in range(SLOTS // 2)]
-        writers = [stack.enter_context(connect(gate.port)) for _ in range(SLOTS // 2)]
-        for connection in writers:
-            connection.sendall(POST + b"Content-Length: 9\r\n\r\n")
+        readers = [stack.enter_context(reader(gate.port)) for _ in range(SLOTS)]
         assert [connection.recv(12) for connection in readers] == [b"HTTP/1.1 200"] * len(readers)
-        assert wait_for(lambda: check_status(gate) == 503, SECONDS / 2)  # once the writers' heads have been read
+        assert check_status(gate) == 503
         assert 0 < unsent_of(gate) < len(readers) * 2**19  # what the system itself takes
         start = time.monotonic()
         with ThreadPoolExecutor(SLOTS) as pool:
-            cut = pool.map(read_until_cut, readers[1:], [0, 1, 1])  # the first does nothing at all
-            assert [connection.recv(12) for connection in writers] == [b"HTTP/1.1 408"] * len(writers)
+            cut = pool.map(read_until_cut, readers[1:], [0, *[1] * SLOTS])  # the first does nothing at all
             list(cut)
         assert 0.5 * SECONDS < time.monotonic() - start < LONGEST
         assert wait_for(lambda: unsent_of(gate) == 0, 10)  # else for minutes
-        for connection in [stack.enter_context(connect(gate.port)) for _ in range(SLOTS - 1)]:
-            connection.sendall(POST + b"Expect: 100-continue\r\nContent-Length: 9\r\n\r\n")
-            assert connection.recv(12) == b"HTTP/1.1 100"
         assert check_status(gate) == 200
 
 
-class Wire(asyncio.Transport):
-    """A transport that is always in the same state."""
+WITHHELD = {
+    "a short body": POST + b"Content-Length: 16\r\n\r\n" + BODY[:-1],
+    "chunks": CHUNKED + b"10\r\n" + BODY + b"\r\n",
+    "a long body": POST.replace(b"json", b"msgpack") + b"Content-Length: 300000\r\n\r\n" + bytes(200_000),
+    "a head": GET[:-2],
+}
 
-    def __init__(self, connection: socket.socket, unsent: int, reading: bool) -> None:
+
+@pytest.mark.parametrize("data", WITHHELD.values(), ids=WITHHELD)
+def test_clients_that_withhold_the_end_of_a_request_keep_nobody_else_from_an_answer(gate: Served, data: bytes) -> None:
+    with ExitStack() as stack:
+        withholders = [stack.enter_context(connect(gate.port)) for _ in range(4 * SLOTS)]
+        for connection in withholders:
+            connection.sendall(data)
+        for _ in range(20):
+            assert check_status(gate) == 200
+
+
+class Wire(asyncio.Transport):
+    """A transport on which so much is unsent."""
+
+    def __init__(self, connection: socket.socket, unsent: int) -> None:
         super().__init__({"socket": connection, "sockname": None, "peername": None})
         self.unsent = unsent
-        self.reading = reading
         self.written = b""
         self.aborted = False
 
@@ -220,14 +231,17 @@ class Wire(asyncio.Transport):
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None: ...
 
-    def is_reading(self) -> bool:
-        return self.reading
+    def pause_reading(self) -> None: ...
+    def resume_reading(self) -> None: ...
+
+    def can_write_eof(self) -> bool:
+        return False
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         self.written += data
 
     def is_closing(self) -> bool:
-        return True
+        return self.aborted
 
     def close(self) -> None:
         pass
@@ -255,16 +269,32 @@ class Unhurried(asyncio.SelectorEventLoop):
         return self.now
 
 
-def watched(
-    phase: Phase, taken: bool = False, answered: bool = False, unsent: int = 0, reading: bool = True, takes: int = 0
-) -> Wire:
-    """What a connection that stays in this state has come to after five times its `request_seconds`."""
+async def hangs(scope: Any, receive: Any, send: Any) -> None:
+    """An application that neither reads nor answers."""
+    await asyncio.sleep(1000)
+
+
+async def begins(scope: Any, receive: Any, send: Any) -> None:
+    """An application that answers in part."""
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"9")]})
+    await send({"type": "http.response.body", "body": b"part", "more_body": True})
+    await asyncio.sleep(1000)
+
+
+BEGUN = POST + b"Content-Length: 3000000\r\n\r\n{"
+
+
+def watched(data: bytes, app: Any = hangs, taken: bool = False, unsent: int = 0, takes: int = 0) -> Wire:
+    """What becomes of a connection to which this has come in five times its `request_seconds`."""
 
     async def watch(wire: Wire) -> None:
-        config = uvicorn.Config(create_app(), log_config=None)
-        connection = Gate(config, ServerState(), {"request_seconds": 0.04, "refused": print, "problem_sent": print})
+        config = uvicorn.Config(app, log_config=None, lifespan="off")
+        config.load()
+        config.loaded_app = app
+        hooks = Hooks(problem_response=lambda problem, fields: (408, [], b""), request_seconds=0.04)
+        connection = HTTPProtocol(config, ServerState(), {HOOKS: hooks})
         connection.connection_made(wire)
-        connection.phase, connection.answered = phase, answered
+        receive(connection, data)
         for _ in range(20):
             wire.unsent = max(wire.unsent - takes, 0)
             if taken:
@@ -276,27 +306,49 @@ def watched(
         assert left == (wire.written, wire.aborted)  # it is not watched any more
 
     with socket.socket() as sock, asyncio.Runner(loop_factory=Unhurried) as runner:
-        wire = Wire(sock, unsent, reading)
+        wire = Wire(sock, unsent)
         runner.run(watch(wire))
         return wire
 
 
 def test_a_buffer_that_is_full_again_is_no_stalled_reader() -> None:
-    assert watched("answer", unsent=1000).aborted
-    assert not watched("answer", unsent=1000, taken=True).aborted
+    assert watched(GET, unsent=1000).aborted
+    assert not watched(GET, unsent=1000, taken=True).aborted
 
 
 def test_a_reader_must_take_some_in_its_time_or_all() -> None:
-    assert watched("answer", unsent=2**24, takes=1000).aborted
-    assert not watched("answer", unsent=2**24, takes=2**18).aborted
-    assert not watched("answer", unsent=1000, takes=400).aborted
+    assert watched(GET, unsent=2**24, takes=1000).aborted
+    assert not watched(GET, unsent=2**24, takes=2**18).aborted
+    assert not watched(GET, unsent=1000, takes=400).aborted
 
 
-def test_an_application_that_does_not_read_makes_no_slow_caller() -> None:
-    assert watched("body").written.startswith(b"HTTP/1.1 408 ")
-    assert watched("body", reading=False).written == b""
+def test_an_application_that_does_not_read_makes_no_slow_client() -> None:
+    assert watched(BEGUN).written.startswith(b"HTTP/1.1 408 ")
+    assert watched(BEGUN + bytes(200_000)).written == b""
 
 
-def test_an_answer_that_has_begun_is_cut_off_and_not_followed_by_another() -> None:
-    wire = watched("body", answered=True)
-    assert (wire.written, wire.aborted) == (b"", True)
+def test_a_response_that_has_begun_is_cut_off_and_not_followed_by_another() -> None:
+    wire = watched(BEGUN, begins)
+    assert wire.aborted
+    assert wire.written.endswith(b"\r\n\r\npart")
+    assert b"408" not in wire.written
+
+
+def test_a_request_that_waits_for_its_turn_has_arrived() -> None:
+    async def watch(wire: Wire) -> None:
+        config = uvicorn.Config(hangs, log_config=None, lifespan="off")
+        config.load()
+        hooks = Hooks(problem_response=lambda problem, fields: (408, [], b""), request_seconds=0.04)
+        hooks.turns = Held()  # type: ignore[assignment]
+        connection = HTTPProtocol(config, ServerState(), {HOOKS: hooks})
+        connection.connection_made(wire)
+        receive(connection, GET)
+        await asyncio.sleep(0.2)
+        assert (wire.written, wire.aborted) == (b"", False)
+        connection.connection_lost(None)
+
+    class Held:
+        def enter(self, *_: Any) -> None: ...
+
+    with socket.socket() as sock, asyncio.Runner(loop_factory=Unhurried) as runner:
+        runner.run(watch(Wire(sock, 0)))

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 import uvicorn
-from raw_http import BODY, POST
+from raw_http import BODY, POST, receive
 from uvicorn.server import ServerState
 
 from tensorcast.schema.codec import Media, encode
-from tensorcast_service.web import connections
+from tensorcast_service.http import limits
+from tensorcast_service.http.protocol import HTTPProtocol
+from tensorcast_service.http.turns import AT_ONCE
 from tensorcast_service.web.app import create_app
-from tensorcast_service.web.gate import Gate
-from tensorcast_service.web.straight import AT_ONCE
 
 MADE, END, SHUTDOWN, LOST = b"made", b"end", b"shutdown", b"lost"
 
@@ -57,7 +57,7 @@ class Wire(asyncio.Transport):
         self.written = b""
         self.closed = False
         self.limit = 2**16  # asyncio's and uvloop's own
-        self.gate: Gate | None = None
+        self.protocol: HTTPProtocol | None = None
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
         assert high is not None
@@ -93,8 +93,8 @@ class Full(Wire):
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         super().write(data)
-        if len(self.written) > self.limit and self.gate is not None:
-            self.gate.pause_writing()
+        if len(self.written) > self.limit and self.protocol is not None:
+            self.protocol.pause_writing()
 
 
 async def in_one_turn(turns: dict[str, list[bytes]], kind: type[Wire] = Wire) -> dict[str, bytes]:
@@ -106,31 +106,31 @@ async def in_one_turn(turns: dict[str, list[bytes]], kind: type[Wire] = Wire) ->
     async with app.router.lifespan_context(app) as state:
         with socket.socket() as sock:
             wires = {name: kind(sock) for name in turns}
-            gates = {name: Gate(config, ServerState(), state) for name in turns}
-            for name, gate in gates.items():
-                wires[name].gate = gate
+            protocols = {name: HTTPProtocol(config, ServerState(), state) for name in turns}
+            for name, protocol in protocols.items():
+                wires[name].protocol = protocol
                 if MADE not in turns[name]:
-                    gate.connection_made(wires[name])
+                    protocol.connection_made(wires[name])
             for name, pieces in turns.items():
                 for piece in pieces:
                     if piece is MADE:
-                        gates[name].connection_made(wires[name])
+                        protocols[name].connection_made(wires[name])
                     elif piece is SHUTDOWN:
-                        gates[name].shutdown()
+                        protocols[name].shutdown()
                     elif piece is LOST:
                         wires[name].close()
-                        gates.pop(name).connection_lost(None)
+                        protocols.pop(name).connection_lost(None)
                     elif piece is END:
-                        if not gates[name].eof_received():
+                        if not protocols[name].eof_received():
                             wires[name].close()
                     else:
-                        gates[name].data_received(piece)
+                        receive(protocols[name], piece)
             await asyncio.sleep(0.2)
-            for name, gate in gates.items():
-                gate.data_received(NEXT if name in FOLLOWED else b"")
+            for name, protocol in protocols.items():
+                receive(protocol, NEXT if name in FOLLOWED else b"")
             await asyncio.sleep(0.2)
-            for gate in gates.values():
-                gate.connection_lost(None)
+            for protocol in protocols.values():
+                protocol.connection_lost(None)
             return {name: wire.written for name, wire in wires.items()}
 
 
@@ -162,7 +162,7 @@ def test_a_connection_that_was_reset_may_be_refused(monkeypatch: pytest.MonkeyPa
 
 
 def test_no_request_that_has_come_makes_room_for_a_connection(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "MAX_CONNECTIONS", connections.CONNECTIONS.total + 2)
+    monkeypatch.setattr(limits, "MAX_CONNECTIONS", limits.CONNECTIONS.total + 2)
     pieces = {"asks": [short(1)], "idle": [], "new": [MADE, short(2)]}
     written = asyncio.run(in_one_turn(pieces))
     assert [re.findall(rb"x-request-id: (\d+)", written[name]) for name in pieces] == [[b"1"], [], [b"2"]]
@@ -170,22 +170,22 @@ def test_no_request_that_has_come_makes_room_for_a_connection(monkeypatch: pytes
 
 def test_answers_of_a_long_turn_are_sent_before_all_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
     made, most = 0, 0
-    answer_short, send_short = Gate.answer_short, Gate.send_short
+    answer_short, send_short = HTTPProtocol.answer_short, HTTPProtocol.send_short
 
-    def make(gate: Gate) -> bytes | None:
+    def make(protocol: HTTPProtocol) -> bytes | None:
         nonlocal made, most
-        answer = answer_short(gate)
+        answer = answer_short(protocol)
         made += answer is not None
         most = max(most, made)
         return answer
 
-    def send(gate: Gate, answer: bytes) -> None:
+    def send(protocol: HTTPProtocol, answer: bytes) -> None:
         nonlocal made
         made -= 1
-        send_short(gate, answer)
+        send_short(protocol, answer)
 
-    monkeypatch.setattr(Gate, "answer_short", make)
-    monkeypatch.setattr(Gate, "send_short", send)
+    monkeypatch.setattr(HTTPProtocol, "answer_short", make)
+    monkeypatch.setattr(HTTPProtocol, "send_short", send)
     written = asyncio.run(in_one_turn({str(number): [short(number)] for number in range(3 * AT_ONCE)}))
     assert most == AT_ONCE
     for name, sent in written.items():

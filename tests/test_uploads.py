@@ -12,14 +12,14 @@ import msgpack
 import numpy as np
 import pytest
 from conftest import PATIENCE, Served, served, wait_for
-from test_gate import running
+from test_protocol import running
 
 from tensorcast import AsyncClient, Client
+from tensorcast_service.http import upload
+from tensorcast_service.http.upload import LONG_BYTES, WINDOW_BYTES, lend, room_for
+from tensorcast_service.runtime.budget import FREE_BYTES, Budget
 from tensorcast_service.settings import Settings
-from tensorcast_service.web import intake
 from tensorcast_service.web.app import create_app
-from tensorcast_service.web.budget import FREE_BYTES, Budget
-from tensorcast_service.web.intake import LONG_BYTES, WINDOW_BYTES, lend, room_for
 
 MiB = 2**20
 Cut = Callable[[bytes], Iterator[bytes]]
@@ -229,7 +229,7 @@ def test_a_room_for_which_no_body_comes_is_given_back(monkeypatch: pytest.Monkey
     budget.end(larger)
     assert budget.kept is None
 
-    monkeypatch.setattr(intake, "KEPT_SECONDS", 0.01)
+    monkeypatch.setattr(upload, "KEPT_SECONDS", 0.01)
 
     async def wait() -> None:
         lend(room, MiB, budget)

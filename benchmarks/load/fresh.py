@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from harness import Row, destination, free_port, pin, save, spread
 
 CONTENDERS = {
-    "tensorcast": "tensorcast_service.web.listener:Loop",
+    "tensorcast": "tensorcast_service.http.listener:Loop",
     "uvicorn on uvloop": "uvloop",
     "uvicorn on asyncio": "asyncio",
 }

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import uvicorn
+from raw_http import receive
 from starlette.datastructures import QueryParams
 from uvicorn.server import ServerState
 
@@ -30,10 +31,11 @@ from tensorcast.schema.codec import Media, decode
 from tensorcast.schema.problems import STATUS, Problem
 from tensorcast.schema.shapes import parse_shape
 from tensorcast_service.engine.views import backprop
+from tensorcast_service.http.hooks import HOOKS, Hooks
+from tensorcast_service.http.protocol import HTTPProtocol
 from tensorcast_service.web.backprop import _gradients
 from tensorcast_service.web.broadcast import extent_of, outputs
 from tensorcast_service.web.check import _question
-from tensorcast_service.web.gate import Gate
 
 OUTPUT_BYTES = 2**24
 """The output limit that targets are run with."""
@@ -193,19 +195,19 @@ async def _received(pieces: list[bytes]) -> list[Any]:
     config.load()
     config.loaded_app = app
     wire = Wire()
-    state = {
-        "request_seconds": 10**6,
-        "refused": lambda code: seen.append("refused"),
-        "problem_sent": lambda code: None,
-    }
-    gate = Gate(config, ServerState(), state)
-    gate.connection_made(wire)
+    hooks = Hooks(
+        problem_response=lambda problem, fields: (400, [], b""),
+        request_seconds=10**6,
+        refused=lambda code: seen.append("refused"),
+    )
+    protocol = HTTPProtocol(config, ServerState(), {HOOKS: hooks})
+    protocol.connection_made(wire)
     for piece in pieces:
         if not wire.closed:
-            gate.data_received(piece)
+            receive(protocol, piece)
         for _ in range(30):
             await asyncio.sleep(0)
-    gate.connection_lost(None)
+    protocol.connection_lost(None)
     await asyncio.sleep(0)
     return seen
 

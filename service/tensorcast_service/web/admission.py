@@ -10,16 +10,43 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tensorcast.schema.problems import Problem
 
+from ..runtime.budget import FREE_BYTES, Budget, Holding
 from .auth import OPEN
-from .budget import FREE_BYTES, Budget, Holding
 from .problems import response_of
 from .watch import QUIET
 
 
+class Place:
+    """One of the places of requests in flight, taken when all of the request has come."""
+
+    def __init__(self, in_flight: Counter[bool], is_open: bool, limit: int) -> None:
+        self._in_flight = in_flight
+        self._is_open = is_open
+        self._limit = limit
+        self._taken = False
+
+    def take(self) -> None:
+        """Take it. Raises Problem (overloaded) if all are taken."""
+        if self._in_flight[self._is_open] >= self._limit:
+            raise Problem(
+                "overloaded",
+                f"{self._limit} requests are in flight, as many as this worker takes at once: try again shortly",
+                limit=self._limit,
+            )
+        self._in_flight[self._is_open] += 1
+        self._taken = True
+
+    def leave(self) -> None:
+        """Give it back, if it is taken."""
+        self._in_flight[self._is_open] -= self._taken
+        self._taken = False
+
+
 class Admission:
-    """ASGI middleware that answers 503 (overloaded) above `limit` requests in work, probes not counted, and gives each
-    what it holds of the memory budget as `request.state.memory`. What is open to all is counted by itself, so that its
-    readers, however slow, keep nobody from asking."""
+    """ASGI middleware that answers 503 (overloaded) above `limit` requests in flight, probes not counted, and gives
+    each what it holds of the memory budget as `request.state.memory`. A request whose body is still to come takes its
+    place later, as `request.state.place`: a client that sends slowly takes none. What is open to all is counted by
+    itself, so that its readers, however slow, keep nobody from asking."""
 
     def __init__(self, app: ASGIApp, limit: int, budget: Budget, in_work: Counter[bool]) -> None:
         self.app = app
@@ -32,23 +59,22 @@ class Admission:
         if scope["type"] != "http" or scope["path"] in QUIET:
             await self.app(scope, receive, send)
             return
+        state = scope.setdefault("state", {})
         is_open = scope["path"] in OPEN
-        if self.in_work[is_open] >= self.limit:
-            problem = Problem(
-                "overloaded",
-                f"{self.limit} requests are in work, as many as this worker takes at once: try again shortly",
-                limit=self.limit,
-            )
+        place = state["place"] = Place(self.in_work, is_open, self.limit)
+        try:
+            if state.get("body_complete", True):
+                place.take()
+        except Problem as problem:
             await response_of(problem, Request(scope))(scope, receive, send)
             return
-        self.in_work[is_open] += 1
         try:
             with Holding(self.budget) as memory:
-                scope.setdefault("state", {})["memory"] = memory
-                send = _in_parts(send) if scope["state"].get("copies") else send
+                state["memory"] = memory
+                send = _in_parts(send) if state.get("copies") else send
                 await self.app(scope, receive, send if is_open else _until_read(send, memory))
         finally:
-            self.in_work[is_open] -= 1
+            place.leave()
 
 
 def _in_parts(send: Send) -> Send:

@@ -21,24 +21,25 @@ from tensorcast.schema.codec import Media, encode
 from tensorcast.schema.names import meant, near
 from tensorcast.schema.problems import Problem
 
+from ..http.hooks import HOOKS, Hooks
+from ..http.reload import Source, renewed
+from ..http.tls import Certificate
+from ..runtime.budget import Budget, give_back_what_is_freed
 from ..settings import Settings
 from . import backprop, batch, broadcast, check, compare, ops, pages, translate
 from .admission import Admission
 from .auth import Keys, judge_key
-from .budget import Budget, give_back_what_is_freed
 from .caching import Part
 from .dispatch import Dispatch
 from .drain import Drain
 from .envelope import Envelope
 from .hosts import judge_host, names_in
 from .lag import lag_told
-from .logs import access_log
+from .logs import Seldom, access_log
 from .openapi import DESCRIPTION, describe
-from .problems import Guard, response_of
-from .renewal import Source, renewed
+from .problems import Guard, problem_response, response_of
 from .straight import Straight
 from .threads import collecting_rarely, switching
-from .tls import Certificate
 from .watch import QUIET, Watch
 
 logger = logging.getLogger("tensorcast")
@@ -60,13 +61,18 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         watched = lag_told(metrics.lag) if metrics else nullcontext()
         with drain.on_sigterm(), switching(), collecting_rarely(), watched:
             async with renewed(sources):
-                yield {
-                    "request_seconds": settings.request_seconds,
-                    "refused": refused,
-                    "problem_sent": metrics.problem if metrics else lambda code: None,
-                    "straight": app.state.straight,
-                    "certificate": certificate,
-                }  # for gate.py and listener.py
+                hooks = Hooks(
+                    problem_response=problem_response,
+                    request_seconds=settings.request_seconds,
+                    max_body_bytes=settings.max_body_bytes,
+                    budget=budget,
+                    refused=refused,
+                    fast_path=app.state.straight,
+                    certificate=certificate,
+                )
+                if metrics is not None:
+                    hooks.problem_sent = metrics.problem
+                yield {HOOKS: hooks}
 
     names = names_in(settings.allowed_hosts)
     keys = Keys(settings.api_keys_file) if settings.api_keys_file else None
@@ -87,8 +93,12 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     limit = settings.max_concurrent_requests
     refusals: Counter[str] = Counter()
 
+    malformed = Seldom("{count} malformed requests were refused since the last such line")
+
     def refused(reason: str) -> None:
         refusals[reason] += 1
+        if reason == "malformed-request":
+            malformed.warn()
         if metrics is not None:
             metrics.refused(reason)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -17,7 +18,7 @@ from tensorcast.messages.validation import validated
 from tensorcast.ops import op_class
 from tensorcast.schema.codec import MEDIA_NAMES, Media
 
-from .budget import Holding
+from ..runtime.budget import Holding
 from .caching import tagged
 from .codec import answer_in_bytes, message_in_body, question_in_query
 from .exchange import receive, response_with, threads_of
@@ -58,11 +59,12 @@ async def check_in_url(request: Request) -> Response:
     `warn` repeats too: `warn=mutual-stretch&warn=rank-promotion`.
     With `Accept: text/plain` or `format=text` the answer is a drawing and a sentence.
     """
-    query = request.query_params.multi_items()
+    text = request.scope["query_string"].decode("latin-1")
+    threads, milliseconds = threads_of(request), parse_milliseconds(len(text), Media.JSON)
+    query = await threads.python(milliseconds, request.receive, partial(parse_qsl, text, keep_blank_values=True))
     wants_text = ("format", "text") in query
     media_type = TEXT if wants_text else answer_type(request, Media.JSON, offers_text=True)
     memory: Holding = request.state.memory
-    threads, milliseconds = threads_of(request), parse_milliseconds(len(request.scope["query_string"]), Media.JSON)
     message = await threads.python(milliseconds, request.receive, _message, query, media_type == TEXT)
     extent = judge_request(message.op, tuple(message.inputs))
     milliseconds += check_milliseconds(extent)

@@ -17,16 +17,18 @@ from tensorcast.schema.memory import Reserve, unlimited
 from tensorcast.schema.problems import Problem
 from tensorcast.schema.survey import Buffer, judge_json_bytes
 
-from .budget import FREE_BYTES, Holding
-from .intake import EXTENSION, lend, room_for
+from ..http.hooks import BODY_READ_BYTES
+from ..http.protocol import HELD_BYTES
+from ..http.upload import EXTENSION, lend, room_for
+from ..runtime.budget import FREE_BYTES, Holding
 from .negotiation import answer_type, best_offer, media_named, request_media
 from .threads import LOOP_MILLISECONDS, Threads
 
 M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")
 
-TRANSIT_BYTES = (64 + 256) * 2**10
-"""What uvicorn has of a long body before it stops to read it, and one read of uvloop's on top."""
+TRANSIT_BYTES = HELD_BYTES + BODY_READ_BYTES
+"""What a connection has of a long body before it stops to read it, and one read on top."""
 
 SHORT_BYTES = 2**19
 """What is made for a short answer takes no more. It is not reserved: no two of them are made at a time."""
@@ -79,6 +81,8 @@ async def receive(request: Request, model: type[M]) -> Exchange[M]:
     if media is Media.JSON and announced.isdecimal():
         judge_json_bytes(int(announced))  # before it comes
     body = await read_body(request, request.app.state.settings.max_body_bytes, memory)
+    if not request.scope["state"].get("body_complete", True):
+        request.state.place.take()  # until now it was a connection that waits for its client
     size = len(body)
     milliseconds = body_milliseconds(body, media)
     message = await threads_of(request).python(milliseconds, request.receive, parsed, body, media, model, memory.grow)

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
-from time import time
+from time import monotonic, time
 from typing import Any
 
 from starlette.types import Scope
@@ -18,6 +18,8 @@ try:
     from opentelemetry.trace import ProxyTracerProvider, get_current_span, get_tracer_provider
 except ImportError:  # with a FastAPI that makes no spans
     get_current_span = None  # type: ignore[assignment]
+
+logger = logging.getLogger("tensorcast")
 
 _TRACEPARENT = re.compile(rb"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
 
@@ -72,6 +74,25 @@ def access_log(log_format: str) -> Callable[[str, str, Mapping[str, Any]], None]
             sys.stderr.write(line(time(), level, message, facts) + "\n")
 
     return write
+
+
+class Seldom:
+    """A warning that is logged once in a minute at most, with the number of its occasions."""
+
+    SECONDS = 60
+
+    def __init__(self, sentence: str) -> None:
+        self._sentence = sentence
+        self._count = 0
+        self._logged = -float(self.SECONDS)
+
+    def warn(self) -> None:
+        """Log it, or count the occasion for the next line."""
+        self._count += 1
+        now = monotonic()
+        if now - self._logged >= self.SECONDS:
+            logger.warning(self._sentence.format(count=self._count))
+            self._logged, self._count = now, 0
 
 
 def trace_id_of(scope: Scope) -> str | None:

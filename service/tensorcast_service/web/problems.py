@@ -12,6 +12,7 @@ from tensorcast.schema.codec import MEDIA_NAMES, Media, encode
 from tensorcast.schema.problems import Problem
 
 from .negotiation import answer_type
+from .request_ids import request_id_of
 
 RETRY_SECONDS = 1
 """Retry-After of a refusal that is about this moment only."""
@@ -43,6 +44,15 @@ def response_of(problem: Problem, request: Request) -> Response:
         headers=headers,
         media_type="application/problem+json" if media is Media.JSON else media.value,
     )
+
+
+def problem_response(
+    problem: Problem, fields: Sequence[tuple[bytes, bytes]]
+) -> tuple[int, Sequence[tuple[bytes, bytes]], bytes]:
+    """The status, header fields and body that a connection sends of a problem, to a request with these fields."""
+    response = response_of(problem, Request({"type": "http", "headers": [*fields]}))
+    named = [*response.raw_headers, (b"x-request-id", request_id_of(fields).encode())]
+    return response.status_code, named, bytes(response.body)
 
 
 class Guard:

@@ -11,11 +11,11 @@ from contextlib import ExitStack
 from importlib.metadata import version
 
 import uvicorn
-from uvicorn.supervisors import Multiprocess
 
+from ..http.runner import verify_uvicorn
+from ..http.tls import Certificate
 from ..settings import Settings, misspelt, variable_of
 from .hosts import hosts_of, is_loopback, names_in
-from .tls import Certificate
 
 KEEP_ALIVE_SECONDS = 75
 """Above the idle time of common proxies (60 s), so that it is the proxy that closes an idle connection."""
@@ -26,6 +26,7 @@ COUNTS = "PROMETHEUS_MULTIPROC_DIR"
 
 def verify(settings: Settings) -> None:
     """Raises ValueError for what the service could not start with, here and not in each worker."""
+    verify_uvicorn()
     names_in(settings.allowed_hosts)
     if settings.api_keys_file:
         from .auth import Keys
@@ -66,11 +67,11 @@ def serve(settings: Settings) -> None:
     # As process 1 of a container a signal without a handler is ignored, and loading the rest takes a moment.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(0))
     if hasattr(signal, "SIGHUP"):
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until it is heard (renewal.py), and in the parent of workers
-        setattr(Multiprocess, "handle_hup", _pass_on_hangup)  # noqa: B010
-    from .gate import Gate
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until it is heard (reload.py), and in the parent of workers
+    from ..http.private import pass_on_hangup
     from .logs import access_log, configuration
 
+    pass_on_hangup()
     for sentence in misspelt():
         access_log(settings.log_format)("WARNING", sentence, {})
     if not (settings.api_keys_file or is_loopback(settings.host)):
@@ -98,25 +99,18 @@ def serve(settings: Settings) -> None:
             ssl_keyfile=settings.tls_key or None,
             workers=settings.workers,
             # asyncio's loop of Windows can't watch a listening socket: there it is uvicorn that listens.
-            loop="auto" if sys.platform == "win32" else "tensorcast_service.web.listener:Loop",
-            http=Gate,
+            loop="auto" if sys.platform == "win32" else "tensorcast_service.http.listener:Loop",
+            http="tensorcast_service.http.protocol:HTTPProtocol",
             ws="none",
             access_log=False,
             log_config=configuration(settings.log_format),
             server_header=False,
-            # Of every answer, those of gate.py too. A proxy would put its own word in the place of Server.
+            # Of every response, those of http/refusals.py too. A proxy would put its own word in the place of Server.
             headers=[("X-Content-Type-Options", "nosniff"), ("Tensorcast-Version", version("tensorcast"))],
             proxy_headers=False,
             timeout_keep_alive=KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=settings.finish_seconds,
         )
-
-
-def _pass_on_hangup(parent: Multiprocess) -> None:
-    """Each worker reads its keys and certificate anew. uvicorn itself would end them, and begin others."""
-    for worker in parent.processes:
-        if worker.pid is not None:
-            os.kill(worker.pid, signal.SIGHUP)
 
 
 def _counts_in_files(settings: Settings) -> bool:

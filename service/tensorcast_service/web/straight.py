@@ -14,47 +14,28 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import lru_cache, partial
 from time import perf_counter
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from tensorcast.schema.codec import MEDIA_NAMES
 
+from ..http.grammar import read_plain
+from ..runtime.budget import FREE_BYTES
 from .auth import Keys
-from .budget import FREE_BYTES
 from .caching import kept_headers, tag_of
 from .check import answer_to_query
 from .drain import Drain
-from .envelope import request_id_in
-from .grammar import read_plain
 from .hosts import is_among
-from .logs import trace_id_in
+from .logs import makes_spans, trace_id_in
 from .negotiation import TEXT
+from .request_ids import request_id_in
 from .watch import Log, facts_of
 
 if TYPE_CHECKING:
-    from asyncio import AbstractEventLoop
-
     from .metrics import Metrics
-
-
-class Caller(Protocol):
-    """One connection, as gate.py has it."""
-
-    loop: AbstractEventLoop
-
-    def answer_short(self) -> bytes | None:
-        """The answer to what has come, if that is one short request that is answered straight; else None."""
-
-    def send_short(self, answer: bytes) -> None:
-        """Send what `answer_short` has made."""
-
-    def take_rest(self) -> None:
-        """What has come takes the ordinary way."""
 
 
 ROUTE = "/v1/check"
 """That of a question in a URL."""
-AT_ONCE = 64
-"""Answers that are made before the first is sent, 4 MiB at the most. Other connections have their turn then."""
 ToBody = Callable[[bytes, str, str], tuple[bytes, str, *tuple[str, ...]] | None]
 """The answer to a POST, by its body, Content-Type and Accept: the bytes, their media type, and of a broadcast the
 layout; None where it is long, or takes longer than the event loop may be held. May raise Problem."""
@@ -94,41 +75,20 @@ class Straight:
         self.to_bodies = to_bodies
         """What answers to a POST, by its path."""
         self._is_host = lru_cache(16)(partial(is_among, names)) if names else None
-        self._turn: list[Caller] = []
-        """Callers from whom a short request has come, in their order."""
         self._first: tuple[object, bytes] = None, b""
+        self._makes_spans = False
 
-    def answer_in_turn(self, caller: Caller) -> None:
-        """Answer what has come from this caller, once the event loop has read all that is ready in its turn.
-
-        Up to AT_ONCE answers are made before the first of them is sent. A call of the system drives what the processor
-        has learned of our code out of its caches and its branch predictors; answers made one after another find it
-        there. With sixteen callers an answer takes 50 microseconds of a core, where it took 72 when each was made and
-        sent as soon as its request was read (benchmarks/checks.py).
-        """
-        if not self._turn:
-            caller.loop.call_soon(self._answer_all)
-        self._turn.append(caller)
-
-    def _answer_all(self) -> None:
-        turn, self._turn = self._turn[:AT_ONCE], self._turn[AT_ONCE:]
-        loop = turn[0].loop
-        if self._turn:
-            loop.call_soon(self._answer_all)
-        for caller, answer in [(caller, caller.answer_short()) for caller in turn]:
-            if answer is None:
-                loop.call_soon(caller.take_rest)  # by itself: where it fails, the others have their answers
-            else:
-                caller.send_short(answer)
-
-    def answer(self, data: bytes, first: Iterable[tuple[bytes, bytes]]) -> bytes | None:
-        """The whole answer, with the fields `first` first, to a whole request; None where it takes the ordinary
-        way."""
+    def answer(self, data: bytes, first: Iterable[tuple[bytes, bytes]]) -> tuple[bytes, int] | None:
+        """The whole answer, with the fields `first` first, to the request at the beginning of `data`, and how many
+        bytes that has; None if it takes the ordinary way."""
+        if self._first[0] is not first:  # uvicorn makes new ones each second, since one of them is the date
+            self._makes_spans = makes_spans()
+            self._first = first, b"HTTP/1.1 200 OK\r\n" + b"".join([b"%b: %b\r\n" % field for field in first])
         found = read_plain(data)
-        if found is None or self.drain.begun or self.in_work[False] >= self.limit:
+        if found is None or self._makes_spans or self.drain.begun or self.in_work[False] >= self.limit:
             return None
         start = perf_counter()
-        query, path, fields, body = found
+        query, path, fields, body, size = found
         if self._is_host is not None and not self._is_host(fields[b"host"]):
             return None
         key = None
@@ -148,8 +108,6 @@ class Straight:
         content, media_type, *layout = written
         own = b"vary: Accept" if query is None else _OWN_FIELDS[key is not None] + tag_of(content).encode()
         request_id = request_id_in(fields.get(b"x-request-id"))
-        if self._first[0] is not first:  # uvicorn makes new ones each second, since one of them is the date
-            self._first = first, b"HTTP/1.1 200 OK\r\n" + b"".join([b"%b: %b\r\n" % field for field in first])
         whole = b"%b%b\r\ncontent-length: %d\r\ncontent-type: %b\r\nx-request-id: %b\r\n\r\n%b" % (
             self._first[1],
             own,
@@ -168,4 +126,4 @@ class Straight:
             trace_id = trace_id_in(fields.get(b"traceparent", b""))
             facts = facts_of(method, route, 200, None, len(content), seconds, request_id, trace_id, key)
             self.log("INFO", "answered", facts)
-        return whole
+        return whole, size

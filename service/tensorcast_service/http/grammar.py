@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import lru_cache
+from typing import NamedTuple
 
 from tensorcast.schema.problems import Problem
 
@@ -17,8 +18,15 @@ HEAD_BYTES = 32 * 2**10
 """Bytes of a request line and its fields, or of the fields after a chunked body. Proxies pass on no more."""
 HEAD_FIELDS = 100
 """Fields in them: each costs objects of its own, and is looked at by whoever looks for another."""
+PATH_BYTES = 1024
+"""Bytes of a path before its query. The longest path of the service has a tenth."""
+QUERY_PAIRS = 1000
+"""Parameters in a query. Each takes a microsecond to parse; a POST takes more inputs."""
+ACCEPT_BYTES, ACCEPT_RANGES = 2048, 64
+"""Bytes, and media ranges, of all Accept fields together. Browsers send 150 bytes; each range is compared with each
+encoding of the service."""
 CHUNK_LINE_BYTES = 1024
-"""Bytes of the line before a chunk: its size, and extensions that nobody reads."""
+"""Bytes of the line before a chunk: its size, and extensions that are ignored."""
 
 # token = 1*tchar (RFC 9110, 5.6.2)
 _TOKEN = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]++"
@@ -26,8 +34,8 @@ _TOKEN = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]++"
 # obs-text (RFC 9110, 5.5). No obs-fold: a server may refuse it (RFC 9112, 5.2).
 _FIELDS = rb"(?:" + _TOKEN + rb":[\t -~\x80-\xff]*+\r\n){0,%d}+" % HEAD_FIELDS
 # request-line CRLF = method SP request-target SP HTTP-version CRLF (RFC 9112, 3), the target in origin-form (3.2.1) and
-# of visible characters. No tunnel (CONNECT), as this is no proxy; and no other major version.
-_LINE = rb"(?!CONNECT )" + _TOKEN + rb" /[!-~]*+ HTTP/1\.[01]\r\n"
+# of visible characters, without a fragment. No tunnel (CONNECT), as this is no proxy; and no other major version.
+_LINE = rb"(?!CONNECT )" + _TOKEN + rb" /[!\"$-~]*+ HTTP/1\.[01]\r\n"
 # HTTP-message up to its body = start-line CRLF *( field-line CRLF ) CRLF (RFC 9112, 2.1)
 _HEAD = re.compile(_LINE + _FIELDS + rb"\r\n")
 # What such a head may begin with; before it one empty line is ignored (RFC 9112, 2.2).
@@ -46,19 +54,16 @@ _PLAIN_FIELDS = re.compile(
     re.IGNORECASE,
 )
 _NAMED = re.compile(rb"\r\n(" + _TOKEN + rb"):[\t ]*+([^\r]*)")
-# Upgrade may be ignored (RFC 9110, 7.8).
-_UPGRADE = re.compile(rb"\r\nupgrade:[^\r]*", re.IGNORECASE)
-
 # The next are looked for in a head in lower case.
-_FRAMING = re.compile(rb"\n(?:content-length|transfer-encoding|upgrade):")
+_FRAMING = re.compile(rb"\n(?:content-length|transfer-encoding):")
+_ACCEPT = re.compile(rb"\naccept:([^\r]*)")
 # Host = uri-host [ ":" port ] (RFC 9110, 7.2), and exactly one of it (RFC 9112, 3.2)
-_HOST_VALUE = rb"[A-Za-z0-9._~%!$&'()*+;=:\[\]-]*+"
+_HOST_VALUE = rb"[A-Za-z0-9._~%!$&'()*+;=:\[\]-]{0,262}+"  # the longest name of DNS, and a port
 _HOST = re.compile(rb"\nhost:[\t ]*+" + _HOST_VALUE + rb"[\t ]*+\r")
 _PLAIN_HOST = re.compile(_HOST_VALUE)
 # Content-Length = 1*DIGIT (RFC 9110, 8.6), of no more digits than a file can have
 _LENGTH = re.compile(rb"\ncontent-length:[\t ]*+([0-9]{1,18})[\t ]*+\r")
 _PLAIN_LENGTH = re.compile(rb"[0-9]{1,18}")
-_LENGTH_LINE = re.compile(rb"\ncontent-length:[^\r]*", re.IGNORECASE)
 # Transfer-Encoding = #transfer-coding (RFC 9112, 6.1), of which none but chunked is understood
 _CHUNKED = re.compile(rb"\ntransfer-encoding:[\t ]*+chunked[\t ]*+\r")
 
@@ -75,7 +80,7 @@ _BAD_HEAD = (
     "the head is not HTTP/1.1: a line `METHOD /path HTTP/1.1`, then fields `Name: value` and an empty line, each ended "
     "by CR LF, with no control characters, and in the path only visible ASCII (write others as %XX)"
 )
-_BAD_HOST = "a request has exactly one Host field: the name, and the port, that it is sent to"
+_BAD_HOST = "a request has exactly one Host field: the name, of at most 255 characters, and the port that it is sent to"
 _BAD_FRAMING = (
     "a body is announced by one Content-Length, a number, or by one `Transfer-Encoding: chunked`, never by both"
 )
@@ -88,8 +93,8 @@ def malformed(detail: str = _BAD_HEAD) -> Problem:
 
 
 def read_head(data: bytes) -> tuple[bytes, int, int | None] | None:
-    """The head at the beginning of `data`: its bytes without an Upgrade field, how many bytes of `data` it took, and
-    the length of the body (None: it comes in chunks). None where the head has not come as a whole.
+    """The head at the beginning of `data`: its bytes, how many bytes of `data` it took, and the length of the body
+    (None: it comes in chunks). None if the head has not come as a whole.
 
     Raises Problem (malformed-request, head-too-large), before the end has come too.
     """
@@ -106,10 +111,9 @@ def read_head(data: bytes) -> tuple[bytes, int, int | None] | None:
     fields = head.lower()
     if fields.count(b"\nhost:") != 1 or not _HOST.search(fields):
         raise malformed(_BAD_HOST)
+    _judge_parts(head, fields)
     if not _FRAMING.search(fields):
         return head, end, 0
-    if b"\nupgrade:" in fields:
-        head = _UPGRADE.sub(b"", head)
     announced = fields.count(b"\ncontent-length:") + fields.count(b"\ntransfer-encoding:")
     length = _LENGTH.search(fields)
     if not announced or (announced == 1 and length):
@@ -120,19 +124,35 @@ def read_head(data: bytes) -> tuple[bytes, int, int | None] | None:
     return head, end, None
 
 
-def read_plain(data: bytes) -> tuple[bytes | None, bytes | None, Mapping[bytes, bytes], bytes] | None:
-    """The query of a GET, else the path of a POST; the fields that are looked at, by their names in lower case; and the
-    body. None where `data` is not one whole request, asks for more than an answer, or could be read in another way."""
+class Plain(NamedTuple):
+    """A short request that may be answered from its bytes."""
+
+    query: bytes | None
+    """That of a GET."""
+    path: bytes | None
+    """That of a POST."""
+    fields: Mapping[bytes, bytes]
+    """The fields that are looked at, by their names in lower case."""
+    body: bytes
+    size: int
+    """How many bytes the request has."""
+
+
+def read_plain(data: bytes) -> Plain | None:
+    """The request at the beginning of `data`. None if it has not come as a whole, needs more than an answer, or could
+    be read in another way."""
     line = _PLAIN_LINE.match(data)
     end = data.find(b"\r\n\r\n")
     if line is None or end < 0:
         return None
     lines = data[line.end() : end + 2]
     found = _recent_fields(lines) if len(lines) <= _RECENT_BYTES else _plain_fields(lines)
-    body = data[end + 4 :]
-    if found is None or len(body) != found[1]:
+    if found is None:
         return None
-    return line[1], line[2], found[0], body
+    body = data[end + 4 : end + 4 + found[1]]
+    if len(body) != found[1]:
+        return None
+    return Plain(line[1], line[2], found[0], body, end + 4 + len(body))
 
 
 def _plain_fields(lines: bytes) -> tuple[Mapping[bytes, bytes], int] | None:
@@ -147,12 +167,14 @@ def _plain_fields(lines: bytes) -> tuple[Mapping[bytes, bytes], int] | None:
         or not fields.keys().isdisjoint(_NOT_PLAIN)
         or fields.get(b"connection", b"keep-alive").lower() != b"keep-alive"
         or not _PLAIN_HOST.fullmatch(fields.get(b"host", b" "))
+        or len(fields.get(b"accept", b"")) > _PLAIN_ACCEPT
         or not _PLAIN_LENGTH.fullmatch(fields.get(b"content-length", b"0"))
     ):
         return None
     return fields, int(fields.get(b"content-length", b"0"))
 
 
+_PLAIN_ACCEPT = 500
 _RECENT_BYTES = 500
 _recent_fields = lru_cache(256)(_plain_fields)
 """The same of fields that came before: one caller sends the same ones again and again, but for the length."""
@@ -161,11 +183,6 @@ _recent_fields = lru_cache(256)(_plain_fields)
 def is_http_1_1(head: bytes) -> bool:
     """Whether a head says that its sender knows HTTP/1.1, and not only 1.0."""
     return head[: head.index(b"\r")].endswith(b"1")
-
-
-def announced_in_chunks(head: bytes) -> bytes:
-    """The same head, where a body of known length is announced in chunks instead."""
-    return _LENGTH_LINE.sub(b"\nTransfer-Encoding: chunked", head)
 
 
 def judge_chunk_line(data: bytes, at: int) -> None:
@@ -189,6 +206,29 @@ def read_trailer(data: bytes) -> int:
 def fields_of(head: bytes) -> list[tuple[bytes, bytes]]:
     """Names, in lower case, and values of the fields of a head, as far as it can be read."""
     return [(name.lower(), value.rstrip(b"\t ")) for name, value in _NAMED.findall(head)]
+
+
+def _judge_parts(head: bytes, fields: bytes) -> None:
+    """Raises Problem (head-too-large) for a part of a head that costs more to parse than it can be good for; `fields`
+    is the head in lower case."""
+    target = head[head.index(b" ") + 1 : head.index(b"\r") - len(b" HTTP/1.1")]
+    path, _, query = target.partition(b"?")
+    if len(path) > PATH_BYTES:
+        raise _too_large("the path has", len(path), "bytes", PATH_BYTES)
+    if len(query) > QUERY_PAIRS and query.count(b"&") >= QUERY_PAIRS:
+        raise _too_large("the query has", query.count(b"&") + 1, "parameters", QUERY_PAIRS)
+    if b"\naccept:" in fields:
+        accepted = _ACCEPT.findall(fields)
+        nbytes = sum(map(len, accepted))
+        if nbytes > ACCEPT_BYTES:
+            raise _too_large("Accept has", nbytes, "bytes", ACCEPT_BYTES)
+        ranges = sum(value.count(b",") + 1 for value in accepted)
+        if ranges > ACCEPT_RANGES:
+            raise _too_large("Accept has", ranges, "media ranges", ACCEPT_RANGES)
+
+
+def _too_large(has: str, count: int, unit: str, limit: int) -> Problem:
+    return Problem("head-too-large", f"{has} {count} {unit}, and this service takes up to {limit}", limit=limit)
 
 
 def _judge_size(fields: bytes) -> None:

@@ -1,9 +1,7 @@
-"""The gate: its phases, what it touches of uvicorn, long bodies, and who makes room."""
+"""Connections: long bodies, who makes room, and what is left of a connection that has ended."""
 
 from __future__ import annotations
 
-import ast
-import asyncio
 import gc
 import resource
 import select
@@ -14,7 +12,6 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -27,7 +24,6 @@ import uvicorn
 from conftest import PATIENCE, SECONDS, Served, free_port, served, unhurried, wait_for
 from raw_http import (
     BODY,
-    CHUNKED,
     GET,
     KEPT,
     LAST,
@@ -43,65 +39,12 @@ from raw_http import (
 )
 from test_heads import MALFORMED
 from test_timeouts import SLOW, check_status, read_until_cut, reader
-from uvicorn.server import ServerState
 
+from tensorcast_service.http.hooks import HOOKS, Hooks
+from tensorcast_service.http.limits import CONNECTIONS
+from tensorcast_service.http.protocol import HTTPProtocol
 from tensorcast_service.settings import Settings
-from tensorcast_service.web import gate as gates
 from tensorcast_service.web.app import create_app
-from tensorcast_service.web.connections import CONNECTIONS
-from tensorcast_service.web.gate import TRANSITIONS, Gate, Phase
-
-
-def test_each_phase_is_followed_by_those_in_the_table_and_no_other() -> None:
-    long = POST.replace(b"json", b"msgpack") + b"Content-Length: 3000000\r\n\r\n" + bytes(1000)
-    of_check, chunk = POST + b"Content-Length: 16\r\n\r\n", CHUNKED + b"10\r\n"
-    table = {(phase, after) for phase, events in TRANSITIONS.items() for after in events.values()}
-
-    def phases(pause: float) -> None:
-        """Pieces that come without a pause may be taken as one."""
-        seen: set[tuple[Phase, Phase]] = set()
-
-        class Recorded(Gate):
-            @property
-            def phase(self) -> Phase:
-                return self._phase
-
-            @phase.setter
-            def phase(self, phase: Phase) -> None:
-                seen.add((getattr(self, "_phase", "head"), phase))
-                self._phase = phase
-
-        with running(create_app(Settings(request_seconds=SECONDS)), http=Recorded) as port:
-            ask(port, GET, of_check, BODY, chunk, BODY + b"\r\n0\r\n\r\n", LAST, pause=pause)
-            ask(port, long, bytes(2_999_000), LAST, pause=5 * pause)
-            for begun in (b"", GET[:9], of_check, CHUNKED, CHUNKED + b"0\r\n", long):
-                with connect(port) as connection:
-                    connection.sendall(begun)
-                    time.sleep(5 * pause)
-            wait_for_connections(0)
-        assert {pair for pair in seen if pair[1] != "over"} - {("head", "head")} == table
-        assert {(phase, "over") for phase in ("head", "body", "chunks", "trailer")} <= seen
-
-    unhurried(phases, 0.02)
-
-
-@pytest.mark.parametrize(("parser", "name"), [("httptools", "HttpToolsProtocol"), ("h11", "H11Protocol")])
-def test_all_that_the_gate_touches_of_uvicorn_is_listed_and_there(parser: str, name: str) -> None:
-    pytest.importorskip(parser)
-    kind = getattr(import_module(f"uvicorn.protocols.http.{parser}_impl"), name)
-    tree = ast.parse(Path(gates.__file__).read_text())
-    (own,) = (node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Gate")
-    names = {node.name for node in own.body if isinstance(node, ast.FunctionDef)} - {"__init__"}
-    names |= {
-        node.attr
-        for node in ast.walk(own)
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
-    }
-
-    async def given() -> set[str]:
-        return {*dir(kind(uvicorn.Config(create_app(), log_config=None), ServerState(), {}))}
-
-    assert names & asyncio.run(given()) == set(gates.UVICORN)
 
 
 def test_no_number_of_connections_takes_all_files_or_fills_the_log(absent: str) -> None:
@@ -129,7 +72,7 @@ def test_no_number_of_connections_takes_all_files_or_fills_the_log(absent: str) 
 
 
 @contextmanager
-def running(app: Any, kept: float = KEPT, http: type[Gate] = Gate) -> Iterator[int]:
+def running(app: Any, kept: float = KEPT, http: type[HTTPProtocol] = HTTPProtocol) -> Iterator[int]:
     """The port of a server of this application, in this process."""
     port = free_port()
     config = uvicorn.Config(app, port=port, http=http, log_config=None, timeout_keep_alive=kept)  # type: ignore[arg-type]
@@ -155,7 +98,7 @@ def here() -> Iterator[tuple[int, Any]]:
 def test_of_an_early_answer_only_the_head_is_changed() -> None:
     async def app(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "lifespan":
-            scope["state"].update(request_seconds=SECONDS, refused=print, problem_sent=print)
+            scope["state"][HOOKS] = Hooks(problem_response=lambda problem, fields: (500, [], b""))
             for event in ("startup", "shutdown"):
                 await receive()
                 await send({"type": f"lifespan.{event}.complete"})
@@ -165,7 +108,7 @@ def test_of_an_early_answer_only_the_head_is_changed() -> None:
         await send({"type": "http.response.body", "body": b"b\r\n"})
 
     with running(app) as port:
-        (answer,) = ask(port, POST + b"Content-Length: 9\r\n\r\n")
+        (answer,) = ask(port, POST + b"Content-Length: 99999\r\n\r\n")
     assert (answer.headers["connection"], answer.body) == ("close", b"a\r\nb\r\n")
 
 
@@ -204,7 +147,7 @@ def test_nothing_of_a_connection_waits_for_the_collector_of_cycles(
                 time.sleep(0.05)
                 if reset:
                     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        assert wait_for(lambda: not any(isinstance(each, Gate) for each in gc.get_objects()), LONGEST)
+        assert wait_for(lambda: not any(isinstance(each, HTTPProtocol) for each in gc.get_objects()), LONGEST)
     finally:
         gc.enable()
 
@@ -245,13 +188,12 @@ def test_what_is_refused_or_cut_is_counted_and_nothing_is_left_of_it(here: tuple
     assert CONNECTIONS.waiting == {}
 
 
-def test_the_longest_waiting_make_room_and_none_in_work(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_longest_waiting_make_room_and_none_in_flight(monkeypatch: pytest.MonkeyPatch) -> None:
     app = create_app(Settings(request_seconds=10 * LONGEST))
-    limit = "tensorcast_service.web.connections.MAX_CONNECTIONS"
+    limit = "tensorcast_service.http.limits.MAX_CONNECTIONS"
     monkeypatch.setattr(limit, 3)
-    with running(app, kept=PATIENCE) as port, connect(port) as working:
-        working.sendall(POST + b"Expect: 100-continue\r\nConnection: close\r\nContent-Length: 16\r\n\r\n")
-        assert working.recv(2**16).startswith(b"HTTP/1.1 100 ")
+    with running(app, kept=PATIENCE) as port, reader(port) as working:
+        assert working.recv(12) == b"HTTP/1.1 200"
         with connect(port) as first, connect(port) as second:
             for connection in (second, first, second):  # so the first has waited for longer
                 connection.sendall(GET)
@@ -267,6 +209,27 @@ def test_the_longest_waiting_make_room_and_none_in_work(monkeypatch: pytest.Monk
         (answer,) = ask(port, LAST)
         assert_refused(answer, 503, "overloaded")
         assert answer.headers["retry-after"] == "1"
-        working.sendall(BODY)
-        assert answers(read_all(working))[0].status == 200
+        assert len(read_all(working)) > 64 * 2**20
     assert app.state.refusals == {"no-room": 1, "overloaded": 1}
+
+
+def test_of_bodies_that_arrive_the_slowest_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = create_app(Settings(request_seconds=10 * LONGEST))
+    monkeypatch.setattr("tensorcast_service.http.limits.MAX_CONNECTIONS", 3)
+    head = POST.replace(b"json", b"msgpack") + b"Content-Length: 3000000\r\n\r\n"
+    with running(app, kept=PATIENCE) as port, connect(port) as slow, connect(port) as fast, connect(port) as short:
+        fast.sendall(head + bytes(200_000))
+        slow.sendall(head + bytes(100))
+        short.sendall(POST + b"Content-Length: 16\r\n\r\n" + BODY[:-1])
+        assert wait_for(lambda: len(CONNECTIONS.arriving) == 3)
+        time.sleep(0.1)
+        assert [answer.status for answer in ask(port, LAST)] == [200]
+        assert short.recv(1) == b""
+        with connect(port) as another:
+            another.sendall(GET)
+            assert another.recv(2**16).endswith(b"}")
+            assert [answer.status for answer in ask(port, LAST)] == [200]
+            assert another.recv(1) == b""  # what is idle comes before what arrives
+        fast.sendall(bytes(2_800_000))
+        assert fast.recv(12) == b"HTTP/1.1 400"
+    assert app.state.refusals["no-room"] == 2

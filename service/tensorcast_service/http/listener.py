@@ -1,7 +1,7 @@
 """Listening: new connections are taken as they come, however busy those are that are there.
 
 libuv takes one new connection in each turn of its loop, and a turn is as long as all requests that are ready. Here a
-turn takes all that wait, up to a number, and a connection counts (see gate.py) from then on, not only when its
+turn takes all that wait, up to a number, and a connection counts (limits.py) from then on, not only when its
 handshake is over.
 """
 
@@ -16,8 +16,10 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .connections import CONNECTIONS
-from .gate import LINGER_SECONDS, Gate
+from .closing import LINGER_SECONDS
+from .limits import CONNECTIONS
+from .protocol import HTTPProtocol
+from .runner import verify_connection
 
 if TYPE_CHECKING:
     from asyncio import SelectorEventLoop as Base
@@ -26,9 +28,10 @@ else:
         from uvloop import Loop as Base
     except ImportError:
         from asyncio import SelectorEventLoop as Base
-        from asyncio.sslproto import SSLProtocol
 
-        SSLProtocol.max_size = 2**15  # each connection has a buffer of so many bytes, all of them zeroed: else 256 KiB
+        from .private import shrink_tls_buffers
+
+        shrink_tls_buffers()
 
 ACCEPTS = 64
 """Connections that are taken in one turn of the loop: so many cost some 5 ms."""
@@ -36,6 +39,8 @@ SHARED_ACCEPTS = 1
 """The same where other processes listen on the same socket: who takes more takes them from others that are as free."""
 PAUSE_SECONDS = 0.05
 """Until it is tried again, where the system gives no file for a connection. It would say at once that one waits."""
+HANDSHAKE_SECONDS = 1
+"""On shutdown a TLS handshake has so long to end."""
 COMPLAINT_SECONDS = 60
 """At least so long between two lines in the log about that."""
 
@@ -51,7 +56,7 @@ class Loop(Base):
 
     async def create_server(  # type: ignore[override]
         self,
-        make: Callable[[], Gate],
+        make: Callable[[], HTTPProtocol],
         host: str | None = None,
         port: int | None = None,
         *,
@@ -100,7 +105,7 @@ class Listener:
         self,
         loop: asyncio.AbstractEventLoop,
         sockets: list[socket.socket],
-        make: Callable[[], Gate],
+        make: Callable[[], HTTPProtocol],
         context: ssl.SSLContext | None,
         accepts: int,
     ) -> None:
@@ -109,21 +114,31 @@ class Listener:
         self.make = make
         self.context = context
         self.accepts = accepts
-        self.opening: dict[asyncio.Task[None], Gate] = {}
+        self.opening: dict[asyncio.Task[None], HTTPProtocol] = {}
         """Connections that are accepted and not yet made: for one turn of the loop, or for as long as a handshake."""
+        self.closing = False
         self.complained = -float(COMPLAINT_SECONDS)
+        verify_connection(make)
         for sock in sockets:
             sock.setblocking(False)
             self._listen(sock)
 
     def close(self) -> None:
-        """Listen no more, at once, and give up the connections that are not made."""
-        sockets, self.sockets = self.sockets, []
-        for sock in sockets:
+        """Take the connections that wait in the queue, and listen no more. Those that are not made yet are served if a
+        request comes; a TLS handshake has a moment to end."""
+        self.closing = True
+        for sock in self.sockets:
+            while self._accept(sock):
+                pass
             self.loop.remove_reader(sock)
             sock.close()
-        for gate in self.opening.values():
-            gate.give_up()
+        self.sockets = []
+        if self.context is not None:
+            self.loop.call_later(HANDSHAKE_SECONDS, self._give_up)
+
+    def _give_up(self) -> None:
+        for protocol in self.opening.values():
+            protocol.give_up()
 
     async def wait_closed(self) -> None:
         if self.opening:
@@ -133,38 +148,45 @@ class Listener:
         if sock in self.sockets:
             self.loop.add_reader(sock, self._accept, sock)
 
-    def _accept(self, sock: socket.socket) -> None:
-        """Take what waits."""
+    def _accept(self, sock: socket.socket) -> bool:
+        """Take what waits, up to a number; whether more may wait."""
         for taken in range(self.accepts):
             try:
                 connection, _address = sock.accept()
-            except (BlockingIOError, ConnectionAbortedError):
-                return
+            except BlockingIOError:
+                return False
+            except ConnectionAbortedError:
+                continue
             except OSError as error:
                 if not taken:  # else there may be none left: without a file for it Linux does not look
                     self._pause(sock, error)
-                return
+                return False
             connection.setblocking(False)
-            gate = self.make()
-            gate.accepted(connection, encrypted=self.context is not None)
-            task = self.loop.create_task(self._open(connection, gate))
-            self.opening[task] = gate
+            protocol = self.make()
+            protocol.accepted(connection, encrypted=self.context is not None)
+            task = self.loop.create_task(self._open(connection, protocol))
+            self.opening[task] = protocol
             task.add_done_callback(self.opening.pop)
+        return True
 
-    async def _open(self, connection: socket.socket, gate: Gate) -> None:
+    async def _open(self, connection: socket.socket, protocol: HTTPProtocol) -> None:
         tls: dict[str, Any] = {}
-        if self.context is not None:
+        certificate = protocol.hooks.certificate
+        if certificate is not None:
             tls = {
-                "ssl": gate.app_state["certificate"].context,  # the one that is in force now (renewal.py)
-                "ssl_handshake_timeout": gate.seconds,
+                "ssl": certificate.context,  # the one that is in force now (reload.py)
+                "ssl_handshake_timeout": protocol.hooks.request_seconds,
                 "ssl_shutdown_timeout": LINGER_SECONDS,
             }
         try:
-            await self.loop.connect_accepted_socket(lambda: gate, connection, **tls)
+            await self.loop.connect_accepted_socket(lambda: protocol, connection, **tls)
         except OSError as error:  # also what TLS has against it, and a handshake that takes too long
             logger.debug("a connection was not made: %s", error)
+        else:
+            if self.closing:
+                protocol.shutdown()
         finally:
-            gate.ended_unmade()
+            protocol.ended_unmade()
 
     def _pause(self, sock: socket.socket, error: OSError) -> None:
         """Leave new connections where they are for a moment, and make room meanwhile, if files are what lacks."""

@@ -1,4 +1,4 @@
-"""Long bodies: received where the application wants them, past uvicorn, which would copy every byte four times."""
+"""Long bodies: received where the application wants them, without a copy."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ import asyncio
 import mmap
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Any
 from weakref import finalize
 
 import numpy as np
 
 from tensorcast.schema.problems import Problem
 
-from .budget import Budget
+from ..runtime.budget import Budget
 
 LONG_BYTES = 2**18
 """A body of more bytes is long."""
@@ -70,45 +69,34 @@ def lend(room: memoryview, nbytes: int, budget: Budget) -> memoryview:
     return lent.data
 
 
-class Intake(asyncio.BufferedProtocol):
-    """In place of a connection's own protocol while a long body comes.
+class Upload:
+    """Where the rest of a long body is received: window after window of the application's memory, each reserved before
+    it is written. `done` is its outcome: True once all of it came, False if it is given up, or a Problem."""
 
-    `gate.body_received(n)` is told of n bytes that came; `gate.end_intake()` is to let the own protocol go on.
-    """
+    __slots__ = ("_reserve", "_room", "_start", "done", "window")
 
-    def __init__(self, gate: Any, room: memoryview, start: int, reserve: Reserve) -> None:
-        self.gate, self.room, self.start, self.reserve = gate, room, start, reserve
+    def __init__(self, room: memoryview, start: int, reserve: Reserve, done: asyncio.Future[bool | Problem]) -> None:
+        self._room, self._start, self._reserve = room, start, reserve
+        self.done = done
         self.window = memoryview(b"")
-        self.done: asyncio.Future[bool | Problem] = gate.loop.create_future()
-        for name in ("pause_writing", "resume_writing", "eof_received", "connection_lost"):
-            setattr(self, name, getattr(gate, name))
+        self._open()
 
-    def get_buffer(self, sizehint: int) -> memoryview:
-        return self.window
-
-    def buffer_updated(self, nbytes: int) -> None:
+    def received(self, nbytes: int) -> None:
+        """The next bytes of the window have been written."""
         self.window = self.window[nbytes:]
-        self.gate.body_received(nbytes)
         if not self.window:
-            self.open()
+            self._open()
 
-    def open(self) -> None:
-        """Go on to the next window, where there is one."""
-        stop = min(self.start - self.start % WINDOW_BYTES + WINDOW_BYTES, len(self.room))
-        if not self.done.done():  # else the request has been given up
-            try:
-                self.reserve(stop - self.start)
-            except Problem as problem:
-                self.done.set_result(problem)
-        if not self.done.done():
-            self.window, self.start = self.room[self.start : stop], stop
-            if not self.window:
-                self.done.set_result(True)
+    def _open(self) -> None:
+        """Go on to the next window, if there is one."""
+        stop = min(self._start - self._start % WINDOW_BYTES + WINDOW_BYTES, len(self._room))
         if self.done.done():
-            self.gate.end_intake()
-
-    def end(self) -> None:
-        """Let go of the memory: uvloop keeps a connection's last two protocols."""
-        if not self.done.done():
-            self.done.set_result(False)
-        vars(self).clear()
+            return
+        try:
+            self._reserve(stop - self._start)
+        except Problem as problem:
+            self.done.set_result(problem)
+            return
+        self.window, self._start = self._room[self._start : stop], stop
+        if not self.window:
+            self.done.set_result(True)

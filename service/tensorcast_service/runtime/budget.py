@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ctypes
 from threading import Lock
 from types import TracebackType
@@ -21,6 +22,27 @@ def give_back_what_is_freed() -> None:
     set_option = getattr(ctypes.CDLL(None), "mallopt", None)
     if set_option is not None:
         set_option(_MMAP_THRESHOLD, 128 * 2**10)
+
+
+class FreePages:
+    """Free pages of the allocator, given back to the system after connections have closed."""
+
+    MANY, SECONDS = 50, 1.0
+    """So many connections have to close, within any time, and pages are given back so much later: more may close."""
+
+    def __init__(self) -> None:
+        self._closed = 0
+        self._timer: asyncio.TimerHandle | None = None
+
+    def connection_closed(self, loop: asyncio.AbstractEventLoop, large: bool) -> None:
+        """A connection has closed; `large` if it alone leaves much behind."""
+        self._closed += self.MANY if large else 1
+        if self._closed >= self.MANY and self._timer is None:
+            self._timer = loop.call_later(self.SECONDS, self._give_back, loop)
+
+    def _give_back(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._closed, self._timer = 0, None
+        loop.run_in_executor(None, give_back_free_pages)  # they lie between what others have
 
 
 def give_back_free_pages() -> None:

@@ -1,0 +1,106 @@
+"""The open connections of a process: how many there are, and which of them make room for others."""
+
+from __future__ import annotations
+
+import os
+from itertools import islice
+from typing import Protocol
+
+MAX_CONNECTIONS = 1000
+"""Open connections, for each worker. They cost some 15 kB each; what they ask for has limits of its own."""
+ALLOWANCE_BYTES = 4 * 2**10
+"""Unread bytes that a connection may hold beside the memory budget, which leaves that much aside for each. More than
+that, as of a long head or of pipelined requests, draws on the budget."""
+FILES_SHARE = 0.75
+"""Nor may connections take more of the files that the process can have open: the rest is for all else, and for those
+that are accepted at one go, before others have made room."""
+RESERVE_SHARE = 1 / 8
+"""Part of MAX_CONNECTIONS that may be open beyond it while every other one has a request in flight, until one of them
+waits for its client again: else a probe would be refused in that moment."""
+MAX_SWOLLEN = 32
+"""An encrypted connection on which long bodies came has buffers of TLS that stay as large as they grew: some 600 kB.
+So many of them may wait for another request; the one that has waited for longest is closed."""
+MAX_DRAINING = 16
+"""Connections whose refused uploads are read to their end at once."""
+COMPARED = 64
+"""Arriving bodies of which the slowest makes room, those that began first."""
+
+
+class Closable(Protocol):
+    """What can be closed to make room."""
+
+    def cut(self, reason: str) -> None: ...
+
+    def bytes_per_second(self) -> float: ...
+
+
+class Connections:
+    """All that are open. Those in which nothing is in flight wait for their clients, and make room for new ones."""
+
+    def __init__(self) -> None:
+        self.total = 0
+        self.waiting: dict[Closable, None] = {}
+        """Those between two requests, with a head that has not come, or with a response that is not read; the
+        longest-waiting first."""
+        self.arriving: dict[Closable, None] = {}
+        """Those whose body has not come, in the order in which they began."""
+        self.swollen: dict[Closable, None] = {}
+        """Those that are encrypted and took long bodies."""
+        self.in_reserve = False
+        """Whether there may be more than there should be."""
+        self.draining: set[Closable] = set()
+        """Those whose refused uploads are read to their end."""
+
+    def opened(self, connection: Closable) -> bool:
+        """Count one more. False if there is no room for it, nor any to be made."""
+        self.total += 1
+        excess = self.total - (most := _most())
+        if excess > 0 and not self.make_room():
+            if excess > int(most * RESERVE_SHARE):
+                return False
+            self.in_reserve = True
+        self.waiting[connection] = None
+        return True
+
+    def settle(self) -> None:
+        """Close one that waits, if there are too many since none waited."""
+        self.in_reserve = self.total > _most()
+        if self.in_reserve:
+            self.make_room()
+
+    def make_room(self) -> bool:
+        """Close the connection that has waited for longest, else the one whose body comes the slowest. False if
+        neither exists."""
+        chosen = next(iter(self.waiting), None)
+        if chosen is None and self.arriving:
+            chosen = min(islice(self.arriving, COMPARED), key=lambda connection: connection.bytes_per_second())
+        if chosen is None:
+            return False
+        chosen.cut("no-room")
+        return True
+
+    def swelled(self, connection: Closable) -> None:
+        """Count this one as one whose buffers stay large, and close the one too many."""
+        self.swollen.pop(connection, None)
+        self.swollen[connection] = None
+        if len(self.swollen) > MAX_SWOLLEN:
+            longest = next((one for one in self.swollen if one in self.waiting), None)
+            if longest is not None:
+                self.swollen.pop(longest)
+                longest.cut("no-room")
+
+    def forget(self, connection: Closable) -> None:
+        """The connection is not one of those that make room any more."""
+        self.waiting.pop(connection, None)
+        self.arriving.pop(connection, None)
+        self.draining.discard(connection)
+
+
+CONNECTIONS = Connections()
+"""Those of this process."""
+
+
+def _most() -> int:
+    """How many connections may be open: the process may have files for fewer than MAX_CONNECTIONS."""
+    files = os.sysconf("SC_OPEN_MAX") if hasattr(os, "sysconf") else -1  # -1: no limit, or Windows
+    return MAX_CONNECTIONS if files < 0 else min(MAX_CONNECTIONS, int(files * FILES_SHARE))

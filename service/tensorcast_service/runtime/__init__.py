@@ -1,0 +1,1 @@
+"""What a worker has to give: its memory."""

@@ -1,0 +1,19 @@
+"""Request ids: the client's own, or new ones."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+
+_SANE_ID = re.compile(rb"[A-Za-z0-9._~+/=:-]{1,128}")
+
+
+def request_id_of(fields: Iterable[tuple[bytes, bytes]]) -> str:
+    """The caller's own request id, if it sent a sane one in the fields of its head; else a new one."""
+    return request_id_in(next((value for name, value in fields if name == b"x-request-id"), None))
+
+
+def request_id_in(field: bytes | None) -> str:
+    """The id that an X-Request-ID field bears, if it is sane; else a new one."""
+    return os.urandom(16).hex() if field is None or not _SANE_ID.fullmatch(field) else field.decode()

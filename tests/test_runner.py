@@ -1,0 +1,78 @@
+"""What the service needs of uvicorn is public, and is checked at the start."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvicorn
+from conftest import run
+from uvicorn.server import ServerState
+
+from tensorcast_service.http import runner
+from tensorcast_service.http.runner import verify_connection, verify_uvicorn
+
+SERVICE = Path(runner.__file__).parents[1]
+OTHERS = ("uvicorn", "uvloop", "asyncio", "httptools", "h11", "starlette", "fastapi")
+
+
+def test_the_uvicorn_that_is_installed_is_one_that_works() -> None:
+    verify_uvicorn()
+
+
+def test_a_uvicorn_without_a_setting_is_refused_with_the_versions_that_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    def without_loop(app: Any, *, factory: bool = False, host: str = "", http: str = "") -> None: ...
+
+    monkeypatch.setattr(uvicorn, "run", without_loop)
+    with pytest.raises(ValueError, match=r"uvicorn [\d.]+ has no setting port or .*loop.*from 0\.36 to 0\.54"):
+        verify_uvicorn()
+
+
+def test_a_uvicorn_that_keeps_another_state_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Another(ServerState):
+        def __init__(self) -> None:
+            super().__init__()
+            del self.tasks
+
+    monkeypatch.setattr(runner, "ServerState", Another)
+    with pytest.raises(ValueError, match="keeps no tasks in its server state"):
+        verify_uvicorn()
+
+
+@pytest.mark.parametrize("arguments", [{}, {"config": 1, "server_state": 2, "app_state": {}, "more": 3}])
+def test_a_uvicorn_that_makes_connections_in_another_way_is_refused(arguments: dict[str, Any]) -> None:
+    from tensorcast_service.http.protocol import HTTPProtocol
+
+    with pytest.raises(ValueError, match="makes connections in another way"):
+        verify_connection(lambda: HTTPProtocol(**arguments))
+
+
+def test_no_private_name_of_another_library_is_used_but_in_one_file() -> None:
+    """Attributes with one underscore are only those of `self`, and no module of another library is changed."""
+    for path in sorted(SERVICE.rglob("*.py")):
+        tree = ast.parse(path.read_text())
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.startswith("__"):
+                own = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+                own = own or (isinstance(node.value, ast.Call) and ast.unparse(node.value.func) == "super")
+                assert own, f"{path.name}:{node.lineno} {ast.unparse(node)}"
+            if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in OTHERS:
+                names = [*(node.module or "").split("."), *(alias.name for alias in node.names)]
+                assert not [name for name in names if name.startswith("_")], path
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "setattr":
+                assert path.name == "private.py", f"{path.name}:{node.lineno}"
+
+
+def test_serve_ends_with_the_sentence() -> None:
+    program = (
+        "import uvicorn.server as server; init = server.ServerState.__init__\n"
+        "def without(self): init(self); del self.total_requests\n"
+        "server.ServerState.__init__ = without\n"
+        "from tensorcast.cli import main; main(['serve', '--port', '0'])"
+    )
+    done = run([sys.executable, "-c", program])
+    assert done.returncode == 2
+    assert "keeps no total_requests in its server state, which the service needs: install a release" in done.stderr
