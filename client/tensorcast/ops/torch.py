@@ -11,7 +11,7 @@ from pydantic import Field
 from ..plan.alignment import Alignment, Conflict, Incompatible, fit_right_keeping, unchecked_sizes
 from ..plan.plan import Plan, Shape
 from ..schema.dimensions import Dimensions
-from ..schema.shapes import Number, format_shape
+from ..schema.shapes import format_shape
 from .aliases import aliases
 from .base import Op
 from .families import Elementwise, MatrixProduct, Multidirectional, UnidirectionalLike
@@ -104,7 +104,6 @@ class add(Elementwise):
 
     name: Literal["torch.add"] = "torch.add"
     link = "https://pytorch.org/docs/stable/notes/broadcasting.html"
-    alpha: Number | None = Field(default=None, description="What input 1 is multiplied by; 1 when left out.")
 
 
 class matmul(MatrixProduct):
