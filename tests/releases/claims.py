@@ -98,7 +98,7 @@ COMPUTED: dict[str, Callable[..., Array]] = {
     "onnx.Min": lambda *operands: reduce(np.minimum, operands),
     "onnx.Mean": lambda *operands: reduce(np.add, operands) / np.float32(len(operands)),
     "mindspore.maximum": np.maximum,
-    "torch.masked_fill": lambda x, mask: np.where(even(mask), 0, x),
+    "torch.masked_fill": lambda x, mask, *_: np.where(even(mask), 0, x),
     "onnx.PRelu": lambda x, slope: np.where(x < 0, x * slope, x),
 }
 """The results of operations that do not add."""

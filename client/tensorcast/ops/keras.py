@@ -11,7 +11,7 @@ from ..plan.plan import Shape
 from .aliases import aliases
 from .families import Choice, Elementwise, MatrixProduct, Unidirectional
 from .framework import PYTHON, Framework
-from .tensorflow import missing_kernel
+from .tensorflow import missing_choice, missing_kernel, missing_product
 
 FRAMEWORK = Framework(
     order=85,
@@ -41,6 +41,9 @@ class add(Elementwise):
     name: Literal["keras.ops.add"] = "keras.ops.add"
     link = "https://keras.io/api/ops/numpy/#add-function"
 
+    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+        return None if conflict else missing_kernel(shapes)
+
 
 class where(Choice):
     """Broadcast the condition and the two tensors that it chooses from against each other."""
@@ -48,12 +51,18 @@ class where(Choice):
     name: Literal["keras.ops.where"] = "keras.ops.where"
     link = "https://keras.io/api/ops/numpy/#where-function"
 
+    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+        return None if conflict else missing_choice(shapes)
+
 
 class matmul(MatrixProduct):
     """Broadcast the stacks of matrices that are multiplied against each other; a vector is a row or a column."""
 
     name: Literal["keras.ops.matmul"] = "keras.ops.matmul"
     link = "https://keras.io/api/ops/numpy/#matmul-function"
+
+    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+        return None if conflict else missing_product(shapes)
 
 
 ALIASES = {

@@ -24,6 +24,7 @@ FRAMEWORK = Framework(
     executed="TensorFlow 2.21.0",
 )
 _MAX_AXES = 5
+_MAX_CHOICE_RANK = 8
 _MAX_PRODUCT_RANK = 12
 
 
@@ -68,9 +69,7 @@ class matmul(MatrixProduct):
     transpose_b: StrictBool = Field(default=False, description="Whether input 1 is transposed, of shape (..., N, K).")
 
     def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
-        if conflict is None and max(map(len, shapes)) > _MAX_PRODUCT_RANK:
-            return f"TensorFlow 2.21 fails when it runs this: a product has at most {_MAX_PRODUCT_RANK} axes on a CPU."
-        return None
+        return None if conflict else missing_product(shapes)
 
 
 class where(Choice):
@@ -78,6 +77,23 @@ class where(Choice):
 
     name: Literal["tensorflow.where"] = "tensorflow.where"
     link = "https://www.tensorflow.org/api_docs/python/tf/where"
+
+    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+        return None if conflict else missing_choice(shapes)
+
+
+def missing_product(shapes: tuple[Shape, ...]) -> str | None:
+    """The sentence of a warning if TensorFlow's CPU kernel does not multiply matrices of these shapes."""
+    if max(map(len, shapes)) <= _MAX_PRODUCT_RANK:
+        return None
+    return f"TensorFlow 2.21 fails when it runs this: a product has at most {_MAX_PRODUCT_RANK} axes on a CPU."
+
+
+def missing_choice(shapes: tuple[Shape, ...]) -> str | None:
+    """The sentence of a warning if TensorFlow's CPU kernel does not choose from tensors of these shapes."""
+    if max(map(len, shapes)) <= _MAX_CHOICE_RANK or len(set(shapes)) == 1 or any(0 in shape for shape in shapes):
+        return None
+    return f"TensorFlow 2.21 fails when it runs this: its CPU kernel of where takes at most {_MAX_CHOICE_RANK} axes."
 
 
 def missing_kernel(shapes: tuple[Shape, ...]) -> str | None:
