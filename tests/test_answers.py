@@ -18,9 +18,8 @@ from test_vectors import FILES, OP, vectors
 
 import tensorcast
 from tensorcast import Client, InvalidAnswer, ServiceProblem, UnexpectedStatus
+from tensorcast.client.call import Attempt, Call
 from tensorcast.client.calls import (
-    Attempt,
-    Call,
     backprop,
     broadcast,
     broadcast_shapes,

@@ -62,18 +62,18 @@ CASES = {
     "an op": ("import tensorcast.ops", WEB | {"httpx", "numpy", "click", "tensorcast.client.client"}),
     "the engine": (
         "import tensorcast_service.engine.views",
-        WEB | {"httpx", "click", "tensorcast.client.client", "tensorcast.client.calls"},
+        WEB | {"httpx", "click", "tensorcast.client.client", "tensorcast.client.call"},
     ),
     "a check": (
         "import tensorcast; tensorcast.check(tensorcast.numpy.broadcast_arrays(), (2, 3), (4,), explain=True); "
         "tensorcast.check_batch([{'inputs': [('N', 3), (4,)]}]); tensorcast.compare((2,), shape=(3,)); "
         "tensorcast.translate('numpy.broadcast_arrays', 3, to='einops.repeat')",
-        WEB | {"numpy", "httpx", "click", "tensorcast.client.client", "tensorcast.client.calls"},
+        WEB | {"numpy", "httpx", "click", "tensorcast.client.client", "tensorcast.client.call"},
     ),
     "a report": (
         "import tensorcast; str(tensorcast.Report('model')); "
         "import tensorcast.models.sarif, tensorcast.models.annotations, tensorcast.models.judge",
-        WEB | {"numpy", "httpx", "click", "rich", "onnx", "tensorcast.client.client", "tensorcast.client.calls"},
+        WEB | {"numpy", "httpx", "click", "rich", "onnx", "tensorcast.client.client", "tensorcast.client.call"},
     ),
     "a watch": ("import tensorcast; tensorcast.watch()", {"numpy", "pydantic", "pytest", "tensorcast.ops"}),
     "the pytest plugin": (
@@ -82,7 +82,7 @@ CASES = {
     ),
     "the application": (
         "import tensorcast_service.web.app",
-        {"tensorcast.client.client", "tensorcast.client.calls", "tensorcast.cli"},
+        {"tensorcast.client.client", "tensorcast.client.call", "tensorcast.cli"},
     ),
     "the command line": (
         "import tensorcast.cli",

@@ -23,7 +23,7 @@ import tensorcast
 from tensorcast import Client
 from tensorcast.client import retries, wire
 from tensorcast.client.address import Request
-from tensorcast.client.calls import Attempt, Call
+from tensorcast.client.call import Attempt, Call
 from tensorcast.client.connection import Exchange
 from tensorcast.client.reading import Plain
 from tensorcast.client.retries import RetryPolicy

@@ -38,7 +38,8 @@ from peer import (
 import tensorcast
 from tensorcast import AsyncClient
 from tensorcast.client.address import Request
-from tensorcast.client.calls import Attempt, Call, broadcast
+from tensorcast.client.call import Attempt, Call
+from tensorcast.client.calls import broadcast
 from tensorcast.client.connection import Exchange
 from tensorcast.client.reading import Plain
 from tensorcast.schema.tensors import msgpack_parts

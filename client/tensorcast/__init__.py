@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from . import errors as errors
     from . import ops as ops
     from .client.aio import *
-    from .client.calls import *
+    from .client.call import *
     from .client.client import *
     from .errors import *
     from .library import *
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 _ROOMS = [
     *("training.watching", "messages", "errors", "library", "models", "models.torch_program", "models.jax_program"),
-    *("messages.tensors", "client.calls", "client.client", "client.aio"),
+    *("messages.tensors", "client.call", "client.client", "client.aio"),
 ]
 """Whose `__all__` this package exports, so that a name loads nothing above its own room: first the one that loads
 nothing at all, for the code of others that it runs in, and then from the lowest layer up."""

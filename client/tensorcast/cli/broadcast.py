@@ -23,7 +23,7 @@ from .answers import ask, colored
 from .arguments import CANT_WRITE, Failure, client_of, json_option, op_options, op_values, question, url_option
 
 if TYPE_CHECKING:
-    from ..client.calls import Transfer
+    from ..client.call import Transfer
     from ..schema.tensors import Array
 
 BAR_BYTES = 64 * 2**20

@@ -12,7 +12,7 @@ from urllib.request import getproxies, proxy_bypass
 import h11
 import httpx
 
-from .calls import Attempt, authorization
+from .call import Attempt, authorization
 
 Verify = bool | ssl.SSLContext
 

@@ -15,7 +15,7 @@ import httpx
 from ..errors import DeadlineExceeded, TensorcastError
 from .aio_transport import AsyncTransport
 from .base import BaseClient, translated
-from .calls import Attempt, Call, Progress
+from .call import Attempt, Call, Progress
 from .client import Client
 from .retries import RetryPolicy
 

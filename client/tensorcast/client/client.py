@@ -17,7 +17,8 @@ from ..messages.tensors import CheckedColumns
 from . import calls
 from .arrays import Like
 from .base import BaseClient, translated
-from .calls import Attempt, Call, Layout, Progress
+from .call import Attempt, Call, Progress
+from .calls import Layout
 from .retries import RetryPolicy
 from .transport import Transport
 from .window import Window
