@@ -15,7 +15,7 @@ import click
 
 from ..messages import WarningKind
 from ..messages.questions import assumptions_from_text, attribute_from_text, text_of
-from ..messages.validation import M, Words, validated
+from ..messages.validation import M, Words, input_place, validated
 from ..ops import ALIASES, OPS, op_class
 from ..schema.names import meant, near
 from ..schema.problems import Problem
@@ -187,8 +187,8 @@ class CommandWords(Words):
         match list(steps):
             case ["inputs"]:
                 return "the shapes"
-            case ["inputs", number, *axis]:
-                return f"input {number}" + "".join(f", axis {step}" for step in axis)
+            case ["inputs", number, *axes]:
+                return input_place(number, axes)
             case ["assume", name]:
                 return f"--assume {name}"
             case ["op"]:

@@ -32,9 +32,7 @@ class LineWords(Words):
     """How a line of a file writes what a request holds."""
 
     catalogue = CommandWords.catalogue
-
-    def place(self, steps: Sequence[int | str]) -> str:
-        return "/".join(map(str, steps)) or "the line"
+    request = "the line"
 
 
 def check_lines(path: str, url: str | None) -> int:

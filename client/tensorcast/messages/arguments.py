@@ -44,17 +44,13 @@ def check_question(
     attribute that the op does not take.
     """
     op = op_of(op, attributes, ("dtype", "explain", "assume", "warn"))
-    question: dict[str, Any] = {"op": plain_op(op), "inputs": each(shapes, dimensions)}
-    if assume:
-        question["assume"] = _assumptions(assume)
+    question = {"op": plain_op(op), "inputs": each(shapes, dimensions), **_options(assume, warn)}
     if dtype is not None:
         question["dtype"] = _dtype(dtype)
     if not isinstance(explain, bool):
         raise TypeError(f"explain is True or False, not {explain!r:.40}")
     if explain:
         question["explain"] = True
-    if words := _words(warn):
-        question["warn"] = words
     return question
 
 
@@ -67,14 +63,16 @@ def compare_question(
     """Return the plain value of a CompareRequest. Raises as `check_question` does."""
     if shapes and (isinstance(shapes[0], Op) or (isinstance(shapes[0], str) and op_class(shapes[0]))):
         raise TypeError("compare takes shapes alone and asks every op: leave the op out, or use check")
-    question: dict[str, Any] = {"inputs": each(shapes, dimensions)}
+    question = {"inputs": each(shapes, dimensions), **_options(assume, warn)}
     if target is not None:
         question["shape"] = dimensions(target)
-    if assume:
-        question["assume"] = _assumptions(assume)
-    if words := _words(warn):
-        question["warn"] = words
     return question
+
+
+def _options(assume: Mapping[str, int | str] | None, warn: Collection[str]) -> dict[str, Any]:
+    """Return the fields that check and compare share, without those that are empty."""
+    fields = {"assume": _assumptions(assume) if assume else None, "warn": _words(warn)}
+    return {name: value for name, value in fields.items() if value}
 
 
 def translate_question(
@@ -92,13 +90,7 @@ def batch_questions(requests: Iterable[CheckRequest | Mapping[str, Any]]) -> lis
     """Return the plain value of each request of a batch. Raises TypeError for what is not a list of requests."""
     if isinstance(requests, (str, Mapping, BaseModel)) or not isinstance(requests, Iterable):
         raise TypeError(f"requests is a list of checks, such as [{_REQUEST}], not {_kind(requests)}")
-    questions = []
-    for number, request in enumerate(requests):
-        try:
-            questions.append(_batch_question(request))
-        except (TypeError, ValueError) as error:
-            raise _again(error, f"request {number}: {error}") from None
-    return questions
+    return _read(enumerate(requests), _batch_question, "request {}")
 
 
 _REQUEST = '{"op": "numpy.add", "inputs": [(3, 1), (4,)]}'
@@ -249,12 +241,18 @@ def _listed_names(attributes: Mapping[str, Any]) -> str:
 
 def each(shapes: Iterable[Any], read: Callable[[Any], T]) -> list[T]:
     """Return each shape as `read` reads it. Its errors say which input they are about."""
+    return _read(enumerate(shapes), read, "input {}")
+
+
+def _read(values: Iterable[tuple[Any, Any]], read: Callable[[Any], T], place: str) -> list[T]:
+    """Return each value as `read` reads it. Its errors begin with the place, which has the key of the value."""
     found = []
-    for number, shape in enumerate(shapes):
+    for key, value in values:
         try:
-            found.append(read(shape))
+            found.append(read(value))
         except (TypeError, ValueError) as error:
-            raise _again(error, f"input {number}: {error}") from None
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(f"{place.format(key)}: {error}") from None
     return found
 
 
@@ -283,13 +281,8 @@ def _words(warn: Collection[str]) -> list[str]:
 def _assumptions(assume: Mapping[str, int | str]) -> dict[str, int | str]:
     if not isinstance(assume, Mapping):
         raise TypeError(f'assume is a map such as {{"N": "2.."}}, not {_kind(assume)}')
-    found = {}
-    for name, size in assume.items():
-        try:
-            found[name] = _dimension(size)
-        except (TypeError, ValueError) as error:
-            raise _again(error, f"assume[{name!r:.60}]: {error}") from None
-    return found
+    named = ((f"{name!r:.60}", size) for name, size in assume.items())
+    return dict(zip(assume, _read(named, _dimension, "assume[{}]"), strict=True))
 
 
 def _dtype(dtype: Any) -> str:
@@ -371,14 +364,10 @@ def _kind(value: Any) -> str:
     """The kind of a value, in Python's words."""
     if value is None:
         return "None"
-    name = f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__
     if isinstance(value, type):
-        return name
+        return f"the class {value.__name__}"
+    name = type(value).__name__
     return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
-
-
-def _again(error: TypeError | ValueError, message: str) -> TypeError | ValueError:
-    return TypeError(message) if isinstance(error, TypeError) else ValueError(message)
 
 
 def _plain(value: Any) -> Any:

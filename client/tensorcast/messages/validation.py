@@ -27,9 +27,10 @@ class Words:
     """How a request's places and values are written, and where the ops are listed: as JSON, and over HTTP."""
 
     catalogue = "GET /v1/ops lists all"
+    request = "the body"
 
     def place(self, steps: Sequence[int | str]) -> str:
-        return "/".join(map(str, steps)) or "the body"
+        return "/".join(map(str, steps)) or self.request
 
     def field(self, steps: Sequence[int | str], value: Any) -> str:
         """A field with its value, as it is to be written."""
@@ -48,11 +49,15 @@ class Words:
         return f"must be a map, such as {json.dumps(required)}{many}"
 
 
+def input_place(number: int | str, axes: Sequence[int | str]) -> str:
+    """Return the place of an input, or of one of its axes, in words."""
+    return f"input {number}" + "".join(f", axis {axis}" for axis in axes)
+
+
 class RowWords(Words):
     """How a row of a batch is written, which is not a body of its own."""
 
-    def place(self, steps: Sequence[int | str]) -> str:
-        return "/".join(map(str, steps)) or "the row"
+    request = "the row"
 
     def whole(self, model: type[BaseModel], found: Any) -> str:
         written = row_written(found) or '{"inputs": [[3], [4]]}'
@@ -63,16 +68,17 @@ class PythonWords(Words):
     """How a Python call writes what a request holds."""
 
     catalogue = "`tensorcast ops` lists them"
+    request = "the request"
 
     def place(self, steps: Sequence[int | str]) -> str:
         match list(steps):
-            case ["inputs", number, *axis]:
-                return f"input {number}" + "".join(f", axis {step}" for step in axis)
+            case ["inputs", number, *axes]:
+                return input_place(number, axes)
             case ["op", name, *rest]:
-                return "/".join(map(str, [name, *rest]))
+                return super().place([name, *rest])
             case ["assume", name, *_]:
                 return f"assume[{name!r}]"
-        return "/".join(map(str, steps)) or "the request"
+        return super().place(steps)
 
     def field(self, steps: Sequence[int | str], value: Any) -> str:
         return f"{steps[-1]}={value!r}"
@@ -82,9 +88,7 @@ class MapWords(Words):
     """How a map in Python, such as a request of a batch, writes what a request holds."""
 
     catalogue = PythonWords.catalogue
-
-    def place(self, steps: Sequence[int | str]) -> str:
-        return "/".join(map(str, steps)) or "the request"
+    request = PythonWords.request
 
     def field(self, steps: Sequence[int | str], value: Any) -> str:
         return f'"{steps[-1]}": {value!r}'

@@ -9,7 +9,7 @@ from typing import Any
 
 from tensorcast.messages.forms import is_short, op_in
 from tensorcast.messages.questions import text_of
-from tensorcast.messages.validation import Words
+from tensorcast.messages.validation import Words, input_place
 from tensorcast.ops import OPS, Op, op_class
 from tensorcast.schema.names import meant, near
 from tensorcast.schema.problems import Problem
@@ -30,10 +30,10 @@ class QueryWords(Words):
 
     def place(self, steps: Sequence[int | str]) -> str:
         match list(steps):
-            case ["inputs", number, *axis]:
-                return f"input {number}" + "".join(f", axis {step}" for step in axis)
-            case ["op", *rest] if rest:
-                return "/".join(map(str, rest))
+            case ["inputs", number, *axes]:
+                return input_place(number, axes)
+            case ["op", name, *rest]:
+                return super().place([name, *rest])
         return super().place(steps)
 
     def field(self, steps: Sequence[int | str], value: Any) -> str:
