@@ -10,7 +10,7 @@ PIP = $(VENV)/bin/python -m pip --disable-pip-version-check --quiet
 # The suite starts a hundred services: each would compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: aliases serve test bench-smoke lint types oldest clients clients-python clients-typescript examples fuzz bench bench-draw bench-quick models arrays releases lines docs wheel image-test lock clean
+.PHONY: aliases serve test bench-smoke lint types oldest newest clients clients-python clients-typescript examples fuzz bench bench-draw bench-quick models arrays releases lines docs wheel image-test lock clean
 
 serve: $(VENV)/service.done
 	@exec $(VENV)/bin/tensorcast serve
@@ -35,6 +35,13 @@ oldest: $(VENV)/bin/python
 	@$(PYTHON) -m venv $(VENV)-oldest
 	@$(VENV)-oldest/bin/python -m pip --disable-pip-version-check --quiet install -c tests/oldest.txt -e '.[service,metrics,dev]'
 	$(VENV)-oldest/bin/python -m pytest -n auto --dist worksteal -W default
+
+# The suite again, each night, on the newest versions: nothing pins uvicorn below a release that nobody has tried.
+newest: $(VENV)/bin/python
+	@echo "Installing the newest versions ..."
+	@$(PYTHON) -m venv $(VENV)-newest
+	@$(VENV)-newest/bin/python -m pip --disable-pip-version-check --quiet install --upgrade --upgrade-strategy eager -e '.[service,metrics,dev]'
+	$(VENV)-newest/bin/python -m pytest -n auto --dist worksteal -W default
 
 # Clients that others' generators make from the OpenAPI document: their types are checked, and every endpoint is called.
 clients: clients-python clients-typescript

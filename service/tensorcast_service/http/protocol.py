@@ -7,44 +7,37 @@ it is long or asks for 100 Continue, once its head has.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable
 from typing import Any
 
 from tensorcast.schema.problems import Problem
 
-from .connection import SWOLLEN_BYTES, Connection
+from .arrival import Arrival
+from .connection import SWOLLEN_BYTES
 from .cycle import Cycle
 from .hooks import READ_BYTES
-from .limits import ALLOWANCE_BYTES, CONNECTIONS
-from .parser import Data, Event, Head, Parser
+from .limits import CONNECTIONS
+from .parser import Data, Event, Head
 from .rates import FLOOR_BYTES
 from .refusals import refusal
 from .scope import closes, expects_continue, scope_of
-from .upload import EXTENSION, LONG_BYTES, Reserve, Upload
+from .upload import EXTENSION, LONG_BYTES
 
 HELD_BYTES = 64 * 2**10
 """A body of up to so many bytes comes as a whole before the application has the request."""
-TLS_BYTES = 640 * 2**10
-"""Memory that TLS takes for a connection on which a long body arrives."""
 GRACE_SECONDS = 0.1
 """On shutdown a connection waits for so long for a request that is on its way."""
 HALF_SECONDS = 2
 """On shutdown the rest of a request has so long to come."""
 
 
-class HTTPProtocol(Connection):
+class HTTPProtocol(Arrival):
     """One connection. uvicorn makes it, by its `http=` setting (runner.py); the lifespan state has its Hooks."""
 
     def __init__(self, config: Any, server_state: Any, app_state: dict[str, Any], _loop: Any = None) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self.app = config.loaded_app
         self.fast_path = self.hooks.fast_path
-        self.parser = Parser()
-        self.cycle: Cycle | None = None
-        """The request that the application has."""
-        self.upload: Upload | None = None
-        """Where the rest of its body is received."""
         self.parked = False
         """Whether it waits for its turn."""
         self.ended = False
@@ -53,13 +46,6 @@ class HTTPProtocol(Connection):
         """Whether the service is shutting down."""
         self.served = False
         """Whether a request has been answered."""
-        self.held: list[bytes] = []
-        """The body of a request that the application does not have yet."""
-        self.held_bytes = 0
-        self.drawn = 0
-        """Bytes that unread input holds of the memory budget."""
-        self.began = 0.0
-        """When the request began, by the event loop's clock."""
 
     def shutdown(self) -> None:
         """Answer what has come, or is on its way, and close. uvicorn calls it when the service ends."""
@@ -103,7 +89,7 @@ class HTTPProtocol(Connection):
 
     def buffer_updated(self, nbytes: int) -> None:
         if self.upload is not None:
-            self._uploaded(self.upload, nbytes)
+            self.uploaded(self.upload, nbytes)
         elif self.closing is not None:
             self.throw_away(self.closing, nbytes)
         elif not self.over:
@@ -113,7 +99,7 @@ class HTTPProtocol(Connection):
             elif self.parser.phase == "complete":  # the next request waits here, and what follows it at the client
                 self.parser.hold(data)
                 self.pause_reading()
-                self._account()
+                self.account()
             else:
                 self._feed(data)
 
@@ -145,7 +131,7 @@ class HTTPProtocol(Connection):
         self.parser.hold(data)
         if self.write_paused:
             self.pause_reading()
-            self._account()
+            self.account()
         elif self.parked:
             if len(self.parser.rest) >= READ_BYTES:
                 self.pause_reading()
@@ -184,7 +170,7 @@ class HTTPProtocol(Connection):
         if self.over:
             return
         if self.write_paused:
-            self._await_client()
+            self.await_client()
             return
         self._feed(b"")
         if self.ended and not self.over:
@@ -205,7 +191,7 @@ class HTTPProtocol(Connection):
                 return
             self._take(event, late=bool(data))
         if self.cycle is None and not self.over and not self.parked:
-            self._await_client()
+            self.await_client()
             self.resume_reading()
 
     def _take(self, event: Event, late: bool) -> None:
@@ -225,7 +211,7 @@ class HTTPProtocol(Connection):
             if event.length != 0 and ((event.length or 0) > HELD_BYTES or expects_continue(event)):
                 self._begin(body_complete=False)
         elif self.cycle is not None:
-            self._body_came(self.cycle)
+            self.body_came(self.cycle)
         elif not (late and self._answered_late()):
             self._begin(body_complete=True)
 
@@ -237,7 +223,7 @@ class HTTPProtocol(Connection):
         found = self.fast_path.answer(head.data + b"".join(self.held), self.server_state.default_headers)
         if found is None:
             return False
-        self._release()
+        self.release()
         self.parser.next_request()
         CONNECTIONS.arriving.pop(self, None)
         self.send_short(found[0])
@@ -248,12 +234,12 @@ class HTTPProtocol(Connection):
         head = self.parser.head
         assert head is not None
         body = b"".join(self.held)
-        self._release()
+        self.release()
         scope = scope_of(head, self.peers, {**self.state, "body_complete": body_complete})
         if not body_complete and (head.length or 0) > LONG_BYTES:
             scope["extensions"] = {EXTENSION: {"receive_into": self.receive_into}}
         is_1_1 = scope["http_version"] == "1.1"
-        keep_alive = is_1_1 and not self.leaving and not closes(scope["headers"])
+        keep_alive = is_1_1 and not self.leaving and not closes(head)
         expects = is_1_1 and expects_continue(head)
         CONNECTIONS.waiting.pop(self, None)
         if body_complete:
@@ -262,7 +248,7 @@ class HTTPProtocol(Connection):
             CONNECTIONS.arriving[self] = None
         self.cycle = Cycle(self, scope, body, body_complete, keep_alive, expects)
         if not body_complete:
-            self._account()
+            self.account()
             if self.over:
                 return  # no memory is left for it
         task = self.loop.create_task(self.cycle.run(self.app))
@@ -290,11 +276,6 @@ class HTTPProtocol(Connection):
         self.parser.next_request()
         self._next_request()
 
-    def _body_came(self, cycle: Cycle) -> None:
-        CONNECTIONS.arriving.pop(self, None)
-        cycle.end_body()
-        self._release()
-
     def _next_request(self) -> None:
         """A request has been answered: go on to what has come, or wait for the client."""
         self.served = True
@@ -307,7 +288,7 @@ class HTTPProtocol(Connection):
         if self.parser.rest and not self.write_paused:
             self._park(pipelined=True)
             return
-        self._await_client()
+        self.await_client()
         if self.parser.rest:
             return
         if self.ended:
@@ -319,7 +300,7 @@ class HTTPProtocol(Connection):
     def give_up_response(self) -> None:
         """End a response that is not complete."""
         self.cycle = None
-        self._end_upload()
+        self.end_upload()
         self.over = True
         self.transport.close()
 
@@ -345,52 +326,13 @@ class HTTPProtocol(Connection):
         phase, due = self.parser.phase, self.parser.due
         arrives = phase in ("body", "chunks", "trailer")
         lingers = lingers or arrives or bool(self.parser.rest)
-        self._end_upload()
-        self._release()
+        self.end_upload()
+        self.release()
         self.parser.rest = b""
         if lingers:
             self.close_gently(due if phase == "body" else None, drains=arrives and waits_for_body)
         else:
             self.close()
-
-    # --- while the client is awaited
-
-    def _await_client(self) -> None:
-        """Nothing is in flight: make room for others, from now on."""
-        if self.parser.phase == "head":
-            CONNECTIONS.waiting.pop(self, None)
-            CONNECTIONS.waiting[self] = None
-        else:
-            CONNECTIONS.waiting.pop(self, None)
-            CONNECTIONS.arriving.setdefault(self, None)
-        self._account()
-        if CONNECTIONS.in_reserve:
-            CONNECTIONS.settle()
-
-    def _account(self) -> None:
-        """Draw on the memory budget for what is held of requests beyond the allowance, and what TLS adds to a long
-        body that arrives."""
-        wanted = max(len(self.parser.rest) + self.held_bytes - ALLOWANCE_BYTES, 0)
-        if self.cycle is not None and not self.cycle.body_complete and self.is_encrypted():
-            wanted += TLS_BYTES
-        if wanted == self.drawn:
-            return
-        if self.hooks.budget.draw(wanted - self.drawn):
-            self.drawn = wanted
-        else:
-            self.refuse(Problem("overloaded", "no memory is left for a request that arrives: try again shortly"))
-
-    def _release(self) -> None:
-        """Let go of the body that is held, and of what it draws."""
-        self.held.clear()
-        self.held_bytes = 0
-        if self.drawn:
-            self.hooks.budget.draw(-self.drawn)
-            self.drawn = 0
-
-    def bytes_per_second(self) -> float:
-        """How fast the body comes."""
-        return self.rates.of_request / max(self.loop.time() - self.began, 1e-3)
 
     def awaits_request(self) -> bool:
         if self.over or self.parked:
@@ -422,50 +364,8 @@ class HTTPProtocol(Connection):
 
     def lost(self) -> None:
         self.parked = False
-        self._end_upload()
-        self._release()
+        self.end_upload()
+        self.release()
         cycle, self.cycle = self.cycle, None
         if cycle is not None:
             cycle.disconnect()
-
-    # --- long bodies
-
-    async def receive_into(self, room: memoryview, start: int, reserve: Reserve) -> bool:
-        """See ReceiveInto."""
-        cycle = self.cycle
-        if cycle is None:
-            return False
-        held = cycle.take_held()
-        reserve(len(held))
-        room[start : start + len(held)] = held
-        if self.parser.phase != "body":
-            return cycle.body_complete
-        done: asyncio.Future[bool | Problem] = self.loop.create_future()
-        self.upload = Upload(room, start + len(held), reserve, done)
-        self.resume_reading()
-        if done.done():
-            self._end_upload()
-        try:
-            outcome = await done
-        finally:
-            self._end_upload()
-        if isinstance(outcome, bool):
-            return outcome
-        try:
-            raise outcome
-        finally:
-            del outcome, done, cycle  # else the problem is part of a cycle, and with it the room
-
-    def _uploaded(self, upload: Upload, nbytes: int) -> None:
-        self.rates.received += nbytes
-        self.parser.skip(nbytes)
-        upload.received(nbytes)
-        if upload.done.done():
-            self._end_upload()
-        if self.parser.phase == "complete" and self.cycle is not None:
-            self._body_came(self.cycle)
-
-    def _end_upload(self) -> None:
-        upload, self.upload = self.upload, None
-        if upload is not None and not upload.done.done():
-            upload.done.set_result(False)

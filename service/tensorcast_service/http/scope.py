@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+import re
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
@@ -49,14 +49,16 @@ def scope_of(head: Head, peers: Peers, state: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def closes(fields: Iterable[tuple[bytes, bytes]]) -> bool:
+_CONNECTION = re.compile(rb"\nconnection:([^\r]*)")
+_EXPECT = re.compile(rb"\nexpect:[\t ]*100-continue[\t ]*\r")
+
+
+def closes(head: Head) -> bool:
     """Whether a request's Connection field ends the connection after the response."""
-    values = [value.lower() for name, value in fields if name == b"connection"]
+    values = _CONNECTION.findall(head.data.lower())
     return any(token.strip() == b"close" for value in values for token in value.split(b","))
 
 
 def expects_continue(head: Head) -> bool:
     """Whether the client sends the body only after 100 Continue."""
-    return b"100-continue" in head.data.lower() and any(
-        name == b"expect" and value.lower() == b"100-continue" for name, value in head.fields()
-    )
+    return _EXPECT.search(head.data.lower()) is not None

@@ -54,8 +54,7 @@ def is_loopback(host: str) -> bool:
 
 
 def is_among(names: Collection[str], host: bytes) -> bool:
-    """Whether a Host field names one of these, whatever its port. Blanks around it are not part of it (RFC 9110, 5.5):
-    h11 takes off all, httptools those before it."""
+    """Whether a Host field names one of these, whatever its port. Blanks around it do not count (RFC 9110, 5.5)."""
     matched = _HOST.fullmatch(host.decode("latin-1").strip(" \t").lower())
     return matched is not None and matched[1] in names
 

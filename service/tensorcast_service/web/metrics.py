@@ -28,7 +28,7 @@ from prometheus_client.multiprocess import MultiProcessCollector, mark_process_d
 from tensorcast.schema.problems import STATUS
 
 REASONS = (*STATUS, "silent", "stalled-reader", "no-room", "handshake")
-"""Why gate.py ends a connection."""
+"""Why a connection is refused or cut."""
 BUCKETS = (0.001, 0.0025, *Histogram.DEFAULT_BUCKETS[:-1], 30.0, 60.0)
 """OpenTelemetry's, and more at both ends: a check takes less than a millisecond, a stream may take a minute."""
 

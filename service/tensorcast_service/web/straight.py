@@ -1,11 +1,11 @@
-"""The straight way: a short check, broadcast or backprop that came whole is answered from its bytes, at once.
+"""The fast path: a short check, broadcast or backprop that came whole is answered from its bytes.
 
-The ordinary way to an answer leads through uvicorn's parser, ASGI's events, every middleware and the router, and costs
-three times what a check does. So the gate (gate.py) asks here first. An answer from here is the same to the byte,
-and counts, and stands in the log, as one that took the ordinary way; tests/test_dispatch.py holds both side by side.
-Whatever is not plain takes the ordinary way, from its first byte: a field of the head that asks for more than an
-answer, a refusal of any kind, work that is too long for the event loop. So what an answer takes here is small, one is
-made at a time, and few of them stand before they are sent: nothing is reserved for them.
+The ordinary way to a response leads through ASGI's events, every middleware and the router, and costs three times what
+a check does. So a connection (http/protocol.py) asks here first. A response from here is the same to the byte, and
+counts, and is logged, as one that took the ordinary way; tests/test_dispatch.py compares the two.
+Whatever is not plain takes the ordinary way, from its first byte: a header field that asks for more than a response, a
+refusal of any kind, work that is too long for the event loop. What a response takes here is small, one is made at a
+time, and few of them wait to be sent: no memory is reserved for them.
 """
 
 from __future__ import annotations
