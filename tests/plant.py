@@ -1,10 +1,10 @@
 """Plant faults chosen by a seed, and list those that no test notices. Not part of the gate.
 
-python tests/plant.py --seed 1 --faults 100 [--workers 2] [--map plant.json] [--suite]
+python tests/plant.py --seed 1 --faults 100 [--workers 2] [--map map.json] [--log log.jsonl] [--suite]
 
-Works on copies of the tree, which are removed. First it records which test files call which functions (kept in --map).
-Each fault is met by the test files that call its function, the most specific first; with --suite what survives them is
-met by the whole suite. Test files that fail without a fault, or take too long, are left out.
+Works on copies of the tree, which are removed. First it records which tests call which functions (kept in --map).
+Each fault is met by the tests that call its function, the most specific first; with --suite, survivors are met by the
+whole suite. With --log, each verdict is written there, and a later run with the same seed continues after the last one.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import argparse
 import ast
 import copy
 import difflib
+import itertools
 import json
 import os
 import random
@@ -23,13 +24,14 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import Queue
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Any, NamedTuple
 
 from conftest import run, started
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = [f"client/tensorcast/{name}" for name in ("plan", "ops", "answers", "client")]
+HOUR = 3600.0
 FOLDERS += ["service/tensorcast_service/engine"]
 OPPOSITES: dict[type[ast.AST], type[ast.AST]] = {
     ast.Lt: ast.LtE,
@@ -46,20 +48,32 @@ OPPOSITES: dict[type[ast.AST], type[ast.AST]] = {
     ast.Sub: ast.Add,
 }
 RECORDER = """
-import atexit, json, os, sys, threading
-called = set()
+import json, os, sys, threading, time
+import pytest
+root = os.environ["PLANT_ROOT"] + "/"
+tests, called, failed = {}, set(), set()
 def trace(frame, event, argument):
     code = frame.f_code
     called.add((code.co_filename, code.co_firstlineno))
-threading.settrace(trace)
-sys.settrace(trace)
-def write():
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    called.clear()
+    threading.settrace(trace)
+    sys.settrace(trace)
+    began = time.process_time()
+    result = yield
     sys.settrace(None)
-    root = os.environ["PLANT_ROOT"] + "/"
-    found = [[name[len(root):], line] for name, line in list(called) if name.startswith(root)]
+    test = tests.setdefault(item.nodeid.partition("[")[0], {"seconds": 0, "calls": set()})
+    test["seconds"] += time.process_time() - began
+    test["calls"] |= {(name[len(root):], line) for name, line in called.copy() if name.startswith(root)}
+    return result
+def pytest_runtest_logreport(report):
+    if report.failed:
+        failed.add(report.nodeid.partition("[")[0])
+def pytest_sessionfinish():
+    found = {name: test | {"calls": sorted(test["calls"])} for name, test in tests.items() if name not in failed}
     with open(os.environ["PLANT_CALLS"], "w") as file:
         json.dump(found, file)
-atexit.register(write)
 """
 
 
@@ -150,43 +164,60 @@ def copied(folder: Path) -> Path:
     return folder
 
 
-def pytest(root: Path, *arguments: str, seconds: float, **environment: str) -> int | None:
-    """The exit status of pytest on a copy of the tree; None if it took longer. All its processes have ended then."""
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *arguments]
+def pytest(root: Path, *arguments: str, seconds: float, **environment: str) -> tuple[int | None, str]:
+    """The exit status of pytest on a copy of the tree (None if it took longer), and what it wrote."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=no", "-rfE", *arguments]
     paths = [environment.pop("first", ""), str(root / "client"), str(root / "service")]
     merged = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths)), "PYTHONDONTWRITEBYTECODE": "1"}
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    with started(command, cwd=root, env=merged | environment, **quiet) as process:
-        try:
-            return process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            return None
+    with TemporaryFile("w+") as output:
+        quiet = {"stdout": output, "stderr": subprocess.STDOUT}
+        with started(command, cwd=root, env=merged | environment, **quiet) as process:
+            try:
+                status = process.wait(seconds)
+            except subprocess.TimeoutExpired:
+                status = None
+        output.seek(0)
+        return status, output.read()
 
 
-def recorded(root: Path, seconds: float) -> dict[str, list[list[Any]]]:
-    """The functions that each test file calls, for those that pass."""
-    calls: dict[str, list[list[Any]]] = {}
+def recorded(root: Path, paths: list[str], seconds: float) -> dict[str, Any]:
+    """The processor time of each test that passes, and the functions that it calls."""
     with TemporaryDirectory() as folder:
         (Path(folder) / "plant_recorder.py").write_text(RECORDER)
         output = Path(folder) / "calls.json"
-        for path in sorted((root / "tests").glob("test_*.py")):
-            output.unlink(missing_ok=True)
-            name = str(path.relative_to(root))
-            options = {"first": folder, "PLANT_ROOT": str(root), "PLANT_CALLS": str(output)}
-            if pytest(root, "-p", "plant_recorder", name, seconds=seconds, **options) == 0 and output.exists():
-                calls[name] = [place for place in json.loads(output.read_text()) if place[0].startswith(tuple(FOLDERS))]
-    return calls
+        options = {"first": folder, "PLANT_ROOT": str(root), "PLANT_CALLS": str(output)}
+        status, text = pytest(root, "-p", "plant_recorder", *paths, seconds=seconds, **options)
+        if not output.exists():
+            raise SystemExit(f"no calls were recorded: pytest ended with {status}\n{text}")
+        tests: dict[str, Any] = json.loads(output.read_text())
+    for test in tests.values():
+        test["calls"] = [place for place in test["calls"] if place[0].startswith(tuple(FOLDERS))]
+    return tests
 
 
-def survives(root: Path, fault: Fault, tests: list[str], seconds: float) -> bool:
-    """Whether the tests pass with the fault in the copy, which is then as it was."""
+def covering(tests: dict[str, Any], fault: Fault, seconds: float) -> list[str]:
+    """The tests that call the function of a fault, the most specific first, until they take too long."""
+    place = [fault.path, fault.function]
+    found = sorted(
+        (name for name in tests if place in tests[name]["calls"]), key=lambda name: len(tests[name]["calls"])
+    )
+    times = itertools.accumulate(tests[name]["seconds"] for name in found)
+    return [name for number, (name, time) in enumerate(zip(found, times, strict=True)) if time < seconds or not number]
+
+
+def noticed(root: Path, fault: Fault, tests: list[str], seconds: float) -> str:
+    """What notices the fault in the copy, which is then as it was: a test, "time" or ""."""
     path = root / fault.path
     source = path.read_bytes()
     try:
         path.write_bytes(fault.planted(source))
-        return pytest(root, *tests, seconds=seconds) in (0, 5)
+        status, text = pytest(root, "-x", *tests, seconds=seconds)
     finally:
         path.write_bytes(source)
+    if status in (0, 5):
+        return ""
+    lines = [line for line in text.splitlines() if line.startswith(("FAILED ", "ERROR "))]
+    return "time" if status is None else lines[0] if lines else f"exit status {status}"
 
 
 def main() -> None:
@@ -195,45 +226,51 @@ def main() -> None:
     parser.add_argument("--faults", type=int, default=100)
     parser.add_argument("--only", default="", help="plant in files whose path has this in it")
     parser.add_argument("--workers", type=int, default=1)
-    parser.add_argument("--files", type=int, default=12, help="test files that are run on each fault, at most")
-    parser.add_argument(
-        "--seconds", type=float, default=300, help="for the test files of a fault, or one to be recorded"
-    )
+    parser.add_argument("--seconds", type=float, default=60, help="processor time of the tests of a fault, at most")
     parser.add_argument("--map", type=Path, help="where the calls are kept; recorded if it is not there")
+    parser.add_argument("--log", type=Path, help="where the verdicts are kept, a line of JSON each")
     parser.add_argument("--suite", action="store_true", help="run the whole suite on what survives")
+    parser.add_argument("tests", nargs="*", help="the test files to record; all if none is named")
     options = parser.parse_args()
+    paths = sorted(path for name in FOLDERS for path in (ROOT / name).rglob("*.py") if options.only in str(path))
+    found = [fault for path in paths for fault in faults_in(ROOT, path)]
+    chosen = random.Random(options.seed).sample(found, min(options.faults, len(found)))
+    log: Path | None = options.log
+    verdicts = {}
+    if log and log.exists():
+        verdicts = {each["number"]: each for each in map(json.loads, log.read_text().splitlines())}
     with TemporaryDirectory(prefix="plant-") as folder:
         roots = [copied(Path(folder) / str(number)) for number in range(options.workers)]
         if options.map and options.map.exists():
-            calls = json.loads(options.map.read_text())
+            tests = json.loads(options.map.read_text())
         else:
-            calls = recorded(roots[0], options.seconds)
+            tests = recorded(roots[0], options.tests, HOUR)
             if options.map:
-                options.map.write_text(json.dumps(calls))
+                options.map.write_text(json.dumps(tests))
         free: Queue[Path] = Queue()
         for root in roots:
             free.put(root)
-        paths = sorted(path for name in FOLDERS for path in (ROOT / name).rglob("*.py") if options.only in str(path))
-        found = [fault for path in paths for fault in faults_in(ROOT, path)]
-        chosen = random.Random(options.seed).sample(found, min(options.faults, len(found)))
 
-        def survived(fault: Fault) -> bool:
-            place = [fault.path, fault.function]
-            tests = sorted((name for name in calls if place in calls[name]), key=lambda name: len(calls[name]))
+        def plant(number: int) -> None:
+            fault = chosen[number]
             root = free.get()
-            try:
-                if tests and not survives(root, fault, tests[: options.files], options.seconds):
-                    return False
-                suite = ["-n", "auto", "--dist", "worksteal"]
-                return not options.suite or survives(root, fault, suite, 10 * options.seconds)
-            finally:
-                free.put(root)
+            near = covering(tests, fault, options.seconds)
+            by = noticed(root, fault, near, 10 * options.seconds) if near else ""
+            if options.suite and not by:
+                by = noticed(root, fault, ["-n", "auto", "--dist", "worksteal"], HOUR)
+            free.put(root)
+            hunk = fault.hunk((ROOT / fault.path).read_bytes())
+            verdicts[number] = {"seed": options.seed, "number": number, "tests": len(near), "by": by, "hunk": hunk}
+            if log:
+                with log.open("a") as file:
+                    file.write(json.dumps(verdicts[number]) + "\n")
 
         with ThreadPoolExecutor(options.workers) as pool:
-            alive = [fault for fault, is_alive in zip(chosen, pool.map(survived, chosen), strict=True) if is_alive]
-    for fault in alive:
-        print(fault.hunk((ROOT / fault.path).read_bytes()))
-    print(f"{len(alive)} of {len(chosen)} faults survived, of {len(found)} that can be planted")
+            list(pool.map(plant, [number for number in range(len(chosen)) if number not in verdicts]))
+    alive = [verdict for number, verdict in sorted(verdicts.items()) if not verdict["by"]]
+    for verdict in alive:
+        print(f"fault {verdict['number']}, {verdict['tests']} tests\n{verdict['hunk']}")
+    print(f"{len(alive)} of {len(verdicts)} faults survived, of {len(found)} that can be planted")
 
 
 if __name__ == "__main__":
