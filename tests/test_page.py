@@ -411,6 +411,18 @@ def test_an_error_is_said_once_beside_its_field(page: Page) -> None:
     page.complaints.clear()  # the browser's own, of answers that are problems
 
 
+def test_a_link_may_name_an_alias(page: Page) -> None:
+    for alias, rule in {"torch.mul": "torch.add", "np.add": "numpy.add"}.items():
+        page.ask(f"op={alias}&input=3,1&input=4")
+        assert page.tab.eval_on_selector("#op", "control => control.value") == alias
+        assert page.text("#doc").startswith("Broadcast two")
+        assert page.tab.locator("#doc a").last.get_attribute("href") == f"ops#{rule}"
+        assert page.tab.locator("#add").is_hidden()  # it takes two inputs
+        page.tab.locator("#picture button", has_text="+").last.click()
+        page.settle()
+        assert page.query() == f"op={alias}&input=3,1&input=5"
+
+
 def test_sizes_that_are_not_known_are_compared_with_their_conditions(page: Page) -> None:
     page.ask("input=N,3&input=N,4")
     assert page.text("#verdict") == "✗ Does not broadcast"

@@ -26,7 +26,7 @@ function showForm() {
   $("op").value = question.op;
   const source = op?.reference ? `As in ${op.reference.package} ${op.reference.version}.` : "";
   const linked = /^https?:/.test(op?.link) ? el("a", {href: op.link, rel: "noreferrer"}, source) : source;
-  const more = op?.link && document.querySelector("footer") ? [" ", el("a", {href: `ops#${question.op}`}, "Its rule and examples")] : [];
+  const more = op?.link && document.querySelector("footer") ? [" ", el("a", {href: `ops#${op.name}`}, "Its rule and examples")] : [];
   $("doc").replaceChildren(...words(op?.doc), " ", linked, ...more);
   $("example").hidden = !op;
   $("warn").checked = question.warn.length > 0;
@@ -170,7 +170,7 @@ function showProblem({title, detail = title ?? "", pointer}) {
   if (!id) return showVerdict("", "No answer yet", detail);
   const [first] = detail.split(/; (?=[\w/]+: )/);
   const axis = place === "inputs" && path.length > 1 ? `Axis ${path[1]} ` : "";
-  const told = axis + first.replace(/^(input \d+|[\w/]+): /, "").replace("GET /v1/ops lists all", "The list has all");
+  const told = axis + first.replace(/^(input \d+(, axis \d+)?|[\w/]+): /, "").replace("GET /v1/ops lists all", "The list has all");
   showVerdict("", "No answer yet", "What stands in the way is marked in the question.");
   $(`error-${id}`).textContent = told.replace(/^[a-z](?=[a-z]* )/, (letter) => letter.toUpperCase());
   $(id).setAttribute("aria-invalid", "true");
@@ -272,17 +272,29 @@ document.onclick = (event) => { // a link to another question needs no new page
 /** An op's example, with the warnings that are requested now. */
 const exampleHere = (op) => ({...exampleOf(op), warn: question.warn});
 
-function start(asked) {
+async function start(asked) {
   question = asked;
+  if (!ops.has(asked.op)) await learn(asked.op);
+  if (question !== asked) return; // another question has begun
   showForm();
   askSoon(0);
+}
+
+/** Adds the rule of an alias, which a link may name, under the alias. */
+async function learn(alias) {
+  const {signal} = request;
+  try {
+    ops.set(alias, await send(`v1/ops/${encodeURIComponent(alias)}`));
+  } catch (error) {
+    if (!(error instanceof Problem) && !signal.aborted) throw error; // else the check says that there is no such op
+  }
 }
 
 try {
   for (const op of (await send("v1/ops")).ops) ops.set(op.name, op);
   const answering = [...ops.values()].filter(({outputs = "none"}) => outputs !== "none");
   $("frameworks").append(...answering.map(({name}) => new Option(name)));
-  start(fromLink(location.search));
+  await start(fromLink(location.search));
 } catch (error) {
   if (!(error instanceof Problem)) throw error;
   const unread = {detail: "The server's list of ops can't be read. Load the page again to try again."};

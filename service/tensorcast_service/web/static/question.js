@@ -245,14 +245,11 @@ with Client(${url}) as client:
 for result in results:
     print(result.op, result.conflict.message if result.conflict else [output.shape for output in result.outputs])`;
   }
-  const [framework, ...path] = asked.op.split("."), last = path.at(-1);
-  const first = [...ops.keys()].find((name) => name.startsWith(`${framework}.`) && name.endsWith(`.${last}`));
-  const kind = first === asked.op ? last : path.join("_"); // jax.add is jax.numpy.add, jax.lax_add is jax.lax.add
-  const op = `${framework}.${kind.replace(/\W/g, "")}(${attributes.join(", ")})`;
-  return `from tensorcast import Client, ${framework}
+  const words = [JSON.stringify(asked.op), ...shapes, ...attributes, ...others];
+  return `from tensorcast import Client
 
 with Client(${url}) as client:
-    answer = client.check(${[op, ...shapes, ...others].join(", ")}, explain=True)
+    answer = client.check(${words.join(", ")}, explain=True)
 print(answer.diagram)
 print(answer.conflict or answer.result or answer.outputs)`;
 }
