@@ -13,7 +13,7 @@ import pytest
 from test_cli import run
 
 import tensorcast
-from tensorcast.ops import FRAMEWORKS, OPS
+from tensorcast.ops import ALIASES, FRAMEWORKS, OPS
 
 MISSING = [
     (lambda: tensorcast.broadcast_to,
@@ -32,6 +32,15 @@ MISSING = [
     (lambda: tensorcast.jax.lax, "has no attribute 'lax': did you mean broadcast or lax_add?"),
     (lambda: tensorcast.jax.numpy, "did you mean broadcast_to or broadcast_arrays or broadcast_shapes or add?"),
     (lambda: tensorcast.torch.Expand, "did you mean expand?"),
+    (lambda: tensorcast.torch.mul,
+     "has no attribute 'mul': torch.mul is an alias: give it as a name, check(\"torch.mul\", ...), or make "
+     "tensorcast.torch.add()"),
+    (lambda: tensorcast.torch.where, "or make tensorcast.torch.broadcast_tensors()"),
+    (lambda: tensorcast.jax.maximum, "jax.numpy.maximum is an alias"),
+    (lambda: tensorcast.mindspore.ops, "has no attribute 'ops': its ops are"),
+    (lambda: tensorcast.np, "module 'tensorcast' has no attribute 'np': did you mean numpy?"),
+    (lambda: tensorcast.jnp, "did you mean jax?"),
+    (lambda: tensorcast.tf, "did you mean tensorflow?"),
     (lambda: tensorcast.mindspore.xyz, "has no attribute 'xyz': its ops are broadcast_to, add"),
 ]  # fmt: skip
 
@@ -58,6 +67,14 @@ def test_dir_of_a_framework_lists_its_ops_alone() -> None:
         assert {op.model_fields["name"].default for op in listed} == {
             name for name in OPS if name.partition(".")[0] == framework
         }
+
+
+def test_no_alias_is_an_attribute_of_another_kind() -> None:
+    for alias in ALIASES:
+        framework, _, rest = alias.partition(".")
+        for name in {rest, rest.rpartition(".")[2]}:
+            found = vars(getattr(tensorcast, framework)).get(name, tensorcast.numpy.add)
+            assert isinstance(found, type(tensorcast.numpy.add)), alias
 
 
 @pytest.mark.parametrize("name", OPS)
@@ -106,6 +123,15 @@ def test_the_catalogue_and_the_schemas_have_the_rule_alone() -> None:
 )
 def test_the_command_line_says_an_ops_name_in_python(name: str, call: str) -> None:
     assert f"  {call}\n" in run("ops", name).stdout
+
+
+@pytest.mark.parametrize(
+    ("alias", "said"),
+    [("np.where", "np.where is an alias of numpy.where"), ("jnp.maximum", "jnp.maximum is an alias of jax.numpy.add")],
+)
+def test_the_command_line_says_that_a_name_is_an_alias(alias: str, said: str) -> None:
+    assert f"  {said}\n" in run("ops", alias).stdout
+    assert "alias" not in run("ops", "numpy.add").stdout
 
 
 def test_all_that_it_says_is_the_op() -> None:

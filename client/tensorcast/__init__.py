@@ -94,9 +94,12 @@ def _advice(name: str) -> str:
             f": it is a method of clients, use tensorcast.Client.in_process().{name}(...), "
             f'or tensorcast.check("{op}", ...) for shapes alone'
         )
+    from .ops.aliases import NICKNAMES
     from .ops.help import python_name
     from .schema.names import meant, near
 
+    if name in NICKNAMES:
+        return meant([NICKNAMES[name].partition(".")[0]])
     own = near(name, _attribute("__all__"), 2, 0.75)
     ops = [python_name(kind) for kind in _room("ops").OPS.values() if kind.__name__.lower() == name.lower()]
     return meant((own + ops)[:4])

@@ -35,6 +35,8 @@ def ops(name: str | None, url: str | None, as_json: bool) -> None:
     if name is not None:
         (entry,) = entries
         click.echo(f"{click.style(entry.name, bold=True)}  {entry.doc}")
+        if name != entry.name:
+            click.echo(f"  {name} is an alias of {entry.name}")
         for attribute, schema in entry.attributes["properties"].items():
             click.echo(f"  {attribute}  {schema.get('description', '')}")
         click.echo(f"  {entry.link} ({entry.reference.package} {entry.reference.version})")

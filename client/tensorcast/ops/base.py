@@ -235,7 +235,8 @@ def _list_ops(module: str) -> None:
         return {kind.model_fields["name"].default: kind.__name__ for kind in kinds if kind.has_name()}
 
     def __getattr__(name: str) -> Any:
-        raise missing(module, name, ops())
+        rules = {alias: rule for alias, (rule, *_) in names.get("ALIASES", {}).items()}
+        raise missing(module, name, ops(), rules)
 
     names |= {"__getattr__": __getattr__, "__dir__": lambda: sorted(ops().values())}
 

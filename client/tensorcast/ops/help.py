@@ -71,11 +71,18 @@ def _described(field: FieldInfo) -> str:
     return f"{(field.description or '').rstrip('.')}.{examples}"
 
 
-def missing(module: str, name: str, ops: Mapping[str, str]) -> AttributeError:
+def missing(module: str, name: str, ops: Mapping[str, str], aliases: Mapping[str, type[BaseModel]]) -> AttributeError:
     """Return the error of a name that a framework's file does not have, with the ops that may be meant.
 
-    `ops` are its classes: Python's names by those of requests.
+    `ops` are its classes: Python's names by those of requests. `aliases` are the rules of its aliases, by name.
     """
+    framework = module.rpartition(".")[2]
+    alias = next((alias for alias in aliases if alias in (f"{framework}.{name}", f"{framework}.numpy.{name}")), None)
+    if alias is not None:
+        return AttributeError(
+            f"module {module!r} has no attribute {name!r}: {alias} is an alias: give it as a name, "
+            f'check("{alias}", ...), or make {as_call(aliases[alias], {})}'
+        )
     if name.startswith("__"):
         return AttributeError(f"module {module!r} has no attribute {name!r}")
     parts = [

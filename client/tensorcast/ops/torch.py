@@ -1,9 +1,9 @@
 """PyTorch: expand, one-way, in which -1 keeps the input's size; and broadcast_tensors, NumPy's two-way rule. Both have
 other names too."""
 
+import operator
 from collections.abc import Sequence
 from itertools import accumulate
-from operator import mul
 from typing import Literal, Self
 
 from pydantic import Field
@@ -30,7 +30,7 @@ FRAMEWORK = Framework(
 
 def is_unchecked(sizes: Sequence[int]) -> bool:
     """Whether PyTorch makes a tensor of sizes of which some are negative: if their product, without overflow, is 0."""
-    elements = list(accumulate((size % 2**64 for size in sizes), mul))
+    elements = list(accumulate((size % 2**64 for size in sizes), operator.mul))
     return bool(elements[-1] == 0 and max(elements) < 2**64)
 
 
