@@ -31,6 +31,8 @@ MISTAKES: list[tuple[list[str], int, str, list[str] | None]] = [
     (["check", "", "3"], 2, "a shape is empty: write () for a scalar. Is a variable of the shell not set?",
      ["check", "()", "3"]),
     (["check", "3", " "], 2, "a shape is empty: write () for a scalar", ["check", "3", "()"]),
+    (["compare", "3", "4,1", "--op", "np.add"], 2, "compare is of all ops: leave --op out, or use `tensorcast check`",
+     ["compare", "3", "4,1"]),
     (["compare", "", "3"], 2, "a shape is empty: write () for a scalar", ["compare", "()", "3"]),
     (["compare", "3", "--shape", ""], 2, "--shape is empty: write () for a scalar", ["compare", "3", "--shape", "3"]),
     (["translate", "", "--to", "torch.broadcast_tensors"], 2, "a shape is empty",

@@ -151,6 +151,11 @@ BOTH: list[Mistake] = [
     (lambda t: t.check_batch([{"op": "numpy.add", "inputs": "3,4"}]), TypeError,
      'request 0: "inputs" is a list of shapes, such as [(3, 1), (4,)], not a str',
      lambda t: t.check_batch([{"op": "numpy.add", "inputs": [(3, 1), (4,)]}])),
+    (lambda t: t.check_columns("numpy.add", [(3, 4)], [(4,)], warn=["rank-promotion"]), TypeError,
+     "check_columns has no keyword warn: use check_batch, each request of which may have it",
+     lambda t: t.check_batch([{"op": "numpy.add", "inputs": [(3, 4), (4,)], "warn": ["rank-promotion"]}])),
+    (lambda t: t.check_columns("numpy.add", [(3, 4)], [(4,)], dtype="int8"), TypeError, "has no keyword dtype",
+     lambda t: t.check_batch([{"op": "numpy.add", "inputs": [(3, 4), (4,)], "dtype": "int8"}])),
     (lambda t: t.check_columns("numpy.add", (3, 4), (4,)), ValueError,
      "input 0: a column of shapes is an integer array (n, rank), a shape in each row, not one of 1 axis: use check for "
      "a single shape", lambda t: t.check_columns("numpy.add", [(3, 4)], [(4,)])),

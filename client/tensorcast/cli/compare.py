@@ -14,9 +14,15 @@ from .arguments import ShapeCommand, assume_option, json_option, question, shape
 from .table import echo_table
 
 
+def _refuse_op(context: click.Context, parameter: click.Parameter, name: str | None) -> None:
+    if name is not None:
+        raise click.UsageError("compare is of all ops: leave --op out, or use `tensorcast check`")
+
+
 @click.command(cls=ShapeCommand)
 @click.argument("shapes", nargs=-1, required=True, metavar="SHAPE...")
 @click.option("--shape", "target", help="The target: of the ops that take one, with one SHAPE.")
+@click.option("--op", hidden=True, expose_value=False, callback=_refuse_op)
 @assume_option
 @warn_option
 @url_option

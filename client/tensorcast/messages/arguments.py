@@ -129,6 +129,9 @@ def columns_question(op: AnyOp, columns: Sequence[Any], attributes: Mapping[str,
     """Return a vectorized batch. Raises as `check_question` does, and ValueError for an array that is not a column."""
     from .tensors import column
 
+    for name in ("warn", "dtype", "explain", "assume"):
+        if name in attributes:
+            raise TypeError(f"check_columns has no keyword {name}: use check_batch, each request of which may have it")
     inputs = each(columns, column)
     targets = {name: column(values) for name, values in attributes.items() if _is_column(values)}
     fixed = {name: values for name, values in attributes.items() if name not in targets}

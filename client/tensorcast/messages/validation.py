@@ -200,6 +200,8 @@ def _complaint(fault: ErrorDetails, place: Sequence[int | str], top: type[BaseMo
     example = field.examples[0] if field is not None and field.examples else None
     if kind == "extra_forbidden" and len(place) == 1 and (op := _op_with(str(place[0]), value)):
         return f'belongs inside op: write "op": {op}'
+    if kind == "extra_forbidden" and "requests" in top.model_fields and place[0] in _OF_A_ROW:
+        return _inside_each(place[0], found, value.get("requests"), words)
     if kind == "missing" and place[0] == "op" and len(place) > 1 and isinstance(value["op"], str):
         return f'is missing: write "op": {_op_with(str(place[1]), value)}'
     if kind == "bool_type" and isinstance(words, MapWords):
@@ -243,6 +245,19 @@ def _complaint(fault: ErrorDetails, place: Sequence[int | str], top: type[BaseMo
 
 _SLICE = re.compile(r"\s*([0-9]{1,19})\s*:\s*([0-9]{1,19})\s*")
 """The bounds on one axis, as Python writes them."""
+
+
+_OF_A_ROW = ("assume", "dtype", "explain", "warn")
+"""The fields that each row of a batch has, and the batch has not."""
+
+
+def _inside_each(field: int | str, found: Any, rows: Any, words: Words) -> str:
+    """Return that a field of a batch belongs in its rows, with the first of them as it is to be written."""
+    if not isinstance(rows, list):
+        return "belongs inside a request, and columns do not take it: send a list of requests"
+    first = {**rows[0], field: found} if rows and isinstance(rows[0], dict) else None
+    written = f": write {words.field(['requests'], [first])}" if first and is_short(first, 3) else ""
+    return f"belongs inside each request{written}"
 
 
 def _op_with(attribute: str, value: Any) -> str:

@@ -58,6 +58,9 @@ def judge_names(query: Sequence[tuple[str, str]]) -> None:
             raise refused(name, f": write input, once for each shape{_inputs_written(texts)}")
         if name == "op" and text.lstrip().startswith("{"):
             raise refused("op", f": is a name here{_op_written(text)}; its attributes are parameters of their own")
+        if name == "warn" and "," in text:
+            written = "&".join(f"warn={word.strip()}" for word in text[:_SHOWN].split(","))
+            raise refused("warn", f": names one warning, and may repeat: write {written}")
         if names[name] > 1 and name not in ("input", "warn"):
             raise refused(name, " is given twice; only input and warn may repeat")
     if "input" not in names:
