@@ -4,38 +4,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 from pydantic import BaseModel
 
-from ..ops import OPS
+from ..ops import OPS, op_class
 from ..schema.names import LONGEST
 from ..schema.shapes import MAX_TEXT, kind_of, parse_shape
-
-MOST_SIZES = 64
-"""Sizes that a message writes in another form: a shape has no more."""
-
-
-class _Words(Protocol):
-    def field(self, steps: Sequence[int | str], value: Any) -> str: ...
-
-
-class Fault(NamedTuple):
-    """What pydantic found wrong in a request."""
-
-    kind: str
-    found: Any
-    place: tuple[int | str, ...]
-    model: type[BaseModel]
-    """The model of the whole request."""
-    request: Any
-    words: _Words
+from .fault import MOST_SIZES, Fault, is_short
+from .tensor_forms import tensor, window
 
 
 def rewritten(fault: Fault) -> str | None:
     """Return what to write in place of a usual other form; None if the form is not one of those."""
-    for form in (_attributes, _op, _other_name, _inputs, _unnested, _size, _tensor, _window, _rows):
+    for form in _FORMS:
         if said := form(fault):
             return said
     return None
@@ -88,7 +70,7 @@ def _attributes(fault: Fault) -> str | None:
         return None
     whole = _named(op["name"], {key: value for key, value in op.items() if key != "name"})
     if isinstance(whole, dict) and name not in whole and is_short(whole, 3):
-        return f"attributes stand beside the op's name: move them out of {name}, and {_write(fault, ['op'], whole)}"
+        return f"attributes stand beside the op's name: move them out of {name}, and {fault.write(['op'], whole)}"
     if name in ("attributes", "attrs", "params", "parameters", "kwargs", "args", "arguments", "options"):
         return f"attributes stand beside the op's name: move them out of {name}"
     return None
@@ -103,7 +85,34 @@ def _op(fault: Fault) -> str | None:
     op = op_in(fault.found)
     if op is None or not is_short(op, 3):
         return None
-    return f"an op is a name, or a map with a name: {_write(fault, ['op'], op)}"
+    return f"an op is a name, or a map with a name: {fault.write(['op'], op)}"
+
+
+def _beside_op(fault: Fault) -> str | None:
+    """An attribute beside the op, or missing in an op that is a bare name."""
+    place, request = fault.place, fault.request
+    if fault.kind == "extra_forbidden" and len(place) == 1 and (op := _op_with(str(place[0]), request)):
+        return f'belongs inside op: write "op": {op}'
+    if fault.kind == "missing" and place[0] == "op" and len(place) > 1 and isinstance(request["op"], str):
+        return f'is missing: write "op": {_op_with(str(place[1]), request)}'
+    return None
+
+
+def _op_with(attribute: str, value: Any) -> str:
+    """The op of a request as it is to be written: what stands in it and beside it, and examples of what else it needs;
+    empty where it has no such attribute."""
+    first = next((name for name, kind in OPS.items() if attribute in kind.model_fields), None)
+    op = value.get("op", value.get("name", first))
+    op = {"name": op} if isinstance(op, str) else op if isinstance(op, dict) else {}
+    kind = op_class(op["name"]) if isinstance(op.get("name"), str) else None
+    fields = kind.model_fields if kind else {}
+    if attribute not in fields:
+        return ""
+    needs = {name: field.examples[0] for name, field in fields.items() if field.is_required() and field.examples}
+    beside = {name: value[name] for name in fields if name in value}
+    inside = {name: op[name] for name in fields if name in op}
+    whole = {"name": ""} | needs | beside | inside
+    return json.dumps(whole) if is_short(whole) else f'{{"name": ..., "{attribute}": ...}}'
 
 
 # --- fields under another name ---------------------------------------------------------------------
@@ -118,13 +127,13 @@ def _other_name(fault: Fault) -> str | None:
             return "is no field here: a comparison is of all ops, so leave it out"
         shape = _listed_sizes(found)
         if shape is not None and "shape" in fields and "shape" not in fault.request:
-            return f"is no field here: {_write(fault, ['shape'], shape)}"
+            return f"is no field here: {fault.write(['shape'], shape)}"
     op = found if isinstance(found, str) and found in OPS else op_in(found)
     if op is not None and "op" in fields and "op" not in fault.request and name != "name" and is_short(op, 3):
-        return f"is no field here: {_write(fault, ['op'], op)}"
+        return f"is no field here: {fault.write(['op'], op)}"
     if fault.kind == "renamed" and "inputs" in fields and "inputs" not in fault.request:
         inputs = _inputs_in(fault.model, found)
-        return None if inputs is None else f"is no field here: {_write(fault, ['inputs'], inputs)}"
+        return None if inputs is None else f"is no field here: {fault.write(['inputs'], inputs)}"
     return None
 
 
@@ -190,7 +199,7 @@ def _inputs(fault: Fault) -> str | None:
         others = {name: value for name, value in fault.request.items() if name not in fault.model.model_fields}
         inputs = _inputs_in(fault.model, others) if others else None
         wrong = "is missing"
-    return None if inputs is None else f"{wrong}: {_write(fault, ['inputs'], inputs)}"
+    return None if inputs is None else f"{wrong}: {fault.write(['inputs'], inputs)}"
 
 
 def _unnested(fault: Fault) -> str | None:
@@ -204,7 +213,30 @@ def _unnested(fault: Fault) -> str | None:
     shapes = [_listed_sizes(item) for item in inner]
     if None in shapes or len(shapes) > MOST_SIZES:
         return None
-    return f"must be an integer, not a list: {_write(fault, ['inputs'], shapes)}"
+    return f"must be an integer, not a list: {fault.write(['inputs'], shapes)}"
+
+
+def _one_size(fault: Fault) -> str | None:
+    """A size, a text or a tensor for a shape."""
+    place, found = fault.place, fault.found
+    if fault.kind != "not_a_list" or (shape := shape_in(found)) is None:
+        return None
+    sizes = fault.request["inputs"] if place[0] == "inputs" else ()
+    if len(place) == 2 and isinstance(found, int) and sizes and is_short(sizes, 1):
+        one, each = fault.words.field(["inputs"], [sizes]), json.dumps([[size] for size in sizes])
+        choice = f"{one} for one input, or {each} for {'two' if len(sizes) == 2 else len(sizes)}"
+        return f"is a size, and each input is a list of them: write {choice if len(sizes) > 1 else one}"
+    written = f"write {json.dumps(shape)}" if isinstance(place[-1], int) else fault.write(place, shape)
+    return f"must be a list of integers, not {kind_of(found)}: {written}"
+
+
+def shape_in(found: Any) -> list[int | str] | None:
+    """Return the shape in a text, in a tensor, or of one axis in a number; None if there is none."""
+    if isinstance(found, dict) and isinstance(found.get("shape"), list) and len(found["shape"]) <= MOST_SIZES:
+        found = ",".join(map(str, found["shape"])) if all(map(is_short, found["shape"])) else None
+    if isinstance(found, str):
+        return _parsed(found)
+    return [found] if type(found) is int and is_short(found) else None
 
 
 _UNKNOWN = ("*", "", "any", "dynamic", "-1", "none", "null")
@@ -230,76 +262,6 @@ def _size(fault: Fault) -> str | None:
     )
 
 
-# --- tensors ---------------------------------------------------------------------------------------
-
-
-def _tensor(fault: Fault) -> str | None:
-    """A bare list for a tensor, a tensor whose shape was left out, or whose elements have another name."""
-    place, found = fault.place, fault.found
-    if place[:1] not in (("inputs",), ("gradients",)):
-        return None
-    if fault.kind in ("model_type", "model_attributes_type") and len(place) == 2:
-        if "requests" in fault.model.model_fields:
-            return None
-        shape = _nested_shape(found)
-        if shape is None or not is_short(found, 4):
-            return None
-        tensor = {"dtype": "float32", "shape": shape, "data": found}
-        return f"must be a tensor, not {kind_of(found)}: write {json.dumps(tensor)}"
-    if len(place) != 3 or not isinstance(place[1], int):
-        return None
-    tensor = fault.request[place[0]][place[1]]
-    if fault.kind == "missing" and place[2] == "shape" and (shape := _nested_shape(tensor.get("data"))) is not None:
-        return f"is missing: {_write(fault, place, shape)}"
-    if fault.kind == "extra_forbidden" and isinstance(found, list) and not {"data", "base64"} & tensor.keys():
-        return f"is no field here: write data in place of {place[2]}"
-    return None
-
-
-def _nested_shape(data: Any) -> list[int] | None:
-    """Return the shape of a nested list of numbers, by its first elements; None if it is not one."""
-    shape: list[int] = []
-    while isinstance(data, list) and len(shape) < MOST_SIZES:
-        shape.append(len(data))
-        data = data[0] if data else 0.0
-    return shape if isinstance(data, (int, float)) else None
-
-
-# --- windows ---------------------------------------------------------------------------------------
-
-_SLICE = re.compile(r"\s*([0-9]{1,19})\s*:\s*([0-9]{1,19})\s*")
-
-
-def _window(fault: Fault) -> str | None:
-    """A window as slices in a text, as one flat pair, as a map of starts and stops, or with steps or null."""
-    if fault.place[:1] != ("window",):
-        return None
-    found, window = fault.found, fault.request["window"]
-    pair = "a pair [start, stop] for each output axis"
-    pairs: list[Any]
-    if isinstance(window, dict):
-        lists = [bounds for bounds in window.values() if isinstance(bounds, list)]
-        pairs = [list(bounds) for bounds in zip(*lists, strict=False)] if len(lists) == 2 else []
-    elif isinstance(window, str) and len(window) <= MAX_TEXT:
-        pairs = [[int(slice[1]), int(slice[2])] for part in window.split(",") if (slice := _SLICE.fullmatch(part))]
-    else:
-        pairs = [window] if isinstance(window, list) and len(window) == 2 and _are_integers(window) else []
-    if pairs and is_short(pairs):
-        return f"must be {pair}: {_write(fault, ['window'], pairs)}"
-    if fault.kind == "too_long" and isinstance(found, list) and len(found) == 3 and _are_integers(found):
-        return f"must be a pair, not a list of 3, as a window has no steps: write {json.dumps(found[:2])}"
-    if fault.kind == "not_an_integer" and found is None and len(fault.place) == 3:
-        end = "0" if fault.place[2] == 0 else "the size of the axis"
-        return f"must be an integer, not null: write {end}"
-    if fault.kind == "tuple_type" and isinstance(found, dict) and _are_integers(bounds := [*found.values()]):
-        return f"must be a pair, not a map: write {json.dumps(bounds)}"
-    return None
-
-
-def _are_integers(values: Sequence[Any]) -> bool:
-    return all(type(value) is int for value in values)
-
-
 # --- batches ---------------------------------------------------------------------------------------
 
 
@@ -308,10 +270,27 @@ def _rows(fault: Fault) -> str | None:
     if not isinstance(fault.found, dict):
         return None
     if fault.place == ("requests",) and is_short(fault.found, 3):
-        return f"must be a list, not a map: {_write(fault, ['requests'], [fault.found])}"
+        return f"must be a list, not a map: {fault.write(['requests'], [fault.found])}"
     if fault.place == ("to",) and isinstance(name := fault.found.get("name"), str) and name in OPS:
-        return f"must be a string, not a map: {_write(fault, ['to'], name)}"
+        return f"must be a string, not a map: {fault.write(['to'], name)}"
     return None
+
+
+_OF_A_ROW = ("assume", "dtype", "explain", "warn")
+"""The fields that each row of a batch has, and the batch has not."""
+
+
+def _inside_each(fault: Fault) -> str | None:
+    """A field of the rows of a batch beside them."""
+    field = fault.place[0] if fault.place else None
+    if fault.kind != "extra_forbidden" or "requests" not in fault.model.model_fields or field not in _OF_A_ROW:
+        return None
+    rows = fault.request.get("requests")
+    if not isinstance(rows, list):
+        return "belongs inside a request, and columns do not take it: send a list of requests"
+    first = {**rows[0], field: fault.found} if rows and isinstance(rows[0], dict) else None
+    written = f": {fault.write(['requests'], [first])}" if first and is_short(first, 3) else ""
+    return f"belongs inside each request{written}"
 
 
 def row_written(found: Any) -> str | None:
@@ -320,15 +299,8 @@ def row_written(found: Any) -> str | None:
     return None if inputs is None else json.dumps({"inputs": inputs})
 
 
-def _write(fault: Fault, steps: Sequence[int | str], value: Any) -> str:
-    return f"write {fault.words.field(steps, value)}"
-
-
-def is_short(value: Any, depth: int = 2) -> bool:
-    """Whether a message can show a value: a text or a number, or a list or a map of some, nested `depth` deep."""
-    if isinstance(value, (list, tuple, dict)):
-        items = [*value, *value.values()] if isinstance(value, dict) else value
-        return depth > 0 and len(value) <= MOST_SIZES and all(is_short(item, depth - 1) for item in items)
-    if isinstance(value, str):
-        return len(value) <= LONGEST
-    return value is None or isinstance(value, float) or (isinstance(value, int) and abs(value) < 2**64)
+_FORMS = (
+    *(_attributes, _op, _other_name, _inputs, _unnested, _size, tensor, window, _rows),
+    *(_beside_op, _inside_each, _one_size),
+)
+"""In order: of two that know a fault, the first says what to write."""

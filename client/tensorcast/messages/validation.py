@@ -16,9 +16,10 @@ from ..ops.aliases import full_name
 from ..schema.faults import complaint, literals, renamed
 from ..schema.names import LONGEST, counted, meant, near
 from ..schema.problems import Problem
-from ..schema.shapes import kind_of, parse_shape
+from ..schema.shapes import kind_of
 from .advice import advice
-from .forms import MOST_SIZES, Fault, is_short, rewritten, row_written
+from .fault import Fault
+from .forms import rewritten, row_written, shape_in
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -198,42 +199,15 @@ def _complaint(fault: ErrorDetails, place: Sequence[int | str], top: type[BaseMo
     fields = model.model_fields if model else {}
     field = fields.get(str(place[-1])) if place else None
     example = field.examples[0] if field is not None and field.examples else None
-    if kind == "extra_forbidden" and len(place) == 1 and (op := _op_with(str(place[0]), value)):
-        return f'belongs inside op: write "op": {op}'
-    if kind == "extra_forbidden" and "requests" in top.model_fields and place[0] in _OF_A_ROW:
-        return _inside_each(place[0], found, value.get("requests"), words)
-    if kind == "missing" and place[0] == "op" and len(place) > 1 and isinstance(value["op"], str):
-        return f'is missing: write "op": {_op_with(str(place[1]), value)}'
     if kind == "bool_type" and isinstance(words, MapWords):
         return f"must be True or False, not {type(found).__name__} {found!r:.20}"
     if kind == "literal_error" and (other := _elsewhere(found, place)):
         return f"must be {literals(fault)}{other}"
-    if place[:1] == ("window",) and kind == "list_type":
-        return "must be a pair [start, stop] for each output axis: [[0, 2]] of one, [[0, 2], [0, 3]] of two axes"
-    if place[:1] == ("window",) and kind in ("tuple_type", "too_long"):
-        pair = _SLICE.fullmatch(found) if isinstance(found, str) else None
-        written = f"[{int(pair[1])}, {int(pair[2])}]" if pair else "[start, stop], such as [0, 2]"
-        wrong = kind_of(found) if kind == "tuple_type" else f"a list of {len(found)}"
-        return f"must be a pair, not {wrong}: write {written}"
     if kind == "model_type" and not place:
         return words.whole(top, found)
-    if kind in ("model_type", "model_attributes_type") and len(place) == 2 and place[0] in ("inputs", "gradients"):
-        tensor = json.dumps((top.model_fields[str(place[0])].examples or [[{}]])[0][0])
-        if "requests" not in top.model_fields:
-            return f"must be a tensor such as {tensor}"
-        rows = f'checks go into "requests": write "requests": {_rows(value)}'
-        return f"{rows}; columns are int64 tensors (n, rank), such as {tensor}"
     if kind == "list_type" and example is not None:
-        shape = _shape_in(found) if isinstance(example[0], list) else None
+        shape = shape_in(found) if isinstance(example[0], list) else None
         return f"must be a list, such as {words.field(place, example if shape is None else [shape])}"
-    if kind == "not_a_list" and (shape := _shape_in(found)) is not None:
-        sizes = value["inputs"] if place[0] == "inputs" else ()
-        if len(place) == 2 and isinstance(found, int) and sizes and is_short(sizes, 1):
-            one, each = words.field(["inputs"], [sizes]), json.dumps([[size] for size in sizes])
-            choice = f"{one} for one input, or {each} for {'two' if len(sizes) == 2 else len(sizes)}"
-            return f"is a size, and each input is a list of them: write {choice if len(sizes) > 1 else one}"
-        written = json.dumps(shape) if isinstance(place[-1], int) else words.field(place, shape)
-        return f"must be a list of integers, not {fault['ctx']['found']}: write {written}"
     if kind == "string_type" and isinstance(example, str):
         noun = "a name" if " " not in example else "one"
         return f"must be a string, not {kind_of(found)}: write {noun} such as {json.dumps(example)}"
@@ -241,61 +215,6 @@ def _complaint(fault: ErrorDetails, place: Sequence[int | str], top: type[BaseMo
     plain = complaint(fault, place[-1] if place else "", fields, example)
     unknown = kind == "greater_than_equal" and found == -1 and "explain" in top.model_fields
     return f'{plain}; write "?" for one that is not known' if unknown else plain
-
-
-_SLICE = re.compile(r"\s*([0-9]{1,19})\s*:\s*([0-9]{1,19})\s*")
-"""The bounds on one axis, as Python writes them."""
-
-
-_OF_A_ROW = ("assume", "dtype", "explain", "warn")
-"""The fields that each row of a batch has, and the batch has not."""
-
-
-def _inside_each(field: int | str, found: Any, rows: Any, words: Words) -> str:
-    """Return that a field of a batch belongs in its rows, with the first of them as it is to be written."""
-    if not isinstance(rows, list):
-        return "belongs inside a request, and columns do not take it: send a list of requests"
-    first = {**rows[0], field: found} if rows and isinstance(rows[0], dict) else None
-    written = f": write {words.field(['requests'], [first])}" if first and is_short(first, 3) else ""
-    return f"belongs inside each request{written}"
-
-
-def _op_with(attribute: str, value: Any) -> str:
-    """The op of a request as it is to be written: what stands in it and beside it, and examples of what else it needs;
-    empty where it has no such attribute."""
-    first = next((name for name, kind in OPS.items() if attribute in kind.model_fields), None)
-    op = value.get("op", value.get("name", first))
-    op = {"name": op} if isinstance(op, str) else op if isinstance(op, dict) else {}
-    kind = op_class(op["name"]) if isinstance(op.get("name"), str) else None
-    fields = kind.model_fields if kind else {}
-    if attribute not in fields:
-        return ""
-    needs = {name: field.examples[0] for name, field in fields.items() if field.is_required() and field.examples}
-    beside = {name: value[name] for name in fields if name in value}
-    inside = {name: op[name] for name in fields if name in op}
-    whole = {"name": ""} | needs | beside | inside
-    return json.dumps(whole) if is_short(whole) else f'{{"name": ..., "{attribute}": ...}}'
-
-
-def _rows(value: Any) -> str:
-    """The requests of a batch to write for its `inputs`: one check of them all, or one of each."""
-    op, shapes = {"op": value["op"]} if "op" in value else {}, value["inputs"]
-    if not is_short(op, 3) or not is_short(shapes) or not all(isinstance(shape, list) for shape in shapes):
-        return '[{"inputs": [[3], [4]]}]'
-    one, each = json.dumps([op | {"inputs": shapes}]), json.dumps([op | {"inputs": [shape]} for shape in shapes])
-    return one if len(shapes) == 1 else f"{one} for one check of all, or {each} for one of each"
-
-
-def _shape_in(found: Any) -> list[int | str] | None:
-    """The shape that stands in a text, a tensor, or for one axis in a number; None where there is none."""
-    if isinstance(found, dict) and isinstance(found.get("shape"), list) and len(found["shape"]) <= MOST_SIZES:
-        found = ",".join(map(str, found["shape"])) if all(map(is_short, found["shape"])) else None
-    if isinstance(found, str):
-        try:
-            return parse_shape(found)
-        except ValueError:
-            return None
-    return [found] if type(found) is int and is_short(found) else None
 
 
 def _elsewhere(value: Any, place: Sequence[int | str]) -> str:

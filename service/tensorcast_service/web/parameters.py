@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tensorcast.messages.forms import is_short, op_in
+from tensorcast.messages.fault import is_short
+from tensorcast.messages.forms import op_in
 from tensorcast.messages.questions import text_of
 from tensorcast.messages.validation import Words, input_place
 from tensorcast.ops import OPS, Op, op_class

@@ -1,0 +1,100 @@
+"""Forms of tensors and windows: how to write one that was sent in another form which people often use."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from ..schema.shapes import MAX_TEXT, kind_of
+from .fault import MOST_SIZES, Fault, is_short
+
+
+def tensor(fault: Fault) -> str | None:
+    """A bare list for a tensor, a tensor whose shape was left out, or whose elements have another name."""
+    place, found = fault.place, fault.found
+    if place[:1] not in (("inputs",), ("gradients",)):
+        return None
+    if fault.kind in ("model_type", "model_attributes_type") and len(place) == 2:
+        example = json.dumps((fault.model.model_fields[str(place[0])].examples or [[{}]])[0][0])
+        if "requests" in fault.model.model_fields:
+            rows = f'checks go into "requests": write "requests": {_rows(fault.request)}'
+            return f"{rows}; columns are int64 tensors (n, rank), such as {example}"
+        shape = _nested_shape(found)
+        if shape is None or not is_short(found, 4):
+            return f"must be a tensor such as {example}"
+        whole = {"dtype": "float32", "shape": shape, "data": found}
+        return f"must be a tensor, not {kind_of(found)}: write {json.dumps(whole)}"
+    if len(place) != 3 or not isinstance(place[1], int):
+        return None
+    sent = fault.request[place[0]][place[1]]
+    if fault.kind == "missing" and place[2] == "shape" and (shape := _nested_shape(sent.get("data"))) is not None:
+        return f"is missing: {fault.write(place, shape)}"
+    if fault.kind == "extra_forbidden" and isinstance(found, list) and not {"data", "base64"} & sent.keys():
+        return f"is no field here: write data in place of {place[2]}"
+    return None
+
+
+def _rows(value: Any) -> str:
+    """The requests of a batch to write for its `inputs`: one check of them all, or one of each."""
+    op, shapes = {"op": value["op"]} if "op" in value else {}, value["inputs"]
+    if not is_short(op, 3) or not is_short(shapes) or not all(isinstance(shape, list) for shape in shapes):
+        return '[{"inputs": [[3], [4]]}]'
+    one, each = json.dumps([op | {"inputs": shapes}]), json.dumps([op | {"inputs": [shape]} for shape in shapes])
+    return one if len(shapes) == 1 else f"{one} for one check of all, or {each} for one of each"
+
+
+def _nested_shape(data: Any) -> list[int] | None:
+    """Return the shape of a nested list of numbers, by its first elements; None if it is not one."""
+    shape: list[int] = []
+    while isinstance(data, list) and len(shape) < MOST_SIZES:
+        shape.append(len(data))
+        data = data[0] if data else 0.0
+    return shape if isinstance(data, (int, float)) else None
+
+
+# --- windows ---------------------------------------------------------------------------------------
+
+_SLICE = re.compile(r"\s*([0-9]{1,19})\s*:\s*([0-9]{1,19})\s*")
+
+
+def window(fault: Fault) -> str | None:
+    """A window as slices in a text, as one flat pair, as a map of starts and stops, or with steps or null."""
+    if fault.place[:1] != ("window",):
+        return None
+    found, sent = fault.found, fault.request["window"]
+    pair = "a pair [start, stop] for each output axis"
+    pairs: list[Any]
+    if isinstance(sent, dict):
+        lists = [bounds for bounds in sent.values() if isinstance(bounds, list)]
+        pairs = [list(bounds) for bounds in zip(*lists, strict=False)] if len(lists) == 2 else []
+    elif isinstance(sent, str) and len(sent) <= MAX_TEXT:
+        pairs = [[int(bounds[1]), int(bounds[2])] for part in sent.split(",") if (bounds := _SLICE.fullmatch(part))]
+    else:
+        pairs = [sent] if isinstance(sent, list) and len(sent) == 2 and _are_integers(sent) else []
+    if pairs and is_short(pairs):
+        return f"must be {pair}: {fault.write(['window'], pairs)}"
+    if fault.kind == "too_long" and isinstance(found, list) and len(found) == 3 and _are_integers(found):
+        return f"must be a pair, not a list of 3, as a window has no steps: write {json.dumps(found[:2])}"
+    if fault.kind == "not_an_integer" and found is None and len(fault.place) == 3:
+        end = "0" if fault.place[2] == 0 else "the size of the axis"
+        return f"must be an integer, not null: write {end}"
+    if fault.kind == "list_type":
+        return f"must be {pair}: [[0, 2]] of one, [[0, 2], [0, 3]] of two axes"
+    if fault.kind in ("tuple_type", "too_long"):
+        wrong = kind_of(found) if fault.kind == "tuple_type" else f"a list of {len(found)}"
+        return f"must be a pair, not {wrong}: write {_bounds_written(found)}"
+    return None
+
+
+def _bounds_written(found: Any) -> str:
+    """The bounds on one axis that stand in a map or in a text; what they are if there are none."""
+    if isinstance(found, dict) and _are_integers(bounds := [*found.values()]):
+        return json.dumps(bounds)
+    pair = _SLICE.fullmatch(found) if isinstance(found, str) else None
+    return f"[{int(pair[1])}, {int(pair[2])}]" if pair else "[start, stop], such as [0, 2]"
+
+
+def _are_integers(values: Sequence[Any]) -> bool:
+    return all(type(value) is int for value in values)
