@@ -152,7 +152,7 @@ BOTH: list[Mistake] = [
      'request 0: "inputs" is a list of shapes, such as [(3, 1), (4,)], not a str',
      lambda t: t.check_batch([{"op": "numpy.add", "inputs": [(3, 1), (4,)]}])),
     (lambda t: t.check_columns("numpy.add", [(3, 4)], [(4,)], warn=["rank-promotion"]), TypeError,
-     "check_columns has no keyword warn: use check_batch, each request of which may have it",
+     "check_columns has no keyword warn: use check_batch, where each request can have it",
      lambda t: t.check_batch([{"op": "numpy.add", "inputs": [(3, 4), (4,)], "warn": ["rank-promotion"]}])),
     (lambda t: t.check_columns("numpy.add", [(3, 4)], [(4,)], dtype="int8"), TypeError, "has no keyword dtype",
      lambda t: t.check_batch([{"op": "numpy.add", "inputs": [(3, 4), (4,)], "dtype": "int8"}])),

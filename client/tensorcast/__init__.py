@@ -81,11 +81,11 @@ def _attribute(name: str) -> Any:
 
 
 _OF_CLIENTS = ("backprop", "broadcast", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "can_broadcast")
-"""What a Client has and this package does not."""
+"""Methods of a Client that are not functions of this package."""
 
 
 def _advice(name: str) -> str:
-    """What to use in place of a name that is not there; empty if nothing is like it."""
+    """Return what to use in place of an unknown name. If no name is similar, return an empty text."""
     if name.startswith("_"):
         return ""
     if name in _OF_CLIENTS:

@@ -76,11 +76,11 @@ def check(
     warn: Collection[WarningKind] = (),
     **attributes: Any,
 ) -> CheckAnswer:
-    """The shapes that come out, or why none do: never raises on shapes that do not broadcast.
+    """Return the output shapes, or the conflict. Shapes that do not broadcast raise no error.
 
     The op is an object, a map with its `name`, or a name with its `attributes` by keyword. `dtype` adds `nbytes` to
     each output, `explain` a `diagram`. A size may be a name, a range such as "2.." or "?"; `assume` says what is known
-    of a name. `compatible` is then None where the `conditions` decide. `warn` adds warnings that correct code has too:
+    of a name. `compatible` is then None if the `conditions` decide. `warn` adds warnings that correct code often has:
     "mutual-stretch", "rank-promotion". Raises InvalidRequest, UnknownOp or WorkTooLarge for what the op could never
     accept.
 

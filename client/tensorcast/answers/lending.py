@@ -1,4 +1,4 @@
-"""Lending: steps in which a tensor gets the shape that another tensor lends it."""
+"""Translations in which an op takes missing sizes from another tensor, the lender."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from ..schema.work import checkpoint
 from .steps import by_one_op, joined, moves, own_first, reshaped, steps_around
 
 MAX_FAILURES = 16
-"""Pairs of tensors without an op for them; then no other is tried: each takes a millisecond or more."""
+"""The most failed pairs of tensors before the search ends. Each takes a millisecond or more."""
 
 
 class _Enough(Exception):
-    """So many pairs were tried in vain that no other is."""
+    """The search for a lender has failed MAX_FAILURES times."""
 
 
 def by_lenders(plan: Plan, kind: type[Op]) -> list[Step] | None:
-    """Return an op for each output, on its input and another tensor, which lends it the sizes that it lacks.
+    """Return steps with one op for each output, applied to its input and a lender with the missing sizes.
 
-    The other tensor is any input or output with such a shape, or that has one once it is reshaped. None if there is
-    none, or if ops of this kind do not take two tensors.
+    The lender is any input or output that has these sizes, reshaped if necessary. If there is no lender, or if ops of
+    this kind do not take two tensors, return None.
     """
     if kind.min_inputs > 2 or (kind.max_inputs is not None and kind.max_inputs < 2):
         return None
     shapes, steps, failures = list(plan.input_shapes), [], count(1)
     pending = sorted(plan.outputs, key=lambda output: not is_rearranged(output))
-    for _ in range(2):  # an output that lends its shape may come after one that needs it
+    for _ in range(2):  # a lender may be an output that is made after the one that needs it
         left = []
         for placement in pending:
             checkpoint()
@@ -51,13 +51,16 @@ def by_lenders(plan: Plan, kind: type[Op]) -> list[Step] | None:
         return None
     wanted = {output.input for output in plan.outputs}
     while steps and steps[-1].input is not None and steps[-1].input not in wanted:
-        steps.pop()  # which gives a tensor its own shape again
+        steps.pop()  # it only restores the shape of a lender
     return steps
 
 
 def by_all(plan: Plan, kind: type[Op]) -> list[Step] | None:
-    """Return one op that broadcasts every input, those too that only lend their shapes, and so gives more outputs than
-    are wanted. None if no input only lends its shape, or if those that do are not right-aligned with the output."""
+    """Return steps with one op that broadcasts every input, also those that are only lenders.
+
+    The outputs of lenders are not used. If no input is only a lender, or if the lenders are not right-aligned with the
+    output, return None.
+    """
     lenders = set(range(len(plan.input_shapes))) - {output.input for output in plan.outputs}
     if not lenders or len(plan.outputs) != 1:
         return None
@@ -70,7 +73,7 @@ def by_all(plan: Plan, kind: type[Op]) -> list[Step] | None:
 
 
 def emptied(plan: Plan) -> tuple[list[Step], Plan]:
-    """Return the plan with every input without elements reshaped to its output's shape, and the steps that do so."""
+    """Return the plan with each empty input reshaped to its output's shape, and the reshaping steps."""
     shapes, outputs, steps = list(plan.input_shapes), [], []
     for output in plan.outputs:
         if 0 in output.input_shape and output.input_shape != output.shape:
@@ -82,12 +85,12 @@ def emptied(plan: Plan) -> tuple[list[Step], Plan]:
 
 
 def is_rearranged(placement: Placement) -> bool:
-    """Return whether an output has as many elements as its input: moves alone give it."""
+    """Return whether an output has as many elements as its input, so that reshapes and transpositions suffice."""
     return prod(placement.input_shape) == prod(placement.output_shape)
 
 
 def lends(shape: Shape, placement: Placement) -> bool:
-    """Return whether some shape of a tensor fits an output, with all the sizes that its input lacks.
+    """Return whether a tensor can be reshaped to a lender with all sizes that an output's input lacks.
 
     Each axis of such a shape has size 1 or the output's size, and the output's axes may be split.
     """
@@ -106,7 +109,7 @@ def _kept(number: int, shape: Shape) -> Placement:
 
 
 def _moved(placement: Placement, shape: Shape) -> Sequence[Transpose | Reshape]:
-    """Return the moves from an input of this shape to the output, whose elements it has."""
+    """Return the steps from an input of this shape to an output with the same elements."""
     if 0 in placement.output_shape:
         return reshaped(shape, placement.output_shape)
     source: dict[int, int] = {axis: own for own, axis in enumerate(placement.output_axes)}
@@ -115,7 +118,7 @@ def _moved(placement: Placement, shape: Shape) -> Sequence[Transpose | Reshape]:
 
 
 def _rearranged(placement: Placement, shapes: Sequence[Shape], kind: type[Op]) -> list[Step] | None:
-    """Return the moves that give an output, and an op on it and any tensor of its shape, if need be itself."""
+    """Return the steps that make an output, and an op on it and a tensor of its shape, which may be itself."""
     shape, number = placement.output_shape, placement.input
     count = max(kind.min_inputs, 1)
     outputs = tuple(_kept(place, shape) for place in range(kind.output_count(count)))
@@ -133,7 +136,7 @@ def _rearranged(placement: Placement, shapes: Sequence[Shape], kind: type[Op]) -
 def _expanded(
     placement: Placement, shapes: Sequence[Shape], kind: type[Op], failures: Iterator[int]
 ) -> list[Step] | None:
-    """Return an op on an input and a tensor that lends it a shape, which is reshaped for this op if need be."""
+    """Return steps with an op on an input and a lender, which is reshaped if necessary."""
     number, here = placement.input, replace(placement, input=0)
     others = {shape: other for other, shape in enumerate(shapes) if other != number}.values()
     for lender in sorted(others, key=lambda other: shapes[other] != placement.output_shape):
@@ -155,7 +158,7 @@ def _renamed(step: Step, number: int, lender: int) -> Step:
 
 
 def _without(lenders: Collection[int], steps: list[Step] | None) -> list[Step] | None:
-    """Return the steps without those after the op on tensors that only lend their shapes."""
+    """Return the steps without those that change lenders after the op."""
     if steps is None:
         return None
     at = next(number for number, step in enumerate(steps) if step.input is None)
@@ -165,8 +168,10 @@ def _without(lenders: Collection[int], steps: list[Step] | None) -> list[Step] |
 def _by_pair(
     placement: Placement, shape: Shape, lender: Shape, kind: type[Op]
 ) -> Iterator[tuple[Shape, list[Step] | None]]:
-    """Yield shapes for the tensor that lends them, and the steps on input 0, which gives the output, and input 1, of
-    this shape; None if no op does it."""
+    """Yield shapes of the lender, each with the steps on input 0, the tensor, and input 1, the lender.
+
+    The steps are None if no op does it.
+    """
     if kind.output_count(2) == 1:
         if prod(lender) == prod(placement.output_shape):
             yield placement.output_shape, by_one_op(Plan((shape, placement.output_shape), (placement,)), kind)
@@ -187,8 +192,11 @@ def _by_pair(
 
 
 def _lent_axes(placement: Placement, lender: Shape, once: bool) -> Shape | None:
-    """Return a shape of a tensor, with the sizes that an output's input lacks: its own, if it has them; else these, and
-    an axis for the rest. `once`: an axis may lend its size several times."""
+    """Return a shape of the lender that includes the sizes that an output's input lacks.
+
+    It is the lender's own shape, if this includes them; otherwise these sizes, and an axis for the rest. With `once`,
+    an axis can be used for several missing axes of its size.
+    """
     sizes = [size for size in _lacking(placement) if size != 1]
     wanted = Counter(dict.fromkeys(sizes, 1) if once else sizes)
     if wanted <= Counter(lender):
@@ -220,7 +228,7 @@ def _repeated(placement: Placement) -> list[int]:
 
 
 def _right_aligned(number: int, shape: Shape, reached: Shape) -> Placement | None:
-    """Return how a tensor reaches a shape on its last axes; None if it does not fit."""
+    """Return the right-aligned placement of a tensor in a shape. If it does not fit, return None."""
     new = len(reached) - len(shape)
     if new < 0 or any(size not in (1, own) for size, own in zip(shape, reached[new:], strict=True)):
         return None

@@ -1,4 +1,4 @@
-"""Steps: the reshapes and transpositions with which one op does what a plan does."""
+"""Steps of a translation: the reshapes and transpositions around one op that execute a plan."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..schema.work import checkpoint
 
 
 def by_one_op(plan: Plan, kind: type[Op]) -> list[Step] | None:
-    """The steps with one op that takes every input."""
+    """Return the steps with one op that takes every input."""
     if regroups(plan):
         op = from_plan(kind, plan)
         if op is not None:
@@ -48,7 +48,7 @@ def _lent(plan: Plan, shape: Shape) -> Iterator[dict[int, Shape]]:
 
 
 def steps_around(plan: Plan, op: Op, arrangements: Sequence[Arrangement], lent: dict[int, Shape]) -> Iterator[Step]:
-    """The moves before the op, the op, the moves after it."""
+    """Return the steps before the op, the op, and the steps after it."""
     several = len(plan.input_shapes) > 1
     for arrangement in arrangements:
         placement = arrangement.placement
@@ -67,7 +67,7 @@ def steps_around(plan: Plan, op: Op, arrangements: Sequence[Arrangement], lent: 
 
 
 def moves(shape: Shape, axes: Sequence[int | None]) -> list[Transpose | Reshape]:
-    """At most one transposition and one reshape that lead from `shape` to the axes named, in that order.
+    """Return at most one transposition and one reshape, in that order, from `shape` to the named axes.
 
     None is a new axis of size 1; an axis that is not named has size 1 and is dropped.
     """
@@ -87,7 +87,7 @@ def reshaped(shape: Shape, wanted: Shape) -> list[Transpose | Reshape]:
 
 
 def joined(shape: Shape, steps: Sequence[Transpose | Reshape]) -> Sequence[Transpose | Reshape]:
-    """The moves from `shape` on, two reshapes in a row as one."""
+    """Return the steps that begin with `shape`. Two reshapes in a row become one."""
     match steps:
         case [Reshape(), Reshape(shape=wanted)]:
             return reshaped(shape, wanted)
@@ -97,7 +97,7 @@ def joined(shape: Shape, steps: Sequence[Transpose | Reshape]) -> Sequence[Trans
 
 
 def regroups(plan: Plan) -> bool:
-    """Whether axes are split or merged."""
+    """Return whether axes are split or merged."""
     return any(
         output.merges is not None or output.input_shape != plan.input_shapes[output.input] for output in plan.outputs
     )

@@ -30,7 +30,7 @@ _ATTRIBUTES = sorted({name for op in OPS.values() for name in op.model_fields if
 
 
 def ops_that_begin(context: click.Context, parameter: click.Parameter, typed: str) -> list[str]:
-    """Return the ops whose names begin so, for a shell; if there are none, the aliases."""
+    """Return the ops whose names begin with this text, for a shell. If there are none, return the aliases."""
     return [name for name in OPS if name.startswith(typed)] or [name for name in ALIASES if name.startswith(typed)]
 
 
@@ -103,7 +103,7 @@ warn_option = click.option(
     "--warn",
     multiple=True,
     type=click.Choice(get_args(WarningKind)),
-    help="Adds a warning that correct code has too: mutual-stretch, rank-promotion; repeats.",
+    help="Also give this warning, which correct code often has. May be repeated.",
 )
 
 CANT_WRITE = 2
@@ -158,7 +158,7 @@ def shape_in(text: str, what: str = "a shape") -> list[int | str]:
 
 
 def _not_a_model(text: str) -> str:
-    """What to say of a file's name in place of a shape."""
+    """Return the message for a file name in place of a shape."""
     path = Path(text)
     models = near(path.stem, [found.stem for found in path.parent.glob("*.onnx")])
     close = meant([str(path.with_name(f"{name}.onnx")) for name in models])
@@ -167,7 +167,7 @@ def _not_a_model(text: str) -> str:
 
 
 _FILE = re.compile(r"[A-Za-z0-9_-]\.[A-Za-z][A-Za-z0-9]*$|/")
-"""What looks like the name of a file."""
+"""Matches texts that look like file names."""
 
 
 def parsed(parse: Callable[[str], Any], text: str, what: str) -> Any:

@@ -1,4 +1,4 @@
-"""tensorcast check --batch: a file of requests, one a line, and an answer for each."""
+"""tensorcast check --batch: checks a file with one request per line."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from .answers import answers_from
 from .arguments import CommandWords
 
 MAX_LINE_BYTES = 2**20
-"""The longest line that is read. A request of this size has a hundred thousand sizes."""
+"""The longest line that is read, enough for a request with a hundred thousand sizes."""
 _PIECE_BYTES = 2**16
 _BAR_BYTES = 2**20
-"""A file of fewer bytes is answered before a progress bar could be read."""
+"""The smallest file with a progress bar. A smaller one is finished before the bar can be read."""
 
 Answer = CheckAnswer | ServiceProblem | Problem
 
@@ -48,7 +48,7 @@ def check_lines(path: str, url: str | None) -> int:
 
 
 def _graver(status: int, answer: Answer) -> int:
-    """The exit status after another answer: 1 if one does not broadcast, else 2 if a line is not a valid request."""
+    """Return the exit status so far: 1 if any shapes do not broadcast, else 2 if any line is invalid, else 0."""
     if isinstance(answer, CheckAnswer):
         return 1 if answer.conflict is not None else status
     return status or 2
@@ -64,7 +64,7 @@ def _document(answer: Answer) -> dict[str, Any]:
 
 
 def _pieces(file: IO[bytes]) -> Iterator[tuple[list[tuple[int, bytes]], int]]:
-    """Yield the lines that are there, each with its number, and the bytes that were read; blank lines are left out.
+    """Yield the lines read so far with their numbers, and the count of bytes read. Blank lines are skipped.
 
     It waits for no more than one line, so that the answer to a line is not held until the next one comes.
     """
@@ -90,7 +90,7 @@ def _pieces(file: IO[bytes]) -> Iterator[tuple[list[tuple[int, bytes]], int]]:
 def _answered(
     lines: Sequence[tuple[int, bytes]], check_batch: Callable[[Sequence[CheckRequest]], Sequence[Answer]]
 ) -> list[Answer]:
-    """The answer to each line, or its problem, in order."""
+    """Return the response or the problem of each line, in order."""
     answers: list[Answer | None] = []
     requests = []
     for number, line in lines:
@@ -105,7 +105,7 @@ def _answered(
 
 
 def _request(line: bytes) -> CheckRequest:
-    """The request of a line. Raises Problem if it is not valid."""
+    """Return the request of a line. Raises Problem if it is invalid."""
     if not line or len(line) > MAX_LINE_BYTES:
         raise Problem("invalid-request", f"it is longer than {MAX_LINE_BYTES} bytes: send columns to a service instead")
     if not line.lstrip().startswith(b"{"):
@@ -120,7 +120,7 @@ def _request(line: bytes) -> CheckRequest:
 def _checked(
     requests: Sequence[CheckRequest], check_batch: Callable[[Sequence[CheckRequest]], Sequence[Answer]]
 ) -> list[Answer]:
-    """The answers to requests; those that are too much work in one batch are sent in smaller ones."""
+    """Return the responses to requests. A batch that is too much work is split."""
     if not requests:
         return []
     try:
@@ -139,7 +139,7 @@ def _checked(
 
 @contextmanager
 def _progress(file: IO[bytes]) -> Iterator[Callable[[int], None]]:
-    """A function that takes how many bytes more were read; shows a bar on stderr if it is a terminal."""
+    """Yield a function that adds a count of bytes to the progress bar. There is a bar only if stderr is a terminal."""
     try:
         total = os.fstat(file.fileno()).st_size
     except OSError:

@@ -68,8 +68,8 @@ def check(
     tensorcast check --batch requests.jsonl
     tensorcast check model.onnx
 
-    Each line of a batch is a request such as {"op": "numpy.add", "inputs": [[3, 1], [4]]}; its answer is a line of
-    JSON. A line that is not a valid request gets {"error": ...} and does not stop the others.
+    Each line of a batch is a request such as {"op": "numpy.add", "inputs": [[3, 1], [4]]}, and one line of JSON is
+    printed for it. For an invalid line this is {"error": ...}, and the next lines are still checked.
 
     Of an ONNX model each node that broadcasts is checked, and those are listed that do not, that make a square of two
     inputs, or that broadcast for some sizes only.
@@ -91,7 +91,7 @@ def check(
         sys.exit(check_lines(batch, url))
     if models:
         if warn:
-            raise click.UsageError("--warn is for shapes: of the warnings the report of a model lists square alone")
+            raise click.UsageError("--warn is for shapes: the report of a model lists only the warning square")
         _alone("a model: its nodes say their ops and shapes", [*given, *(set(shapes) - set(models))])
         if as_json and output_format not in (None, "json"):
             raise click.UsageError(f"--json is --format json, and can't stand beside --format {output_format}")
@@ -107,13 +107,13 @@ def check(
 
 
 def _alone(what: str, others: Sequence[str]) -> None:
-    """Raises UsageError for words that can't stand beside others."""
+    """Raise UsageError for arguments that can't be combined with `what`."""
     for other in others:
         raise click.UsageError(f"{other.strip()} can't stand beside {what}")
 
 
 def _check_shapes(request: CheckRequest, url: str | None, as_json: bool) -> int:
-    """Print the answer. Return the exit status."""
+    """Print the response. Return the exit status."""
     answer = _answer(request, url)
     if as_json:
         click.echo(json.dumps(answer.model_dump(exclude_unset=True)))
@@ -125,7 +125,7 @@ def _check_shapes(request: CheckRequest, url: str | None, as_json: bool) -> int:
 
 
 def _answer(request: CheckRequest, url: str | None) -> CheckAnswer:
-    """The answer. Raises UsageError for sizes that are given as shapes, where the op takes fewer inputs."""
+    """Return the response. Raises UsageError if the sizes of one shape were given as several shapes."""
     try:
         return ask(request, url)
     except (Problem, ServiceProblem) as problem:
@@ -136,7 +136,7 @@ def _answer(request: CheckRequest, url: str | None) -> CheckAnswer:
 
 
 def _one_shape(shapes: Sequence[Sequence[int | str]]) -> str | None:
-    """The one shape that may be meant by several of one size each; None if there are none such."""
+    """Return the shape with the sizes of these shapes, if each has one size. Otherwise return None."""
     if len(shapes) < 2 or any(len(shape) != 1 for shape in shapes):
         return None
     return ",".join(str(size) for shape in shapes for size in shape)

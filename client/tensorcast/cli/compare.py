@@ -16,7 +16,7 @@ from .table import echo_table
 
 def _refuse_op(context: click.Context, parameter: click.Parameter, name: str | None) -> None:
     if name is not None:
-        raise click.UsageError("compare is of all ops: leave --op out, or use `tensorcast check`")
+        raise click.UsageError("compare checks every op, so it has no --op: leave it out, or use `tensorcast check`")
 
 
 @click.command(cls=ShapeCommand)

@@ -90,8 +90,8 @@ class Client(BaseClient[httpx.BaseTransport]):
 
         The op is an object, a map with its `name`, or a name with its `attributes` by keyword. `dtype` adds `nbytes`
         to each output, `explain` a `diagram`. A size may be a name, a range such as "2.." or "?"; `assume` says what is
-        known of a name. `compatible` is then None where the `conditions` decide. `warn` adds warnings that correct code
-        has too: "mutual-stretch", "rank-promotion".
+        known of a name. `compatible` is then None if the `conditions` decide. `warn` adds warnings that correct code
+        often has: "mutual-stretch", "rank-promotion".
 
         >>> client.check("numpy.broadcast_arrays", (8, 1, 6, 1), (7, 1, 5)).outputs[0].shape
         [8, 7, 6, 5]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # which takes NumPy
     from ..schema.tensors import Array
 
 Shape = Sequence[SupportsIndex] | SupportsIndex
-"""Sizes; one integer stands for one axis, as in NumPy."""
+"""Sizes. An integer is the shape of one axis, as in NumPy."""
 SymbolicShape = Sequence[SupportsIndex | str | None] | SupportsIndex
 T = TypeVar("T")
 AnyOp = Op | str | Mapping[str, Any]
@@ -87,7 +87,7 @@ def translate_question(
 
 
 def batch_questions(requests: Iterable[CheckRequest | Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the plain value of each request of a batch. Raises TypeError for what is not a list of requests."""
+    """Return the plain value of each request of a batch. Raises TypeError if `requests` is not a list of requests."""
     if isinstance(requests, (str, Mapping, BaseModel)) or not isinstance(requests, Iterable):
         raise TypeError(f"requests is a list of checks, such as [{_REQUEST}], not {_kind(requests)}")
     return _read(enumerate(requests), _batch_question, "request {}")
@@ -115,14 +115,14 @@ def _batch_question(request: CheckRequest | Mapping[str, Any]) -> dict[str, Any]
 
 
 class ColumnsQuestion(NamedTuple):
-    """A vectorized batch: one op for all rows, and what differs from row to row."""
+    """A vectorized batch: one op for all rows, with the inputs and the attributes that vary by row."""
 
     op: AnyOp
     plain_op: dict[str, Any]
     inputs: list[Array]
-    """For each input an int64 array (n, rank)."""
+    """One int64 array (n, rank) for each input."""
     targets: dict[str, Array]
-    """The same for attributes that differ from row to row."""
+    """One such array for each attribute that varies by row."""
 
 
 def columns_question(op: AnyOp, columns: Sequence[Any], attributes: Mapping[str, Any]) -> ColumnsQuestion:
@@ -131,7 +131,7 @@ def columns_question(op: AnyOp, columns: Sequence[Any], attributes: Mapping[str,
 
     for name in ("warn", "dtype", "explain", "assume"):
         if name in attributes:
-            raise TypeError(f"check_columns has no keyword {name}: use check_batch, each request of which may have it")
+            raise TypeError(f"check_columns has no keyword {name}: use check_batch, where each request can have it")
     inputs = each(columns, column)
     targets = {name: column(values) for name, values in attributes.items() if _is_column(values)}
     fixed = {name: values for name, values in attributes.items() if name not in targets}
@@ -146,7 +146,7 @@ def columns_question(op: AnyOp, columns: Sequence[Any], attributes: Mapping[str,
 
 
 def _is_column(values: Any) -> bool:
-    """Whether an attribute has a shape for each row: an array of two axes, or a list of lists of integers."""
+    """Return whether an attribute varies by row: an array of rank 2, or a list of lists of integers."""
     if hasattr(values, "ndim"):
         return bool(values.ndim == 2)
     rows = values if isinstance(values, (list, tuple)) else ()
@@ -159,7 +159,7 @@ def _is_column(values: Any) -> bool:
 
 
 def op_of(op: AnyOp, attributes: Mapping[str, Any] | None = None, options: Sequence[str] = ()) -> AnyOp:
-    """Return an op with the attributes that a call gives by keyword; a name or a map if the op is not known here.
+    """Return an op with the attributes of a call. If the op is unknown, return its name or a map.
 
     `options` are the other keywords of the call. Raises TypeError for what is not an op, InvalidRequest for an
     attribute that it does not take.
@@ -205,7 +205,7 @@ def plain_op(op: AnyOp) -> Any:
 
 
 def _refuse_misspelt(attributes: Mapping[str, Any], name: str, options: Sequence[str]) -> None:
-    """Raises TypeError for shapes by keyword, and for an option of the call that is misspelt."""
+    """Raise TypeError for shapes by keyword and for misspelt options of the call."""
     kind = op_class(name)
     for key in attributes:
         if kind is not None and key in kind.model_fields:
@@ -217,7 +217,7 @@ def _refuse_misspelt(attributes: Mapping[str, Any], name: str, options: Sequence
 
 
 def _no_op(value: Any) -> str:
-    """Why a value is not an op, and what to write."""
+    """Return the message for a value that is not an op."""
     if _is_op_class(value):
         return (
             f"{value.__name__} is the class of {value.model_fields['name'].default}, not an op: "
@@ -243,7 +243,7 @@ def _listed_names(attributes: Mapping[str, Any]) -> str:
 
 
 def each(shapes: Iterable[Any], read: Callable[[Any], T]) -> list[T]:
-    """Return each shape as `read` reads it. Its errors say which input they are about."""
+    """Return each shape as `read` returns it. Its errors are raised again with the number of the input."""
     return _read(enumerate(shapes), read, "input {}")
 
 
@@ -260,7 +260,7 @@ def _read(values: Iterable[tuple[Any, Any]], read: Callable[[Any], T], place: st
 
 
 def sizes(shape: Shape) -> list[int]:
-    """Return sizes as integers that the wire holds.
+    """Return sizes as integers for a request.
 
     Raises as NumPy does: TypeError for what is not an integer (2.0, True, None, "34"), ValueError beyond 63 bits.
     """
@@ -268,7 +268,7 @@ def sizes(shape: Shape) -> list[int]:
 
 
 def dimensions(shape: SymbolicShape) -> list[int | str]:
-    """Return sizes as integers that the wire holds, and symbols as they are; None is "?". Raises as `sizes` does."""
+    """Return sizes as integers for a request, symbols unchanged, and None as "?". Raises as `sizes` does."""
     if shape is None:
         raise TypeError("a size is an integer, not None")
     return list(map(_dimension, _listed(shape)))
@@ -313,7 +313,7 @@ _DIGITS = re.compile(r"\s*[-+]?[0-9]+\s*")
 
 
 def _listed(shape: SymbolicShape) -> list[Any]:
-    """What a shape holds; what holds nothing is the size of one axis, or is no size."""
+    """Return the sizes of a shape as a list. A value that is not iterable becomes the only size."""
     if isinstance(shape, str):
         raise TypeError(f"a shape is a list of sizes such as (2, 3), not a string{_shape_written(shape)}")
     if isinstance(shape, (bytes, bytearray, Mapping, set, frozenset, BaseModel)) or _is_op_class(shape):
@@ -334,7 +334,7 @@ def _listed(shape: SymbolicShape) -> list[Any]:
 
 
 def _shape_written(text: str) -> str:
-    """What to write for a shape that stands in a text; empty if there is none in it."""
+    """Return the correction of a shape in a text. If there is no shape in it, return an empty text."""
     try:
         return f": write {format_shape(parse_shape(text))}" if text.strip() else ": write () for a scalar"
     except ValueError:
@@ -354,7 +354,7 @@ def _size(value: SupportsIndex) -> int:
 
 
 def _shown(value: Any) -> str:
-    """A value that is not a size, and the size that it may stand for."""
+    """Return a value that is not a size, in words, with the size that was probably meant."""
     if isinstance(value, float):
         whole = value.is_integer() and abs(value) < MAX_SIZE
         return f"the float {float(value)}{f': write {value:.0f}' if whole else ''}"
@@ -364,7 +364,7 @@ def _shown(value: Any) -> str:
 
 
 def _kind(value: Any) -> str:
-    """The kind of a value, in Python's words."""
+    """Return the type of a value in words, such as "a tuple"."""
     if value is None:
         return "None"
     if isinstance(value, type):
@@ -374,7 +374,7 @@ def _kind(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """A value of an argument as lists, maps and integers, as a request holds it."""
+    """Return the value of an argument as lists, maps and integers for a request."""
     if isinstance(value, Op):
         return plain_op(value)
     if isinstance(value, Mapping):

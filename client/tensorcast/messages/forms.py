@@ -1,4 +1,4 @@
-"""Forms: how to write a field that was sent in another form which people often use."""
+"""Corrections of fields that were sent in a common but invalid form."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .tensor_forms import tensor, window
 
 
 def rewritten(fault: Fault) -> str | None:
-    """Return what to write in place of a usual other form; None if the form is not one of those."""
+    """Return the correction of a field in a common form. If the form is not a common one, return None."""
     for form in _FORMS:
         if said := form(fault):
             return said
@@ -62,7 +62,7 @@ def _named(name: Any, attributes: dict[str, Any]) -> Any:
 
 
 def _attributes(fault: Fault) -> str | None:
-    """Attributes in a map of their own, beside the op's name."""
+    """Return the correction of attributes that are in a map beside the op's name."""
     if fault.kind not in ("extra_forbidden", "renamed") or len(fault.place) != 2 or fault.place[0] != "op":
         return None
     op, name = fault.request["op"], fault.place[1]
@@ -77,7 +77,7 @@ def _attributes(fault: Fault) -> str | None:
 
 
 def _op(fault: Fault) -> str | None:
-    """An op without the field `name`, or in a list, or as null."""
+    """Return the correction of an op without the field `name`, in a list, or null."""
     if fault.place[-1:] != ("op",) or fault.kind not in ("union_tag_not_found", "model_attributes_type"):
         return None
     if fault.found is None:
@@ -89,7 +89,7 @@ def _op(fault: Fault) -> str | None:
 
 
 def _beside_op(fault: Fault) -> str | None:
-    """An attribute beside the op, or missing in an op that is a bare name."""
+    """Return the correction of an attribute beside the op, or missing from an op that is only a name."""
     place, request = fault.place, fault.request
     if fault.kind == "extra_forbidden" and len(place) == 1 and (op := _op_with(str(place[0]), request)):
         return f'belongs inside op: write "op": {op}'
@@ -99,8 +99,10 @@ def _beside_op(fault: Fault) -> str | None:
 
 
 def _op_with(attribute: str, value: Any) -> str:
-    """The op of a request as it is to be written: what stands in it and beside it, and examples of what else it needs;
-    empty where it has no such attribute."""
+    """Return the op of a request with the attributes inside and beside it, and examples of missing required ones.
+
+    If the op has no such attribute, return an empty text.
+    """
     first = next((name for name, kind in OPS.items() if attribute in kind.model_fields), None)
     op = value.get("op", value.get("name", first))
     op = {"name": op} if isinstance(op, str) else op if isinstance(op, dict) else {}
@@ -141,7 +143,7 @@ def _other_name(fault: Fault) -> str | None:
 
 
 def _inputs_in(model: type[BaseModel], found: Any) -> list[Any] | None:
-    """Return what `inputs` is to be, if it stands in another form: one shape or tensor, a map of them, a text."""
+    """Return the correct `inputs` for one shape or tensor, a map of them, or a text. For other values, return None."""
     example = (model.model_fields["inputs"].examples or [[[]]])[0][0]
     if isinstance(example, dict):
         tensors = [found] if isinstance(found, dict) and "shape" in found else _values(found)
@@ -153,7 +155,10 @@ def _inputs_in(model: type[BaseModel], found: Any) -> list[Any] | None:
 
 
 def _shapes_in(found: Any) -> list[Any] | None:
-    """Return the shapes in one shape, a list or a map of them, or a text; None if there are none, or too many."""
+    """Return the shapes in one shape, in a list or a map of shapes, or in a text.
+
+    If there are no shapes, or too many, return None.
+    """
     if not isinstance(found, (str, list, dict)) or len(found) > (MAX_TEXT if isinstance(found, str) else MOST_SIZES):
         return None
     if isinstance(found, str):
@@ -178,7 +183,7 @@ def _parsed(text: str) -> list[int | str] | None:
 
 
 def _listed_sizes(found: Any) -> list[Any] | None:
-    """Return a list of sizes, none of which is a list; None if the value is not one."""
+    """Return the value if it is a list that contains no list. Otherwise return None."""
     sizes = found.get("shape") if isinstance(found, dict) else found
     fits = isinstance(sizes, list) and len(sizes) <= MOST_SIZES and all(_is_size(size) for size in sizes)
     return sizes if fits else None
@@ -189,7 +194,7 @@ def _is_size(value: Any) -> bool:
 
 
 def _inputs(fault: Fault) -> str | None:
-    """Inputs as a map, as a text, or each under a name of its own."""
+    """Return the correction of inputs that are a map or a text, or that have separate fields."""
     if fault.place != ("inputs",) or fault.kind not in ("list_type", "missing"):
         return None
     if fault.kind == "list_type":
@@ -203,7 +208,7 @@ def _inputs(fault: Fault) -> str | None:
 
 
 def _unnested(fault: Fault) -> str | None:
-    """Shapes in one list too many."""
+    """Return the correction of shapes that are nested in one list too many."""
     if fault.kind != "not_an_integer" or not isinstance(fault.found, list) or fault.place[:1] != ("inputs",):
         return None
     inputs = fault.request["inputs"]
@@ -217,7 +222,7 @@ def _unnested(fault: Fault) -> str | None:
 
 
 def _one_size(fault: Fault) -> str | None:
-    """A size, a text or a tensor for a shape."""
+    """Return the correction of a shape that is a size, a text or a tensor."""
     place, found = fault.place, fault.found
     if fault.kind != "not_a_list" or (shape := shape_in(found)) is None:
         return None
@@ -231,7 +236,7 @@ def _one_size(fault: Fault) -> str | None:
 
 
 def shape_in(found: Any) -> list[int | str] | None:
-    """Return the shape in a text, in a tensor, or of one axis in a number; None if there is none."""
+    """Return the shape in a text or a tensor, or the shape of one axis for a number. For other values, return None."""
     if isinstance(found, dict) and isinstance(found.get("shape"), list) and len(found["shape"]) <= MOST_SIZES:
         found = ",".join(map(str, found["shape"])) if all(map(is_short, found["shape"])) else None
     if isinstance(found, str):
@@ -240,11 +245,11 @@ def shape_in(found: Any) -> list[int | str] | None:
 
 
 _UNKNOWN = ("*", "", "any", "dynamic", "-1", "none", "null")
-"""What others write for a size that is not known."""
+"""Other notations for an unknown size."""
 
 
 def _size(fault: Fault) -> str | None:
-    """A size as a text."""
+    """Return the correction of a size that is a text."""
     if fault.kind not in ("not_a_size", "not_an_integer") or not isinstance(fault.found, str):
         return None
     text = fault.found[:MAX_TEXT].strip()
@@ -266,7 +271,7 @@ def _size(fault: Fault) -> str | None:
 
 
 def _rows(fault: Fault) -> str | None:
-    """A batch of one request without a list around it; an op where its name is due."""
+    """Return the correction of a batch that is a single request, and of a `to` that is an op."""
     if not isinstance(fault.found, dict):
         return None
     if fault.place == ("requests",) and is_short(fault.found, 3):
@@ -277,11 +282,11 @@ def _rows(fault: Fault) -> str | None:
 
 
 _OF_A_ROW = ("assume", "dtype", "explain", "warn")
-"""The fields that each row of a batch has, and the batch has not."""
+"""Fields that belong in a row of a batch, not beside `requests`."""
 
 
 def _inside_each(fault: Fault) -> str | None:
-    """A field of the rows of a batch beside them."""
+    """Return the correction of a field beside `requests` that belongs in each row."""
     field = fault.place[0] if fault.place else None
     if fault.kind != "extra_forbidden" or "requests" not in fault.model.model_fields or field not in _OF_A_ROW:
         return None
@@ -294,7 +299,7 @@ def _inside_each(fault: Fault) -> str | None:
 
 
 def row_written(found: Any) -> str | None:
-    """Return how to write a check that came as a shape, a list of shapes or a text; None if it is none of these."""
+    """Return the request for a shape, a list of shapes or a text of shapes. For other values, return None."""
     inputs = _shapes_in(found)
     return None if inputs is None else json.dumps({"inputs": inputs})
 
@@ -303,4 +308,4 @@ _FORMS = (
     *(_attributes, _op, _other_name, _inputs, _unnested, _size, tensor, window, _rows),
     *(_beside_op, _inside_each, _one_size),
 )
-"""In order: of two that know a fault, the first says what to write."""
+"""In order: the first form that has a correction is used."""

@@ -96,7 +96,7 @@ class MapWords(Words):
 
 
 def refusal(model: type[BaseModel], value: Any, words: Words) -> Problem | None:
-    """Return the problem of a plain value that is not valid, in these words; None if it is valid."""
+    """Return the problem of an invalid plain value, in these words. If the value is valid, return None."""
     try:
         validated(model, value, words)
     except Problem as problem:
@@ -129,7 +129,7 @@ def problem_of(error: ValidationError, model: type[BaseModel], value: Any, words
 
 
 def _names_in(fault: ErrorDetails) -> list[str]:
-    """The attributes that an unknown field may be, or hold: a field beside the op, or a map in it."""
+    """Return the names of the attributes in an unknown field: the field itself, or the keys of a map in `op`."""
     if len(fault["loc"]) == 1:
         return [str(fault["loc"][0])]
     return [*fault["input"]] if fault["loc"][0] == "op" and isinstance(fault["input"], dict) else []
@@ -154,7 +154,7 @@ def _place(fault: ErrorDetails) -> tuple[int | str, ...]:
 
 
 def unknown_op(name: str, pointer: str, words: Words | None = None) -> Problem:
-    """The problem of a name that no op has: what the function does, if that is known, or the names close to it."""
+    """Return the problem of an unknown op. It explains a known function that does not broadcast, or suggests names."""
     known = advice(name[:LONGEST], _framework(name))
     said = f": {known};" if known else meant(near_ops(name)) or ":"
     return Problem(
@@ -163,7 +163,7 @@ def unknown_op(name: str, pointer: str, words: Words | None = None) -> Problem:
 
 
 def _framework(name: str) -> str | None:
-    """The framework whose function a name may mean."""
+    """Return the framework of a name, or None."""
     return _names()[0].get(full_name(name[:LONGEST]).lower().partition(".")[0])
 
 

@@ -1,4 +1,4 @@
-"""Alias: another name for the rule of an op. A framework's file has them as data, ALIASES."""
+"""Aliases: everyday functions that follow the rule of an op. Each framework's module lists its own in ALIASES."""
 
 from types import new_class
 from typing import NamedTuple, cast
@@ -6,7 +6,7 @@ from typing import NamedTuple, cast
 from .base import Op
 
 NICKNAMES = {"np": "numpy", "jnp": "jax.numpy", "tf": "tensorflow"}
-"""The import names that stand for the first part of an op's name."""
+"""Common import names, with the start of an op's name that they replace."""
 
 
 class Alias(NamedTuple):
@@ -14,13 +14,13 @@ class Alias(NamedTuple):
 
     rule: type[Op]
     inputs: int | None = None
-    """How many inputs the function takes; None if it takes as many as the rule."""
+    """The number of inputs of the function, or None if it is that of the rule."""
     max_rank: int | None = None
-    """The largest rank that the function takes; None if it takes the rule's."""
+    """The largest rank that the function takes, or None if it is that of the rule."""
 
 
 def aliases(rule: type[Op], functions: str, *modules: str, **limits: int) -> dict[str, Alias]:
-    """Return an alias of `rule` for each of the `functions`, words in a text, in each of the `modules`."""
+    """Return an alias of `rule` for each function in each module. `functions` are names separated by spaces."""
     alias = Alias(rule, **limits)
     return {f"{module}.{function}": alias for module in modules for function in functions.split()}
 
@@ -32,7 +32,7 @@ def full_name(name: str) -> str:
 
 
 def named(name: str, alias: Alias) -> type[Op]:
-    """Return the rule's class as it is applied under the name of an alias."""
+    """Return a subclass of the rule for an alias, with the alias's name and limits."""
     own: dict[str, object] = {"__module__": alias.rule.__module__, "__doc__": alias.rule.__doc__, "alias": name}
     if alias.inputs is not None:
         own |= {"min_inputs": alias.inputs, "max_inputs": alias.inputs}

@@ -65,23 +65,23 @@ class Op(_Model):
     outputs: ClassVar[str] = "1"
     """How many tensors come out, for people."""
     shares_axes: ClassVar[bool] = True
-    """Whether an axis of one output is the same axis of all: not of the operands of a matrix product. Else compare
-    lists the op only if the shapes fit it, and nothing is suspected of its inputs."""
+    """Whether all outputs have the same axes. False for matrix products: compare lists them only if the shapes fit, and
+    no warning about their inputs is given."""
     replicates: ClassVar[bool] = True
-    """Whether the op ever repeats an element, and does not only add axes of size 1."""
+    """Whether the op can repeat elements. False if it only adds axes of size 1."""
     lends_axes: ClassVar[bool] = False
-    """Whether single axes of an input that only lends its shape may be named."""
+    """Whether attributes can select single axes of an input that is used only for its shape."""
     transposes: ClassVar[tuple[str, ...]] = ()
     """The attributes that transpose input 0 and input 1, if the op has them."""
     target: ClassVar[str | None] = None
     """The attribute that holds the shape to reach, if the op has one."""
     named_axes: ClassVar[Mapping[str, int | None]] = {}
-    """The attributes whose values are axes of an input, with that input; None: each entry stands for an axis of every
-    input. A hint may not change which axes they mean."""
+    """The attributes that name axes, each with the number of the input, or None if it has an entry for each axis of
+    every input. A hint must not move these axes."""
     max_rank: ClassVar[int | None] = None
     """The largest rank that the framework's own rule admits."""
     alias: ClassVar[str | None] = None
-    """The name that a request gives the op, if that is an alias."""
+    """The alias that a request used for the op, or None."""
     link: ClassVar[str]
     """Where the rule is written down."""
     snippets: ClassVar[tuple[str, ...]] = ()
@@ -120,12 +120,12 @@ class Op(_Model):
 
     @classmethod
     def has_name(cls) -> bool:
-        """Whether this is an op, and not a base of ops."""
+        """Return whether this class is an op, not a base class."""
         return not cls.model_fields["name"].is_required()
 
     @classmethod
     def summary(cls) -> str:
-        """The docstring of the class, or of the family that it is of."""
+        """Return the docstring of the class, or that of its base class."""
         return cleandoc(next(kind.__dict__["__doc__"] for kind in cls.__mro__ if kind.__dict__.get("__doc__")))
 
     # --- what every op says of itself
@@ -200,7 +200,7 @@ class Op(_Model):
     # --- what follows
 
     def names_axis(self, number: int, moved: Sequence[int], rank: int) -> bool:
-        """Whether an attribute means one of these axes of input `number`, which has this rank."""
+        """Return whether an attribute names one of these axes of input `number`, which has this rank."""
         for attribute, named in self.named_axes.items():
             value = getattr(self, attribute)
             if not value and value != 0:
@@ -225,7 +225,7 @@ class Op(_Model):
 
 
 def _list_ops(module: str) -> None:
-    """Let a framework's file show its op classes alone in dir(), and suggest them for a name that is not there."""
+    """Limit dir() of a framework's module to its op classes, and suggest them for unknown names."""
     names = vars(sys.modules[module])
     if "__dir__" in names:
         return

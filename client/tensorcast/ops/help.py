@@ -1,4 +1,4 @@
-"""Help: an op's Python name, its signature and its documentation, and the op that a misspelt name means."""
+"""Python names, signatures and help() of ops, and suggestions for unknown names."""
 
 from collections.abc import Mapping
 from inspect import Parameter, Signature, cleandoc
@@ -11,12 +11,12 @@ from ..schema.names import meant, near
 
 
 def python_name(kind: type[BaseModel]) -> str:
-    """Return where Python has an op class: ``tensorcast.openvino.Broadcast3``."""
+    """Return the Python name of an op class, such as ``tensorcast.openvino.Broadcast3``."""
     return f"tensorcast.{kind.__module__.rpartition('.')[2]}.{kind.__name__}"
 
 
 def as_call(kind: type[BaseModel], attributes: Mapping[str, Any]) -> str:
-    """Return how Python makes an op of this class, with examples of the attributes that are missing."""
+    """Return the call that makes an op of this class, with examples of missing required attributes."""
     required = {
         name: field.examples[0] for name, field in kind.model_fields.items() if field.is_required() and field.examples
     }
@@ -42,7 +42,7 @@ def signature(kind: type[BaseModel]) -> Signature:
 
 
 def documentation(kind: Any, docstring: str, rules: str) -> str:
-    """Return what help() shows of an op class: its rule, its attributes, an example, and where it is documented.
+    """Return what help() shows of an op class: its rule, its attributes, an example and links.
 
     `rules` is the docstring of its framework's file.
     """
@@ -72,7 +72,7 @@ def _described(field: FieldInfo) -> str:
 
 
 def missing(module: str, name: str, ops: Mapping[str, str], aliases: Mapping[str, type[BaseModel]]) -> AttributeError:
-    """Return the error of a name that a framework's file does not have, with the ops that may be meant.
+    """Return the AttributeError of a framework's module, with suggestions.
 
     `ops` are its classes: Python's names by those of requests. `aliases` are the rules of its aliases, by name.
     """

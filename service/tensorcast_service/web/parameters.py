@@ -1,4 +1,4 @@
-"""Parameters of a check in a URL: which exist, and what to write in place of others."""
+"""Query parameters of a check, and corrections of unknown ones."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from tensorcast.schema.problems import Problem
 from tensorcast.schema.shapes import MAX_TEXT, parse_shape
 
 PARAMETERS = ("input", "op", "dtype", "explain", "format", "assume", "warn")
-"""Those besides the op's attributes."""
+"""The parameters that are not attributes of the op."""
 _INPUT = re.compile(r"(inputs?|shapes|in|tensors?)|(inputs?|shapes?|in|tensors?)(\[\d*\]|_?\d+)", re.IGNORECASE)
-"""Other names that people give to `input`."""
+"""Common mistaken names of `input`."""
 _SHAPE = re.compile(r"[(\[][^()\[\]]*[)\]]")
 _SEVERAL = re.compile(r"[;|]")
 _POINT_ZERO = re.compile(r"(?<=\d)\.0+(?![\d.])")
@@ -42,12 +42,12 @@ class QueryWords(Words):
 
 
 def refused(name: str, detail: str, pointer: str | None = None) -> Problem:
-    """The problem of a parameter."""
+    """Return the problem of a parameter."""
     return Problem("invalid-request", f"{name[:_SHOWN]}{detail}", pointer=f"/{(pointer or name)[:_SHOWN]}")
 
 
 def judge_names(query: Sequence[tuple[str, str]]) -> None:
-    """Raises Problem for inputs under another name, an op as a map, and a parameter that is given twice."""
+    """Raise Problem for inputs under another name, an op as a map, several warnings in one, and repeated parameters."""
     names = Counter(name for name, _ in query)
     attributes = _attributes_of(op_class(dict(query).get("op", "numpy.broadcast_to")))
     others = {name for name in names if name not in (*PARAMETERS, *attributes) and _INPUT.fullmatch(name)}
@@ -71,7 +71,7 @@ def judge_names(query: Sequence[tuple[str, str]]) -> None:
 
 
 def judge_attribute(name: str, given: Mapping[str, str], op: type[Op]) -> None:
-    """Raises Problem if the op has no attribute of this name."""
+    """Raise Problem if the op has no attribute of this name."""
     attributes = _attributes_of(op)
     if name in attributes:
         return
@@ -94,7 +94,7 @@ def judge_attribute(name: str, given: Mapping[str, str], op: type[Op]) -> None:
 
 
 def shape_in(text: str) -> list[int | str]:
-    """Return the sizes of an input. Raises ValueError, with what would be right."""
+    """Return the sizes of an input. Raises ValueError with the correction."""
     try:
         return parse_shape(text)
     except ValueError as error:
@@ -123,7 +123,7 @@ def _is_shape(text: str) -> bool:
 
 
 def _inputs_written(texts: Sequence[str]) -> str:
-    """What to write for these shapes; empty if one is not a shape."""
+    """Return the query for these shapes. If one of them is not a shape, return an empty text."""
     try:
         shapes = [parse_shape(part) for text in texts[:9] for part in _SHAPE.findall(text[:MAX_TEXT]) or [text]]
     except ValueError:
@@ -140,7 +140,7 @@ def _joined(shape: Sequence[Any]) -> str:
 
 
 def _op_written(text: str) -> str:
-    """What to write for an op that came as JSON; empty if there is none in it."""
+    """Return the query for an op in JSON. If the JSON is not an op, return an empty text."""
     op = op_in(text)
     if not isinstance(op, dict) or not is_short(op, 3):
         return ""
