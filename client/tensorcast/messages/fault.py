@@ -1,4 +1,4 @@
-"""A fault: what is wrong with one field of a request, and the request around it."""
+"""Faults: one invalid field of a request, with the request around it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from ..schema.names import LONGEST
 
 MOST_SIZES = 64
-"""Sizes that a message writes in another form: a shape has no more."""
+"""The most sizes that a correction shows, which is the highest rank of a shape."""
 
 
 class _Words(Protocol):
@@ -18,7 +18,7 @@ class _Words(Protocol):
 
 
 class Fault(NamedTuple):
-    """What pydantic found wrong in a request."""
+    """One validation error of a request, as pydantic reports it."""
 
     kind: str
     found: Any
@@ -29,12 +29,12 @@ class Fault(NamedTuple):
     words: _Words
 
     def write(self, steps: Sequence[int | str], value: Any) -> str:
-        """Return an advice: a field of the request with the value that it should have."""
+        """Return the advice to write a field of the request with this value."""
         return f"write {self.words.field(steps, value)}"
 
 
 def is_short(value: Any, depth: int = 2) -> bool:
-    """Whether a message can show a value: a text or a number, or a list or a map of some, nested `depth` deep."""
+    """Return whether a value is short enough for a message: text, numbers, and lists and maps nested `depth` deep."""
     if isinstance(value, (list, tuple, dict)):
         items = [*value, *value.values()] if isinstance(value, dict) else value
         return depth > 0 and len(value) <= MOST_SIZES and all(is_short(item, depth - 1) for item in items)

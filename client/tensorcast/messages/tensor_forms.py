@@ -1,4 +1,4 @@
-"""Forms of tensors and windows: how to write one that was sent in another form which people often use."""
+"""Corrections of tensors and windows that were sent in a common but invalid form."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .fault import MOST_SIZES, Fault, is_short
 
 
 def tensor(fault: Fault) -> str | None:
-    """A bare list for a tensor, a tensor whose shape was left out, or whose elements have another name."""
+    """Return the correction of a list in place of a tensor, and of a tensor without `shape` or `data`."""
     place, found = fault.place, fault.found
     if place[:1] not in (("inputs",), ("gradients",)):
         return None
@@ -37,7 +37,7 @@ def tensor(fault: Fault) -> str | None:
 
 
 def _rows(value: Any) -> str:
-    """The requests of a batch to write for its `inputs`: one check of them all, or one of each."""
+    """Return the `requests` for the `inputs` of a batch, as one check of all of them or one of each."""
     op, shapes = {"op": value["op"]} if "op" in value else {}, value["inputs"]
     if not is_short(op, 3) or not is_short(shapes) or not all(isinstance(shape, list) for shape in shapes):
         return '[{"inputs": [[3], [4]]}]'
@@ -46,7 +46,7 @@ def _rows(value: Any) -> str:
 
 
 def _nested_shape(data: Any) -> list[int] | None:
-    """Return the shape of a nested list of numbers, by its first elements; None if it is not one."""
+    """Return the shape of a nested list of numbers, by its first elements. For other values, return None."""
     shape: list[int] = []
     while isinstance(data, list) and len(shape) < MOST_SIZES:
         shape.append(len(data))
@@ -60,7 +60,7 @@ _SLICE = re.compile(r"\s*([0-9]{1,19})\s*:\s*([0-9]{1,19})\s*")
 
 
 def window(fault: Fault) -> str | None:
-    """A window as slices in a text, as one flat pair, as a map of starts and stops, or with steps or null."""
+    """Return the correction of a window that is a text, a flat pair or a map, or that has steps or null."""
     if fault.place[:1] != ("window",):
         return None
     found, sent = fault.found, fault.request["window"]
@@ -89,7 +89,7 @@ def window(fault: Fault) -> str | None:
 
 
 def _bounds_written(found: Any) -> str:
-    """The bounds on one axis that stand in a map or in a text; what they are if there are none."""
+    """Return the bounds on one axis in a map or a text, as JSON. For other values, describe the form of bounds."""
     if isinstance(found, dict) and _are_integers(bounds := [*found.values()]):
         return json.dumps(bounds)
     pair = _SLICE.fullmatch(found) if isinstance(found, str) else None
