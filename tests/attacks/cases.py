@@ -86,6 +86,13 @@ def heads() -> Iterator[Attack]:
     yield attack(
         "a head of 64 MiB without an end", bounded, b"GET / HTTP/1.1\r\nX: " + b"a" * 64 * MIB, (400, 431, 0), seconds=5
     )
+    for many in (65, 7900):
+        yield attack(f"Accept of {many} types", bounded, head(get, path, "Accept: " + "a/b," * (many - 1) + "*/*"), 431)
+    yield attack("10,000 parameters", bounded, head(get, "/v1/check?" + "a=&" * 10_000), 431)
+    yield attack("1,001 parameters, most of them empty", bounded, head(get, path + "&" * 1000), 431)
+    yield attack("4,000 inputs", bounded, head(get, "/v1/check?" + "input=3&" * 4000), 431)
+    yield attack("a path of 10,600 escapes", bounded, head(get, "/" + "%41" * 10_600), 431)
+    yield attack("a Host of 31,000 dots", strict, head(get, path, host="." * 31_000))
     yield attack("no Host", strict, head(get, path, host=None))
     yield attack("two Hosts", strict, head(get, path, "Host: other"))
     yield attack("two Hosts that agree", strict, head(get, path, "Host: attacked"))
@@ -209,8 +216,8 @@ def media() -> Iterator[Attack]:
         yield attack(
             f"Accept: {accept}", post(GOOD, "/v1/check", "application/json", f"Accept: {accept}"), 406, "not-acceptable"
         )
-    accept = ",".join(["a/b"] * 1000) + ",*/*"
-    yield attack("Accept: of 1001 types", post(GOOD, "/v1/check", "application/json", f"Accept: {accept}"), 200, None)
+    accept = ",".join(["a/b"] * 63) + ",*/*"
+    yield attack("Accept: of 64 types", post(GOOD, "/v1/check", "application/json", f"Accept: {accept}"), 200, None)
     pickle = b"\x80\x04\x95\x1d\x00\x00\x00\x00\x00\x00\x00\x8c\x05posix\x94\x8c\x06system\x94\x93\x94."
     yield attack("a pickle", post(pickle, media=MSGPACK), 400, "malformed-body")
     yield attack("JSON said to be MessagePack", post(GOOD, media=MSGPACK), 400, "malformed-body")

@@ -145,6 +145,9 @@ def read_plain(data: bytes) -> Plain | None:
     end = data.find(b"\r\n\r\n")
     if line is None or end < 0:
         return None
+    query = line[1]
+    if query is not None and len(query) > QUERY_PAIRS and query.count(b"&") >= QUERY_PAIRS:
+        return None
     lines = data[line.end() : end + 2]
     found = _recent_fields(lines) if len(lines) <= _RECENT_BYTES else _plain_fields(lines)
     if found is None:
@@ -152,7 +155,7 @@ def read_plain(data: bytes) -> Plain | None:
     body = data[end + 4 : end + 4 + found[1]]
     if len(body) != found[1]:
         return None
-    return Plain(line[1], line[2], found[0], body, end + 4 + len(body))
+    return Plain(query, line[2], found[0], body, end + 4 + len(body))
 
 
 def _plain_fields(lines: bytes) -> tuple[Mapping[bytes, bytes], int] | None:
@@ -167,7 +170,8 @@ def _plain_fields(lines: bytes) -> tuple[Mapping[bytes, bytes], int] | None:
         or not fields.keys().isdisjoint(_NOT_PLAIN)
         or fields.get(b"connection", b"keep-alive").lower() != b"keep-alive"
         or not _PLAIN_HOST.fullmatch(fields.get(b"host", b" "))
-        or len(fields.get(b"accept", b"")) > _PLAIN_ACCEPT
+        or len(accept := fields.get(b"accept", b"")) > _PLAIN_ACCEPT
+        or accept.count(b",") >= ACCEPT_RANGES
         or not _PLAIN_LENGTH.fullmatch(fields.get(b"content-length", b"0"))
     ):
         return None

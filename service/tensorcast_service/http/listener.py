@@ -39,10 +39,15 @@ SHARED_ACCEPTS = 1
 """The same where other processes listen on the same socket: who takes more takes them from others that are as free."""
 PAUSE_SECONDS = 0.05
 """Until it is tried again, where the system gives no file for a connection. It would say at once that one waits."""
+QUEUED = 4096
+"""On shutdown so many connections are taken at most: the queue holds no more, and others may come without end."""
 HANDSHAKE_SECONDS = 1
 """On shutdown a TLS handshake has so long to end."""
 COMPLAINT_SECONDS = 60
 """At least so long between two lines in the log about that."""
+
+STARTUP_FAILURE = 3
+"""uvicorn's own status for a worker that can't begin."""
 
 logger = logging.getLogger("tensorcast")
 
@@ -118,7 +123,11 @@ class Listener:
         """Connections that are accepted and not yet made: for one turn of the loop, or for as long as a handshake."""
         self.closing = False
         self.complained = -float(COMPLAINT_SECONDS)
-        verify_connection(make)
+        try:
+            verify_connection(make)
+        except ValueError as error:
+            logger.critical("%s", error)
+            sys.exit(STARTUP_FAILURE)
         for sock in sockets:
             sock.setblocking(False)
             self._listen(sock)
@@ -128,8 +137,9 @@ class Listener:
         request comes; a TLS handshake has a moment to end."""
         self.closing = True
         for sock in self.sockets:
-            while self._accept(sock):
-                pass
+            for _ in range(QUEUED // self.accepts):
+                if not self._accept(sock):
+                    break
             self.loop.remove_reader(sock)
             sock.close()
         self.sockets = []

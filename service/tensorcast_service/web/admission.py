@@ -63,7 +63,8 @@ class Admission:
         is_open = scope["path"] in OPEN
         place = state["place"] = Place(self.in_work, is_open, self.limit)
         try:
-            if state.get("body_complete", True):
+            # Only a POST's body is read. Whatever else announces one is answered without it, and in flight meanwhile.
+            if scope["method"] != "POST" or state.get("body_complete", True):
                 place.take()
         except Problem as problem:
             await response_of(problem, Request(scope))(scope, receive, send)
