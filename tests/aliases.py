@@ -20,7 +20,8 @@ from typing import Any, NamedTuple
 
 from tensorcast.ops import ALIASES, OPS, Op, align, op_class
 from tensorcast.ops.families import Elementwise, MatrixProduct, Multidirectional
-from tensorcast.plan.alignment import Incompatible, settle
+from tensorcast.plan.alignment import Incompatible
+from tensorcast.plan.settling import settle
 
 Shapes = tuple[tuple[int, ...], ...]
 POOL: list[tuple[int, ...]] = [

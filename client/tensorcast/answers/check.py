@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 from ..messages import CheckAnswer, CheckRequest, Comparison, Condition, Warned
 from ..ops import Op, align, lower
-from ..plan.alignment import Alignment, Conflict, Incompatible, RightAlignment, settle
+from ..plan.alignment import Alignment, Conflict, Incompatible, RightAlignment
 from ..plan.plan import Placement, Plan, Shape
+from ..plan.settling import settle
 from ..schema.problems import Problem
 from ..schema.shapes import MAX_SIZE, format_shape
 from .diagram import draw

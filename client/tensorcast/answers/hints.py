@@ -10,8 +10,9 @@ from pydantic import ValidationError
 
 from ..ops import Op, align, mindspore, ngraph, numpy, openvino
 from ..ops import lower as lower_integers
-from ..plan.alignment import Incompatible, RightAlignment, settle
+from ..plan.alignment import Incompatible, RightAlignment
 from ..plan.plan import Plan, Shape
+from ..plan.settling import settle
 from ..schema.dimensions import Symbol
 from ..schema.shapes import format_shape
 from ..schema.work import checkpoint

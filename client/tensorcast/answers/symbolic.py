@@ -13,20 +13,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import prod
-from typing import Any
 
 from ..messages import Condition, DimensionPlace, Equation, Side
 from ..ops import Op, align
-from ..plan.alignment import Alignment, Axis, Relation, are_integers, changed, integer_axes, meet, mismatch, settle
+from ..plan.alignment import Alignment, Axis, Relation, are_integers, changed
 from ..plan.plan import Shape
+from ..plan.settling import integer_axes, meet, mismatch, settle
 from ..plan.sizes import ONE, Clause, Sizes
 from ..schema.dimensions import Quotient, Symbol
 from ..schema.problems import Problem
 from ..schema.shapes import MAX_SIZE
 from ..schema.work import checkpoint
 from .limits import MAX_CONDITIONS, MAX_SYMBOLIC_AXES
+from .variables import Size, Variables
 
-Size = int | Symbol
 Dimension = int | str
 
 
@@ -74,7 +74,7 @@ def lower(op: Op, shapes: tuple[Shape, ...], assume: Mapping[str, Size]) -> Symb
     alignment = align(op, shapes)
     if alignment.refusal is not None:
         settle(integer_axes(alignment))
-    return _settle(alignment, _Variables(assume, places))
+    return _settle(alignment, Variables(assume, places))
 
 
 def judge_assumed(op: Op, shapes: Sequence[Shape], assume: Mapping[str, Size]) -> None:
@@ -91,51 +91,6 @@ def judge_assumed(op: Op, shapes: Sequence[Shape], assume: Mapping[str, Size]) -
             fault = 'must be a range, such as "2..", or a size: for two equal sizes write one name twice'
         if fault:
             raise Problem("invalid-request", f"assume/{name[:60]}: {fault}", pointer=f"/assume/{name[:60]}")
-
-
-class _Variables:
-    """The sizes of a request by number: a number for each integer, each name and each other symbol."""
-
-    def __init__(self, assume: Mapping[str, Size], places: Mapping[int, Side]) -> None:
-        self._assume = assume
-        self._places = places
-        self._numbers: dict[tuple[str, Any], int] = {}
-        self.bounds: list[tuple[int, int]] = []
-        self.names: list[str | None] = []
-        self.sides: list[Side] = []
-        """How a condition says each."""
-        self.quotients: dict[int, tuple[int, int]] = {}
-        """For each variable that is a quotient, on which there are no clauses: what is divided, and by what."""
-        self.of(1)
-
-    def of(self, size: Size | Quotient) -> int:
-        """The number of a size: the same for the same."""
-        if isinstance(size, Quotient):
-            whole = self.of(size.whole), size.divisor
-            number = self._numbered(("quotient", whole), 0, MAX_SIZE, str(size))
-            self.quotients[number] = whole
-            return number
-        low, high, side = (size, size, size) if isinstance(size, int) else self._bounded(size)
-        if low == high:
-            return self._numbered(("integer", low), low, high, low)
-        return self._numbered(("name", side) if isinstance(side, str) else ("place", id(size)), low, high, side)
-
-    def _numbered(self, key: tuple[str, Any], low: int, high: int, side: Side) -> int:
-        if key not in self._numbers:
-            self._numbers[key] = len(self.bounds)
-            self.bounds.append((low, high))
-            self.names.append(side if isinstance(side, str) else None)
-            self.sides.append(side)
-        return self._numbers[key]
-
-    def _bounded(self, symbol: Symbol) -> tuple[int, int, Side]:
-        if symbol.name is None:
-            return symbol.low, symbol.high, self._places[id(symbol)]
-        bounds = self._assume.get(symbol.name, symbol)
-        return (bounds, bounds, bounds) if isinstance(bounds, int) else (bounds.low, bounds.high, symbol.name)
-
-    def is_integer(self, number: int) -> bool:
-        return isinstance(self.sides[number], int)
 
 
 def _clauses(relation: Relation, numbers: Sequence[int], sizes: Sizes) -> Iterator[tuple[Clause, int, int]]:
@@ -172,7 +127,7 @@ def _leader(stretching: Sequence[int], sizes: Sizes) -> int | None:
     return min(apart, key=lambda number: sizes.bounds(number)[0] != sizes.bounds(number)[1], default=None)
 
 
-def _settle(alignment: Alignment, variables: _Variables) -> SymbolicPlan:
+def _settle(alignment: Alignment, variables: Variables) -> SymbolicPlan:
     """The plan of an alignment with symbols. Raises Incompatible (size-mismatch, lowest axis) where no sizes agree."""
     met = [[variables.of(term.size) for term in axis.terms] for axis in alignment.axes]
     placed = [
@@ -236,7 +191,7 @@ def _standing_for(number: int, sizes: Sizes) -> int:
     return low if low == high else -1 - sizes.members(number)[0]
 
 
-def _weighed(alignment: Alignment, met: Sequence[Sequence[int]], variables: _Variables) -> tuple[Sizes, list[Clause]]:
+def _weighed(alignment: Alignment, met: Sequence[Sequence[int]], variables: Variables) -> tuple[Sizes, list[Clause]]:
     """All that follows from the sizes that meet, and the clauses that say so; raises Incompatible, see _settle."""
     blank, sizes = Sizes(variables.bounds), Sizes(variables.bounds)
     clauses: dict[object, Clause] = {}
@@ -263,7 +218,7 @@ def _meet_integers(alignment: Alignment, number: int, axis: Axis) -> None:
         meet(alignment, number, Axis(axis.relation, integers))
 
 
-def _because(sizes: Sizes, variables: _Variables, clash: Iterable[Size]) -> str:
+def _because(sizes: Sizes, variables: Variables, clash: Iterable[Size]) -> str:
     """What else is known of the symbols that clash."""
     facts = []
     for size in clash:
@@ -285,7 +240,7 @@ def _reached(relation: Relation, numbers: Sequence[int], sizes: Sizes) -> list[i
     return stretching if leader is None else [leader]
 
 
-def _notation(sizes: Sizes, variables: _Variables, reached: Sequence[int], but: str | None = None) -> Dimension:
+def _notation(sizes: Sizes, variables: Variables, reached: Sequence[int], but: str | None = None) -> Dimension:
     """The size of an output axis: the narrowest integer, name (`but` this one), range or ? that covers its values."""
     if reached and reached[0] in variables.quotients:
         return _product(sizes, variables, reached)
@@ -312,7 +267,7 @@ def _range(low: int, high: int) -> Dimension:
     return f"{low}..{high}"
 
 
-def _product(sizes: Sizes, variables: _Variables, numbers: Sequence[int]) -> Dimension:
+def _product(sizes: Sizes, variables: Variables, numbers: Sequence[int]) -> Dimension:
     """The size of an axis that is merged of axes of these sizes, each without a condition on it but its own."""
     parts = [variables.quotients.get(number, (number, 1)) for number in numbers]
     divisor, spans = prod(divisor for _, divisor in parts), [sizes.bounds(number) for number, _ in parts]
@@ -338,7 +293,7 @@ def _stretches(sizes: Sizes, number: int, reached: Sequence[int]) -> tuple[bool,
     return sometimes, sometimes and not sizes.admits(others=[number]) and not sizes.admits(ones=reached)
 
 
-def _needed(clauses: Sequence[Clause], sizes: Sizes, variables: _Variables) -> list[Clause]:
+def _needed(clauses: Sequence[Clause], sizes: Sizes, variables: Variables) -> list[Clause]:
     """The same said in the shortest clauses, none of which follows from the others and the bounds."""
     shortest = [_shortest(clause, sizes, variables) for clause in clauses]
     base = Sizes(variables.bounds)
@@ -361,7 +316,7 @@ def _needed(clauses: Sequence[Clause], sizes: Sizes, variables: _Variables) -> l
     return sorted(needed, key=order.__getitem__)
 
 
-def _shortest(clause: Clause, sizes: Sizes, variables: _Variables) -> Clause:
+def _shortest(clause: Clause, sizes: Sizes, variables: Variables) -> Clause:
     """A clause without what never saves it; of a size that is divided, all that divides it, or its one value."""
     if clause.divides and clause.equation:
         number = clause.equation[0]
@@ -378,7 +333,7 @@ def _shortest(clause: Clause, sizes: Sizes, variables: _Variables) -> Clause:
     return clause
 
 
-def _condition(clause: Clause, variables: _Variables) -> Condition:
+def _condition(clause: Clause, variables: Variables) -> Condition:
     """A clause as it is sent."""
     equations = [clause.equation] if clause.equation else []
     equations += [(number, ONE) for number in clause.unless]

@@ -18,20 +18,9 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field
 
-from ..plan.alignment import (
-    Alignment,
-    Axis,
-    Conflict,
-    Incompatible,
-    Output,
-    Relation,
-    Term,
-    are_integers,
-    meet,
-    mismatch,
-    settle,
-)
+from ..plan.alignment import Alignment, Axis, Conflict, Incompatible, Output, Relation, Term, are_integers
 from ..plan.plan import Plan, Shape
+from ..plan.settling import meet, mismatch, settle
 from ..schema.shapes import MAX_SIZE, Integer, few, format_shape
 from .base import Op
 from .framework import PYTHON, Framework

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 from pydantic import ValidationError
 
-from ..plan.alignment import Alignment, Incompatible, settle
+from ..plan.alignment import Alignment, Incompatible
 from ..plan.plan import Placement, Plan, Shape
+from ..plan.settling import settle
 from ..schema.errors import InvalidRequest
 from .base import Op
 

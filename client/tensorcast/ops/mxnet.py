@@ -21,9 +21,9 @@ from ..plan.alignment import (
     check_sizes,
     fit_axes,
     fit_right_keeping,
-    settle,
 )
 from ..plan.plan import Plan, Shape
+from ..plan.settling import settle
 from ..schema.dimensions import DimensionOrDimensions, Dimensions
 from ..schema.shapes import IntegerOrIntegers, Integers, as_list, brief, format_shape
 from .aliases import aliases

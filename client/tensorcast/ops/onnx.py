@@ -20,9 +20,9 @@ from ..plan.alignment import (
     check_sizes,
     fit_second,
     meet_right,
-    settle,
 )
 from ..plan.plan import Plan, Shape
+from ..plan.settling import settle
 from ..schema.dimensions import Dimensions
 from ..schema.shapes import Number, format_shape
 from .aliases import aliases

@@ -6,8 +6,9 @@ broadcast_tensors stops at rank 6, and a tensor of Paddle has up to 9 axes.
 
 from typing import Literal, Self
 
-from ..plan.alignment import Alignment, Conflict, Incompatible, fit_right, meet_right, settle
+from ..plan.alignment import Alignment, Conflict, Incompatible, fit_right, meet_right
 from ..plan.plan import Plan, Shape
+from ..plan.settling import settle
 from .aliases import aliases
 from .families import Choice, Elementwise, MatrixProduct, Multidirectional, UnidirectionalKeeping, UnidirectionalLike
 from .framework import PYTHON, Framework

@@ -19,9 +19,9 @@ from ..plan.alignment import (
     changed,
     fit_right_plainly,
     meet_right,
-    settle,
 )
 from ..plan.plan import Plan, Shape
+from ..plan.settling import settle
 from ..schema.dimensions import Dimensions
 from .base import Op
 from .framework import CPP, Framework

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from pydantic import Field, PlainSerializer, ValidatorFunctionWrapHandler, WrapValidator
 from pydantic_core import PydanticKnownError
 
-from ..plan.alignment import Alignment, Axis, Conflict, Incompatible, Output, Relation, Term, settle
+from ..plan.alignment import Alignment, Axis, Conflict, Incompatible, Output, Relation, Term
 from ..plan.plan import Plan, Shape
+from ..plan.settling import settle
 from ..schema.shapes import AtFirstFault, brief, format_shape
 from .aliases import aliases
 from .base import Op

@@ -1,8 +1,8 @@
 """Alignment: which sizes meet on which output axis, and by which relation. Settled, it becomes a plan.
 
-A framework's rule says how axes find each other, from ranks and attributes alone; whether the sizes
-that meet agree is one of five relations, written once: here of integers, in symbolic.py of symbols, in columns.py
-of columns, which stand in a shape where an integer would. A rule compares sizes only where `are_integers` says it can.
+A framework's rule says how axes find each other, from ranks and attributes alone. Whether the sizes that meet agree is
+one of five relations. settling.py applies them to integers, answers/symbolic.py to symbols, and answers/columns.py to
+columns, which stand in a shape where an integer would. A rule compares sizes only where `are_integers` says it can.
 """
 
 from __future__ import annotations
@@ -221,119 +221,9 @@ class RightAlignment(Alignment):
         )
 
 
-def settle(alignment: Alignment) -> Plan:
-    """The plan of an alignment whose sizes agree; raises Incompatible (size-mismatch, lowest axis; or its refusal)."""
-    if isinstance(alignment, RightAlignment):
-        if (plan := alignment.settled()) is not None:
-            return plan
-        if (number := alignment.clash()) is not None:
-            axis = alignment.axis(number)
-            raise mismatch(alignment, number, axis, _to_blame(axis))
-    sizes = [meet(alignment, number, axis) for number, axis in enumerate(alignment.axes)]
-    if alignment.refusal is not None:
-        raise alignment.refusal
-    whole = tuple(sizes)
-    return Plan(
-        alignment.input_shapes,
-        tuple(
-            Placement(
-                output.input,
-                alignment.input_shapes[output.input] if output.placed_shape is None else output.placed_shape,
-                whole if len(output.axes) == len(sizes) else tuple(sizes[axis] for axis in output.axes),
-                output.output_axes,
-                output.merges,
-            )
-            for output in alignment.outputs
-        ),
-        None if alignment.result is None else tuple(sizes[axis] for axis in alignment.result),
-    )
-
-
-def meet(alignment: Alignment, number: int, axis: Axis) -> int:
-    """The size of output axis `number`, at which integers meet; raises Incompatible (size-mismatch)."""
-    terms = axis.terms
-    if len(terms) < 2:
-        return terms[0].size if terms else 1
-    size = terms[-1].size
-    clash: Sequence[Term] = ()
-    match axis.relation:
-        case Relation.MUTUAL:  # first, since most are
-            for term in terms:
-                if size == 1:
-                    size = term.size
-                elif term.size != size and term.size != 1:
-                    clash = (term,)
-        case Relation.INTO:
-            clash = [term for term in terms[:-1] if term.size not in (1, size)]
-        case Relation.FROM_ONE:
-            clash = [term for term in terms[:-1] if term.size != 1]
-        case Relation.EQUAL:
-            clash = [term for term in terms if term.size != size]
-        case Relation.MULTIPLE:
-            clash = [term for term in terms[:-1] if term.size % size]
-    if clash:
-        raise mismatch(alignment, number, axis, _to_blame(axis))
-    return size
-
-
 def are_integers(*sizes: int) -> bool:
     """Whether all these are integers, and none is a symbol."""
     return all(type(size) is int for size in sizes)
-
-
-def integer_axes(alignment: Alignment) -> Alignment:
-    """The same, with nothing on the axes where a symbol meets: what can be settled at once."""
-    axes = (
-        axis if are_integers(*(term.size for term in axis.terms)) else Axis(axis.relation, ())
-        for axis in alignment.axes
-    )
-    return changed(alignment, axes=tuple(axes))
-
-
-def _to_blame(axis: Axis) -> list[Term]:
-    """The terms that a conflict names: the first that does not agree, and the target's; where there is no target, the
-    first term of each size."""
-    *others, last = axis.terms
-    if axis.relation is Relation.INTO:
-        return [next(term for term in others if term.size not in (1, last.size)), last]
-    if axis.relation is Relation.FROM_ONE:
-        return [next(term for term in others if term.size != 1), last]
-    first: dict[int, Term] = {}
-    for term in axis.terms:
-        if axis.relation is not Relation.MUTUAL or term.size != 1:
-            first.setdefault(term.size, term)
-    return list(first.values())
-
-
-def mismatch(alignment: Alignment, number: int, axis: Axis, clash: Sequence[Term], because: str = "") -> Incompatible:
-    """The conflict of these terms on output axis `number`; `because` is what else must be known to see it."""
-
-    def owner(term: Term) -> str:
-        if term.input is None:
-            return "the op's attribute" if alignment.target is None else f"the target {format_shape(alignment.target)}"
-        return f"input {term.input} of shape {format_shape(alignment.input_shapes[term.input])}"
-
-    if axis.requirement is not None:
-        own = [term for term in clash if term.input is not None]
-        met = " and ".join(f"axis {term.axis} of {owner(term)} has size {term.size}" for term in own)
-        return Incompatible(
-            "size-mismatch",
-            f"A{met[1:]}{because}: {axis.requirement}.",
-            inputs=tuple(term.input for term in own),
-            sizes=tuple(term.size for term in own),
-            axes=tuple(term.axis for term in own),
-        )
-    shown = clash[:4]
-    sizes = ", ".join(f"{owner(term)} has size {term.size}" for term in shown[:-1])
-    more = f" (and {len(clash) - len(shown)} more sizes)" if len(clash) > len(shown) else ""
-    last = f"{owner(shown[-1])} has size {shown[-1].size}"
-    return Incompatible(
-        "size-mismatch",
-        f"On output axis {number}, {sizes} but {last}{more}{because}: {axis.relation.value}.",
-        axis=number,
-        inputs=tuple(term.input for term in clash),
-        sizes=tuple(term.size for term in clash),
-    )
 
 
 def meet_right(shapes: tuple[Shape, ...], target: Shape | None = None) -> Alignment:

@@ -1,0 +1,57 @@
+"""Variables: the sizes of a symbolic request by number, as plan/sizes.py reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..messages import Side
+from ..schema.dimensions import Quotient, Symbol
+from ..schema.shapes import MAX_SIZE
+
+Size = int | Symbol
+
+
+class Variables:
+    """The sizes of a request by number: a number for each integer, each name and each other symbol."""
+
+    def __init__(self, assume: Mapping[str, Size], places: Mapping[int, Side]) -> None:
+        self._assume = assume
+        self._places = places
+        self._numbers: dict[tuple[str, Any], int] = {}
+        self.bounds: list[tuple[int, int]] = []
+        self.names: list[str | None] = []
+        self.sides: list[Side] = []
+        """How a condition says each."""
+        self.quotients: dict[int, tuple[int, int]] = {}
+        """For each variable that is a quotient, on which there are no clauses: what is divided, and by what."""
+        self.of(1)
+
+    def of(self, size: Size | Quotient) -> int:
+        """The number of a size: the same for the same."""
+        if isinstance(size, Quotient):
+            whole = self.of(size.whole), size.divisor
+            number = self._numbered(("quotient", whole), 0, MAX_SIZE, str(size))
+            self.quotients[number] = whole
+            return number
+        low, high, side = (size, size, size) if isinstance(size, int) else self._bounded(size)
+        if low == high:
+            return self._numbered(("integer", low), low, high, low)
+        return self._numbered(("name", side) if isinstance(side, str) else ("place", id(size)), low, high, side)
+
+    def _numbered(self, key: tuple[str, Any], low: int, high: int, side: Side) -> int:
+        if key not in self._numbers:
+            self._numbers[key] = len(self.bounds)
+            self.bounds.append((low, high))
+            self.names.append(side if isinstance(side, str) else None)
+            self.sides.append(side)
+        return self._numbers[key]
+
+    def _bounded(self, symbol: Symbol) -> tuple[int, int, Side]:
+        if symbol.name is None:
+            return symbol.low, symbol.high, self._places[id(symbol)]
+        bounds = self._assume.get(symbol.name, symbol)
+        return (bounds, bounds, bounds) if isinstance(bounds, int) else (bounds.low, bounds.high, symbol.name)
+
+    def is_integer(self, number: int) -> bool:
+        return isinstance(self.sides[number], int)
