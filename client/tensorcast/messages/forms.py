@@ -257,6 +257,8 @@ def _size(fault: Fault) -> str | None:
         return f"must be an integer, not a string: write {int(text)}"
     if re.fullmatch(r"[0-9]{1,19}\.0*", text):
         return f"must be an integer, not a string: write {int(text.partition('.')[0])}"
+    if fault.kind == "not_a_size" and re.fullmatch(r"[0-9]+\.\.[0-9]*", text):
+        return None  # a range: the fault says why it holds no size
     if fault.kind == "not_an_integer":
         return f"must be an integer, not a string: names and ? are for check and compare ({fault.found[:LONGEST]!r})"
     name = re.sub(r"\W+", "_", text, flags=re.ASCII).strip("_")[:LONGEST]
