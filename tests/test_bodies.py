@@ -18,6 +18,10 @@ BAD_BODIES = [
     ({"inputs": [[True]]}, "/inputs/0/0", "inputs/0/0: must be an integer, not a boolean"),
     ({"inputs": [3]}, "/inputs/0", 'inputs/0: is a size, and each input is a list of them: write "inputs": [[3]]'),
     ({"inputs": []}, "/inputs", "numpy.broadcast_arrays takes at least 1 input, not 0"),
+    (
+        {"inputs": [], "op": {"name": "xarray.broadcast", "dims": []}},
+        "/inputs", "xarray.broadcast takes at least 1 input, not 0",
+    ),
     ({"inputs": [[3]], "explain": 1}, "/explain", "explain: must be true or false"),
     ({"inputs": [[3]], "op": 5}, "/op", "op: must be the name of an op, or a map"),
     ({"inputs": [[3]], "op": {}}, "/op", "op: an op needs its name"),

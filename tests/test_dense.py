@@ -142,6 +142,18 @@ def test_rank_64_and_overlapping_strides() -> None:
     assert b"".join(dense.chunks(view)) == out.tobytes()
 
 
+@pytest.mark.parametrize("dtype", ["f8", "U3", "S70000", "M8[ns]", ml_dtypes.bfloat16])
+@pytest.mark.parametrize("shape", [(0,), (3, 0), (0, 3), (2, 0, 3)])
+def test_an_array_without_elements_is_filled(dtype: Any, shape: Any) -> None:
+    for view in (
+        np.empty(shape, dtype),
+        np.empty(shape, dtype).T,
+        np.broadcast_to(np.empty(shape, dtype), (2, *shape)),
+    ):
+        dense.fill(view, np.empty(view.shape, dtype))
+        assert b"".join(dense.chunks(view)) == b""
+
+
 @pytest.mark.parametrize("wrong", [np.zeros((2, 40_000)), np.zeros((40_000, 2), "f4"), np.zeros((2, 40_000)).T])
 def test_what_is_filled_must_be_alike_and_in_order(wrong: Any) -> None:
     with pytest.raises(ValueError, match="another shape or dtype"):

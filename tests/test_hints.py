@@ -42,6 +42,9 @@ HINTS: list[tuple[Op, Shapes, str, Op, Shapes]] = [
      ngraph.Broadcast(shape=(3, 4), broadcast_axes=(1,)), [(3,)]),
     (numpy.broadcast_to(shape=(3, 4)), [(3,)],
      "openvino.Broadcast-3 in mode explicit with axes_mapping=[0] fits: the output is (3, 4)", EXPLICIT, [(3,)]),
+    (numpy.broadcast_to(shape=(3, 4, 5)), [(3, 1)],
+     "openvino.Broadcast-3 in mode explicit with axes_mapping=[0, 1] fits: the output is (3, 4, 5)",
+     openvino.Broadcast3(mode="explicit", target_shape=(3, 4, 5), axes_mapping=(0, 1)), [(3, 1)]),
     (numpy.broadcast_to(shape=(3, -1)), [(3, 4)],
      "write shape=(3, 4): numpy.broadcast_to reads -1 as no size", numpy.broadcast_to(shape=(3, 4)), [(3, 4)]),
     (numpy.broadcast_to(shape=(3, -1)), [(3, 4)],
@@ -100,6 +103,12 @@ def test_every_hint_of_every_vector_fits_when_it_is_asked() -> None:
                 assert ask(proposed).compatible is True, (vector["id"], hint)
                 asked += 1
     assert asked > 1000
+
+
+def test_a_hint_is_sent_without_attributes_that_are_not_set() -> None:
+    request = {"op": "openvino.Add-1", "inputs": [[2, 3], [2]]}
+    (hint,) = json.loads(ask(request).model_dump_json(exclude_unset=True))["conflict"]["hints"]
+    assert (hint["op"], hint["inputs"]) == ({"name": "openvino.Add-1", "auto_broadcast": "numpy"}, [[2, 3], [2, 1]])
 
 
 def test_an_op_that_this_version_lacks_is_advice() -> None:

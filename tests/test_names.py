@@ -140,6 +140,11 @@ def test_all_that_it_says_is_the_op() -> None:
         assert eval(call, {"tensorcast": tensorcast}).name == name
 
 
+def test_help_of_an_op_works_without_docstrings() -> None:
+    code = "import tensorcast\nprint('tensorcast.numpy.add()' in tensorcast.numpy.add.__doc__)"
+    assert conftest.run([sys.executable, "-OO", "-c", code]).stdout == "True\n"
+
+
 def test_a_missing_name_loads_no_service() -> None:
     code = "import sys, tensorcast\nhasattr(tensorcast, 'chekc')\nprint('fastapi' in sys.modules)"
     assert conftest.run([sys.executable, "-c", code]).stdout == "False\n"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tensorcast.plan.alignment import meet_right
+from tensorcast.plan.alignment import fit_right, meet_right
 from tensorcast.plan.plan import LawBroken, Placement
 
 
@@ -87,3 +87,17 @@ def test_the_axes_of_an_alignment_are_listed_once() -> None:
     alignment = meet_right(((8, 1, 6, 1), (7, 1, 5)))
     assert alignment.axes is alignment.axes
     assert alignment.outputs is alignment.outputs
+
+
+@pytest.mark.parametrize(
+    ("alignment", "sizes"),
+    [
+        (meet_right(((2, 1), (3,))), (2, 3)),
+        (meet_right(((2, 1), (3,)), (4, 1, 1)), (4, 2, 3)),
+        (meet_right(((2,), (3,))), None),
+        (fit_right((2, 1), (2, 3)), (2, 3)),
+        (fit_right((2, 3), (2, 1)), None),
+    ],
+)
+def test_sizes_that_agree_are_found_without_a_plan(alignment, sizes):
+    assert alignment.met() == sizes

@@ -164,6 +164,8 @@ AGREES: dict[str, tuple[Op, Shapes]] = {
     "TensorFlow, no elements": (tensorflow.broadcast_to(shape=(2, 2, 2, 2, 2, 0)), [(2, 1, 2, 1, 2, 1)]),
     "TensorFlow, a choice of rank 8": (tensorflow.where(), [(2,), (2,) * 8, ()]),
     "TensorFlow, a product of rank 12": (tensorflow.matmul(), [(1,) * 10 + (2, 3), (3, 2)]),
+    "MXNet, 7 axes beside axes of size 1": (mxnet.broadcast_add(), [(2,) * 7, (1,) * 7]),
+    "MXNet, 7 axes of size 1 beside others": (mxnet.broadcast_add(), [(1,) * 7, (2,) * 7]),
     "MXNet, 5 axes that alternate": (mxnet.broadcast_to(shape=(2,) * 5), [(2, 1, 2, 1, 2)]),
     "MXNet, a 1 after a size 0": (mxnet.broadcast_to(shape=(0, 3)), [(0, 1)]),
     "MXNet, one axis beside a size 0": (mxnet.broadcast_axis(axis=0, size=3), [(1, 0)]),
