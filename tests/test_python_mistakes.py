@@ -165,6 +165,11 @@ BOTH: list[Mistake] = [
     (lambda t: t.check_columns("torch.expand", [[3]], sise=[[2, -1]]), InvalidRequest,
      "torch.expand: sise: is no field here: write size",
      lambda t: t.check_columns("torch.expand", [[3]], size=[[2, -1]])),
+    (lambda t: t.check("np.subtract", 3, 3, size=3), InvalidRequest, "np.subtract: size: is no field here",
+     lambda t: t.check("np.subtract", 3, 3)),
+    (lambda t: t.check({"name": "torch.Tensor.expand", "sizes": 3}, 3), InvalidRequest,
+     "torch.Tensor.expand: sizes: is no field here: write size",
+     lambda t: t.check({"name": "torch.Tensor.expand", "size": (3,)}, 3)),
     (lambda t: t.check_columns("torch.expand", [[3]]), InvalidRequest, "size=[3, -1]",
      lambda t: t.check_columns("torch.expand", [[3]], size=[3, -1])),
 ]  # fmt: skip

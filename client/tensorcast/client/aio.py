@@ -85,7 +85,7 @@ class AsyncClient(BaseClient[httpx.AsyncBaseTransport]):
     ops = _awaited(Client.ops)
 
     async def _send(self, call: Call[T], progress: Progress | None = None, timeout: float | None = None) -> T:
-        policy = self._policy(timeout)
+        policy = self._policy(timeout, progress)
         attempt = Attempt(call, progress)
         try:
             with anyio.fail_after(policy.timeout):

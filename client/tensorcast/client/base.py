@@ -12,6 +12,8 @@ import httpx
 
 from ..errors import ConnectionFailed, DeadlineExceeded, InvalidAnswer, TensorcastError
 from .address import Address, Verify
+from .call import Progress
+from .options import require_address, require_callback, require_count, require_fields, require_key, require_seconds
 from .reading import unexpected_status
 from .retries import RetryPolicy
 
@@ -44,6 +46,11 @@ class BaseClient(Generic[AnyTransport]):
         proxy: str | None = None,
         transport: AnyTransport | None = None,
     ) -> None:
+        require_address(url)
+        require_seconds(timeout)
+        require_count(retries)
+        require_fields(headers)
+        require_key(api_key)
         if transport is not None and (verify is not True or proxy is not None):
             raise ValueError("a transport of your own decides on verify and proxy: give them to it")
         self._address = Address(url, headers, api_key)
@@ -54,8 +61,13 @@ class BaseClient(Generic[AnyTransport]):
         self._timeout = timeout
         self._retries = retries
 
-    def _policy(self, timeout: float | None) -> RetryPolicy:
-        """The deadline and the retries of one call, whose own timeout goes before the client's."""
+    def _policy(self, timeout: float | None, progress: Progress | None = None) -> RetryPolicy:
+        """Return the deadline and the retries of one call, whose own timeout goes before the client's.
+
+        Raises TypeError for a timeout or a progress of the wrong kind.
+        """
+        require_seconds(timeout)
+        require_callback(progress)
         return RetryPolicy(self._timeout if timeout is None else timeout, self._retries)
 
 

@@ -276,7 +276,7 @@ class Client(BaseClient[httpx.BaseTransport]):
         return self._send(calls.ops())
 
     def _send(self, call: Call[T], progress: Progress | None = None, timeout: float | None = None) -> T:
-        policy = self._policy(timeout)
+        policy = self._policy(timeout, progress)
         while True:
             attempt = Attempt(call, progress)
             try:

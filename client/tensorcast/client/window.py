@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import EllipsisType
 from typing import Any, SupportsIndex
 
@@ -26,7 +26,7 @@ def bounds(window: Window, op: AnyOp, shapes: Sequence[tuple[int, ...]]) -> list
     >>> bounds(np.s_[-1:, ...], "numpy.broadcast_arrays", [(4, 3)])
     [[3, 4], [0, 3]]
     """
-    entries: list[Any] = [window] if isinstance(window, slice | EllipsisType) else list(window)
+    entries: list[Any] = [window] if isinstance(window, slice | EllipsisType) else _entries(window)
     if not any(isinstance(entry, slice | EllipsisType) for entry in entries):
         return [_pair(entry) for entry in entries]
     whole = instance(op)
@@ -60,8 +60,17 @@ def _of_slice(entry: slice, size: int) -> list[int]:
     return [start, max(start, stop)]
 
 
+def _entries(window: Any) -> list[Any]:
+    if isinstance(window, str | bytes | Mapping) or not isinstance(window, Iterable):
+        raise _refused(window)
+    return list(window)
+
+
 def _pair(entry: Any) -> list[int]:
-    pair = sizes(entry)
-    if len(pair) != 2:
-        raise TypeError(f"a window has a slice or (start, stop) for each output axis, not {entry!r:.60}; all axes stay")
+    if entry is None or len(pair := sizes(entry)) != 2:
+        raise _refused(entry)
     return pair
+
+
+def _refused(entry: Any) -> TypeError:
+    return TypeError(f"a window has a slice or (start, stop) for each output axis, not {entry!r:.60}; all axes stay")

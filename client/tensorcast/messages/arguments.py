@@ -81,7 +81,7 @@ def translate_question(
     """Return the plain value of a TranslateRequest. Raises as `check_question` does."""
     if not isinstance(to, str):
         name = getattr(to, "name", None) or (to.model_fields["name"].default if _is_op_class(to) else "torch.expand")
-        raise TypeError(f'to is the name of an op, not {_kind(to)}: write to="{name}"')
+        raise TypeError(f'to is the name of an op, not {kind_in_python(to)}: write to="{name}"')
     op = op_of(op, attributes, ("to",))
     return {"op": plain_op(op), "inputs": each(shapes, sizes), "to": to}
 
@@ -89,7 +89,7 @@ def translate_question(
 def batch_questions(requests: Iterable[CheckRequest | Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the plain value of each request of a batch. Raises TypeError if `requests` is not a list of requests."""
     if isinstance(requests, (str, Mapping, BaseModel)) or not isinstance(requests, Iterable):
-        raise TypeError(f"requests is a list of checks, such as [{_REQUEST}], not {_kind(requests)}")
+        raise TypeError(f"requests is a list of checks, such as [{_REQUEST}], not {kind_in_python(requests)}")
     return _read(enumerate(requests), _batch_question, "request {}")
 
 
@@ -100,14 +100,16 @@ def _batch_question(request: CheckRequest | Mapping[str, Any]) -> dict[str, Any]
     if isinstance(request, CheckRequest):
         return request.model_dump(exclude_unset=True, exclude_none=True) | {"op": plain_op(request.op)}
     if not isinstance(request, Mapping):
-        raise TypeError(f"a check is a map such as {_REQUEST}, not {_kind(request)}")
+        raise TypeError(f"a check is a map such as {_REQUEST}, not {kind_in_python(request)}")
     plain = dict(request)
     if "op" in plain:
         op = plain["op"]
         plain["op"] = op if isinstance(op, str) else _plain(op) if isinstance(op, Mapping) else plain_op(op_of(op))
     if "inputs" in request:
         if isinstance(request["inputs"], str) or not isinstance(request["inputs"], Iterable):
-            raise TypeError(f'"inputs" is a list of shapes, such as [(3, 1), (4,)], not {_kind(request["inputs"])}')
+            raise TypeError(
+                f'"inputs" is a list of shapes, such as [(3, 1), (4,)], not {kind_in_python(request["inputs"])}'
+            )
         plain["inputs"] = each(request["inputs"], dimensions)
     if "warn" in plain:
         plain["warn"] = _words(plain["warn"])
@@ -227,7 +229,7 @@ def _no_op(value: Any) -> str:
     return (
         "the first argument is an op, such as tensorcast.numpy.broadcast_to(shape=(4, 3)), or the name of one, "
         f'such as "{own if op_class(own) else "numpy.broadcast_arrays"}" (`tensorcast ops` lists them); '
-        f"not {_kind(value)}"
+        f"not {kind_in_python(value)}"
     )
 
 
@@ -277,13 +279,15 @@ def dimensions(shape: SymbolicShape) -> list[int | str]:
 def _words(warn: Collection[str]) -> list[str]:
     """Return the words of `warn` as a list. Raises TypeError for anything but a collection."""
     if isinstance(warn, str) or not isinstance(warn, Collection):
-        raise TypeError(f'warn is a list of warnings, such as ["mutual-stretch", "rank-promotion"], not {_kind(warn)}')
+        raise TypeError(
+            f'warn is a list of warnings, such as ["mutual-stretch", "rank-promotion"], not {kind_in_python(warn)}'
+        )
     return list(warn)
 
 
 def _assumptions(assume: Mapping[str, int | str]) -> dict[str, int | str]:
     if not isinstance(assume, Mapping):
-        raise TypeError(f'assume is a map such as {{"N": "2.."}}, not {_kind(assume)}')
+        raise TypeError(f'assume is a map such as {{"N": "2.."}}, not {kind_in_python(assume)}')
     named = ((f"{name!r:.60}", size) for name, size in assume.items())
     return dict(zip(assume, _read(named, _dimension, "assume[{}]"), strict=True))
 
@@ -298,7 +302,7 @@ def _dtype(dtype: Any) -> str:
         dtype_named(name)
     except UnknownDtype:
         name = "float32"
-    raise TypeError(f'dtype is a name, not {_kind(dtype)}: write dtype="{name}"')
+    raise TypeError(f'dtype is a name, not {kind_in_python(dtype)}: write dtype="{name}"')
 
 
 def _dimension(size: SupportsIndex | str | None) -> int | str:
@@ -317,7 +321,7 @@ def _listed(shape: SymbolicShape) -> list[Any]:
     if isinstance(shape, str):
         raise TypeError(f"a shape is a list of sizes such as (2, 3), not a string{_shape_written(shape)}")
     if isinstance(shape, (bytes, bytearray, Mapping, set, frozenset, BaseModel)) or _is_op_class(shape):
-        raise TypeError(f"a shape is a list of sizes such as (2, 3), not {_kind(shape)}")
+        raise TypeError(f"a shape is a list of sizes such as (2, 3), not {kind_in_python(shape)}")
     if getattr(shape, "ndim", 1) > 1 or (not isinstance(shape, Iterable) and hasattr(shape, "shape") and shape.shape):
         raise ValueError("an array stands where a shape belongs: pass its .shape")
     if getattr(shape, "ndim", 0) == 1 and "float" in str(getattr(shape, "dtype", "")):
@@ -360,10 +364,10 @@ def _shown(value: Any) -> str:
         return f"the float {float(value)}{f': write {value:.0f}' if whole else ''}"
     if isinstance(value, str):
         return f"{value[:40]!r}{f': write {int(value)}' if _DIGITS.fullmatch(value[:40]) else ''}"
-    return "None" if value is None else _kind(value)
+    return "None" if value is None else kind_in_python(value)
 
 
-def _kind(value: Any) -> str:
+def kind_in_python(value: Any) -> str:
     """Return the type of a value in words, such as "a tuple"."""
     if value is None:
         return "None"

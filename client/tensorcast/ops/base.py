@@ -248,7 +248,7 @@ def _refusal(kind: type[Op], names: list[str], error: ValidationError) -> Invali
     field = kind.model_fields.get(place[0]) if place else None
     example = f"{place[0]}={field.examples[0]}" if field is not None and field.examples else None
     steps = [
-        kind.model_fields["name"].default,
+        kind.alias or kind.model_fields["name"].default,
         "/".join(place)[:200],
         complaint(fault, (place or [""])[-1], names, example),
     ]

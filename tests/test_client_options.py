@@ -1,0 +1,82 @@
+"""Options of a client and of its calls: a value of the wrong kind is refused at once, with what to write."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+
+from tensorcast import AsyncClient, Client
+
+ROW = np.array([1.0, 2.0, 3.0])
+OF_CLIENTS: list[tuple[dict[str, Any], str]] = [
+    ({"url": 8000}, "url is the service's address, such as http://127.0.0.1:8000, not an int"),
+    ({"url": None}, "url is the service's address, such as http://127.0.0.1:8000, not None"),
+    ({"timeout": "3"}, 'timeout is a number of seconds, or None, not the str "3"'.replace('"', "'")),
+    ({"timeout": True}, "timeout is a number of seconds, or None, not the bool True"),
+    ({"timeout": httpx.Timeout(5)}, "timeout is a number of seconds, or None, not the Timeout"),
+    ({"retries": "3"}, "retries is how often a request is sent again, such as 2, not the str '3'"),
+    ({"retries": True}, "retries is how often a request is sent again, such as 2, not the bool True"),
+    ({"retries": None}, "retries is how often a request is sent again, such as 2, not None"),
+    ({"retries": 2.0}, "retries is how often a request is sent again, such as 2, not the float 2.0"),
+    ({"headers": ["a"]}, 'headers is a map of strings, such as {"X-Team": "blue"}, not a list'),
+    ({"headers": "X-Team: blue"}, 'headers is a map of strings, such as {"X-Team": "blue"}, not a str'),
+    ({"headers": {"X-Team": 3}}, 'headers is a map of strings, such as {"X-Team": "blue"}, not one with an int'),
+    ({"api_key": 3}, "api_key is a string, not an int"),
+    ({"api_key": b"key"}, "api_key is a string, not a bytes"),
+]
+OF_CALLS: list[tuple[dict[str, Any], str]] = [
+    ({"timeout": "3"}, "timeout is a number of seconds, or None, not the str '3'"),
+    ({"progress": True}, "progress is a function that takes each Transfer, not the bool True"),
+    ({"window": True}, "a window has a slice or (start, stop) for each output axis, not True"),
+    ({"window": 1}, "a window has a slice or (start, stop) for each output axis, not 1"),
+    ({"window": "0:1"}, "a window has a slice or (start, stop) for each output axis, not '0:1'"),
+    ({"window": {"a": 1}}, "a window has a slice or (start, stop) for each output axis, not {'a': 1}"),
+    ({"window": [(0, 1), None]}, "a window has a slice or (start, stop) for each output axis, not None"),
+]
+
+
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+@pytest.mark.parametrize(("options", "says"), OF_CLIENTS, ids=str)
+def test_an_option_of_the_wrong_kind_is_refused_when_a_client_is_made(
+    kind: Callable[..., Any], options: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(TypeError) as caught:
+        kind(**options)
+    assert says in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"timeout": None}, {"timeout": 3}, {"timeout": np.float32(3)}, {"retries": 0}, {"retries": np.int64(1)},
+        {"url": httpx.URL("http://127.0.0.1:8000")}, {"headers": httpx.Headers({"X-Team": "blue"})}, {"api_key": "k"},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_options_of_the_right_kinds_make_a_client(options: dict[str, Any]) -> None:
+    Client(**options).close()
+
+
+@pytest.fixture(scope="module")
+def calls() -> Iterator[list[Callable[..., Any]]]:
+    with Client.in_process() as client:
+        yield [
+            client.broadcast_to,
+            lambda *values, **options: asyncio.run(AsyncClient.in_process().broadcast_to(*values, **options)),
+        ]
+
+
+@pytest.mark.parametrize(("options", "says"), OF_CALLS, ids=str)
+def test_an_option_of_the_wrong_kind_is_refused_before_a_call_is_sent(
+    calls: list[Callable[..., Any]], options: dict[str, Any], says: str
+) -> None:
+    for call in calls:
+        with pytest.raises(TypeError) as caught:
+            call(ROW, (2, 3), **options)
+        assert says in str(caught.value)
+        assert call(ROW, (2, 3), window=np.s_[:1], timeout=np.float32(60)).tolist() == [[1, 2, 3]]
