@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import socket
+import weakref
 from collections.abc import Callable, Iterator
 from itertools import accumulate, pairwise
 from typing import Any
@@ -15,6 +17,7 @@ from conftest import PATIENCE, Served, served, wait_for
 from test_protocol import running
 
 from tensorcast import AsyncClient, Client
+from tensorcast.schema.problems import Problem
 from tensorcast_service.http import upload
 from tensorcast_service.http.upload import LONG_BYTES, WINDOW_BYTES, lend, room_for
 from tensorcast_service.runtime.budget import FREE_BYTES, Budget
@@ -259,3 +262,23 @@ def test_a_long_body_lies_where_the_last_one_lay_and_holds_all_of_that() -> None
             assert wait_for(lambda: budget.held > 8 * MiB - FREE_BYTES)
         assert wait_for(lambda: budget.kept is not None and budget.held == 0)
     assert len(places) == 1
+
+
+def test_an_upload_that_is_refused_lets_go_of_its_memory_without_the_collector() -> None:
+    def refuse(nbytes: int) -> None:
+        raise Problem("overloaded", "full")
+
+    async def refused() -> None:
+        room = np.zeros(3 * WINDOW_BYTES, np.uint8)
+        held, done = weakref.ref(room), asyncio.get_running_loop().create_future()
+        receiving = upload.Upload(room.data, 0, refuse, done)
+        receiving.end()
+        del room, receiving
+        assert isinstance(done.result(), Problem)
+        assert held() is None
+
+    gc.disable()
+    try:
+        asyncio.run(refused())
+    finally:
+        gc.enable()

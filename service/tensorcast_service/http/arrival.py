@@ -115,5 +115,5 @@ class Arrival(Connection):
 
     def end_upload(self) -> None:
         upload, self.upload = self.upload, None
-        if upload is not None and not upload.done.done():
-            upload.done.set_result(False)
+        if upload is not None:
+            upload.end()

@@ -95,8 +95,14 @@ class Upload:
         try:
             self._reserve(stop - self._start)
         except Problem as problem:
-            self.done.set_result(problem)
+            self.done.set_result(problem.with_traceback(None))  # which refers to this upload, and so to the memory
             return
         self.window, self._start = self._room[self._start : stop], stop
         if not self.window:
             self.done.set_result(True)
+
+    def end(self) -> None:
+        """Let go of the memory."""
+        if not self.done.done():
+            self.done.set_result(False)
+        self.window = self._room = memoryview(b"")
