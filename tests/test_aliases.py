@@ -215,6 +215,11 @@ def test_an_alias_has_the_verdict_of_its_function(name: str, shapes: list[tuple[
         ("torch.nn.functional.mse_loss", "returns one number", "torch.broadcast_tensors"),
         ("tf.clip_by_value", "keeps the shape of input 0", "tensorflow.broadcast_to"),
         ("jax.lax.select", "equal shapes", "jax.numpy.where"),
+        ("torch.addmm", "adds a product of matrices, which do not broadcast", "torch.matmul"),
+        ("torch.Tensor.baddbmm", "adds a product of matrices, which do not broadcast", "torch.matmul"),
+        ("torch.addmv", "adds a product of matrices, which do not broadcast", "torch.matmul"),
+        ("torch.Tensor.add_", "changes input 0 in place, which does not expand", "torch.broadcast_to"),
+        ("torch.Tensor.mul_", "changes input 0 in place, which does not expand", "torch.broadcast_to"),
     ],
 )
 def test_a_function_that_does_not_broadcast_is_refused_with_what_it_does(name: str, said: str, instead: str) -> None:

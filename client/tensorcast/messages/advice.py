@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..ops import OPS
+from ..ops import OPS, op_class
 from ..ops.aliases import full_name
+from ..ops.families import Multidirectional
 
 _COPIES = "repeats whole copies of an array, also along sizes above 1: check {into} if only a size 1 is repeated"
 _REPEATS = "repeats each element, also along sizes above 1: check {into} if only a size 1 is repeated"
@@ -22,6 +23,9 @@ _LOSS = (
 )
 _BOUNDS = (
     "keeps the shape of input 0, which the bounds must fit: check {into} from the shape of a bound to that of input 0"
+)
+_IN_PLACE = (
+    "changes input 0 in place, which does not expand: check {into} from the shape of another input to that of input 0"
 )
 _PRODUCT = "{not_matmul} for stacks of matrices that broadcast, check {matmul}"
 _WHAT: Mapping[str, str] = {
@@ -56,6 +60,10 @@ _WHAT: Mapping[str, str] = {
     "tensordot": "sums over axes that you name, without broadcasting: check {matmul} for stacks of matrices",
     "einsum": "sums products by an equation, which is not supported: check {matmul} for stacks of matrices",
     "matmul": "multiplies stacks of matrices, but its rule is not here: {matmul} may be the same",
+    **dict.fromkeys(
+        ("addmm", "baddbmm", "addmv"),
+        "adds a product of matrices, which do not broadcast, to input 0, which does: check {matmul} for the product",
+    ),
     "linear": "multiplies input 0 by the transposed weight and adds a bias: check {matmul}, then add the bias",
 }  # fmt: skip
 """What functions do, by the last part of their names. {into}, {together}, {by_element} and {matmul} stand for ops."""
@@ -89,7 +97,15 @@ def advice(name: str, framework: str | None) -> str | None:
     short = full.replace("torch.tensor.", "torch.").replace("mxnet.nd.", "mxnet.")
     tail = full.rpartition(".")[2].partition("-")[0]
     text = _OWN.get(short) or (_WHAT.get(tail) if framework else None)
+    if framework in ("torch", "paddle") and _is_in_place(full_name(name)):
+        text = _IN_PLACE
     return None if text is None else f"it {text.format(**_ops_of(framework or 'numpy'))}"
+
+
+def _is_in_place(name: str) -> bool:
+    """Return whether a name is that of an elementwise function with the underscore of those that write to input 0."""
+    rule = op_class(name[:-1]) if name.endswith("_") else None
+    return rule is not None and issubclass(rule, Multidirectional)
 
 
 def _ops_of(framework: str) -> dict[str, str]:
