@@ -246,6 +246,10 @@ def _input_shapes(op: AnyOp, shapes: Sequence[Shape]) -> list[list[int]]:
     """The shapes of the inputs of a backprop. Raises TypeError for one shape that is not in a list, and for arrays."""
     if isinstance(shapes, (str, Mapping)) or not isinstance(shapes, Iterable):
         raise TypeError(f"shapes is a list with the shape of each input, such as [(3,)], not {shapes!r:.60}")
+    if hasattr(shapes, "shape"):
+        raise TypeError(
+            f"shapes is a list with the shape of each input, not an array: write [{format_shape(shapes.shape)}]"
+        )
     shapes = list(shapes)
     alone = all(isinstance(shape, int) for shape in shapes)
     if alone and isinstance(op, Op) and op.input_count_problem(len(shapes)):

@@ -253,8 +253,6 @@ def _size(fault: Fault) -> str | None:
     if fault.kind not in ("not_a_size", "not_an_integer") or not isinstance(fault.found, str):
         return None
     text = fault.found[:MAX_TEXT].strip()
-    if re.fullmatch(r"[0-9]+\.\.[0-9]*", text):
-        return None  # a range that holds no size, as the schema says
     if re.fullmatch("[0-9]{1,19}", text):
         return f"must be an integer, not a string: write {int(text)}"
     if re.fullmatch(r"[0-9]{1,19}\.0*", text):
