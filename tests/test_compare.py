@@ -8,6 +8,7 @@ import httpx
 import pytest
 from click.testing import CliRunner
 
+import tensorcast
 from tensorcast import Client, InvalidRequest
 from tensorcast.answers.compare import compare
 from tensorcast.cli import main
@@ -177,3 +178,12 @@ def test_what_no_op_takes_is_an_invalid_request(
 ) -> None:
     with pytest.raises(InvalidRequest, match="no op takes"):
         client.compare(*inputs, shape=shape)
+
+
+def test_no_op_has_the_message_of_another_rule() -> None:
+    for inputs, shape in (([(3, 1)], (1, 4)), ([(3,)], (2, -1)), ([(1, 3)], (3,)), ([(2, 1)], (0, 3))):
+        for result in compare(CompareRequest(inputs=inputs, shape=shape)).results:
+            for other in result.also:
+                conflict = tensorcast.check(other, *inputs).conflict
+                message = conflict and conflict.message.replace(other["name"], result.op["name"])
+                assert message == (result.conflict and result.conflict.message)

@@ -224,7 +224,11 @@ def test_a_comparison_is_held_in_the_link_and_a_row_asks_its_op(page: Page) -> N
         "paddle.expand": fits,
     }
     assert told.items() <= answered.items()
-    verdict = f"{list(answered.values()).count(fits)} of {len(answered)} broadcast"
+    listed = page.text("#code").splitlines()  # a line for each op
+    count = sum(bool(re.search(" (yes|no) ", line)) for line in listed)
+    verdict = f"{sum(' yes  ' in line for line in listed)} of {count} broadcast"
+    if count < len(listed):
+        verdict += f", {len(listed) - count} left out"
     assert page.text("#verdict") == verdict
     assert re.search(r"^torch\.expand +yes  \(2, 3\)$", page.text("#code"), re.MULTILINE)
     page.tab.locator("tbody td").nth(3).click(force=True)  # the row, over which the link lies
@@ -276,12 +280,36 @@ def cells_lit(page: Page, where: str) -> list[str]:
 def test_planes_of_merged_axes_are_chosen_and_named(page: Page) -> None:
     page.ask(EINOPS)
     assert page.texts(".axes .name") == ["h", "2", "w", "c"]
-    assert page.text(".say") == "a is repeated along 2 and c."
+    assert page.text(".say") == "a is repeated along the 2 of axis 0 and c."
     assert cells(page, 1) == ["a00", "", "", "a01", "", "", "a02", "", ""]  # w down, c to the right
     page.tab.get_by_role("group", name="Place on output axis 0").get_by_role("button", name="1").click()
     assert cells(page, 1) == [""] * 9  # the second copy of the same h
     page.tab.get_by_role("group", name="Place on output axis 0").get_by_role("button", name="2").click()
     assert cells(page, 2) == ["a10", "a10", "a10", "a11", "a11", "a11", "a12", "a12", "a12"]
+
+
+NUMBERS = {
+    "a b -> a 2 b 2": "a is repeated along the 2 of axis 1 and the 2 of axis 3.",
+    "a b -> (2 a 2) b": "a is repeated along the first 2 of axis 0 and the second 2 of axis 0.",
+    "a b -> a b 1": "Nothing is repeated.",
+}
+
+
+@pytest.mark.parametrize("pattern", NUMBERS)
+def test_a_number_of_a_pattern_is_named_by_its_axis(page: Page, pattern: str) -> None:
+    page.ask(f"op=einops.repeat&input=2,3&pattern={pattern}")
+    assert page.text(".say") == NUMBERS[pattern]
+
+
+def test_a_translation_that_fails_in_the_release_says_so(page: Page) -> None:
+    page.ask("op=numpy.broadcast_to&input=()&shape=()")
+    page.tab.select_option("#as", "openvino.Broadcast-3")
+    page.settle()
+    assert "opset3" in page.text("#code")
+    assert "crashes on a scalar" in page.text("#code-note")
+    page.tab.select_option("#as", "numpy.broadcast_to")
+    page.settle()
+    assert page.text("#code-note") == ""
 
 
 def test_a_conflict_shows_what_overhangs_and_a_hint_its_repair(page: Page) -> None:

@@ -21,25 +21,44 @@ FOLDER = Path(__file__).parent / "programs"
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # what torch says of the loss, and Dynamo sets off
 
 
-def recorded_torch() -> tensorcast.Report:
+class Symbol:
+    """A size as torch has it: its text, and the environment of the symbols."""
+
+    def __init__(self, text: str, environment: Mapping[str, Any]) -> None:
+        self.text = text
+        sources = {
+            symbol: [SimpleNamespace(name=name) for name in names] for symbol, names in environment["sources"].items()
+        }
+        known = SimpleNamespace(var_to_sources=sources, source_name_to_debug_name=environment["names"])
+        self.node = SimpleNamespace(shape_env=known)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def recorded_torch(**environment: Any) -> tensorcast.Report:
+    """The report of the recorded program; `environment` replaces what torch knew of its symbols."""
     recorded = json.loads((FOLDER / "torch.json").read_text())
+    known = recorded["environment"] | environment
     modules = {
-        path: SimpleNamespace(graph=SimpleNamespace(nodes=graph_of(nodes)))
+        path: SimpleNamespace(graph=SimpleNamespace(nodes=graph_of(nodes, known)))
         for path, nodes in recorded["graphs"].items()
     }
     signature = SimpleNamespace(inputs_to_parameters=recorded["parameters"], inputs_to_buffers={})
     program = SimpleNamespace(graph_signature=signature, graph_module=SimpleNamespace(named_modules=modules.items))
-    return report("recorded", [*torch_program.meetings(program, Names())], {})
+    names = Names(torch_program.names_given(program))
+    return report("recorded", [*torch_program.meetings(program, names)], {})
 
 
-def graph_of(recorded: list[dict[str, Any]]) -> list[Any]:
+def graph_of(recorded: list[dict[str, Any]], environment: Mapping[str, Any]) -> list[Any]:
     nodes: dict[str, Any] = {}
     for each in recorded:
         tags = [SimpleNamespace(name="pointwise")] if each["pointwise"] else []
         target = type("Target", (), {"tags": tags, "__str__": lambda self, name=each["target"]: name})()
         meta: dict[str, Any] = {"stack_trace": each["stack_trace"]}
         if each["shape"] is not None:
-            meta["val"] = SimpleNamespace(shape=each["shape"])
+            sizes = [size if isinstance(size, int) else Symbol(size, environment) for size in each["shape"]]
+            meta["val"] = SimpleNamespace(shape=sizes)
         arguments = [nodes[argument["node"]] if isinstance(argument, dict) else argument for argument in each["args"]]
         nodes[each["name"]] = SimpleNamespace(name=each["name"], target=target, args=arguments, meta=meta)
     return [*nodes.values()]
@@ -133,6 +152,24 @@ def test_symbols_are_kept_and_equal_expressions_are_one(source: str, checked: An
     double = nodes[of_line["double"], 2]
     assert sorted(map(len, (operand.shape for operand in double.operands))) == [1, 2]
     assert {operand.shape[0] for operand in double.operands} == {f"_2_times_{name}"}
+
+
+def test_a_symbol_of_torch_has_the_name_of_its_dim() -> None:
+    report = recorded_torch()
+    assert {size for node in report.nodes for operand in node.operands for size in operand.shape} == {
+        "n", "_2_times_n", 1, 4,
+    }  # fmt: skip
+    assert "compatible: (n, n)" in str(report)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [{}, {"L['y'].size()[0]": "2*n"}, {"L['y'].size()[0]": "s77"}, {"L['z'].size()[0]": "n"}],
+    ids=["loaded from a file", "an expression", "the name of another symbol", "another input"],
+)
+def test_a_symbol_of_torch_without_a_dim_of_its_own_keeps_its_name(names: dict[str, str]) -> None:
+    symbols = {operand.shape[0] for node in recorded_torch(names=names).nodes for operand in node.operands}
+    assert symbols == {"s17", "_2_times_s17", 4}
 
 
 def test_operands_of_torch_have_the_names_of_parameters() -> None:

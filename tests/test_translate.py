@@ -453,3 +453,38 @@ def test_the_client_gives_steps_whose_ops_go_back_to_it(client: Client) -> None:
     np.testing.assert_array_equal(ours, theirs)
     with pytest.raises(tensorcast.Untranslatable, match="no outputs"):
         client.translate(numpy.broadcast_arrays(), (3,), to="poputil.canBroadcastToMatch")
+
+
+DIFFERS: list[tuple[dict[str, Any], str, list[str]]] = [
+    (
+        {"op": {"name": "numpy.broadcast_to", "shape": []}, "inputs": [[]]},
+        "openvino.Broadcast-3",
+        ["OpenVINO 2026.4 infers this shape, but its CPU plugin crashes on a scalar that is broadcast to the shape"],
+    ),
+    (
+        {"op": {"name": "numpy.broadcast_to", "shape": [2] * 6}, "inputs": [[2, 1, 2, 1, 2, 1]]},
+        "tensorflow.broadcast_to",
+        ["TensorFlow 2.21 fails when it runs this"],
+    ),
+    (
+        {"inputs": [[2, 1, 2, 1, 2, 1], [1, 2, 1, 2, 1, 2]]},
+        "tensorflow.broadcast_to",
+        ["TensorFlow 2.21 fails when it runs this"],
+    ),
+    ({"op": {"name": "numpy.broadcast_to", "shape": [2]}, "inputs": [[]]}, "openvino.Broadcast-3", []),
+    ({"op": {"name": "openvino.Broadcast-3", "target_shape": []}, "inputs": [[]]}, "numpy.broadcast_to", []),
+]
+
+
+@pytest.mark.parametrize(("request_", "to", "messages"), DIFFERS)
+def test_a_program_that_fails_in_the_release_has_a_warning(
+    http: httpx.Client, request_: dict[str, Any], to: str, messages: list[str]
+) -> None:
+    warnings = http.post("/v1/translate", json=request_ | {"to": to}).json()["warnings"]
+    assert [warning["code"] for warning in warnings] == ["release-differs"] * len(messages)
+    assert all(warning["message"].startswith(text) for warning, text in zip(warnings, messages, strict=True))
+
+
+def test_the_warnings_of_a_translation_are_printed() -> None:
+    answer = ask(numpy.broadcast_to(shape=()), (), to="openvino.Broadcast-3")
+    assert as_text(answer).splitlines()[-1] == f"warning (release-differs): {answer.warnings[0].message}"

@@ -28,5 +28,5 @@ class Model(torch.nn.Module):
 
 
 def program() -> Any:
-    size = {0: torch.export.Dim.DYNAMIC}
+    size = {0: torch.export.Dim("n")}
     return torch.export.export(Model(), (torch.rand(8, 4), torch.rand(8)), dynamic_shapes=(size, size))

@@ -61,7 +61,19 @@ def of_torch(program: Any) -> dict[str, Any]:
         "ranges": {
             str(size): [int(limits.lower), str(limits.upper)] for size, limits in program.range_constraints.items()
         },
+        "environment": _environment(program),
         "graphs": graphs,
+    }
+
+
+def _environment(program: Any) -> dict[str, Any]:
+    """What torch knows of the symbols: the places that each stands for, and the user's names of these places."""
+    values = [node.meta.get("val") for node in program.graph_module.graph.nodes]
+    sizes = [size for value in values for size in getattr(value, "shape", ()) if not isinstance(size, int)]
+    environment = sizes[0].node.shape_env
+    return {
+        "sources": {str(symbol): [place.name for place in all_] for symbol, all_ in environment.var_to_sources.items()},
+        "names": environment.source_name_to_debug_name,
     }
 
 

@@ -65,10 +65,12 @@ def _product(random: Random) -> Drawn:
 
 def _gemm(random: Random) -> Drawn:
     m, k, n = (_size(random) for _ in range(3))
-    transposed = {"transA": random.randrange(2), "transB": random.randrange(2)}
+    transposed: dict[str, Any] = {"transA": random.randrange(2), "transB": random.randrange(2)}
+    factors = {name: random.choice((0, 2, -1)) for name in ("alpha", "beta") if random.random() < 0.5}
     a, b = ((m, k), (k, n))
-    return transposed, (
-        a[::-1] if transposed["transA"] else a, b[::-1] if transposed["transB"] else b, _narrowed(random, (m, n)),
+    added = (_narrowed(random, (m, n)),) if random.random() < 0.7 else ()
+    return transposed | factors, (
+        a[::-1] if transposed["transA"] else a, b[::-1] if transposed["transB"] else b, *added,
     )  # fmt: skip
 
 

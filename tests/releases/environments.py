@@ -13,7 +13,7 @@ ENVIRONMENTS: dict[str, list[str]] = {
     "tensorflow": ["tensorflow==2.21.0"],
     "keras": ["keras==3.15.1", "tensorflow==2.21.0"],
     "paddle": ["paddlepaddle==3.3.1"],
-    "mindspore": ["mindspore==2.10.0"],
+    "mindspore": ["mindspore==2.10.0", "numpy<2"],
     "mxnet": ["mxnet==1.9.1", "numpy<1.24"],
     "dask": ["dask==2026.8.0", "numpy==2.4.6"],
     "xarray": ["xarray==2026.9.0", "numpy==2.4.6"],

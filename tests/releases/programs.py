@@ -62,7 +62,9 @@ class Torch(Framework):
             "broadcast_tensors": lambda op, x: list(torch.broadcast_tensors(*map(torch.from_numpy, x))),
             "add": lambda op, x: [torch.from_numpy(x[0]) + torch.from_numpy(x[1])],
             "matmul": lambda op, x: [torch.from_numpy(x[0]) @ torch.from_numpy(x[1])],
-            "masked_fill": lambda op, x: [torch.from_numpy(x[0]).masked_fill(torch.from_numpy(x[1] % 2 == 0), 0)],
+            "masked_fill": lambda op, x: [
+                torch.from_numpy(x[0]).masked_fill(torch.from_numpy(even(x[1])), torch.from_numpy(x[2]) if x[2:] else 0)
+            ],
         }
 
 
@@ -289,6 +291,7 @@ class Onnx(Framework):
             if kind == "Expand":
                 constants.append(numpy_helper.from_array(np.array(op["shape"], np.int64), "shape"))
             attributes = {name: value for name, value in op.items() if name not in ("name", "shape")}
+            attributes |= {name: float(op[name]) for name in ("alpha", "beta") if name in op}
             node = helper.make_node(kind, [*names, *(one.name for one in constants)], ["y"], **attributes)
             given = [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)]
             graph = helper.make_graph([node], "one", taken, given, constants)

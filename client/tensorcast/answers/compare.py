@@ -59,15 +59,16 @@ def _is_symbolic(request: CompareRequest) -> bool:
 
 
 def _verdict(result: dict[str, Any]) -> tuple[Any, ...]:
-    """What an op says, without its name and its words."""
-    conflict = result.get("conflict")
+    """What an op says, without its name, in the messages too."""
+    name, conflict = result["op"]["name"], result.get("conflict")
     return (
         result["op"]["name"].split(".")[0],
         result.get("outputs"),
         result.get("result"),
         result.get("conditions"),
         conflict and {field: conflict[field] for field in ("code", "axis", "inputs", "sizes")},
-        [warning["code"] for warning in result["warnings"]],
+        conflict and conflict["message"].replace(name, ""),
+        [(warning["code"], warning["message"].replace(name, "")) for warning in result["warnings"]],
     )
 
 

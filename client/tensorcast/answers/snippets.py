@@ -61,6 +61,22 @@ def _lines(words: Framework, plan: Plan, steps: Sequence[Step]) -> Iterator[str]
             names[taken[0]], shapes[taken[0]] = results[0], after[0]
 
 
+def release_differences(plan: Plan, steps: Sequence[Step]) -> list[str]:
+    """Return how the release differs when it runs these steps, a sentence for each way."""
+    shapes, found = list(plan.input_shapes), {}
+    for step in steps:
+        taken = _taken(step, len(shapes))
+        before = [shapes[tensor] for tensor in taken]
+        if isinstance(step.op, Op) and (differs := step.op.release_difference(tuple(before), None)):
+            found[differs] = True
+        after = _shapes_after(step.op, before)
+        if step.input is None and step.inputs is None:
+            shapes = after
+        else:
+            shapes[taken[0]] = after[0]
+    return [*found]
+
+
 def _taken(step: Step, tensors: int) -> Sequence[int]:
     if step.inputs is not None:
         return step.inputs

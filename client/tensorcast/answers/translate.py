@@ -6,17 +6,17 @@ from dataclasses import replace
 from itertools import chain
 from math import gcd, prod
 
-from ..messages import Step, TranslateAnswer, TranslateRequest
+from ..messages import Step, TranslateAnswer, TranslateRequest, Warned
 from ..messages.validation import Words, unknown_op
 from ..ops import OPS, Op, op_class
 from ..plan.plan import Placement, Plan
 from ..schema.problems import Problem
 from ..schema.shapes import MAX_SIZE, format_shape
 from ..schema.work import checkpoint
-from .check import plan_of
+from .check import plan_of, warning_lines
 from .lending import by_all, by_lenders, emptied, is_rearranged
 from .limits import MAX_TRANSLATED_INPUTS, judge_request
-from .snippets import code
+from .snippets import code, release_differences
 from .steps import by_one_op, coarse, large
 
 
@@ -36,11 +36,12 @@ def translate(request: TranslateRequest, words: Words | None = None) -> Translat
         exact=all(isinstance(step.op, Op) for step in steps),
         steps=steps,
         code=code(kind.model_fields["name"].default, plan, steps),
+        warnings=[Warned(code="release-differs", message=text) for text in release_differences(plan, steps)],
     )
 
 
 def as_text(answer: TranslateAnswer) -> str:
-    """An answer for a terminal: each step on a line, then the code."""
+    """An answer for a terminal: each step on a line, then the code, then the warnings."""
     lines = []
     for number, step in enumerate(answer.steps, 1):
         attributes = step.op.model_dump(exclude={"name"}, exclude_none=True).items()
@@ -48,7 +49,8 @@ def as_text(answer: TranslateAnswer) -> str:
         of = f"input {step.input}: " if step.input is not None else ""
         of = f"inputs {', '.join(map(str, step.inputs))}: " if step.inputs else of
         lines.append(f"{number}. {of}{step.op.name}({words})")
-    return "\n".join([*lines, "", answer.code.text])
+    warnings = [*warning_lines(answer.warnings)]
+    return "\n".join([*lines, "", answer.code.text, *([""] if warnings else []), *warnings])
 
 
 def steps_of(plan: Plan, kind: type[Op]) -> list[Step] | None:

@@ -12,7 +12,7 @@ import click
 from ..messages import TranslateAnswer, TranslateRequest
 from ..messages.validation import unknown_op
 from ..ops import op_class
-from .answers import answers_from
+from .answers import answers_from, in_colors
 from .arguments import (
     CommandWords,
     ShapeCommand,
@@ -63,7 +63,7 @@ def translate(
         return
     from ..answers.translate import as_text
 
-    click.echo(as_text(answer))
+    click.echo(in_colors(as_text(answer)))
 
 
 def _translated(request: TranslateRequest, url: str | None) -> TranslateAnswer:

@@ -376,6 +376,11 @@ class TranslateAnswer(Answer):
     exact: bool = Field(description="Whether the op alone does it, without a reshape or a transposition.")
     steps: list[Step] = Field(description="What to do, in this order.")
     code: Code = Field(description="The steps as source text.")
+    warnings: Many[Warned] = Field(
+        default=[],
+        description="`release-differs`: the release of the framework fails, or gives something else, when it runs a "
+        "step.",
+    )
 
 
 class InputCount(Answer):

@@ -16,6 +16,7 @@ from .finding import Finding, Operand, Size
 from .judge import Question, judged
 from .report import Report
 
+_WORD = re.compile(r"\w+")
 _PACKAGED = re.compile(r"[\\/](site-packages|dist-packages|lib[\\/]python[0-9.]+)[\\/]")
 
 
@@ -57,14 +58,17 @@ def _meant(finding: Finding) -> Finding:
 
 
 class Names:
-    """Sizes as a check takes them: an expression has a name, equal ones the same, and no two others do."""
+    """Sizes as a check takes them: an expression has a name, equal ones the same, and no two others do.
 
-    def __init__(self) -> None:
+    `given` are the names that the user gave to symbols of the framework."""
+
+    def __init__(self, given: Mapping[str, str] | None = None) -> None:
+        self._given = dict(given or {})
         self._names: dict[str, str] = {}
 
     def size(self, size: Any) -> Size:
         """An integer, or the name of what a framework's symbol says in words."""
-        text = size if isinstance(size, int) else canonical(str(size))
+        text = size if isinstance(size, int) else canonical(_WORD.sub(self._as_given, str(size)))
         if isinstance(text, int):
             return text
         if text not in self._names:
@@ -74,6 +78,9 @@ class Names:
                 name = f"{as_name(text)}_{number}"
             self._names[text] = name
         return self._names[text]
+
+    def _as_given(self, symbol: re.Match[str]) -> str:
+        return self._given.get(symbol[0], symbol[0])
 
     def operands(self, values: Sequence[tuple[str, Sequence[Any]]]) -> tuple[Operand, ...]:
         """Operands by their names and the sizes that a framework has for them."""

@@ -29,10 +29,10 @@ _FRAME = re.compile(r'File "([^"\n<>]+)", line ([0-9]{1,9})')
 def check_torch(program: Any, *, assume: Mapping[str, int | str] | None = None) -> Report:
     """The report of a `torch.export.ExportedProgram`: each operation in which tensors meet, and whether they broadcast.
 
-    Its symbols keep their names, such as "s17", and the ranges that it states; `assume` says more of them. A square is
-    meant where an axis of size 1 was written out: x[:, None], unsqueeze, view, reshape, keepdim; in a loss none is.
-    A file is for `torch.export.load`, which runs what stands in it: load what you trust. Raises ImportError where torch
-    is missing or too old, TypeError for what is no such program.
+    A symbol has the name of its `torch.export.Dim`; without one it keeps its own, such as "s17". It has the range that
+    the program states; `assume` says more of it. A square is meant where an axis of size 1 was written out: x[:, None],
+    unsqueeze, view, reshape, keepdim; in a loss none is. A file is for `torch.export.load`, which runs what stands in
+    it: load what you trust. Raises ImportError where torch is missing or too old, TypeError for what is no such program.
 
     >>> import tensorcast
     >>> program = torch.export.export(model, (x, y))                        # doctest: +SKIP
@@ -42,7 +42,7 @@ def check_torch(program: Any, *, assume: Mapping[str, int | str] | None = None) 
     torch = installed("torch", OLDEST, "check_torch")
     if not isinstance(program, torch.export.ExportedProgram):
         raise TypeError(f"check_torch takes a torch.export.ExportedProgram, not {type(program).__name__}")
-    names = Names()
+    names = Names(names_given(program))
     ranges = {str(names.size(symbol)): _range(limits) for symbol, limits in program.range_constraints.items()}
     return report("ExportedProgram", [*meetings(program, names)], ranges | dict(assume or {}))
 
@@ -64,6 +64,37 @@ def meetings(program: Any, names: Names) -> Iterator[Meeting]:
             )
             is_loss = found.op.startswith("aten.broadcast_tensors")  # by which torch writes its losses
             yield Meeting(found, not is_loss and any(_is_written(tensor) for tensor in tensors))
+
+
+def names_given(program: Any) -> dict[str, str]:
+    """Return the name of the `torch.export.Dim` of each symbol that has one.
+
+    torch has them in the environment of its symbols. A program that was loaded from a file has lost them.
+    """
+    environment = next(_environments(program), None)
+    names: Mapping[str, str] = getattr(environment, "source_name_to_debug_name", {})
+    sources = {str(symbol): found for symbol, found in getattr(environment, "var_to_sources", {}).items()}
+    given = {}
+    for symbol, places in sources.items():
+        named = (names.get(_source_name(place), "") for place in places)
+        name = next((name for name in named if name.isidentifier() and name not in sources), None)
+        if name is not None:
+            given[symbol] = name
+    return given
+
+
+def _environments(program: Any) -> Iterator[Any]:
+    """The environment of each symbolic size."""
+    for _, module in program.graph_module.named_modules():
+        for node in module.graph.nodes if hasattr(module, "graph") else ():
+            for size in getattr(node.meta.get("val"), "shape", ()):
+                if hasattr(size, "node"):
+                    yield size.node.shape_env
+
+
+def _source_name(place: Any) -> str:
+    """A source's name, which was a method before it was a property."""
+    return str(place.name() if callable(place.name) else place.name)
 
 
 def _meets(node: Any) -> bool:

@@ -7,6 +7,7 @@ from ..plan.plan import Shape
 from .aliases import aliases
 from .families import Choice, Elementwise, MatrixProduct, UnidirectionalKeeping
 from .framework import PYTHON, Framework
+from .lowering import lower
 
 FRAMEWORK = Framework(
     order=30,
@@ -47,11 +48,15 @@ class maximum(Elementwise):
     link = "https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.maximum.html"
 
     def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
-        if conflict is None and any(0 in shape for shape in shapes):
-            return (
-                f"MindSpore 2.10 infers this shape, but its CPU kernel of {self.alias or self.name} fails on an empty "
-                "tensor."
-            )
+        one, other = shapes
+        if conflict or one == other or not (one and other):
+            return None  # its CPU kernel broadcasts nothing
+        name = self.alias or self.name
+        if 0 in (*one, *other):
+            return f"MindSpore 2.10 fails when it runs this: its CPU kernel of {name} broadcasts no empty tensor."
+        most = 7 if name.endswith("minimum") else 8
+        if max(len(one), len(other)) > most:
+            return f"MindSpore 2.10 fails when it runs this: its CPU kernel of {name} broadcasts at most {most} axes."
         return None
 
 
@@ -67,6 +72,11 @@ class matmul(MatrixProduct):
 
     name: Literal["mindspore.matmul"] = "mindspore.matmul"
     link = "https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.matmul.html"
+
+    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+        if conflict is None and shapes[0][-1] == 0 and 0 not in (lower(self, shapes).result or ()):
+            return "MindSpore 2.10 may give undefined values here, where a sum over no elements is 0."
+        return None
 
 
 _OPERATIONS = """sub subtract mul multiply div divide true_divide floor_div floor_divide floor_mod fmod remainder pow

@@ -308,7 +308,9 @@ class np_where(Choice):
 
     def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         if any(0 in shape for shape in shapes):
-            return "MXNet 1.9.1 does not compare the sizes of empty arrays here, and may end the process."
+            return "MXNet 1.9.1 may give another result of empty arrays here, fail, or end the process."
+        if conflict is None and max(map(len, shapes)) > _MAX_RUNS:
+            return f"MXNet 1.9.1 fails when it runs this: its CPU kernel of where takes at most {_MAX_RUNS} axes."
         return None
 
 

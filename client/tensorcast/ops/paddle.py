@@ -6,7 +6,7 @@ broadcast_tensors stops at rank 6, and a tensor of Paddle has up to 9 axes.
 
 from typing import Literal, Self
 
-from ..plan.alignment import Alignment, Conflict, Incompatible, fit_right, meet_right
+from ..plan.alignment import Alignment, Conflict, fit_right, meet_right
 from ..plan.plan import Plan, Shape
 from ..plan.settling import settle
 from .aliases import aliases
@@ -119,15 +119,14 @@ class matmul(MatrixProduct):
 
     def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         left, right = shapes
-        if 0 not in (*left, *right) or not (left and right) or left[-1] != right[-2:][0]:
+        summed_fit = left and right and left[-1] == right[-2:][0]
+        if 0 not in (*left, *right) or not summed_fit or max(len(left), len(right)) > self.max_rank:
             return None
-        longer = left if len(left) >= len(right) else right
-        try:
-            stack = settle(meet_right((left[:-2], right[:-2]))).outputs[0].shape
-        except Incompatible:
-            stack = None
-        if stack != longer[:-2]:
-            return "Paddle 3.3 does not broadcast stacks that are empty: it takes that of the operand with more axes."
+        if len(left) == len(right):
+            return "Paddle 3.3 does not compare the stacks of matrices if a tensor is empty." if conflict else None
+        longer = max(shapes, key=len)[:-2]
+        if conflict or settle(meet_right((left[:-2], right[:-2]))).outputs[0].shape != longer:
+            return "Paddle 3.3 does not broadcast the stacks if a tensor is empty: it takes that of more axes."
         return None
 
 

@@ -71,11 +71,12 @@ function tableOf(outputs) {
 // ---- The comparison
 
 /** [kind, headline] of an answer of compare. */
-export function comparedOf({results}) {
-  const count = results.filter(({compatible}) => compatible).length;
-  const some = results.filter(({compatible}) => compatible === null).length;
-  const kind = count === results.length ? "yes" : count || some ? "maybe" : "no";
-  return [kind, `${count} of ${results.length} broadcast${some ? `, ${some} for some sizes` : ""}`];
+export function comparedOf({results, left_out: absent = []}) {
+  const verdicts = results.flatMap(({compatible, also = []}) => Array(1 + also.length).fill(compatible));
+  const count = verdicts.filter(Boolean).length, some = verdicts.filter((verdict) => verdict === null).length;
+  const kind = count === verdicts.length ? "yes" : count || some ? "maybe" : "no";
+  const more = [some && `${some} for some sizes`, absent.length && `${absent.length} left out`].filter(Boolean);
+  return [kind, [`${count} of ${verdicts.length} broadcast`, ...more].join(", ")];
 }
 
 const LEFT_OUT = "left out: it takes known sizes only";
@@ -84,9 +85,9 @@ const LEFT_OUT = "left out: it takes known sizes only";
 export function comparisonText({results, left_out: absent = []}) {
   const lines = results.flatMap(({op, also = [], compatible, outputs, result, conditions = [], conflict}) => {
     const reached = reachedBy({outputs, result});
-    const told = conflict ? ["no ", conflict.message] : compatible ? ["yes", reached]
-      : ["if ", conditions.map(({text}) => text).join(", and "), reached];
-    return [op, ...also].map(({name, mode}) => [mode ? `${name} ${mode}` : name, told.filter(Boolean).join("  ")]);
+    const told = (name) => conflict ? ["no ", conflict.message.replaceAll(op.name, name)] // it may name the op
+      : compatible ? ["yes", reached] : ["if ", conditions.map(({text}) => text).join(", and "), reached];
+    return [op, ...also].map(({name, mode}) => [mode ? `${name} ${mode}` : name, told(name).filter(Boolean).join("  ")]);
   });
   lines.push(...absent.map((name) => [name, `-    ${LEFT_OUT}`]));
   const width = Math.max(...lines.map(([name]) => name.length));

@@ -222,19 +222,23 @@ const WRITERS = {curl, Python: python};
 
 async function showCode({compatible, diagram = ""}) {
   const as = $("as").value;
-  let code = "", problem = "";
+  let code = "", note = "";
   try {
     if (as === "Text") code = diagram;
     else if (as in WRITERS) code = WRITERS[as](question);
-    else if (!compatible || hasSymbols(question)) problem = "There is code for one op, where known sizes broadcast.";
-    else code = (await post("v1/translate", bodyOf(question, {to: JSON.stringify(as)}))).code.text;
+    else if (!compatible || hasSymbols(question)) note = "There is code for one op, where known sizes broadcast.";
+    else {
+      const translated = await post("v1/translate", bodyOf(question, {to: JSON.stringify(as)}));
+      code = translated.code.text;
+      note = translated.warnings.map(({message}) => message).join(" ");
+    }
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
-    problem = error.message;
+    note = error.message;
   }
   $("code").textContent = code;
   $("code").hidden = $("copy").disabled = !code;
-  $("no-code").textContent = problem;
+  $("code-note").textContent = note;
 }
 
 async function copy() {

@@ -84,7 +84,8 @@ function meetingOf(outputs, asked) {
   if (shape.length > MOST.rank || (written && !groups)) return null;
   const split = (place) => (groups ? groups.flatMap((group, axis) => unravel(place[axis], group)) : place);
   const layers = outputs.slice(0, MOST.layers).map((output) => layerOf(output, factors, split, shapesOf(asked)));
-  const names = outputs[0].dims ?? headingsOf(asked, factors.length)?.[0], edges = shape.map(() => []);
+  const headings = headingsOf(asked, factors.length), edges = shape.map(() => []);
+  const names = outputs[0].dims ?? (headings && spokenOf(...headings));
   return {shape, factors, names, layers, edges, merged: Boolean(groups), more: outputs.length - layers.length};
 }
 
@@ -190,4 +191,17 @@ export function headingsOf({values: {pattern = ""}}, factors) {
   }).filter(({length}) => length);
   const names = groups.flat();
   return names.length === factors && factors ? [names, groups.map(({length}) => length)] : null;
+}
+
+const ORDINALS = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth"];
+
+/** The headings as a sentence names them: a number has no name, so it is said of which output axis, and which there. */
+function spokenOf(names, spans) {
+  const axes = spans.flatMap((span, axis) => Array(span).fill(axis));
+  return names.map((name, place) => {
+    if (!/^\d+$/.test(name)) return name;
+    const equal = [...names.keys()].filter((other) => names[other] === name && axes[other] === axes[place]);
+    const which = equal.length > 1 ? `${ORDINALS[equal.indexOf(place)] ?? "next"} ` : "";
+    return `the ${which}${name} of axis ${axes[place]}`;
+  });
 }
