@@ -192,10 +192,13 @@ class Dask(Framework):
     def __init__(self) -> None:
         import dask.array as da
 
+        def tensor(array: Array) -> Any:
+            return da.from_array(array, chunks=array.shape)  # it divides by 0 to choose the chunks of an empty one
+
         self.runs = {
-            "array.broadcast_to": lambda op, x: [da.broadcast_to(da.from_array(x[0]), tuple(op["shape"]))],
-            "array.broadcast_arrays": lambda op, x: list(da.broadcast_arrays(*map(da.from_array, x))),
-            "array.matmul": lambda op, x: [da.matmul(*map(da.from_array, x))],
+            "array.broadcast_to": lambda op, x: [da.broadcast_to(tensor(x[0]), tuple(op["shape"]))],
+            "array.broadcast_arrays": lambda op, x: list(da.broadcast_arrays(*map(tensor, x))),
+            "array.matmul": lambda op, x: [da.matmul(*map(tensor, x))],
         }
 
     def to_numpy(self, tensor: Any) -> Array:

@@ -32,7 +32,7 @@ def check_torch(program: Any, *, assume: Mapping[str, int | str] | None = None) 
     A symbol has the name of its `torch.export.Dim`; without one it keeps its own, such as "s17". It has the range that
     the program states; `assume` says more of it. A square is meant where an axis of size 1 was written out: x[:, None],
     unsqueeze, view, reshape, keepdim; in a loss none is. A file is for `torch.export.load`, which runs what stands in
-    it: load what you trust. Raises ImportError where torch is missing or too old, TypeError for what is no such program.
+    it: load what you trust. Raises ImportError if torch is missing or too old, TypeError for any other object.
 
     >>> import tensorcast
     >>> program = torch.export.export(model, (x, y))                        # doctest: +SKIP

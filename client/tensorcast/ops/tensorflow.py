@@ -91,7 +91,7 @@ def missing_product(shapes: tuple[Shape, ...]) -> str | None:
 
 def missing_choice(shapes: tuple[Shape, ...]) -> str | None:
     """The sentence of a warning if TensorFlow's CPU kernel does not choose from tensors of these shapes."""
-    if max(map(len, shapes)) <= _MAX_CHOICE_RANK or len(set(shapes)) == 1 or any(0 in shape for shape in shapes):
+    if max(map(len, shapes)) <= _MAX_CHOICE_RANK or any(0 in shape for shape in shapes):
         return None
     return f"TensorFlow 2.21 fails when it runs this: its CPU kernel of where takes at most {_MAX_CHOICE_RANK} axes."
 
