@@ -21,6 +21,9 @@ from .scope import Peers
 SWOLLEN_BYTES = 64 * 2**10
 """The buffers of an encrypted connection on which longer bodies came have grown."""
 
+NEW_SECONDS = 2
+"""A connection is new for so long, unless it has had a response."""
+
 logger = logging.getLogger("tensorcast")
 
 
@@ -40,6 +43,10 @@ class Connection(asyncio.BufferedProtocol):
         """Whether nothing is read."""
         self.write_paused = False
         """Whether so much is unsent that no further response is begun."""
+        self.served = False
+        """Whether a request has been answered."""
+        self.counted_at = 0.0
+        """When it was counted, by the event loop's clock."""
         self.swelled = False
         """Whether its buffers of TLS have grown."""
         self.unmade: socket.socket | None = None
@@ -109,8 +116,12 @@ class Connection(asyncio.BufferedProtocol):
             with suppress(OSError):  # it has ended already
                 self.unmade.shutdown(socket.SHUT_RDWR)
 
+    def is_new(self) -> bool:
+        """Whether its first request may be on its way, or come and not be read."""
+        return not self.served and not self.over and self.loop.time() - self.counted_at < NEW_SECONDS
+
     def _count(self) -> None:
-        self.counted = True
+        self.counted, self.counted_at = True, self.loop.time()
         self.crowded = not CONNECTIONS.opened(self)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]

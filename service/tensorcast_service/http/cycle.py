@@ -43,6 +43,9 @@ class Carrier(Protocol):
     def responded(self, cycle: Cycle) -> None:
         """The application has responded."""
 
+    def cancelled(self) -> None:
+        """The application was stopped before it had responded."""
+
     def give_up_response(self) -> None:
         """End a response that is not complete."""
 
@@ -60,7 +63,7 @@ class Cycle:
     """The request of a connection that the application has."""
 
     __slots__ = (
-        *("_body", "_body_taken", "_chunked", "_connection", "_continue", "_due", "_event", "_head", "_is_head"),
+        *("_body", "_body_taken", "_chunked", "_connection", "_continue", "_due", "_event", "_head", "_is_bodiless"),
         *("body_complete", "complete", "disconnected", "keep_alive", "scope", "started"),
     )
 
@@ -89,7 +92,7 @@ class Cycle:
         self.disconnected = False
         """Whether the client has gone, or was answered in the application's place."""
         self._event: asyncio.Event | None = None
-        self._is_head = scope["method"] == "HEAD"
+        self._is_bodiless = scope["method"] == "HEAD"  # whether the response has no body, whatever its fields say
         self._head = b""  # that of the response, until the first part of its body
         self._due: int | None = None  # bytes of the response that are announced and not sent
         self._chunked = False
@@ -98,6 +101,10 @@ class Cycle:
         """Call the application."""
         try:
             await app(self.scope, self.receive, self.send)
+        except asyncio.CancelledError:
+            if not (self.complete or self.disconnected):
+                self._connection.cancelled()
+            raise
         except Exception:
             logger.exception("the application failed")
         if self.complete or self.disconnected:
@@ -187,7 +194,8 @@ class Cycle:
             elif name == b"connection":
                 closes = value.lower() == b"close"
         self.keep_alive = self.keep_alive and self.body_complete and not closes
-        if self._due is None and status not in _BODILESS and not self._is_head:
+        self._is_bodiless = self._is_bodiless or status in _BODILESS
+        if self._due is None and not self._is_bodiless:
             if self.scope["http_version"] == "1.1":
                 self._chunked = True
                 fields.append((b"transfer-encoding", b"chunked"))
@@ -198,7 +206,7 @@ class Cycle:
         self._head = response_head(status, fields)
 
     def _send_body(self, body: bytes | memoryview, more: bool) -> None:
-        if self._is_head:
+        if self._is_bodiless:
             body = b""
         elif self._chunked:
             size = b"%x\r\n" % len(body) if body else b""

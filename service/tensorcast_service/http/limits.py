@@ -33,6 +33,8 @@ class Closable(Protocol):
 
     def bytes_per_second(self) -> float: ...
 
+    def is_new(self) -> bool: ...
+
 
 class Connections:
     """All that are open. Those in which nothing is in flight wait for their clients, and make room for new ones."""
@@ -69,9 +71,11 @@ class Connections:
             self.make_room()
 
     def make_room(self) -> bool:
-        """Close the connection that has waited for longest, else the one whose body comes the slowest. False if
-        neither exists."""
-        chosen = next(iter(self.waiting), None)
+        """Close the connection that has waited for longest, a new one only if all are; else the one whose body comes
+        the slowest. False if neither exists."""
+        oldest = next(iter(self.waiting), None)
+        # A busy loop reads a new connection late. Those that pipeline wait again after each response, behind it.
+        chosen = next((connection for connection in self.waiting if not connection.is_new()), oldest)
         if chosen is None and self.arriving:
             chosen = min(islice(self.arriving, COMPARED), key=lambda connection: connection.bytes_per_second())
         if chosen is None:

@@ -16,7 +16,7 @@ from .arrival import Arrival
 from .connection import SWOLLEN_BYTES
 from .cycle import Cycle
 from .hooks import READ_BYTES
-from .limits import CONNECTIONS
+from .limits import ALLOWANCE_BYTES, CONNECTIONS
 from .parser import Data, Event, Head
 from .rates import FLOOR_BYTES
 from .refusals import refusal
@@ -44,8 +44,6 @@ class HTTPProtocol(Arrival):
         """Whether the client has ended its half."""
         self.leaving = False
         """Whether the service is shutting down."""
-        self.served = False
-        """Whether a request has been answered."""
 
     def shutdown(self) -> None:
         """Answer what has come, or is on its way, and close. uvicorn calls it when the service ends."""
@@ -68,9 +66,11 @@ class HTTPProtocol(Arrival):
         self.loop.call_later(GRACE_SECONDS, after, 2)
 
     def _leave(self) -> None:
-        if self.over or self.cycle is not None or self.parked:
+        if self.over or self.cycle is not None:
             return  # it is closed with its response
-        if self.parser.rest or self.parser.phase != "head":
+        if self.parked:
+            self._leave_soon()  # its turn shows whether the request is whole
+        elif self.parser.rest or self.parser.phase != "head":
             self.loop.call_later(HALF_SECONDS, self._leave_late)
         else:
             self.close()
@@ -84,8 +84,11 @@ class HTTPProtocol(Arrival):
     def get_buffer(self, sizehint: int) -> memoryview:
         if self.upload is not None:
             return self.upload.window
-        between = self.parser.phase in ("head", "complete") and self.closing is None
-        return self.hooks.read_buffer if between else self.hooks.buffer
+        if self.closing is not None:
+            return self.hooks.buffer
+        if self.parser.phase == "complete":
+            return self.hooks.buffer[:ALLOWANCE_BYTES]
+        return self.hooks.read_buffer if self.parser.phase == "head" else self.hooks.buffer
 
     def buffer_updated(self, nbytes: int) -> None:
         if self.upload is not None:
@@ -99,7 +102,6 @@ class HTTPProtocol(Arrival):
             elif self.parser.phase == "complete":  # the next request waits here, and what follows it at the client
                 self.parser.hold(data)
                 self.pause_reading()
-                self.account()
             else:
                 self._feed(data)
 
@@ -120,7 +122,7 @@ class HTTPProtocol(Arrival):
             return False
         if self.cycle is not None:
             self.loop.call_soon(self._end, self.cycle)
-        return self.parked or self.cycle is not None
+        return self.parked or self.cycle is not None or (self.write_paused and bool(self.parser.rest))
 
     def _end(self, cycle: Cycle) -> None:
         """Close, unless this request has been answered meanwhile."""
@@ -240,7 +242,7 @@ class HTTPProtocol(Arrival):
             scope["extensions"] = {EXTENSION: {"receive_into": self.receive_into}}
         is_1_1 = scope["http_version"] == "1.1"
         keep_alive = is_1_1 and not self.leaving and not closes(head)
-        expects = is_1_1 and expects_continue(head)
+        expects = is_1_1 and not body_complete and expects_continue(head)
         CONNECTIONS.waiting.pop(self, None)
         if body_complete:
             CONNECTIONS.arriving.pop(self, None)
@@ -296,6 +298,13 @@ class HTTPProtocol(Arrival):
             return
         self.resume_reading()
         self.await_next()
+
+    def cancelled(self) -> None:
+        """The application was stopped before it had responded."""
+        if self.leaving:
+            self.refuse(Problem("shutting-down", "the service ended before the response was made: send it again"))
+        else:
+            self.refuse(Problem("internal", "the request was stopped before its response was made: send it again"))
 
     def give_up_response(self) -> None:
         """End a response that is not complete."""

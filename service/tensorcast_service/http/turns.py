@@ -4,9 +4,12 @@ before those that were pipelined."""
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from time import perf_counter
 from typing import Protocol
+
+logger = logging.getLogger("tensorcast")
 
 AT_ONCE = 64
 """Requests that are answered in one turn, before the first response is sent: 4 MiB at most."""
@@ -63,7 +66,11 @@ class Turns:
         responses: list[tuple[Waiting, bytes]] = []
         ordinary: list[Waiting] = []
         while (connection := self._next()) is not None:
-            response = connection.answer_short()
+            try:
+                response = connection.answer_short()
+            except Exception:
+                logger.exception("the fast path failed")  # the others have their turn, and this one takes the other way
+                response = None
             if response is None:
                 ordinary.append(connection)
             else:

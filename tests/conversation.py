@@ -1,0 +1,227 @@
+"""A transport without a socket, and conversations over it in an order that a seed chooses."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import socket
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from random import Random
+from types import SimpleNamespace
+from typing import Any
+
+from uvicorn.server import ServerState
+
+from tensorcast.schema.problems import STATUS
+from tensorcast_service.http.grammar import read_plain
+from tensorcast_service.http.hooks import HOOKS, Hooks
+from tensorcast_service.http.protocol import HTTPProtocol
+from tensorcast_service.http.upload import EXTENSION
+from tensorcast_service.runtime.budget import Budget
+
+PAGE = 40_000
+"""Bytes of a part of a long response."""
+STEPS = 4000
+"""Turns of the loop after which a conversation that goes on is stuck."""
+_NO_SOCKET = socket.socket()
+
+
+class Pipe(asyncio.Transport):
+    """A connection whose client is a test."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, encrypted: bool = False) -> None:
+        super().__init__({"socket": _NO_SOCKET, "sslcontext": object() if encrypted else None})
+        self.loop = loop
+        self.protocol: Any = None
+        self.paused = self.closing = self.lost = self.ended = False
+        self.unsent, self.received = bytearray(), bytearray()
+        self.high, self.full = 2**16, False
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        self.high = high or 2**16
+
+    def get_write_buffer_size(self) -> int:
+        return len(self.unsent)
+
+    def is_closing(self) -> bool:
+        return self.closing
+
+    def pause_reading(self) -> None:
+        self.paused = True
+
+    def resume_reading(self) -> None:
+        self.paused = False
+
+    def can_write_eof(self) -> bool:
+        return self.get_extra_info("sslcontext") is None
+
+    def write_eof(self) -> None:
+        self.ended = True
+
+    def write(self, data: Any) -> None:
+        assert not self.ended, "written after the end"
+        if self.closing:
+            return
+        self.unsent += data
+        if len(self.unsent) > self.high and not self.full:
+            self.full = True
+            self.protocol.pause_writing()
+
+    def close(self) -> None:
+        if not self.closing:
+            self.closing = True
+            if not self.unsent:
+                self.loop.call_soon(self.lose)
+
+    def abort(self) -> None:
+        self.closing = True
+        self.unsent.clear()
+        self.loop.call_soon(self.lose)
+
+    def lose(self, error: Exception | None = None) -> None:
+        if not self.lost:
+            self.closing = self.lost = True
+            self.protocol.connection_lost(error)
+
+    # --- what the client does
+
+    def deliver(self, data: bytes) -> int:
+        """Send as much of this as one read takes. Returns how much that was."""
+        if self.paused or self.closing or not data:
+            return 0
+        buffer = self.protocol.get_buffer(-1)
+        nbytes = min(len(buffer), len(data))
+        assert nbytes
+        buffer[:nbytes] = data[:nbytes]
+        self.protocol.buffer_updated(nbytes)
+        return nbytes
+
+    def end(self) -> None:
+        """End the client's half, once all before it is read."""
+        if not self.closing and not self.protocol.eof_received():
+            self.close()
+
+    def take(self, nbytes: int) -> None:
+        """Read so many bytes."""
+        self.received += self.unsent[:nbytes]
+        del self.unsent[:nbytes]
+        if self.full and len(self.unsent) <= self.high // 4:
+            self.full = False
+            self.protocol.resume_writing()
+        if self.closing and not self.unsent and not self.lost:
+            self.loop.call_soon(self.lose)
+
+
+class Echo:
+    """A fast path that answers GET /v1/check by the number in its query."""
+
+    def answer(self, data: bytes, first: Iterable[tuple[bytes, bytes]]) -> tuple[bytes, int] | None:
+        plain = read_plain(data)
+        if plain is None or plain.query is None or b"long" in plain.query:
+            return None
+        return b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nx-number: %b\r\n\r\n" % plain.query, plain.size
+
+
+async def application(scope: Any, receive: Any, send: Any) -> None:
+    """An application that does what the path says."""
+    number, path = scope["query_string"], scope["path"]
+    nbytes = 0
+    headers = [(b"x-number", number)]
+    if path == "/fails":
+        raise ValueError
+    if path == "/cancelled":
+        raise asyncio.CancelledError
+    if path == "/into" and EXTENSION in scope.get("extensions", {}):
+        nbytes = int(dict(scope["headers"])[b"content-length"])
+        if not await scope["extensions"][EXTENSION]["receive_into"](memoryview(bytearray(nbytes)), 0, lambda _: None):
+            return
+    elif path != "/early":
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return
+            nbytes += len(message["body"])
+            if not message["more_body"]:
+                break
+            await asyncio.sleep(0)
+    headers.append((b"x-bytes", b"%d" % nbytes))
+    if path == "/long":
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        for _ in range(4):
+            await send({"type": "http.response.body", "body": bytes(PAGE), "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+    else:
+        for _ in range(int(number) % 4):
+            await asyncio.sleep(0)
+        headers.append((b"content-length", b"0"))
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": b""})
+
+
+def hooks(**settings: Any) -> Hooks:
+    """Hooks of this application, with a large budget unless `settings` has one."""
+    sent: list[str] = []
+    return Hooks(
+        problem_response=lambda problem, _: (STATUS[problem.code].status, [(b"content-length", b"0")], b""),
+        fast_path=Echo(),
+        problem_sent=sent.append,
+        **{"budget": Budget(2**30), **settings},
+    )
+
+
+def connection(shared: Hooks, encrypted: bool = False, app: Any = application) -> tuple[Pipe, HTTPProtocol]:
+    """A connection that has been made, and its transport."""
+    loop = asyncio.get_running_loop()
+    config = SimpleNamespace(loaded_app=app, timeout_keep_alive=60)
+    protocol = HTTPProtocol(config, ServerState(), {HOOKS: shared}, loop)
+    pipe = Pipe(loop, encrypted)
+    pipe.protocol = protocol
+    protocol.connection_made(pipe)
+    return pipe, protocol
+
+
+@dataclass
+class Request:
+    """Bytes to send, and the bytes of the body that the application should get."""
+
+    data: bytes
+    nbytes: int = 0
+    is_last: bool = field(default=False)
+
+
+def request(random: Random, number: int) -> Request:
+    """Any request."""
+    size = random.choice([1, 16, 70_000, 70_000, 300_000])
+    path, body, fields = "/x", b"", b""
+    match random.randrange(8):
+        case 0 | 1 | 2:
+            return Request(b"GET /v1/check?%d HTTP/1.1\r\nHost: x\r\n\r\n" % number)
+        case 3:
+            return Request(b"GET /long?%d HTTP/1.1\r\nHost: x\r\n\r\n" % number)
+        case 4:
+            path = "/into" if size > 2**18 else "/x"
+            fields, body = b"Content-Length: %d\r\n" % size, bytes(size)
+        case 5:
+            fields = b"Content-Length: %d\r\nExpect: 100-continue\r\n" % size
+            body = bytes(size)
+        case 6:
+            cut = random.randrange(size + 1)
+            parts = filter(None, (bytes(cut), bytes(size - cut)))
+            fields = b"Transfer-Encoding: chunked\r\n"
+            body = b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in parts) + b"0\r\n\r\n"
+        case _:
+            size = 0
+    nbytes = size if body else 0
+    return Request(b"POST %b?%d HTTP/1.1\r\nHost: x\r\n%b\r\n" % (path.encode(), number, fields) + body, nbytes)
+
+
+def numbers(received: bytes) -> list[int]:
+    """The numbers of the responses that have begun."""
+    return [int(number) for number in re.findall(rb"x-number: (\d+)\r\n", received)]
+
+
+def body_sizes(received: bytes) -> dict[int, int]:
+    """The bytes of the body that the application got, by the number of the request."""
+    found = re.findall(rb"x-number: (\d+)\r\nx-bytes: (\d+)\r\n", received)
+    return {int(number): int(size) for number, size in found}

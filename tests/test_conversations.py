@@ -1,0 +1,254 @@
+"""Conversations whose order a seed chooses: none is stuck, all is answered, and nothing is left of any of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable
+from random import Random
+
+import pytest
+from conversation import STEPS, Echo, Pipe, body_sizes, connection, hooks, numbers, request
+
+from tensorcast_service.http.hooks import Hooks
+from tensorcast_service.http.limits import CONNECTIONS, Connections
+from tensorcast_service.http.protocol import HTTPProtocol
+from tensorcast_service.runtime.budget import Budget
+
+SEEDS = range(8)
+CONVERSATIONS = 150
+"""Of each seed."""
+
+
+@pytest.fixture(autouse=True)
+def no_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The connections of other tests in this process are not counted."""
+    for name, value in vars(Connections()).items():
+        monkeypatch.setattr(CONNECTIONS, name, value)
+
+
+def step(random: Random, pipe: Pipe, left: bytearray) -> None:
+    """Send or read a little."""
+    if random.random() < 0.6:
+        piece = bytes(left[: random.choice([1, 7, 100, 5000, 2**20])])
+        del left[: pipe.deliver(piece)]
+    else:
+        pipe.take(random.choice([1, 1000, 2**20]))
+
+
+async def finish(pipe: Pipe, left: bytearray, count: int, protocol: HTTPProtocol) -> None:
+    """Send the rest and read all of it."""
+    for _ in range(STEPS):
+        del left[: pipe.deliver(bytes(left[: 2**16]))]
+        pipe.take(2**20)
+        if not left and len(numbers(pipe.received)) == count and protocol.cycle is None and not pipe.unsent:
+            return
+        if pipe.lost:
+            return
+        await asyncio.sleep(0)
+    state = {name: getattr(protocol, name) for name in ("parked", "over", "paused", "write_paused", "cycle", "upload")}
+    pytest.fail(f"stuck, {len(left)} bytes unread: {state}, {protocol.parser.phase}, {protocol.parser.rest[:60]!r}")
+
+
+async def converse(random: Random, shared: Hooks) -> None:
+    count = random.choice([1, 2, 5, 60])
+    requests = [request(random, number) for number in range(count)]
+    left = bytearray(b"".join(each.data for each in requests))
+    pipe, protocol = connection(shared, random.random() < 0.3)
+    resets = random.random() < 0.3
+    for _ in range(random.randrange(60)):
+        step(random, pipe, left)
+        if random.random() < 0.5:
+            await asyncio.sleep(0)
+    if resets:
+        pipe.lose(ConnectionResetError())
+        await asyncio.sleep(0)
+        return
+    await finish(pipe, left, count, protocol)
+    assert numbers(pipe.received) == list(range(count))
+    got = body_sizes(pipe.received)
+    assert {number: got[number] for number in got if requests[number].nbytes} == {
+        number: each.nbytes for number, each in enumerate(requests) if each.nbytes
+    }
+    pipe.end()
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert pipe.lost
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_conversation_is_never_stuck_and_leaves_nothing_behind(seed: int) -> None:
+    async def run() -> None:
+        shared = hooks()
+        random = Random(seed)
+        waiting = deque(Random(random.random()) for _ in range(CONVERSATIONS))
+
+        async def talk() -> None:
+            while waiting:
+                await converse(waiting.popleft(), shared)
+
+        async with asyncio.TaskGroup() as group:
+            for _ in range(4):
+                group.create_task(talk())
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert shared.budget.held == 0
+        assert (CONNECTIONS.total, CONNECTIONS.waiting, CONNECTIONS.arriving) == (0, {}, {})
+        assert (CONNECTIONS.swollen, CONNECTIONS.draining) == ({}, set())
+
+    asyncio.run(run())
+
+
+CHECK = b"GET /v1/check?%d HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+async def turns(count: int = 20) -> None:
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
+async def answered(pipe: Pipe, count: int) -> list[int]:
+    """Read until so many responses have come, or the connection has ended."""
+    for _ in range(STEPS):
+        pipe.take(2**20)
+        if pipe.lost or len(numbers(pipe.received)) == count:
+            break
+        await asyncio.sleep(0)
+    return numbers(pipe.received)
+
+
+def test_what_came_before_the_end_of_a_client_that_reads_late_is_answered() -> None:
+    async def run() -> None:
+        pipe, protocol = connection(hooks())
+        left = b"".join(CHECK % number for number in range(3000))
+        pipe.high = 100  # the client reads nothing for now
+        left = left[: len(left) - len(left) % len(CHECK)]
+        sent = pipe.deliver(left)
+        await turns()
+        assert protocol.write_paused
+        whole = left[:sent].count(b"\r\n\r\n")
+        pipe.end()
+        assert await answered(pipe, whole) == list(range(whole))
+        await turns()
+        assert pipe.lost
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("path", [b"cancelled", b"fails"])
+def test_an_application_that_ends_without_a_response_leaves_no_client_waiting(path: bytes) -> None:
+    async def run() -> None:
+        pipe, protocol = connection(hooks())
+        pipe.deliver(b"GET /%b?1 HTTP/1.1\r\nHost: x\r\n\r\n" % path)
+        await turns()
+        assert pipe.unsent.startswith(b"HTTP/1.1 50")
+        assert protocol.cycle is None
+        pipe.take(2**20)
+        pipe.end()
+        await turns()
+        assert pipe.lost
+
+    asyncio.run(run())
+
+
+def test_a_new_connection_does_not_make_room_before_its_request_can_have_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def run() -> None:
+        monkeypatch.setattr("tensorcast_service.http.limits.MAX_CONNECTIONS", 8)
+        shared = hooks()
+        busy = [connection(shared)[0] for _ in range(7)]
+        fresh, _ = connection(shared)
+        for pipe in busy:
+            pipe.deliver(CHECK % 1)
+        await turns()  # all of them wait now, the new one for the longest
+        newest = [connection(shared)[0] for _ in range(3)]
+        await turns()
+        assert [pipe.lost for pipe in busy].count(True) == 3
+        for pipe in (fresh, *newest):
+            pipe.deliver(CHECK % 1)
+            assert await answered(pipe, 1) == [1]
+
+    asyncio.run(run())
+
+
+def test_connections_that_send_nothing_make_room_for_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def run() -> None:
+        monkeypatch.setattr("tensorcast_service.http.limits.MAX_CONNECTIONS", 8)
+        shared = hooks()
+        silent = [connection(shared)[0] for _ in range(12)]
+        await turns()
+        assert [pipe.lost for pipe in silent] == [True] * 4 + [False] * 8
+
+    asyncio.run(run())
+
+
+def test_what_is_pipelined_takes_no_memory_from_the_request_before_it() -> None:
+    async def run() -> None:
+        pipe, protocol = connection(hooks(budget=Budget(0)))
+        pipe.deliver(b"GET /x?3 HTTP/1.1\r\nHost: x\r\n\r\n")
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert protocol.cycle is not None
+        pipe.deliver(b"".join(CHECK % number for number in range(4, 404)))
+        assert (await answered(pipe, 2))[:2] == [3, 4]
+
+    asyncio.run(run())
+
+
+def test_a_fast_path_that_fails_harms_no_other_connection() -> None:
+    class Failing(Echo):
+        def answer(self, data: bytes, first: Iterable[tuple[bytes, bytes]]) -> tuple[bytes, int] | None:
+            if b"?13 " in data:
+                raise ValueError
+            return super().answer(data, first)
+
+    async def run() -> None:
+        shared = hooks()
+        shared.fast_path = Failing()
+        pipes = [connection(shared)[0] for _ in range(3)]
+        for pipe, number in zip(pipes, (12, 13, 14), strict=True):
+            pipe.deliver(CHECK % number)
+        assert [await answered(pipe, 1) for pipe in pipes] == [[12], [13], [14]]
+
+    asyncio.run(run())
+
+
+def test_half_a_head_that_waits_for_its_turn_is_not_forgotten_on_shutdown(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def run() -> None:
+        monkeypatch.setattr("tensorcast_service.http.protocol.HALF_SECONDS", 0.01)
+        pipe, protocol = connection(hooks())
+        pipe.deliver(CHECK[:9])
+        assert protocol.parked
+        protocol._leave()
+        await turns()
+        protocol.leaving = True
+        await asyncio.sleep(0.3)
+        assert pipe.unsent.startswith(b"HTTP/1.1 503")
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("status", [204, 304])
+def test_a_status_without_a_body_is_sent_without_one(status: int) -> None:
+    async def app(scope: object, receive: object, send: Callable[[object], Awaitable[None]]) -> None:
+        await send({"type": "http.response.start", "status": status, "headers": [(b"content-length", b"3")]})
+        await send({"type": "http.response.body", "body": b"abc"})
+
+    async def run() -> None:
+        pipe, _ = connection(hooks(), app=app)
+        pipe.deliver(b"GET /x?1 HTTP/1.1\r\nHost: x\r\n\r\n" + CHECK % 2)
+        await answered(pipe, 1)
+        head, _, rest = bytes(pipe.received).partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 %d " % status)
+        assert rest.startswith(b"HTTP/1.1 200 OK\r\n")
+
+    asyncio.run(run())
+
+
+def test_nothing_is_awaited_of_a_client_whose_body_has_come() -> None:
+    async def run() -> None:
+        pipe, _ = connection(hooks())
+        pipe.deliver(b"GET /x?1 HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n\r\n")
+        assert await answered(pipe, 1) == [1]
+        assert pipe.received.startswith(b"HTTP/1.1 200")
+
+    asyncio.run(run())
