@@ -30,6 +30,8 @@ from tensorcast.client.calls import (
     ops,
 )
 from tensorcast.client.expected import outputs as outputs_of
+from tensorcast.client.expected import verdict
+from tensorcast.messages import CheckAnswer
 from tensorcast.ops import einops, ngraph, numpy
 
 ROW = np.array([1, 2, 3], np.float32)
@@ -437,3 +439,11 @@ def test_a_mutated_answer_is_read_or_is_an_invalid_answer(call: Call[Any], body:
             answered(call, mutated, piece=chance.choice([1, 7, 1000]))
         except (InvalidAnswer, ServiceProblem):
             continue
+
+
+@pytest.mark.parametrize("op", ["later.op", {"name": "later.op", "shape": [3]}])
+def test_an_op_that_this_version_lacks_may_have_any_number_of_outputs(op: Any) -> None:
+    output = {"shape": [3], "input": 0, "axes": [0], "broadcast_axes": [], "elements": 3}
+    for outputs in ([], [output], [output, output | {"input": 1}]):
+        answer = CheckAnswer.model_validate({"compatible": True, "outputs": outputs})
+        assert verdict(answer, op, 2) is answer

@@ -142,6 +142,15 @@ def test_rank_64_and_overlapping_strides() -> None:
     assert b"".join(dense.chunks(view)) == out.tobytes()
 
 
+@pytest.mark.parametrize("name", ["rows", "one element", "long columns"])
+def test_what_numpy_copies_best_is_not_cut_into_units(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dense, "_in_units", None)
+    view, _ = LARGE[name]
+    out = np.zeros(view.shape, view.dtype)
+    dense.fill(view, out)
+    assert np.array_equal(out, view)
+
+
 @pytest.mark.parametrize("dtype", ["f8", "U3", "S70000", "M8[ns]", ml_dtypes.bfloat16])
 @pytest.mark.parametrize("shape", [(0,), (3, 0), (0, 3), (2, 0, 3)])
 def test_an_array_without_elements_is_filled(dtype: Any, shape: Any) -> None:

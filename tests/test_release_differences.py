@@ -51,6 +51,7 @@ DIFFERS: dict[str, tuple[Op, Shapes]] = {
         openvino.Broadcast1(mode="pdpd", target_shape=(3, -1), axis=1),
         [(2, 2)],
     ),
+    "OpenVINO, a -1 that pdpd reaches": (openvino.Broadcast1(mode="pdpd", target_shape=(2, -1), axis=1), [(3,)]),
     "OpenVINO, an input of size 0": (openvino.Broadcast3(target_shape=(2, 0)), [(0,)]),
     "OpenVINO, a scalar to a scalar, version 1": (openvino.Broadcast1(target_shape=()), [()]),
     "OpenVINO, a scalar to a scalar, version 3": (openvino.Broadcast3(target_shape=()), [()]),
