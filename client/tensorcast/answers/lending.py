@@ -28,7 +28,7 @@ def by_lenders(plan: Plan, kind: type[Op]) -> list[Step] | None:
     The lender is any input or output that has these sizes, reshaped if necessary. If there is no lender, or if ops of
     this kind do not take two tensors, return None.
     """
-    if kind.min_inputs > 2 or (kind.max_inputs is not None and kind.max_inputs < 2):
+    if kind.max_inputs is not None and kind.max_inputs < 2:
         return None
     shapes, steps, failures = list(plan.input_shapes), [], count(1)
     pending = sorted(plan.outputs, key=lambda output: not is_rearranged(output))

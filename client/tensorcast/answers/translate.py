@@ -60,7 +60,7 @@ def steps_of(plan: Plan, kind: type[Op]) -> list[Step] | None:
     takes those tensors, and its result replaces the first; one without either takes all of them, and its outputs are
     the tensors from then on. At the end, an output is the tensor of its input.
     """
-    if not plan.outputs:
+    if not plan.outputs or not kind.snippets:  # the request or the op gives no tensors
         return None
     steps = _steps(plan, kind)
     if steps is None:
