@@ -6,11 +6,12 @@ import asyncio
 import re
 import socket
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import Random
 from types import SimpleNamespace
 from typing import Any
 
+import h11
 from uvicorn.server import ServerState
 
 from tensorcast.schema.problems import STATUS
@@ -183,11 +184,11 @@ def connection(shared: Hooks, encrypted: bool = False, app: Any = application) -
 
 @dataclass
 class Request:
-    """Bytes to send, and the bytes of the body that the application should get."""
+    """Bytes to send, and how many the application should get and respond with."""
 
     data: bytes
     nbytes: int = 0
-    is_last: bool = field(default=False)
+    response_bytes: int = 0
 
 
 def request(random: Random, number: int) -> Request:
@@ -198,7 +199,7 @@ def request(random: Random, number: int) -> Request:
         case 0 | 1 | 2:
             return Request(b"GET /v1/check?%d HTTP/1.1\r\nHost: x\r\n\r\n" % number)
         case 3:
-            return Request(b"GET /long?%d HTTP/1.1\r\nHost: x\r\n\r\n" % number)
+            return Request(b"GET /long?%d HTTP/1.1\r\nHost: x\r\n\r\n" % number, 0, 4 * PAGE)
         case 4:
             path = "/into" if size > 2**18 else "/x"
             fields, body = b"Content-Length: %d\r\n" % size, bytes(size)
@@ -221,7 +222,23 @@ def numbers(received: bytes) -> list[int]:
     return [int(number) for number in re.findall(rb"x-number: (\d+)\r\n", received)]
 
 
-def body_sizes(received: bytes) -> dict[int, int]:
-    """The bytes of the body that the application got, by the number of the request."""
-    found = re.findall(rb"x-number: (\d+)\r\nx-bytes: (\d+)\r\n", received)
-    return {int(number): int(size) for number, size in found}
+def responses(received: bytes) -> list[tuple[int, int, int]]:
+    """The number of each response, the bytes of the body that the application got, and those of the response's, as h11
+    reads them."""
+    client, found = h11.Connection(h11.CLIENT), []
+    client.receive_data(received)
+    while client.trailing_data[0]:
+        client.send(h11.Request(method="GET", target="/", headers=[("host", "x")]))
+        client.send(h11.EndOfMessage())
+        while isinstance(event := client.next_event(), h11.InformationalResponse):
+            pass
+        assert isinstance(event, h11.Response)
+        fields = dict(event.headers)
+        nbytes = 0
+        while isinstance(part := client.next_event(), h11.Data):
+            nbytes += len(part.data)
+        assert isinstance(part, h11.EndOfMessage)
+        found.append((int(fields[b"x-number"]), int(fields.get(b"x-bytes", 0)), nbytes))
+        if client.our_state is h11.DONE and client.their_state is h11.DONE:
+            client.start_next_cycle()
+    return found

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from random import Random
 
 import pytest
-from conversation import STEPS, Echo, Pipe, body_sizes, connection, hooks, numbers, request
+from conversation import STEPS, Echo, Pipe, connection, hooks, numbers, request, responses
 
 from tensorcast_service.http.hooks import Hooks
 from tensorcast_service.http.limits import CONNECTIONS, Connections
@@ -65,11 +65,7 @@ async def converse(random: Random, shared: Hooks) -> None:
         await asyncio.sleep(0)
         return
     await finish(pipe, left, count, protocol)
-    assert numbers(pipe.received) == list(range(count))
-    got = body_sizes(pipe.received)
-    assert {number: got[number] for number in got if requests[number].nbytes} == {
-        number: each.nbytes for number, each in enumerate(requests) if each.nbytes
-    }
+    assert responses(pipe.received) == [(number, one.nbytes, one.response_bytes) for number, one in enumerate(requests)]
     pipe.end()
     for _ in range(20):
         await asyncio.sleep(0)

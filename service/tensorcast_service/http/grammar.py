@@ -67,8 +67,9 @@ _PLAIN_LENGTH = re.compile(rb"[0-9]{1,18}")
 # Transfer-Encoding = #transfer-coding (RFC 9112, 6.1), of which none but chunked is understood
 _CHUNKED = re.compile(rb"\ntransfer-encoding:[\t ]*+chunked[\t ]*+\r")
 
-# chunk-ext = *( BWS ";" BWS chunk-ext-name [ "=" chunk-ext-val ] ) (RFC 9112, 7.1.1); it is to be ignored
-_EXTENSION = rb"(?:[\t ]*+;[\t -~\x80-\xff]*+)?+"
+# chunk-ext = *( BWS ";" BWS chunk-ext-name [ "=" chunk-ext-val ] ) (RFC 9112, 7.1.1); it is to be ignored. The blanks
+# before it are "bad whitespace", which h11 and httptools refuse too.
+_EXTENSION = rb"(?:;[\t -~\x80-\xff]*+)?+"
 # chunk = chunk-size [ chunk-ext ] CRLF chunk-data CRLF, chunk-size = 1*HEXDIG (RFC 9112, 7.1). The line break that ends
 # the head, or the chunk before, is matched as the beginning of the next line.
 CHUNK = re.compile(rb"\r\n([0-9A-Fa-f]{1,16})" + _EXTENSION + rb"(?=\r\n)")
