@@ -240,3 +240,12 @@ def test_advice_names_ops_that_exist(name: str) -> None:
         tensorcast.check(name, (3,))
     words = re.findall(r"(?:check|with) ([a-z]+(?:\.\w+)+)", str(refusal.value))
     assert all(op_class(word) is not None for word in words)
+
+
+@pytest.mark.parametrize("name", ["numpy.kron", "torch.cdist", "jax.numpy.vecdot"])
+def test_no_op_is_suggested_for_a_function_that_is_unlike_all(name: str) -> None:
+    with pytest.raises(tensorcast.UnknownOp) as caught:
+        tensorcast.check(name, (2, 3), (2, 3))
+    assert "did you mean" not in str(caught.value)
+    framework = name.partition(".")[0]
+    assert f"{framework} has {framework}." in str(caught.value)

@@ -155,11 +155,18 @@ def _place(fault: ErrorDetails) -> tuple[int | str, ...]:
 
 def unknown_op(name: str, pointer: str, words: Words | None = None) -> Problem:
     """Return the problem of an unknown op. It explains a known function that does not broadcast, or suggests names."""
-    known = advice(name[:LONGEST], _framework(name))
-    said = f": {known};" if known else meant(near_ops(name)) or ":"
+    framework = _framework(name)
+    known = advice(name[:LONGEST], framework)
+    said = f": {known};" if known else meant(near_ops(name)) or _has(framework)
     return Problem(
         "unknown-op", f"there is no op {name[:LONGEST]!r}{said} {(words or Words()).catalogue}", pointer=pointer
     )
+
+
+def _has(framework: str | None) -> str:
+    """Return what a framework has, for a name that is near none of it."""
+    own = [op for op in _names()[1] if op.partition(".")[0] == framework]
+    return f": {framework} has {', '.join(own[:6])}{', ...' if own[6:] else ''};" if own else ":"
 
 
 def _framework(name: str) -> str | None:
@@ -168,16 +175,32 @@ def _framework(name: str) -> str | None:
 
 
 def near_ops(name: str) -> list[str]:
-    """The ops that may be meant by a name: of its framework, if it begins with one or a usual short name of it; with
-    the same last part; or else of a name like it."""
-    head, _, tail = full_name(name[:LONGEST]).lower().partition(".")
+    """Return the ops that may be meant by a name.
+
+    They are of its framework, if it begins with one or a usual short name of it; else they have the same last part, or
+    a name like it.
+    """
+    full = full_name(name[:LONGEST]).lower()
+    head, _, tail = full.partition(".")
     frameworks, ops = _names()
     framework = frameworks.get(head) or next(iter(near(head, frameworks.values(), 1, 0.75)), None)
-    if framework is not None:
-        tails = [op.removeprefix(f"{framework}.") for op in ops if op.startswith(f"{framework}.")]
-        others = [alias.removeprefix(f"{framework}.") for alias in ALIASES if alias.startswith(f"{framework}.")]
-        return [f"{framework}.{close}" for close in near(tail, tails) or near(tail, others, 3, 0.8) or tails[:3]]
-    return [op for op in ops if op.lower().endswith(f".{head}")][:5] or near(name, ops)
+    if framework is None:
+        return [op for op in ops if op.lower().endswith(f".{head}")][:5] or near(name, ops)
+    own = [op for op in ops if op.startswith(f"{framework}.")]
+    if not tail:
+        return own[:3]
+    others = [alias for alias in ALIASES if alias.startswith(f"{framework}.")]
+    return _near_last(full, own, 0.6) or _near_last(full, others, 0.8)
+
+
+def _near_last(name: str, ops: Sequence[str], cutoff: float) -> list[str]:
+    """Return up to three of these ops whose last part is like a name's, those of its module first."""
+    module, _, last = name.rpartition(".")
+    by_last: dict[str, list[str]] = {}
+    for op in ops:
+        by_last.setdefault(op.rpartition(".")[2].lower(), []).append(op)
+    close = [op for part in near(last, by_last, 3, cutoff) for op in by_last[part]]
+    return sorted(close, key=lambda op: op.rpartition(".")[0].lower() != module)[:3]
 
 
 @cache
