@@ -59,8 +59,9 @@ def _target(random: Random, attribute: str) -> Drawn:
 def _product(random: Random) -> Drawn:
     stacks = _pair(random)
     rows, inner, columns = (_size(random) for _ in range(3))
-    left, right = (*stacks[0], rows, inner), (*stacks[1], inner, columns)
-    return {}, (left if random.random() < 0.8 else (inner,), right if random.random() < 0.8 else (inner,))
+    other = inner if random.random() < 0.85 else _size(random)
+    left, right = (*stacks[0], rows, inner), (*stacks[1], other, columns)
+    return {}, (left if random.random() < 0.8 else (inner,), right if random.random() < 0.8 else (other,))
 
 
 def _gemm(random: Random) -> Drawn:

@@ -2,8 +2,9 @@
 
 from typing import Literal
 
-from ..plan.alignment import Conflict, unchecked_sizes
+from ..plan.alignment import Conflict, Incompatible, meet_right, unchecked_sizes
 from ..plan.plan import Shape
+from ..plan.settling import settle
 from .aliases import aliases
 from .families import MatrixProduct, Multidirectional, Unidirectional
 from .framework import PYTHON, Framework
@@ -49,6 +50,19 @@ class matmul(MatrixProduct):
     name: Literal["dask.array.matmul"] = "dask.array.matmul"
     max_rank = 63  # it adds an axis to the product
     link = f"{_LINK}.matmul.html"
+
+    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+        left, right = shapes
+        if conflict is None or not (left and right) or max(len(left), len(right)) > self.max_rank:
+            return None
+        summed = left[-1], right[-2:][0]
+        if summed[0] == summed[1] or min(summed) > 1:
+            return None
+        try:
+            settle(meet_right((left[:-2], right[:-2])))
+        except Incompatible:
+            return None
+        return "Dask 2026.8 compares these summed sizes only in `compute()`: until then the product has a shape."
 
 
 ALIASES = {

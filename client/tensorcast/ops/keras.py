@@ -6,8 +6,9 @@ then runs refuses both.
 
 from typing import Literal
 
-from ..plan.alignment import Conflict
+from ..plan.alignment import Conflict, meet_right
 from ..plan.plan import Shape
+from ..plan.settling import settle
 from .aliases import aliases
 from .families import Choice, Elementwise, MatrixProduct, Unidirectional
 from .framework import PYTHON, Framework
@@ -35,6 +36,15 @@ class broadcast_to(Unidirectional):
         return None if conflict else missing_kernel((*shapes, tuple(self.shape)))
 
 
+def _bias_axis(one: Shape, other: Shape) -> int | None:
+    """Return the axis of `one` along which Keras's TensorFlow backend adds `other` as a bias, by `tf.nn.bias_add`; None
+    if it adds them as they are."""
+    sizes = [size for size in other if size > 1]
+    if len(sizes) != 1 or len(one) < 2 or sizes[0] not in (one[1], one[-1]):
+        return None
+    return len(one) - 1 if one[-1] == sizes[0] else 1
+
+
 class add(Elementwise):
     """Broadcast two tensors against each other, as every operation of two operands does."""
 
@@ -42,7 +52,19 @@ class add(Elementwise):
     link = "https://keras.io/api/ops/numpy/#add-function"
 
     def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
-        return None if conflict else missing_kernel(shapes)
+        one, other = shapes
+        axis = None if self.alias else _bias_axis(one, other)
+        if axis is None:
+            return None if conflict else missing_kernel(shapes)
+        if 0 in other:
+            return (
+                None if conflict else "Keras 3.15 fails here on TensorFlow: it reads input 1 as a bias, not a vector."
+            )
+        aligned = len(one) - len(other) + other.index(one[axis])
+        same = not conflict and settle(meet_right(shapes)).outputs[0].shape == one and (aligned == axis or 0 in one)
+        where = "the last axis" if one[-1] == one[axis] else "axis 1"
+        message = f"Keras 3.15 on TensorFlow adds input 1 as a bias along {where} of input 0, whose shape it gives."
+        return None if same else message
 
 
 class where(Choice):
@@ -62,7 +84,9 @@ class matmul(MatrixProduct):
     link = "https://keras.io/api/ops/numpy/#matmul-function"
 
     def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
-        return None if conflict else missing_product(shapes)
+        left, right = shapes
+        is_tensordot = len(left) == 1 or len(right) <= 2
+        return None if conflict or is_tensordot else missing_product(shapes)
 
 
 ALIASES = {
