@@ -90,7 +90,7 @@ def test_a_conversation_is_never_stuck_and_leaves_nothing_behind(seed: int) -> N
             await asyncio.sleep(0)
         assert shared.budget.held == 0
         assert (CONNECTIONS.total, CONNECTIONS.waiting, CONNECTIONS.arriving) == (0, {}, {})
-        assert (CONNECTIONS.swollen, CONNECTIONS.draining) == ({}, set())
+        assert (CONNECTIONS.swollen, CONNECTIONS.draining, CONNECTIONS.ending) == ({}, set(), set())
 
     asyncio.run(run())
 

@@ -105,7 +105,7 @@ class Connection(asyncio.BufferedProtocol):
             return
         self.unmade.close()
         self.unmade = None
-        CONNECTIONS.total -= 1
+        CONNECTIONS.lost(self)
         if self in CONNECTIONS.waiting:  # else it was cut
             CONNECTIONS.waiting.pop(self)
             self.hooks.refused("handshake")
@@ -148,7 +148,7 @@ class Connection(asyncio.BufferedProtocol):
         return self.peers.scheme == "https"
 
     def connection_lost(self, exc: Exception | None) -> None:
-        CONNECTIONS.total -= 1
+        CONNECTIONS.lost(self)
         CONNECTIONS.forget(self)
         CONNECTIONS.swollen.pop(self, None)
         self.server_state.connections.discard(self)

@@ -50,6 +50,8 @@ class Connections:
         """Those that are encrypted and took long bodies."""
         self.in_reserve = False
         """Whether there may be more than there should be."""
+        self.ending: set[Closable] = set()
+        """Those that were closed to make room, until they are lost."""
         self.draining: set[Closable] = set()
         """Those whose refused uploads are read to their end."""
 
@@ -66,7 +68,7 @@ class Connections:
 
     def settle(self) -> None:
         """Close one that waits, if there are too many since none waited."""
-        self.in_reserve = self.total > _most()
+        self.in_reserve = self.total - len(self.ending) > _most()
         if self.in_reserve:
             self.make_room()
 
@@ -80,8 +82,14 @@ class Connections:
             chosen = min(islice(self.arriving, COMPARED), key=lambda connection: connection.bytes_per_second())
         if chosen is None:
             return False
+        self.ending.add(chosen)
         chosen.cut("no-room")
         return True
+
+    def lost(self, connection: Closable) -> None:
+        """Count one less."""
+        self.total -= 1
+        self.ending.discard(connection)
 
     def swelled(self, connection: Closable) -> None:
         """Count this one as one whose buffers stay large, and close the one too many."""
