@@ -51,14 +51,14 @@ export function thumbnailOf(answer, asked) {
   return el("span", {className: "thumbnail", "aria-hidden": "true", inert: true}, ...figures);
 }
 
-function summaryOf({layers, conflict, shape, names}) {
+function summaryOf({layers, conflict, shape, factors, names}) {
   if (conflict !== undefined) {
     return [`On axis ${conflict} the sizes do not fit: what overhangs is hatched. Axes after it may not fit either.`];
   }
   if (shape.includes(0)) return ["An axis of size 0 has no elements: nothing is repeated."];
   const told = (axesIn) => layers.map(({input, kinds}) => [input, axesIn(kinds)]).filter(([, axes]) => axes.length)
     .map(([input, axes], place) => [named(input), place ? " " : " is repeated ", along(axes, names)]);
-  const always = told(copiedAxes), sometimes = told((kinds) => axesOf(kinds, "maybe"));
+  const always = told((kinds) => copiedAxes(kinds).filter((axis) => factors[axis] !== 1)), sometimes = told((kinds) => axesOf(kinds, "maybe"));
   const sentence = always.length ? [...listed(always), "."] : sometimes.length ? [] : ["Nothing is repeated."];
   return sometimes.length ? [...sentence, " For some sizes ", ...listed(sometimes), "."] : sentence;
 }
