@@ -55,7 +55,7 @@ ENV PATH=/opt/tensorcast/bin:$PATH \
     TENSORCAST_PORT=8000
 # The official image has no bytecode for the standard library, so each start would compile it anew: this writes it
 # for the modules in use (and shows that the service can be imported at all). From here on nothing is written.
-RUN ["python", "-c", "import http.client, tensorcast.cli, tensorcast_service.web.app, tensorcast_service.web.serve, uvloop"]
+RUN ["python", "-c", "import http.client, tensorcast.cli, tensorcast_service.app, tensorcast_service.serve, uvloop"]
 ENV PYTHONDONTWRITEBYTECODE=1
 
 # A number, so that an orchestrator can see that it is not root.

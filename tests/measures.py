@@ -27,13 +27,13 @@ from tensorcast.messages.validation import validated
 from tensorcast.schema import codec, dtypes, shapes, survey
 from tensorcast.schema.codec import Media, decode, encode
 from tensorcast.schema.problems import Problem
+from tensorcast_service.app import create_app
+from tensorcast_service.endpoints.backprop import _gradients, dense_gradients
+from tensorcast_service.endpoints.broadcast import extent_of, outputs
+from tensorcast_service.middleware.admission import Admission
+from tensorcast_service.runtime import threads
 from tensorcast_service.runtime.budget import FREE_BYTES, Budget, Holding
 from tensorcast_service.settings import Settings
-from tensorcast_service.web import threads
-from tensorcast_service.web.admission import Admission
-from tensorcast_service.web.app import create_app
-from tensorcast_service.web.backprop import _gradients, dense_gradients
-from tensorcast_service.web.broadcast import extent_of, outputs
 
 TO: dict[str, Any] = {"name": "numpy.broadcast_to"}
 MODULES: dict[str, ModuleType] = {

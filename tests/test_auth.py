@@ -17,8 +17,8 @@ import pytest
 from conftest import PATIENCE, Served, run, served
 
 from tensorcast import AsyncClient, Client, Unauthenticated, UnexpectedStatus
-from tensorcast_service.web import auth
-from tensorcast_service.web.auth import Keys
+from tensorcast_service.middleware import authentication as auth
+from tensorcast_service.middleware.authentication import Keys
 
 ALICE = "alice-0123456789abcdef"
 BOB = "b0b/0123456789+abcdef=="

@@ -279,7 +279,7 @@ def test_rows_are_late_by_the_time_of_the_processor(
         work()
         return plain_answer(*arguments)
 
-    monkeypatch.setattr("tensorcast_service.web.batch.TURN_SECONDS", 0)
+    monkeypatch.setattr("tensorcast_service.endpoints.batch.TURN_SECONDS", 0)
     monkeypatch.setattr(batch, "MAX_BATCH_SECONDS", 0.05)
     monkeypatch.setattr(batch, "plain_answer", slow)
     with Client.in_process() as client:

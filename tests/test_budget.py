@@ -22,11 +22,11 @@ from conftest import PATIENCE, Served, free_port, served, wait_for, warm
 
 from tensorcast.schema.codec import Media, encode
 from tensorcast.schema.problems import Problem
+from tensorcast_service.app import create_app
+from tensorcast_service.endpoints import exchange
 from tensorcast_service.http import upload
 from tensorcast_service.runtime.budget import FREE_BYTES, Budget, Holding
 from tensorcast_service.settings import Settings
-from tensorcast_service.web import exchange
-from tensorcast_service.web.app import create_app
 
 MiB = 2**20
 JSON, MSGPACK = Media.JSON, Media.MSGPACK
@@ -283,7 +283,7 @@ LONG_WORK = {
 def test_what_long_work_makes_is_reckoned_where_the_work_is_done(
     path: str, value: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module = importlib.import_module(f"tensorcast_service.web.{path}")
+    module = importlib.import_module(f"tensorcast_service.endpoints.{path}")
     name = {"compare": "compared_bytes", "broadcast": "tensors_bytes", "backprop": "tensors_bytes"}.get(
         path, "answer_bytes"
     )

@@ -16,8 +16,8 @@ from tensorcast.answers.check import Question
 from tensorcast.schema.codec import Media, encode
 from tensorcast.schema.dimensions import Symbol
 from tensorcast.schema.problems import Problem
-from tensorcast_service.web import codec
-from tensorcast_service.web.check import answer_to_body, answer_to_query
+from tensorcast_service.endpoints import codec
+from tensorcast_service.endpoints.check import answer_to_body, answer_to_query
 
 COUNT = 100_000 if os.environ.get("TENSORCAST_FULL") else 12_000
 SIZES = (0, 1, 1, 1, 2, 3, 5, 8, 127, 128, 255, 256, 65535, 65536, 2**31, 2**32, 2**63 - 1)
@@ -269,7 +269,7 @@ def test_a_query_is_the_same_question_with_the_quick_codec_and_without(
         )
         said = []
         for read in (codec.question_in_query, lambda query: None):
-            monkeypatch.setattr("tensorcast_service.web.check.question_in_query", read)
+            monkeypatch.setattr("tensorcast_service.endpoints.check.question_in_query", read)
             try:
                 said.append(answer_to_query(query, ""))
             except Problem as problem:

@@ -30,8 +30,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+from tensorcast_service.runtime.drain import LEAVE_SECONDS
 from tensorcast_service.settings import PREFIX, Settings, variable_of
-from tensorcast_service.web.drain import LEAVE_SECONDS
 
 
 @pytest.mark.parametrize("environment", ENVIRONMENTS.values(), ids=ENVIRONMENTS)

@@ -10,10 +10,10 @@ from pathlib import Path
 import httpx
 from questions import JSON, MSGPACK, post
 
+import tensorcast_service
 from tensorcast.ops import OPS
 from tensorcast.schema.problems import STATUS, Problem
-from tensorcast_service.web import pages
-from tensorcast_service.web.openapi import EXAMPLES
+from tensorcast_service.openapi import EXAMPLES
 
 
 def test_the_catalogue_lists_every_op_and_each_example_is_a_check_that_fits(http: httpx.Client) -> None:
@@ -140,9 +140,9 @@ def test_the_parts_of_the_page_are_there_and_are_sent_once(http: httpx.Client) -
         named = re.findall(r'(?:href|src|from)(?:=| )"((?:static|docs|\.)/[\w-]+\.\w+)"', answer.text[:10_000])
         left += [part for part in (f"/{name.replace('./', 'static/')}" for name in named) if part not in left]
     assert len(set(seen)) == len(left)
-    files = {file.name for file in (Path(pages.__file__).parent / "static").iterdir()}
+    files = {file.name for file in (Path(tensorcast_service.__file__).parent / "static").iterdir()}
     assert {path.rpartition("/")[2] for path in left if "static" in path} | {"index.html", "docs.html"} == files
-    for path in ("/static/other.js", "/static/index.html", "/static/..%2Fpages.py", "/static/"):
+    for path in ("/static/other.js", "/static/index.html", "/static/..%2Fapp.py", "/static/"):
         assert http.get(path).status_code == 404
 
 

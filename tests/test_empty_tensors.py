@@ -19,9 +19,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tensorcast.schema.tensors import Tensor
+from tensorcast_service.app import create_app
+from tensorcast_service.endpoints import backprop, broadcast
 from tensorcast_service.settings import Settings
-from tensorcast_service.web import backprop, broadcast
-from tensorcast_service.web.app import create_app
 
 JSON, MSGPACK = "application/json", "application/vnd.msgpack"
 MAX_LISTS = 2**17

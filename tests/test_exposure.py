@@ -17,8 +17,8 @@ import pytest
 from conftest import Served, run, served, unhurried
 
 from tensorcast import Client, ConnectionFailed
+from tensorcast_service.serve import verify
 from tensorcast_service.settings import Settings
-from tensorcast_service.web.serve import verify
 
 HEALTHCHECK = Path(__file__).parent.parent / "deploy" / "healthcheck.py"
 

@@ -23,13 +23,13 @@ from tensorcast.messages.validation import validated
 from tensorcast.schema import dtypes, survey
 from tensorcast.schema.codec import Media, decode, encode
 from tensorcast.schema.tensors import Tensor, json_parts
+from tensorcast_service.endpoints import backprop as backprop_resource
+from tensorcast_service.endpoints import broadcast
+from tensorcast_service.endpoints.backprop import _gradients
+from tensorcast_service.endpoints.broadcast import extent_of, outputs
+from tensorcast_service.endpoints.stream import Outgoing, OutgoingArray
 from tensorcast_service.engine.views import backprop, gradient_bytes
 from tensorcast_service.runtime.budget import Budget, Holding
-from tensorcast_service.web import backprop as backprop_resource
-from tensorcast_service.web import broadcast
-from tensorcast_service.web.backprop import _gradients
-from tensorcast_service.web.broadcast import extent_of, outputs
-from tensorcast_service.web.stream import Outgoing, OutgoingArray
 
 KiB, MiB = 2**10, 2**20
 JSON, MSGPACK = Media.JSON, Media.MSGPACK

@@ -13,8 +13,8 @@ import yaml
 from conftest import Served, run, served
 
 from tensorcast import Client, MisdirectedRequest
+from tensorcast_service.middleware.host_check import hosts_of, names_in
 from tensorcast_service.settings import Settings
-from tensorcast_service.web.hosts import hosts_of, names_in
 
 DEPLOY = Path(__file__).parent.parent / "deploy"
 KEY = "alice-0123456789abcdef"

@@ -16,9 +16,9 @@ from tensorcast.messages import CheckRequest
 from tensorcast.messages.tensors import BroadcastRequest
 from tensorcast.messages.validation import validated
 from tensorcast.schema.problems import Problem
+from tensorcast_service.app import create_app
+from tensorcast_service.endpoints.parameters import judge_names
 from tensorcast_service.settings import Settings
-from tensorcast_service.web.app import create_app
-from tensorcast_service.web.parameters import judge_names
 
 CHECK, BATCH, BROADCAST, BACKPROP = "/v1/check", "/v1/check/batch", "/v1/broadcast", "/v1/backprop"
 COMPARE, TRANSLATE = "/v1/compare", "/v1/translate"

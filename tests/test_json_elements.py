@@ -19,9 +19,9 @@ from arrays import NUMBERS, SMALL, STRINGS
 
 from tensorcast.schema.dates import date_count
 from tensorcast.schema.problems import Problem
+from tensorcast_service.app import create_app
+from tensorcast_service.endpoints.broadcast import answer_to_body
 from tensorcast_service.settings import Settings
-from tensorcast_service.web.app import create_app
-from tensorcast_service.web.broadcast import answer_to_body
 
 UNITS = ["Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as"]
 DATES = [f"datetime64[{multiple}{unit}]" for unit in UNITS for multiple in ("", 7, 999_999_999)]

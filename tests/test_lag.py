@@ -14,13 +14,13 @@ import pytest
 from conftest import served
 from test_metrics import workers_of
 
-from tensorcast_service.web.lag import lag_told
+from tensorcast_service.runtime.lag import lag_told
 
 LONGEST = 30
 
 
 def test_a_held_event_loop_is_told_until_it_is_long_past(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tensorcast_service.web.lag.WINDOW_SECONDS", 0.2)
+    monkeypatch.setattr("tensorcast_service.runtime.lag.WINDOW_SECONDS", 0.2)
     told: list[float] = []
 
     async def hold() -> None:

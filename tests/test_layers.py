@@ -29,18 +29,26 @@ LAYERS = [
     "tensorcast.cli",
     "tensorcast_service.engine",
     "tensorcast_service.settings",
+    "tensorcast_service.static_files",
+    "tensorcast_service.logs",
+    "tensorcast_service.metrics",
+    "tensorcast_service.openapi",
     "tensorcast_service.runtime",
     "tensorcast_service.http",
-    "tensorcast_service.web",
+    "tensorcast_service.middleware",
+    "tensorcast_service.endpoints",
+    "tensorcast_service.fastpath",
+    "tensorcast_service.app",
+    "tensorcast_service.serve",
 ]
 """In order: each imports only what stands before it, or in itself."""
 UPWARD = {
     ("tensorcast.cli.serve", "tensorcast_service.settings"),
-    ("tensorcast.cli.serve", "tensorcast_service.web.serve"),
+    ("tensorcast.cli.serve", "tensorcast_service.serve"),
     ("tensorcast.cli.broadcast", "tensorcast_service.engine.dense"),
     ("tensorcast.cli.broadcast", "tensorcast_service.engine.views"),
     ("tensorcast.client.in_process", "tensorcast_service.settings"),
-    ("tensorcast.client.in_process", "tensorcast_service.web.app"),
+    ("tensorcast.client.in_process", "tensorcast_service.app"),
 }
 """What starts the service, is the service in process, or broadcasts files here: where it is installed."""
 WEB = {"fastapi", "starlette", "uvicorn"}
@@ -81,12 +89,12 @@ CASES = {
         {"numpy", "pydantic", "tensorcast.ops", "tensorcast.answers", "tensorcast.training.watching"},
     ),
     "the application": (
-        "import tensorcast_service.web.app",
+        "import tensorcast_service.app",
         {"tensorcast.client.client", "tensorcast.client.call", "tensorcast.cli"},
     ),
     "the command line": (
         "import tensorcast.cli",
-        WEB | {"httpx", "onnx", "tensorcast.client.client", "tensorcast_service.web"},
+        WEB | {"httpx", "onnx", "tensorcast.client.client", "tensorcast_service.app"},
     ),
 }
 

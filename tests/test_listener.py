@@ -28,10 +28,10 @@ from conftest import PATIENCE, free_port, run, served, started
 from raw_http import BROADCAST
 from test_metrics import workers_of
 
+from tensorcast_service.app import create_app
 from tensorcast_service.http.limits import CONNECTIONS
 from tensorcast_service.http.protocol import HTTPProtocol
 from tensorcast_service.settings import Settings, misspelt
-from tensorcast_service.web.app import create_app
 
 LIVEZ = b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"
 LONGEST = 30

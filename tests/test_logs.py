@@ -14,10 +14,10 @@ import msgpack
 import pytest
 from conftest import PATIENCE, Served, served, wait_for
 
+from tensorcast_service.app import create_app
+from tensorcast_service.endpoints import check
+from tensorcast_service.logs import Formatter, trace_id_of
 from tensorcast_service.settings import Settings
-from tensorcast_service.web import check
-from tensorcast_service.web.app import create_app
-from tensorcast_service.web.logs import Formatter, trace_id_of
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 PARENT = f"00-{TRACE}-00f067aa0ba902b7-01"

@@ -19,14 +19,14 @@ import msgpack
 import pytest
 from conftest import Served, run, served, wait_for
 
+from tensorcast_service import app as application
 from tensorcast_service.settings import Settings
-from tensorcast_service.web import app as application
 
 pytest.importorskip("prometheus_client")
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from tensorcast_service.web.metrics import Metrics
+from tensorcast_service.metrics import Metrics
 
 COUNT = "http_server_request_duration_seconds_count"
 ACTIVE = "http_server_active_requests"
@@ -249,7 +249,7 @@ def test_promtool_finds_no_fault_in_the_exposition(service: Served) -> None:
 
 
 def test_a_read_only_machine_is_told_what_several_workers_need(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tensorcast_service.web import serve
+    from tensorcast_service import serve
 
     def nowhere() -> str:
         raise FileNotFoundError

@@ -42,7 +42,7 @@ def test_prometheus_finds_the_pods_by_what_they_bear(http: httpx.Client) -> None
 
 def test_alerts_ask_for_metrics_that_the_service_has() -> None:
     pytest.importorskip("prometheus_client")
-    from tensorcast_service.web.metrics import Metrics
+    from tensorcast_service.metrics import Metrics
 
     metrics = Metrics()
     metrics.watch_memory(lambda: 0, 1)

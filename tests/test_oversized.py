@@ -14,10 +14,10 @@ from tensorcast.answers.limits import judge_request
 from tensorcast.messages.tensors import BackpropRequest, BroadcastRequest
 from tensorcast.messages.validation import validated
 from tensorcast.schema.problems import Problem
+from tensorcast_service.endpoints.backprop import _gradients
+from tensorcast_service.endpoints.broadcast import extent_of, outputs
 from tensorcast_service.engine.views import gradient_bytes
 from tensorcast_service.runtime.budget import Budget, Holding
-from tensorcast_service.web.backprop import _gradients
-from tensorcast_service.web.broadcast import extent_of, outputs
 
 MiB = 2**20
 

@@ -40,11 +40,11 @@ from raw_http import (
 from test_heads import MALFORMED
 from test_timeouts import SLOW, check_status, read_until_cut, reader
 
+from tensorcast_service.app import create_app
 from tensorcast_service.http.hooks import HOOKS, Hooks
 from tensorcast_service.http.limits import CONNECTIONS
 from tensorcast_service.http.protocol import HTTPProtocol
 from tensorcast_service.settings import Settings
-from tensorcast_service.web.app import create_app
 
 
 def test_no_number_of_connections_takes_all_files_or_fills_the_log(absent: str) -> None:

@@ -19,7 +19,7 @@ import tensorcast
 from tensorcast import AsyncClient, Client
 from tensorcast.messages import CheckRequest, WarningKind
 from tensorcast.schema.codec import Media
-from tensorcast_service.web.check import answer_to_body, answer_to_query
+from tensorcast_service.endpoints.check import answer_to_body, answer_to_query
 
 BOTH = ["mutual-stretch", "rank-promotion"]
 EVERYDAY: list[tuple[list[tuple[int, ...]], list[str]]] = [

@@ -12,8 +12,8 @@ import pytest
 from tensorcast.messages import CheckRequest
 from tensorcast.messages.validation import validated
 from tensorcast.schema.problems import Problem
+from tensorcast_service.app import create_app
 from tensorcast_service.settings import Settings
-from tensorcast_service.web.app import create_app
 
 T = {"dtype": "float32", "shape": [3], "data": [1, 2, 3]}
 TO = {"name": "numpy.broadcast_to", "shape": [2, 3]}

@@ -35,10 +35,10 @@ from tensorcast.schema.codec import Media, decode, encode
 from tensorcast.schema.dimensions import Symbol
 from tensorcast.schema.lists import list_to_array
 from tensorcast.schema.tensors import Tensor, json_parts
+from tensorcast_service.app import create_app
+from tensorcast_service.runtime import threads
+from tensorcast_service.runtime.threads import collecting_rarely
 from tensorcast_service.settings import Settings
-from tensorcast_service.web import threads
-from tensorcast_service.web.app import create_app
-from tensorcast_service.web.threads import collecting_rarely
 
 
 @pytest.fixture(autouse=True)

@@ -14,10 +14,10 @@ from raw_http import BODY, POST, receive
 from uvicorn.server import ServerState
 
 from tensorcast.schema.codec import Media, encode
+from tensorcast_service.app import create_app
 from tensorcast_service.http import limits
 from tensorcast_service.http.protocol import HTTPProtocol
 from tensorcast_service.http.turns import AT_ONCE
-from tensorcast_service.web.app import create_app
 
 MADE, END, SHUTDOWN, LOST = b"made", b"end", b"shutdown", b"lost"
 

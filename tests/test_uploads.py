@@ -18,11 +18,11 @@ from test_protocol import running
 
 from tensorcast import AsyncClient, Client
 from tensorcast.schema.problems import Problem
+from tensorcast_service.app import create_app
 from tensorcast_service.http import upload
 from tensorcast_service.http.upload import LONG_BYTES, WINDOW_BYTES, lend, room_for
 from tensorcast_service.runtime.budget import FREE_BYTES, Budget
 from tensorcast_service.settings import Settings
-from tensorcast_service.web.app import create_app
 
 MiB = 2**20
 Cut = Callable[[bytes], Iterator[bytes]]

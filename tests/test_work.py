@@ -22,12 +22,13 @@ from tensorcast.client.in_process import AsyncAppTransport
 from tensorcast.schema.codec import Media, encode
 from tensorcast.schema.problems import Problem
 from tensorcast.schema.work import Abandoned, Work, checkpoint
+from tensorcast_service.app import create_app
+from tensorcast_service.endpoints import batch
 from tensorcast_service.engine.dense import fill
 from tensorcast_service.engine.sums import add_up
+from tensorcast_service.runtime import threads
+from tensorcast_service.runtime.threads import Threads
 from tensorcast_service.settings import Settings
-from tensorcast_service.web import batch, threads
-from tensorcast_service.web.app import create_app
-from tensorcast_service.web.threads import Threads
 
 
 async def never() -> dict[str, Any]:
@@ -220,7 +221,7 @@ def test_a_transpose_of_many_short_axes_takes_few_steps_of_python() -> None:
 
 STUCK = """
 import asyncio, re, signal, threading
-from tensorcast_service.web import drain
+from tensorcast_service.runtime import drain
 
 drain.LEAVE_SECONDS = 0.1
 signal.signal(signal.SIGTERM, lambda *_: None)

@@ -11,7 +11,7 @@ import msgpack
 import numpy as np
 
 from tensorcast.schema.tensors import msgpack_parts
-from tensorcast_service.web.openapi import EXAMPLES
+from tensorcast_service.openapi import EXAMPLES
 
 CORPUS = Path(__file__).parent / "corpus"
 """By target: every input that ever broke something."""

@@ -30,12 +30,12 @@ from tensorcast.messages.validation import validated
 from tensorcast.schema.codec import Media, decode
 from tensorcast.schema.problems import STATUS, Problem
 from tensorcast.schema.shapes import parse_shape
+from tensorcast_service.endpoints.backprop import _gradients
+from tensorcast_service.endpoints.broadcast import extent_of, outputs
+from tensorcast_service.endpoints.check import _question
 from tensorcast_service.engine.views import backprop
 from tensorcast_service.http.hooks import HOOKS, Hooks
 from tensorcast_service.http.protocol import HTTPProtocol
-from tensorcast_service.web.backprop import _gradients
-from tensorcast_service.web.broadcast import extent_of, outputs
-from tensorcast_service.web.check import _question
 
 OUTPUT_BYTES = 2**24
 """The output limit that targets are run with."""

@@ -1,8 +1,8 @@
 """Costs: about how many milliseconds of Python a request takes, told from its shapes and attributes before it is begun.
 
 They are rough, and rather too high: on a 2-core machine of 2025, twice what was measured. What costs more than the
-event loop may be held is done on a thread (web/threads.py); benchmarks/load/stalls.py searches for requests that cost
-more than is told here.
+event loop may be held is done on a thread (runtime/threads.py); benchmarks/load/stalls.py searches for requests that
+cost more than is told here.
 """
 
 from __future__ import annotations

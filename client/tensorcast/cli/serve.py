@@ -33,8 +33,8 @@ def serve(**options: Any) -> None:
 
     os.environ.update({variable_of(name): str(value) for name, value in options.items() if value is not None})
     try:
-        from tensorcast_service.web.serve import serve as run
-        from tensorcast_service.web.serve import verify, verify_address
+        from tensorcast_service.serve import serve as run
+        from tensorcast_service.serve import verify, verify_address
     except ImportError:
         from ..client.in_process import NO_SERVICE
 

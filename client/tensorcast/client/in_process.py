@@ -25,8 +25,8 @@ NO_SERVICE = (
 def create_app(settings: Mapping[str, Any]) -> ASGIApp:
     """The service's application with these settings."""
     try:
+        from tensorcast_service.app import create_app
         from tensorcast_service.settings import Settings
-        from tensorcast_service.web.app import create_app
     except ImportError as error:
         raise ImportError(NO_SERVICE) from error
     return create_app(Settings(**settings))

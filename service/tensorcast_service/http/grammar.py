@@ -40,7 +40,7 @@ _LINE = rb"(?!CONNECT )" + _TOKEN + rb" /[!\"$-~]*+ HTTP/1\.[01]\r\n"
 _HEAD = re.compile(_LINE + _FIELDS + rb"\r\n")
 # What such a head may begin with; before it one empty line is ignored (RFC 9112, 2.2).
 _HEAD_SO_FAR = re.compile(rb"(?:\r\n)?+(?:[!-~ ]*+\r?|" + _LINE + _FIELDS + rb"[^\n]*+)")
-# Requests that may be answered straight from their bytes (straight.py), and what is looked at in their heads.
+# Requests that may be answered straight from their bytes (fastpath/), and what is looked at in their heads.
 _PLAIN_LINE = re.compile(
     rb"(?:GET /v1/check\?([A-Za-z0-9._~!$&'()*+,;=:@/?%[\]-]*+)|POST (/v1/(?:check|broadcast|backprop)))"
     rb" HTTP/1\.1(?=\r)"

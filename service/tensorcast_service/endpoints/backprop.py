@@ -29,10 +29,10 @@ from tensorcast.schema.shapes import format_shape
 from tensorcast.schema.tensors import Array, is_replicated
 
 from ..engine.views import WIDEST_SUM, backprop, gradient_bytes, gradient_work, result_elements
+from ..openapi import question
+from ..runtime.threads import LOOP_MILLISECONDS
 from .exchange import SHORT_BYTES, receive, received
-from .openapi import question
 from .stream import OutgoingArray, answer, lists_in, short_answer
-from .threads import LOOP_MILLISECONDS
 
 router = APIRouter()
 

@@ -20,9 +20,9 @@ from tensorcast.schema.survey import Buffer, judge_json_bytes
 from ..http.hooks import BODY_READ_BYTES
 from ..http.protocol import HELD_BYTES
 from ..http.upload import EXTENSION, lend, room_for
+from ..middleware.negotiation import answer_type, best_offer, media_named, request_media
 from ..runtime.budget import FREE_BYTES, Holding
-from .negotiation import answer_type, best_offer, media_named, request_media
-from .threads import LOOP_MILLISECONDS, Threads
+from ..runtime.threads import LOOP_MILLISECONDS, Threads
 
 M = TypeVar("M", bound=BaseModel)
 T = TypeVar("T")

@@ -12,8 +12,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tensorcast.schema.problems import Problem
 
-from .drain import Drain
-from .logs import tell_span, trace_id_of
+from ..logs import tell_span, trace_id_of
+from ..runtime.drain import Drain
 from .problems import response_of
 from .request_ids import request_id_of
 

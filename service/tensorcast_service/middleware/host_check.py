@@ -12,7 +12,7 @@ from starlette.types import Scope
 from tensorcast.schema.problems import Problem
 
 from ..settings import Settings
-from .watch import QUIET
+from .telemetry import QUIET
 
 ANY = "*"
 _LOOPBACK = "localhost,127.0.0.1,[::1]"

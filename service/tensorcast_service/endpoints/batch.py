@@ -15,8 +15,8 @@ from tensorcast.schema.codec import encode, list_in_map
 from tensorcast.schema.problems import Problem
 from tensorcast.schema.tensors import Array
 
+from ..openapi import question
 from .exchange import Exchange, receive, response_with
-from .openapi import question
 from .stream import Outgoing, OutgoingArray, answer
 
 router = APIRouter()

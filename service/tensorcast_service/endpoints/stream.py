@@ -36,8 +36,8 @@ from tensorcast.schema.work import checkpoint
 
 from ..engine.dense import SMALL_BYTES, buffered, chunks, in_order, is_quick, rearranged, rearranged_bytes
 from ..engine.gather import Gathered
+from ..runtime.threads import LOOP_MILLISECONDS, Threads, WhileConnected
 from .exchange import SHORT_BYTES, Exchange, response_with, threads_of
-from .threads import LOOP_MILLISECONDS, Threads, WhileConnected
 
 JOIN_BYTES = 64 * 2**10
 """Smaller parts are joined before they are sent; larger ones are sent as they are. No more than this is copied on the

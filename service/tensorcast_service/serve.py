@@ -12,10 +12,10 @@ from importlib.metadata import version
 
 import uvicorn
 
-from ..http.runner import verify_uvicorn
-from ..http.tls import Certificate
-from ..settings import Settings, misspelt, variable_of
-from .hosts import hosts_of, is_loopback, names_in
+from .http.runner import verify_uvicorn
+from .http.tls import Certificate
+from .middleware.host_check import hosts_of, is_loopback, names_in
+from .settings import Settings, misspelt, variable_of
 
 KEEP_ALIVE_SECONDS = 75
 """Above the idle time of common proxies (60 s), so that it is the proxy that closes an idle connection."""
@@ -29,7 +29,7 @@ def verify(settings: Settings) -> None:
     verify_uvicorn()
     names_in(settings.allowed_hosts)
     if settings.api_keys_file:
-        from .auth import Keys
+        from .middleware.authentication import Keys
 
         Keys(settings.api_keys_file)
     if settings.tls_certificate or settings.tls_key:
@@ -68,7 +68,7 @@ def serve(settings: Settings) -> None:
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(0))
     if hasattr(signal, "SIGHUP"):
         signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until it is heard (reload.py), and in the parent of workers
-    from ..http.private import pass_on_hangup
+    from .http.private import pass_on_hangup
     from .logs import access_log, configuration
 
     pass_on_hangup()
@@ -91,7 +91,7 @@ def serve(settings: Settings) -> None:
         if _counts_in_files(settings):
             os.environ[COUNTS] = stack.enter_context(tempfile.TemporaryDirectory(prefix="tensorcast-metrics-"))
         uvicorn.run(
-            "tensorcast_service.web.app:create_app",
+            "tensorcast_service.app:create_app",
             factory=True,
             host=settings.host,
             port=settings.port,

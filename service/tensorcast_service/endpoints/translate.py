@@ -10,8 +10,8 @@ from tensorcast.answers.limits import judge_request
 from tensorcast.answers.translate import translate
 from tensorcast.messages import TranslateAnswer, TranslateRequest
 
+from ..openapi import question
 from .exchange import encoded, receive
-from .openapi import question
 
 router = APIRouter()
 

@@ -14,9 +14,9 @@ from tensorcast.ops import op_class
 from tensorcast.schema.codec import MEDIA_NAMES, Media, encode
 from tensorcast.schema.problems import Problem
 
+from ..middleware.negotiation import answer_type
+from ..openapi import answers
 from .exchange import encoded, response_with, threads_of
-from .negotiation import answer_type
-from .openapi import answers
 
 router = APIRouter()
 

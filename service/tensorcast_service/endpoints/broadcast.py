@@ -18,10 +18,10 @@ from tensorcast.schema.tensors import Array
 
 from ..engine.gather import Gathered
 from ..engine.views import Window, merge, place
+from ..openapi import question
+from ..runtime.threads import LOOP_MILLISECONDS
 from .exchange import SHORT_BYTES, receive, received
-from .openapi import question
 from .stream import Outgoing, OutgoingArray, OutgoingBox, answer, short_answer
-from .threads import LOOP_MILLISECONDS
 
 router = APIRouter()
 

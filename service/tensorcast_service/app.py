@@ -21,26 +21,26 @@ from tensorcast.schema.codec import Media, encode
 from tensorcast.schema.names import meant, near
 from tensorcast.schema.problems import Problem
 
-from ..http.hooks import HOOKS, Hooks
-from ..http.reload import Source, renewed
-from ..http.tls import Certificate
-from ..runtime.budget import Budget, give_back_what_is_freed
-from ..settings import Settings
-from . import backprop, batch, broadcast, check, compare, ops, pages, translate
-from .admission import Admission
-from .auth import Keys, judge_key
-from .caching import Part
-from .dispatch import Dispatch
-from .drain import Drain
-from .envelope import Envelope
-from .hosts import judge_host, names_in
-from .lag import lag_told
+from .endpoints import backprop, batch, broadcast, check, compare, ops, pages, translate
+from .fastpath.fast_path import Straight
+from .http.hooks import HOOKS, Hooks
+from .http.reload import Source, renewed
+from .http.tls import Certificate
 from .logs import Seldom, access_log
+from .middleware.admission import Admission
+from .middleware.authentication import Keys, judge_key
+from .middleware.caching import Part
+from .middleware.dispatch import Dispatch
+from .middleware.envelope import Envelope
+from .middleware.host_check import judge_host, names_in
+from .middleware.problems import Guard, problem_response, response_of
+from .middleware.telemetry import QUIET, Watch
 from .openapi import DESCRIPTION, describe
-from .problems import Guard, problem_response, response_of
-from .straight import Straight
-from .threads import collecting_rarely, switching
-from .watch import QUIET, Watch
+from .runtime.budget import Budget, give_back_what_is_freed
+from .runtime.drain import Drain
+from .runtime.lag import lag_told
+from .runtime.threads import collecting_rarely, switching
+from .settings import Settings
 
 logger = logging.getLogger("tensorcast")
 

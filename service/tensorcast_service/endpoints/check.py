@@ -18,14 +18,14 @@ from tensorcast.messages.validation import validated
 from tensorcast.ops import op_class
 from tensorcast.schema.codec import MEDIA_NAMES, Media
 
+from ..middleware.caching import tagged
+from ..middleware.negotiation import TEXT, answer_type, best_offer, media_named
+from ..openapi import answers, body, example_queries
 from ..runtime.budget import Holding
-from .caching import tagged
+from ..runtime.threads import LOOP_MILLISECONDS
 from .codec import answer_in_bytes, message_in_body, question_in_query
 from .exchange import receive, response_with, threads_of
-from .negotiation import TEXT, answer_type, best_offer, media_named
-from .openapi import answers, body, example_queries
 from .parameters import PARAMETERS, QueryWords, judge_attribute, judge_names, refused, shape_in
-from .threads import LOOP_MILLISECONDS
 
 router = APIRouter()
 

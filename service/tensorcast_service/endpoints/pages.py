@@ -16,29 +16,13 @@ from tensorcast.schema.names import meant, near
 from tensorcast.schema.problems import STATUS, Problem
 from tensorcast.schema.shapes import format_shape, parse_shape
 
-from .caching import Part, tag_of
+from ..middleware.caching import Part, tag_of
+from ..static_files import PARTS, POLICY
 from .exchange import threads_of
 from .reference import reference
 
 router = APIRouter(include_in_schema=False)
 
-_POLICY = (
-    "default-src 'none'; style-src 'self'; script-src 'self'; img-src data:; connect-src 'self'; "
-    "base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
-)
-_DOCS_POLICY = _POLICY.partition("; require-trusted")[0]
-"""Swagger UI writes HTML of its own."""
-_SCRIPTS = ("page", "question", "answer", "drawing", "picture", "elements", "docs")
-_PAGE = {f"{name}.js": "text/javascript" for name in _SCRIPTS}
-_PAGE |= dict.fromkeys(["page.css", "docs.css"], "text/css")
-_DOCS = {"swagger-ui-bundle.js": "text/javascript", "swagger-ui.css": "text/css"}
-PARTS: dict[str, tuple[str, str, str, dict[str, str]]] = {
-    "/": (__package__, "index.html", "text/html", {"Content-Security-Policy": _POLICY}),
-    "/docs": (__package__, "docs.html", "text/html", {"Content-Security-Policy": _DOCS_POLICY}),
-    **{f"/static/{name}": (__package__, name, media_type, {}) for name, media_type in _PAGE.items()},
-    **{f"/docs/{name}": ("fastapi_offline", name, media_type, {}) for name, media_type in _DOCS.items()},
-}
-"""By path what is there: a package and the file in it, its media type, and further fields of the answer's head."""
 _METHODS = ["GET", "HEAD"]
 _EXPOSITION = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -85,7 +69,7 @@ def _judge_docs(request: Request) -> None:
 
 @cache
 def _reference() -> Part:
-    return Part(reference().encode(), "text/html", {"Content-Security-Policy": _POLICY})
+    return Part(reference().encode(), "text/html", {"Content-Security-Policy": POLICY})
 
 
 def _titled(page: Part, query: bytes) -> Part | None:

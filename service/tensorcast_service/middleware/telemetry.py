@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from .logs import trace_id_of
+from ..logs import trace_id_of
 
 if TYPE_CHECKING:
-    from .metrics import Metrics
+    from ..metrics import Metrics
 
 Log = Callable[[str, str, Mapping[str, Any]], None]
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE")

@@ -12,7 +12,7 @@ from starlette.types import Scope
 
 from tensorcast.schema.problems import STATUS, Problem
 
-from .pages import PARTS
+from ..static_files import PARTS
 
 OPEN = {*PARTS, "/ops", "/openapi.json", "/livez", "/readyz", *(f"/problems/{code}" for code in STATUS)}
 """Paths that need no key: the same bytes for everyone, and what a probe asks. All others need one, routes or not."""

@@ -18,20 +18,20 @@ from typing import TYPE_CHECKING
 
 from tensorcast.schema.codec import MEDIA_NAMES
 
+from ..endpoints.check import answer_to_query
 from ..http.grammar import read_plain
+from ..logs import makes_spans, trace_id_in
+from ..middleware.authentication import Keys
+from ..middleware.caching import kept_headers, tag_of
+from ..middleware.host_check import is_among
+from ..middleware.negotiation import TEXT
+from ..middleware.request_ids import request_id_in
+from ..middleware.telemetry import Log, facts_of
 from ..runtime.budget import FREE_BYTES
-from .auth import Keys
-from .caching import kept_headers, tag_of
-from .check import answer_to_query
-from .drain import Drain
-from .hosts import is_among
-from .logs import makes_spans, trace_id_in
-from .negotiation import TEXT
-from .request_ids import request_id_in
-from .watch import Log, facts_of
+from ..runtime.drain import Drain
 
 if TYPE_CHECKING:
-    from .metrics import Metrics
+    from ..metrics import Metrics
 
 
 ROUTE = "/v1/check"

@@ -11,9 +11,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from tensorcast.schema.problems import Problem
 
 from ..runtime.budget import FREE_BYTES, Budget, Holding
-from .auth import OPEN
+from .authentication import OPEN
 from .problems import response_of
-from .watch import QUIET
+from .telemetry import QUIET
 
 
 class Place:

@@ -9,8 +9,8 @@ from tensorcast.answers.cost import compare_milliseconds
 from tensorcast.answers.footprint import compared_bytes
 from tensorcast.messages import CompareAnswer, CompareRequest
 
+from ..openapi import question
 from .exchange import encoded, receive
-from .openapi import question
 
 router = APIRouter()
 

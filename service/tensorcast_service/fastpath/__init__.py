@@ -1,0 +1,1 @@
+"""Short requests answered from bytes to bytes, past ASGI."""

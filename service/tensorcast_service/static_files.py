@@ -1,0 +1,21 @@
+"""The files that the service sends as they are: its page, the documentation, and what both load."""
+
+from __future__ import annotations
+
+POLICY = (
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src data:; connect-src 'self'; "
+    "base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
+)
+_DOCS_POLICY = POLICY.partition("; require-trusted")[0]
+"""Swagger UI writes HTML of its own."""
+_SCRIPTS = ("page", "question", "answer", "drawing", "picture", "elements", "docs")
+_PAGE = {f"{name}.js": "text/javascript" for name in _SCRIPTS}
+_PAGE |= dict.fromkeys(["page.css", "docs.css"], "text/css")
+_DOCS = {"swagger-ui-bundle.js": "text/javascript", "swagger-ui.css": "text/css"}
+PARTS: dict[str, tuple[str, str, str, dict[str, str]]] = {
+    "/": (__package__, "index.html", "text/html", {"Content-Security-Policy": POLICY}),
+    "/docs": (__package__, "docs.html", "text/html", {"Content-Security-Policy": _DOCS_POLICY}),
+    **{f"/static/{name}": (__package__, name, media_type, {}) for name, media_type in _PAGE.items()},
+    **{f"/docs/{name}": ("fastapi_offline", name, media_type, {}) for name, media_type in _DOCS.items()},
+}
+"""By path what is there: a package and the file in it, its media type, and further fields of the answer's head."""
