@@ -96,6 +96,7 @@ DIFFERS: dict[str, tuple[Op, Shapes]] = {
     "Paddle, a stack of 3 and one of 0": (paddle.matmul(), [(3, 2, 2), (0, 2, 1)]),
     "Paddle, stacks of which the longer has a 1": (paddle.matmul(), [(1, 1, 1, 3), (2, 3, 0)]),
     "MXNet, a choice of rank 6": (mxnet.np_where(), [(1,) * 6, (1,) * 6, (1,) * 6]),
+    "MXNet, a choice that expands to 0": (mxnet.np_where(), [(2, 1), (2, 0), ()]),
     "TensorFlow, a choice of rank 9 between equals": (tensorflow.where(), [(2,) * 9] * 3),
     "Dask, -3 for a 1": (dask.broadcast_to(shape=(-3,)), [(1,)]),
     "Dask, -1 on a new axis": (dask.broadcast_to(shape=(-1, 3)), [(3,)]),

@@ -150,6 +150,12 @@ def _fails_or_is_empty(case: Case, result: Result) -> bool:
     return _accepts(case, result) and (not ran or 0 in (result.shapes or [()])[0])
 
 
+def _gives_another_shape(case: Case, result: Result) -> bool:
+    if case.expected is None or result.ended or result.raised:
+        return case.expected is not None
+    return result.shapes != [one.shape for one in case.expected]
+
+
 def _gives_other_values(case: Case, result: Result) -> bool:
     return case.expected is not None and result.shapes == [one.shape for one in case.expected]
 
@@ -180,7 +186,7 @@ SAID: dict[str, Callable[[Case, Result], bool]] = {
     "adds input 1 as a bias along": lambda case, result: result.shapes == [case.drawn[1][0]],
     "compares these summed sizes only in": lambda case, result: _accepts(case, result) and result.raised is not None,
     "refuses this in mode pdpd": _fails,
-    "may give another result of empty arrays": lambda case, result: True,
+    "ends the process, fails, or gives another shape": _gives_another_shape,
     "does not compare the stacks of matrices if a tensor is empty": _accepts,
     "it takes that of more axes": _gives_longer_stack,
     "may give undefined values": _gives_other_values,

@@ -5,6 +5,7 @@ there are two: `broadcast_to`, which adds no axis and in which 0 keeps a size, a
 which -2 does. Two operands of an operation meet by NumPy's rule.
 """
 
+from itertools import zip_longest
 from math import prod
 from typing import Literal, Self
 
@@ -307,11 +308,21 @@ class np_where(Choice):
     link = "https://mxnet.apache.org/versions/1.9.1/api/python/docs/api/np/generated/mxnet.np.where.html"
 
     def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
-        if any(0 in shape for shape in shapes):
-            return "MXNet 1.9.1 may give another result of empty arrays here, fail, or end the process."
-        if conflict is None and max(map(len, shapes)) > _MAX_RUNS:
+        if conflict is not None:
+            return None
+        if _expands_to_0(shapes):
+            return (
+                "MXNet 1.9.1 ends the process, fails, or gives another shape, because an input is expanded to a size 0."
+            )
+        if max(map(len, shapes)) > _MAX_RUNS:
             return f"MXNet 1.9.1 fails when it runs this: its CPU kernel of where takes at most {_MAX_RUNS} axes."
         return None
+
+
+def _expands_to_0(shapes: tuple[Shape, ...]) -> bool:
+    """Return whether an input has size 1, or no axis, where another has size 0."""
+    axes = zip_longest(*map(reversed, shapes), fillvalue=1)
+    return any(0 in sizes and set(sizes) != {0} for sizes in axes)
 
 
 _BROADCASTS = """broadcast_plus broadcast_sub broadcast_minus broadcast_mul broadcast_div broadcast_mod broadcast_power
