@@ -35,9 +35,9 @@ CONTENDERS = {
     "uvicorn on asyncio": "asyncio",
 }
 SERVE = """
-import sys, uvicorn
+import functools, sys, uvicorn
 run, loop = uvicorn.run, sys.argv.pop(1)
-uvicorn.run = lambda *given, **settings: run(*given, **settings | {"loop": loop})
+uvicorn.run = functools.wraps(run)(lambda *given, **settings: run(*given, **settings | {"loop": loop}))
 from tensorcast.cli import main
 main()
 """
