@@ -291,7 +291,7 @@ def test_planes_of_merged_axes_are_chosen_and_named(page: Page) -> None:
 NUMBERS = {
     "a b -> a 2 b 2": "a is repeated along the 2 of axis 1 and the 2 of axis 3.",
     "a b -> (2 a 2) b": "a is repeated along the first 2 of axis 0 and the second 2 of axis 0.",
-    "a b -> a b 1": "Nothing is repeated.",
+    "a b -> a b 1": "a is not repeated.",
 }
 
 

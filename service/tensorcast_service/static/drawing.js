@@ -59,7 +59,8 @@ function summaryOf({layers, conflict, shape, factors, names}) {
   const told = (axesIn) => layers.map(({input, kinds}) => [input, axesIn(kinds)]).filter(([, axes]) => axes.length)
     .map(([input, axes], place) => [named(input), place ? " " : " is repeated ", along(axes, names)]);
   const always = told((kinds) => copiedAxes(kinds).filter((axis) => factors[axis] !== 1)), sometimes = told((kinds) => axesOf(kinds, "maybe"));
-  const sentence = always.length ? [...listed(always), "."] : sometimes.length ? [] : ["Nothing is repeated."];
+  const none = layers.length === 1 ? [named(layers[0].input), " is not repeated."] : ["Nothing is repeated."];
+  const sentence = always.length ? [...listed(always), "."] : sometimes.length ? [] : none;
   return sometimes.length ? [...sentence, " For some sizes ", ...listed(sometimes), "."] : sentence;
 }
 
