@@ -170,7 +170,7 @@ def _onnx(name: str) -> Call:
             helper.make_tensor_value_info(*each) for each in zip(names, kinds, [a.shape for a in arrays], strict=True)
         ]
         node = helper.make_node(operator, names, ["y"], **attributes)
-        kind = _kind_of_output(get_schema(operator, max_inclusive_version=opset), kinds[0], TensorProto)
+        kind = _kind_of_output(get_schema(operator, max_inclusive_version=opset), kinds[-1], TensorProto)
         graph = helper.make_graph([node], "g", inputs, [helper.make_tensor_value_info("y", kind, None)])
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9)
         shape_inference.infer_shapes(model, check_type=True, strict_mode=True)
