@@ -104,7 +104,7 @@ class Pipe(asyncio.Transport):
             self.close()
 
     def take(self, nbytes: int) -> None:
-        """Read so many bytes."""
+        """Read `nbytes` bytes."""
         self.received += self.unsent[:nbytes]
         del self.unsent[:nbytes]
         if self.full and len(self.unsent) <= self.high // 4:

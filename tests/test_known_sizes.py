@@ -1,4 +1,4 @@
-"""A rule answers the same of integers, of columns and of symbols, or it refuses columns and symbols."""
+"""A rule gives the same answer for integers, columns and symbols, or it refuses columns and symbols."""
 
 from __future__ import annotations
 

@@ -263,7 +263,7 @@ def search(op: Op, shapes: tuple[Shape, ...], kind: type[Op]) -> bool:
 
 
 def factored(elements: int, rank: int) -> list[Shape]:
-    """Every shape of so many elements and up to so many axes."""
+    """Every shape with this number of elements and at most this number of axes."""
     sizes = [size for size in range(1, elements + 1) if elements % size == 0]
     return [shape for count in range(rank + 1) for shape in product(sizes, repeat=count) if prod(shape) == elements]
 

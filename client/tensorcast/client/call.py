@@ -84,7 +84,7 @@ class Call(Generic[T]):
 
 
 def authorization(api_key: str) -> str:
-    """The Authorization header of a key. Raises ValueError, without the key, for what is none."""
+    """Return the Authorization header of a key. Raises ValueError, whose text omits the value, if it is not a key."""
     if not (api_key.isascii() and api_key.isprintable() and api_key and " " not in api_key):
         raise ValueError("api_key must be printable ASCII without spaces or line ends: has one been read from a file?")
     return f"Bearer {api_key}"
@@ -130,7 +130,7 @@ class Attempt(httpx.SyncByteStream, httpx.AsyncByteStream, Generic[T]):
         self.buffer = self._reader.buffer
 
     def received(self, count: int) -> None:
-        """So many bytes have been put into `buffer()`."""
+        """Take the bytes that were written into `buffer()`."""
         self._reader.received(count)
         self._count(count)
 

@@ -12,7 +12,7 @@ LINGER_SECONDS = 2
 LINGER_BYTES = 2**20
 """Bytes that are read meanwhile. More is left unread."""
 DRAINED_BODIES = 2
-"""A refused upload is read up to so many times `max_body_bytes`: one that is a little too large is read to its end."""
+"""How many times `max_body_bytes` of a refused upload are read, so that one a little too large is read to its end."""
 
 
 class Closing:
@@ -27,7 +27,7 @@ class Closing:
         self._left = DRAINED_BODIES * max_body_bytes if drains else LINGER_BYTES
 
     def received(self, nbytes: int) -> None:
-        """So many bytes more have been thrown away."""
+        """Count bytes that were discarded."""
         self._left -= nbytes
         if self._due is not None:
             self._due -= nbytes

@@ -231,7 +231,7 @@ class Connection(asyncio.BufferedProtocol):
         self.transport.close()
 
     def throw_away(self, closing: Closing, nbytes: int) -> None:
-        """So many bytes have come that nobody reads."""
+        """Count received bytes that are discarded."""
         self.rates.received += nbytes
         closing.received(nbytes)
         if closing.is_over:
@@ -250,7 +250,7 @@ class Connection(asyncio.BufferedProtocol):
             return
         self.over = True
         if self.transport.get_write_buffer_size():
-            # By a reset: else the system keeps up to 4 MiB that nobody reads, for minutes.
+            # By a reset: otherwise the kernel keeps up to 4 MiB of unread data for minutes.
             connection = self.transport.get_extra_info("socket")
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.transport.abort()

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 logger = logging.getLogger("tensorcast")
 
 JOINED_BYTES = 16 * 2**10
-"""A body of up to so many bytes is sent together with its head, as a copy."""
+"""The largest body that is copied and sent together with its headers."""
 _STATUS_LINES = {int(status): b"HTTP/1.1 %d %b\r\n" % (status, status.phrase.encode()) for status in HTTPStatus}
 _BODILESS = (204, 304)
 _FAILURE = b"Internal Server Error"
@@ -138,7 +138,7 @@ class Cycle:
 
     @property
     def is_awaiting_continue(self) -> bool:
-        """Whether the client sends no body, since nobody has asked for it."""
+        """Whether the client waits for 100 Continue and has sent no body."""
         return self._continue
 
     def disconnect(self) -> None:

@@ -23,7 +23,7 @@ So many of them may wait for another request; the one that has waited for longes
 MAX_DRAINING = 16
 """Connections whose refused uploads are read to their end at once."""
 COMPARED = 64
-"""Arriving bodies of which the slowest makes room, those that began first."""
+"""How many arriving bodies, oldest first, are compared to find the slowest, which makes room."""
 
 
 class Closable(Protocol):

@@ -40,7 +40,7 @@ SHARED_ACCEPTS = 1
 PAUSE_SECONDS = 0.05
 """Until it is tried again, where the system gives no file for a connection. It would say at once that one waits."""
 QUEUED = 4096
-"""On shutdown so many connections are taken at most: the queue holds no more, and others may come without end."""
+"""The most connections that are accepted on shutdown: the queue holds no more, and others could arrive forever."""
 HANDSHAKE_SECONDS = 1
 """On shutdown a TLS handshake has so long to end."""
 COMPLAINT_SECONDS = 60

@@ -101,11 +101,11 @@ class Parser:
         self.rest = self.rest + data if self.rest else data
 
     def drop(self, nbytes: int) -> None:
-        """Leave out so many bytes of the rest: a whole request that was read by other means."""
+        """Drop `nbytes` of the rest: a whole request that was read by other means."""
         self.rest = self.rest[nbytes:]
 
     def skip(self, nbytes: int) -> None:
-        """Leave out so many bytes of a body of known length, which were received by other means."""
+        """Skip `nbytes` of a body of known length, which were received by other means."""
         self.due -= nbytes
         if not self.due:
             self.phase = TRANSITIONS["body"]["its last byte"]

@@ -24,7 +24,7 @@ from .scope import closes, expects_continue, scope_of
 from .upload import EXTENSION, LONG_BYTES
 
 HELD_BYTES = 64 * 2**10
-"""A body of up to so many bytes comes as a whole before the application has the request."""
+"""The largest body that is received whole before the application gets the request."""
 GRACE_SECONDS = 0.1
 """On shutdown a connection waits for so long for a request that is on its way."""
 HALF_SECONDS = 2

@@ -43,7 +43,7 @@ class Rates:
         self.begin()
 
     def begin(self) -> None:
-        """Begin a window of what is sent to us."""
+        """Begin a window of received bytes."""
         self.waits, self._mark = 0, self.received
 
     def took_most(self) -> None:

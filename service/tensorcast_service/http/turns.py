@@ -18,7 +18,7 @@ ORDINARY_AT_ONCE = 16
 TURN_SECONDS = 0.004
 """No further request is answered in a turn that has taken so long. Reads, new connections and timers have theirs."""
 ARRIVED_SHARE = 4
-"""Of so many requests one is a pipelined one, if there are any; the others have just come."""
+"""One request in this many is a pipelined one, if there are any; the others have just arrived."""
 
 
 class Waiting(Protocol):

@@ -15,5 +15,5 @@ def request_id_of(fields: Iterable[tuple[bytes, bytes]]) -> str:
 
 
 def request_id_in(field: bytes | None) -> str:
-    """The id that an X-Request-ID field bears, if it is sane; else a new one."""
+    """Return the id in an X-Request-ID field if it is valid, otherwise a new one."""
     return os.urandom(16).hex() if field is None or not _SANE_ID.fullmatch(field) else field.decode()
