@@ -73,7 +73,7 @@ def _broadcast(
 def _product(
     shapes: tuple[Shape, ...], alignment: Alignment, outcome: Plan | SymbolicPlan | Conflict
 ) -> tuple[list[str], list[Row], int | None]:
-    """Return the headings, the rows and the row below the line, for a product: each operand lacks axes of its result."""
+    """Return the headings, the rows and the ruled row of a product, whose operands each lack axes of its result."""
     result = alignment.result or ()
     columns = [axis for axis, met in enumerate(alignment.axes) if met.terms]
     heads = [f"{result.index(axis)} " if axis in result else "sum " for axis in columns]
