@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from ..messages import Catalogue, CheckRequest, InputCount, OpEntry, Reference
+from ..messages import CheckRequest
+from ..messages.catalogue import Catalogue, InputCount, OpEntry, Reference
 from ..ops import ALIASES, FRAMEWORKS, OPS
 
 

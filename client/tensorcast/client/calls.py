@@ -11,7 +11,6 @@ import msgpack
 
 from ..errors import InvalidAnswer, InvalidRequest, ServiceProblem, UnknownOp, problem_from
 from ..messages import (
-    Catalogue,
     CheckAnswer,
     CheckRequest,
     CompareAnswer,
@@ -36,6 +35,7 @@ from ..messages.arguments import (
     sizes,
     translate_question,
 )
+from ..messages.catalogue import Catalogue
 from ..messages.tensors import CheckBatchAnswer, CheckedColumns, Failed
 from ..messages.validation import MapWords, PythonWords, refusal, unknown_op
 from ..ops import OPS, Op, numpy, op_class

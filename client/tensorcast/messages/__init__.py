@@ -4,10 +4,9 @@ NumPy, are in tensors.py."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 from pydantic import (
-    BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
@@ -19,10 +18,10 @@ from pydantic import (
 
 from ..ops import OPS, AnyOp, ByName, IntegerOpField, Op, OpField, numpy
 from ..schema.dimensions import Dimension, Dimensions, DimensionShape
-from ..schema.errors import InvalidRequest, UnknownOp
 from ..schema.problems import STATUS
 from ..schema.shapes import AtFirstFault, Shape, few
-from .validation import problem_of
+from .base import Answer, Many, Request
+from .catalogue import OpEntry
 
 __all__ = [
     "CheckAnswer",
@@ -35,35 +34,6 @@ __all__ = [
     "ResultShape",
     "TranslateAnswer",
 ]
-
-T = TypeVar("T")
-Many = Annotated[list[T], AtFirstFault()]
-"""A list in an answer."""
-
-
-class Request(BaseModel):
-    """A request: unknown fields are an error, since a field that is ignored is a question not answered."""
-
-    model_config = ConfigDict(extra="forbid", defer_build=True)
-
-    if not TYPE_CHECKING:  # type checkers know the fields
-
-        def __init__(self, /, **fields: Any) -> None:
-            try:
-                super().__init__(**fields)
-            except ValidationError as error:
-                problem = problem_of(error, type(self), fields)
-                kind = UnknownOp if problem.code == UnknownOp.code else InvalidRequest
-                raise kind(problem.document()) from None
-
-        __init__.__pydantic_base_init__ = True  # pydantic's own mark: what it validates does not come through here
-
-
-class Answer(BaseModel):
-    """An answer: fields that this version does not know are ignored."""
-
-    model_config = ConfigDict(extra="ignore", defer_build=True)
-
 
 WarningKind = Literal["square", "mutual-stretch", "rank-promotion"]
 """The warnings about shapes that `warn` can name; `square` is in every answer that has it."""
@@ -381,40 +351,3 @@ class TranslateAnswer(Answer):
         description="`release-differs`: the release of the framework fails, or gives something else, when it runs a "
         "step.",
     )
-
-
-class InputCount(Answer):
-    """How many inputs an op takes."""
-
-    min: int = Field(description="As few as these.")
-    max: int | None = Field(description="As many as these; null is any number.")
-
-
-class Reference(Answer):
-    """The release that an op was held against."""
-
-    package: str = Field(description="The package's name where it is published.", examples=["numpy"])
-    version: str = Field(description="Its version.")
-
-
-class OpEntry(Answer):
-    """One op of the catalogue."""
-
-    name: str = Field(description="The op's name on the wire.")
-    aliases: list[str] = Field(default=[], description="Other names that a request may give it.")
-    doc: str = Field(description="What it does, in a sentence.")
-    attributes: dict[str, Any] = Field(
-        description="JSON Schema of the attributes. `modes`, at one of them, are the values of `mode` that take it."
-    )
-    target: str | None = Field(default=None, description="The attribute that is the shape to reach, if there is one.")
-    inputs: InputCount = Field(description="How many inputs it takes.")
-    outputs: str = Field(description="How many tensors come out, in words.", examples=["as many as inputs"])
-    link: str = Field(description="Where its rule is written down.")
-    reference: Reference = Field(description="The release that it was held against.")
-    example: dict[str, Any] = Field(description="A request for check.")
-
-
-class Catalogue(Answer):
-    """Every op."""
-
-    ops: Many[OpEntry] = Field(description="Every op, framework by framework.")

@@ -10,7 +10,8 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from ..schema.names import counted
 from ..schema.shapes import AtFirstFault, Integer, Shape
 from ..schema.tensors import Array, Tensor
-from . import Answer, CheckAnswer, CheckRequest, IntegerRequest, Many, ProblemDetails, Request
+from . import CheckAnswer, CheckRequest, IntegerRequest, ProblemDetails
+from .base import Answer, Many, Request
 
 __all__ = ["CheckedColumns"]
 

@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Request, Response
 
 from tensorcast.answers.catalogue import catalogue
-from tensorcast.messages import Catalogue, OpEntry
+from tensorcast.messages.catalogue import Catalogue, OpEntry
 from tensorcast.messages.validation import unknown_op
 from tensorcast.ops import op_class
 from tensorcast.schema.codec import MEDIA_NAMES, Media, encode
