@@ -16,7 +16,8 @@ import pytest
 import tensorcast
 from tensorcast import AsyncClient, Client
 from tensorcast.client import arrays
-from tensorcast.client.arrays import Axis, array_of, gradient_axes, maker_of, output_axes, target_of
+from tensorcast.client.arrays import array_of, maker_of, target_of
+from tensorcast.client.axes import Axis, gradient_axes, output_axes
 from tensorcast.ops import einops
 
 ROW = np.array([1, 2, 3], np.float32)

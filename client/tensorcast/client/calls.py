@@ -45,7 +45,8 @@ from ..schema.problems import Problem
 from ..schema.shapes import format_shape
 from ..schema.tensors import Array, is_replicated, msgpack_parts
 from . import expected
-from .arrays import Axis, Like, array_of, gradient_axes, judge_targets, maker_of, output_axes, overlap, target_of
+from .arrays import Like, array_of, judge_targets, maker_of, overlap, target_of
+from .axes import Axis, gradient_axes, output_axes
 from .call import SEND_BYTES, Call
 from .reading import Arrays, TensorReader, typed
 from .window import Window, bounds
