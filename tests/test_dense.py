@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tensorcast_service.engine import dense
+from tensorcast_service.engine.layout import in_units, layout_of
 
 SMALL = {
     "SMALL_BYTES": 256, "ROW_BYTES": 64, "LINE_BYTES": 256, "BLOCK_BYTES": 512, "TILE_BYTES": 2**11, "TILE_NEAR": 8,
@@ -127,7 +128,7 @@ LARGE: dict[str, tuple[Any, Any]] = {
 
 @pytest.mark.parametrize(("view", "way"), LARGE.values(), ids=LARGE)
 def test_every_way_is_taken_and_right_at_its_real_size(view: Any, way: str) -> None:
-    write = dense._writer(dense._layout(dense._in_units(view)))
+    write = dense._writer(layout_of(in_units(view)))
     assert (write.func if isinstance(write, partial) else write).__name__ == way
     out = np.zeros(view.shape, view.dtype)
     dense.fill(view, out)
@@ -144,7 +145,7 @@ def test_rank_64_and_overlapping_strides() -> None:
 
 @pytest.mark.parametrize("name", ["rows", "one element", "long columns"])
 def test_what_numpy_copies_best_is_not_cut_into_units(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dense, "_in_units", None)
+    monkeypatch.setattr(dense, "in_units", None)
     view, _ = LARGE[name]
     out = np.zeros(view.shape, view.dtype)
     dense.fill(view, out)

@@ -19,15 +19,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
 from itertools import cycle
-from math import gcd, lcm, prod
-from typing import Any, NamedTuple
+from math import lcm, prod
+from typing import NamedTuple
 
 import numpy as np
 
 from tensorcast.schema.work import checkpoint
 
-Array = np.ndarray[Any, np.dtype[Any]]
-Sizes = tuple[int, ...]
+from .layout import Array, Layout, Sizes, collapse, in_units, layout_of, to_units
+
 Write = Callable[[Array, Array], None]
 """Writes its second argument into its first, which has the same shape and units, and whose elements do not overlap."""
 
@@ -55,8 +55,6 @@ COLUMNS, COLUMN_BYTES = 12, 32
 """Rows of so few units and bytes are written faster column by column."""
 ORDER_BYTES = 2**24
 """An input of up to so many bytes is put in order before it is streamed again and again."""
-WIDEST = 16
-"""Bytes of the widest unit that NumPy moves as one."""
 TILE_BYTES, TILE_NEAR = 2**18, 64
 """A transpose's tiles, and how many of their units lie near each other in the view."""
 PIECE_BYTES = 2**14
@@ -64,24 +62,15 @@ PIECE_BYTES = 2**14
 a handful of units each, and np.copyto is up to a thousand times faster."""
 
 
-class Layout(NamedTuple):
-    """Units of `width` bytes, how many bytes to step along each axis, and whether NumPy calls them aligned."""
-
-    shape: Sizes
-    strides: Sizes
-    width: int
-    aligned: bool
-
-
 def fill(view: Array, out: Array) -> None:
     """Write a view's elements into `out`, an array of its shape and dtype in C order, elsewhere in memory."""
     if out.shape != view.shape or out.dtype != view.dtype or not out.flags.c_contiguous:
         raise ValueError("out has another shape or dtype than the view, or does not lie in C order")
-    if view.dtype.kind in "biufc" and (view.nbytes <= SMALL_BYTES or _is_plain(_layout(view))):
+    if view.dtype.kind in "biufc" and (view.nbytes <= SMALL_BYTES or _is_plain(layout_of(view))):
         np.copyto(out, view)
     elif view.size:
-        source = _in_units(view)
-        _writer(_layout(source))(out.reshape(-1).view(np.uint8).view(source.dtype).reshape(source.shape), source)
+        source = in_units(view)
+        _writer(layout_of(source))(out.reshape(-1).view(np.uint8).view(source.dtype).reshape(source.shape), source)
 
 
 def in_order(view: Array) -> Array:
@@ -116,14 +105,14 @@ def _out_of_order(view: Array) -> Array | None:
 
 def is_quick(view: Array) -> bool:
     """Whether a chunk is surely made in a fraction of a millisecond: memory is read in long runs, or as it lies."""
-    return view.flags.c_contiguous or _has_long_rows(_layout(_in_units(view)))
+    return view.flags.c_contiguous or _has_long_rows(layout_of(in_units(view)))
 
 
 def buffered(view: Array) -> int:
     """Bytes of the buffers that `chunks` fills: as many as it writes chunks, up to CHUNK_BUFFERS."""
     if view.nbytes <= min(SMALL_BYTES, CHUNK_BYTES):
         return 0 if view.flags.c_contiguous else view.nbytes
-    cut = _cut(_in_units(view))
+    cut = _cut(in_units(view))
     return cut.buffers * cut.pitch
 
 
@@ -139,7 +128,7 @@ def chunks(view: Array) -> Iterator[memoryview]:
     if view.nbytes <= min(SMALL_BYTES, CHUNK_BYTES):
         yield in_order(view).reshape(-1).view(np.uint8).data
         return
-    source = _in_units(view)
+    source = in_units(view)
     axis, pieces, most, row, count, pitch = _cut(source)
     size, repeats = source.shape[axis], source.strides[axis] == 0
     buffers = cycle(np.empty((count, pitch), np.uint8))
@@ -160,7 +149,7 @@ def chunks(view: Array) -> Iterator[memoryview]:
 
 def _chunk(piece: Array, buffer: Array) -> memoryview:
     chunk = buffer[: piece.nbytes]
-    _writer(_layout(piece))(chunk.view(piece.dtype).reshape(piece.shape), piece)
+    _writer(layout_of(piece))(chunk.view(piece.dtype).reshape(piece.shape), piece)
     return chunk.data
 
 
@@ -186,7 +175,7 @@ class Cut(NamedTuple):
 
 
 def _cut(source: Array) -> Cut:
-    axis, pieces = _cuts(_layout(source), CHUNK_BYTES)
+    axis, pieces = _cuts(layout_of(source), CHUNK_BYTES)
     row = prod(source.shape[axis + 1 :]) * source.itemsize
     most = -(-source.shape[axis] // pieces)
     inner = source[(0,) * axis]
@@ -200,47 +189,6 @@ def _cuts(layout: Layout, chunk_bytes: int) -> tuple[int, int]:
     shape, width = layout.shape, layout.width
     axis = next(axis for axis in range(len(shape)) if prod(shape[axis + 1 :]) * width <= max(chunk_bytes, width))
     return axis, -(-shape[axis] // max(chunk_bytes // (prod(shape[axis + 1 :]) * width), 1))
-
-
-# --- layout --------------------------------------------------------------------------------------
-
-
-def _layout(array: Array) -> Layout:
-    return Layout(array.shape, array.strides, array.itemsize, array.flags.aligned)
-
-
-def _in_units(view: Array) -> Array:
-    """The same bytes in as few axes as can be, of the widest units; they need not be aligned."""
-    shape, strides, width, _ = _to_units(_layout(view), WIDEST)
-    head: Any = (*[slice(1)] * view.ndim, ...)  # the ellipsis keeps an array of no axes an array
-    first = view[head].reshape(-1).view(np.uint8)
-    units = np.lib.stride_tricks.as_strided(first, (*shape, width), (*strides, 1), writeable=False)
-    return units.view("c16" if width == WIDEST else f"u{width}")[..., 0]
-
-
-@lru_cache(1024)
-def _to_units(layout: Layout, widest: int) -> Layout:
-    shape, [strides] = collapse((*layout.shape, layout.width), (*layout.strides, 1))
-    if not shape:
-        return Layout((1,), (1,), 1, True)
-    width = gcd(widest, shape[-1], *strides[:-1]) if strides[-1] == 1 else 1
-    if width == shape[-1] and len(shape) > 1:
-        return Layout(shape[:-1], strides[:-1], width, layout.aligned)
-    return Layout((*shape[:-1], shape[-1] // width), (*strides[:-1], strides[-1] * width), width, layout.aligned)
-
-
-@lru_cache(1024)
-def collapse(shape: Sizes, *strides: Sizes) -> tuple[Sizes, list[Sizes]]:
-    """As few axes as can be that visit the same places in the same order, for each of several arrays."""
-    sizes: list[int] = []
-    steps: list[Sizes] = []
-    for size, step in zip(shape, zip(*strides, strict=True), strict=True):
-        if sizes and all(outer == inner * size for outer, inner in zip(steps[-1], step, strict=True)):
-            sizes[-1], steps[-1] = sizes[-1] * size, step
-        elif size > 1:
-            sizes.append(size)
-            steps.append(step)
-    return tuple(sizes), list(zip(*steps, strict=True)) or [()] * len(strides)
 
 
 # --- ways of writing -----------------------------------------------------------------------------
@@ -277,7 +225,7 @@ def _times(layout: Layout, axis: int, most: int) -> int:
 @lru_cache(1024)
 def _is_plain(layout: Layout) -> bool:
     """Whether np.copyto does best with the elements as they are."""
-    return _writer(_to_units(layout, layout.width)) is np.copyto
+    return _writer(to_units(layout, layout.width)) is np.copyto
 
 
 def _once(array: Array) -> tuple[slice, ...]:
@@ -367,7 +315,7 @@ def _write(out: Array, source: Array) -> None:
     shape, [strides] = collapse(source.shape, source.strides)
     if shape != source.shape:
         out, source = out.reshape(shape), np.lib.stride_tricks.as_strided(source, shape, strides)
-    _writer(_layout(source))(out, source)
+    _writer(layout_of(source))(out, source)
 
 
 def _reading_order(strides: Sizes) -> list[int]:
@@ -394,7 +342,7 @@ def _transpose(out: Array, source: Array) -> None:
     order = _reading_order(source.strides)
     back = [order.index(axis) for axis in range(out.ndim)]
     memory = np.empty(min(TILE_BYTES // out.itemsize, out.size), out.dtype)
-    for block in blocks(out.shape, _tile(_layout(source))):
+    for block in blocks(out.shape, _tile(layout_of(source))):
         tile = source[block]
         near = memory[: tile.size].reshape([tile.shape[axis] for axis in order]).transpose(back)
         np.copyto(near, tile)

@@ -14,7 +14,8 @@ from tensorcast.schema.shapes import MAX_SIZE
 from tensorcast.schema.tensors import span
 from tensorcast.schema.work import checkpoint
 
-from .dense import blocks, collapse
+from .dense import blocks
+from .layout import collapse
 from .views import Window, merged_axes, reads
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -1,0 +1,62 @@
+"""The layout of a view: the same bytes in as few axes as can be, of the widest units."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import gcd
+from typing import Any, NamedTuple
+
+import numpy as np
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Sizes = tuple[int, ...]
+
+WIDEST = 16
+"""Bytes of the widest unit that NumPy moves as one."""
+
+
+class Layout(NamedTuple):
+    """Units of `width` bytes, how many bytes to step along each axis, and whether NumPy calls them aligned."""
+
+    shape: Sizes
+    strides: Sizes
+    width: int
+    aligned: bool
+
+
+def layout_of(array: Array) -> Layout:
+    return Layout(array.shape, array.strides, array.itemsize, array.flags.aligned)
+
+
+def in_units(view: Array) -> Array:
+    """The same bytes in as few axes as can be, of the widest units; they need not be aligned."""
+    shape, strides, width, _ = to_units(layout_of(view), WIDEST)
+    head: Any = (*[slice(1)] * view.ndim, ...)  # the ellipsis keeps an array of no axes an array
+    first = view[head].reshape(-1).view(np.uint8)
+    units = np.lib.stride_tricks.as_strided(first, (*shape, width), (*strides, 1), writeable=False)
+    return units.view("c16" if width == WIDEST else f"u{width}")[..., 0]
+
+
+@lru_cache(1024)
+def to_units(layout: Layout, widest: int) -> Layout:
+    shape, [strides] = collapse((*layout.shape, layout.width), (*layout.strides, 1))
+    if not shape:
+        return Layout((1,), (1,), 1, True)
+    width = gcd(widest, shape[-1], *strides[:-1]) if strides[-1] == 1 else 1
+    if width == shape[-1] and len(shape) > 1:
+        return Layout(shape[:-1], strides[:-1], width, layout.aligned)
+    return Layout((*shape[:-1], shape[-1] // width), (*strides[:-1], strides[-1] * width), width, layout.aligned)
+
+
+@lru_cache(1024)
+def collapse(shape: Sizes, *strides: Sizes) -> tuple[Sizes, list[Sizes]]:
+    """As few axes as can be that visit the same places in the same order, for each of several arrays."""
+    sizes: list[int] = []
+    steps: list[Sizes] = []
+    for size, step in zip(shape, zip(*strides, strict=True), strict=True):
+        if sizes and all(outer == inner * size for outer, inner in zip(steps[-1], step, strict=True)):
+            sizes[-1], steps[-1] = sizes[-1] * size, step
+        elif size > 1:
+            sizes.append(size)
+            steps.append(step)
+    return tuple(sizes), list(zip(*steps, strict=True)) or [()] * len(strides)
