@@ -50,6 +50,9 @@ REQUESTS = {
     "GET, MessagePack accepted": get(QUERY, "Accept: application/vnd.msgpack"),
     "GET, Accept with qualities": get(QUERY, "Accept: text/html;q=0.3, application/json;q=0.2, */*;q=0.1"),
     "GET, nothing acceptable": get(QUERY, "Accept: image/png"),
+    "GET, nothing acceptable, as text": get(QUERY + "&format=text", "Accept: image/png"),
+    "GET, two formats": get(QUERY + "&format=text&format=json", "Accept: image/png"),
+    "GET, a bad shape in MessagePack": get("input=8,,1", "Accept: application/msgpack"),
     "GET, any tag known": get(QUERY, "If-None-Match: *"),
     "GET, another tag known": get(QUERY, 'If-None-Match: "another"'),
     "GET, no input": get(""),
@@ -237,5 +240,14 @@ STRAIGHT = {
     "backprop, a long gradient",
     *(f"backprop{said}" for said in ("", ", a shape that is lent", ", in JSON", ", dense", ", strided")),
     "backprop, replicated",
+    # Those that are refused.
+    *(f"GET, {said}" for said in ("an unknown warning", "nothing acceptable", "no input", "a bad shape")),
+    *(f"GET, {said}" for said in ("an unknown op", "wide characters", "a semicolon", "two formats")),
+    *("GET, nothing acceptable, as text", "GET, a bad shape in MessagePack"),
+    *(f"POST, {said}" for said in ("an unknown warning", "an unknown field", "no field", "no JSON", "a key twice")),
+    *("POST, no type", "POST, no body"),
+    *(f"broadcast, {said}" for said in ("short data", "no outputs", "a conflict", "too large", "no type")),
+    *("broadcast, merged and strided", "broadcast, a long tensor that is impossible"),
+    *("backprop, no gradient", "backprop, of dates"),
 }
 """Those that are answered straight from their bytes."""

@@ -95,11 +95,10 @@ def answer_to_query(query: str, accept: str) -> tuple[bytes, str] | None:
     if milliseconds > LOOP_MILLISECONDS:
         return None
     message: CheckRequest | Question | None = question_in_query(query)
-    media_type = best_offer(accept, Media.JSON, True)
+    parameters = [] if message else parse_qsl(query, keep_blank_values=True)
+    media_type = TEXT if ("format", "text") in parameters else best_offer(accept, Media.JSON, True)
     if message is None or media_type == TEXT:
-        parameters = parse_qsl(query, keep_blank_values=True)
-        media_type = TEXT if ("format", "text") in parameters else media_type
-        message = _message(parameters, media_type == TEXT)
+        message = _message(parameters or parse_qsl(query, keep_blank_values=True), media_type == TEXT)
     return _answer_at_once(message, media_type, milliseconds)
 
 

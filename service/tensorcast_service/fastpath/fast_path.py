@@ -1,11 +1,11 @@
-"""The fast path: a short check, broadcast or backprop that came whole is answered from its bytes.
+"""The fast path: a short check, broadcast or backprop that has come whole is answered from its bytes.
 
-The ordinary way to a response leads through ASGI's events, every middleware and the router, and costs three times what
-a check does. So a connection (http/protocol.py) asks here first. A response from here is the same to the byte, and
-counts, and is logged, as one that took the ordinary way; tests/test_dispatch.py compares the two.
-Whatever is not plain takes the ordinary way, from its first byte: a header field that asks for more than a response, a
-refusal of any kind, work that is too long for the event loop. What a response takes here is small, one is made at a
-time, and few of them wait to be sent: no memory is reserved for them.
+The ordinary way to a response passes ASGI's events, every middleware and the router, and costs three times as much as a
+check. So a connection (http/protocol.py) asks here first. A response from here, or a refusal, is the same to the byte,
+is counted and is logged as if it had taken the ordinary way; tests/test_dispatch.py compares the two.
+All other requests take the ordinary way from their first byte: if a header field asks for more than a response, if the
+host or the key is refused, or if the work is too long for the event loop. A response from here takes little memory, one
+is made at a time, and few of them wait to be sent: no memory is reserved for them.
 """
 
 from __future__ import annotations
@@ -17,14 +17,17 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from tensorcast.schema.codec import MEDIA_NAMES
+from tensorcast.schema.problems import Problem
 
 from ..endpoints.check import answer_to_query
+from ..http.cycle import STATUS_LINES
 from ..http.grammar import read_plain
 from ..logs import makes_spans, trace_id_in
 from ..middleware.authentication import Keys
 from ..middleware.caching import kept_headers, tag_of
 from ..middleware.host_check import is_among
 from ..middleware.negotiation import TEXT
+from ..middleware.problems import refusal_of
 from ..middleware.request_ids import request_id_in
 from ..middleware.telemetry import Log, facts_of
 from ..runtime.budget import FREE_BYTES
@@ -37,8 +40,8 @@ if TYPE_CHECKING:
 ROUTE = "/v1/check"
 """That of a question in a URL."""
 ToBody = Callable[[bytes, str, str], tuple[bytes, str, *tuple[str, ...]] | None]
-"""The answer to a POST, by its body, Content-Type and Accept: the bytes, their media type, and of a broadcast the
-layout; None where it is long, or takes longer than the event loop may be held. May raise Problem."""
+"""Returns the response to a POST from its body, Content-Type and Accept: the bytes, their media type, and the layout of
+a broadcast. Returns None if it is long, or takes longer than the event loop may be held. May raise Problem."""
 _CONTENT_TYPES = {name: name.encode() for name in MEDIA_NAMES} | {TEXT: b"text/plain; charset=utf-8"}
 
 
@@ -83,7 +86,7 @@ class Straight:
         bytes that has; None if it takes the ordinary way."""
         if self._first[0] is not first:  # uvicorn makes new ones each second, since one of them is the date
             self._makes_spans = makes_spans()
-            self._first = first, b"HTTP/1.1 200 OK\r\n" + b"".join([b"%b: %b\r\n" % field for field in first])
+            self._first = first, b"".join([b"%b: %b\r\n" % field for field in first])
         found = read_plain(data)
         if found is None or self._makes_spans or self.drain.begun or self.in_work[False] >= self.limit:
             return None
@@ -94,36 +97,60 @@ class Straight:
         key = None
         if self.keys is not None and (key := self.keys.name_in(fields.get(b"authorization", b""))) is None:
             return None
-        route, accept = ROUTE if path is None else path.decode(), fields.get(b"accept", b"").decode("latin-1")
-        try:
-            written: tuple[bytes, str, *tuple[str, ...]] | None = None
-            if query is None:
-                written = self.to_bodies[route](body, fields.get(b"content-type", b"").decode("latin-1"), accept)
-            elif not body:
-                written = answer_to_query(query.decode(), accept)
-        except Exception:
-            return None  # the ordinary way meets the same, and says it
-        if written is None or len(written[0]) > FREE_BYTES:
+        route = ROUTE if path is None else path.decode()
+        response = self._response(route, query, fields, body, key is not None)
+        if response is None:
             return None
-        content, media_type, *layout = written
-        own = b"vary: Accept" if query is None else _OWN_FIELDS[key is not None] + tag_of(content).encode()
+        status, own, content, content_type, code, layout = response
         request_id = request_id_in(fields.get(b"x-request-id"))
-        whole = b"%b%b\r\ncontent-length: %d\r\ncontent-type: %b\r\nx-request-id: %b\r\n\r\n%b" % (
+        whole = b"%b%b%b\r\ncontent-length: %d\r\ncontent-type: %b\r\nx-request-id: %b\r\n\r\n%b" % (
+            STATUS_LINES[status],
             self._first[1],
             own,
             len(content),
-            _CONTENT_TYPES[media_type],
+            content_type,
             request_id.encode(),
             content,
         )
         seconds = perf_counter() - start
         method = "POST" if query is None else "GET"
         if self.metrics is not None:
-            self.metrics.answered(method, route, 200, seconds)
-            if layout:
-                self.metrics.output(layout[0], len(content))
+            self.metrics.answered(method, route, status, seconds)
+            if layout is not None:
+                self.metrics.output(layout, len(content))
+            if code is not None:
+                self.metrics.problem(code)
         if self.log is not None:
             trace_id = trace_id_in(fields.get(b"traceparent", b""))
-            facts = facts_of(method, route, 200, None, len(content), seconds, request_id, trace_id, key)
-            self.log("INFO", "answered", facts)
+            self.log(
+                "INFO",
+                "answered",
+                facts_of(method, route, status, code, len(content), seconds, request_id, trace_id, key),
+            )
         return whole, size
+
+    def _response(
+        self, route: str, query: bytes | None, fields: Mapping[bytes, bytes], body: bytes, keyed: bool
+    ) -> tuple[int, bytes, bytes, bytes, str | None, str | None] | None:
+        """Return the status, the header fields of its own, the body, its Content-Type, the code of a problem and the
+        layout of a broadcast; None if the request takes the ordinary way."""
+        content_type = fields.get(b"content-type", b"").decode("latin-1")
+        accept = fields.get(b"accept", b"").decode("latin-1")
+        try:
+            if query is None:
+                written = self.to_bodies[route](body, content_type, accept)
+            else:
+                written = None if body else answer_to_query(query.decode(), accept)
+        except Problem as problem:
+            refusal = refusal_of(problem, content_type, accept)
+            if refusal.status >= 500 or "Connection" in refusal.headers:
+                return None
+            own = "\r\n".join([f"{name.lower()}: {value}" for name, value in refusal.headers.items()]).encode()
+            return refusal.status, own, refusal.content, refusal.media_type.encode(), problem.code, None
+        except Exception:
+            return None  # the ordinary way meets the same, and reports it
+        if written is None or len(written[0]) > FREE_BYTES:
+            return None
+        content, media_type, *layout = written
+        own = b"vary: Accept" if query is None else _OWN_FIELDS[keyed] + tag_of(content).encode()
+        return 200, own, content, _CONTENT_TYPES[media_type], None, layout[0] if layout else None

@@ -12,7 +12,7 @@ logger = logging.getLogger("tensorcast")
 
 JOINED_BYTES = 16 * 2**10
 """The largest body that is copied and sent together with its headers."""
-_STATUS_LINES = {int(status): b"HTTP/1.1 %d %b\r\n" % (status, status.phrase.encode()) for status in HTTPStatus}
+STATUS_LINES = {int(status): b"HTTP/1.1 %d %b\r\n" % (status, status.phrase.encode()) for status in HTTPStatus}
 _BODILESS = (204, 304)
 _FAILURE = b"Internal Server Error"
 _FAILURE_FIELDS = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", b"%d" % len(_FAILURE))]
@@ -53,7 +53,7 @@ class Carrier(Protocol):
 def response_head(status: int, fields: Iterable[tuple[bytes, bytes]]) -> bytes:
     """The bytes of a status line and header fields. Raises RuntimeError if a field would break a line."""
     lines = [b"%b: %b\r\n" % field for field in fields]
-    head = b"".join([_STATUS_LINES.get(status) or b"HTTP/1.1 %d \r\n" % status, *lines, b"\r\n"])
+    head = b"".join([STATUS_LINES.get(status) or b"HTTP/1.1 %d \r\n" % status, *lines, b"\r\n"])
     if not head.count(b"\r") == head.count(b"\n") == len(lines) + 2:
         raise RuntimeError("a header field of the response has a line break")
     return head

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -11,23 +12,32 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from tensorcast.schema.codec import MEDIA_NAMES, Media, encode
 from tensorcast.schema.problems import Problem
 
-from .negotiation import answer_type
+from .negotiation import best_offer
 from .request_ids import request_id_of
 
 RETRY_SECONDS = 1
 """Retry-After of a refusal that is about this moment only."""
 
 
-def response_of(problem: Problem, request: Request) -> Response:
-    """The problem document, in MessagePack only where Accept or the request's body is."""
-    body = MEDIA_NAMES.get(request.headers.get("content-type", "").split(";")[0].strip().lower(), Media.JSON)
+class Refusal(NamedTuple):
+    """A problem as it is sent."""
+
+    status: int
+    headers: Mapping[str, str]
+    content: bytes
+    media_type: str
+
+
+def refusal_of(problem: Problem, content_type: str, accept: str) -> Refusal:
+    """Return the problem document for a request with this Content-Type and this Accept. It is MessagePack only if
+    Accept or the request's body is."""
+    body = MEDIA_NAMES.get(content_type.split(";")[0].strip().lower(), Media.JSON)
     media = Media.JSON
     if problem.code != "not-acceptable":
         try:
-            media = MEDIA_NAMES.get(answer_type(request, body, offers_text=True), Media.JSON)
+            media = MEDIA_NAMES.get(best_offer(accept, body, True), Media.JSON)
         except Problem:
-            media = Media.JSON  # what is acceptable can't be said: JSON, as for a 406
-    request.state.problem = problem.code
+            media = Media.JSON  # nothing that is acceptable can be sent: JSON, as for a 406
     document = problem.document()
     headers = {"Vary": "Accept", "Cache-Control": "no-store"}
     if problem.code == "unsupported-media-type":
@@ -38,12 +48,16 @@ def response_of(problem: Problem, request: Request) -> Response:
         headers["WWW-Authenticate"] = "Bearer"
     if problem.code in ("body-too-large", "unauthenticated", "misdirected-request"):
         headers["Connection"] = "close"  # the body, if there is one, is not read
-    return Response(
-        encode(document, media),
-        status_code=document["status"],
-        headers=headers,
-        media_type="application/problem+json" if media is Media.JSON else media.value,
-    )
+    media_type = "application/problem+json" if media is Media.JSON else media.value
+    return Refusal(document["status"], headers, encode(document, media), media_type)
+
+
+def response_of(problem: Problem, request: Request) -> Response:
+    """Return the response that reports a problem."""
+    request.state.problem = problem.code
+    fields = request.headers
+    refusal = refusal_of(problem, fields.get("content-type", ""), ",".join(fields.getlist("accept")))
+    return Response(refusal.content, refusal.status, refusal.headers, refusal.media_type)
 
 
 def problem_response(
