@@ -13,18 +13,9 @@ from onnx import GraphProto, NodeProto
 from .expressions import as_name
 from .finding import Finding, Operand, Size
 from .judge import Question
-from .onnx_model import (
-    EXPAND_OPSET,
-    NAMED_BY_ONNX,
-    Model,
-    is_added,
-    is_by_file,
-    output_of_file,
-    size_of,
-    subgraphs,
-    target_of,
-    text,
-)
+from .onnx_graph import is_added, size_of, subgraphs, target_of, text
+from .onnx_model import EXPAND_OPSET, Model
+from .onnx_stated import NAMED_BY_ONNX, is_by_file, output_of_file
 
 Scope: TypeAlias = "ChainMap[str, _Value]"
 """What is known of each value that a graph sees."""
