@@ -79,6 +79,7 @@ REQUESTS = {
     "GET, names": get("op=xarray.broadcast&input=2&input=3&dims=[[%22x%22],[%22y%22]]"),
     "GET, a length of 0": get(QUERY, "Content-Length: 0"),
     "GET, a trailing slash": get(QUERY, path="/v1/check/"),
+    "GET, by a URL": get(QUERY, path="http://there/v1/check"),
     "HEAD": get(QUERY, method="HEAD"),
     "HEAD, a problem": get("input=8,,1", method="HEAD"),
     "PUT": get(QUERY, method="PUT"),

@@ -210,7 +210,7 @@ def test_a_head_that_is_plain_is_read_as_any_other() -> None:
         data = head.encode("latin-1") + rng.choice([b"", b"[]", b"[]\r\n"])
         if (found := read_plain(data)) is not None:
             plain += 1
-            read, end, length = read_head(data) or (b"", 0, None)
+            read, end, length, _ = read_head(data) or (b"", 0, None, False)
             assert (end + (length or 0), length) == (found.size, len(found.body)), data
             assert found.fields.items() <= dict(fields_of(read)).items(), data
     assert plain > 500

@@ -54,11 +54,23 @@ MALFORMED = {
     "HTTP/0.9": b"GET /livez\r\n",
     "HTTP/9.9": GET.replace(b"1.1", b"9.9"),
     "no version that is known, and no more": b"GET /livez HTTP/2.0\r\n",
-    "the whole URL": b"GET http://x/livez HTTP/1.1\r\nHost: x\r\n\r\n",
+    "a URL and no Host": b"GET http://x/livez HTTP/1.1\r\n\r\n",
+    "a URL and two Hosts": b"GET http://x/livez HTTP/1.1\r\nHost: x\r\nHost: x\r\n\r\n",
+    "a URL without a host": b"GET http:///livez HTTP/1.1\r\nHost: x\r\n\r\n",
+    "a URL with only a port": b"GET http://:80/livez HTTP/1.1\r\nHost: x\r\n\r\n",
+    "a URL with a user": b"GET http://x@y/livez HTTP/1.1\r\nHost: x\r\n\r\n",
+    "a URL with a backslash": b"GET http://x\\y/livez HTTP/1.1\r\nHost: x\r\n\r\n",
+    "a URL with a fragment": b"GET http://x/livez#there HTTP/1.1\r\nHost: x\r\n\r\n",
+    "a URL with an endless host": b"GET http://" + b"a." * 132 + b"/livez HTTP/1.1\r\nHost: x\r\n\r\n",
+    "a URL of another scheme": b"GET ftp://x/livez HTTP/1.1\r\nHost: x\r\n\r\n",
+    "a URL with one slash": b"GET http:/x/livez HTTP/1.1\r\nHost: x\r\n\r\n",
+    "a name instead of a path": b"GET x:80 HTTP/1.1\r\nHost: x\r\n\r\n",
+    "an asterisk": b"GET * HTTP/1.1\r\nHost: x\r\n\r\n",
     "a path that is not ASCII": "GET /v1/check?input=8\xd71 HTTP/1.1\r\nHost: x\r\n\r\n".encode(),
     "a fragment": b"GET /livez#there HTTP/1.1\r\nHost: x\r\n\r\n",
     "an endless Host": b"GET /livez HTTP/1.1\r\nHost: " + b"a." * 132 + b"\r\n\r\n",
-    "a tunnel": b"CONNECT x:443 HTTP/1.1\r\nHost: x\r\n\r\n",
+    "a tunnel without a Host": b"CONNECT x:443 HTTP/1.1\r\n\r\n",
+    "a tunnel to a URL": b"CONNECT http://x/ HTTP/1.1\r\nHost: x\r\n\r\n",
     "a tunnel to a path": b"CONNECT / HTTP/1.1\r\nHost: x\r\n\r\n",
     "HTTP/2": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0",
     "TLS": bytes.fromhex("16030100c8010000c40303") + SECRET,
@@ -78,6 +90,41 @@ MALFORMED = {
 def test_what_is_not_quite_http_is_answered_once_and_closed(gate: Served, data: bytes) -> None:
     (answer,) = ask(gate.port, data)
     assert_refused(answer, 400, "malformed-request")
+
+
+NOT_ALLOWED = {
+    "a tunnel": b"CONNECT x:443 HTTP/1.1\r\nHost: x:443\r\n\r\n" + GET,
+    "the whole service": b"OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n",
+    "the whole service, by its URL": b"OPTIONS http://x HTTP/1.1\r\nHost: x\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("data", NOT_ALLOWED.values(), ids=NOT_ALLOWED)
+def test_a_method_that_the_whole_service_does_not_take_is_answered_405(gate: Served, data: bytes) -> None:
+    (answer,) = ask(gate.port, data)
+    assert_refused(answer, 405, "method-not-allowed")
+    assert answer.headers["allow"] == "GET, HEAD, POST"
+    assert data.split()[0].decode() in answer.problem["detail"]
+
+
+def test_a_url_as_the_target_is_answered_as_its_path_is(gate: Served) -> None:
+    """RFC 9112, 3.2.2: a server must accept the absolute form."""
+    targets = [b"http://x/livez", b"HTTP://x:80/livez", b"http://[::1]:1/livez?a=/b", b"http://x", b"http://x?a"]
+    requests = [b"GET %b HTTP/1.1\r\nHost: y\r\n\r\n" % target for target in targets]
+    post = POST.replace(b"/v1/check", b"http://x/v1/check") + b"Content-Length: 16\r\n\r\n" + BODY
+    for size in (1000, 60):  # whole, and in pieces
+        *alive, page, query, checked, last = ask(gate.port, *in_pieces(b"".join([*requests, post, LAST]), size))
+        assert [answer.body for answer in alive] == [last.body] * 3
+        assert [page.status, query.status] == [200, 200]
+        assert page.body == query.body
+        assert page.headers["content-type"].startswith("text/html")
+        assert json.loads(checked.body)["outputs"][0]["shape"] == [3]
+
+
+def test_a_url_of_https_is_not_answered_on_a_connection_without_tls(gate: Served) -> None:
+    """RFC 9110, 7.4."""
+    (answer,) = ask(gate.port, b"GET https://x/livez HTTP/1.1\r\nHost: x\r\n\r\n" + GET)
+    assert_refused(answer, 421, "misdirected-request")
 
 
 def test_a_refused_head_request_has_no_body(gate: Served) -> None:

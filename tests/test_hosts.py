@@ -43,6 +43,22 @@ def test_on_loopback_without_keys_it_answers_under_loopbacks_names_alone() -> No
             assert status(service, "10.1.2.3", path) == 200
 
 
+def test_the_host_of_a_url_as_the_target_counts_and_not_the_host_field() -> None:
+    """RFC 9112, 3.2.2."""
+    with served(allowed_hosts="there") as service:
+        for target, host, expected in [
+            ("http://there", "there", 200),
+            ("http://THERE:80", "elsewhere", 200),
+            ("http://there.", "", 200),
+            ("http://elsewhere", "there", 421),
+            ("http://there.elsewhere", "there", 421),
+            ("http://th%65re", "there", 421),
+            ("http://[there]", "there", 421),
+        ]:
+            assert status(service, host, f"{target}/v1/check?input=3") == expected, (target, host)
+            assert status(service, host, f"{target}/livez") == 200
+
+
 def test_the_refusal_names_the_setting_and_the_host_and_reads_no_body() -> None:
     with served(allowed_hosts="") as service:
         url = f"{service.url}/v1/check"

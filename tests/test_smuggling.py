@@ -45,6 +45,10 @@ FIELDS += (b"Connection: close", b"Connection: content-length", b"Expect: 100-co
 BREAKS = (b"\n", b"\r", b"\r\r\n", b"\n\r\n", b" \r\n")
 
 
+URL = b"http://x/a?b"
+"""A target of which the core makes its path and query."""
+
+
 class Writer:
     """Writes requests, most parts of them as they should be."""
 
@@ -78,7 +82,9 @@ class Writer:
             sent = self.chunks(body)
         fields += self.random.sample(FIELDS, self.random.choice([0, 0, 0, 1, 2]))
         self.random.shuffle(fields)
-        line = b" ".join([self.one(b"POST", (b"GET", b"FOO")), self.one(b"/a?b", (b"*", b"/#")), b"HTTP/1.1"])
+        line = b" ".join(
+            [self.one(b"POST", (b"GET", b"FOO")), self.one(b"/a?b", (b"*", b"/#", URL, URL[:-1] + b"#")), b"HTTP/1.1"]
+        )
         head = b"".join(part + self.line() for part in (line, *fields))
         return self.one(b"", (b"\r\n", b"\n"), 0.02) + head + self.line() + sent
 
@@ -115,7 +121,7 @@ def by_h11(data: bytes) -> Requests:
                 body += part.data
             if not isinstance(part, h11.EndOfMessage):
                 break
-            found.append((event.method, event.target, body))
+            found.append((event.method, event.target.removeprefix(b"http://x"), body))
             connection.send(h11.Response(status_code=200, headers=[("content-length", "0")]))
             connection.send(h11.EndOfMessage())
             if connection.our_state is not h11.DONE or connection.their_state is not h11.DONE:
@@ -143,7 +149,7 @@ def by_httptools(data: bytes) -> Requests:
             self.body += body
 
         def on_message_complete(self) -> None:
-            found.append((parser.get_method(), self.target, self.body))
+            found.append((parser.get_method(), self.target.removeprefix(b"http://x"), self.body))
 
     parser = httptools.HttpRequestParser(Callbacks())
     with suppress(httptools.HttpParserError, httptools.HttpParserUpgrade):  # what it read before counts

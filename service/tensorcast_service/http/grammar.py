@@ -33,9 +33,26 @@ _TOKEN = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]++"
 # field-line CRLF = field-name ":" OWS field-value OWS CRLF (RFC 9112, 5), where field-value is of SP, HTAB, VCHAR and
 # obs-text (RFC 9110, 5.5). No obs-fold: a server may refuse it (RFC 9112, 5.2).
 _FIELDS = rb"(?:" + _TOKEN + rb":[\t -~\x80-\xff]*+\r\n){0,%d}+" % HEAD_FIELDS
-# request-line CRLF = method SP request-target SP HTTP-version CRLF (RFC 9112, 3), the target in origin-form (3.2.1) and
-# of visible characters, without a fragment. No tunnel (CONNECT), as this is no proxy; and no other major version.
-_LINE = rb"(?!CONNECT )" + _TOKEN + rb" /[!\"$-~]*+ HTTP/1\.[01]\r\n"
+# authority = host [ ":" port ] without user information (RFC 9110, 4.2.4), and a host is not empty (4.2.1)
+_AUTHORITY = rb"(?!:)[A-Za-z0-9._~%!$&'()*+;=:\[\]-]{1,262}+"
+# request-target (RFC 9112, 3.2) of visible characters without a fragment: origin-form, absolute-form, for CONNECT
+# authority-form, and for OPTIONS also asterisk-form. The last two are refused, with another answer (_no_such_method).
+_ORIGIN = rb"/[!\"$-~]*+"
+_ABSOLUTE = rb"[Hh][Tt][Tt][Pp][Ss]?://" + _AUTHORITY + rb"(?:[/?][!\"$-~]*+)?+"
+# request-line CRLF = method SP request-target SP HTTP-version CRLF (RFC 9112, 3), of no other major version
+_LINE = (
+    rb"(?:(?!CONNECT )"
+    + _TOKEN
+    + rb" (?:"
+    + _ORIGIN
+    + rb"|"
+    + _ABSOLUTE
+    + rb")|CONNECT "
+    + _AUTHORITY
+    + rb"|OPTIONS \*)"
+    rb" HTTP/1\.[01]\r\n"
+)
+_ABSOLUTE_PARTS = re.compile(rb"http(s?)://([^/?]++)([^?]*+)(.*+)", re.IGNORECASE)
 # HTTP-message up to its body = start-line CRLF *( field-line CRLF ) CRLF (RFC 9112, 2.1)
 _HEAD = re.compile(_LINE + _FIELDS + rb"\r\n")
 # What such a head may begin with; before it one empty line is ignored (RFC 9112, 2.2).
@@ -60,6 +77,7 @@ _ACCEPT = re.compile(rb"\naccept:([^\r]*)")
 # Host = uri-host [ ":" port ] (RFC 9110, 7.2), and exactly one of it (RFC 9112, 3.2)
 _HOST_VALUE = rb"[A-Za-z0-9._~%!$&'()*+;=:\[\]-]{0,262}+"  # the longest name of DNS, and a port
 _HOST = re.compile(rb"\nhost:[\t ]*+" + _HOST_VALUE + rb"[\t ]*+\r")
+_HOST_LINE = re.compile(rb"\nhost:[^\r]*+", re.IGNORECASE)
 _PLAIN_HOST = re.compile(_HOST_VALUE)
 # Content-Length = 1*DIGIT (RFC 9110, 8.6), of no more digits than a file can have
 _LENGTH = re.compile(rb"\ncontent-length:[\t ]*+([0-9]{1,18})[\t ]*+\r")
@@ -93,11 +111,12 @@ def malformed(detail: str = _BAD_HEAD) -> Problem:
     return Problem("malformed-request", detail)
 
 
-def read_head(data: bytes) -> tuple[bytes, int, int | None] | None:
-    """The head at the beginning of `data`: its bytes, how many bytes of `data` it took, and the length of the body
-    (None: it comes in chunks). None if the head has not come as a whole.
+def read_head(data: bytes) -> tuple[bytes, int, int | None, bool] | None:
+    """Read the head at the beginning of `data`: its bytes, with the target in origin-form, how many bytes of `data` it
+    took, the length of the body (None: it comes in chunks), and whether the target was a URL of https. None if the
+    head has not come as a whole.
 
-    Raises Problem (malformed-request, head-too-large), before the end has come too.
+    Raises Problem (malformed-request, head-too-large, method-not-allowed), before the end has come too.
     """
     end = data.find(b"\r\n\r\n") + 4
     if end < 4:
@@ -112,17 +131,49 @@ def read_head(data: bytes) -> tuple[bytes, int, int | None] | None:
     fields = head.lower()
     if fields.count(b"\nhost:") != 1 or not _HOST.search(fields):
         raise malformed(_BAD_HOST)
+    head, is_https = _in_origin_form(head)
     _judge_parts(head, fields)
+    return head, end, _length_of(head, fields), is_https
+
+
+def _in_origin_form(head: bytes) -> tuple[bytes, bool]:
+    """Return the head with a URL as its target replaced by the URL's path and query, and whether the URL is of https.
+
+    Host becomes the host of the URL, which counts whatever that field says (RFC 9112, 3.2.2): what follows knows one
+    form of target, and one place in which the host is. Raises Problem (method-not-allowed)."""
+    method, target, version = head[: head.index(b"\r")].split(b" ")
+    if target.startswith(b"/"):
+        return head, False
+    url = _ABSOLUTE_PARTS.fullmatch(target)
+    if url is None or (method == b"OPTIONS" and url.end(2) == len(target)):  # which asks the same as an asterisk
+        raise _no_such_method(method)
+    line = b"%b %b%b %b" % (method, url[3] or b"/", url[4], version)
+    host = b"\nHost: " + url[2]
+    return line + _HOST_LINE.sub(lambda _: host, head[head.index(b"\r") :]), bool(url[1])
+
+
+def _no_such_method(method: bytes) -> Problem:
+    detail = (
+        "CONNECT opens a tunnel, and this service is not a proxy: send GET, HEAD or POST to its own paths"
+        if method == b"CONNECT"
+        else "the service as a whole takes no OPTIONS: send GET, HEAD or POST to one of its paths"
+    )
+    return Problem("method-not-allowed", detail)
+
+
+def _length_of(head: bytes, fields: bytes) -> int | None:
+    """The length of the body that a head announces, None if it comes in chunks; `fields` is the head in lower case.
+    Raises Problem (malformed-request)."""
     if not _FRAMING.search(fields):
-        return head, end, 0
+        return 0
     announced = fields.count(b"\ncontent-length:") + fields.count(b"\ntransfer-encoding:")
     length = _LENGTH.search(fields)
-    if not announced or (announced == 1 and length):
-        return head, end, int(length[1]) if length else 0
+    if announced == 1 and length:
+        return int(length[1])
     # A sender of HTTP/1.0 knows no chunks, and both framings are an attack, or may become one (RFC 9112, 6.1 and 6.3).
     if announced > 1 or not is_http_1_1(head) or not _CHUNKED.search(fields):
         raise malformed(_BAD_FRAMING)
-    return head, end, None
+    return None
 
 
 class Plain(NamedTuple):

@@ -42,8 +42,11 @@ class Head(NamedTuple):
     """A request line and its fields, which hold to the grammar."""
 
     data: bytes
+    """With the target in origin-form."""
     length: int | None
     """Bytes of the body; None: it comes in chunks."""
+    is_https: bool = False
+    """Whether the target was a URL of https."""
 
     def line(self) -> tuple[bytes, bytes, bytes]:
         """The method, the target and the version."""
@@ -85,7 +88,7 @@ class Parser:
 
     def feed(self, data: bytes) -> list[Event]:
         """Read these bytes after the rest, up to the end of the request. Raises Problem (malformed-request,
-        head-too-large), after which nothing more can be read."""
+        head-too-large, method-not-allowed), after which nothing more can be read."""
         self.rest = data = self.rest + data if self.rest else data
         events: list[Event] = []
         while data and self.phase != "complete":
@@ -133,8 +136,8 @@ class Parser:
         found = read_head(data)
         if found is None:
             return 0
-        head, end, length = found
-        self.head = Head(head, length)
+        head, end, length, is_https = found
+        self.head = Head(head, length, is_https)
         events.append(self.head)
         self.due = length or 0
         if length is None:

@@ -31,6 +31,14 @@ HALF_SECONDS = 2
 """On shutdown the rest of a request has so long to come."""
 
 
+def _not_encrypted() -> Problem:
+    """The problem of a URL of https on a connection without TLS, which RFC 9110, 7.4, forbids to answer."""
+    return Problem(
+        "misdirected-request",
+        "the target is a URL of https, and this connection has no TLS: send the path alone, or connect by TLS",
+    )
+
+
 class HTTPProtocol(Arrival):
     """One connection. uvicorn makes it, by its `http=` setting (runner.py); the lifespan state has its Hooks."""
 
@@ -210,7 +218,9 @@ class HTTPProtocol(Arrival):
         elif isinstance(event, Head):
             self.rates.begin_request()
             self.began = self.loop.time()
-            if event.length != 0 and ((event.length or 0) > HELD_BYTES or expects_continue(event)):
+            if event.is_https and not self.is_encrypted():
+                self.refuse(_not_encrypted())
+            elif event.length != 0 and ((event.length or 0) > HELD_BYTES or expects_continue(event)):
                 self._begin(body_complete=False)
         elif self.cycle is not None:
             self.body_came(self.cycle)

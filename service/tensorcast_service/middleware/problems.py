@@ -15,6 +15,8 @@ from tensorcast.schema.problems import Problem
 from .negotiation import best_offer
 from .request_ids import request_id_of
 
+METHODS = "GET, HEAD, POST"
+"""All that the service takes; the router says which of them a path takes."""
 RETRY_SECONDS = 1
 """Retry-After of a refusal that is about this moment only."""
 
@@ -40,6 +42,8 @@ def refusal_of(problem: Problem, content_type: str, accept: str) -> Refusal:
             media = Media.JSON  # nothing that is acceptable can be sent: JSON, as for a 406
     document = problem.document()
     headers = {"Vary": "Accept", "Cache-Control": "no-store"}
+    if problem.code == "method-not-allowed":
+        headers["Allow"] = METHODS
     if problem.code == "unsupported-media-type":
         headers["Accept-Encoding"] = "identity"
     if problem.code in ("overloaded", "shutting-down"):
