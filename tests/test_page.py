@@ -142,7 +142,7 @@ def test_each_form_of_hint_leads_to_a_question_that_broadcasts(page: Page) -> No
 
 def test_a_warning_leads_to_what_was_meant(page: Page) -> None:
     page.ask("input=N&input=N,1")
-    hint = "reshape input 0 to (N, 1), x[:, None]: the output is (N, 1)"
+    hint = "a[:, None] has shape (N, 1): the output is (N, 1)"
     assert page.texts(".warning li a") == [hint]
     page.tab.locator("#message").get_by_role("link", name=hint, exact=True).click()  # beside the verdict too
     page.settle()
@@ -161,7 +161,7 @@ def test_a_switch_shows_the_warnings_of_correct_code_and_the_link_remembers_it(p
     page.settle()
     assert page.query() == "op=numpy.add&input=3,1&input=4&warn=mutual-stretch&warn=rank-promotion"
     assert [text.split(":")[0].split(" of")[0] for text in page.texts(".warning li")] == [
-        "Inputs 0 and 1 stretch each other",
+        "(3, 1) with (4,) broadcasts to (3, 4)",
         "Input 1",
     ]
     page.tab.reload()  # as another who has the link

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import combinations_with_replacement, permutations, product
 
+import numpy as np
 import pytest
 from test_cli import run
 
@@ -115,34 +117,77 @@ def test_a_square_names_its_inputs_and_axes_and_what_was_meant_and_hints_at_it()
     (square,) = answer.warnings
     assert square.code == "square"
     assert square.message == (
-        "Inputs 0 and 1 make a square: (5,) and (5, 1) become (5, 5). Input 0 lacks axis 0, which is then as long as "
-        "axis 1, where input 1 has size 1. To meet element by element, write x[:, None] for input 0 or x.squeeze(-1) "
-        "for input 1."
+        "(5,) with (5, 1) broadcasts to (5, 5): every row meets every column. To combine them element by element, "
+        "write `a[:, None]`. If you want all pairs, write `a[None]`."
     )
     assert square.hint is not None
-    assert square.hint.text == "reshape input 0 to (5, 1), x[:, None]: the output is (5, 1)"
+    assert square.hint.text == "`a[:, None]` has shape (5, 1): the output is (5, 1)"
     assert (square.hint.op, square.hint.inputs) == (MUTUAL, [(5, 1), (5, 1)])
 
 
-HINTS: list[tuple[list[Shape], str, list[Shape] | None]] = [
-    ([(5, 1), (5,)], "write x[:, None] for input 1 or x.squeeze(-1) for input 0.", [(5, 1), (5, 1)]),
-    ([(0,), (0, 1)], "write x[:, None] for input 0 or x.squeeze(-1) for input 1.", [(0, 1), (0, 1)]),
-    ([(4, 4), (4, 4, 1)], "write x[:, :, None] for input 0 or x.squeeze(-1) for input 1.", [(4, 4, 1), (4, 4, 1)]),
-    ([(5,), (5, 1, 1)], "write x[:, None, None] for input 0.", [(5, 1, 1), (5, 1, 1)]),
-    ([(5,), (3, 5, 1)], "write x[:, None] for input 0 or x.squeeze(-1) for input 1.", [(5, 1), (3, 5, 1)]),
-    ([(5,), (5, 1), (3, 1, 1)], "write x[:, None] for input 0 or x.squeeze(-1) for input 1.",
-     [(5, 1), (5, 1), (3, 1, 1)]),
-    ([(5,), (5,), (5, 1)], "write x.squeeze(-1) for input 2.", [(5,), (5,), (5,)]),
-    ([(5,), (5,), (5, 1), (5, 1)], "where input 2 has size 1.", None),  # two changes would be
-    ([(5,), *[(5, 1)] * 8], "where input 1 has size 1.", None),  # more inputs than hints are searched for
+SQUARES: list[tuple[list[Shape], str, list[Shape] | None]] = [
+    ([(5, 1), (5,)],
+     "(5, 1) with (5,) broadcasts to (5, 5): every row meets every column. To combine them element by element, write "
+     "`b[:, None]`. If you want all pairs, write `b[None]`.", [(5, 1), (5, 1)]),
+    ([(0,), (0, 1)],
+     "(0,) with (0, 1) broadcasts to (0, 0): every row meets every column. To combine them element by element, write "
+     "`a[:, None]`. If you want all pairs, write `a[None]`.", [(0, 1), (0, 1)]),
+    ([(4, 4), (4, 4, 1)],
+     "(4, 4) with (4, 4, 1) broadcasts to (4, 4, 4): every index of axis 0 meets every index of axis 2. To combine "
+     "them element by element, write `a[:, :, None]`. If you want all pairs, write `a[None]`.",
+     [(4, 4, 1), (4, 4, 1)]),
+    ([(5,), (5, 1, 1)],
+     "(5,) with (5, 1, 1) broadcasts to (5, 1, 5): every index of axis 0 meets every index of axis 2. To combine them "
+     "element by element, write `a[:, None, None]`. If you want all pairs, write `a[None, None]`.",
+     [(5, 1, 1), (5, 1, 1)]),
+    ([(5,), (3, 5, 1)],
+     "(5,) with (3, 5, 1) broadcasts to (3, 5, 5): every index of axis 1 meets every index of axis 2. To combine them "
+     "element by element, write `a[:, None]`. If you want all pairs, write `a[None]`.", [(5, 1), (3, 5, 1)]),
+    ([(5,), (5, 1), (3, 1, 1)],
+     "`a` (5,) with `b` (5, 1) broadcasts to (5, 5): every row meets every column. To combine them element by element, "
+     "write `a[:, None]`. If you want all pairs, write `a[None]`.", [(5, 1), (5, 1), (3, 1, 1)]),
+    ([(5,), (5, 1), (2, 3, 1, 1)],  # the pair's own shape and axes
+     "`a` (5,) with `b` (5, 1) broadcasts to (5, 5): every row meets every column. To combine them element by element, "
+     "write `a[:, None]`. If you want all pairs, write `a[None]`.", [(5, 1), (5, 1), (2, 3, 1, 1)]),
+    ([(4, 4), (4, 4, 1), (2, 1, 1, 1)],
+     "`a` (4, 4) with `b` (4, 4, 1) broadcasts to (4, 4, 4): every index of axis 0 meets every index of axis 2. To "
+     "combine them element by element, write `a[:, :, None]`. If you want all pairs, write `a[None]`.",
+     [(4, 4, 1), (4, 4, 1), (2, 1, 1, 1)]),
+    ([(5,), (5,), (5, 1)],
+     "`a` (5,) with `c` (5, 1) broadcasts to (5, 5): every row meets every column. To combine them element by element, "
+     "write `c.squeeze(-1)`.", [(5,), (5,), (5,)]),
+    ([(5,), (5,), (5, 1), (5, 1)],  # two changes would be needed
+     "`a` (5,) with `c` (5, 1) broadcasts to (5, 5): every row meets every column. To combine them element by element, "
+     "give all inputs the same axes.", None),
+    ([(5,), *[(5, 1)] * 8],  # more inputs than hints are searched for
+     "`a` (5,) with `b` (5, 1) broadcasts to (5, 5): every row meets every column. To combine them element by element, "
+     "give all inputs the same axes.", None),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("shapes", "ends", "inputs"), HINTS)
-def test_a_square_hints_at_what_one_change_mends(shapes: list[Shape], ends: str, inputs: list[Shape] | None) -> None:
+@pytest.mark.parametrize(("shapes", "message", "inputs"), SQUARES)
+def test_a_square_says_what_comes_out_one_fix_and_how_to_ask_for_all_pairs(
+    shapes: list[Shape], message: str, inputs: list[Shape] | None
+) -> None:
     square = warned(*shapes)["square"]
-    assert square.message.endswith(ends)
+    assert square.message == message
     assert (square.hint and square.hint.inputs) == inputs
+
+
+def test_all_pairs_are_as_the_message_says_no_square() -> None:
+    """`b[None]` and the like, done by NumPy."""
+    tried = 0
+    for shapes in small_requests():
+        if len(shapes) > 1 and (square := warned(*shapes).get("square")):
+            found = re.search(r"If you want all pairs, write `([abc])(\[.*\])`", square.message)
+            if found:
+                number = "abc".index(found[1])
+                array = eval(f"x{found[2]}", {"x": np.zeros(shapes[number])})
+                meant = [*shapes[:number], array.shape, *shapes[number + 1 :]]
+                assert np.broadcast_shapes(*meant) == np.broadcast_shapes(*shapes)
+                assert "square" not in warned(*meant)
+                tried += 1
+    assert tried > 500
 
 
 def test_every_hint_of_a_square_leads_to_none() -> None:
@@ -161,8 +206,8 @@ def test_stretches_that_make_no_square_are_told_without_a_hint() -> None:
     mutual, promotion = warned((8, 1, 6, 1), (7, 1, 5)).values()
     assert (mutual.code, mutual.hint) == ("mutual-stretch", None)
     assert mutual.message == (
-        "Inputs 0 and 1 stretch each other: (8, 1, 6, 1) and (7, 1, 5) become (8, 7, 6, 5). Where only one was meant "
-        "to stretch, an axis is missing."
+        "(8, 1, 6, 1) with (7, 1, 5) broadcasts to (8, 7, 6, 5): every index of axis 0 meets every index of axis 1. "
+        "If only one of them was meant to expand, the other one lacks an axis."
     )
     assert promotion.message == (
         "Input 1 of shape (7, 1, 5) gets new axes on the left to meet input 0 of shape (8, 1, 6, 1). Write them out "
@@ -174,7 +219,10 @@ def test_stretches_that_make_no_square_are_told_without_a_hint() -> None:
 def test_axes_that_meet_on_the_left_make_squares_too() -> None:
     answer = tensorcast.check(julia.broadcast(), (5,), (1, 5), warn=ALL)
     (square,) = answer.warnings
-    assert square.message.endswith("write x[None, :] for input 0 or x.squeeze(-2) for input 1.")
+    assert square.message == (
+        "(5,) with (1, 5) broadcasts to (5, 5): every row meets every column. To combine them element by element, "
+        "write `a[None, :]`. If you want all pairs, write `a[:, None]`."
+    )
     assert square.hint is not None
     assert (square.hint.op, square.hint.inputs) == (julia.broadcast(), [(1, 5), (1, 5)])
     (promotion,) = tensorcast.check(julia.broadcast(), (5,), (5, 1), warn=ALL).warnings
@@ -239,7 +287,10 @@ def test_what_holds_for_all_sizes_but_one_is_said_and_nothing_else() -> None:
 
 def test_the_commonest_bug_is_told_by_name() -> None:
     square = warned(("N", 1), ("N",))["square"]
-    assert "(N, 1) and (N,) become (N, N)" in square.message
+    assert square.message == (
+        "(N, 1) with (N,) broadcasts to (N, N): every row meets every column. To combine them element by element, "
+        "write `b[:, None]`. If you want all pairs, write `b[None]`."
+    )
     assert square.hint is not None
     assert square.hint.inputs == [("N", 1), ("N", 1)]
     assert "square" in warned(("N", 1), ("M",), (7, "N"), ("M", 1))  # M is N, since both meet
@@ -255,16 +306,19 @@ def test_what_is_assumed_of_a_name_counts() -> None:
 # ---- Where warnings are told
 
 
-def test_a_square_is_told_in_text_with_its_hint() -> None:
-    lines = as_text(tensorcast.check(MUTUAL, (5,), (5, 1))).splitlines()
-    assert [line.split(":")[0] for line in lines] == ["compatible", "warning (square)", "hint"]
+def test_the_text_says_the_fix_of_a_square_once() -> None:
+    assert as_text(tensorcast.check(MUTUAL, (5,), (5, 1))).splitlines() == [
+        "compatible: (5, 5)",
+        "warning (square): (5,) with (5, 1) broadcasts to (5, 5): every row meets every column. To combine them "
+        "element by element, write `a[:, None]`. If you want all pairs, write `a[None]`.",
+    ]
 
 
 def test_a_comparison_bears_the_warnings_and_tells_each_once() -> None:
     results = {result.op["name"]: result for result in tensorcast.compare((5,), (5, 1))}
     assert [one.code for one in results["torch.broadcast_tensors"].warnings] == ["square"]
     done = run("compare", "5", "5,1")
-    assert done.stdout.count("warning (square)") == done.stdout.count("\nhint: ") == 1
+    assert (done.stdout.count("warning (square)"), done.stdout.count("\nhint: ")) == (1, 0)
 
 
 def test_rows_of_a_batch_bear_them_too() -> None:

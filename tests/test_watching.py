@@ -103,7 +103,7 @@ def test_a_warning_stands_at_the_line_and_is_said_once(torch: Any) -> None:
     assert warning.category is tensorcast.SuspiciousBroadcast
     assert (warning.filename, warning.lineno) == (__file__, seen.findings[0].line)
     text = str(warning.message)
-    for part in ("torch.sub", "(5,)", "(5, 1)", "(5, 5)", "x[:, None]", "x.squeeze(-1)", "x[None]"):
+    for part in ("torch.sub", "(5,)", "(5, 1)", "(5, 5)", "a[:, None]", "a[None]"):
         assert part in text, (part, text)
 
 
@@ -225,8 +225,8 @@ def test_other_kinds_are_told_where_they_are_asked_for(torch: Any) -> None:
     ):
         row - column
     assert str(raised.value) == (
-        "torch.sub: Inputs 0 and 1 stretch each other: (1, 4) and (3, 1) become (3, 4). Where only one was meant to "
-        "stretch, an axis is missing."
+        "torch.sub: (1, 4) with (3, 1) broadcasts to (3, 4): every row meets every column. If only one of them was "
+        "meant to expand, the other one lacks an axis."
     )
 
 

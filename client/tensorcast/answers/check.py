@@ -147,11 +147,9 @@ def reached(answer: CheckAnswer | Comparison) -> str:
 
 
 def warning_lines(warnings: Iterable[Warned]) -> Iterator[str]:
-    """Warnings for a terminal, each with its hint if it has one."""
+    """Yield warnings for a terminal. A hint of one says no more than its message."""
     for warning in warnings:
         yield f"warning ({warning.code}): {warning.message}"
-        if warning.hint:
-            yield f"hint: {warning.hint.text}"
 
 
 def joined(conditions: Sequence[Condition]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from string import ascii_lowercase
 from typing import Any
 
 from ..ops import Op, align
@@ -28,13 +29,12 @@ def input_warnings(
     they are sent, one for each input. `lower` tries a request, with what is assumed of its symbols.
     """
     if found := _square(alignment):
-        message = f"{_pair(found)} make a square: {_meeting(found, shapes, outputs)}."
-        return [_square_warning(op, shapes, alignment, found, message, lower)]
+        return [_square_warning(op, shapes, alignment, outputs, found, lower)]
     warnings: list[dict[str, Any]] = []
     if "mutual-stretch" in warn and (found := _suspicion(alignment)):
         message = (
-            f"{_pair(found)} stretch each other: {_meeting(found, shapes, outputs)}. "
-            "Where only one was meant to stretch, an axis is missing."
+            f"{_meeting(found, shapes, alignment, outputs)} "
+            "If only one of them was meant to expand, the other one lacks an axis."
         )
         warnings.append({"code": found.kind, "message": message})
     if "rank-promotion" in warn:
@@ -42,15 +42,36 @@ def input_warnings(
     return warnings
 
 
-def _pair(found: Suspicion) -> str:
-    one, other = sorted(found.inputs)
-    return f"Inputs {one} and {other}"
+def variable(number: int) -> str:
+    """Return what sentences call an input: a, b, c and so on.
+
+    >>> variable(1), variable(30)
+    ('b', 'inputs[30]')
+    """
+    return ascii_lowercase[number] if number < len(ascii_lowercase) else f"inputs[{number}]"
 
 
-def _meeting(found: Suspicion, shapes: tuple[Shape, ...], outputs: Sequence[dict[str, Any]]) -> str:
-    """Return both shapes of a suspicion and the shape that they become, in words."""
-    one, other = sorted(found.inputs)
-    return f"{format_shape(shapes[one])} and {format_shape(shapes[other])} become {format_shape(outputs[one]['shape'])}"
+def all_pairs(axes: Sequence[int], rank: int) -> str:
+    """Return what is combined if each of two inputs expands to the other along these axes of an output of this rank."""
+    if rank == 2:
+        return "every row meets every column"
+    one, other = sorted(axes)
+    return f"every index of axis {one} meets every index of axis {other}"
+
+
+def _meeting(
+    found: Suspicion, shapes: tuple[Shape, ...], alignment: Alignment, outputs: Sequence[dict[str, Any]]
+) -> str:
+    """Return the sentence that says which shape the two inputs of a suspicion have together."""
+    pair = sorted(found.inputs)
+    rows = [_rows(alignment)[number] for number in pair]
+    axes = [axis for axis in range(len(rows[0])) if any(row[axis] is not None for row in rows)]
+    whole = outputs[pair[0]]["shape"]
+    together = [whole[axis] if any(row[axis] not in (None, 1) for row in rows) else 1 for axis in axes]
+    named = ["" if len(shapes) == 2 else f"`{variable(number)}` " for number in pair]
+    one, other = (name + format_shape(shapes[number]) for name, number in zip(named, pair, strict=True))
+    pairs = all_pairs([*map(axes.index, found.axes)], len(axes))
+    return f"{one} with {other} broadcasts to {format_shape(together)}: {pairs}."
 
 
 def _rank_promotion(shapes: tuple[Shape, ...], outputs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -112,54 +133,69 @@ def _rows(alignment: Alignment) -> Sequence[Sequence[object]]:
 
 
 def _square_warning(
-    op: Op, shapes: tuple[Shape, ...], alignment: Alignment, found: Suspicion, message: str, lower: Lower
+    op: Op,
+    shapes: tuple[Shape, ...],
+    alignment: Alignment,
+    outputs: Sequence[dict[str, Any]],
+    found: Suspicion,
+    lower: Lower,
 ) -> dict[str, Any]:
-    """The warning, with a hint where a change of one of the two inputs mends it."""
-    (first, second), (axis, beside) = found.inputs, found.axes
+    """Return the warning. If a change of one of the two inputs fixes it, the message and the hint have the first."""
+    meeting = _meeting(found, shapes, alignment, outputs)
     warning: dict[str, Any] = {
         "code": found.kind,
-        "message": f"{message} Input {first} lacks axis {axis}, which is then as long as axis {beside}, "
-        f"where input {second} has size 1.",
+        "message": f"{meeting} To combine them element by element, give all inputs the same axes.",
     }
     if not are_few(op, shapes):
         return warning
-    rows = _rows(alignment)
-    where, other = (sum(size is not None for size in rows[number][:beside]) for number in (first, second))
-    changes = {
-        first: _with_axes(shapes[first], where, abs(axis - beside)),
-        second: _without(shapes[second], other),
-    }
-    hints, ways = [], []
-    for number, changed in changes.items():
-        for text, shape in changed:
-            inputs = (*shapes[:number], shape, *shapes[number + 1 :])
-            output = _output(op, inputs, found.inputs, lower)
-            if output is not None:
-                ways.append(f"{text} for input {number}")
-                words = f"reshape input {number} to {format_shape(shape)}, {text}: the output is {format_shape(output)}"
-                hints.append((words, op, inputs))
-                break
-    if hints:
-        warning["message"] += f" To meet element by element, write {' or '.join(ways)}."
-        warning["hint"] = as_sent(*hints[0])
+    for number, words, shape in _fixes(shapes, alignment, found):
+        inputs = (*shapes[:number], shape, *shapes[number + 1 :])
+        reached = _reached(op, inputs, lower)
+        if reached is not None and not _suspicion(reached[0], found.inputs):
+            code = f"`{variable(number)}{words}`"
+            text = f"{code} has shape {format_shape(shape)}: the output is {format_shape(reached[1])}"
+            warning["hint"] = as_sent(text, op, inputs)
+            warning["message"] = f"{meeting} To combine them element by element, write {code}."
+            break
+    first = found.inputs[0]
+    for words, shape in _wider(shapes[first], len(alignment.axes)):
+        reached = _reached(op, (*shapes[:first], shape, *shapes[first + 1 :]), lower)
+        if reached is not None and _suspicion(reached[0], found.inputs):
+            warning["message"] += f" If you want all pairs, write `{variable(first)}{words}`."
+            break
     return warning
 
 
+def _fixes(shapes: tuple[Shape, ...], alignment: Alignment, found: Suspicion) -> Iterator[tuple[int, str, Shape]]:
+    """Yield the changes that may combine the two inputs of a square element by element: the input, the code that
+    follows its name, and its new shape."""
+    (first, second), (axis, beside) = found.inputs, found.axes
+    rows = _rows(alignment)
+    where, other = (sum(size is not None for size in rows[number][:beside]) for number in (first, second))
+    for words, shape in _with_axes(shapes[first], where, abs(axis - beside)):
+        yield first, words, shape
+    yield second, f".squeeze({other - len(shapes[second])})", shapes[second][:other] + shapes[second][other + 1 :]
+
+
 def _with_axes(shape: Shape, axis: int, most: int) -> Iterator[tuple[str, Shape]]:
-    """A shape with up to so many axes of size 1 more, after this axis of it or before."""
+    """Yield a shape with up to `most` more axes of size 1, after its axis `axis` or before it."""
     for count in range(1, most + 1):
         for place in (axis + 1, axis):
             index = [":"] * place + ["None"] * count + [":"] * (place == axis)
-            yield f"x[{', '.join(index)}]", (*shape[:place], *[1] * count, *shape[place:])
+            yield f"[{', '.join(index)}]", (*shape[:place], *[1] * count, *shape[place:])
 
 
-def _without(shape: Shape, axis: int) -> Iterator[tuple[str, Shape]]:
-    yield f"x.squeeze({axis - len(shape)})", shape[:axis] + shape[axis + 1 :]
+def _wider(shape: Shape, rank: int) -> Iterator[tuple[str, Shape]]:
+    """Yield a shape with axes of size 1 before its own, or after them, up to this rank."""
+    for count in range(1, rank - len(shape) + 1):
+        nones = ["None"] * count
+        yield f"[{', '.join(nones)}]", (*[1] * count, *shape)
+        yield f"[{', '.join([':'] * len(shape) + nones)}]", (*shape, *[1] * count)
 
 
-def _output(op: Op, shapes: tuple[Shape, ...], pair: tuple[int, int], lower: Lower) -> Sequence[int | str] | None:
-    """The shape that comes out; None where these shapes do not broadcast, whatever the sizes, or the pair of them
-    still stretch each other, or another pair makes a square."""
+def _reached(op: Op, shapes: tuple[Shape, ...], lower: Lower) -> tuple[Alignment, Sequence[int | str]] | None:
+    """Return how these shapes are aligned, and their output. If they do not broadcast for all sizes, or two of them
+    make a square, return None."""
     try:
         plan = lower(op, shapes)
     except Incompatible:
@@ -167,6 +203,4 @@ def _output(op: Op, shapes: tuple[Shape, ...], pair: tuple[int, int], lower: Low
     if isinstance(plan, SymbolicPlan) and plan.conditions:
         return None
     alignment = plan.apart if isinstance(plan, SymbolicPlan) else align(op, shapes)
-    if _suspicion(alignment, pair) or _square(alignment):
-        return None
-    return plan.outputs[0].shape
+    return None if _square(alignment) else (alignment, plan.outputs[0].shape)

@@ -158,7 +158,9 @@ class Warned(Answer):
         "expand each other in another way; `rank-promotion`: an input that is not a scalar gets new axes. Neither is "
         "added to a `square`."
     )
-    message: str = Field(description="What was seen, and what to do, in words.")
+    message: str = Field(
+        description="What was seen, and what to do. In code the inputs are called `a`, `b` and so on, in their order."
+    )
     hint: Hint | None = Field(default=None, description="What was probably meant, where that is known.")
 
 

@@ -124,10 +124,6 @@ def _finding(file: str, line: int, op: str, shapes: Sequence[tuple[int, ...]]) -
 def _suspicious(finding: Finding) -> SuspiciousBroadcast:
     """A finding in words: what meets, what would fit, and how to say that it is meant."""
     said = [warning.message for warning in finding.answer.warnings if warning.code in _KINDS] if finding.answer else []
-    ranks = [len(operand.shape or ()) for operand in finding.operands]
-    if missing := max(ranks) - min(ranks):
-        axes = ", ".join(["None"] * missing)
-        said.append(f"Where all pairs are meant, write x[{axes}] for input {ranks.index(min(ranks))}.")
     suspicious = SuspiciousBroadcast(" ".join([f"{finding.op}:", *said]))
     suspicious.finding = finding
     return suspicious

@@ -12,7 +12,7 @@ const reachedBy = ({outputs = [], result}) =>
 export function verdictOf({compatible, outputs, result, conflict, warnings = []}, asked) {
   const shapes = reachedBy({outputs, result}), reached = shapes && ` to ${shapes}`;
   const meant = warnings.find(({code, hint}) => code === "square" && hint)?.hint;
-  const pairs = meant ? ["All pairs of elements are formed. For each with its own: ", ...hintOf(meant, asked)] : [];
+  const pairs = meant ? ["Every pair is combined. Element by element: ", ...hintOf(meant, asked)] : [];
   if (compatible && result) return ["yes", `✓ Fits: the result is ${shapes}`];
   if (compatible) return [meant ? "maybe" : "yes", `✓ Broadcasts${reached}`, ...pairs];
   if (compatible === null) return ["maybe", `Broadcasts${reached} for some sizes`];
@@ -33,7 +33,7 @@ export function detailsOf({outputs = [], result, conflict, conditions = [], warn
 /** A hint's words, which lead to its question where it has one. */
 function hintOf(hint, asked) {
   const next = hinted(hint, asked);
-  return next ? [linkTo(next, hint.text)] : words(hint.text);
+  return next ? [linkTo(next, ...words(hint.text))] : words(hint.text);
 }
 
 const warned = (warnings, asked) => list("warning", "Worth knowing", warnings.map(({message, hint}) =>
