@@ -19,7 +19,12 @@ def loss(weights: Any, x: Any, y: Any) -> Any:
     _, steps = jax.lax.scan(lambda carry, row: (carry, (predicted - row).sum()), 0.0, jnp.stack([y, y]))  # square
     double = jnp.concatenate([predicted, predicted]) + jnp.concatenate([y, y])  # square
     each = jax.vmap(lambda value: value * 2.0)(y)
-    arrays = (pairs, others, more, totals, chosen, error, steps, double, each)
+    like = predicted + jnp.zeros_like(y)  # square
+    batched = jax.vmap(lambda p, y: p - y)(jnp.stack([predicted, predicted]), jnp.stack([y, y]))  # square
+    distances = jnp.hypot(predicted, y)  # square
+    again = jnp.hypot(predicted, y)  # square
+    meant = jnp.where(y[:, None] > y, y[:, None], y) + jax.vmap(lambda y: jnp.logaddexp(y[:, None], y))(y[None])
+    arrays = (pairs, others, more, totals, chosen, error, steps, double, each, like, batched, distances, again, meant)
     return sum(array.mean() for array in arrays)
 
 

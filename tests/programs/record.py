@@ -11,10 +11,16 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).parent
+PARAMETERS = ("broadcast_dimensions", "permutation", "name", "cond_nconsts", "body_nconsts")
+"""Those of jax's equations that are read."""
 
 
 def _size(size: Any) -> int | str:
     return size if isinstance(size, int) else str(size)
+
+
+def _integers(parameter: Any) -> Any:
+    return [*map(int, parameter)] if isinstance(parameter, list | tuple) else parameter
 
 
 def _file(path: str) -> str:
@@ -88,15 +94,22 @@ def of_jax(traced: Any) -> dict[str, Any]:
             return {"shape": shape}
         return {"shape": shape, "number": numbers.setdefault(id(variable), len(numbers))}
 
+    def recorded(jaxpr: Any) -> dict[str, Any]:
+        return {
+            "invars": [value(each) for each in jaxpr.invars],
+            "equations": equations(jaxpr),
+            "outvars": [value(each) for each in jaxpr.outvars],
+        }
+
     def equations(jaxpr: Any) -> list[dict[str, Any]]:
         found = []
         for equation in jaxpr.eqns:
-            parts = [
-                each
-                for parameter in equation.params.values()
-                for each in (parameter if isinstance(parameter, list | tuple) else (parameter,))
-            ]
-            inner = [getattr(each, "jaxpr", each) for each in parts]
+            jaxprs = {}
+            for key, parameter in equation.params.items():
+                parts = parameter if isinstance(parameter, list | tuple) else (parameter,)
+                inner = [getattr(each, "jaxpr", each) for each in parts]
+                if called := [recorded(each) for each in inner if hasattr(each, "eqns")]:
+                    jaxprs[key] = called
             frames = equation.source_info.traceback.frames
             own = next((number for number, frame in enumerate(frames) if "site-packages" not in frame.file_name), -1)
             found.append(
@@ -104,8 +117,8 @@ def of_jax(traced: Any) -> dict[str, Any]:
                     "primitive": equation.primitive.name,
                     "invars": [value(each) for each in equation.invars],
                     "outvars": [value(each) for each in equation.outvars],
-                    "broadcast_dimensions": equation.params.get("broadcast_dimensions"),
-                    "jaxprs": [equations(each) for each in inner if hasattr(each, "eqns")],
+                    "params": {key: _integers(equation.params[key]) for key in PARAMETERS if key in equation.params},
+                    "jaxprs": jaxprs,
                     "frames": [
                         [_file(frame.file_name), frame.function_name, frame.line_num] for frame in frames[: own + 1]
                     ],
@@ -113,7 +126,7 @@ def of_jax(traced: Any) -> dict[str, Any]:
             )
         return found
 
-    return {"jax": jax.__version__, "equations": equations(traced.jaxpr.jaxpr)}
+    return {"jax": jax.__version__, **recorded(traced.jaxpr.jaxpr)}
 
 
 def main() -> None:

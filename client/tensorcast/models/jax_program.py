@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from itertools import takewhile
+from typing import Any, NamedTuple
 
 from ..library import typed
 from .finding import Finding
@@ -15,8 +16,9 @@ __all__ = ["check_jax"]
 
 OLDEST = "0.10"
 """The first release that this was tried with."""
-_ELEMENTWISE = """add add_any sub mul div rem max min pow atan2 nextafter eq ne lt le gt ge and or xor shift_left
-    shift_right_logical shift_right_arithmetic select_n clamp complex igamma igammac"""
+_ELEMENTWISE = """add add_any sub mul mulhi div rem max min pow atan2 nextafter eq ne lt le gt ge eq_to le_to lt_to and
+    or xor shift_left shift_right_logical shift_right_arithmetic select_n clamp complex igamma igammac igamma_grad_a
+    random_gamma_grad regularized_incomplete_beta polygamma zeta"""
 _MEETING = frozenset(_ELEMENTWISE.split())
 _KEEP = _MEETING | {
     "convert_element_type",
@@ -30,21 +32,37 @@ _KEEP = _MEETING | {
     "integer_pow",
     "tanh",
 }
-_EXPLICIT = {"expand_dims", "rewriting_take", "_rewriting_take", "_gather", "_getitem", "reshape", "broadcast_to"}
-"""jax's functions by which a caller says that there is to be an axis."""
+_EXPLICIT = {
+    *("expand_dims", "rewriting_take", "_rewriting_take", "_gather", "_getitem", "reshape", "broadcast_to"),
+    "full",  # by which zeros, ones and zeros_like make an array
+}
+"""jax's functions by which a caller states a shape, or that there is to be an axis."""
 _PROMOTION = {"promote_shapes", "_promote_shapes", "broadcast_to_rank", "_broadcast_arrays"}
 """Those by which jax.numpy gives operands one rank, though they may call the explicit ones."""
+_BATCHING = os.path.join("interpreters", "batching.py")
+"""jax's file from which vmap calls the rules that give operands one rank."""
 
 Line = tuple[str | None, int | None]
+
+
+class Value(NamedTuple):
+    """What is known of a variable of a jaxpr."""
+
+    row: tuple[Any, ...]
+    """Its sizes as the function has them: None for an axis that jax added to give operands one rank, and 1 for one
+    that it stretched."""
+    is_written: bool = False
+    """Whether an axis of size 1 was written out, here or before what keeps it."""
 
 
 @typed
 def check_jax(traced: Any, *, assume: Mapping[str, int | str] | None = None) -> Report:
     """The report of `jax.jit(function).trace(...)`, or of a jaxpr: each operation in which arrays meet.
 
-    Shapes are those with which the function has them meet, before jax.numpy gives them axes; symbolic dimensions keep
-    their names, and `assume` says more of them. A square is meant where an axis of size 1 was written out: x[:, None],
-    expand_dims, reshape, keepdims. Raises ImportError where jax is missing or too old, TypeError for what is none.
+    Shapes are those with which the function has them meet, before jax.numpy gives them axes, and below `vmap` without
+    the axes of the batch; symbolic dimensions keep their names, and `assume` says more of them. A square is meant where
+    an axis of size 1 was written out: x[:, None], expand_dims, reshape, keepdims. Raises ImportError where jax is
+    missing or too old, TypeError for what is none.
 
     >>> import tensorcast
     >>> n, = jax.export.symbolic_shape("n")                                              # doctest: +SKIP
@@ -61,30 +79,157 @@ def check_jax(traced: Any, *, assume: Mapping[str, int | str] | None = None) -> 
         )
     folder = os.path.dirname(jax.__file__) + os.sep
     name = str(getattr(traced, "fun_name", "jaxpr"))
-    return report(name, [*meetings(jaxpr, Names(), folder)], dict(assume or {}))
+    return report(name, meetings(jaxpr, Names(), folder), dict(assume or {}))
 
 
-def meetings(jaxpr: Any, names: Names, folder: str, around: Line = (None, None), path: str = "") -> Iterator[Meeting]:
-    """The equations of a jaxpr in which arrays meet, those of the jaxprs that they hold included. jax's own code is in
-    `folder`; what has no line of another's stands at the line `around` it."""
-    made: dict[Any, Any] = {}  # each variable, and the equation that it comes from
-    for number, equation in enumerate(jaxpr.eqns):
-        name = f"{path}{equation.primitive.name}_{number}"
-        lines = _calls(equation, folder)[1]
-        file, line = place(lines) if lines else around
-        for parameter in equation.params.values():
+def meetings(jaxpr: Any, names: Names, folder: str) -> list[Meeting]:
+    """Return the equations of a jaxpr in which arrays meet, in order, those of inner jaxprs included.
+
+    jax's own code is in `folder`.
+    """
+    reader = Reader(names, folder)
+    reader.read(jaxpr, [_plain(variable) for variable in jaxpr.invars], (None, None), "")
+    return reader.meetings
+
+
+class Reader:
+    """The walk over the equations of a jaxpr: what it knows of variables, and the meetings it has found."""
+
+    def __init__(self, names: Names, folder: str) -> None:
+        self.names, self.folder = names, folder
+        self.meetings: list[Meeting] = []
+        self._own: set[Any] = set()
+        """What met in jax's own code, by line and shapes: a function such as jnp.hypot is reported once."""
+
+    def read(self, jaxpr: Any, arguments: Sequence[Value], around: Line, path: str) -> list[Value]:
+        """Read a jaxpr that is called with `arguments`, and return its results. An equation without a line of a
+        caller's code has the line `around` it."""
+        known = dict(zip(jaxpr.invars, arguments, strict=True))
+
+        def of(variable: Any) -> Value:  # a literal has no hash
+            return _plain(variable) if hasattr(variable, "val") else known.get(variable) or _plain(variable)
+
+        for number, equation in enumerate(jaxpr.eqns):
+            operands = [of(variable) for variable in equation.invars]
+            name = f"{path}{equation.params.get('name') or equation.primitive.name}_{number}"
+            calls, lines = _calls(equation, self.folder)
+            line = place(lines) if lines else around
+            results = self._inner(equation, operands, line, f"{name}/")
+            if equation.primitive.name in _MEETING:
+                self._meet(equation, name, operands, line, is_own=not lines)
+            known |= zip(equation.outvars, results or _results(equation, operands, calls), strict=True)
+        return [of(variable) for variable in jaxpr.outvars]
+
+    def _inner(self, equation: Any, operands: Sequence[Value], line: Line, path: str) -> list[Value]:
+        """Read the jaxprs that an equation calls, and return its results, or nothing if it calls none."""
+        results: list[Value] = []
+        for key, parameter in equation.params.items():
             for each in parameter if isinstance(parameter, list | tuple) else (parameter,):
-                inner = getattr(each, "jaxpr", each)
+                inner: Any = getattr(each, "jaxpr", each)
                 if hasattr(inner, "eqns"):
-                    yield from meetings(inner, names, folder, (file, line), f"{name}/")
-        if equation.primitive.name in _MEETING:
-            values = [_before(value, made, folder) for value in equation.invars]
-            values = [value for value in values if value.aval.shape]
-            if len(values) > 1:
-                operands = names.operands([("", value.aval.shape) for value in values])
-                found = Finding(name, f"jax.lax.{equation.primitive.name}", operands, file=file, line=line)
-                yield Meeting(found, any(_is_written(value, made) for value in values))
-        made |= dict.fromkeys(equation.outvars, equation)
+                    passed = _passed(equation, key, operands, len(inner.invars))
+                    arguments = [_as(variable, value) for variable, value in zip(inner.invars, passed, strict=True)]
+                    made = self.read(inner, arguments, line, path)
+                    if key != "cond_jaxpr" and len(made) == len(equation.outvars):
+                        results = [_as(*pair) for pair in zip(equation.outvars, made, strict=True)]
+        return results
+
+    def _meet(self, equation: Any, name: str, operands: Sequence[Value], line: Line, is_own: bool) -> None:
+        """Record what meets in an equation, if it is two arrays or more."""
+        shapes = _shapes([value.row for value in operands if value.row])
+        operands = [value for value in operands if value.row]
+        met = [(shape, value.is_written) for shape, value in zip(shapes, operands, strict=True) if shape]
+        key = (line, tuple(sorted(str(shape) for shape, _ in met)))
+        if len(met) < 2 or (is_own and key in self._own):
+            return
+        if is_own:
+            self._own.add(key)
+        file, number = line
+        named = self.names.operands([("", shape) for shape, _ in met])
+        found = Finding(name, f"jax.lax.{equation.primitive.name}", named, file=file, line=number)
+        self.meetings.append(Meeting(found, any(is_written for _, is_written in met)))
+
+
+def _plain(variable: Any) -> Value:
+    return Value(tuple(variable.aval.shape))
+
+
+def _as(variable: Any, value: Value | None) -> Value:
+    """A value as another variable has it, beyond a call: all of it, a step of it (scan), or all of its steps."""
+    shape = tuple(variable.aval.shape)
+    if value is not None:
+        row = value.row
+        for there in (row, row[1:], (*shape[:1], *row)):
+            if len(there) == len(shape) and all(one in (None, 1, two) for one, two in zip(there, shape, strict=True)):
+                return Value(there, value.is_written and 1 in there)
+    return Value(shape)
+
+
+def _passed(equation: Any, key: str, operands: Sequence[Value], count: int) -> Sequence[Value | None]:
+    """The operands of an equation that are the arguments of the jaxpr which is its parameter `key`."""
+    if key == "cond_jaxpr":  # while: the constants of the condition, those of the body, and what changes
+        constants = equation.params["cond_nconsts"]
+        return [*operands[:constants], *operands[constants + equation.params["body_nconsts"] :]]
+    if count > len(operands):
+        return [None] * count
+    return operands[len(operands) - count :]  # without the index of a branch
+
+
+def _results(equation: Any, operands: Sequence[Value], calls: set[str]) -> list[Value]:
+    """What is known of the results of an equation that calls no jaxpr."""
+    plain = [_plain(variable) for variable in equation.outvars]
+    if len(plain) != 1:
+        return plain
+    ((shape, _),) = plain
+    name = equation.primitive.name
+    row = shape
+    if name == "broadcast_in_dim":
+        if _promotes(equation, calls):
+            sizes = dict(zip(equation.params["broadcast_dimensions"], operands[0].row, strict=True))
+            return [Value(tuple(sizes.get(axis) for axis in range(len(shape))), operands[0].is_written)]
+    elif name == "transpose":
+        row = tuple(operands[0].row[axis] for axis in equation.params["permutation"])
+    else:
+        row = _met(shape, [value.row for value in operands if value.row])
+    return [Value(row, 1 in row and _is_written(equation, operands))]
+
+
+def _is_written(equation: Any, operands: Sequence[Value]) -> bool:
+    name = equation.primitive.name
+    if name == "reshape" or (name == "broadcast_in_dim" and _adds_inside(equation)):
+        return True
+    return name in _KEEP and max(operands, key=lambda value: len(value.row)).is_written
+
+
+def _met(shape: tuple[Any, ...], rows: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
+    """The row of what comes of rows element by element; the plain shape of all other results."""
+    if not rows or any(len(row) != len(shape) for row in rows):
+        return shape
+    met = []
+    for size, column in zip(shape, zip(*rows, strict=True), strict=True):
+        there = [each for each in column if each is not None]
+        filled = [each for each in there if not _is_one(each)]
+        met.append(filled[0] if filled else 1 if there else None)
+        if met[-1] not in (None, 1, size):
+            return shape
+    return tuple(met)
+
+
+def _shapes(rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """The shapes with which a function has operands meet: without the axes that jax added on the left, and without the
+    axes of a batch, which are left of an added one."""
+    rank = max(map(len, rows), default=0)
+    full = [(*[None] * (rank - len(row)), *row) for row in rows]
+    for start in range(rank + 1):
+        added = [len([*takewhile(lambda size: size is None, row[start:])]) for row in full]
+        shapes = [row[start + count :] for row, count in zip(full, added, strict=True)]
+        if not any(None in shape for shape in shapes):
+            return shapes
+    return []
+
+
+def _is_one(size: Any) -> bool:
+    return isinstance(size, int) and size == 1
 
 
 def _calls(equation: Any, folder: str) -> tuple[set[str], list[tuple[str, int]]]:
@@ -97,45 +242,20 @@ def _calls(equation: Any, folder: str) -> tuple[set[str], list[tuple[str, int]]]
             lines.append((frame.file_name, frame.line_num))
         elif not lines:
             names.add(frame.function_name.rpartition(".")[2])
+            if frame.file_name.endswith(_BATCHING):
+                names.add(_BATCHING)
     return names, lines
 
 
-def _before(value: Any, made: Mapping[Any, Any], folder: str) -> Any:
-    """A value as the function has it: before jax.numpy gave it axes on the left, or stretched it."""
-    while (equation := _made(value, made)) is not None and _promotes(equation, folder):
-        value = equation.invars[0]
-    return value
-
-
-def _made(value: Any, made: Mapping[Any, Any]) -> Any:
-    """The equation that a value comes from; None of an argument, or of a literal, which has no hash."""
-    return None if hasattr(value, "val") else made.get(value)
-
-
-def _promotes(equation: Any, folder: str) -> bool:
-    if equation.primitive.name != "broadcast_in_dim" or _adds_inside(equation):
+def _promotes(equation: Any, calls: set[str]) -> bool:
+    """Whether a broadcast_in_dim gives operands one rank, or stretches one, which no caller wrote."""
+    if _adds_inside(equation) and _BATCHING not in calls:
         return False
-    names, _ = _calls(equation, folder)
-    return not names & _EXPLICIT or bool(names & _PROMOTION)
+    return not calls & _EXPLICIT or bool(calls & _PROMOTION)
 
 
 def _adds_inside(equation: Any) -> bool:
-    """Whether an equation adds an axis that is not on the left, as no promotion does."""
+    """Whether an equation adds an axis that is not on the left, as no promotion does but below vmap."""
     rank = len(equation.outvars[0].aval.shape)
     dimensions = tuple(equation.params["broadcast_dimensions"])
     return dimensions != tuple(range(rank - len(dimensions), rank))
-
-
-def _is_written(value: Any, made: Mapping[Any, Any]) -> bool:
-    """Whether an axis of size 1 was written out, here or before what keeps it."""
-    while any(isinstance(size, int) and size == 1 for size in value.aval.shape):
-        equation = _made(value, made)
-        if equation is None:
-            return False
-        name = equation.primitive.name
-        if name == "reshape" or (name == "broadcast_in_dim" and _adds_inside(equation)):
-            return True
-        if name not in _KEEP:
-            return False
-        value = max(equation.invars, key=lambda operand: len(operand.aval.shape))
-    return False
