@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import os
 import pickle
@@ -24,12 +25,17 @@ from tensorcast.training import torch_ops, watching
 @pytest.fixture(
     params=["fake", pytest.param("real", marks=pytest.mark.skipif(not find_spec("torch"), reason="no torch"))]
 )
-def torch(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+def torch(request: pytest.FixtureRequest) -> Iterator[Any]:
     if request.param == "real":
         import torch
 
         yield torch
-        return
+    else:
+        yield request.getfixturevalue("stand_in")
+
+
+@pytest.fixture
+def stand_in(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     caches = (watching.watching, torch_ops.roles)
     for cache in caches:
         cache.cache_clear()
@@ -236,9 +242,9 @@ def test_shapes_that_do_not_broadcast_are_torchs_to_refuse(torch: Any) -> None:
     assert seen.findings == []
 
 
-def test_sizes_that_are_traced_are_not_looked_at() -> None:
+def test_sizes_that_are_traced_are_not_looked_at(stand_in: Any) -> None:
     watch = watching.Watch("error", ("square",))
-    calls = watching.Calls(watch, {})
+    calls = watching.watching()[0](watch, {})
 
     class Traced:
         def __ne__(self, other: object) -> bool:
@@ -249,6 +255,90 @@ def test_sizes_that_are_traced_are_not_looked_at() -> None:
     x, column = fake_torch.Tensor(Traced()), fake_torch.Tensor(Traced(), Traced())
     calls.meet(torch_ops.Role("torch.sub", True), [x, column])
     assert watch.findings == []
+
+
+# --- what a program notices -----------------------------------------------------------------------
+
+
+def warn_from_above(torch: Any, level: int) -> None:
+    def inner() -> None:
+        torch.warn("of torch", level)
+
+    inner()
+
+
+@pytest.mark.parametrize("level", [0, 1, 2])
+@pytest.mark.parametrize("watches", [1, 2])
+def test_a_warning_of_torch_is_attributed_to_the_line_as_without_a_watch(
+    stand_in: Any, level: int, watches: int
+) -> None:
+
+    def said(watches: int) -> list[Any]:
+        with contextlib.ExitStack() as stack, warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            for _ in range(watches):
+                stack.enter_context(tensorcast.watch())
+            warn_from_above(stand_in, level)
+        return [(str(warning.message), warning.category, warning.filename, warning.lineno) for warning in said]
+
+    # The frames above the line are those of inner's caller, and of its caller: the same in each call of `said`.
+    assert said(watches) == said(0)
+    first = warn_from_above.__code__.co_firstlineno
+    assert said(watches)[0][2:] == (__file__, [first + 2, first + 4, said.__code__.co_firstlineno + 5][level])
+
+
+def test_filters_by_module_match_a_watched_module_and_a_line_warns_once(stand_in: Any) -> None:
+    scope: dict[str, Any] = {"__name__": "a.module", "torch": stand_in}
+    exec("def warn(): torch.warn('of torch', 0)", scope)
+    with tensorcast.watch(), warnings.catch_warnings():
+        warnings.filterwarnings("error", module=r"a\.module$")
+        with pytest.raises(UserWarning, match="of torch"):
+            scope["warn"]()
+        warnings.filterwarnings("ignore", module=r"a\.module$")
+        scope["warn"]()
+    with tensorcast.watch(), warnings.catch_warnings(record=True) as said:
+        warnings.resetwarnings()
+        warnings.filterwarnings("default")
+        scope["warn"]()
+        scope["warn"]()
+    assert len(said) == 1
+    assert ("of torch", UserWarning, 1) in scope["__warningregistry__"]
+
+
+def test_no_other_mode_is_called_for_what_a_watch_reads(torch: Any) -> None:
+    called: list[str] = []
+
+    class Recording(torch.overrides.TorchFunctionMode):  # type: ignore[misc]
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            called.append(func)
+            return func(*args, **(kwargs or {}))
+
+    x, column = torch.ones(5), torch.ones(5, 1)
+    with Recording(), tensorcast.watch(on=lambda finding: None) as seen:
+        x - column
+    assert len(seen.findings) == 1
+    assert called == [torch.Tensor.sub]
+
+
+def test_a_class_of_tensors_is_not_called_for_what_a_watch_reads(torch: Any) -> None:
+    class Own(torch.Tensor):  # type: ignore[misc]
+        @property
+        def ndim(self) -> int:
+            raise AssertionError("read")
+
+        shape = is_nested = ndim
+
+    x = torch.ones(5)
+    own = torch.ones(5, 1).as_subclass(Own)
+    with tensorcast.watch(on=lambda finding: None) as seen:
+        x - own
+    assert len(seen.findings) == 1
+
+
+def test_a_tensor_by_keyword_of_a_function_that_keeps_axes(torch: Any) -> None:
+    with tensorcast.watch(on="error"):
+        column = torch.ones(5)[:, None]
+        assert torch.neg(input=column).shape == (5, 1)
 
 
 @pytest.mark.parametrize(

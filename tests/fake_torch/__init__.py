@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import sys
 import threading
+import warnings
 from collections.abc import Callable
 from itertools import zip_longest
 from types import ModuleType
@@ -30,9 +31,8 @@ def _modes() -> list[Any]:
     return _STACK.__dict__.setdefault("modes", [])
 
 
-def _call(called: Any, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    if not (modes := _modes()):
-        return function(*args, **kwargs)
+def handle_torch_function(called: Any, relevant: Any, *args: Any, **kwargs: Any) -> Any:
+    modes = _modes()
     mode = modes.pop()
     try:
         return mode.__torch_function__(called, (), args, kwargs)
@@ -43,9 +43,23 @@ def _call(called: Any, function: Callable[..., Any], args: Any, kwargs: Any) -> 
 def overridable(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def called(*args: Any, **kwargs: Any) -> Any:
-        return _call(called, function, args, kwargs)
+        if _is_overridden():
+            return handle_torch_function(called, (), *args, **kwargs)
+        return function(*args, **kwargs)
 
     return called
+
+
+def _is_overridden() -> bool:
+    return bool(_modes()) and not _STACK.__dict__.get("is_disabled")
+
+
+class DisableTorchFunction:
+    def __enter__(self) -> None:
+        self.before, _STACK.is_disabled = _STACK.__dict__.get("is_disabled", False), True
+
+    def __exit__(self, *exception: Any) -> None:
+        _STACK.is_disabled = self.before
 
 
 class Attribute:
@@ -53,11 +67,15 @@ class Attribute:
         self.function = function
 
     def __get__(self, tensor: Any, owner: type | None = None) -> Any:
-        return self if tensor is None else _call(self.__get__, self.function, (tensor,), {})
+        if tensor is None:
+            return self
+        if _is_overridden():
+            return handle_torch_function(self.__get__, (), tensor)
+        return self.function(tensor)
 
 
 def _broadcast(*operands: Any, **others: Any) -> Tensor:
-    shapes = [operand.shape[::-1] for operand in (*operands, *others.values()) if isinstance(operand, Tensor)]
+    shapes = [operand.sizes[::-1] for operand in (*operands, *others.values()) if isinstance(operand, Tensor)]
     sizes = [{*sizes} - {1} for sizes in zip_longest(*shapes, fillvalue=1)]
     if any(len(each) > 1 for each in sizes):
         raise RuntimeError("The size of tensor a must match the size of tensor b")
@@ -69,40 +87,52 @@ def _reshaped(tensor: Tensor, *shape: int) -> Tensor:
 
 
 def len_of(tensor: Tensor) -> int:
-    return functools.reduce(int.__mul__, tensor.shape, 1)
+    return functools.reduce(int.__mul__, tensor.sizes, 1)
 
 
 def _indexed(tensor: Tensor, index: Any) -> Tensor:
     parts = index if isinstance(index, tuple) else (index,)
-    rest = iter(tensor.shape)
+    rest = iter(tensor.sizes)
     return Tensor(*[1 if part is None else next(rest) for part in parts], *rest)
 
 
 def _unsqueezed(tensor: Tensor, axis: int) -> Tensor:
-    return Tensor(*tensor.shape[:axis], 1, *tensor.shape[axis:])
+    return Tensor(*tensor.sizes[:axis], 1, *tensor.sizes[axis:])
 
 
 def _sum(tensor: Tensor, dim: int, keepdim: bool = False) -> Tensor:
-    return Tensor(*tensor.shape[:dim], *([1] if keepdim else []), *tensor.shape[dim + 1 :])
+    return Tensor(*tensor.sizes[:dim], *([1] if keepdim else []), *tensor.sizes[dim + 1 :])
 
 
 def _maximum(tensor: Tensor, dim: Any, keepdim: bool = False) -> Any:
     return _broadcast(tensor, dim) if isinstance(dim, Tensor) else (_sum(tensor, dim, keepdim),) * 2
 
 
+def _warn(text: str, level: int) -> None:
+    """Warn at the line that calls, or at one `level` calls above it."""
+    warnings.warn(text, stacklevel=level + 3)
+
+
 class Tensor:
     def __init__(self, *shape: Any) -> None:
-        self.shape = shape
+        self.sizes = shape
 
-    ndim = property(lambda tensor: len(tensor.shape))
-    T = mT = H = mH = Attribute(lambda tensor: Tensor(*tensor.shape[::-1]))
-    data = real = Attribute(lambda tensor: Tensor(*tensor.shape))
+    __torch_dispatch__ = None
+    shape = Attribute(lambda tensor: tensor.sizes)
+    ndim = Attribute(lambda tensor: len(tensor.sizes))
+    is_nested = Attribute(lambda tensor: False)
+    T = mT = H = mH = Attribute(lambda tensor: Tensor(*tensor.sizes[::-1]))
+    data = real = Attribute(lambda tensor: Tensor(*tensor.sizes))
     __getitem__ = overridable(_indexed)
     unsqueeze = overridable(_unsqueezed)
     view = reshape = overridable(_reshaped)
     sum = overridable(_sum)
     max = overridable(_maximum)
-    double = neg = overridable(lambda tensor: Tensor(*tensor.shape))
+
+    def as_subclass(self, kind: Any) -> Any:
+        return kind(*self.sizes)
+
+    double = neg = overridable(lambda tensor: Tensor(*tensor.sizes))
     relu_ = overridable(lambda tensor: tensor)
     add = __radd__ = overridable(_broadcast)
     sub = overridable(_broadcast)
@@ -111,7 +141,7 @@ class Tensor:
     __hash__ = object.__hash__
     __add__, __sub__, __mul__ = add, sub, mul
     __neg__ = neg
-    __matmul__ = matmul = overridable(lambda one, other: Tensor(one.shape[0], other.shape[1]))
+    __matmul__ = matmul = overridable(lambda one, other: Tensor(one.sizes[0], other.sizes[1]))
 
 
 def module() -> ModuleType:
@@ -122,12 +152,19 @@ def module() -> ModuleType:
     torch.Tensor = Tensor  # type: ignore[attr-defined]
     torch.overrides = ModuleType("torch.overrides")  # type: ignore[attr-defined]
     torch.overrides.TorchFunctionMode = TorchFunctionMode
+    torch.overrides.handle_torch_function = handle_torch_function
     torch.nn = ModuleType("torch.nn")  # type: ignore[attr-defined]
     torch.nn.functional = ModuleType("torch.nn.functional")
     torch.nn.functional.mse_loss = overridable(lambda input, target, reduction="mean": Tensor())
     torch.compiler = ModuleType("torch.compiler")  # type: ignore[attr-defined]
-    torch.compiler.disable = lambda function: function
+    torch.compiler.is_dynamo_compiling = lambda: False
+    torch._C = ModuleType("torch._C")  # type: ignore[attr-defined]
+    torch._C._len_torch_function_stack = lambda: len(_modes())
+    torch._C.DisableTorchFunction = DisableTorchFunction
+    torch.nn.Parameter = type("Parameter", (Tensor,), {})  # type: ignore[attr-defined]
+    torch.warn = overridable(_warn)  # type: ignore[attr-defined]
     torch.special = ModuleType("torch.special")  # type: ignore[attr-defined]
+    torch.neg = overridable(lambda input: Tensor(*input.sizes))  # type: ignore[attr-defined]
     torch.add = overridable(_broadcast)  # type: ignore[attr-defined]
     torch.where = overridable(_broadcast)  # type: ignore[attr-defined]
     torch.unsqueeze = overridable(_unsqueezed)  # type: ignore[attr-defined]

@@ -11,12 +11,14 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import cache
-from types import FrameType
+from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, Literal, Self
 from weakref import ref
 
 from ..answers.suspicion import suspicion
+from .call_sites import CallSites
 
 if TYPE_CHECKING:  # which takes pydantic
     from ..models import Finding
@@ -152,18 +154,42 @@ def _user_frame() -> FrameType:
 class Calls:
     """The calls of torch's functions, seen before they are done: those of a mode, with TorchFunctionMode as a base."""
 
+    tensor: Any
+    """The class torch.Tensor."""
+    plain: frozenset[type]
+    """The classes of tensors whose attributes are read without calling Python."""
+    other_modes: Callable[[], int]
+    """Counts the modes that are called for what this mode does."""
+    unnoticed: Callable[[], AbstractContextManager[Any]]
+    """A context in which no mode and no class of tensors is called."""
+    dynamo_is_tracing: Callable[[], bool]
+    """Whether Dynamo is tracing the code that calls this."""
+    dispatcher: CodeType
+    """The code by which torch's functions that are written in Python call a mode."""
+
     def __init__(self, watch: Watch, roles: Mapping[Any, Role]) -> None:
         super().__init__()
         self.watch = watch
+        self.is_compiling = self.dynamo_is_tracing  # read from an instance, since torch 2.13 can't guard a staticmethod
         self.role_of = roles.get
+        self.sites = CallSites()
+        self.site_of = self.sites.get
         self.uneven_alone = watch.kinds == {"square"}  # which only operands of different ranks make
         self.written: dict[int, ref[Any]] = {}
         """The tensors that live and have an axis of size 1 that was written out, by their ids."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if self.is_compiling():  # Dynamo traces this method: for compiled code it is that of a mode that does nothing
+            return func(*args, **kwargs) if kwargs else func(*args)
+        frame = sys._getframe(1)
+        code = frame.f_code
+        if code is self.dispatcher:
+            call = self.sites.deep(frame.f_back and frame.f_back.f_back)
+        else:
+            call = self.site_of((id(code), frame.f_lasti)) or self.sites.add(frame)
         role = self.role_of(func)
         if role is None:
-            return func(*args, **kwargs) if kwargs else func(*args)
+            return call(func, args, kwargs)
         written = self.written
         kept = False
         if role.meets:
@@ -171,17 +197,18 @@ class Calls:
             if kwargs:
                 operands = (*args, *[kwargs[name] for name in role.keywords if name in kwargs])
             rank, uneven = 0, False
-            for operand in operands:
-                if its_rank := getattr(operand, "ndim", 0):  # a number has none, and one value stretches nothing
+            plain = () if self.other_modes() else self.plain
+            for operand in operands:  # one value stretches nothing
+                if its_rank := operand.ndim if type(operand) in plain else self.rank(operand):
                     if its_rank != rank:
                         uneven, rank = rank != 0, its_rank
                     if id(operand) in written:
                         kept = role.keeps
             if uneven or not self.uneven_alone:
-                self.meet(role, [operand for operand in operands if getattr(operand, "ndim", 0)])
-        elif role.keeps and written and id(args[0]) in written:
+                self.meet(role, [operand for operand in operands if self.rank(operand)])
+        elif role.keeps and written and args and id(args[0]) in written:
             kept = True
-        result = func(*args, **kwargs) if kwargs else func(*args)
+        result = call(func, args, kwargs)
         if kept or (role.axis and _writes(role.axis, args, kwargs)):
             for tensor in result if isinstance(result, tuple) else (result,):
                 self.write(tensor)
@@ -191,17 +218,38 @@ class Calls:
         """Judge operands that meet."""
         shapes = []
         for operand in operands:
-            if getattr(operand, "is_nested", False):  # has no shape
-                return
-            shape = tuple(operand.shape)
-            if not all(type(size) is int for size in shape):  # traced, with sizes that are not known: check_torch's
+            shape = self.shape(operand)
+            if shape is None:
                 return
             shapes.append(shape)
         self.watch.judge(role.op, shapes, [role.keeps and id(operand) in self.written for operand in operands])
 
+    def rank(self, operand: Any) -> int:
+        """Return the number of a tensor's axes, or 0 for anything else.
+
+        Neither another mode nor a class of tensors notices: their code must not be called for a watch. So a class with
+        a `__torch_dispatch__`, which may be called for its sizes, counts as something else.
+        """
+        kind = type(operand)
+        if not issubclass(kind, self.tensor) or kind.__torch_dispatch__ is not self.tensor.__torch_dispatch__:
+            return 0
+        with self.unnoticed():
+            rank: int = self.tensor.ndim.__get__(operand)
+        return rank
+
+    def shape(self, operand: Any) -> tuple[int, ...] | None:
+        """Return a tensor's shape, or None if it has none, or sizes that are not known, which check_torch handles."""
+        if not self.rank(operand):
+            return None
+        with self.unnoticed():
+            if self.tensor.is_nested.__get__(operand):
+                return None
+            shape = tuple(self.tensor.shape.__get__(operand))
+        return shape if all(type(size) is int for size in shape) else None
+
     def write(self, tensor: Any) -> None:
         """Remember a tensor, as long as it lives, where it has an axis of size 1."""
-        if 1 in getattr(tensor, "shape", ()):
+        if 1 in (self.shape(tensor) or ()):
             key, written = id(tensor), self.written
             written[key] = ref(tensor, lambda _: written.pop(key, None))
 
@@ -218,7 +266,7 @@ def watching() -> tuple[Any, Mapping[Any, Role]]:
     """The class of modes, and what torch's functions do. Raises ImportError."""
     try:
         import torch
-        from torch.overrides import TorchFunctionMode
+        from torch.overrides import TorchFunctionMode, handle_torch_function
     except ImportError as error:
         raise ImportError(f"tensorcast.watch needs torch {MINIMUM}, or later: {error}") from error
     if tuple(map(int, torch.__version__.split(".")[:2])) < tuple(map(int, MINIMUM.split("."))):
@@ -227,6 +275,12 @@ def watching() -> tuple[Any, Mapping[Any, Role]]:
         )
     from .torch_ops import roles
 
-    # What torch.compile would make of the function is wrong (torch 2.13): it is to call it, as eager code does.
-    called = {"__torch_function__": torch.compiler.disable(Calls.__torch_function__)}
-    return type("Watching", (Calls, TorchFunctionMode), called), roles()
+    of_torch = {
+        "tensor": torch.Tensor,
+        "plain": frozenset({torch.Tensor, torch.nn.Parameter}),
+        "other_modes": staticmethod(torch._C._len_torch_function_stack),
+        "unnoticed": torch._C.DisableTorchFunction,
+        "dynamo_is_tracing": staticmethod(torch.compiler.is_dynamo_compiling),
+        "dispatcher": handle_torch_function.__code__,
+    }
+    return type("Watching", (Calls, TorchFunctionMode), of_torch), roles()
