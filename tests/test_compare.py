@@ -10,9 +10,10 @@ from click.testing import CliRunner
 
 import tensorcast
 from tensorcast import Client, InvalidRequest
-from tensorcast.answers.compare import compare
+from tensorcast.answers.compare import compare, plain_comparison
 from tensorcast.cli import main
 from tensorcast.messages import CompareRequest
+from tensorcast.schema.codec import Media, encode
 
 
 def verdicts(*shapes: tuple[int, ...], shape: tuple[int, ...] | None = None) -> dict[str, object]:
@@ -187,3 +188,21 @@ def test_no_op_has_the_message_of_another_rule() -> None:
                 conflict = tensorcast.check(other, *inputs).conflict
                 message = conflict and conflict.message.replace(other["name"], result.op["name"])
                 assert message == (result.conflict and result.conflict.message)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"inputs": [(8, 1, 6, 1), (7, 1, 5)], "warn": ["mutual-stretch", "rank-promotion"]},
+        {"inputs": [(2, 3), (3, 2)]},
+        {"inputs": [(2, 3), (4, 3)]},
+        {"inputs": [("N", 1), (4, "?")], "assume": {"N": "2.."}},
+        {"inputs": [("N", 3)], "shape": (2, -1)},
+        {"inputs": [(2, 3)], "shape": (5,)},
+        {"inputs": [()]},
+    ],
+)
+def test_plain_values_are_those_of_the_typed_answer_in_their_order(asked: dict[str, object]) -> None:
+    request = CompareRequest(**asked)
+    typed = compare(request).model_dump(exclude_unset=True)
+    assert encode(plain_comparison(request), Media.JSON) == encode(typed, Media.JSON)

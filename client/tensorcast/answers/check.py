@@ -66,9 +66,14 @@ def check(request: CheckRequest) -> CheckAnswer:
     return CheckAnswer.model_validate(plain_answer(request))
 
 
-def plain_answer(request: CheckRequest | Question, extent: Extent | None = None) -> dict[str, Any]:
-    """The answer to a check, as the plain values of a CheckAnswer that are sent. `extent` is the request's, where it
-    was judged before. Raises Problem for what the op could never accept."""
+def plain_answer(
+    request: CheckRequest | Question, extent: Extent | None = None, explains_conflict: bool = True
+) -> dict[str, Any]:
+    """Return the answer to a check, as the plain values of a CheckAnswer that are sent.
+
+    `extent` is that of the request, if it is known. If `explains_conflict` is False, a conflict and its hints, which
+    cost most, are not searched for. Raises Problem for what the op could never accept.
+    """
     extent = extent or judge_request(request.op, tuple(request.inputs))
     op, shapes, rank, symbolic = extent.op, extent.shapes, extent.rank, extent.is_symbolic
     itemsize = _itemsize(request.dtype)
@@ -101,7 +106,8 @@ def plain_answer(request: CheckRequest | Question, extent: Extent | None = None)
         answer["op"] = op.model_dump(mode="json", exclude_none=True)
     warnings: list[dict[str, Any]] = []
     if conflict is not None:
-        answer["conflict"] = conflict_answer(op, shapes, conflict, lower_here)
+        if explains_conflict:
+            answer["conflict"] = conflict_answer(op, shapes, conflict, lower_here)
     else:
         if plan is not None:
             placements: Sequence[AnyPlacement] = plan.outputs

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Any, get_args
 
 from pydantic import ValidationError
@@ -18,31 +19,44 @@ _FIELDS = ("compatible", "outputs", "result", "conditions", "conflict", "warning
 
 
 def compare(request: CompareRequest) -> CompareAnswer:
-    """A verdict for each op and mode that these inputs, and the target where there is one, are all it takes to ask;
-    those of one framework that agree are one.
+    """Return the verdict of each op and mode that needs no more than these inputs, and the target if there is one; ops
+    of one framework that agree share a verdict.
 
-    Raises Problem where no op can be asked so.
+    Raises Problem if there is no such op.
     """
+    return CompareAnswer.model_validate(plain_comparison(request))
+
+
+def plain_comparison(request: CompareRequest) -> dict[str, Any]:
+    """Return the same as the plain values of a CompareAnswer that are sent."""
     results: list[dict[str, Any]] = []
+    verdicts: list[tuple[Any, ...]] = []
+    is_symbolic = _is_symbolic(request)
     for op in _askable(len(request.inputs), request.shape):
-        if _is_symbolic(request) and op.needs_integers():
+        if is_symbolic and op.needs_integers():
             continue
         checkpoint()
-        answer = plain_answer(Question(request.inputs, op, request.assume, warn=request.warn))
-        plain_op = op.model_dump(mode="json", exclude_none=True)
+        question = Question(request.inputs, op, request.assume, warn=request.warn)
+        answer = plain_answer(question, explains_conflict=op.shares_axes)
         if not op.shares_axes and answer["compatible"] is False:
             continue  # a product is another operation, of interest only if the shapes fit it
-        result = {"op": plain_op} | {field: answer[field] for field in _FIELDS if field in answer}
-        same = next((other for other in results if _verdict(other) == _verdict(result)), None)
-        if same is None:
-            results.append(result)
+        plain_op = op.model_dump(mode="json", exclude_none=True)
+        verdict = _verdict(op.name, answer)
+        if verdict in verdicts:
+            results[verdicts.index(verdict)]["also"].append(plain_op)
         else:
-            same.setdefault("also", []).append(plain_op)
+            verdicts.append(verdict)
+            results.append(
+                {"op": plain_op, "also": []} | {field: answer[field] for field in _FIELDS if field in answer}
+            )
     if not results:
         advice = "a target shape goes with one input" if request.shape is not None else "give at least one input"
         raise Problem("invalid-request", f"inputs: no op takes {len(request.inputs)} here; {advice}", pointer="/inputs")
+    for result in results:
+        if not result["also"]:
+            del result["also"]
     names = left_out(request)
-    return CompareAnswer.model_validate({"results": results} | ({"left_out": names} if names else {}))
+    return {"results": results} | ({"left_out": names} if names else {})
 
 
 def left_out(request: CompareRequest) -> list[str]:
@@ -58,35 +72,41 @@ def _is_symbolic(request: CompareRequest) -> bool:
     return any(isinstance(size, Symbol) for shape in request.shapes for size in shape)
 
 
-def _verdict(result: dict[str, Any]) -> tuple[Any, ...]:
-    """What an op says, without its name, in the messages too."""
-    name, conflict = result["op"]["name"], result.get("conflict")
+def _verdict(name: str, answer: dict[str, Any]) -> tuple[Any, ...]:
+    """Return what the op of this name answers, without its name in the messages, and its framework."""
+    conflict = answer.get("conflict")
     return (
-        result["op"]["name"].split(".")[0],
-        result.get("outputs"),
-        result.get("result"),
-        result.get("conditions"),
+        name.split(".")[0],
+        answer.get("outputs"),
+        answer.get("result"),
+        answer.get("conditions"),
         conflict and {field: conflict[field] for field in ("code", "axis", "inputs", "sizes")},
         conflict and conflict["message"].replace(name, ""),
-        [(warning["code"], warning["message"].replace(name, "")) for warning in result["warnings"]],
+        [(warning["code"], warning["message"].replace(name, "")) for warning in answer["warnings"]],
     )
 
 
 def _askable(count: int, shape: Sequence[Any] | None) -> Iterator[Op]:
-    for kind in OPS.values():
-        if shape is not None and kind.target is None:
+    """Yield the ops that take so many inputs, and this target if there is one, and need nothing else."""
+    for kind, mode in _kinds(shape is not None):
+        if not kind.takes(count):
             continue
-        target: dict[str, Any] = {} if shape is None or kind.target is None else {kind.target: shape}
-        for mode in _modes(kind):
-            try:
-                op = kind.model_validate({**target, **mode})
-            except ValidationError:
-                continue  # it needs more than a target
-            if op.input_count_problem(count) is None:
-                yield op
+        try:
+            op = kind.model_validate(mode if shape is None else {str(kind.target): shape, **mode})
+        except ValidationError:
+            continue  # it does not take this target
+        if op.input_count_problem(count) is None:
+            yield op
 
 
-def _modes(kind: type[Op]) -> list[dict[str, str]]:
-    """The values of the op's attribute `mode`, each as an attribute; nothing to say where it has none."""
-    field = kind.model_fields.get("mode")
-    return [{}] if field is None else [{"mode": mode} for mode in get_args(field.annotation)]
+@cache
+def _kinds(has_target: bool) -> list[tuple[type[Op], dict[str, str]]]:
+    """Return the op classes that need no attribute but a target, and that have one if `has_target`; each mode apart."""
+    kinds = []
+    for kind in OPS.values():
+        fields = kind.model_fields.items()
+        needed = {name for name, field in fields if field.is_required()} - {"mode", kind.target if has_target else ""}
+        if not needed and (kind.target is not None or not has_target):
+            modes = get_args(kind.model_fields["mode"].annotation) if "mode" in kind.model_fields else ()
+            kinds += [(kind, {"mode": mode}) for mode in modes] or [(kind, {})]
+    return kinds

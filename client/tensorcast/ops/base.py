@@ -188,11 +188,16 @@ class Op(_Model):
         target = getattr(self, self.target) if self.target else None
         return rank if target is None else max(rank, len(target))
 
+    @classmethod
+    def takes(cls, count: int) -> bool:
+        """Return whether the op takes so many inputs."""
+        return count >= cls.min_inputs and (cls.max_inputs is None or count <= cls.max_inputs)
+
     def input_count_problem(self, count: int) -> str | None:
         """What is wrong with so many inputs, in words; None where nothing is."""
-        low, high = self.min_inputs, self.max_inputs
-        if count >= low and (high is None or count <= high):
+        if self.takes(count):
             return None
+        low, high = self.min_inputs, self.max_inputs
         wanted = f"at least {low}" if high is None else f"{low}" if low == high else f"{low} to {high}"
         plural = "" if wanted.endswith(" 1") or wanted == "1" else "s"
         return f"{self.alias or self.name} takes {wanted} input{plural}, not {count}"

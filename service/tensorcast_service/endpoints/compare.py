@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
-from tensorcast.answers.compare import compare
+from tensorcast.answers.compare import plain_comparison
 from tensorcast.answers.cost import compare_milliseconds
 from tensorcast.answers.footprint import compared_bytes
 from tensorcast.messages import CompareAnswer, CompareRequest
@@ -22,6 +22,6 @@ async def post_compare(request: Request) -> Response:
 
     def work() -> Response:
         exchange.reserve(compared_bytes(exchange.message.shapes))
-        return encoded(compare(exchange.message).model_dump(exclude_unset=True), exchange.media_type)
+        return encoded(plain_comparison(exchange.message), exchange.media_type)
 
     return await exchange.run(compare_milliseconds(exchange.message.shapes), work)
