@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from tensorcast.answers.catalogue import catalogue
+from tensorcast.answers.catalogue import example_request
 from tensorcast.messages import CheckRequest, CompareRequest, ProblemDetails, TranslateRequest, WarningKind
 from tensorcast.messages.tensors import BackpropRequest, BroadcastRequest, CheckBatchRequest
 from tensorcast.ops import OPS
@@ -63,7 +63,7 @@ EXAMPLES: dict[type[BaseModel], dict[str, Any]] = {
         "sizes that are not known": {"inputs": [["N", 3, "?"], ["M", "2..", 5]], "assume": {"N": "2.."}},
         "bytes of the output": {"inputs": [[2, 1], [3]], "dtype": "float32"},
     }
-    | {entry.name: entry.example for entry in catalogue().ops},
+    | {name: example_request(name) for name in OPS},
     CheckBatchRequest: {
         "rows": {"requests": [{"inputs": [[8, 1, 6, 1], [7, 1, 5]]}, _NGRAPH]},
         "columns": {

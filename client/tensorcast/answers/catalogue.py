@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from functools import lru_cache
+from typing import Any
 
 from ..messages import CheckRequest
 from ..messages.catalogue import Catalogue, InputCount, OpEntry, Reference
@@ -12,18 +14,27 @@ from ..ops import ALIASES, FRAMEWORKS, OPS
 @lru_cache(1)
 def catalogue() -> Catalogue:
     """Every op, in the catalogue's order."""
-    return Catalogue(ops=[_entry(name) for name in OPS])
+    aliases: defaultdict[type, list[str]] = defaultdict(list)
+    for alias, entry in ALIASES.items():
+        aliases[entry.rule].append(alias)
+    return Catalogue(ops=[_entry(name, aliases[OPS[name]]) for name in OPS])
 
 
-def _entry(name: str) -> OpEntry:
+def example_request(name: str) -> dict[str, Any]:
+    """Return a check request that the op answers, as plain values."""
+    op, inputs = OPS[name].example()
+    request = CheckRequest(op=op, inputs=list(inputs))
+    return request.model_dump(mode="json", exclude_none=True, include={"op", "inputs"})
+
+
+def _entry(name: str, aliases: list[str]) -> OpEntry:
     op, (package, version) = OPS[name], FRAMEWORKS[name.split(".")[0]].reference
     schema = op.model_json_schema()
     attributes = {key: value for key, value in schema["properties"].items() if key != "name"}
     required = [key for key in schema.get("required", []) if key != "name"]
-    example, inputs = op.example()
     return OpEntry(
         name=name,
-        aliases=[alias for alias, entry in ALIASES.items() if entry.rule is op],
+        aliases=aliases,
         doc=op.summary().splitlines()[0],
         attributes={
             "type": "object",
@@ -36,7 +47,5 @@ def _entry(name: str) -> OpEntry:
         outputs=op.outputs,
         link=op.link,
         reference=Reference(package=package, version=version),
-        example=CheckRequest(op=example, inputs=list(inputs)).model_dump(
-            mode="json", exclude_none=True, include={"op", "inputs"}
-        ),
+        example=example_request(name),
     )
