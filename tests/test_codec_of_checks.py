@@ -214,7 +214,7 @@ def by_the_schema(monkeypatch: pytest.MonkeyPatch) -> Any:
         with monkeypatch.context() as patch:
             patch.setattr(codec, "_READERS", {})
             patch.setattr(codec, "_WRITERS", {})
-            patch.setattr(codec, "plain_question", lambda value: None)
+            patch.setattr(codec, "plain_request", lambda value: None)
             return outcome(*arguments)  # type: ignore[arg-type]
 
     return slow

@@ -203,9 +203,42 @@ def test_a_small_batch_that_comes_second_has_its_turn_before_the_first_ends(monk
             await ask(http, 3, 5)
             await first
 
-    monkeypatch.setattr(batch, "encode", encode_row)
+    monkeypatch.setattr(batch, "answer_in_bytes", encode_row)
     asyncio.run(run())
     assert (len(order), order[-1], order.count([5, 3])) == (2003, [4, 3], 3)
+
+
+@pytest.mark.parametrize(
+    ("rows", "seconds", "on_loop"),
+    [
+        ([{"inputs": [[3], [2, 1]]}] * 10, 0, 10),
+        ([{"inputs": [[3], [2, 1]]}] * 10, 2 * threads.LOOP_MILLISECONDS / 1000, 1),  # the time of a turn is over
+        ([{"inputs": [[3], [2, 1]]}, {"inputs": [[3], ["N", 1]]}], 0, 0),
+        ([{"inputs": [[1] * 4] * 60}] * 2, 0, 0),  # each takes long
+        ([], 0, 0),
+    ],
+)
+def test_a_few_short_rows_are_checked_on_the_event_loop(
+    rows: list[Any], seconds: float, on_loop: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    makers, now = [], 0.0
+
+    def encode_row(row: Any, media: Media) -> bytes:
+        nonlocal now
+        makers.append(threading.get_ident())
+        now += seconds
+        return encode(row, media)
+
+    async def run() -> None:
+        transport = AsyncAppTransport(create_app(Settings()))
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", timeout=PATIENCE) as http:
+            answer = await http.post("/v1/check/batch", json={"requests": rows})
+            assert len(answer.json()["results"]) == len(rows)
+
+    monkeypatch.setattr(batch, "answer_in_bytes", encode_row)
+    monkeypatch.setattr(batch, "monotonic", lambda: now)
+    asyncio.run(run())
+    assert (len(makers), makers.count(threading.get_ident())) == (len(rows), on_loop)
 
 
 def test_a_transpose_of_many_short_axes_takes_few_steps_of_python() -> None:

@@ -9,7 +9,7 @@ from ..messages import CheckRequest
 from ..messages.validation import RowWords, Words, validated
 from ..schema.memory import Reserve, unlimited
 from ..schema.problems import Problem
-from .check import plain_answer
+from .check import plain_answer, plain_request
 from .footprint import HINTS_BYTES, answer_bytes
 from .limits import MAX_BATCH_ROWS, MAX_BATCH_SECONDS, judge_request
 
@@ -37,7 +37,7 @@ def check_row(
             raise Problem(
                 "work-too-large", f"the rows before this one took {MAX_BATCH_SECONDS} s: send the rest in another batch"
             )
-        question = validated(CheckRequest, request, words or RowWords())
+        question = plain_request(request) or validated(CheckRequest, request, words or RowWords())
         extent = judge_request(question.op, tuple(question.inputs))
         reserve(answer_bytes(extent))
         answer = plain_answer(question, extent)

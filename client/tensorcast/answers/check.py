@@ -61,6 +61,11 @@ def plain_question(inputs: Any, op: Op = LEFT_OUT) -> Question | None:
     return Question([*map(tuple, inputs)], op)
 
 
+def plain_request(value: Any) -> Question | None:
+    """Return the Question of a request that has `inputs` and no other field; None if these are not plain."""
+    return plain_question(value["inputs"]) if type(value) is dict and value.keys() == {"inputs"} else None
+
+
 def check(request: CheckRequest) -> CheckAnswer:
     """The answer to a check, typed. Raises Problem for what the op could never accept."""
     return CheckAnswer.model_validate(plain_answer(request))

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from math import prod
-from typing import TYPE_CHECKING
+from math import inf, prod
+from typing import TYPE_CHECKING, Any
 
 from ..ops import OPS
 from ..plan.plan import Shape
@@ -18,6 +18,7 @@ from ..schema.codec import Media
 from ..schema.dimensions import Symbol
 from ..schema.problems import Problem
 from ..schema.survey import Buffer, survey_msgpack
+from .check import plain_request
 from .footprint import BLOCK_ROWS
 from .hints import MAX_SYMBOLIC_TRIES
 from .limits import MAX_CONDITIONS, MAX_RANK, Extent
@@ -93,6 +94,14 @@ def _symbols_milliseconds(shapes: Sequence[Sequence[object]]) -> float:
     pairs = sum(count * (count + 1) // 2 for count in met.values())
     tries = MAX_SYMBOLIC_TRIES if met and max(map(len, shapes)) > 2 else 0
     return SYMBOL * met.total() + CONDITION * min(pairs, MAX_CONDITIONS) + SYMBOLIC_TRY * tries
+
+
+def row_milliseconds(row: Any) -> float:
+    """Return the milliseconds of a row of a batch that has integer shapes and nothing else; infinity for any other."""
+    question = plain_request(row)
+    if question is None:
+        return inf
+    return REQUEST + AXIS * len(question.inputs) * max([4, *map(len, question.inputs)])
 
 
 def columns_milliseconds(inputs: Sequence[Tensor]) -> float:

@@ -14,7 +14,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Annotated, Any
 
-from tensorcast.answers.check import Question, plain_question
+from tensorcast.answers.check import Question, plain_question, plain_request
 from tensorcast.messages import CheckRequest
 from tensorcast.messages.validation import validated
 from tensorcast.ops import Op, read_op
@@ -60,9 +60,7 @@ def message_in_body(body: bytes, media: Media) -> CheckRequest | Question:
         except _ERRORS:
             pass  # not plain, or not valid
     value = decode(body, media)
-    if type(value) is dict and value.keys() == {"inputs"} and (plain := plain_question(value["inputs"])):
-        return plain
-    return validated(CheckRequest, value)
+    return plain_request(value) or validated(CheckRequest, value)
 
 
 def _op(content: Any, media: Media) -> tuple[Op, int]:
