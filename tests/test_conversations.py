@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import socket
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from random import Random
@@ -246,5 +248,24 @@ def test_nothing_is_awaited_of_a_client_whose_body_has_come() -> None:
         pipe.deliver(b"GET /x?1 HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n\r\n")
         assert await answered(pipe, 1) == [1]
         assert pipe.received.startswith(b"HTTP/1.1 200")
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("missing", [True, False])
+def test_a_system_without_a_limit_on_unsent_bytes_answers(missing: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Refusing:
+        family = socket.AF_INET
+
+        def setsockopt(self, *option: object) -> None:
+            raise OSError(errno.ENOPROTOOPT, "Protocol not available")
+
+    async def run() -> None:
+        if missing:
+            monkeypatch.delattr(socket, "TCP_NOTSENT_LOWAT")
+        monkeypatch.setattr("conversation._NO_SOCKET", Refusing())
+        pipe, _ = connection(hooks())
+        pipe.deliver(CHECK % 1)
+        assert await answered(pipe, 1) == [1]
 
     asyncio.run(run())

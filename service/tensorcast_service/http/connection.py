@@ -132,7 +132,8 @@ class Connection(asyncio.BufferedProtocol):
         connection = transport.get_extra_info("socket")
         if hasattr(socket, "TCP_NOTSENT_LOWAT") and connection is not None and connection.family != socket.AF_UNIX:
             # Else the system takes up to 4 MiB for a reader that takes nothing, and a container's limit counts them.
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, FREE_BYTES)
+            with suppress(OSError):  # a system that knows the option's number and not the option, or a reset
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, FREE_BYTES)
         # Whether this connection copies what can't be sent immediately, and does not keep it where it lies.
         copies = self.is_encrypted() or not type(transport).__module__.startswith("uvloop")
         self.state = {**self.state, "copies": copies}
