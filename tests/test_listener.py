@@ -400,3 +400,30 @@ def test_a_handshake_that_never_ends_does_not_hold_up_the_end(pem: Path) -> None
             assert silent.recv(1) == b""
     assert "exceeded" not in running.log  # the time for running answers
     assert "Traceback" not in running.log
+
+
+def test_a_request_after_a_handshake_that_ends_during_the_shutdown_is_answered(pem: Path) -> None:
+    with encrypted(pem) as running, connect(running.port) as connection:
+        received, sent = ssl.MemoryBIO(), ssl.MemoryBIO()
+        client = trusting(pem).wrap_bio(received, sent, server_hostname="127.0.0.1")
+        while True:
+            with suppress(ssl.SSLWantReadError):
+                client.do_handshake()
+                break
+            connection.sendall(sent.read())
+            received.write(connection.recv(2**16))
+        last = sent.read()  # of the handshake
+        client.write(LIVEZ)
+        running.process.terminate()
+        wait_until(lambda: listening(running.port) == 0)
+        time.sleep(0.3)  # no other connection is left to wait for
+        connection.sendall(last)
+        time.sleep(0.05)
+        connection.sendall(sent.read())
+        response = b""
+        while not response.endswith(b"}"):
+            received.write(connection.recv(2**16) or pytest.fail("the connection ended without a response"))
+            with suppress(ssl.SSLWantReadError):
+                response += client.read()
+        assert response.startswith(b"HTTP/1.1 200 ")
+    assert "Traceback" not in running.log

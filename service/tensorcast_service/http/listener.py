@@ -43,6 +43,8 @@ QUEUED = 4096
 """The most connections that are accepted on shutdown: the queue holds no more, and others could arrive forever."""
 HANDSHAKE_SECONDS = 1
 """On shutdown a TLS handshake has so long to end."""
+WAIT_SECONDS = 0.05
+"""Between two looks whether the last connections have ended."""
 COMPLAINT_SECONDS = 60
 """At least so long between two lines in the log about that."""
 
@@ -121,6 +123,8 @@ class Listener:
         self.accepts = accepts
         self.opening: dict[asyncio.Task[None], HTTPProtocol] = {}
         """Connections that are accepted and not yet made: for one turn of the loop, or for as long as a handshake."""
+        self.late: list[HTTPProtocol] = []
+        """Connections that were made after `close`, for which uvicorn does not wait."""
         self.closing = False
         self.complained = -float(COMPLAINT_SECONDS)
         try:
@@ -151,8 +155,9 @@ class Listener:
             protocol.give_up()
 
     async def wait_closed(self) -> None:
-        if self.opening:
-            await asyncio.wait(list(self.opening))
+        """Wait until every connection that was accepted has ended."""
+        while self.opening or any(protocol in protocol.server_state.connections for protocol in self.late):
+            await asyncio.sleep(WAIT_SECONDS)
 
     def _listen(self, sock: socket.socket) -> None:
         if sock in self.sockets:
@@ -194,6 +199,7 @@ class Listener:
             logger.debug("a connection was not made: %s", error)
         else:
             if self.closing:
+                self.late.append(protocol)
                 protocol.shutdown()
         finally:
             protocol.ended_unmade()
