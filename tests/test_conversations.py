@@ -8,13 +8,18 @@ import socket
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from random import Random
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
-from conversation import STEPS, Echo, Pipe, connection, hooks, numbers, request, responses
+from conversation import STEPS, Echo, Pipe, application, connection, hooks, numbers, request, responses
+from uvicorn.server import ServerState
 
-from tensorcast_service.http.hooks import Hooks
+from tensorcast_service.http.hooks import HOOKS, Hooks
 from tensorcast_service.http.limits import CONNECTIONS, Connections
+from tensorcast_service.http.listener import Loop
 from tensorcast_service.http.protocol import HTTPProtocol
+from tensorcast_service.http.rates import LOOKS
 from tensorcast_service.runtime.budget import Budget
 
 SEEDS = range(8)
@@ -93,6 +98,55 @@ def test_a_conversation_is_never_stuck_and_leaves_nothing_behind(seed: int) -> N
         assert shared.budget.held == 0
         assert (CONNECTIONS.total, CONNECTIONS.waiting, CONNECTIONS.arriving) == (0, {}, {})
         assert (CONNECTIONS.swollen, CONNECTIONS.draining, CONNECTIONS.ending) == ({}, set(), set())
+        assert CONNECTIONS.lingering == {}
+
+    asyncio.run(run())
+
+
+BROKEN = (
+    b"GET / HTTP/1.1\r\n\r\n",
+    b"POST /x?9 HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n;x\r\n",
+    b"POST /x?9 HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n1\r\n.\r\n;x\r\n",
+    b"POST /x?9 HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n11170\r\n" + bytes(70_000) + b".\r\n",
+    b"CHECK\r\n",
+)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_malformed_request_gets_its_refusal_whatever_came_before_and_follows(seed: int) -> None:
+    async def converse_badly(random: Random, shared: Hooks) -> None:
+        requests = [request(random, number) for number in range(random.choice([0, 1, 3]))]
+        left = bytearray(b"".join(each.data for each in requests) + random.choice(BROKEN))
+        left += bytes(random.choice([0, 0, 100, 2**18]))
+        pipe, protocol = connection(shared, random.random() < 0.2)
+        ends = not requests and not pipe.get_extra_info("sslcontext") and random.random() < 0.5
+        reads_late = random.random() < 0.5
+        for _ in range(STEPS):
+            if not pipe.closing:
+                del left[: pipe.deliver(bytes(left[: random.choice([1, 100, 5000, 2**16])]))]
+            if ends and not left:
+                ends = False
+                pipe.end()
+            if not reads_late or not left or pipe.paused or pipe.full:
+                pipe.take(random.choice([1000, 2**20]))
+            if b"HTTP/1.1 4" in pipe.received or pipe.lost:
+                break
+            if random.random() < 0.7:
+                await asyncio.sleep(0)
+        assert pipe.received.count(b"HTTP/1.1 400 ") + pipe.received.count(b"HTTP/1.1 431 ") == 1, (
+            bytes(pipe.received[-200:]),
+            protocol.parser.phase,
+        )
+        pipe.lose()
+
+    async def run() -> None:
+        shared, random = hooks(), Random(seed)
+        for _ in range(100):
+            await converse_badly(random, shared)
+        await turns()
+        assert shared.budget.held == 0
+        assert (CONNECTIONS.total, CONNECTIONS.waiting, CONNECTIONS.arriving) == (0, {}, {})
+        assert (CONNECTIONS.lingering, CONNECTIONS.draining) == ({}, set())
 
     asyncio.run(run())
 
@@ -267,5 +321,151 @@ def test_a_system_without_a_limit_on_unsent_bytes_answers(missing: bool, monkeyp
         pipe, _ = connection(hooks())
         pipe.deliver(CHECK % 1)
         assert await answered(pipe, 1) == [1]
+
+    asyncio.run(run())
+
+
+LOOPS = [asyncio.SelectorEventLoop, pytest.param(Loop, id="uvloop")]
+MALFORMED = b"GET /v1/check?1 HTTP/1.1\r\n\r\n"
+
+
+@pytest.mark.parametrize("make_loop", LOOPS)
+@pytest.mark.parametrize(
+    ("first", "last", "expected"),
+    [
+        (b"", CHECK % 1, b"200"),
+        (b"", MALFORMED, b"400"),
+        (CHECK[:9], (CHECK % 1)[9:], b"200"),
+        (MALFORMED[:9], MALFORMED[9:], b"400"),
+        (CHECK % 0, CHECK % 1, b"200"),
+    ],
+    ids=["a first request", "a malformed one", "the rest of one", "the rest of a malformed one", "a second request"],
+)
+def test_what_came_in_time_is_read_before_its_connection_is_closed(
+    first: bytes, last: bytes, expected: bytes, make_loop: type[asyncio.AbstractEventLoop]
+) -> None:
+    """It comes while the loop is busy, and then the connection's time ends before the loop reads."""
+
+    async def run() -> None:
+        loop = asyncio.get_running_loop()
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        config = SimpleNamespace(loaded_app=application, timeout_keep_alive=60)
+        protocol = HTTPProtocol(config, ServerState(), {HOOKS: hooks()}, loop)
+        with theirs:
+            theirs.settimeout(1)
+            await loop.connect_accepted_socket(lambda: protocol, ours)
+            theirs.sendall(first)
+            await asyncio.sleep(0.01)
+            if protocol.served:
+                theirs.recv(2**16)
+                assert protocol.idle_timer is not None
+                protocol.idle_timer.cancel()
+                protocol.idle_since -= 60
+                theirs.sendall(last)
+                protocol._idle()
+            else:
+                protocol.rates.waits = LOOKS
+                theirs.sendall(last)
+                protocol._look()
+            await asyncio.sleep(0.01)
+            assert theirs.recv(2**16)[9:12] == expected
+        await asyncio.sleep(0.01)
+
+    with asyncio.Runner(loop_factory=make_loop) as runner:
+        runner.run(run())
+
+
+class Peer:
+    """What a connection is to those that make room."""
+
+    def __init__(self, cut: list[Peer], new: bool = False, speed: float = 0) -> None:
+        self.log, self.new, self.speed = cut, new, speed
+
+    def cut(self, reason: str) -> None:
+        self.log.append(self)
+        CONNECTIONS.forget(self)
+
+    def is_new(self) -> bool:
+        return self.new
+
+    def bytes_per_second(self) -> float:
+        return self.speed
+
+
+def test_a_connection_whose_response_may_be_unread_makes_room_after_those_that_wait() -> None:
+    cut: list[Peer] = []
+    new, lingering, later, waiting = Peer(cut, new=True), Peer(cut), Peer(cut), Peer(cut)
+    fast, slow = Peer(cut, speed=2), Peer(cut, speed=1)
+    for peer in (new, waiting):
+        CONNECTIONS.waiting[peer] = None
+    for peer in (lingering, later):
+        CONNECTIONS.lingering[peer] = None
+    for peer in (fast, slow):
+        CONNECTIONS.arriving[peer] = None
+    while CONNECTIONS.make_room():
+        pass
+    assert cut == [waiting, lingering, later, new, slow, fast]
+
+
+@pytest.mark.parametrize("limit", [4, 1])
+def test_a_refusal_is_not_lost_to_a_new_connection_while_others_wait(
+    limit: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def run() -> None:
+        monkeypatch.setattr("tensorcast_service.http.limits.MAX_CONNECTIONS", limit)
+        shared = hooks()
+        refused, _ = connection(shared)
+        refused.deliver(b"no HTTP\r\n")
+        await turns()
+        assert refused.ended
+        assert refused.unsent.startswith(b"HTTP/1.1 400 ")
+        waiting = []
+        for _ in range(3):
+            pipe, _ = connection(shared)
+            pipe.deliver(CHECK % 1)
+            await turns()
+            waiting.append(pipe)
+        connection(shared)
+        await turns()
+        assert refused.lost == (limit == 1)
+        if limit == 4:
+            assert [pipe.lost for pipe in waiting] == [True, False, False]
+
+    asyncio.run(run())
+
+
+def test_a_refused_client_that_has_ended_its_half_is_not_waited_for() -> None:
+    async def run() -> None:
+        pipe, _ = connection(hooks())
+        pipe.deliver(MALFORMED)
+        await turns()
+        assert pipe.ended
+        assert not pipe.closing
+        pipe, _ = connection(hooks())
+        pipe.deliver(MALFORMED)
+        pipe.end()
+        await turns()
+        pipe.take(2**20)
+        await turns()
+        assert pipe.received.startswith(b"HTTP/1.1 400 ")
+        assert pipe.lost
+
+    asyncio.run(run())
+
+
+def test_a_request_that_becomes_malformed_before_its_response_is_sent_is_refused() -> None:
+    async def app(scope: Any, receive: Callable[[], Awaitable[Any]], send: Callable[[Any], Awaitable[None]]) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+    async def run() -> None:
+        pipe, _ = connection(hooks(), app=app)
+        pipe.deliver(b"POST /x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n")
+        await turns()
+        pipe.deliver(b"no size\r\n")
+        await turns()
+        assert b"HTTP/1.1 400 " in pipe.unsent
 
     asyncio.run(run())

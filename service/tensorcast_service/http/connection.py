@@ -6,6 +6,7 @@ import asyncio
 import logging
 import socket
 import struct
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -208,7 +209,7 @@ class Connection(asyncio.BufferedProtocol):
         is not known; `drains`: whether they are read to their end."""
         self.over = True
         CONNECTIONS.forget(self)
-        CONNECTIONS.waiting[self] = None
+        CONNECTIONS.lingering[self] = None
         if self.transport.is_closing():
             return
         drains = drains and len(CONNECTIONS.draining) < MAX_DRAINING
@@ -266,10 +267,17 @@ class Connection(asyncio.BufferedProtocol):
         if self.rates.stalls > LOOKS:
             self.cut("stalled-reader")
         elif self.rates.waits > LOOKS:
-            if self.closing is None:
-                self.too_slow()
-            else:
-                self.transport.close()
+            self.after_reading(self._end_slow)
+
+    def _end_slow(self) -> None:
+        if self.closing is not None:
+            self.transport.close()
+        elif self.rates.waits > LOOKS and self.awaits_request():
+            self.too_slow()
+
+    def after_reading(self, callback: Callable[[], None]) -> None:
+        """Call this once the loop has read what is ready: it calls timers first, and late if it is busy."""
+        self.loop.call_soon(self.loop.call_soon, callback)
 
     def await_next(self) -> None:
         """Close the connection if no other request comes."""
@@ -285,4 +293,8 @@ class Connection(asyncio.BufferedProtocol):
         if left > 0:
             self.idle_timer = self.loop.call_later(left, self._idle)
         else:
+            self.after_reading(self._end_idle)
+
+    def _end_idle(self) -> None:
+        if not self.over and self.is_idle() and self.idle_timer is None:  # else another request has been answered
             self.close()

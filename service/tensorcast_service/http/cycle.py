@@ -141,6 +141,11 @@ class Cycle:
         """Whether the client waits for 100 Continue and has sent no body."""
         return self._continue
 
+    @property
+    def has_sent(self) -> bool:
+        """Whether the client has been sent a part of the response. Its head waits for the first part of its body."""
+        return self.started and not self._head
+
     def disconnect(self) -> None:
         """Nothing more can be sent or received."""
         self.disconnected = True

@@ -52,6 +52,8 @@ class Connections:
         """Whether there may be more than there should be."""
         self.ending: set[Closable] = set()
         """Those that were closed to make room, until they are lost."""
+        self.lingering: dict[Closable, None] = {}
+        """Those whose last response is sent and whose clients may still be sending, so that a close would lose it."""
         self.draining: set[Closable] = set()
         """Those whose refused uploads are read to their end."""
 
@@ -73,11 +75,11 @@ class Connections:
             self.make_room()
 
     def make_room(self) -> bool:
-        """Close the connection that has waited for longest, a new one only if all are; else the one whose body comes
-        the slowest. False if neither exists."""
-        oldest = next(iter(self.waiting), None)
+        """Close the connection that has waited for longest, but not a new one; else the one that has lingered for
+        longest, else a new one, else the one whose body comes the slowest. False if none exists."""
         # A busy loop reads a new connection late. Those that pipeline wait again after each response, behind it.
-        chosen = next((connection for connection in self.waiting if not connection.is_new()), oldest)
+        chosen = next((connection for connection in self.waiting if not connection.is_new()), None)
+        chosen = chosen or next(iter(self.lingering), None) or next(iter(self.waiting), None)
         if chosen is None and self.arriving:
             chosen = min(islice(self.arriving, COMPARED), key=lambda connection: connection.bytes_per_second())
         if chosen is None:
@@ -105,6 +107,7 @@ class Connections:
         """The connection is not one of those that make room any more."""
         self.waiting.pop(connection, None)
         self.arriving.pop(connection, None)
+        self.lingering.pop(connection, None)
         self.draining.discard(connection)
 
 

@@ -63,15 +63,8 @@ class HTTPProtocol(Arrival):
             self._leave_soon()
 
     def _leave_soon(self) -> None:
-        """Leave after GRACE_SECONDS, and after the loop has read what is ready, however late the timer is."""
-
-        def after(turns: int) -> None:
-            if turns:
-                self.loop.call_soon(after, turns - 1)
-            else:
-                self._leave()
-
-        self.loop.call_later(GRACE_SECONDS, after, 2)
+        """Leave after GRACE_SECONDS."""
+        self.loop.call_later(GRACE_SECONDS, self.after_reading, self._leave)
 
     def _leave(self) -> None:
         if self.over or self.cycle is not None:
@@ -328,7 +321,7 @@ class HTTPProtocol(Arrival):
         cycle, self.cycle = self.cycle, None
         if cycle is not None:
             cycle.disconnect()
-            if cycle.started:  # too late for another response
+            if cycle.has_sent:  # too late for another response
                 self.cut(problem.code)
                 return
         self.hooks.refused(problem.code)
@@ -344,7 +337,7 @@ class HTTPProtocol(Arrival):
             return
         phase, due = self.parser.phase, self.parser.due
         arrives = phase in ("body", "chunks", "trailer")
-        lingers = lingers or arrives or bool(self.parser.rest)
+        lingers = (lingers or arrives or bool(self.parser.rest)) and not self.ended
         self.end_upload()
         self.release()
         self.parser.rest = b""
