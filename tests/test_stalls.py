@@ -22,7 +22,7 @@ import numpy as np
 import pytest
 from conftest import PATIENCE, run
 
-from tensorcast.answers.cost import check_milliseconds, compare_milliseconds
+from tensorcast.answers.cost import check_milliseconds, compare_milliseconds, translate_milliseconds
 from tensorcast.answers.hints import MAX_SYMBOLIC_TRIES, MAX_TRIES, hints
 from tensorcast.answers.limits import judge_request
 from tensorcast.client.in_process import AsyncAppTransport
@@ -309,3 +309,10 @@ def test_a_cost_is_told_of_each_thing_that_costs() -> None:
 def test_a_comparison_is_never_made_on_the_loop() -> None:
     # /v1/compare of [1, 1, 1, 1] and a target of eight -1 took 6 ms, most of it the hints of each op that refuses.
     assert compare_milliseconds(((),)) > threads.LOOP_MILLISECONDS
+
+
+def test_only_a_small_translation_of_one_input_is_made_on_the_loop() -> None:
+    # The slowest that was found of four axes takes 0.6 ms; of two inputs, which may lend their sizes, 5 ms.
+    assert translate_milliseconds([(7, 1, 5)]) <= threads.LOOP_MILLISECONDS
+    assert translate_milliseconds([(3, 1, 1, 1, 1)]) > threads.LOOP_MILLISECONDS
+    assert translate_milliseconds([(8, 1, 6, 4), (7, 1, 4)]) >= 4.7

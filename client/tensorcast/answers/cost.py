@@ -42,8 +42,9 @@ OUTPUT = 0.05
 """Milliseconds of a tensor in an answer."""
 JSON_ELEMENT = 0.002
 """Milliseconds of an element in a JSON answer."""
-TRANSLATED_AXIS = 0.25
-"""Milliseconds of an axis in a translation, which tries many ways to say it."""
+TRANSLATED_AXIS, LENT_AXIS = 0.2, 0.6
+"""Milliseconds of an axis in a translation, which tries many ways to write it: of one input, and of several, each of
+which may lend its sizes."""
 COLUMN_CALL, COLUMN_SIZE = 0.05, 3e-5
 """Milliseconds of an axis of a block of rows in columns, and of a size there."""
 COMPARED_OP = 1.0
@@ -124,4 +125,4 @@ def compare_milliseconds(shapes: Sequence[Sequence[object]]) -> float:
 
 def translate_milliseconds(shapes: Sequence[Shape]) -> float:
     """Milliseconds of the steps and their code."""
-    return REQUEST + TRANSLATED_AXIS * sum(max(len(shape), 4) for shape in shapes)
+    return REQUEST + (TRANSLATED_AXIS if len(shapes) == 1 else LENT_AXIS) * sum(max(len(shape), 4) for shape in shapes)

@@ -12,7 +12,7 @@ from ..ops import Op, align, mindspore, ngraph, numpy, openvino
 from ..ops import lower as lower_integers
 from ..plan.alignment import Incompatible, RightAlignment
 from ..plan.plan import Plan, Shape
-from ..plan.settling import settle
+from ..plan.settling import settled
 from ..schema.dimensions import Symbol
 from ..schema.shapes import format_shape
 from ..schema.work import checkpoint
@@ -62,10 +62,10 @@ def hints(op: Op, shapes: tuple[Shape, ...], lower: Lower = lower_integers) -> l
                     return None  # as most do: the sentence that says why costs more than all before it
             if not of_integers and next(symbolic_tries) >= MAX_SYMBOLIC_TRIES:
                 raise _Enough
-            plan = settle(alignment) if of_integers else lower(op, shapes)
+            plan = settled(alignment) if of_integers else lower(op, shapes)
         except Incompatible:
             return None
-        if isinstance(plan, SymbolicPlan) and plan.conditions:
+        if plan is None or (isinstance(plan, SymbolicPlan) and plan.conditions):
             return None
         if plan.result is not None:
             return plan.result

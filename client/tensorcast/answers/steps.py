@@ -23,6 +23,7 @@ def by_one_op(plan: Plan, kind: type[Op]) -> list[Step] | None:
         if op is not None:
             return [Step(op=op)]
         plan = coarse(plan)
+    refused: set[Plan] = set()  # several arrangements of a plan that is simple are the same
     for arrangements in _arrangements(plan):
         checkpoint()
         for lent in _lent(plan, arrangements[0].after):
@@ -31,8 +32,10 @@ def by_one_op(plan: Plan, kind: type[Op]) -> list[Step] | None:
                 shapes[arrangement.placement.input] = arrangement.before
             for lender, shape in lent.items():
                 shapes[lender] = shape
-            op = from_plan(kind, Plan(tuple(shapes), tuple(arrangement.core for arrangement in arrangements)))
+            arranged = Plan(tuple(shapes), tuple(arrangement.core for arrangement in arrangements))
+            op = None if arranged in refused else from_plan(kind, arranged)
             if op is None:
+                refused.add(arranged)
                 continue
             with suppress(ValidationError):  # a reshape on the way has a merged axis that is longer than any tensor's
                 return list(steps_around(plan, op, arrangements, lent))

@@ -6,7 +6,7 @@ from pydantic import ValidationError
 
 from ..plan.alignment import Alignment, Incompatible
 from ..plan.plan import Placement, Plan, Shape
-from ..plan.settling import settle
+from ..plan.settling import settle, settled
 from ..schema.errors import InvalidRequest
 from .base import Op
 
@@ -55,7 +55,8 @@ def from_plan(kind: type[Op], plan: Plan) -> Op | None:
         return None
     try:
         op = kind.from_plan(plan)
-        return op if op is not None and lower(op, plan.input_shapes) in (plan, _unstretched(plan)) else None
+        lowered = None if op is None else settled(align(op, plan.input_shapes))
+        return op if lowered is not None and (lowered == plan or lowered == _unstretched(plan)) else None
     except (Incompatible, ValidationError, InvalidRequest):  # a merged axis is longer than an attribute can say
         return None
 

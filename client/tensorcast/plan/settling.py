@@ -11,15 +11,28 @@ from .plan import Placement, Plan
 
 def settle(alignment: Alignment) -> Plan:
     """The plan of an alignment whose sizes agree; raises Incompatible (size-mismatch, lowest axis; or its refusal)."""
+    plan = settled(alignment)
+    if plan is None:
+        raise _disagreement(alignment)
+    return plan
+
+
+def settled(alignment: Alignment) -> Plan | None:
+    """Return the plan of an alignment whose sizes agree; None where `settle` raises. A search tries many of them, and
+    the sentence that says why one does not fit costs more than all before it."""
     if isinstance(alignment, RightAlignment):
         if (plan := alignment.settled()) is not None:
             return plan
-        if (number := alignment.clash()) is not None:
-            axis = alignment.axis(number)
-            raise mismatch(alignment, number, axis, _to_blame(axis))
-    sizes = [meet(alignment, number, axis) for number, axis in enumerate(alignment.axes)]
+        if alignment.clash() is not None:
+            return None
+    sizes: list[int] = []
+    for axis in alignment.axes:
+        size = _agreed(axis)
+        if size is None:
+            return None
+        sizes.append(size)
     if alignment.refusal is not None:
-        raise alignment.refusal
+        return None
     whole = tuple(sizes)
     return Plan(
         alignment.input_shapes,
@@ -37,31 +50,48 @@ def settle(alignment: Alignment) -> Plan:
     )
 
 
+def _disagreement(alignment: Alignment) -> Incompatible:
+    """Return why this alignment has no plan."""
+    if isinstance(alignment, RightAlignment) and (lowest := alignment.clash()) is not None:
+        axis = alignment.axis(lowest)
+        return mismatch(alignment, lowest, axis, _to_blame(axis))
+    for number, axis in enumerate(alignment.axes):
+        if _agreed(axis) is None:
+            return mismatch(alignment, number, axis, _to_blame(axis))
+    assert alignment.refusal is not None
+    return alignment.refusal
+
+
 def meet(alignment: Alignment, number: int, axis: Axis) -> int:
     """The size of output axis `number`, at which integers meet; raises Incompatible (size-mismatch)."""
-    terms = axis.terms
-    if len(terms) < 2:
-        return terms[0].size if terms else 1
-    size = terms[-1].size
-    clash: Sequence[Term] = ()
-    match axis.relation:
-        case Relation.MUTUAL:  # first, since most are
-            for term in terms:
-                if size == 1:
-                    size = term.size
-                elif term.size != size and term.size != 1:
-                    clash = (term,)
-        case Relation.INTO:
-            clash = [term for term in terms[:-1] if term.size not in (1, size)]
-        case Relation.FROM_ONE:
-            clash = [term for term in terms[:-1] if term.size != 1]
-        case Relation.EQUAL:
-            clash = [term for term in terms if term.size != size]
-        case Relation.MULTIPLE:
-            clash = [term for term in terms[:-1] if term.size % size]
-    if clash:
+    size = _agreed(axis)
+    if size is None:
         raise mismatch(alignment, number, axis, _to_blame(axis))
     return size
+
+
+def _agreed(axis: Axis) -> int | None:
+    """Return the size at which the integers of an axis meet; None if they do not agree."""
+    if len(axis.terms) < 2:
+        return axis.terms[0].size if axis.terms else 1
+    *others, size = [term.size for term in axis.terms]
+    match axis.relation:
+        case Relation.MUTUAL:  # first, since most are
+            for own in others:
+                if size == 1:
+                    size = own
+                elif own != size and own != 1:
+                    return None
+            return size
+        case Relation.INTO:
+            fits = {1, size}.issuperset(others)
+        case Relation.FROM_ONE:
+            fits = others.count(1) == len(others)
+        case Relation.EQUAL:
+            fits = others.count(size) == len(others)
+        case Relation.MULTIPLE:
+            fits = not any(own % size for own in others)
+    return size if fits else None
 
 
 def integer_axes(alignment: Alignment) -> Alignment:
