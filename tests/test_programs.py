@@ -22,6 +22,13 @@ FOLDER = Path(__file__).parent / "programs"
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # what torch says of the loss, and Dynamo sets off
 
 
+class Node(SimpleNamespace):
+    """A node of a graph, which can be a key."""
+
+    __hash__ = object.__hash__
+    __eq__ = object.__eq__
+
+
 class Symbol:
     """A size as torch has it: its text, and the environment of the symbols."""
 
@@ -45,7 +52,9 @@ def recorded_torch(**environment: Any) -> tensorcast.Report:
         path: SimpleNamespace(graph=SimpleNamespace(nodes=graph_of(nodes, known)))
         for path, nodes in recorded["graphs"].items()
     }
-    signature = SimpleNamespace(inputs_to_parameters=recorded["parameters"], inputs_to_buffers={})
+    signature = SimpleNamespace(
+        inputs_to_parameters=recorded["parameters"], inputs_to_buffers={}, inputs_to_lifted_tensor_constants={}
+    )
     program = SimpleNamespace(graph_signature=signature, graph_module=SimpleNamespace(named_modules=modules.items))
     names = Names(torch_program.names_given(program))
     return report("recorded", [*torch_program.meetings(program, names)], {})
@@ -59,9 +68,15 @@ def graph_of(recorded: list[dict[str, Any]], environment: Mapping[str, Any]) -> 
         meta: dict[str, Any] = {"stack_trace": each["stack_trace"]}
         if each["shape"] is not None:
             sizes = [size if isinstance(size, int) else Symbol(size, environment) for size in each["shape"]]
-            meta["val"] = SimpleNamespace(shape=sizes)
+            is_floating = each["dtype"].startswith("torch.float")
+            meta["val"] = SimpleNamespace(
+                shape=sizes, dtype=SimpleNamespace(is_floating_point=is_floating, is_complex=False)
+            )
         arguments = [nodes[argument["node"]] if isinstance(argument, dict) else argument for argument in each["args"]]
-        nodes[each["name"]] = SimpleNamespace(name=each["name"], target=target, args=arguments, meta=meta)
+        node = nodes[each["name"]] = Node(name=each["name"], target=target, args=arguments, meta=meta, users=[])
+        for argument in arguments:
+            if isinstance(argument, Node):
+                argument.users.append(node)
     return [*nodes.values()]
 
 
@@ -73,13 +88,13 @@ def recorded_jax() -> tensorcast.Report:
 
 def jaxpr_of(recorded: Mapping[str, Any], values: dict[int, Any]) -> Any:
     class Value:
-        def __init__(self, shape: list[Any]) -> None:
-            self.aval = SimpleNamespace(shape=tuple(shape))
+        def __init__(self, each: Mapping[str, Any]) -> None:
+            self.aval = SimpleNamespace(shape=tuple(each["shape"]), dtype=SimpleNamespace(kind=each["kind"]))
 
     def value(each: Mapping[str, Any]) -> Any:
         if "number" in each:
-            return values.setdefault(each["number"], Value(each["shape"]))
-        literal = Value(each["shape"])
+            return values.setdefault(each["number"], Value(each))
+        literal = Value(each)
         literal.val = 0.0  # type: ignore[attr-defined]
         return literal
 
@@ -99,8 +114,8 @@ def jaxpr_of(recorded: Mapping[str, Any], values: dict[int, Any]) -> Any:
                 source_info=SimpleNamespace(traceback=SimpleNamespace(frames=frames)),
             )
         )
-    invars, outvars = [[*map(value, recorded[key])] for key in ("invars", "outvars")]
-    return SimpleNamespace(eqns=equations, invars=invars, outvars=outvars)
+    variables = {key: [*map(value, recorded[key])] for key in ("invars", "constvars", "outvars")}
+    return SimpleNamespace(eqns=equations, **variables)
 
 
 def real_torch() -> tensorcast.Report:

@@ -97,8 +97,8 @@ def layer_of_one(p: Array, b: Array) -> Array:
     return p * b + jnp.zeros(1)
 
 
-def keepdims_of_rows(x: Array, y: Array) -> Array:
-    return x.sum(axis=1, keepdims=True) * y
+def shares_of_rows(x: Array) -> Array:
+    return x / x.sum(axis=1, keepdims=True)
 
 
 def logsumexp(x: Array, y: Array) -> Array:

@@ -1,4 +1,4 @@
-"""A function of jax; the lines in which (n,) meets (n, 1), and it is not written out, say so."""
+"""A function of jax; the lines in which (n,) meets (n, 1) by mistake say so."""
 
 from __future__ import annotations
 
@@ -13,7 +13,17 @@ def loss(weights: Any, x: Any, y: Any) -> Any:
     pairs = y[:, None] - y
     others = jnp.expand_dims(y, 1) * y
     more = -y.reshape(-1, 1) + y
-    totals = jnp.sum(x, axis=1, keepdims=True) - y
+    other = jnp.sum(x, axis=1)
+    outer = y[:, None] * other
+    limits = y >= jnp.expand_dims(other, 1)
+    positions = jnp.arange(y.shape[0])
+    earlier = jnp.expand_dims(positions, 1)
+    mask = earlier <= jnp.arange(y.shape[0])
+    column = other[:, None]
+    both = jnp.where(mask, y, column)
+    totals = jnp.sum(x, axis=1, keepdims=True) - y  # square
+    share = y / other.reshape(-1, 1)  # square
+    later = column - y  # square
     chosen = jnp.where(y > 0, y, predicted)  # square
     error = (predicted - y) ** 2  # square
     _, steps = jax.lax.scan(lambda carry, row: (carry, (predicted - row).sum()), 0.0, jnp.stack([y, y]))  # square
@@ -25,6 +35,7 @@ def loss(weights: Any, x: Any, y: Any) -> Any:
     again = jnp.hypot(predicted, y)  # square
     meant = jnp.where(y[:, None] > y, y[:, None], y) + jax.vmap(lambda y: jnp.logaddexp(y[:, None], y))(y[None])
     arrays = (pairs, others, more, totals, chosen, error, steps, double, each, like, batched, distances, again, meant)
+    arrays += (outer, limits, mask, both, share, later)
     return sum(array.mean() for array in arrays)
 
 

@@ -1,4 +1,4 @@
-"""A program of torch; the lines in which (n,) meets (n, 1), and it is not written out, say so."""
+"""A program of torch; the lines in which (n,) meets (n, 1) by mistake say so."""
 
 from __future__ import annotations
 
@@ -18,13 +18,24 @@ class Model(torch.nn.Module):
         predicted = self.linear(x * self.scale)
         pairs = y[:, None] - y
         others = y.reshape(-1, 1).neg() * y
-        totals = x.sum(1, keepdim=True) + y
+        other = x.sum(1)
+        outer = y[:, None] * other
+        limits = y >= other.unsqueeze(1)
+        positions = torch.arange(y.shape[0])
+        earlier = positions.unsqueeze(1)
+        mask = earlier <= torch.arange(y.shape[0])
+        column = other[:, None]
+        both = torch.where(mask, y, column)
+        meant = (pairs, others, outer, limits, mask, both)
+        totals = x.sum(1, keepdim=True) + y  # square
+        share = y / other.unsqueeze(1)  # square
+        later = column - y  # square
         error = (predicted - y) ** 2  # square
         loss = torch.nn.functional.mse_loss(predicted, y)  # square
         chosen = torch.where(y > 0, y, predicted)  # square
         branch = torch.cond(y.sum() > 0, lambda a, b: a - b, lambda a, b: a + b, (predicted, y))  # square
         double = torch.cat([y, y]) * torch.cat([predicted, predicted])  # square
-        return pairs, others, totals, error, loss, chosen, branch, double
+        return *meant, totals, share, later, error, loss, chosen, branch, double
 
 
 def program() -> Any:

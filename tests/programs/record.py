@@ -33,6 +33,13 @@ def _file(path: str) -> str:
     return f"/lib/python3.11/{os.path.basename(path)}"
 
 
+def _line(line: str) -> str:
+    """A line of a trace, without a machine's path if it has one."""
+    before, quote, rest = line.partition('"')
+    path, end, after = rest.partition('"')
+    return f"{before}{quote}{_file(path)}{end}{after}" if before.strip() == "File" else line
+
+
 def of_torch(program: Any) -> dict[str, Any]:
     import torch
 
@@ -49,7 +56,6 @@ def of_torch(program: Any) -> dict[str, Any]:
                 for each in (argument if isinstance(argument, list | tuple) else (argument,))
             ]
             lines = (node.meta.get("stack_trace") or "").splitlines()
-            files = [line.split('"') for line in lines if line.strip().startswith("File ")]
             nodes.append(
                 {
                     "name": node.name,
@@ -57,7 +63,8 @@ def of_torch(program: Any) -> dict[str, Any]:
                     "pointwise": torch.Tag.pointwise in getattr(node.target, "tags", ()),
                     "args": arguments,
                     "shape": [_size(size) for size in value.shape] if hasattr(value, "shape") else None,
-                    "stack_trace": "\n".join(f'  File "{_file(file)}"{rest}' for _, file, rest in files),
+                    "dtype": str(getattr(value, "dtype", "")),
+                    "stack_trace": "\n".join(map(_line, lines)),
                 }
             )
         graphs[path] = nodes
@@ -89,14 +96,15 @@ def of_jax(traced: Any) -> dict[str, Any]:
     numbers: dict[int, int] = {}
 
     def value(variable: Any) -> dict[str, Any]:
-        shape = [_size(size) for size in variable.aval.shape]
+        known = {"shape": [_size(size) for size in variable.aval.shape], "kind": variable.aval.dtype.kind}
         if hasattr(variable, "val"):
-            return {"shape": shape}
-        return {"shape": shape, "number": numbers.setdefault(id(variable), len(numbers))}
+            return known
+        return known | {"number": numbers.setdefault(id(variable), len(numbers))}
 
     def recorded(jaxpr: Any) -> dict[str, Any]:
         return {
             "invars": [value(each) for each in jaxpr.invars],
+            "constvars": [value(each) for each in jaxpr.constvars],
             "equations": equations(jaxpr),
             "outvars": [value(each) for each in jaxpr.outvars],
         }

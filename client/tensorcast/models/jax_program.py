@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import Any, NamedTuple
 
+from ..answers.intent import Way
 from ..library import typed
 from .finding import Finding
+from .lineage import Fact, Frame, is_meant, made
 from .programs import Meeting, Names, installed, place, report
 from .report import Report
 
@@ -20,18 +22,21 @@ _ELEMENTWISE = """add add_any sub mul mulhi div rem max min pow atan2 nextafter 
     or xor shift_left shift_right_logical shift_right_arithmetic select_n clamp complex igamma igammac igamma_grad_a
     random_gamma_grad regularized_incomplete_beta polygamma zeta"""
 _MEETING = frozenset(_ELEMENTWISE.split())
-_KEEP = _MEETING | {
-    "convert_element_type",
-    "transpose",
-    "copy",
-    "neg",
-    "exp",
-    "log",
-    "abs",
-    "sqrt",
-    "integer_pow",
-    "tanh",
-}
+_COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge", "eq_to", "le_to", "lt_to"}
+_AXIS = {"reshape", "broadcast_in_dim"}
+_KEEP = (
+    _MEETING
+    | _AXIS
+    | {
+        *("convert_element_type", "transpose", "copy", "neg", "exp", "log", "abs", "sqrt", "integer_pow", "tanh"),
+        *("square", "log1p", "expm1", "logistic", "sin", "cos", "not", "sign", "floor", "ceil", "round", "rsqrt"),
+        *("squeeze", "slice", "rev", "is_finite", "tan", "sinh", "cosh", "erf", "erfc", "exp2", "cbrt", "lgamma"),
+        *("stop_gradient", "reduce_precision"),
+    }
+)
+_INDEXING = {"rewriting_take", "_rewriting_take", "_gather", "_getitem"}
+"""jax's functions that index an array, which may have None in the index."""
+_RESHAPING = {"expand_dims", "reshape"}
 _EXPLICIT = {
     *("expand_dims", "rewriting_take", "_rewriting_take", "_gather", "_getitem", "reshape", "broadcast_to"),
     "full",  # by which zeros, ones and zeros_like make an array
@@ -51,8 +56,8 @@ class Value(NamedTuple):
     row: tuple[Any, ...]
     """Its sizes as the function has them: None for an axis that jax added to give operands one rank, and 1 for one
     that it stretched."""
-    is_written: bool = False
-    """Whether an axis of size 1 was written out, here or before what keeps it."""
+    fact: Fact
+    """Where it comes from."""
 
 
 @typed
@@ -60,9 +65,9 @@ def check_jax(traced: Any, *, assume: Mapping[str, int | str] | None = None) -> 
     """The report of `jax.jit(function).trace(...)`, or of a jaxpr: each operation in which arrays meet.
 
     Shapes are those with which the function has them meet, before jax.numpy gives them axes, and below `vmap` without
-    the axes of the batch; symbolic dimensions keep their names, and `assume` says more of them. A square is meant where
-    an axis of size 1 was written out: x[:, None], expand_dims, reshape, keepdims. Raises ImportError where jax is
-    missing or too old, TypeError for what is none.
+    the axes of the batch; symbolic dimensions keep their names, and `assume` says more of them. No warning is given
+    where all pairs are meant, as in x[:, None] - y (docs/training.md). Raises ImportError if jax is missing or too old,
+    TypeError for any other object.
 
     >>> import tensorcast
     >>> n, = jax.export.symbolic_shape("n")                                              # doctest: +SKIP
@@ -105,6 +110,7 @@ class Reader:
         """Read a jaxpr that is called with `arguments`, and return its results. An equation without a line of a
         caller's code has the line `around` it."""
         known = dict(zip(jaxpr.invars, arguments, strict=True))
+        known |= {variable: _plain(variable) for variable in jaxpr.constvars}
 
         def of(variable: Any) -> Value:  # a literal has no hash
             return _plain(variable) if hasattr(variable, "val") else known.get(variable) or _plain(variable)
@@ -117,7 +123,8 @@ class Reader:
             results = self._inner(equation, operands, line, f"{name}/")
             if equation.primitive.name in _MEETING:
                 self._meet(equation, name, operands, line, is_own=not lines)
-            known |= zip(equation.outvars, results or _results(equation, operands, calls), strict=True)
+            results = results or _results(equation, operands, calls, _frame(line), is_own=not lines)
+            known |= zip(equation.outvars, results, strict=True)
         return [of(variable) for variable in jaxpr.outvars]
 
     def _inner(self, equation: Any, operands: Sequence[Value], line: Line, path: str) -> list[Value]:
@@ -137,8 +144,8 @@ class Reader:
     def _meet(self, equation: Any, name: str, operands: Sequence[Value], line: Line, is_own: bool) -> None:
         """Record what meets in an equation, if it is two arrays or more."""
         shapes = _shapes([value.row for value in operands if value.row])
-        operands = [value for value in operands if value.row]
-        met = [(shape, value.is_written) for shape, value in zip(shapes, operands, strict=True) if shape]
+        facts = [value.fact for value in operands if value.row]
+        met = [(shape, fact) for shape, fact in zip(shapes, facts, strict=True) if shape]
         key = (line, tuple(sorted(str(shape) for shape, _ in met)))
         if len(met) < 2 or (is_own and key in self._own):
             return
@@ -147,11 +154,30 @@ class Reader:
         file, number = line
         named = self.names.operands([("", shape) for shape, _ in met])
         found = Finding(name, f"jax.lax.{equation.primitive.name}", named, file=file, line=number)
-        self.meetings.append(Meeting(found, any(is_written for _, is_written in met)))
+        primitive = equation.primitive.name
+        is_discrete = primitive in _COMPARISONS or not any(
+            variable.aval.dtype.kind in "fcV" for variable in equation.invars
+        )
+        self.meetings.append(
+            Meeting(
+                found,
+                is_meant(
+                    [fact for _, fact in met],
+                    [operand.shape or () for operand in named],
+                    _frame(line),
+                    is_discrete=is_discrete,
+                ),
+            )
+        )
 
 
 def _plain(variable: Any) -> Value:
-    return Value(tuple(variable.aval.shape))
+    return Value(tuple(variable.aval.shape), made())
+
+
+def _frame(line: Line) -> Frame | None:
+    file, number = line
+    return None if file is None or number is None else Frame(file, number)
 
 
 def _as(variable: Any, value: Value | None) -> Value:
@@ -161,8 +187,8 @@ def _as(variable: Any, value: Value | None) -> Value:
         row = value.row
         for there in (row, row[1:], (*shape[:1], *row)):
             if len(there) == len(shape) and all(one in (None, 1, two) for one, two in zip(there, shape, strict=True)):
-                return Value(there, value.is_written and 1 in there)
-    return Value(shape)
+                return Value(there, value.fact)
+    return Value(shape, made())
 
 
 def _passed(equation: Any, key: str, operands: Sequence[Value], count: int) -> Sequence[Value | None]:
@@ -175,30 +201,37 @@ def _passed(equation: Any, key: str, operands: Sequence[Value], count: int) -> S
     return operands[len(operands) - count :]  # without the index of a branch
 
 
-def _results(equation: Any, operands: Sequence[Value], calls: set[str]) -> list[Value]:
-    """What is known of the results of an equation that calls no jaxpr."""
+def _results(
+    equation: Any, operands: Sequence[Value], calls: set[str], frame: Frame | None, is_own: bool
+) -> list[Value]:
+    """What is known of the results of an equation that calls no jaxpr; jax's `own` function has no line of a caller."""
     plain = [_plain(variable) for variable in equation.outvars]
     if len(plain) != 1:
         return plain
-    ((shape, _),) = plain
+    shape = plain[0].row
     name = equation.primitive.name
     row = shape
     if name == "broadcast_in_dim":
         if _promotes(equation, calls):
             sizes = dict(zip(equation.params["broadcast_dimensions"], operands[0].row, strict=True))
-            return [Value(tuple(sizes.get(axis) for axis in range(len(shape))), operands[0].is_written)]
+            return [Value(tuple(sizes.get(axis) for axis in range(len(shape))), operands[0].fact)]
     elif name == "transpose":
         row = tuple(operands[0].row[axis] for axis in equation.params["permutation"])
     else:
         row = _met(shape, [value.row for value in operands if value.row])
-    return [Value(row, 1 in row and _is_written(equation, operands))]
+    arrays = [value.fact for value in operands if value.row]
+    way: Way = ""
+    if name in _AXIS:  # below vmap, jax's own functions make all pairs that the caller wrote
+        way = "index" if is_own or _BATCHING in calls else _way(calls)
+    fact = made(arrays, keeps=name in _KEEP, is_index=name == "iota", way=way, frame=frame)
+    return [Value(row, fact if any(map(_is_one, row)) else fact._replace(way="", frame=None))]
 
 
-def _is_written(equation: Any, operands: Sequence[Value]) -> bool:
-    name = equation.primitive.name
-    if name == "reshape" or (name == "broadcast_in_dim" and _adds_inside(equation)):
-        return True
-    return name in _KEEP and max(operands, key=lambda value: len(value.row)).is_written
+def _way(calls: set[str]) -> Way:
+    """How an equation that adds an axis was written, by the functions of jax that made it."""
+    if calls & _INDEXING:
+        return "index"
+    return "unsqueeze" if calls & _RESHAPING else "reduction"
 
 
 def _met(shape: tuple[Any, ...], rows: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:

@@ -31,6 +31,8 @@ class Question(NamedTuple):
 
     finding: Finding
     request: Request | None
+    is_meant: bool = False
+    """Whether all pairs are meant where its inputs make a square, so that no warning is given."""
 
 
 def judged(
@@ -72,6 +74,9 @@ def _finding(question: Question, answer: CheckAnswer | ServiceProblem | None) ->
         ]
         conflict = answer.conflict.model_copy(update={"hints": hints})
         answer = answer.model_copy(update={"conflict": conflict})
+    if question.is_meant:
+        warnings = [warning for warning in answer.warnings if warning.code != "square"]
+        answer = answer.model_copy(update={"warnings": warnings})
     return replace(question.finding, answer=answer)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import ChainMap, Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -14,6 +13,7 @@ from .expressions import as_name
 from .finding import Finding, Operand, Size
 from .judge import Question
 from .onnx_graph import is_added, size_of, subgraphs, target_of, text
+from .onnx_lineage import Ancestry, trace_of
 from .onnx_model import EXPAND_OPSET, Model
 from .onnx_stated import NAMED_BY_ONNX, is_by_file, output_of_file
 
@@ -67,13 +67,20 @@ def questions(model: Model) -> Iterator[Question]:
     """What to ask of every node that broadcasts, those of subgraphs named with the path to them; and every other node
     that keeps onnx from inferring shapes, with no question."""
     faults = {fault.node: fault.said for fault in reversed(model.faults) if fault.node is not None}
-    return _walk(model, model.graph, ChainMap(), "", _Names(model.sizes), faults)
+    return _walk(model, model.graph, ChainMap(), None, "", _Names(model.sizes), faults)
 
 
 def _walk(
-    model: Model, graph: GraphProto, outer: Scope, path: str, names: _Names, faults: Mapping[str, str]
+    model: Model,
+    graph: GraphProto,
+    outer: Scope,
+    before: Ancestry | None,
+    path: str,
+    names: _Names,
+    faults: Mapping[str, str],
 ) -> Iterator[Question]:
     scope = outer.new_child(_values(graph))
+    ancestry = Ancestry(graph, before)
     for node in graph.node:
         if is_added(node):
             continue
@@ -81,14 +88,16 @@ def _walk(
         fault = "" if any(subgraphs(node)) else faults.get(node.name)
         found = Finding(name, text(node.op_type), reason=f"onnx says: {fault}" if fault else "", **_source(node))
         if node.domain == "" and _broadcasts(node, scope):
-            yield _question(found, node, scope, model.opset, names)
+            question = _question(found, node, scope, model.opset, names)
+            yield question._replace(is_meant=ancestry.is_meant(node, question.finding.operands))
         elif (node.domain, node.op_type) in model.functions:
             yield Question(replace(found, reason="this function is written for another opset than the model"), None)
         elif fault:
             operands = _operands(node.input, [scope.get(source, _UNKNOWN) for source in node.input], names)
             yield Question(replace(found, operands=operands), None)
         for attribute, inner in subgraphs(node):
-            yield from _walk(model, inner, scope, f"{name}/{attribute}/", names, faults)
+            yield from _walk(model, inner, scope, ancestry, f"{name}/{attribute}/", names, faults)
+        ancestry.add(node)
 
 
 _UNKNOWN = _Value(None)
@@ -115,15 +124,8 @@ def _values(graph: GraphProto) -> dict[str, _Value]:
 
 def _source(node: NodeProto) -> dict[str, Any]:
     """The file and line that a node comes from, as torch's exporter notes them: the last outside of packages."""
-    trace = text(next((entry.value for entry in node.metadata_props if entry.key == _TRACE), ""))
-    frames = [(file, int(line)) for file, line in _FRAME.findall(trace)]
-    own = [frame for frame in frames if not _PACKAGED.search(frame[0])]
+    own = [frame[:2] for frame in trace_of(node) if not frame.is_packaged]
     return dict(zip(("file", "line"), own[-1], strict=True)) if own else {}
-
-
-_TRACE = "pkg.torch.onnx.stack_trace"
-_FRAME = re.compile(r'File "([^"\n<>]+)", line ([0-9]{1,9})')
-_PACKAGED = re.compile(r"[\\/](site-packages|dist-packages|lib[\\/]python[0-9.]+)[\\/]")
 
 
 class _Names:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -24,8 +23,8 @@ class Meeting(NamedTuple):
     """An operation of a program in which tensors meet."""
 
     finding: Finding
-    is_written: bool
-    """Whether an axis of size 1 of some operand was written out, so that a square is meant."""
+    is_meant: bool
+    """Whether all pairs are meant where they make a square."""
 
 
 def report(name: str, meetings: Sequence[Meeting], assume: Mapping[str, int | str]) -> Report:
@@ -35,26 +34,14 @@ def report(name: str, meetings: Sequence[Meeting], assume: Mapping[str, int | st
         Question(
             finding,
             {"op": {"name": "torch.broadcast_tensors"}, "inputs": [[*(each.shape or ())] for each in finding.operands]},
+            is_meant,
         )
-        for finding, _ in meetings
+        for finding, is_meant in meetings
     ]
     found = judged(
         questions, check_batch, {name: size if isinstance(size, int) else str(size) for name, size in assumed.items()}
     )
-    return Report(
-        name,
-        tuple(
-            _meant(finding) if meeting.is_written else finding for finding, meeting in zip(found, meetings, strict=True)
-        ),
-    )
-
-
-def _meant(finding: Finding) -> Finding:
-    """A finding that is no square: what was written out is meant."""
-    if finding.answer is None:
-        return finding
-    warnings = [warning for warning in finding.answer.warnings if warning.code != "square"]
-    return replace(finding, answer=finding.answer.model_copy(update={"warnings": warnings}))
+    return Report(name, tuple(found))
 
 
 class Names:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any
 
+from ..answers.intent import Way
 from ..library import typed
-from .finding import Finding
+from .finding import Finding, Operand
+from .lineage import Fact, Frame, frames, is_meant, made, way_of_new_axis
 from .programs import Meeting, Names, installed, place, report
 from .report import Report
 
@@ -19,10 +20,13 @@ _MEETING = ("aten.where", "aten.broadcast_tensors", "aten.masked_fill")
 """The operations in which tensors meet and that do not have torch's tag `pointwise`."""
 _AXIS = ("aten.unsqueeze", "aten.view", "aten.reshape", "aten._unsafe_view", "aten.unflatten")
 _KEEP = (
-    *("aten.slice", "aten.alias", "aten.clone", "aten.detach", "aten.to.", "aten._to_copy"),
-    *("aten.permute", "aten.t.", "aten.transpose", "aten.contiguous", "aten.numpy_T"),
+    *("aten.slice", "aten.alias", "aten.clone", "aten.detach", "aten.to.", "aten._to_copy", "aten.squeeze"),
+    *("aten.permute", "aten.t.", "aten.transpose", "aten.contiguous", "aten.numpy_T", "aten.flatten"),
 )
-_FRAME = re.compile(r'File "([^"\n<>]+)", line ([0-9]{1,9})')
+_INDEX = ("aten.arange", "aten.lift_fresh_copy")
+_LOSSES = ("aten.mse_loss", "aten.l1_loss", "aten.smooth_l1_loss", "aten.huber_loss")
+"""The losses whose operands torch expands before it calls them."""
+_COMPARISONS = ("aten.eq.", "aten.ne.", "aten.lt.", "aten.le.", "aten.gt.", "aten.ge.")
 
 
 @typed
@@ -30,9 +34,9 @@ def check_torch(program: Any, *, assume: Mapping[str, int | str] | None = None) 
     """The report of a `torch.export.ExportedProgram`: each operation in which tensors meet, and whether they broadcast.
 
     A symbol has the name of its `torch.export.Dim`; without one it keeps its own, such as "s17". It has the range that
-    the program states; `assume` says more of it. A square is meant where an axis of size 1 was written out: x[:, None],
-    unsqueeze, view, reshape, keepdim; in a loss none is. A file is for `torch.export.load`, which runs what stands in
-    it: load what you trust. Raises ImportError if torch is missing or too old, TypeError for any other object.
+    the program states; `assume` says more of it. No warning is given where all pairs are meant, as in x[:, None] - y
+    (docs/training.md). A file is for `torch.export.load`, which runs what stands in it: load what you trust. Raises
+    ImportError if torch is missing or too old, TypeError for any other object.
 
     >>> import tensorcast
     >>> program = torch.export.export(model, (x, y))                        # doctest: +SKIP
@@ -51,19 +55,20 @@ def meetings(program: Any, names: Names) -> Iterator[Meeting]:
     """The operations of a program in which tensors meet, those of the graphs that it branches to included."""
     signature = program.graph_signature
     held = {**signature.inputs_to_parameters, **signature.inputs_to_buffers}
+    lifted = {*signature.inputs_to_lifted_tensor_constants}
     for path, module in program.graph_module.named_modules():
-        for node in module.graph.nodes if hasattr(module, "graph") else ():
+        facts = _facts(module, lifted) if hasattr(module, "graph") else {}
+        for node in facts:
             tensors = [*_tensors(node)]
             if not _meets(node) or sum(bool(_sizes(tensor)) for tensor in tensors) < 2:
                 continue
-            lines = [(file, int(line)) for file, line in _FRAME.findall(node.meta.get("stack_trace") or "")]
-            file, line = place(lines[::-1])
+            lines = frames(node.meta.get("stack_trace") or "")
+            file, line = place([frame[:2] for frame in lines[::-1]])
             operands = names.operands([(held.get(tensor.name, tensor.name), _sizes(tensor)) for tensor in tensors])
             found = Finding(
                 f"{path}/{node.name}" if path else node.name, str(node.target), operands, file=file, line=line
             )
-            is_loss = found.op.startswith("aten.broadcast_tensors")  # by which torch writes its losses
-            yield Meeting(found, not is_loss and any(_is_written(tensor) for tensor in tensors))
+            yield Meeting(found, _is_meant(node, tensors, operands, facts, lines))
 
 
 def names_given(program: Any) -> dict[str, str]:
@@ -114,17 +119,38 @@ def _sizes(node: Any) -> tuple[Any, ...]:
     return tuple(node.meta["val"].shape)
 
 
-def _is_written(node: Any) -> bool:
-    """Whether an axis of size 1 was written out, here or before what keeps it."""
-    while any(type(size) is int and size == 1 for size in _sizes(node)):
+def _facts(module: Any, lifted: Container[str]) -> dict[Any, Fact]:
+    """Return where the value of each node of a graph comes from."""
+    facts: dict[Any, Fact] = {}
+    for node in module.graph.nodes:
         target = str(node.target)
-        if target.startswith(_AXIS) or any(argument is True for argument in node.args):  # keepdim
-            return True
-        before = [*_tensors(node)]
-        if not before or not (target.startswith(_KEEP) or _meets(node)):
-            return False
-        node = max(before, key=lambda tensor: len(_sizes(tensor)))
-    return False
+        before = [facts[tensor] for tensor in _tensors(node)]
+        keeps = target.startswith((*_AXIS, *_KEEP)) or _meets(node)
+        frame = next(reversed(frames(node.meta.get("stack_trace") or "")), None)
+        way: Way = ""
+        if target.startswith(_AXIS):
+            way = way_of_new_axis(frame)
+        elif any(argument is True for argument in node.args):
+            way = "reduction"
+        fact = made(before, keeps=keeps, is_index=target.startswith(_INDEX) or target in lifted, way=way, frame=frame)
+        has_axis = any(type(size) is int and size == 1 for size in getattr(node.meta.get("val"), "shape", ()))
+        facts[node] = fact if has_axis else fact._replace(way="", frame=None)
+    return facts
+
+
+def _is_meant(
+    node: Any, tensors: Sequence[Any], operands: Sequence[Operand], facts: Mapping[Any, Fact], lines: Sequence[Frame]
+) -> bool:
+    """Return whether the tensors that meet in a node are meant to meet in all pairs, if they make a square."""
+    types = [tensor.meta["val"].dtype for tensor in tensors]
+    is_discrete = not any(each.is_floating_point or each.is_complex for each in types)
+    return is_meant(
+        [facts[tensor] for tensor in tensors],
+        [operand.shape or () for operand in operands],
+        lines[-1] if lines else None,
+        is_discrete=is_discrete or str(node.target).startswith(_COMPARISONS),
+        is_loss=any(str(user.target).startswith(_LOSSES) for part in node.users for user in (part, *part.users)),
+    )
 
 
 def _range(limits: Any) -> str:

@@ -1,0 +1,80 @@
+"""Intent: whether all pairs are meant where two inputs make a square. One rule for all that watches or reads programs.
+
+Shapes alone can't say it: x[:, None] - x and prediction - target have the same ones. So each checker collects facts of
+the two inputs, from frames or from a graph, and this rule decides. docs/training.md has the rules that it was chosen
+from, and what each finds. This file imports next to nothing, as suspicion.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from .suspicion import Suspicion
+
+Way = Literal["", "index", "unsqueeze", "reduction"]
+
+
+class Origin(NamedTuple):
+    """Where an input of an operation comes from, as far as a checker knows."""
+
+    way: Way = ""
+    """How its axis of size 1 was written: by None in an index; by unsqueeze, or what else gives a tensor another shape;
+    by a reduction that keeps its axis."""
+    is_here: bool = False
+    """Whether it was written in the expression of the operation, as in `x[:, None] - y`."""
+    source: object = None
+    """The tensor that it was made from without mixing in others. Compared by identity; None is equal to nothing."""
+    is_index: bool = False
+    """Whether it holds positions: integers that no data enter, such as a range."""
+
+
+class Pair(NamedTuple):
+    """Two inputs of an operation that make a square, and the facts of the operation."""
+
+    origins: tuple[Origin, Origin]
+    is_loss: bool = False
+    """Whether the operation compares predictions with targets, element by element."""
+    is_discrete: bool = False
+    """Whether it is a comparison, or takes integers and booleans only."""
+    is_spanned: bool = False
+    """Whether another input has both axes already."""
+    is_installed: bool = False
+    """Whether its expression is the code of an installed package."""
+
+
+def is_meant(pair: Pair) -> bool:
+    """Return whether all pairs are meant, so that no warning is given.
+
+    >>> row, column = Origin(), Origin("index", is_here=True)
+    >>> is_meant(Pair((row, column)))                                 # x[:, None] - y
+    True
+    >>> is_meant(Pair((row, Origin("unsqueeze", is_here=True))))      # x.unsqueeze(1) - y
+    False
+    """
+    if pair.is_loss:
+        return False
+    one, other = pair.origins
+    if pair.is_spanned or (one.source is not None and one.source is other.source):
+        return True
+    if one.is_index and other.is_index:
+        return True
+    here = {origin.way for origin in pair.origins if origin.is_here}
+    if "index" in here:
+        return True
+    return "unsqueeze" in here and (pair.is_discrete or pair.is_installed or one.is_index or other.is_index)
+
+
+def is_spanned(shapes: Sequence[Sequence[object]], found: Suspicion) -> bool:
+    """Return whether one of the shapes has both axes of a square, neither of size 1.
+
+    >>> from .suspicion import square
+    >>> shapes = [(5,), (5, 1), (5, 5)]
+    >>> is_spanned(shapes[:2], square(shapes[:2])), is_spanned(shapes, square(shapes))
+    (False, True)
+    """
+    rank = max(map(len, shapes))
+    return any(
+        all(axis >= rank - len(shape) and shape[axis - rank + len(shape)] != 1 for axis in found.axes)
+        for shape in shapes
+    )

@@ -1,0 +1,143 @@
+"""The rule of what is meant where inputs make a square: by its facts, and as the ONNX check collects them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from onnx_models import parsed, saved
+
+import tensorcast
+from tensorcast.answers.intent import Origin, Pair, is_meant, is_spanned
+from tensorcast.answers.suspicion import square
+
+ROW = Origin(source="y")
+HERE = {way: Origin(way, is_here=True, source="x") for way in ("index", "unsqueeze", "reduction")}
+BEFORE = {way: Origin(way, source="x") for way in ("index", "unsqueeze", "reduction")}
+RANGE = Origin(source="a range", is_index=True)
+
+MEANT = {
+    "x[:, None] * y": Pair((HERE["index"], ROW)),
+    "y - x[:, None]": Pair((ROW, HERE["index"])),
+    "column - x": Pair((BEFORE["unsqueeze"], Origin(source=BEFORE["unsqueeze"].source))),
+    "x.sum(1, keepdim=True) - x": Pair((BEFORE["reduction"], Origin(source=BEFORE["reduction"].source))),
+    "earlier <= range": Pair((Origin("unsqueeze", source="i", is_index=True), RANGE)),
+    "x.unsqueeze(1) >= y": Pair((HERE["unsqueeze"], ROW), is_discrete=True),
+    "lengths.unsqueeze(1) - range": Pair((HERE["unsqueeze"], RANGE)),
+    "a library's x.unsqueeze(1) - y": Pair((HERE["unsqueeze"], ROW), is_installed=True),
+    "where(pairs, x, y)": Pair((BEFORE["unsqueeze"], ROW), is_spanned=True),
+}
+MISTAKES = {
+    "column - y": Pair((Origin(source="x"), ROW)),
+    "values whose origin is not known": Pair((Origin(), Origin())),
+    "x = x[:, None], then x - y": Pair((BEFORE["index"], ROW)),
+    "x = x.unsqueeze(1), then x - y": Pair((BEFORE["unsqueeze"], ROW)),
+    "x = x.unsqueeze(1), then x == y": Pair((BEFORE["unsqueeze"], ROW), is_discrete=True),
+    "x / y.unsqueeze(1)": Pair((ROW, HERE["unsqueeze"])),
+    "x.sum(1, keepdim=True) - y": Pair((HERE["reduction"], ROW)),
+    "x.argmax(1, keepdim=True) == y": Pair((HERE["reduction"], ROW), is_discrete=True),
+    "column - range": Pair((Origin(source="x"), RANGE)),
+    "mse_loss(x[:, None], x)": Pair((HERE["index"], Origin(source="x")), is_loss=True),
+}
+
+
+@pytest.mark.parametrize("pair", MEANT.values(), ids=MEANT)
+def test_all_pairs_are_meant(pair: Pair) -> None:
+    assert is_meant(pair)
+    assert is_meant(pair._replace(origins=pair.origins[::-1]))
+
+
+@pytest.mark.parametrize("pair", MISTAKES.values(), ids=MISTAKES)
+def test_element_by_element_is_meant(pair: Pair) -> None:
+    assert not is_meant(pair)
+    assert not is_meant(pair._replace(origins=pair.origins[::-1]))
+
+
+@pytest.mark.parametrize(
+    ("shapes", "expected"),
+    [
+        ([(5,), (5, 1)], False),
+        ([(5,), (5, 1), (5, 5)], True),
+        ([(5,), (5, 1), (1, 5)], False),
+        ([(5,), (5, 1), (2, 5, 5)], True),
+        ([(4, 5), (4, 1, 5), (4, 4, 1)], True),
+        ([(4, 5), (4, 1, 5), (4, 1, 1)], False),
+    ],
+)
+def test_a_square_is_spanned_by_an_input_with_both_axes(shapes: Any, expected: bool) -> None:
+    found = square(shapes)
+    assert found is not None
+    assert is_spanned(shapes, found) is expected
+
+
+FILE = "/home/me/net.py"
+PACKAGE = "/usr/lib/python3.12/site-packages/net.py"
+AXIS = "axis = Constant <value_ints = [1]> ()\n"
+RANGE_NODES = """
+    start = Constant <value_int = 0> ()  step = Constant <value_int = 1> ()
+    shape = Shape (x)  zero = Constant <value_int = 0> ()  n = Gather (shape, zero)
+    i = Range (start, n, step)
+"""
+
+
+def squares(tmp_path: Path, nodes: str, *lines: tuple[str, int, str], results: str = "z") -> int:
+    """Count the squares that are reported of a graph of x (n) and y (n), whose last nodes come from these lines."""
+    types = {"z": "float", "c": "bool", "k": "int64"}
+    outputs = ", ".join(f"{types[name]}[m, k] {name}" for name in results)
+    model = parsed(f"(float[n] x, float[n] y) => ({outputs}) {{ {AXIS}{nodes} }}")
+    for node, (file, line, code) in zip([*model.graph.node][-len(lines) :], lines, strict=True) if lines else ():
+        trace = f'File "{file}", line {line}, in forward\n    {code}'
+        node.metadata_props.add(key="pkg.torch.onnx.stack_trace", value=trace)
+    return tensorcast.check_model(saved(tmp_path / "net.onnx", model)).counts["square"]
+
+
+@pytest.mark.parametrize(
+    ("expected", "nodes", "lines"),
+    [
+        (0, "u = Unsqueeze (x, axis) z = Mul (u, y)", [(FILE, 7, "z = x[:, None] * y")] * 2),
+        (0, "u = Unsqueeze (x, axis) z = Mul (u, y)", [(FILE, 7, "z = x[..., np.newaxis] * y")] * 2),
+        (1, "u = Unsqueeze (x, axis) z = Mul (u, y)", [(FILE, 7, "z = x.unsqueeze(1) * y")] * 2),
+        (0, "u = Unsqueeze (x, axis) z = Mul (u, y)", [(PACKAGE, 7, "z = x.unsqueeze(1) * y")] * 2),
+        (1, "u = Unsqueeze (x, axis) z = Mul (u, y)", [(FILE, 7, "x = x[:, None]"), (FILE, 8, "z = x * y")]),
+        (1, "u = Unsqueeze (x, axis) z = Mul (u, y)", []),
+        (0, "u = Unsqueeze (x, axis) z = Sub (u, x)", []),
+        (0, "u = Unsqueeze (x, axis) v = Exp (u) w = Neg (x) z = Sub (v, w)", []),
+        (1, "t = Add (x, y) u = Unsqueeze (x, axis) z = Sub (u, t)", []),
+        (1, "u = Unsqueeze (x, axis) s = ReduceSum <keepdims = 1> (u, axis) z = Sub (s, y)", []),
+    ],
+)
+def test_of_an_onnx_graph_lines_and_sources_are_known(
+    tmp_path: Path, expected: int, nodes: str, lines: list[tuple[str, int, str]]
+) -> None:
+    assert squares(tmp_path, nodes, *lines) == expected
+
+
+@pytest.mark.parametrize(
+    ("expected", "nodes", "lines"),
+    [
+        (0, "u = Unsqueeze (i, axis) c = GreaterOrEqual (u, i)", []),
+        (0, "j = Range (start, n, step) u = Unsqueeze (i, axis) c = LessOrEqual (j, u)", []),
+        (0, "u = Unsqueeze (x, axis) c = Less (u, y)", [(FILE, 7, "c = x.unsqueeze(1) < y")] * 2),
+        (1, "u = Unsqueeze (x, axis) c = Less (u, y)", [(FILE, 7, "x = x.unsqueeze(1)"), (FILE, 8, "c = x < y")]),
+    ],
+)
+def test_a_causal_mask_in_an_onnx_graph_is_meant(
+    tmp_path: Path, expected: int, nodes: str, lines: list[tuple[str, int, str]]
+) -> None:
+    assert squares(tmp_path, RANGE_NODES + nodes, *lines, results="c") == expected
+
+
+def test_a_choice_between_pairs_in_an_onnx_graph_is_meant(tmp_path: Path) -> None:
+    mask = "p = Unsqueeze (i, axis) q = GreaterOrEqual (p, i) u = Unsqueeze (x, axis) z = Where (q, u, y)"
+    assert squares(tmp_path, RANGE_NODES + mask) == 0
+
+
+def test_a_subgraph_sees_the_origins_of_outer_values(tmp_path: Path) -> None:
+    branch = "{u_name} = g () => (float[m, k] {out}) {{ {out} = Sub (u, {other}) }}"
+    then, other = (
+        branch.format(u_name=name, out=out, other=y)
+        for name, out, y in (("then_branch", "a", "x"), ("else_branch", "b", "y"))
+    )
+    nodes = f"u = Unsqueeze (x, axis) c = Constant <value = bool {{1}}> () z = If (c) <{then}, {other}>"
+    assert squares(tmp_path, nodes) == 1
