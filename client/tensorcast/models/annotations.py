@@ -9,8 +9,10 @@ from collections.abc import Iterator, Sequence
 
 from .finding import Finding, Kind
 from .places import Repository
+from .printable import printable
 from .report import Report
-from .text import common, operands, printable, sentence
+from .sentences import sentence
+from .text import common, node
 
 _COMMANDS: dict[Kind, str] = {
     "incompatible": "error",
@@ -27,22 +29,18 @@ def workflow_commands(reports: Sequence[Report], repository: Repository) -> Iter
         for kind, command in _COMMANDS.items():
             for group in report.groups(kind):
                 place = repository.place_of(group[0], report)
-                yield _command(command, *place, kind.replace("_", " "), _message(group, report))
+                yield _command(command, *place, kind.replace("_", " "), _message(group, kind, report))
         for error in report.errors:
             yield _command("error", repository.path_of(report.path) or report.path, None, "not inferred", error)
         yield report.summary
 
 
-def _message(group: Sequence[Finding], report: Report) -> str:
+def _message(group: Sequence[Finding], kind: Kind, report: Report) -> str:
+    first = group[0]
     if len(group) > 1:
-        reason = f"; the first, {_node(group[0])}: {printable(group[0].reason)}" if group[0].reason else ""
+        reason = f"; the first, {node(first)}: {printable(first.reason)}" if first.reason else ""
         return f"{printable(report.path)}: {common(group)}{reason}"
-    (finding,) = group
-    return f"{printable(report.path)}: {_node(finding)}, {operands(finding)}: {sentence(finding)}"
-
-
-def _node(finding: Finding) -> str:
-    return f"{printable(finding.op)} {printable(finding.node)}".rstrip()
+    return f"{printable(report.path)}: {node(first)}: {sentence(first, kind)}"
 
 
 def _command(command: str, file: str, line: int | None, title: str, message: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -40,6 +41,15 @@ class Finding:
     file: str | None = None
     """The source file that it comes from, as the model recorded it."""
     line: int | None = None
+    assumable: tuple[str, ...] = ()
+    """The names of sizes of the model's inputs, each of which can be assumed to be a number."""
+
+    @property
+    def message(self) -> str:
+        """What there is to say of it, in one line."""
+        from .sentences import sentence  # which imports this file
+
+        return sentence(self)
 
     @property
     def verdict(self) -> Verdict:
@@ -75,7 +85,7 @@ class Finding:
     def names_places(self) -> bool:
         """Whether a condition speaks of a size by its place, so that the same words mean another in another node."""
         return any(
-            isinstance(side, DimensionPlace)
+            isinstance(side, DimensionPlace) or is_made_up(str(side))
             for condition in self._conditions()
             for equation in condition.any
             for side in (*(equation.equal or ()), *(equation.divides or ()))
@@ -91,19 +101,38 @@ class Finding:
             | ({"by_file": True} if operand.by_file else {})
             for operand in self.operands
         ]
-        result = (
-            {"reason": self.reason} if self.answer is None else {"answer": self.answer.model_dump(exclude_unset=True)}
-        )
+        result = {"reason": self.reason} if self.answer is None else {"answer": self._named_answer(self.answer)}
         return {
             "node": self.node,
             "op_type": self.op,
             "verdict": self.verdict,
             "kinds": [*self.kinds],
+            "message": self.message,
             "file": self.file,
             "line": self.line,
             "inputs": operands,
             **result,
         }
+
+    def _named_answer(self, answer: CheckAnswer) -> dict[str, Any]:
+        """The answer as plain values, whose messages have the names of the operands."""
+        from .sentences import sentence
+
+        plain = answer.model_dump(exclude_unset=True)
+        for warning in plain.get("warnings", ()):
+            if warning["code"] == "square":
+                warning["message"] = sentence(self, "square")
+        if answer.conflict is not None:
+            plain["conflict"]["message"] = sentence(self, "incompatible")
+        return plain
+
+
+_MADE_UP = re.compile("unk__[0-9]+|unknown_[0-9]+")
+
+
+def is_made_up(name: str) -> bool:
+    """Return whether a size without a name was given this one, by onnx or here."""
+    return _MADE_UP.fullmatch(name) is not None
 
 
 _VERDICTS: dict[bool | None, Verdict] = {True: "compatible", None: "depends", False: "incompatible"}

@@ -179,7 +179,7 @@ def _question(found: Finding, node: NodeProto, scope: Scope, opset: int, names: 
     operands = _operands(sources, values, names, {size for size, times in often.items() if times > 1})
     try:
         _judge_count(node, len(sources))
-        if unknown := [f"{value.role} ({value.name})" for value in operands if value.shape is None]:
+        if unknown := [value.name for value in operands if value.shape is None]:
             raise _NotJudged(f"rank unknown: {', '.join(unknown)}")
         op, inputs, target = _asked(node, opset, [[*(value.shape or ())] for value in operands])
     except _NotJudged as reason:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from .finding import Finding, Kind, Verdict
-from .text import block, printable
+from .printable import printable
+from .text import block
 
 FailOn = Literal["incompatible", "square", "depends"]
 """The gravest kinds first: each stands for itself and those before it."""

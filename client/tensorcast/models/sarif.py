@@ -11,13 +11,15 @@ from urllib.parse import quote
 
 from .finding import Finding
 from .places import Repository
+from .printable import printable
 from .report import Report
-from .text import operands, printable, sentence
+from .sentences import sentence
+from .text import node
 
 _RULES: dict[str, tuple[str, str]] = {
     "incompatible": ("error", "Shapes that do not broadcast, whatever the sizes."),
     "not_judged": ("error", "A node whose shapes are not known, so that nothing can be said of it."),
-    "square": ("warning", "Two inputs stretch each other along a new axis, as (N,) and (N, 1) become (N, N)."),
+    "square": ("warning", "An accidental outer product: (N, 1) with (N,) broadcasts to (N, N)."),
     "depends": ("note", "Shapes that broadcast for some sizes only."),
 }
 """Each kind of finding: its level and what it is."""
@@ -54,7 +56,7 @@ def sarif(reports: Sequence[Report], repository: Repository) -> dict[str, Any]:
 def _results(report: Report, repository: Repository) -> Iterator[dict[str, Any]]:
     for finding in report.findings:
         for kind in finding.kinds:
-            message = f"{printable(finding.op)} {printable(finding.node)}, {operands(finding)}: {sentence(finding)}"
+            message = f"{node(finding)}: {sentence(finding, kind)}"
             location = _location(*repository.place_of(finding, report))
             location["logicalLocations"] = [_node(finding, report)]
             yield _result(kind, _RULES[kind][0], message, location)

@@ -1,0 +1,123 @@
+"""Squares, and the changes after which two inputs are combined element by element, or all pairs are written out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from ..ops import Op, align
+from ..plan.alignment import Alignment, Incompatible, Relation, RightAlignment
+from ..plan.plan import Shape
+from .hints import Lower
+from .suspicion import Suspicion, square, suspicion, suspicion_of_rows
+from .symbolic import SymbolicPlan
+
+
+class Change(NamedTuple):
+    """A request with another shape of one input."""
+
+    input: int
+    code: str
+    """What to write after the input's name, such as "[:, None]"."""
+    inputs: tuple[Shape, ...]
+    output: Sequence[int | str]
+    alignment: Alignment
+
+    @property
+    def shape(self) -> Shape:
+        """The new shape of the input."""
+        return self.inputs[self.input]
+
+
+def suspicion_of(alignment: Alignment, inputs: Sequence[int] | None = None) -> Suspicion | None:
+    """Of all inputs, or of these."""
+    if _is_plain(alignment):
+        shapes = alignment.input_shapes
+        if inputs is not None:
+            return suspicion([shapes[number] for number in inputs])
+        return suspicion(shapes, alignment.filled if isinstance(alignment, RightAlignment) else None)
+    rows = rows_of(alignment)
+    return suspicion_of_rows(rows if inputs is None else [rows[number] for number in inputs])
+
+
+def square_of(alignment: Alignment) -> Suspicion | None:
+    """Return a square of two inputs, or None: at once if the inputs have the same rank and are right-aligned."""
+    if isinstance(alignment, RightAlignment) and alignment.relation is Relation.MUTUAL:
+        return square(alignment.input_shapes, alignment.filled)
+    found = suspicion_of_rows(rows_of(alignment))
+    return found if found and found.kind == "square" else None
+
+
+def _is_plain(alignment: Alignment) -> bool:
+    return isinstance(alignment, RightAlignment) and alignment.relation is Relation.MUTUAL
+
+
+def rows_of(alignment: Alignment) -> Sequence[Sequence[object]]:
+    """See suspicion_of_rows. On the axes where inputs do not stretch to each other, nothing is filled."""
+    if _is_plain(alignment):
+        rank = max(map(len, alignment.input_shapes))
+        return [(*[None] * (rank - len(shape)), *shape) for shape in alignment.input_shapes]
+    rows: list[list[object]] = [[None] * len(alignment.axes) for _ in alignment.input_shapes]
+    for number, axis in enumerate(alignment.axes):
+        for term in axis.terms:
+            if term.input is not None:
+                rows[term.input][number] = term.size if axis.relation is Relation.MUTUAL else 1
+    return rows
+
+
+def fixes(op: Op, shapes: tuple[Shape, ...], alignment: Alignment, found: Suspicion, lower: Lower) -> Iterator[Change]:
+    """Yield the changes that combine the two inputs of a square element by element: new axes, then one axis less."""
+    (first, second), (axis, beside) = found.inputs, found.axes
+    rows = rows_of(alignment)
+    where, other = (sum(size is not None for size in rows[number][:beside]) for number in (first, second))
+    shape = shapes[second]
+    wider = ((first, code, changed) for code, changed in _with_axes(shapes[first], where, abs(axis - beside)))
+    narrower = [(second, f".squeeze({other - len(shape)})", shape[:other] + shape[other + 1 :])]
+    for candidates in (wider, narrower):
+        for number, code, changed in candidates:
+            change = _change(op, shapes, number, code, changed, lower)
+            if change is not None and not suspicion_of(change.alignment, found.inputs):
+                yield change
+                break
+
+
+def written_out(
+    op: Op, shapes: tuple[Shape, ...], alignment: Alignment, found: Suspicion, lower: Lower
+) -> Change | None:
+    """Return the change that combines all pairs and makes no square, since the missing axis is written out."""
+    first = found.inputs[0]
+    for code, shape in _wider(shapes[first], len(alignment.axes)):
+        change = _change(op, shapes, first, code, shape, lower)
+        if change is not None and suspicion_of(change.alignment, found.inputs):
+            return change
+    return None
+
+
+def _with_axes(shape: Shape, axis: int, most: int) -> Iterator[tuple[str, Shape]]:
+    """Yield a shape with up to `most` more axes of size 1, after its axis `axis` or before it."""
+    for count in range(1, most + 1):
+        for place in (axis + 1, axis):
+            index = [":"] * place + ["None"] * count + [":"] * (place == axis)
+            yield f"[{', '.join(index)}]", (*shape[:place], *[1] * count, *shape[place:])
+
+
+def _wider(shape: Shape, rank: int) -> Iterator[tuple[str, Shape]]:
+    """Yield a shape with axes of size 1 before its own, or after them, up to this rank."""
+    for count in range(1, rank - len(shape) + 1):
+        nones = ["None"] * count
+        yield f"[{', '.join(nones)}]", (*[1] * count, *shape)
+        yield f"[{', '.join([':'] * len(shape) + nones)}]", (*shape, *[1] * count)
+
+
+def _change(op: Op, shapes: tuple[Shape, ...], number: int, code: str, shape: Shape, lower: Lower) -> Change | None:
+    """Return the request with another shape of one input; None if it does not broadcast for all sizes, or two of its
+    inputs make a square."""
+    inputs = (*shapes[:number], shape, *shapes[number + 1 :])
+    try:
+        plan = lower(op, inputs)
+    except Incompatible:
+        return None
+    if isinstance(plan, SymbolicPlan) and plan.conditions:
+        return None
+    alignment = plan.apart if isinstance(plan, SymbolicPlan) else align(op, inputs)
+    return None if square_of(alignment) else Change(number, code, inputs, plan.outputs[0].shape, alignment)

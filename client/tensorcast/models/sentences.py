@@ -1,0 +1,243 @@
+"""Sentences: what there is to say of a finding, as an expression of its operands by their names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from ..answers.check import joined
+from ..answers.hints import are_few
+from ..answers.squares import Change, fixes, square_of, suspicion_of, written_out
+from ..answers.symbolic import lower
+from ..answers.warnings import all_pairs
+from ..messages import CheckRequest, Condition, DimensionPlace, Hint, Side
+from ..messages.validation import validated
+from ..plan.alignment import Alignment, Incompatible, Relation
+from ..schema.shapes import format_shape
+from .finding import Finding, Kind, Size, is_made_up
+from .operations import expression, is_call, name, named, op_name, reshaping, shapes_of, shown
+from .printable import printable
+
+_EXAMPLES = (13, 17, 19, 23)
+"""Sizes to try, which nothing else is likely to have."""
+
+
+def sentence(finding: Finding, kind: Kind | None = None) -> str:
+    """Return what there is to say of a finding in one line: all, or what makes it one of this kind."""
+    kinds = finding.kinds if kind is None else (kind,)
+    said = [_SENTENCES[each](finding) for each in kinds] or [_compatible(finding)]
+    stated = [name(finding, number) for number, operand in enumerate(finding.operands) if operand.by_file]
+    if stated and finding.answer is not None:
+        shapes = "shape" if len(stated) == 1 else "shapes"
+        said.insert(0, f"The file states the {shapes} of {' and '.join(dict.fromkeys(stated))}:")
+    return " ".join(said)
+
+
+def pairs(finding: Finding) -> str:
+    """Return the sentence about two operands that expand each other, and make no square."""
+    _, alignment = _aligned(finding)
+    found = alignment and suspicion_of(alignment)
+    if not found:
+        return _warned(finding, "mutual-stretch")
+    meet = all_pairs(found.axes, max(map(len, shapes_of(finding))))
+    return f"{_outcome(finding)}: {meet}. If only one of them was meant to expand, the other one lacks an axis."
+
+
+def needs(finding: Finding) -> str:
+    """Return what must hold of the sizes, where it depends on them."""
+    return joined(_conditions(finding))
+
+
+def _compatible(finding: Finding) -> str:
+    return f"{_outcome(finding)}."
+
+
+def _outcome(finding: Finding) -> str:
+    """Return the operation and the shape that its operands reach."""
+    output = format_shape(shown(finding.output)) if finding.output is not None else "a shape that is not known"
+    written = expression(finding)
+    return f"{written} {'broadcasts to' if is_call(finding) else 'gives'} {output}"
+
+
+def _square(finding: Finding) -> str:
+    change, meant = None, None
+    shapes, alignment = _aligned(finding)
+    found = alignment and square_of(alignment)
+    if not alignment or not found:
+        return _warned(finding, "square")
+    op = CheckRequest.model_fields["op"].default
+    if are_few(op, shapes):
+        lower_here = partial(lower, assume={})
+        # One axis less is written more shortly than one more, and leaves no axis of size 1 behind.
+        change = next(iter([*fixes(op, shapes, alignment, found, lower_here)][::-1]), None)
+        meant = written_out(op, shapes, alignment, found, lower_here)
+    lacking = finding.operands[found.inputs[0]]
+    rank = max(map(len, shapes))
+    if lacking.name and len(finding.operands) == 2 and rank == 2:
+        meet = f"every row meets every {name(finding, found.inputs[0])}"
+    else:
+        meet = all_pairs(found.axes, rank)
+    said = [f"{_outcome(finding)}: {meet}."]
+    said.append(f"Write {_written(finding, change)}." if change else "Give all operands the same axes.")
+    if meant:
+        said.append(f"If you want all pairs: {_written(finding, meant)}.")
+    return " ".join(said)
+
+
+def _aligned(finding: Finding) -> tuple[tuple[Any, ...], Alignment | None]:
+    """Return the shapes of operands that meet on their last axes, with symbols for names; and how they are aligned,
+    None if they do not broadcast."""
+    request = validated(CheckRequest, {"inputs": [[*shape] for shape in shapes_of(finding)]})
+    shapes = tuple(request.inputs)
+    try:
+        return shapes, lower(request.op, shapes, {}).apart
+    except Incompatible:
+        return shapes, None
+
+
+def _warned(finding: Finding, code: str) -> str:
+    """Return the message of a warning, as the answer has it."""
+    warnings = finding.answer.warnings if finding.answer else []
+    return next(warning.message for warning in warnings if warning.code == code)
+
+
+def _written(finding: Finding, change: Change) -> str:
+    return expression(finding, {change.input: change.code}, ())
+
+
+def _incompatible(finding: Finding) -> str:
+    conflict = finding.answer.conflict if finding.answer else None
+    if conflict is None:
+        return ""
+    said = _renamed(finding, conflict.message)
+    if Relation.MUTUAL.value in conflict.message and conflict.axis is not None and None not in conflict.inputs:
+        sides = [
+            f"{size} in {name(finding, number or 0)}"
+            for size, number in zip(conflict.sizes, conflict.inputs, strict=True)
+        ]
+        listed = sides[:3] + ([f"{len(sides) - 3} other sizes"] if len(sides) > 3 else [])
+        axis = conflict.axis - max(map(len, shapes_of(finding)))  # the same of each operand
+        met = f"{', '.join(listed[:-1])} and {listed[-1]}"
+        said = f"{expression(finding)} does not broadcast: axis {axis} is {met}."
+    return " ".join([said, *(_hinted(finding, hint) for hint in conflict.hints[:1])])
+
+
+def _hinted(finding: Finding, hint: Hint) -> str:
+    """Return what a hint of a conflict changes: as code, if one operand is changed."""
+    inputs = [number for number, operand in enumerate(finding.operands) if operand.role != "target"]
+    old = {number: [*map(str, finding.operands[number].shape or ())] for number in inputs}
+    new = {number: [*map(str, shape)] for number, shape in zip(inputs, hint.inputs, strict=False)}
+    changed = [number for number in new if old[number] != new[number]]
+    if len(changed) == 1 and (code := reshaping(old[changed[0]], new[changed[0]])):
+        return f"Write {expression(finding, {changed[0]: code}, ())}."
+    text = _renamed(finding, hint.text)
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def _renamed(finding: Finding, message: str) -> str:
+    """Return a message about inputs by their numbers with their names."""
+    numbers = {operand.role: number for number, operand in enumerate(finding.operands)}
+
+    def own(match: re.Match[str]) -> str:
+        number = numbers.get(f"input {match[1]}")
+        if number is None:
+            return match[0]
+        return named(finding, number) if match[2] else name(finding, number)
+
+    return re.sub(r"[Ii]nput ([0-9]+)( of shape \([^)]*\))?", own, message)
+
+
+def _depends(finding: Finding) -> str:
+    unknown = _unknown_operand(finding)
+    if unknown is None:
+        ending = "; onnx could not infer it" if finding.names_places else ""
+        return f"{expression(finding)} fits only if {needs(finding)}{ending}{_advice(finding) or '.'}"
+    number, sizes = unknown
+    others = [other for other in range(len(finding.operands)) if other != number]
+    return (
+        f"{expression(finding, shaped=others)} fits only if {named(finding, number)} is {format_shape(sizes)}; "
+        f"onnx could not infer it{_advice(finding) or '.'}"
+    )
+
+
+def _unknown_operand(finding: Finding) -> tuple[int, list[Size]] | None:
+    """Return the one operand whose unknown sizes all conditions are about, and what its sizes must be; else None."""
+    wanted: dict[tuple[int, int], list[str]] = {}
+    for condition in finding.answer.conditions if finding.answer else ():
+        for equation in condition.any:
+            places = [_place(finding, side) for side in equation.equal or ()]
+            known = [str(side) for side, place in zip(equation.equal or (), places, strict=True) if place is None]
+            found = [place for place in places if place is not None]
+            if len(found) != 1:
+                return None
+            wanted.setdefault(found[0], []).extend(known)
+    numbers = {number for number, _ in wanted}
+    if len(numbers) != 1 or len(wanted) != len(finding.conditions):
+        return None
+    (number,) = numbers
+    shape = shown(finding.operands[number].shape or ())
+    return number, [" or ".join(wanted.get((number, axis), [str(size)])) for axis, size in enumerate(shape)]
+
+
+def _place(finding: Finding, side: Side) -> tuple[int, int] | None:
+    """Return the operand and the axis of a size that is not known; None of any other side of an equation."""
+    if isinstance(side, DimensionPlace):
+        role = "target" if side.input is None else f"input {side.input}"
+        number = next((at for at, operand in enumerate(finding.operands) if operand.role == role), None)
+        return None if number is None else (number, side.axis)
+    if isinstance(side, str) and is_made_up(side):
+        return next(
+            (number, axis)
+            for number, shape in enumerate(shapes_of(finding))
+            for axis, size in enumerate(shape)
+            if size == side
+        )
+    return None
+
+
+def _conditions(finding: Finding) -> list[Condition]:
+    """Return the conditions in words, with the names of operands."""
+
+    def words(side: Side) -> str:
+        place = _place(finding, side)
+        if place is None:
+            return str(side)
+        number, axis = place
+        attribute = "" if finding.operands[number].role == "target" else ".shape"
+        return f"{name(finding, number)}{attribute}[{axis}]"
+
+    found = []
+    for condition in finding.answer.conditions if finding.answer else ():
+        texts = [
+            f"{equation.divides[0]} divides {words(equation.divides[1])}"
+            if equation.divides
+            else " == ".join(map(words, equation.equal or ()))
+            for equation in condition.any
+        ]
+        found.append(condition.model_copy(update={"text": " or ".join(texts)}))
+    return found
+
+
+def _advice(finding: Finding) -> str:
+    """Return which sizes to give, so that onnx may infer what it could not."""
+    if not finding.names_places or not finding.assumable:
+        return ""
+    needed = set(re.findall(r"\w+", needs(finding)))
+    names = [each for each in finding.assumable if each in needed] or finding.assumable
+    options = [f"--assume {each}={size}" for each, size in zip(names, _EXAMPLES, strict=False)]
+    return f". Try {' '.join(options)}"
+
+
+def _not_judged(finding: Finding) -> str:
+    written = expression(finding) if finding.operands else op_name(finding)
+    return f"{written} is not judged: {printable(finding.reason)}"
+
+
+_SENTENCES: dict[Kind, Callable[[Finding], str]] = {
+    "incompatible": _incompatible,
+    "not_judged": _not_judged,
+    "square": _square,
+    "depends": _depends,
+}
