@@ -51,9 +51,11 @@ def test_a_loss_of_all_pairs(check: Check) -> None:
     report = check(exported(graph, w=(8, 1), two=()))
     (finding,) = report.findings
     assert (finding.node, finding.line, finding.kinds, finding.output) == ("d", 11, ("square",), ("B", "B"))
-    (warning,) = (warning for warning in finding.answer.warnings if warning.code == "square")
-    assert "(B, 1)" in warning.message
-    assert "write `b[:, None]`" in str(report)
+    assert finding.message == (
+        "p (B, 1) - y (B,) gives (B, B): every row meets every y. Write p.squeeze(-1) - y. If you want all pairs: "
+        "p - y[None]."
+    )
+    assert finding.message in str(report)
     assert (report.exit_status(), report.exit_status("incompatible")) == (1, 0)
 
 

@@ -40,26 +40,18 @@ def url(request: pytest.FixtureRequest, service: Served) -> list[str]:
 THREE = """(float[N,64,7,7] x, float[64] bias, float[M,1,7,1] m) => (float[] y)
     {a = Add(x, bias) b = Add(x, m) y = Mul(x, x)}"""
 CONFLICT = """\
-model.onnx: Add a
-  input 0  x     (N, 64, 7, 7)
-  input 1  bias  (64,)
-  incompatible (size-mismatch): On output axis 3, input 0 of shape (N, 64, 7, 7) has size 7 but input 1 of shape (64,) \
-has size 64: sizes that meet must be equal, or 1 to be stretched.
-  hint: reshape input 1 to (64, 1, 1), x[:, None, None]: it then fits
+model.onnx: Add a: incompatible
+  x (N, 64, 7, 7) + bias (64,) does not broadcast: axis -1 is 7 in x and 64 in bias. Write x + bias[:, None, None].
 
 """
 DEPENDS = """\
-model.onnx: Add b
-  input 0  x  (N, 64, 7, 7)
-  input 1  m  (M, 1, 7, 1)
-  compatible if N == M or N == 1 or M == 1: (?, 64, 7, 7)
+model.onnx: Add b: depends
+  x (N, 64, 7, 7) + m (M, 1, 7, 1) fits only if N == M or N == 1 or M == 1.
 
 """
 FITS = """\
 model.onnx: Mul y
-  input 0  x  (N, 64, 7, 7)
-  input 1  x  (N, 64, 7, 7)
-  compatible: (N, 64, 7, 7)
+  x (N, 64, 7, 7) * x (N, 64, 7, 7) gives (N, 64, 7, 7).
 
 """
 SUMMARY = "model.onnx: 3 nodes broadcast: 1 compatible, 1 depending on sizes, 1 incompatible, 0 not judged\n"
@@ -107,8 +99,8 @@ def test_annotations_and_sarif_have_the_paths_of_the_repository(check: Check, tm
     model = parsed(THREE)
     model.graph.node[0].metadata_props.add(key="pkg.torch.onnx.stack_trace", value='File "/build/net.py", line 7, in f')
     error, notice, summary = check(model, "--format", "github").output.splitlines()
-    assert error.startswith("::error file=net.py,line=7,title=tensorcast%3A incompatible::model.onnx: Add a, x (N, 64,")
-    assert notice.startswith("::notice file=model.onnx,title=tensorcast%3A depends::model.onnx: Add b, x (N, 64, 7, 7)")
+    assert error.startswith("::error file=net.py,line=7,title=tensorcast%3A incompatible::model.onnx: Add a: x (N, 64,")
+    assert notice.startswith("::notice file=model.onnx,title=tensorcast%3A depends::model.onnx: Add b: x (N, 64, 7, 7)")
     assert summary == SUMMARY.strip()
     results = json.loads(check(model, "--format", "sarif").output)["runs"][0]["results"]
     places = [result["locations"][0]["physicalLocation"] for result in results]
@@ -130,10 +122,10 @@ def test_a_model_with_a_node_that_is_not_judged_never_exits_with_0(check: Check)
     assert done.exit_code == 3
     assert done.output == (
         "3 nodes are not judged:\n"
-        "  model.onnx: MatMul m: x (2, 3), y (4, 5): "
+        "  model.onnx: MatMul m: x (2, 3) @ y (4, 5): "
         "onnx says: Incompatible dimensions for matrix multiplication\n"
-        "  model.onnx: Add a: m unknown rank, x (2, 3): rank unknown: input 0 (m)\n"
-        "  model.onnx: Add b: m unknown rank, x (2, 3): rank unknown: input 0 (m)\n\n"
+        "  model.onnx: Add a: m of unknown rank + x (2, 3): rank unknown: m\n"
+        "  model.onnx: Add b: m of unknown rank + x (2, 3): rank unknown: m\n\n"
         "model.onnx: 3 nodes broadcast: 0 compatible, 0 depending on sizes, 0 incompatible, 3 not judged\n"
     )
 

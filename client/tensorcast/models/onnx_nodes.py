@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import ChainMap, Counter
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
@@ -67,7 +67,7 @@ def questions(model: Model) -> Iterator[Question]:
     """What to ask of every node that broadcasts, those of subgraphs named with the path to them; and every other node
     that keeps onnx from inferring shapes, with no question."""
     faults = {fault.node: fault.said for fault in reversed(model.faults) if fault.node is not None}
-    return _walk(model, model.graph, ChainMap(), None, "", _Names(model.sizes), faults)
+    return _walk(model, model.graph, ChainMap(), None, "", _Names(model.sizes, model.assumable), faults)
 
 
 def _walk(
@@ -86,7 +86,8 @@ def _walk(
             continue
         name = path + model.names.get(node.name, node.name)
         fault = "" if any(subgraphs(node)) else faults.get(node.name)
-        found = Finding(name, text(node.op_type), reason=f"onnx says: {fault}" if fault else "", **_source(node))
+        reason = f"onnx says: {fault}" if fault else ""
+        found = Finding(name, text(node.op_type), reason=reason, assumable=names.assumable, **_source(node))
         if node.domain == "" and _broadcasts(node, scope):
             question = _question(found, node, scope, model.opset, names)
             yield question._replace(is_meant=ancestry.is_meant(node, question.finding.operands))
@@ -131,8 +132,9 @@ def _source(node: NodeProto) -> dict[str, Any]:
 class _Names:
     """A name on the wire for each name of a size: the same for the same, and no two alike."""
 
-    def __init__(self, sizes: frozenset[str]) -> None:
+    def __init__(self, sizes: frozenset[str], assumable: Iterable[str]) -> None:
         self._sizes = sizes
+        self.assumable = tuple(sorted(name for name in assumable if name == as_name(name)))
         self._on_wire: dict[str, str] = {}
         self._taken: set[str] = set()
         for name in sorted(sizes, key=lambda name: (name != as_name(name), name)):

@@ -31,7 +31,7 @@ _WORDS = {
 }
 _SYMBOLS = {word: symbol for symbol, words in _WORDS.items() for word in words.split()}
 """The operator of each operation that has one."""
-_SCRIPTED = re.compile(r"/(?:.*/)?(?:(?P<scope>[^/]+)/)?(?P<op>[^/]+)_output_0")
+_SCRIPTED = re.compile(r"/(?:(?:.*/)?(?P<scope>[^/]+)/)?(?P<op>[^/]+)_output_0")
 """The name that torch's older exporter gives to a value: the path of the module, and the operation."""
 _MODULES = re.compile(r"(Gemm|Conv|ConvTranspose)(_[0-9]+)?")
 """Operations that are all that their module does."""
@@ -49,7 +49,7 @@ def expression(finding: Finding, codes: Mapping[int, str] | None = None, shaped:
     }
     target = next((number for number, operand in enumerate(operands) if operand.role == "target"), None)
     if target is not None and op_name(finding) == "Expand":
-        parts[target] = f"shape={format_shape(shown(operands[target].shape or ()))}"
+        parts[target] = f"shape={_wanted(finding, target)}"
     elif target is not None:  # the first operand, into which the others fit
         parts = {target: parts.pop(target)} | parts
     if is_call(finding):
@@ -92,6 +92,19 @@ def named(finding: Finding, number: int) -> str:
 def shown(shape: Sequence[Size]) -> list[Size]:
     """Return a shape without names that were made up."""
     return ["?" if is_made_up(str(size)) else size for size in shape]
+
+
+def _wanted(finding: Finding, number: int) -> str:
+    """Return the shape that an operand holds; unless its sizes are numbers, with its name."""
+    shape = finding.operands[number].shape or ()
+    value = format_shape(shown(shape))
+    return value if all(isinstance(size, int) for size in shape) else f"{name(finding, number)} {value}"
+
+
+def is_own_name(finding: Finding, number: int) -> bool:
+    """Return whether an operand has a name that is not the name of an operation."""
+    own = finding.operands[number].name
+    return bool(own) and not _SCRIPTED.fullmatch(own)
 
 
 def shapes_of(finding: Finding) -> list[Sequence[Size]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -17,7 +17,7 @@ from ..messages.validation import validated
 from ..plan.alignment import Alignment, Incompatible, Relation
 from ..schema.shapes import format_shape
 from .finding import Finding, Kind, Size, is_made_up
-from .operations import expression, is_call, name, named, op_name, reshaping, shapes_of, shown
+from .operations import expression, is_call, is_own_name, name, named, op_name, reshaping, shapes_of, shown
 from .printable import printable
 
 _EXAMPLES = (13, 17, 19, 23)
@@ -27,16 +27,29 @@ _EXAMPLES = (13, 17, 19, 23)
 def sentence(finding: Finding, kind: Kind | None = None) -> str:
     """Return what there is to say of a finding in one line: all, or what makes it one of this kind."""
     kinds = finding.kinds if kind is None else (kind,)
-    said = [_SENTENCES[each](finding) for each in kinds] or [_compatible(finding)]
-    stated = [name(finding, number) for number, operand in enumerate(finding.operands) if operand.by_file]
-    if stated and finding.answer is not None:
-        shapes = "shape" if len(stated) == 1 else "shapes"
-        said.insert(0, f"The file states the {shapes} of {' and '.join(dict.fromkeys(stated))}:")
-    return " ".join(said)
+    said = [_SENTENCES[each](finding) for each in kinds] or [*_requested(finding)] or [f"{_outcome(finding)}."]
+    return " ".join([*said, *_stated(finding)])
 
 
-def pairs(finding: Finding) -> str:
-    """Return the sentence about two operands that expand each other, and make no square."""
+def _stated(finding: Finding) -> Iterator[str]:
+    """Yield a sentence if only the file says which shapes some operands have."""
+    names = [name(finding, number) for number, operand in enumerate(finding.operands) if operand.by_file]
+    if names and finding.answer is not None:
+        shapes = "shape of" if len(names) == 1 else "shapes of"
+        end = "is" if len(names) == 1 else "are"
+        yield f"The {shapes} {' and '.join(dict.fromkeys(names))} {end} as the file says."
+
+
+def _requested(finding: Finding) -> Iterator[str]:
+    """Yield the warnings of an answer that it only has if they were requested."""
+    for warning in finding.answer.warnings if finding.answer else ():
+        if warning.code == "mutual-stretch":
+            yield _mutual_stretch(finding)
+        elif warning.code == "rank-promotion":
+            yield _renamed(finding, warning.message)
+
+
+def _mutual_stretch(finding: Finding) -> str:
     _, alignment = _aligned(finding)
     found = alignment and suspicion_of(alignment)
     if not found:
@@ -47,11 +60,42 @@ def pairs(finding: Finding) -> str:
 
 def needs(finding: Finding) -> str:
     """Return what must hold of the sizes, where it depends on them."""
-    return joined(_conditions(finding))
+    axes: set[int] = set()
+    others: list[Condition] = []
+    for condition, in_words in zip(_conditions_of(finding), _conditions(finding), strict=True):
+        shared = _shared_axes(finding, condition)
+        axes |= shared
+        others += [] if shared else [in_words]
+    said = []
+    if axes:
+        *first, last = map(str, sorted(axes))
+        listed = f"axes {', '.join(first)} and {last}" if first else f"axis {last}"
+        said.append(f"the sizes on {listed} are equal, or 1")
+    if others:
+        text = joined(others)
+        said.append(f"({text})" if axes and len(others) == 1 and " or " in text else text)
+    return ", and ".join(said)
 
 
-def _compatible(finding: Finding) -> str:
-    return f"{_outcome(finding)}."
+def _conditions_of(finding: Finding) -> list[Condition]:
+    return finding.answer.conditions if finding.answer else []
+
+
+def _shared_axes(finding: Finding, condition: Condition) -> set[int]:
+    """Return the axes, counted from the last, of two operands whose sizes there must be equal, or 1 in one of them; if
+    a condition says anything else, or of no size that is unknown, none."""
+    pairs = [equation.equal for equation in condition.any if equation.equal is not None]
+    if len(condition.any) != 3 or len(pairs) != 3:
+        return set()
+    one, other = pairs[0]
+    if [*pairs[1:]] != [(one, 1), (other, 1)]:
+        return set()
+    ranks = [len(operand.shape or ()) for operand in finding.operands]
+    of_sides = [{axis - ranks[number] for number, axis in _places(finding, side)} for side in (one, other)]
+    known = [axes for axes in of_sides if axes]
+    if len(known) == 1:
+        return known[0] if len(known[0]) == 1 else set()
+    return of_sides[0] & of_sides[1]
 
 
 def _outcome(finding: Finding) -> str:
@@ -73,9 +117,8 @@ def _square(finding: Finding) -> str:
         # One axis less is written more shortly than one more, and leaves no axis of size 1 behind.
         change = next(iter([*fixes(op, shapes, alignment, found, lower_here)][::-1]), None)
         meant = written_out(op, shapes, alignment, found, lower_here)
-    lacking = finding.operands[found.inputs[0]]
     rank = max(map(len, shapes))
-    if lacking.name and len(finding.operands) == 2 and rank == 2:
+    if is_own_name(finding, found.inputs[0]) and len(finding.operands) == 2 and rank == 2:
         meet = f"every row meets every {name(finding, found.inputs[0])}"
     else:
         meet = all_pairs(found.axes, rank)
@@ -152,7 +195,7 @@ def _renamed(finding: Finding, message: str) -> str:
 def _depends(finding: Finding) -> str:
     unknown = _unknown_operand(finding)
     if unknown is None:
-        ending = "; onnx could not infer it" if finding.names_places else ""
+        ending = "; onnx could not infer these sizes" if finding.names_places else ""
         return f"{expression(finding)} fits only if {needs(finding)}{ending}{_advice(finding) or '.'}"
     number, sizes = unknown
     others = [other for other in range(len(finding.operands)) if other != number]
@@ -165,11 +208,13 @@ def _depends(finding: Finding) -> str:
 def _unknown_operand(finding: Finding) -> tuple[int, list[Size]] | None:
     """Return the one operand whose unknown sizes all conditions are about, and what its sizes must be; else None."""
     wanted: dict[tuple[int, int], list[str]] = {}
-    for condition in finding.answer.conditions if finding.answer else ():
+    for condition in _conditions_of(finding):
         for equation in condition.any:
             places = [_place(finding, side) for side in equation.equal or ()]
             known = [str(side) for side, place in zip(equation.equal or (), places, strict=True) if place is None]
             found = [place for place in places if place is not None]
+            if not found and known[1:] == ["1"]:  # if the other operand has size 1, any size fits
+                continue
             if len(found) != 1:
                 return None
             wanted.setdefault(found[0], []).extend(known)
@@ -182,19 +227,23 @@ def _unknown_operand(finding: Finding) -> tuple[int, list[Size]] | None:
 
 
 def _place(finding: Finding, side: Side) -> tuple[int, int] | None:
-    """Return the operand and the axis of a size that is not known; None of any other side of an equation."""
+    """Return the operand and the axis where an unknown size is first; None of any other side of an equation."""
+    return next(iter(_places(finding, side)), None)
+
+
+def _places(finding: Finding, side: Side) -> list[tuple[int, int]]:
+    """Return each operand and axis of a size that is not known; none of any other side of an equation."""
     if isinstance(side, DimensionPlace):
         role = "target" if side.input is None else f"input {side.input}"
-        number = next((at for at, operand in enumerate(finding.operands) if operand.role == role), None)
-        return None if number is None else (number, side.axis)
-    if isinstance(side, str) and is_made_up(side):
-        return next(
-            (number, axis)
-            for number, shape in enumerate(shapes_of(finding))
-            for axis, size in enumerate(shape)
-            if size == side
-        )
-    return None
+        return [(number, side.axis) for number, operand in enumerate(finding.operands) if operand.role == role]
+    if isinstance(side, int) or not is_made_up(side):
+        return []
+    return [
+        (number, axis)
+        for number, shape in enumerate(shapes_of(finding))
+        for axis, size in enumerate(shape)
+        if size == side
+    ]
 
 
 def _conditions(finding: Finding) -> list[Condition]:
@@ -209,7 +258,7 @@ def _conditions(finding: Finding) -> list[Condition]:
         return f"{name(finding, number)}{attribute}[{axis}]"
 
     found = []
-    for condition in finding.answer.conditions if finding.answer else ():
+    for condition in _conditions_of(finding):
         texts = [
             f"{equation.divides[0]} divides {words(equation.divides[1])}"
             if equation.divides
@@ -224,7 +273,8 @@ def _advice(finding: Finding) -> str:
     """Return which sizes to give, so that onnx may infer what it could not."""
     if not finding.names_places or not finding.assumable:
         return ""
-    needed = set(re.findall(r"\w+", needs(finding)))
+    equations = [equation for condition in _conditions_of(finding) for equation in condition.any]
+    needed = {str(side) for equation in equations for side in (*(equation.equal or ()), *(equation.divides or ()))}
     names = [each for each in finding.assumable if each in needed] or finding.assumable
     options = [f"--assume {each}={size}" for each, size in zip(names, _EXAMPLES, strict=False)]
     return f". Try {' '.join(options)}"

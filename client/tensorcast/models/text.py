@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from .finding import Finding
-from .operations import expression
+from .operations import expression, op_name
 from .printable import printable
 from .sentences import needs, sentence
 
@@ -24,8 +24,8 @@ def common(group: Sequence[Finding]) -> str:
 def node(finding: Finding) -> str:
     """The operation and its name in the model; not one that an exporter made, if the line is known."""
     op = printable(finding.op)
-    is_known = finding.line is not None and re.fullmatch(rf"node_.*|{re.escape(op)}(_[0-9]+)?", finding.node, re.I)
-    return op if is_known else f"{op} {printable(finding.node)}".rstrip()
+    made = re.fullmatch(rf"node_.*|({re.escape(op)}|{re.escape(op_name(finding))})(_[0-9]+)?", finding.node, re.I)
+    return op if made and finding.line is not None else f"{op} {printable(finding.node)}".rstrip()
 
 
 def block(path: str, group: Sequence[Finding]) -> str:

@@ -124,9 +124,8 @@ def _finding(file: str, line: int, op: str, shapes: Sequence[tuple[int, ...]]) -
 
 
 def _suspicious(finding: Finding) -> SuspiciousBroadcast:
-    """A finding in words: what meets, what would fit, and how to say that it is meant."""
-    said = [warning.message for warning in finding.answer.warnings if warning.code in _KINDS] if finding.answer else []
-    suspicious = SuspiciousBroadcast(" ".join([f"{finding.op}:", *said]))
+    """A finding in words: what comes out, what to write, and how to say that it is meant."""
+    suspicious = SuspiciousBroadcast(f"{finding.op}: {finding.message}")
     suspicious.finding = finding
     return suspicious
 
