@@ -11,6 +11,7 @@ import pytest
 from onnx_models import Check, checks, parsed
 
 from tensorcast import Finding
+from tensorcast.models.sentences import sentence
 
 
 @pytest.fixture
@@ -51,11 +52,11 @@ def test_a_loss_of_all_pairs(check: Check) -> None:
     report = check(exported(graph, w=(8, 1), two=()))
     (finding,) = report.findings
     assert (finding.node, finding.line, finding.kinds, finding.output) == ("d", 11, ("square",), ("B", "B"))
-    assert finding.message == (
+    assert sentence(finding) == (
         "p (B, 1) - y (B,) gives (B, B): every row meets every y. Write p.squeeze(-1) - y. If you want all pairs: "
         "p - y[None]."
     )
-    assert finding.message in str(report)
+    assert sentence(finding) in str(report)
     assert (report.exit_status(), report.exit_status("incompatible")) == (1, 0)
 
 

@@ -14,6 +14,7 @@ from tensorcast.messages import CheckAnswer
 from tensorcast.models.annotations import workflow_commands
 from tensorcast.models.places import Repository
 from tensorcast.models.sarif import sarif
+from tensorcast.models.sentences import sentence
 
 
 def finding(node: str, *shapes: tuple[int | str, ...], **fields: Any) -> Finding:
@@ -116,7 +117,7 @@ def test_conditions_that_speak_of_places_are_not_the_same_in_two_nodes() -> None
 def test_a_size_that_only_the_file_states_is_said_to_be_so() -> None:
     operands = (Operand("input 0", "x", (2,), by_file=True), Operand("input 1", "y", (3,)))
     report = Report("m.onnx", (finding("a", (2,), (3,), operands=operands),))
-    assert report.nodes[0].message == (
+    assert sentence(report.nodes[0]) == (
         "x (2,) + y (3,) does not broadcast: axis -1 is 2 in x and 3 in y. The shape of x is as the file says."
     )
 

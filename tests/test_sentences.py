@@ -9,6 +9,7 @@ import pytest
 import tensorcast
 from tensorcast import Finding, Operand
 from tensorcast.models.operations import reshaping
+from tensorcast.models.sentences import sentence
 
 Shape = tuple[int | str, ...]
 
@@ -60,7 +61,7 @@ SQUARES = [
 def test_a_square_is_an_expression_with_one_fix_and_how_to_mean_it(
     op: str, operands: list[tuple[str, Shape]], message: str
 ) -> None:
-    assert finding(op, *operands).message == message
+    assert sentence(finding(op, *operands)) == message
 
 
 CONFLICTS = [
@@ -80,13 +81,13 @@ CONFLICTS = [
 def test_a_conflict_names_the_operands_on_the_axis_that_they_share(
     op: str, operands: list[tuple[str, Shape]], message: str
 ) -> None:
-    assert finding(op, *operands).message == message
+    assert sentence(finding(op, *operands)) == message
 
 
 def test_the_conflict_of_a_target_has_the_name_of_the_input() -> None:
     answer = tensorcast.check({"name": "onnx.Expand", "shape": (5, 4)}, (3, 1))
     operands = (Operand("input 0", "x", (3, 1)), Operand("target", "shape", (5, 4)))
-    assert Finding("e", "Expand", operands, answer).message == (
+    assert sentence(Finding("e", "Expand", operands, answer)) == (
         "On output axis 0, x (3, 1) has size 3 but the target (5, 4) has size 5: sizes that meet must be equal, or 1 "
         "to be stretched."
     )
@@ -108,7 +109,7 @@ DEPENDS = [
 def test_what_depends_on_sizes_names_the_sizes_by_their_operands(
     op: str, operands: list[tuple[str, Shape]], message: str
 ) -> None:
-    assert finding(op, *operands, assumable=("batch", "seq")).message == message
+    assert sentence(finding(op, *operands, assumable=("batch", "seq"))) == message
 
 
 @pytest.mark.parametrize(

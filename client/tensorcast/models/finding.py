@@ -45,13 +45,6 @@ class Finding:
     """The names of sizes of the model's inputs, each of which can be assumed to be a number."""
 
     @property
-    def message(self) -> str:
-        """What there is to say of it, in one line."""
-        from .sentences import sentence  # which imports this file
-
-        return sentence(self)
-
-    @property
     def verdict(self) -> Verdict:
         """Whether it broadcasts: for all sizes, some or none."""
         if self.answer is None:
@@ -101,30 +94,19 @@ class Finding:
             | ({"by_file": True} if operand.by_file else {})
             for operand in self.operands
         ]
-        result = {"reason": self.reason} if self.answer is None else {"answer": self._named_answer(self.answer)}
+        result = (
+            {"reason": self.reason} if self.answer is None else {"answer": self.answer.model_dump(exclude_unset=True)}
+        )
         return {
             "node": self.node,
             "op_type": self.op,
             "verdict": self.verdict,
             "kinds": [*self.kinds],
-            "message": self.message,
             "file": self.file,
             "line": self.line,
             "inputs": operands,
             **result,
         }
-
-    def _named_answer(self, answer: CheckAnswer) -> dict[str, Any]:
-        """The answer as plain values, whose messages have the names of the operands."""
-        from .sentences import sentence
-
-        plain = answer.model_dump(exclude_unset=True)
-        for warning in plain.get("warnings", ()):
-            if warning["code"] == "square":
-                warning["message"] = sentence(self, "square")
-        if answer.conflict is not None:
-            plain["conflict"]["message"] = sentence(self, "incompatible")
-        return plain
 
 
 _MADE_UP = re.compile("unk__[0-9]+|unknown_[0-9]+")

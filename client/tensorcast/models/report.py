@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 
 from .finding import Finding, Kind, Verdict
 from .printable import printable
+from .sentences import as_json
 from .text import block
 
 FailOn = Literal["incompatible", "square", "depends"]
@@ -67,7 +68,7 @@ class Report:
         return {
             "path": self.path,
             "counts": self.counts,
-            "nodes": [node.as_json() for node in self.nodes],
+            "nodes": [as_json(node) for node in self.nodes],
             "errors": [*self.errors],
         }
 

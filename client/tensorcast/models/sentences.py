@@ -31,6 +31,18 @@ def sentence(finding: Finding, kind: Kind | None = None) -> str:
     return " ".join([*said, *_stated(finding)])
 
 
+def as_json(finding: Finding) -> dict[str, Any]:
+    """Return a finding as plain values, with its sentence; that is the message of a square or a conflict too."""
+    plain = finding.as_json()
+    if finding.answer is not None:
+        for warning in plain["answer"].get("warnings", ()):
+            if warning["code"] == "square":
+                warning["message"] = sentence(finding, "square")
+        if finding.answer.conflict is not None:
+            plain["answer"]["conflict"]["message"] = sentence(finding, "incompatible")
+    return {**plain, "message": sentence(finding)}
+
+
 def _stated(finding: Finding) -> Iterator[str]:
     """Yield a sentence if only the file says which shapes some operands have."""
     names = [name(finding, number) for number, operand in enumerate(finding.operands) if operand.by_file]

@@ -125,7 +125,9 @@ def _finding(file: str, line: int, op: str, shapes: Sequence[tuple[int, ...]]) -
 
 def _suspicious(finding: Finding) -> SuspiciousBroadcast:
     """A finding in words: what comes out, what to write, and how to say that it is meant."""
-    suspicious = SuspiciousBroadcast(f"{finding.op}: {finding.message}")
+    from ..models.sentences import sentence
+
+    suspicious = SuspiciousBroadcast(f"{finding.op}: {sentence(finding)}")
     suspicious.finding = finding
     return suspicious
 
