@@ -329,6 +329,15 @@ def gate(absent: str) -> Iterator[Served]:
         yield running
 
 
+@pytest.fixture
+def no_other_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of other tests in this process are not counted."""
+    from tensorcast_service.http.limits import CONNECTIONS, Connections
+
+    for name, value in vars(Connections()).items():
+        monkeypatch.setattr(CONNECTIONS, name, value)
+
+
 @pytest.fixture(params=["sync", "async"])
 def make(request: pytest.FixtureRequest) -> Any:
     """What makes a client: Client, and AsyncClient as if it were one."""

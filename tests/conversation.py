@@ -242,3 +242,21 @@ def responses(received: bytes) -> list[tuple[int, int, int]]:
         if client.our_state is h11.DONE and client.their_state is h11.DONE:
             client.start_next_cycle()
     return found
+
+
+CHECK = b"GET /v1/check?%d HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+async def turns(count: int = 20) -> None:
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
+async def answered(pipe: Pipe, count: int) -> list[int]:
+    """Read until so many responses have come, or the connection has ended."""
+    for _ in range(STEPS):
+        pipe.take(2**20)
+        if pipe.lost or len(numbers(pipe.received)) == count:
+            break
+        await asyncio.sleep(0)
+    return numbers(pipe.received)

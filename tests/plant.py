@@ -34,7 +34,7 @@ from conftest import run, started
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = [f"client/tensorcast/{name}" for name in ("plan", "ops", "answers", "client")]
 HOUR = 3600.0
-FOLDERS += ["service/tensorcast_service/engine"]
+FOLDERS += [f"service/tensorcast_service/{name}" for name in ("http", "fastpath", "runtime", "engine")]
 OPPOSITES: dict[type[ast.AST], type[ast.AST]] = {
     ast.Lt: ast.LtE,
     ast.LtE: ast.Lt,

@@ -91,8 +91,6 @@ class Arrival(Connection):
         done: asyncio.Future[bool | Problem] = self.loop.create_future()
         self.upload = Upload(room, start + len(held), reserve, done)
         self.resume_reading()
-        if done.done():
-            self.end_upload()
         try:
             outcome = await done
         finally:

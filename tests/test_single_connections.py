@@ -1,0 +1,325 @@
+"""Single connections over a transport without a socket: what each does with what comes, in which order."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import socket
+from collections.abc import Awaitable, Callable, Iterable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from conversation import CHECK, Echo, answered, application, connection, hooks, turns
+from uvicorn.server import ServerState
+
+from tensorcast_service.http.hooks import HOOKS
+from tensorcast_service.http.limits import CONNECTIONS
+from tensorcast_service.http.listener import Loop
+from tensorcast_service.http.protocol import HTTPProtocol
+from tensorcast_service.http.rates import LOOKS
+from tensorcast_service.runtime.budget import Budget
+
+pytestmark = pytest.mark.usefixtures("no_other_connections")
+
+
+def test_what_came_before_the_end_of_a_client_that_reads_late_is_answered() -> None:
+    async def run() -> None:
+        pipe, protocol = connection(hooks())
+        left = b"".join(CHECK % number for number in range(3000))
+        pipe.high = 100  # the client reads nothing for now
+        left = left[: len(left) - len(left) % len(CHECK)]
+        sent = pipe.deliver(left)
+        await turns()
+        assert protocol.write_paused
+        whole = left[:sent].count(b"\r\n\r\n")
+        pipe.end()
+        assert await answered(pipe, whole) == list(range(whole))
+        await turns()
+        assert pipe.lost
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("path", [b"cancelled", b"fails"])
+def test_an_application_that_ends_without_a_response_leaves_no_client_waiting(path: bytes) -> None:
+    async def run() -> None:
+        pipe, protocol = connection(hooks())
+        pipe.deliver(b"GET /%b?1 HTTP/1.1\r\nHost: x\r\n\r\n" % path)
+        await turns()
+        assert pipe.unsent.startswith(b"HTTP/1.1 50")
+        assert protocol.cycle is None
+        pipe.take(2**20)
+        pipe.end()
+        await turns()
+        assert pipe.lost
+
+    asyncio.run(run())
+
+
+def test_a_new_connection_does_not_make_room_before_its_request_can_have_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def run() -> None:
+        monkeypatch.setattr("tensorcast_service.http.limits.MAX_CONNECTIONS", 8)
+        shared = hooks()
+        busy = [connection(shared)[0] for _ in range(7)]
+        fresh, _ = connection(shared)
+        for pipe in busy:
+            pipe.deliver(CHECK % 1)
+        await turns()  # all of them wait now, the new one for the longest
+        newest = [connection(shared)[0] for _ in range(3)]
+        await turns()
+        assert [pipe.lost for pipe in busy].count(True) == 3
+        for pipe in (fresh, *newest):
+            pipe.deliver(CHECK % 1)
+            assert await answered(pipe, 1) == [1]
+
+    asyncio.run(run())
+
+
+def test_connections_that_send_nothing_make_room_for_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def run() -> None:
+        monkeypatch.setattr("tensorcast_service.http.limits.MAX_CONNECTIONS", 8)
+        shared = hooks()
+        silent = [connection(shared)[0] for _ in range(12)]
+        await turns()
+        assert [pipe.lost for pipe in silent] == [True] * 4 + [False] * 8
+
+    asyncio.run(run())
+
+
+def test_what_is_pipelined_takes_no_memory_from_the_request_before_it() -> None:
+    async def run() -> None:
+        pipe, protocol = connection(hooks(budget=Budget(0)))
+        pipe.deliver(b"GET /x?3 HTTP/1.1\r\nHost: x\r\n\r\n")
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert protocol.cycle is not None
+        pipe.deliver(b"".join(CHECK % number for number in range(4, 404)))
+        assert (await answered(pipe, 2))[:2] == [3, 4]
+
+    asyncio.run(run())
+
+
+def test_a_fast_path_that_fails_harms_no_other_connection() -> None:
+    class Failing(Echo):
+        def answer(self, data: bytes, first: Iterable[tuple[bytes, bytes]]) -> tuple[bytes, int] | None:
+            if b"?13 " in data:
+                raise ValueError
+            return super().answer(data, first)
+
+    async def run() -> None:
+        shared = hooks()
+        shared.fast_path = Failing()
+        pipes = [connection(shared)[0] for _ in range(3)]
+        for pipe, number in zip(pipes, (12, 13, 14), strict=True):
+            pipe.deliver(CHECK % number)
+        assert [await answered(pipe, 1) for pipe in pipes] == [[12], [13], [14]]
+
+    asyncio.run(run())
+
+
+def test_half_a_head_that_waits_for_its_turn_is_not_forgotten_on_shutdown(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def run() -> None:
+        monkeypatch.setattr("tensorcast_service.http.protocol.HALF_SECONDS", 0.01)
+        pipe, protocol = connection(hooks())
+        pipe.deliver(CHECK[:9])
+        assert protocol.parked
+        protocol._leave()
+        await turns()
+        protocol.leaving = True
+        await asyncio.sleep(0.3)
+        assert pipe.unsent.startswith(b"HTTP/1.1 503")
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("status", [204, 304])
+def test_a_status_without_a_body_is_sent_without_one(status: int) -> None:
+    async def app(scope: object, receive: object, send: Callable[[object], Awaitable[None]]) -> None:
+        await send({"type": "http.response.start", "status": status, "headers": [(b"content-length", b"3")]})
+        await send({"type": "http.response.body", "body": b"abc"})
+
+    async def run() -> None:
+        pipe, _ = connection(hooks(), app=app)
+        pipe.deliver(b"GET /x?1 HTTP/1.1\r\nHost: x\r\n\r\n" + CHECK % 2)
+        await answered(pipe, 1)
+        head, _, rest = bytes(pipe.received).partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 %d " % status)
+        assert rest.startswith(b"HTTP/1.1 200 OK\r\n")
+
+    asyncio.run(run())
+
+
+def test_nothing_is_awaited_of_a_client_whose_body_has_come() -> None:
+    async def run() -> None:
+        pipe, _ = connection(hooks())
+        pipe.deliver(b"GET /x?1 HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n\r\n")
+        assert await answered(pipe, 1) == [1]
+        assert pipe.received.startswith(b"HTTP/1.1 200")
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("missing", [True, False])
+def test_a_system_without_a_limit_on_unsent_bytes_answers(missing: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Refusing:
+        family = socket.AF_INET
+
+        def setsockopt(self, *option: object) -> None:
+            raise OSError(errno.ENOPROTOOPT, "Protocol not available")
+
+    async def run() -> None:
+        if missing:
+            monkeypatch.delattr(socket, "TCP_NOTSENT_LOWAT")
+        monkeypatch.setattr("conversation._NO_SOCKET", Refusing())
+        pipe, _ = connection(hooks())
+        pipe.deliver(CHECK % 1)
+        assert await answered(pipe, 1) == [1]
+
+    asyncio.run(run())
+
+
+LOOPS = [asyncio.SelectorEventLoop, pytest.param(Loop, id="uvloop")]
+MALFORMED = b"GET /v1/check?1 HTTP/1.1\r\n\r\n"
+
+
+@pytest.mark.parametrize("make_loop", LOOPS)
+@pytest.mark.parametrize(
+    ("first", "last", "expected"),
+    [
+        (b"", CHECK % 1, b"200"),
+        (b"", MALFORMED, b"400"),
+        (CHECK[:9], (CHECK % 1)[9:], b"200"),
+        (MALFORMED[:9], MALFORMED[9:], b"400"),
+        (CHECK % 0, CHECK % 1, b"200"),
+    ],
+    ids=["a first request", "a malformed one", "the rest of one", "the rest of a malformed one", "a second request"],
+)
+def test_what_came_in_time_is_read_before_its_connection_is_closed(
+    first: bytes, last: bytes, expected: bytes, make_loop: type[asyncio.AbstractEventLoop]
+) -> None:
+    """It comes while the loop is busy, and then the connection's time ends before the loop reads."""
+
+    async def run() -> None:
+        loop = asyncio.get_running_loop()
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        config = SimpleNamespace(loaded_app=application, timeout_keep_alive=60)
+        protocol = HTTPProtocol(config, ServerState(), {HOOKS: hooks()}, loop)
+        with theirs:
+            theirs.settimeout(1)
+            await loop.connect_accepted_socket(lambda: protocol, ours)
+            theirs.sendall(first)
+            await asyncio.sleep(0.01)
+            if protocol.served:
+                theirs.recv(2**16)
+                assert protocol.idle_timer is not None
+                protocol.idle_timer.cancel()
+                protocol.idle_since -= 60
+                theirs.sendall(last)
+                protocol._idle()
+            else:
+                protocol.rates.waits = LOOKS
+                theirs.sendall(last)
+                protocol._look()
+            await asyncio.sleep(0.01)
+            assert theirs.recv(2**16)[9:12] == expected
+        await asyncio.sleep(0.01)
+
+    with asyncio.Runner(loop_factory=make_loop) as runner:
+        runner.run(run())
+
+
+class Peer:
+    """What a connection is to those that make room."""
+
+    def __init__(self, cut: list[Peer], new: bool = False, speed: float = 0) -> None:
+        self.log, self.new, self.speed = cut, new, speed
+
+    def cut(self, reason: str) -> None:
+        self.log.append(self)
+        CONNECTIONS.forget(self)
+
+    def is_new(self) -> bool:
+        return self.new
+
+    def bytes_per_second(self) -> float:
+        return self.speed
+
+
+def test_a_connection_whose_response_may_be_unread_makes_room_after_those_that_wait() -> None:
+    cut: list[Peer] = []
+    new, lingering, later, waiting = Peer(cut, new=True), Peer(cut), Peer(cut), Peer(cut)
+    fast, slow = Peer(cut, speed=2), Peer(cut, speed=1)
+    for peer in (new, waiting):
+        CONNECTIONS.waiting[peer] = None
+    for peer in (lingering, later):
+        CONNECTIONS.lingering[peer] = None
+    for peer in (fast, slow):
+        CONNECTIONS.arriving[peer] = None
+    while CONNECTIONS.make_room():
+        pass
+    assert cut == [waiting, lingering, later, new, slow, fast]
+
+
+@pytest.mark.parametrize("limit", [4, 1])
+def test_a_refusal_is_not_lost_to_a_new_connection_while_others_wait(
+    limit: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def run() -> None:
+        monkeypatch.setattr("tensorcast_service.http.limits.MAX_CONNECTIONS", limit)
+        shared = hooks()
+        refused, _ = connection(shared)
+        refused.deliver(b"no HTTP\r\n")
+        await turns()
+        assert refused.ended
+        assert refused.unsent.startswith(b"HTTP/1.1 400 ")
+        waiting = []
+        for _ in range(3):
+            pipe, _ = connection(shared)
+            pipe.deliver(CHECK % 1)
+            await turns()
+            waiting.append(pipe)
+        connection(shared)
+        await turns()
+        assert refused.lost == (limit == 1)
+        if limit == 4:
+            assert [pipe.lost for pipe in waiting] == [True, False, False]
+
+    asyncio.run(run())
+
+
+def test_a_refused_client_that_has_ended_its_half_is_not_waited_for() -> None:
+    async def run() -> None:
+        pipe, _ = connection(hooks())
+        pipe.deliver(MALFORMED)
+        await turns()
+        assert pipe.ended
+        assert not pipe.closing
+        pipe, _ = connection(hooks())
+        pipe.deliver(MALFORMED)
+        pipe.end()
+        await turns()
+        pipe.take(2**20)
+        await turns()
+        assert pipe.received.startswith(b"HTTP/1.1 400 ")
+        assert pipe.lost
+
+    asyncio.run(run())
+
+
+def test_a_request_that_becomes_malformed_before_its_response_is_sent_is_refused() -> None:
+    async def app(scope: Any, receive: Callable[[], Awaitable[Any]], send: Callable[[Any], Awaitable[None]]) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+    async def run() -> None:
+        pipe, _ = connection(hooks(), app=app)
+        pipe.deliver(b"POST /x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n")
+        await turns()
+        pipe.deliver(b"no size\r\n")
+        await turns()
+        assert b"HTTP/1.1 400 " in pipe.unsent
+
+    asyncio.run(run())
