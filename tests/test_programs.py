@@ -6,6 +6,7 @@ import inspect
 import json
 import sys
 from collections.abc import Iterator, Mapping
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -44,9 +45,9 @@ class Symbol:
         return self.text
 
 
-def recorded_torch(**environment: Any) -> tensorcast.Report:
-    """The report of the recorded program; `environment` replaces what torch knew of its symbols."""
-    recorded = json.loads((FOLDER / "torch.json").read_text())
+def recorded_torch(name: str = "torch", **environment: Any) -> tensorcast.Report:
+    """The report of a recorded program; `environment` replaces what torch knew of its symbols."""
+    recorded = json.loads((FOLDER / f"{name}.json").read_text())
     known = recorded["environment"] | environment
     modules = {
         path: SimpleNamespace(graph=SimpleNamespace(nodes=graph_of(nodes, known)))
@@ -62,21 +63,25 @@ def recorded_torch(**environment: Any) -> tensorcast.Report:
 
 def graph_of(recorded: list[dict[str, Any]], environment: Mapping[str, Any]) -> list[Any]:
     nodes: dict[str, Any] = {}
+
+    def argument_of(argument: Any) -> Any:
+        return nodes[argument["node"]] if isinstance(argument, dict) else argument
+
     for each in recorded:
         tags = [SimpleNamespace(name="pointwise")] if each["pointwise"] else []
         target = type("Target", (), {"tags": tags, "__str__": lambda self, name=each["target"]: name})()
-        meta: dict[str, Any] = {"stack_trace": each["stack_trace"]}
+        meta: dict[str, Any] = {"stack_trace": each["stack_trace"], "torch_fn": each["torch_fn"]}
         if each["shape"] is not None:
             sizes = [size if isinstance(size, int) else Symbol(size, environment) for size in each["shape"]]
             is_floating = each["dtype"].startswith("torch.float")
             meta["val"] = SimpleNamespace(
                 shape=sizes, dtype=SimpleNamespace(is_floating_point=is_floating, is_complex=False)
             )
-        arguments = [nodes[argument["node"]] if isinstance(argument, dict) else argument for argument in each["args"]]
-        node = nodes[each["name"]] = Node(name=each["name"], target=target, args=arguments, meta=meta, users=[])
-        for argument in arguments:
-            if isinstance(argument, Node):
-                argument.users.append(node)
+        arguments = [
+            [*map(argument_of, argument)] if isinstance(argument, list) else argument_of(argument)
+            for argument in each["args"]
+        ]
+        nodes[each["name"]] = Node(name=each["name"], target=target, args=arguments, meta=meta)
     return [*nodes.values()]
 
 
@@ -118,10 +123,10 @@ def jaxpr_of(recorded: Mapping[str, Any], values: dict[int, Any]) -> Any:
     return SimpleNamespace(eqns=equations, **variables)
 
 
-def real_torch() -> tensorcast.Report:
+def real_torch(**how: bool) -> tensorcast.Report:
     from programs import of_torch
 
-    return tensorcast.check_torch(of_torch.program())
+    return tensorcast.check_torch(of_torch.program(**how))
 
 
 def real_jax() -> tensorcast.Report:
@@ -137,7 +142,15 @@ def needs(name: str) -> pytest.MarkDecorator:
 CASES = [
     pytest.param("of_torch.py", recorded_torch, id="torch as recorded"),
     pytest.param("of_jax.py", recorded_jax, id="jax as recorded"),
+    pytest.param("of_torch.py", partial(recorded_torch, "torch_decomposed"), id="torch decomposed, as recorded"),
     pytest.param("of_torch.py", real_torch, id="torch", marks=needs("torch")),
+    pytest.param("of_torch.py", partial(real_torch, is_strict=True), id="torch, strict", marks=needs("torch")),
+    pytest.param("of_torch.py", partial(real_torch, is_decomposed=True), id="torch decomposed", marks=needs("torch")),
+    pytest.param(
+        *("of_torch.py", partial(real_torch, is_strict=True, is_decomposed=True)),
+        id="torch decomposed, strict",
+        marks=needs("torch"),
+    ),
     pytest.param("of_jax.py", real_jax, id="jax", marks=needs("jax")),
 ]
 

@@ -19,6 +19,10 @@ def _size(size: Any) -> int | str:
     return size if isinstance(size, int) else str(size)
 
 
+def _argument(argument: Any) -> Any:
+    return {"node": argument.name} if hasattr(argument, "meta") else argument if isinstance(argument, bool) else None
+
+
 def _integers(parameter: Any) -> Any:
     return [*map(int, parameter)] if isinstance(parameter, list | tuple) else parameter
 
@@ -51,9 +55,8 @@ def of_torch(program: Any) -> dict[str, Any]:
         for node in module.graph.nodes:
             value = node.meta.get("val")
             arguments = [
-                {"node": each.name} if hasattr(each, "meta") else each if isinstance(each, bool) else None
+                [_argument(each) for each in argument] if isinstance(argument, list | tuple) else _argument(argument)
                 for argument in node.args
-                for each in (argument if isinstance(argument, list | tuple) else (argument,))
             ]
             lines = (node.meta.get("stack_trace") or "").splitlines()
             nodes.append(
@@ -63,6 +66,7 @@ def of_torch(program: Any) -> dict[str, Any]:
                     "pointwise": torch.Tag.pointwise in getattr(node.target, "tags", ()),
                     "args": arguments,
                     "shape": [_size(size) for size in value.shape] if hasattr(value, "shape") else None,
+                    "torch_fn": node.meta.get("torch_fn"),
                     "dtype": str(getattr(value, "dtype", "")),
                     "stack_trace": "\n".join(map(_line, lines)),
                 }
@@ -141,7 +145,12 @@ def main() -> None:
     from . import of_jax as jax_program
     from . import of_torch as torch_program
 
-    for name, recorded in (("torch", of_torch(torch_program.program())), ("jax", of_jax(jax_program.traced()))):
+    programs = {
+        "torch": of_torch(torch_program.program()),
+        "torch_decomposed": of_torch(torch_program.program(is_decomposed=True)),
+        "jax": of_jax(jax_program.traced()),
+    }
+    for name, recorded in programs.items():
         (FOLDER / f"{name}.json").write_text(json.dumps(recorded, separators=(",", ":")) + "\n")
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..answers.intent import Way
+from ..answers.torch_functions import ELEMENTWISE, LISTS, LOSSES, name_of
 from ..library import typed
 from .finding import Finding, Operand
 from .lineage import Fact, Frame, frames, is_meant, made, way_of_new_axis
@@ -16,16 +17,14 @@ __all__ = ["check_torch"]
 
 OLDEST = "2.13"
 """The first release that this was tried with."""
-_MEETING = ("aten.where", "aten.broadcast_tensors", "aten.masked_fill")
-"""The operations in which tensors meet and that do not have torch's tag `pointwise`."""
+_MEETING = ELEMENTWISE | LOSSES
+"""The operations in which tensors meet, in addition to those that have torch's tag `pointwise`."""
 _AXIS = ("aten.unsqueeze", "aten.view", "aten.reshape", "aten._unsafe_view", "aten.unflatten")
 _KEEP = (
     *("aten.slice", "aten.alias", "aten.clone", "aten.detach", "aten.to.", "aten._to_copy", "aten.squeeze"),
     *("aten.permute", "aten.t.", "aten.transpose", "aten.contiguous", "aten.numpy_T", "aten.flatten"),
 )
 _INDEX = ("aten.arange", "aten.lift_fresh_copy")
-_LOSSES = ("aten.mse_loss", "aten.l1_loss", "aten.smooth_l1_loss", "aten.huber_loss")
-"""The losses whose operands torch expands before it calls them."""
 _COMPARISONS = ("aten.eq.", "aten.ne.", "aten.lt.", "aten.le.", "aten.gt.", "aten.ge.")
 
 
@@ -58,17 +57,17 @@ def meetings(program: Any, names: Names) -> Iterator[Meeting]:
     lifted = {*signature.inputs_to_lifted_tensor_constants}
     for path, module in program.graph_module.named_modules():
         facts = _facts(module, lifted) if hasattr(module, "graph") else {}
+        expanded = _expanded(facts)
         for node in facts:
-            tensors = [*_tensors(node)]
-            if not _meets(node) or sum(bool(_sizes(tensor)) for tensor in tensors) < 2:
-                continue
             lines = frames(node.meta.get("stack_trace") or "")
             file, line = place([frame[:2] for frame in lines[::-1]])
-            operands = names.operands([(held.get(tensor.name, tensor.name), _sizes(tensor)) for tensor in tensors])
-            found = Finding(
-                f"{path}/{node.name}" if path else node.name, str(node.target), operands, file=file, line=line
-            )
-            yield Meeting(found, _is_meant(node, tensors, operands, facts, lines))
+            for tensors in _operands(node, expanded):
+                if sum(bool(_sizes(tensor)) for tensor in tensors) < 2:
+                    continue
+                operands = names.operands([(held.get(tensor.name, tensor.name), _sizes(tensor)) for tensor in tensors])
+                name = f"{path}/{node.name}" if path else node.name
+                found = Finding(name, str(node.target), operands, file=file, line=line)
+                yield Meeting(found, _is_meant(node, tensors, operands, facts, lines))
 
 
 def names_given(program: Any) -> dict[str, str]:
@@ -104,12 +103,44 @@ def _source_name(place: Any) -> str:
 
 def _meets(node: Any) -> bool:
     tags = getattr(node.target, "tags", ())
-    return str(node.target).startswith(_MEETING) or any(tag.name == "pointwise" for tag in tags)
+    return name_of(str(node.target)) in _MEETING or any(tag.name == "pointwise" for tag in tags)
 
 
-def _tensors(node: Any) -> Iterator[Any]:
-    """The nodes that give the operands which are tensors."""
-    for argument in node.args:
+def _operands(node: Any, expanded: Mapping[str, list[Any]]) -> Iterator[list[Any]]:
+    """The tensors that meet in a node, if any do. Of operations on lists, those of each place in the lists."""
+    if node.name in expanded:
+        yield expanded[node.name]
+    elif LISTS in str(node.target):
+        lists = [argument for argument in node.args if isinstance(argument, list | tuple)]
+        yield from ([*_tensors(part)] for part in zip(*lists, strict=False))
+    elif _meets(node):
+        tensors = [*_tensors(node.args)]
+        yield tensors[: len(_MEETING.get(name_of(str(node.target)), ())) or None]
+
+
+def _expanded(nodes: Iterable[Any]) -> dict[str, list[Any]]:
+    """What a decomposed function, such as a loss, expands before it calls others, by the first node of each call."""
+    calls: dict[str, list[Any]] = {}
+    for node in nodes:
+        if str(node.target).startswith("aten.expand.") and _function(node) in _MEETING:
+            calls.setdefault(node.meta["torch_fn"][0], []).append(node)
+    return {call[0].name: [node.args[0] for node in call] for call in calls.values()}
+
+
+def _is_loss(node: Any) -> bool:
+    """Whether a node is a loss, or a part of one."""
+    return _function(node) in LOSSES or name_of(str(node.target)) in LOSSES
+
+
+def _function(node: Any) -> str:
+    """The function of torch by whose call the program has a node, such as "mse_loss"; "" if torch did not keep it."""
+    _, called = node.meta.get("torch_fn") or ("", "")
+    return str(called).rpartition(".")[2]
+
+
+def _tensors(arguments: Iterable[Any]) -> Iterator[Any]:
+    """The nodes that give those arguments which are tensors."""
+    for argument in arguments:
         for each in argument if isinstance(argument, list | tuple) else (argument,):
             if hasattr(getattr(each, "meta", {}).get("val"), "shape"):
                 yield each
@@ -124,7 +155,7 @@ def _facts(module: Any, lifted: Container[str]) -> dict[Any, Fact]:
     facts: dict[Any, Fact] = {}
     for node in module.graph.nodes:
         target = str(node.target)
-        before = [facts[tensor] for tensor in _tensors(node)]
+        before = [facts[tensor] for tensor in _tensors(node.args)]
         keeps = target.startswith((*_AXIS, *_KEEP)) or _meets(node)
         frame = next(reversed(frames(node.meta.get("stack_trace") or "")), None)
         way: Way = ""
@@ -149,7 +180,7 @@ def _is_meant(
         [operand.shape or () for operand in operands],
         lines[-1] if lines else None,
         is_discrete=is_discrete or str(node.target).startswith(_COMPARISONS),
-        is_loss=any(str(user.target).startswith(_LOSSES) for part in node.users for user in (part, *part.users)),
+        is_loss=_is_loss(node),
     )
 
 

@@ -1,0 +1,63 @@
+"""The functions of torch whose operands broadcast against each other: what `watch` and `check_torch` share."""
+
+from __future__ import annotations
+
+import re
+
+_ELEMENTWISE = {
+    "input other": """add sub subtract rsub mul multiply div divide true_divide truediv floor_divide floordiv remainder
+        mod fmod maximum minimum max min fmax fmin atan2 arctan2 hypot copysign ldexp xlogy xlog1py zeta logaddexp
+        logaddexp2 nextafter gcd lcm igamma igammac gammainc gammaincc eq ne not_equal lt less le less_equal gt greater
+        ge greater_equal logical_and logical_or logical_xor and or xor bitwise_and bitwise_or bitwise_xor lshift rshift
+        bitwise_left_shift bitwise_right_shift isclose allclose dist""",
+    "input exponent": "pow float_power",
+    "input tensor1 tensor2": "addcmul addcdiv",
+    "input min max": "clamp clip clamp_min clamp_max",
+    "input end weight": "lerp",
+    "input values": "heaviside",
+    "input mask": "masked_fill masked_select masked_scatter",
+    "condition input other": "where",
+    "real imag": "complex",
+    "abs angle": "polar",
+    "mean std": "normal",
+    "count prob": "binomial",
+    "input element": "contains",
+    "x y": "vecdot",
+    "x1 x2": "cosine_similarity pairwise_distance",
+    "input n": """chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomial_v chebyshev_polynomial_w
+        hermite_polynomial_h hermite_polynomial_he laguerre_polynomial_l legendre_polynomial_p
+        shifted_chebyshev_polynomial_t shifted_chebyshev_polynomial_u shifted_chebyshev_polynomial_v
+        shifted_chebyshev_polynomial_w""",
+    "": "broadcast_tensors",
+}
+_LOSSES = {
+    "input target": """mse_loss l1_loss smooth_l1_loss huber_loss kl_div poisson_nll_loss soft_margin_loss
+        hinge_embedding_loss""",
+    "input target weight": "binary_cross_entropy multilabel_soft_margin_loss",
+    "input target weight pos_weight": "binary_cross_entropy_with_logits",
+    "input target var": "gaussian_nll_loss",
+    "input1 input2 target": "margin_ranking_loss",
+}
+_SPELLINGS = re.compile(r"aten\.(?:linalg_|special_)?_*([a-z].*?)_*\.")
+
+
+def _by_name(table: dict[str, str]) -> dict[str, tuple[str, ...]]:
+    return {name: tuple(words.split()) for words, names in table.items() for name in names.split()}
+
+
+ELEMENTWISE = _by_name(_ELEMENTWISE)
+"""The keywords of the operands, in order, by the function's name; none if all of its arguments are operands."""
+LOSSES = _by_name(_LOSSES)
+"""The same of losses, in which no operand is meant to broadcast."""
+LISTS = "_foreach_"
+"""How the names of functions begin that take lists of operands: the first of each list meet, then the second ones."""
+
+
+def name_of(overload: str) -> str:
+    """Return the name by which an overload of aten is in these tables, also if it works in place.
+
+    >>> name_of("aten.linalg_vecdot.default"), name_of("aten.__iand__.Tensor"), name_of("aten.mul_.Tensor")
+    ('vecdot', 'iand', 'mul')
+    """
+    found = _SPELLINGS.match(overload)
+    return found[1] if found else ""
