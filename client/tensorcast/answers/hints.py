@@ -170,16 +170,19 @@ def _swapped(op: Op, shapes: tuple[Shape, ...], target: Shape | None, fitting: T
         partners = [
             other for other in (*shapes[:number], *shapes[number + 1 :], target or ()) if len(other) == len(shape)
         ]
-        for one, other in combinations(range(len(shape)), 2):
-            if shape[one] == shape[other] or op.names_axis(number, (one, other), len(shape)):
+        for one, other in combinations(range(len(shape)), 2) if partners else ():
+            first, second = shape[one], shape[other]
+            if first == second:
                 continue
             for partner in partners:
-                if partner[one] == shape[other] and partner[other] == shape[one]:
+                if partner[one] == second and partner[other] == first:
                     break
             else:
                 continue
+            if op.names_axis(number, (one, other), len(shape)):
+                continue
             swapped = list(shape)
-            swapped[one], swapped[other] = shape[other], shape[one]
+            swapped[one], swapped[other] = second, first
             inputs = _with(shapes, number, tuple(swapped))
             if fitting(op, inputs) is not None:
                 yield f"swap axes {one} and {other} of input {number}: {format_shape(swapped)} fits", op, inputs
@@ -191,16 +194,20 @@ def _reshaped(op: Op, shapes: tuple[Shape, ...], fitting: Try) -> Iterator[Hint]
     ranks = [len(shape) for shape in shapes]
     room = max([*ranks, len(getattr(op, op.target) or ()) if op.target else 0])
     for number, shape in sorted(enumerate(shapes), key=lambda pair: len(pair[1])):
-        for extra in range(1, room - len(shape) + 1 if shape else 1):
-            for own in combinations(range(1, len(shape) + extra), len(shape) - 1):  # axis 0 stays, as is aligned anyway
+        for rank in range(len(shape) + 1, room + 1 if shape else 0):
+            for own in combinations(range(1, rank), len(shape) - 1):  # axis 0 stays, as is aligned anyway
                 kept = (0, *own)
-                if op.names_axis(number, [axis for axis, new in enumerate(kept) if axis != new], len(shape)):
+                if op.named_axes and op.names_axis(
+                    number, [axis for axis, new in enumerate(kept) if axis != new], len(shape)
+                ):
                     continue
-                sizes = iter(shape)
-                wider = tuple(next(sizes) if axis in kept else 1 for axis in range(len(shape) + extra))
+                sizes = [1] * rank
+                for axis, size in zip(kept, shape, strict=True):
+                    sizes[axis] = size
+                wider = tuple(sizes)
                 inputs = _with(shapes, number, wider)
                 if fitting(op, inputs) is not None:
-                    last = max(axis for axis in range(len(wider)) if axis not in kept)
+                    last = max(axis for axis in range(rank) if axis not in kept)
                     index = ", ".join(":" if axis in kept else "None" for axis in range(last + 1))
                     yield f"reshape input {number} to {format_shape(wider)}, x[{index}]: it then fits", op, inputs
                     break

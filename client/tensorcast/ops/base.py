@@ -185,8 +185,9 @@ class Op(_Model):
     def highest_rank(self, shapes: Sequence[Sequence[object]]) -> int:
         """The largest rank that a request names or makes: of an input, the target attribute, or an output."""
         rank = max(map(len, shapes), default=0)
-        target = getattr(self, self.target) if self.target else None
-        return rank if target is None else max(rank, len(target))
+        if self.target is None or (target := getattr(self, self.target)) is None:
+            return rank
+        return max(rank, len(target))
 
     @classmethod
     def takes(cls, count: int) -> bool:

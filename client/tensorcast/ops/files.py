@@ -73,6 +73,10 @@ _KINDS: dict[str, type[Op]] = {}
 """What `op_class` has found, by name: ops, and aliases also by their nicknames. Their number is limited."""
 
 
+_BARE: dict[str, Op] = {}
+"""Ops without attributes, by the names that `op_class` takes. An op can't be changed, so all requests share one."""
+
+
 def op_class(name: str) -> type[Op] | None:
     """Return the class of the op with this name or alias; None if there is neither.
 
@@ -96,7 +100,13 @@ def read_op(fields: Mapping[str, Any]) -> Op | None:
 
     Raises ValidationError if its attributes are not valid.
     """
-    kind = op_class(fields["name"])
+    name = fields["name"]
+    if len(fields) == 1 and (bare := _BARE.get(name)) is not None:
+        return bare
+    kind = op_class(name)
     if kind is None:
         return None
-    return kind.model_validate(fields if kind.alias is None else {**fields, "name": kind.model_fields["name"].default})
+    op = kind.model_validate(fields if kind.alias is None else {**fields, "name": kind.model_fields["name"].default})
+    if len(fields) == 1:
+        _BARE[name] = op
+    return op

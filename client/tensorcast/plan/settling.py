@@ -137,13 +137,13 @@ def mismatch(alignment: Alignment, number: int, axis: Axis, clash: Sequence[Term
             axes=tuple(term.axis for term in own),
         )
     shown = clash[:4]
-    sizes = ", ".join(f"{owner(term)} has size {term.size}" for term in shown[:-1])
+    sizes = ", ".join([f"{owner(term)} has size {term.size}" for term in shown[:-1]])
     more = f" (and {len(clash) - len(shown)} more sizes)" if len(clash) > len(shown) else ""
     last = f"{owner(shown[-1])} has size {shown[-1].size}"
     return Incompatible(
         "size-mismatch",
         f"On output axis {number}, {sizes} but {last}{more}{because}: {axis.relation.value}.",
         axis=number,
-        inputs=tuple(term.input for term in clash),
-        sizes=tuple(term.size for term in clash),
+        inputs=tuple([term.input for term in clash]),
+        sizes=tuple([term.size for term in clash]),
     )

@@ -36,6 +36,8 @@ class Media(Enum):
     JSON = "application/json"
     MSGPACK = "application/vnd.msgpack"
 
+    __hash__ = object.__hash__  # that of Enum is in Python, and each request needs it three times
+
 
 MEDIA_NAMES = {
     "application/json": Media.JSON,
