@@ -12,6 +12,8 @@ from onnx import GraphProto, NodeProto
 from .expressions import as_name
 from .finding import Finding, Operand, Size
 from .judge import Question
+from .onnx_expansions import Expansions
+from .onnx_expansions import Operand as Unexpanded
 from .onnx_graph import is_added, size_of, subgraphs, target_of, text
 from .onnx_lineage import Ancestry, trace_of
 from .onnx_model import EXPAND_OPSET, Model
@@ -67,7 +69,7 @@ def questions(model: Model) -> Iterator[Question]:
     """What to ask of every node that broadcasts, those of subgraphs named with the path to them; and every other node
     that keeps onnx from inferring shapes, with no question."""
     faults = {fault.node: fault.said for fault in reversed(model.faults) if fault.node is not None}
-    return _walk(model, model.graph, ChainMap(), None, "", _Names(model.sizes, model.assumable), faults)
+    return _walk(model, model.graph, ChainMap(), None, None, "", _Names(model.sizes, model.assumable), faults)
 
 
 def _walk(
@@ -75,12 +77,14 @@ def _walk(
     graph: GraphProto,
     outer: Scope,
     before: Ancestry | None,
+    outer_expansions: Expansions | None,
     path: str,
     names: _Names,
     faults: Mapping[str, str],
 ) -> Iterator[Question]:
     scope = outer.new_child(_values(graph))
     ancestry = Ancestry(graph, before)
+    expansions = Expansions(lambda name: scope.get(name, _UNKNOWN).shape, outer_expansions)
     for node in graph.node:
         if is_added(node):
             continue
@@ -89,7 +93,8 @@ def _walk(
         reason = f"onnx says: {fault}" if fault else ""
         found = Finding(name, text(node.op_type), reason=reason, assumable=names.assumable, **_source(node))
         if node.domain == "" and _broadcasts(node, scope):
-            question = _question(found, node, scope, model.opset, names)
+            unexpanded = expansions.square(node) if _meets(node, model.opset) else None
+            question = _question(found, node, scope, model.opset, names, unexpanded)
             yield question._replace(is_meant=ancestry.is_meant(node, question.finding.operands))
         elif (node.domain, node.op_type) in model.functions:
             yield Question(replace(found, reason="this function is written for another opset than the model"), None)
@@ -97,8 +102,9 @@ def _walk(
             operands = _operands(node.input, [scope.get(source, _UNKNOWN) for source in node.input], names)
             yield Question(replace(found, operands=operands), None)
         for attribute, inner in subgraphs(node):
-            yield from _walk(model, inner, scope, ancestry, f"{name}/{attribute}/", names, faults)
+            yield from _walk(model, inner, scope, ancestry, expansions, f"{name}/{attribute}/", names, faults)
         ancestry.add(node)
+        expansions.add(node)
 
 
 _UNKNOWN = _Value(None)
@@ -112,6 +118,11 @@ def _broadcasts(node: NodeProto, scope: Scope) -> bool:
         shapes = [scope.get(source, _UNKNOWN).shape for source in node.input]
         return any(shape is None or len(shape) > 2 for shape in shapes)
     return node.op_type in _SINCE
+
+
+def _meets(node: NodeProto, opset: int) -> bool:
+    """Return whether all inputs of a node broadcast against each other."""
+    return opset >= _SINCE[node.op_type] and node.op_type not in (*_MATRICES, "Expand", "PRelu", "Gemm")
 
 
 def _values(graph: GraphProto) -> dict[str, _Value]:
@@ -171,9 +182,20 @@ def _operands(
     )
 
 
-def _question(found: Finding, node: NodeProto, scope: Scope, opset: int, names: _Names) -> Question:
+def _question(
+    found: Finding,
+    node: NodeProto,
+    scope: Scope,
+    opset: int,
+    names: _Names,
+    unexpanded: Sequence[Unexpanded] | None = None,
+) -> Question:
+    """What to ask of a node; of its operands as they were before they were expanded, if those are given."""
     sources = list(node.input)
     values = [scope.get(source, _UNKNOWN) for source in sources]
+    if unexpanded is not None:
+        sources = [each.source + each.code for each in unexpanded]
+        values = [_Value([*each.shape], scope.get(each.source, _UNKNOWN).by_file) for each in unexpanded]
     if node.op_type == "Expand" and len(sources) > 1:
         held = scope.get(target_of(sources[1]), _UNKNOWN) if sources[1] else _UNKNOWN
         values[1] = _target(held, output_of_file(node))

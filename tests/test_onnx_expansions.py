@@ -1,0 +1,103 @@
+"""Operands that are expanded to one shape before they meet: a square is one all the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from onnx_models import Check, checks
+
+from tensorcast.models.sentences import sentence
+
+
+@pytest.fixture
+def check(tmp_path: Path) -> Check:
+    return checks(tmp_path)
+
+
+INPUTS = "(float[n,1] p, float[n] y, float[1,n] row, float[n,n] full, float[m,1] q, float[n] z)"
+SHAPE = "s = Shape(y) nn = Concat<axis = 0>(s, s)"
+RUN_TIME = """one = Constant<value_ints = [1]>() sp = Shape(p) sy = Shape(y) wide = Concat<axis = 0>(one, sy)
+    nn = Max(sp, wide)"""
+SQUARES = {
+    "as torch exports a loss": (
+        f"{SHAPE} a = Expand(p, nn) b = Expand(y, nn) d = Sub(a, b)",
+        "p (n, 1) - y (n,) gives (n, n): every row meets every y. Write p.squeeze(-1) - y. If you want all pairs: "
+        "p - y[None].",
+    ),
+    "the other way round": (
+        f"{SHAPE} a = Expand(p, nn) b = Expand(y, nn) d = Sub(b, a)",
+        "y (n,) - p (n, 1) gives (n, n): every row meets every y. Write y - p.squeeze(-1). If you want all pairs: "
+        "y[None] - p.",
+    ),
+    "a shape that is computed from both": (
+        f"{RUN_TIME} a = Expand(p, nn) b = Expand(y, nn) d = Sub(a, b)",
+        "p (n, 1) - y (n,) gives (n, n): every row meets every y. Write p.squeeze(-1) - y. If you want all pairs: "
+        "p - y[None].",
+    ),
+    "casts and identities between": (
+        f"{SHAPE} a = Expand(p, nn) b = Expand(y, nn) a2 = Cast<to = 1>(a) a3 = Identity(a2) b2 = Identity(b) "
+        "d = Mul(a3, b2)",
+        "p (n, 1) * y (n,) gives (n, n): every row meets every y. Write p.squeeze(-1) * y. If you want all pairs: "
+        "p * y[None].",
+    ),
+    "both transposed": (
+        f"{SHAPE} a = Expand(p, nn) b = Expand(y, nn) a2 = Transpose(a) b2 = Transpose<perm = [1, 0]>(b) "
+        "d = Sub(a2, b2)",
+        "p (n, 1) - y (n,) gives (n, n): every row meets every y. Write p.squeeze(-1) - y. If you want all pairs: "
+        "p - y[None].",
+    ),
+    "one transposed": (
+        f"{SHAPE} a = Expand(row, nn) b = Expand(y, nn) a2 = Transpose(a) d = Sub(a2, b)",
+        "row.T (n, 1) - y (n,) gives (n, n): every row meets every y. Write row.T.squeeze(-1) - y. If you want all "
+        "pairs: row.T - y[None].",
+    ),
+    "expanded twice": (
+        f"{SHAPE} a = Expand(p, nn) a2 = Expand(a, nn) b = Expand(y, nn) d = Sub(a2, b)",
+        "p (n, 1) - y (n,) gives (n, n): every row meets every y. Write p.squeeze(-1) - y. If you want all pairs: "
+        "p - y[None].",
+    ),
+    "three operands": (
+        f"{SHAPE} a = Expand(p, nn) b = Expand(y, nn) t = Constant<value_float = 2.0>() d = Sum(a, b, t)",
+        "Sum(p (n, 1), y (n,), t ()) broadcasts to (n, n): every row meets every column. "
+        "Write Sum(p.squeeze(-1), y, t). If you want all pairs: Sum(p, y[None], t).",
+    ),
+}
+
+
+@pytest.mark.parametrize(("nodes", "message"), SQUARES.values(), ids=SQUARES)
+def test_two_operands_that_were_expanded_make_a_square(check: Check, nodes: str, message: str) -> None:
+    report = check(f"{INPUTS} => (float[] o) {{{nodes} o = Relu(d)}}")
+    (finding,) = (finding for finding in report.findings if "square" in finding.kinds)
+    assert (finding.node, sentence(finding, "square")) == ("d", message)
+
+
+RIGHT = {
+    "element by element": f"{SHAPE} one = Constant<value_ints = [1]>() n1 = Concat<axis = 0>(s, one) "
+    "a = Expand(p, n1) b = Expand(p, n1) d = Sub(a, b)",
+    "two vectors": f"{SHAPE} a = Expand(y, nn) b = Expand(z, nn) d = Sub(a, b)",
+    "two columns": f"{SHAPE} a = Expand(p, nn) b = Expand(p, nn) d = Sub(a, b)",
+    "the axis is written out": f"{SHAPE} a = Expand(p, nn) b = Expand(row, nn) d = Sub(a, b)",
+    "another size": "s = Shape(y) t = Shape<start = 0, end = 1>(q) mn = Concat<axis = 0>(t, s) "
+    "a = Expand(q, mn) b = Expand(y, mn) d = Sub(a, b)",
+    "expanded to one more axis": f"{SHAPE} two = Constant<value_ints = [2]>() big = Concat<axis = 0>(two, nn) "
+    "a = Expand(p, big) b = Expand(y, big) d = Sub(a, b)",
+    "a vector and its transpose": f"{SHAPE} a = Expand(y, nn) b = Transpose(a) d = Sub(a, b)",
+    "another operand has both axes": f"{SHAPE} a = Expand(p, nn) b = Expand(y, nn) d = Sum(full, a, b)",
+    "only one of them": f"{SHAPE} a = Expand(y, nn) d = Sub(a, full)",
+    "repeated along the same axis": f"{SHAPE} a = Expand(p, nn) b = Expand(y, nn) a2 = Transpose(a) d = Sub(a2, b)",
+}
+
+
+@pytest.mark.parametrize("nodes", RIGHT.values(), ids=RIGHT)
+def test_other_expansions_are_silent(check: Check, nodes: str) -> None:
+    report = check(f"{INPUTS} => (float[] o) {{{nodes} o = Relu(d)}}")
+    assert report.counts["square"] == 0, str(report)
+
+
+def test_expansions_of_an_outer_graph_are_seen_in_its_branches(check: Check) -> None:
+    graph = f"""(float[n,1] p, float[n] y, bool t) => (float[] o) {{{SHAPE} a = Expand(p, nn) b = Expand(y, nn)
+        o = If(t) <then_branch = g () => (float[] d) {{d = Sub(a, b)}},
+                   else_branch = h () => (float[] e) {{e = Neg(a)}}>}}"""
+    (finding,) = check(graph).findings
+    assert (finding.node, [operand.name for operand in finding.operands]) == ("o/then_branch/d", ["p", "y"])
