@@ -157,9 +157,11 @@ def test_a_long_sum_is_as_good_as_the_fraction() -> None:
     assert abs(Fraction(float(sums.add_up(values, (0,), values.dtype)[0])) / exact - 1) < Fraction(1, 10**6)
 
 
-@pytest.mark.parametrize("dtype", ["f4", "f2", "f8", "c16", "i8", ml_dtypes.bfloat16])
+@pytest.mark.parametrize(
+    ("dtype", "transposed"),
+    [*((dtype, False) for dtype in ("f4", "f2", "f8", "c16", "i8", ml_dtypes.bfloat16)), ("f4", True), ("c16", True)],
+)
 @pytest.mark.parametrize(("shape", "axes"), PATTERNS.values(), ids=PATTERNS)
-@pytest.mark.parametrize("transposed", [False, True])
 def test_sums_take_no_more_memory_than_they_say(shape: Any, axes: Any, dtype: Any, transposed: bool) -> None:
     array = np.zeros([max(size // 5, 1) for size in shape], dtype)
     if transposed:
