@@ -143,6 +143,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         keys,
         in_work,
         limit,
+        settings.max_body_bytes,
         {
             "/v1/check": check.answer_to_body,
             "/v1/broadcast": partial(broadcast.answer_to_body, settings.max_output_bytes),

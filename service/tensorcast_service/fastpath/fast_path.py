@@ -66,6 +66,7 @@ class Straight:
         keys: Keys | None,
         in_work: Counter[bool],
         limit: int,
+        max_body_bytes: int,
         to_bodies: Mapping[str, ToBody],
     ) -> None:
         self.drain = drain
@@ -75,6 +76,7 @@ class Straight:
         self.keys = keys
         self.in_work = in_work
         self.limit = limit
+        self.max_body_bytes = max_body_bytes
         self.to_bodies = to_bodies
         """What answers to a POST, by its path."""
         self._is_host = lru_cache(16)(partial(is_among, names)) if names else None
@@ -92,6 +94,8 @@ class Straight:
             return None
         start = perf_counter()
         query, path, fields, body, size = found
+        if len(body) > self.max_body_bytes:
+            return None
         if self._is_host is not None and not self._is_host(fields[b"host"]):
             return None
         key = None
