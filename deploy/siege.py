@@ -73,10 +73,6 @@ KINDS = {
 }
 
 
-NOT_ENCRYPTED = {"pipeliners of short checks, who read nothing"}
-"""With TLS in the service each of them takes up to 640 KiB of buffers (docs/limits.md): TLS belongs in the proxy."""
-
-
 class Siege:
     def __init__(self, url, seconds):
         address = urlsplit(url)
@@ -94,10 +90,7 @@ class Siege:
     async def run(self):
         self.end = time.monotonic() + self.seconds
         attackers = [
-            self.attack(name, sent, reads)
-            for name, (number, sent, reads) in KINDS.items()
-            if self.tls is None or name not in NOT_ENCRYPTED
-            for _ in range(number)
+            self.attack(name, sent, reads) for name, (number, sent, reads) in KINDS.items() for _ in range(number)
         ]
         await asyncio.gather(
             *attackers, self.stay_honest("probes", "/livez"), self.stay_honest("checks", "/v1/check?input=3")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import json
 import os
@@ -329,6 +330,23 @@ def test_nothing_is_left_of_a_handshake_that_failed(pem: Path, caplog: pytest.Lo
             wait_until(lambda: (CONNECTIONS.total, len(CONNECTIONS.waiting)) == (1, 1))
         wait_until(lambda: CONNECTIONS.total == 0)
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
+
+
+@pytest.mark.parametrize("reset", [False, True])
+def test_nothing_of_an_encrypted_connection_is_left(pem: Path, reset: bool) -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        with here(pem) as (port, _):
+            for _ in range(3):
+                with trusting(pem).wrap_socket(connect(port), server_hostname="127.0.0.1") as connection:
+                    connection.sendall(LIVEZ)
+                    assert connection.recv(2**16).startswith(b"HTTP/1.1 200 ")
+                    if reset:
+                        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+            wait_until(lambda: not any(isinstance(each, HTTPProtocol) for each in gc.get_objects()))
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("seconds", [1, 3600])

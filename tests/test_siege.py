@@ -1,4 +1,4 @@
-"""deploy/siege.py against one worker with 256 MiB: by a cgroup where one can be had, and by looking at its memory."""
+"""deploy/siege.py against a worker with 256 MiB (384 with TLS): by a cgroup if one can be had, and by its memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ import pytest
 from conftest import run, served, unhurried
 
 MiB = 2**20
-LIMIT = 256 * MiB
+LIMIT, ENCRYPTED_LIMIT = 256 * MiB, 384 * MiB
+"""Those of docs/limits.md: for a worker, and for one that speaks TLS itself."""
 SIEGE = Path(__file__).parent.parent / "deploy" / "siege.py"
 SECONDS = 4
 GROUPS = Path("/sys/fs/cgroup")
@@ -27,9 +28,9 @@ class Group:
     """A cgroup of version 1 whose processes may take so many bytes. The memory of their connections, which version 2
     counts as well, is counted beside."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, limit: int) -> None:
         self.path = path
-        (path / "memory.limit_in_bytes").write_text(str(LIMIT))
+        (path / "memory.limit_in_bytes").write_text(str(limit))
         (path / "memory.kmem.tcp.limit_in_bytes").write_text(str(2**40))
 
     def taken(self) -> int:
@@ -42,12 +43,12 @@ class Group:
 
 
 @contextmanager
-def confined() -> Iterator[Group | None]:
+def confined(limit: int) -> Iterator[Group | None]:
     """A cgroup; None where none can be had."""
     path = GROUPS / "memory" / f"tensorcast-test-{os.getpid()}"
     try:
         path.mkdir()
-        group = Group(path)
+        group = Group(path, limit)
     except OSError:
         yield None
         return
@@ -78,13 +79,14 @@ def inside(group: Group | None) -> Iterator[None]:
 
 def siege(settings: dict[str, Any], seconds: float) -> None:
     most, ended = 0, threading.Event()
+    limit = ENCRYPTED_LIMIT if "tls_key" in settings else LIMIT
 
     def look(group: Group) -> None:
         nonlocal most
         while not ended.wait(0.01):
             most = max(most, group.taken())
 
-    with confined() as group:
+    with confined(limit) as group:
         server = served(**settings)
         with inside(group):
             service = server.__enter__()
@@ -97,7 +99,7 @@ def siege(settings: dict[str, Any], seconds: float) -> None:
             ended.set()
             assert done.returncode == 0, done.stdout + done.stderr
             peak = service.memory("VmHWM")
-            assert peak < LIMIT
+            assert peak < limit
             if group is not None:
                 watch.join()
                 print(f"resident {peak / MiB:.0f} MiB, with its connections {most / MiB:.0f}")
@@ -116,7 +118,7 @@ def siege(settings: dict[str, Any], seconds: float) -> None:
 @pytest.mark.parametrize(
     ("encrypted", "slots"), [(False, 64), (False, 600), (True, 64)], ids=["plain", "as many slots as callers", "TLS"]
 )
-def test_a_siege_takes_less_than_256_mib_and_probes_are_answered(encrypted: bool, slots: int, pem: Path) -> None:
+def test_a_siege_takes_less_than_is_documented_and_probes_are_answered(encrypted: bool, slots: int, pem: Path) -> None:
     settings: dict[str, Any] = {"max_concurrent_requests": slots}
     if encrypted:
         settings |= {"tls_certificate": pem / "certificate", "tls_key": pem / "key"}

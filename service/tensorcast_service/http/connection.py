@@ -14,7 +14,7 @@ from tensorcast.schema.problems import Problem
 
 from ..runtime.budget import FREE_BYTES
 from .closing import LINGER_SECONDS, Closing
-from .hooks import hooks_of
+from .hooks import READ_BYTES, hooks_of
 from .limits import CONNECTIONS, MAX_DRAINING
 from .rates import LOOKS, Rates
 from .scope import Peers
@@ -26,6 +26,21 @@ NEW_SECONDS = 2
 """A connection is new for so long, unless it has had a response."""
 
 logger = logging.getLogger("tensorcast")
+
+
+class Gone(asyncio.Transport):
+    """The transport of a connection that is lost."""
+
+    def is_closing(self) -> bool:
+        return True
+
+    def get_write_buffer_size(self) -> int:
+        return 0
+
+    def abort(self) -> None:
+        """Nothing is left to abort."""
+
+    close = abort
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -126,10 +141,14 @@ class Connection(asyncio.BufferedProtocol):
         self.crowded = not CONNECTIONS.opened(self)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        self.transport, self.unmade = transport, None
+        self.transport: asyncio.Transport = transport
+        self.unmade = None
         self.peers = Peers(transport)
         # If so much is unsent, no other response is begun. By default of TLS 512 KiB may be, else 64.
         transport.set_write_buffer_limits(FREE_BYTES if self.is_encrypted() else FREE_BYTES // 4)
+        if self.is_encrypted() and hasattr(transport, "set_read_buffer_limits"):
+            # By default of TLS another 256 KiB are read and kept encrypted while this connection reads nothing.
+            transport.set_read_buffer_limits(READ_BYTES)
         connection = transport.get_extra_info("socket")
         if hasattr(socket, "TCP_NOTSENT_LOWAT") and connection is not None and connection.family != socket.AF_UNIX:
             # Else the system takes up to 4 MiB for a reader that takes nothing, and a container's limit counts them.
@@ -160,6 +179,7 @@ class Connection(asyncio.BufferedProtocol):
             self.idle_timer.cancel()
         self.lost()
         self._wake_writer()
+        self.transport = Gone()  # uvloop's TLS refers to this connection: without a way back, both are freed
         self.hooks.pages.connection_closed(self.loop, self.swelled)
 
     # --- reading and writing
