@@ -81,6 +81,7 @@ models:
 	@$(VENV)-models/bin/python -m pip --disable-pip-version-check --quiet install -r benchmarks/models.txt -e '.[onnx,dev]'
 	$(VENV)-models/bin/python -m pytest tests/test_watching.py tests/test_watched_programs.py tests/test_programs.py
 	$(VENV)-models/bin/python benchmarks/models.py
+	$(VENV)-models/bin/python benchmarks/probes.py
 
 # Arrays of torch, jax, TensorFlow, xarray, pyarrow, polars and pandas themselves, to the wire and back (docs/arrays.md):
 # gigabytes too. The suite has stand-ins.
@@ -106,7 +107,7 @@ bench-draw: $(VENV)/dev.done
 bench-quick: $(VENV)/dev.done
 	$(VENV)/bin/python benchmarks/engine.py --rounds 3 --mib 32
 	$(VENV)/bin/python benchmarks/remote.py --rounds 2 --mib 64
-	$(VENV)/bin/python benchmarks/checks.py --rounds 1 --seconds 1 --sustained 1
+	$(VENV)/bin/python benchmarks/checks.py --rounds 1 --seconds 1
 	$(VENV)/bin/python benchmarks/library.py --rounds 3
 	$(VENV)/bin/python benchmarks/scale.py --rounds 1 --mib 32 --points 4
 

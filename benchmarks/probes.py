@@ -1,0 +1,129 @@
+"""What `tensorcast check model.onnx` finds of planted bugs, and what it says of models that are right.
+
+Every bug is verified in onnxruntime: it runs at the sizes of its example, if it has one, and fails at others. Every
+right model runs at two sets of sizes. Every other bug was used to choose the rules ("chosen on"); the others report.
+Needs what benchmarks/models.txt lists: `make models`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import process_time
+from typing import NamedTuple
+
+from planted import graphs, modules, right
+from planted.files import Runs, export_module, save_graph
+from planted.graphs import Sizes
+
+import tensorcast
+from tensorcast.models.report import FailOn
+
+
+class Case(NamedTuple):
+    """A model in a file."""
+
+    name: str
+    path: Path
+    half: str
+    runs: tuple[Sizes, ...]
+    """Sizes at which it runs."""
+    fails: Sizes | None
+    """Sizes at which it fails; None for a right model."""
+
+
+def cases(folder: Path) -> Iterator[Case]:
+    """All models whose export worked, each verified in onnxruntime."""
+    for number, case in enumerate(_made(folder)):
+        try:
+            run = Runs(case.path)
+            wrong = [sizes for sizes in case.runs if run(sizes)]
+            if wrong or (case.fails is not None and not run(case.fails)):
+                print(f"{case.name}: not as stated: {[run(sizes) for sizes in wrong] or 'runs'}", file=sys.stderr)
+                continue
+        except Exception as error:  # a session that can't be made is no case
+            print(f"{case.name}: {str(error).splitlines()[0]}", file=sys.stderr)
+            continue
+        yield case._replace(half=("chosen on", "reported")[number % 2])
+
+
+def _made(folder: Path) -> Iterator[Case]:
+    for graph in graphs.GRAPHS:
+        path = folder / f"graph {graph.name}.onnx"
+        save_graph(graph.graph, graph.constants, path)
+        yield Case(graph.name, path, "", (graph.example,) if graph.example else (), graph.fails)
+    for module in modules.MODULES:
+        path = folder / f"module {module.name}.onnx"
+        if path.exists() or _exported(module.name, module.forward, module.inputs, module.axes, path):
+            example = {
+                name: shape[axis]
+                for (value, shape) in module.inputs.items() for axis, name in module.axes[value].items()
+            }  # fmt: skip
+            yield Case(module.name, path, "", (example,), module.fails)
+    for fits in right.GRAPHS:
+        path = folder / f"right graph {fits.name}.onnx"
+        save_graph(fits.graph, fits.constants, path)
+        yield Case(fits.name, path, "", fits.runs, None)
+    for each in right.MODULES:
+        path = folder / f"right module {each.name}.onnx"
+        if path.exists() or _exported(each.name, each.make(), each.inputs, each.axes, path):
+            yield Case(each.name, path, "", each.runs, None)
+
+
+def _exported(name: str, *arguments: object) -> bool:
+    try:
+        with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+            export_module(*arguments)  # type: ignore[arg-type]
+    except Exception as error:  # an exporter raises anything; what it can't export is no case
+        print(f"{name}: {type(error).__name__}: {str(error).splitlines()[0]}", file=sys.stderr)
+        return False
+    return True
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--folder", type=Path, help="where exported files are, and stay")
+    parser.add_argument("--list", action="store_true", help="print a line for each model")
+    arguments = parser.parse_args()
+    warnings.filterwarnings("ignore")
+    logging.disable(logging.WARNING)
+    with TemporaryDirectory() as temporary:
+        table(cases(arguments.folder or Path(temporary)), arguments.list)
+
+
+def table(found: Iterator[Case], each: bool) -> None:
+    """Print how many models of each half and sort have which finding."""
+    rows: dict[str, Counter[str]] = {}
+    for case in found:
+        start = process_time()
+        report = tensorcast.check_model(case.path)
+        seconds = process_time() - start
+        kinds = {kind for finding in report.findings for kind in finding.kinds}
+        sort = "right" if case.fails is None else f"planted, {case.half}"
+        row = rows.setdefault(sort, Counter())
+        row["models"] += 1
+        row["seconds"] += seconds  # type: ignore[assignment]
+        levels: tuple[FailOn, ...] = ("square", "pinned", "depends")
+        for fail_on in levels:
+            row[fail_on] += report.exit_status(fail_on) != 0
+        if each:
+            print(f"{sort}: {case.name}: {report.exit_status()} {' '.join(sorted(kinds))}", flush=True)
+    print("| models | all | not 0 | --fail-on pinned | --fail-on depends | CPU s |")
+    print("|---|---|---|---|---|---|")
+    for sort, row in rows.items():
+        print(
+            f"| {sort} | {row['models']} | {row['square']} | {row['pinned']} | {row['depends']} | "
+            f"{row['seconds']:.1f} |"
+        )
+
+
+if __name__ == "__main__":
+    main()
