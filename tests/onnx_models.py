@@ -26,16 +26,16 @@ def saved(path: Path, model: Any, opset: int = 21) -> Path:
 
 
 def checks(folder: Path) -> Check:
-    """check_model of a model, or of a graph."""
+    """check_model of a model, or of a graph, by the names of its sizes alone unless `probe` is true."""
     return lambda model, opset=21, **options: tensorcast.check_model(
-        saved(folder / "model.onnx", model, opset), **options
+        saved(folder / "model.onnx", model, opset), **{"probe": False, **options}
     )
 
 
 def verdicts(report: Report) -> dict[str, Any]:
     """Of each node: the shape that comes out, with the conditions if there are any; the code of the conflict; or why
     the node is not judged."""
-    return {finding.node: verdict(finding) for finding in report.nodes}
+    return {finding.node: verdict(finding) for finding in report.nodes if finding.answer or finding.reason}
 
 
 def verdict(finding: Finding) -> Any:

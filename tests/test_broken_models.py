@@ -72,9 +72,10 @@ def test_positions_of_the_size_at_export(check: Check) -> None:
         {a = Add(x, pos) b = Mul(x, pos) c = Relu(x) y = Sub(c, pos)}"""
     report = check(exported(graph, pos=(12, 32)))
     assert [(found.node, found.line, found.kinds) for found in report.findings] == [
-        ("a", 10, ("depends",)), ("b", 11, ("depends",)), ("y", 13, ("depends",)),
+        ("a", 10, ("pinned",)), ("b", 11, ("pinned",)), ("y", 13, ("pinned",)),
     ]  # fmt: skip
     assert str(report).splitlines()[0] == "3 nodes need seq == 12 or seq == 1:"
+    assert (report.exit_status(), report.exit_status("pinned")) == (0, 1)
     report = check(exported(graph, pos=(12, 32)), assume={"seq": 16})
     assert [found.node for found in report.findings if found.verdict == "incompatible"] == ["a", "b", "y"]
 

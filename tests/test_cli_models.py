@@ -22,12 +22,13 @@ Check = Callable[..., Result]
 
 @pytest.fixture
 def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Check:
-    """`tensorcast check model.onnx` of a model, or of a graph, in a folder that has nothing else."""
+    """`tensorcast check model.onnx` of a model, or of a graph, in a folder that has nothing else; by the names of sizes
+    alone unless `probe` is true."""
     monkeypatch.chdir(tmp_path)
 
-    def run(model: Any, *arguments: str, opset: int = 21) -> Result:
+    def run(model: Any, *arguments: str, opset: int = 21, probe: bool = False) -> Result:
         saved(tmp_path / "model.onnx", model, opset)
-        return CliRunner().invoke(main, ["check", "model.onnx", *arguments])
+        return CliRunner().invoke(main, ["check", "model.onnx", *([] if probe else ["--no-probe"]), *arguments])
 
     return run
 
@@ -68,7 +69,8 @@ def test_the_text_names_what_does_not_fit_or_depends_and_with_all_the_rest(check
 def test_json_has_every_node(check: Check, url: list[str], arguments: list[str]) -> None:
     (report,) = json.loads(check(THREE, *arguments, *url).output)["models"]
     assert report["counts"] == {
-        "nodes": 3, "compatible": 1, "depends": 1, "incompatible": 1, "not_judged": 0, "square": 0,
+        "nodes": 3, "compatible": 1, "depends": 1, "incompatible": 1, "not_judged": 0, "square": 0, "stated": 0,
+        "pinned": 0,
     }  # fmt: skip
     assert (report["path"], report["errors"]) == ("model.onnx", [])
     assert [(node["node"], node["op_type"], node["verdict"]) for node in report["nodes"]] == [
@@ -144,7 +146,8 @@ def test_a_model_of_more_sizes_than_one_batch_takes_is_asked_in_several(
     (report,) = json.loads(check(model, "--json", "--url", service.url).output)["models"]
     assert (len(batches), sum(batches)) == (2, 1500)
     assert report["counts"] | {"nodes": 0} == {
-        "nodes": 0, "compatible": 2, "depends": 0, "incompatible": 1498, "not_judged": 0, "square": 0,
+        "nodes": 0, "compatible": 2, "depends": 0, "incompatible": 1498, "not_judged": 0, "square": 0, "stated": 0,
+        "pinned": 0,
     }  # fmt: skip
 
 
@@ -156,7 +159,7 @@ MISUSED = [
     (["3,4", "--all"], "--all is for a model"),
     (["3,4", "--format", "sarif"], "--format is for a model"),
     (["3,4", "--fail-on", "depends"], "--fail-on is for a model"),
-    (["model.onnx", "--fail-on", "nothing"], "'incompatible', 'square', 'depends'"),
+    (["model.onnx", "--fail-on", "nothing"], "'incompatible', 'square', 'pinned', 'depends'"),
     (["model.onnx", "--json", "--format", "sarif"], "--json is --format json"),
     (["model.onnx", "--assume", "K=3"], "--assume K: no size of the model has this name: the names are M, N"),
     (["model.onnx", "--assume", "N=5", "--assume", "N=3"], "--assume 'N=5, N=3': N is given twice"),
@@ -196,5 +199,7 @@ def test_nothing_but_the_report_is_written_where_nobody_looks(check: Check, tmp_
     inputs = [helper.make_tensor_value_info("x", 1, ["N"])]
     inputs += [helper.make_tensor_value_info(f"w{number}", 1, [number]) for number in range(2500)]
     saved(tmp_path / "model.onnx", helper.make_model(helper.make_graph(nodes, "graph", inputs, [])))
-    done = run([sys.executable, "-m", "tensorcast", "check", str(tmp_path / "model.onnx"), "--format", "github"])
+    done = run(
+        [sys.executable, "-m", "tensorcast", "check", str(tmp_path / "model.onnx"), "--no-probe", "--format", "github"]
+    )
     assert (done.returncode, done.stderr) == (0, "")

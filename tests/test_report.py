@@ -69,7 +69,8 @@ def test_the_exit_status_is_0_only_where_all_is_judged_and_nothing_as_grave_is_f
 def test_a_report_counts_its_nodes_and_lists_what_there_is_to_say() -> None:
     report = Report("m.onnx", (FITS, CONFLICT, *NEEDS, UNKNOWN, square("q")))
     assert report.counts == {
-        "nodes": 6, "compatible": 2, "depends": 2, "incompatible": 1, "not_judged": 1, "square": 1,
+        "nodes": 6, "compatible": 2, "depends": 2, "incompatible": 1, "not_judged": 1, "square": 1, "stated": 0,
+        "pinned": 0,
     }  # fmt: skip
     assert [(found.node, found.kinds) for found in report.findings] == [
         ("conflict", ("incompatible",)),
@@ -170,7 +171,7 @@ def test_sarif_names_rule_level_place_and_node(repository: Repository) -> None:
     (run,) = log["runs"]
     assert (log["version"], run["tool"]["driver"]["name"]) == ("2.1.0", "tensorcast")
     rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
-    assert rules == ["incompatible", "not-judged", "square", "depends", "not-inferred"]
+    assert rules == ["incompatible", "not-judged", "square", "stated", "pinned", "depends", "not-inferred"]
     assert [rules[result["ruleIndex"]] for result in run["results"]] == [result["ruleId"] for result in run["results"]]
     assert [(result["ruleId"], result["level"]) for result in run["results"]] == [
         ("incompatible", "error"),

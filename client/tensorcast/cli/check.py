@@ -55,6 +55,8 @@ def check(
     all_nodes: bool,
     output_format: str | None,
     fail_on: FailOn | None,
+    example: dict[str, int],
+    probe: bool,
     **attributes: Any,
 ) -> None:
     """Do these shapes broadcast, and to what? Write a shape as 8,1,6,1 or 8x1x6x1, a scalar as ().
@@ -71,8 +73,9 @@ def check(
     Each line of a batch is a request such as {"op": "numpy.add", "inputs": [[3, 1], [4]]}, and one line of JSON is
     printed for it. For an invalid line this is {"error": ...}, and the next lines are still checked.
 
-    Of an ONNX model each node that broadcasts is checked, and those are listed that do not, that make a square of two
-    inputs, or that broadcast for some sizes only.
+    Each node of an ONNX model is checked by the names of its sizes, and then tried with numbers for them. The report
+    lists the nodes that fail at every set of sizes, that make a square of two inputs, that need one number for a size
+    that is free, or that broadcast for some sizes only.
 
     Exits with 0 where all fits; 1 where shapes do not broadcast, or a node is as grave as --fail-on; 2 for a mistake in
     the question, or in a line of a batch whose other lines fit; 3 where a node of a model could not be judged; 69 where
@@ -81,7 +84,13 @@ def check(
     models = [text for text in shapes if text.endswith(".onnx")]
     of_shapes = {"op": op_name, "dtype": dtype, "warn": warn or None, **attributes}
     given = [f"--{name.replace('_', '-')}" for name, value in of_shapes.items() if value is not None]
-    of_models = {"--all": all_nodes, "--format": output_format, "--fail-on": fail_on}
+    of_models = {
+        "--all": all_nodes,
+        "--format": output_format,
+        "--fail-on": fail_on,
+        "--example": example,
+        "--no-probe": not probe,
+    }
     given_of_models = [option for option, value in of_models.items() if value]
     if batch is not None:
         from .batch import check_lines
@@ -95,7 +104,7 @@ def check(
         _alone("a model: its nodes say their ops and shapes", [*given, *(set(shapes) - set(models))])
         if as_json and output_format not in (None, "json"):
             raise click.UsageError(f"--json is --format json, and can't stand beside --format {output_format}")
-        sys.exit(report(models, assume, url, "json" if as_json else output_format, all_nodes, fail_on))
+        sys.exit(report(models, assume, example, probe, url, "json" if as_json else output_format, all_nodes, fail_on))
     for option in given_of_models:
         raise click.UsageError(f"{option} is for a model")
     if not shapes:

@@ -21,10 +21,19 @@ _SHOWN_NODES = 2000
 
 
 def model_options(command: F) -> F:
-    """--all, --format and --fail-on."""
+    """Add the options of a model to a command."""
     command = click.option(
         "--fail-on", type=click.Choice(get_args(FailOn)), help="Of a model: the mildest finding to exit with 1 for; "
-        "incompatible, square (the default: two inputs that become a square), or depends (on sizes)."
+        "incompatible, square (the default: two inputs that become a square), pinned (a free size that must have one "
+        "number), or depends (on sizes)."
+    )(command)  # fmt: skip
+    command = click.option(
+        "--example", multiple=True, metavar="NAME=SIZE", callback=_sizes,
+        help="Of a model: a size at which it runs, such as batch=7; repeats, or batch=7,seq=13.",
+    )(command)  # fmt: skip
+    command = click.option(
+        "--no-probe", "probe", is_flag=True, flag_value=False, default=True,
+        help="Of a model: do not try it with numbers for the sizes that are free.",
     )(command)  # fmt: skip
     command = click.option(
         "--format", "output_format", type=click.Choice(["text", "json", "github", "sarif"]),
@@ -35,9 +44,23 @@ def model_options(command: F) -> F:
     )
 
 
+def _sizes(context: click.Context, option: click.Parameter, words: Sequence[str]) -> dict[str, int]:
+    """Return the sizes of some NAME=SIZE. Raises BadParameter."""
+    sizes: dict[str, int] = {}
+    for word in (part for text in words for part in text.split(",")):
+        name, _, size = word.rpartition("=")
+        if not name or not size.isdecimal() or name in sizes:
+            reason = "is given twice" if name in sizes else "must be a name and a size, such as batch=7"
+            raise click.BadParameter(f"{word[:60]!r} {reason}", context, option)
+        sizes[name] = int(size)
+    return sizes
+
+
 def report(
     paths: Sequence[str],
     assume: Mapping[str, int | str],
+    example: Mapping[str, int],
+    probe: bool,
     url: str | None,
     output_format: str | None,
     all_nodes: bool,
@@ -50,7 +73,10 @@ def report(
         for path in dict.fromkeys(paths):
             with _Progress(path) as progress:
                 try:
-                    one = check_model(path, assume=assume, check_batch=way.check_batch, progress=progress)
+                    one = check_model(
+                        path, assume=assume, example=example, probe=probe, check_batch=way.check_batch,
+                        progress=progress,
+                    )  # fmt: skip
                     statuses.append(one.exit_status(fail_on or "square"))
                 except UnusableModel as why:
                     one = Report(path, errors=(why.reason,), is_read=False)
@@ -89,6 +115,9 @@ class _Progress:
     def __call__(self, done: int, total: int) -> None:
         if total < _SHOWN_NODES or not sys.stderr.isatty():
             return
+        if self._bar is not None and self._bar.length != total:
+            self._bar.render_finish()
+            self._bar = None
         if self._bar is None:
             self._bar = click.progressbar(length=total, label=self._label, file=sys.stderr).__enter__()
         self._bar.update(done - self._bar.pos)

@@ -18,6 +18,8 @@ _COMMANDS: dict[Kind, str] = {
     "incompatible": "error",
     "not_judged": "error",
     "square": "warning",
+    "stated": "warning",
+    "pinned": "warning",
     "depends": "notice",
 }
 
@@ -32,6 +34,8 @@ def workflow_commands(reports: Sequence[Report], repository: Repository) -> Iter
                 yield _command(command, *place, kind.replace("_", " "), _message(group, kind, report))
         for error in report.errors:
             yield _command("error", repository.path_of(report.path) or report.path, None, "not inferred", error)
+        for note in report.notes:
+            yield _command("notice", repository.path_of(report.path) or report.path, None, "not tried", note)
         yield report.summary
 
 

@@ -12,8 +12,7 @@ from ..library import typed
 from ..messages import CheckRequest
 from ..messages.validation import validated
 from ..schema.problems import Problem
-from .expressions import as_name
-from .judge import CheckBatch, Progress, judged
+from .judge import CheckBatch, Progress
 from .report import Report
 
 OLDEST_ONNX = "1.23"
@@ -25,41 +24,38 @@ def check_model(
     path: str | PathLike[str],
     *,
     assume: Mapping[str, int | str] | None = None,
+    example: Mapping[str, int] | None = None,
+    probe: bool = True,
     check_batch: CheckBatch = ask_here,
     progress: Progress | None = None,
 ) -> Report:
     """Whether each node of an ONNX model broadcasts, those of subgraphs and functions included; weights are not read.
 
     `assume` says what is known of a named size: a number goes into the graph before shapes are inferred, a range such
-    as "2.." into the questions. `check_batch` may be that of a Client, `progress` is told how many of the questions are
-    answered, and of how many. Raises UnusableModel for a file that is no model, InvalidRequest for a name that the
-    model does not have, ImportError where the package onnx is missing or too old.
+    as "2.." into the questions. Names that are free are then tried with numbers, unless `probe` is false: a node that
+    fails at every set of sizes is incompatible. `example` gives sizes at which the model runs, which are tried as well.
+    `check_batch` may be that of a Client, `progress` is told how many of the questions are answered, and of how many.
+    Raises UnusableModel for a file that is no model, InvalidRequest for a name that the model does not have,
+    ImportError where the package onnx is missing or too old.
 
     >>> import tensorcast
     >>> tensorcast.check_model("model.onnx").exit_status()         # doctest: +SKIP
     0
     """
     _require_onnx()
-    from .onnx_model import read
-    from .onnx_nodes import questions
+    from .onnx_checks import checked
 
     assume = validated(CheckRequest, {"inputs": [], "assume": assume}).assume or {}
+    example = validated(CheckRequest, {"inputs": [], "assume": example}).assume or {}
+    for name, size in example.items():
+        if not isinstance(size, int):
+            raise Problem(
+                "invalid-request", f"example/{name[:60]}: must be an integer", pointer=f"/example/{name[:60]}"
+            )
     try:
-        model = read(Path(path), {name: size for name, size in assume.items() if isinstance(size, int)})
+        return checked(Path(path), assume, example, probe, check_batch, progress)
     except UnusableModel as error:
         raise UnusableModel(error.reason, fspath(path)) from None
-    for name in assume:
-        if name not in model.assumable:
-            there = ", ".join(sorted(model.assumable)[:20])
-            there = f"the names are {there}" if there else "none has a name"
-            place = f"assume/{name[:60]}"
-            raise Problem(
-                "invalid-request", f"{place}: no size of the model has this name: {there}", pointer=f"/{place}"
-            )
-    ranges = {as_name(name): str(size) for name, size in assume.items() if isinstance(size, str)}
-    nodes = tuple(judged(list(questions(model)), check_batch, ranges, progress))
-    errors = [f"onnx can't infer shapes: {fault.said}" for fault in model.faults if fault.node not in model.names]
-    return Report(fspath(path), nodes, tuple(errors))
 
 
 def _require_onnx() -> None:

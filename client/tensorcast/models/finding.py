@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from ..messages import CheckAnswer, Condition, DimensionPlace
 
 Size = int | str
 Verdict = Literal["compatible", "depends", "incompatible", "not_judged"]
-Kind = Literal["incompatible", "square", "depends", "not_judged"]
+Kind = Literal["incompatible", "square", "stated", "pinned", "depends", "not_judged"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,31 @@ class Operand:
     """None where the rank is not known."""
     by_file: bool = False
     """Whether some size is one that only the file states, and that does not follow from the inputs."""
+
+
+class Pin(NamedTuple):
+    """A name of a size that the file declares free, although the model runs with one number only."""
+
+    name: str
+    size: int
+    or_one: bool = False
+    """Whether 1 fits as well, since it is broadcast."""
+
+    def __str__(self) -> str:
+        return f"{self.name} = {self.size}{' or 1' if self.or_one else ''}"
+
+
+class Tried(NamedTuple):
+    """What became of a node when the model was tried at several sets of sizes."""
+
+    outcome: Literal["fits", "partly", "fails"]
+    """At all of them, some or none."""
+    sizes: Mapping[str, int] = {}
+    """The first set of sizes at which it fails."""
+    sets: int = 0
+    """How many sets were tried."""
+    needs: str = ""
+    """What would let it fit at all of them, such as "h to be a multiple of 32"; empty if that is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +68,20 @@ class Finding:
     line: int | None = None
     assumable: tuple[str, ...] = ()
     """The names of sizes of the model's inputs, each of which can be assumed to be a number."""
+    tried: Tried | None = None
+    """What became of it at several sets of sizes, if those say more than the names of sizes do."""
+    pins: tuple[Pin, ...] = ()
+    """The names of sizes that must have one number for it to fit."""
+    stated: str = ""
+    """How a shape that the file states contradicts the one that follows from the inputs; empty if none does."""
 
     @property
     def verdict(self) -> Verdict:
         """Whether it broadcasts: for all sizes, some or none."""
+        if self.tried is not None and self.tried.outcome != "fails":
+            return "compatible" if self.tried.outcome == "fits" else "depends"
         if self.answer is None:
-            return "not_judged"
+            return "not_judged" if self.reason else "depends" if self.pins else "compatible"
         return _VERDICTS[self.answer.compatible]
 
     @property
@@ -59,8 +92,10 @@ class Finding:
             kinds.append(verdict)
         if self.answer and any(warning.code == "square" for warning in self.answer.warnings):
             kinds.append("square")
+        if self.stated:
+            kinds.append("stated")
         if verdict == "depends":
-            kinds.append("depends")
+            kinds.append("pinned" if self.pins else "depends")
         return tuple(kinds)
 
     @property
@@ -84,6 +119,17 @@ class Finding:
             for side in (*(equation.equal or ()), *(equation.divides or ()))
         )
 
+    def alternatives(self) -> Iterator[list[tuple[Any, ...]]]:
+        """Yield the pairs of sizes of each condition: one of the pairs must be equal."""
+        for condition in self._conditions():
+            yield [tuple(equation.equal or (None, None)) for equation in condition.any]
+
+    def unknown_in_conditions(self) -> Iterator[bool]:
+        """Yield of each condition whether it is of a size that has no name, or one that onnx made up."""
+        for pairs in self.alternatives():
+            sides = [side for pair in pairs for side in pair]
+            yield any(isinstance(side, DimensionPlace) or is_made_up(str(side)) for side in sides)
+
     def _conditions(self) -> Iterator[Condition]:
         return iter(self.answer.conditions if self.answer else ())
 
@@ -94,7 +140,7 @@ class Finding:
             | ({"by_file": True} if operand.by_file else {})
             for operand in self.operands
         ]
-        result = (
+        result: dict[str, Any] = (
             {"reason": self.reason} if self.answer is None else {"answer": self.answer.model_dump(exclude_unset=True)}
         )
         return {
@@ -106,7 +152,19 @@ class Finding:
             "line": self.line,
             "inputs": operands,
             **result,
+            **self._tried_as_json(),
         }
+
+    def _tried_as_json(self) -> dict[str, Any]:
+        """What was tried, pinned and stated as plain values; only what there is."""
+        found: dict[str, Any] = {}
+        if self.tried is not None:
+            found["tried"] = {**self.tried._asdict(), "sizes": {**self.tried.sizes}}
+        if self.pins:
+            found["pins"] = [pin._asdict() for pin in self.pins]
+        if self.stated:
+            found["stated"] = self.stated
+        return found
 
 
 _MADE_UP = re.compile("unk__[0-9]+|unknown_[0-9]+")

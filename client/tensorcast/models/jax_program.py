@@ -58,8 +58,6 @@ class Value(NamedTuple):
     that it stretched."""
     fact: Fact
     """Where it comes from."""
-    name: str = ""
-    """The name of the argument that it is, or that it was promoted from; empty for any other value."""
 
 
 @typed
@@ -95,10 +93,7 @@ def meetings(jaxpr: Any, names: Names, folder: str) -> list[Meeting]:
     jax's own code is in `folder`.
     """
     reader = Reader(names, folder)
-    named = getattr(getattr(jaxpr, "debug_info", None), "arg_names", None) or ()
-    names_of = [*named, *[""] * len(jaxpr.invars)]
-    arguments = [_plain(variable, str(name or "")) for variable, name in zip(jaxpr.invars, names_of, strict=False)]
-    reader.read(jaxpr, arguments, (None, None), "")
+    reader.read(jaxpr, [_plain(variable) for variable in jaxpr.invars], (None, None), "")
     return reader.meetings
 
 
@@ -149,15 +144,15 @@ class Reader:
     def _meet(self, equation: Any, name: str, operands: Sequence[Value], line: Line, is_own: bool) -> None:
         """Record what meets in an equation, if it is two arrays or more."""
         shapes = _shapes([value.row for value in operands if value.row])
-        values = [value for value in operands if value.row]
-        met = [(shape, value) for shape, value in zip(shapes, values, strict=True) if shape]
+        facts = [value.fact for value in operands if value.row]
+        met = [(shape, fact) for shape, fact in zip(shapes, facts, strict=True) if shape]
         key = (line, tuple(sorted(str(shape) for shape, _ in met)))
         if len(met) < 2 or (is_own and key in self._own):
             return
         if is_own:
             self._own.add(key)
         file, number = line
-        named = self.names.operands([(value.name, shape) for shape, value in met])
+        named = self.names.operands([("", shape) for shape, _ in met])
         found = Finding(name, f"jax.lax.{equation.primitive.name}", named, file=file, line=number)
         primitive = equation.primitive.name
         is_discrete = primitive in _COMPARISONS or not any(
@@ -167,7 +162,7 @@ class Reader:
             Meeting(
                 found,
                 is_meant(
-                    [value.fact for _, value in met],
+                    [fact for _, fact in met],
                     [operand.shape or () for operand in named],
                     _frame(line),
                     is_discrete=is_discrete,
@@ -176,8 +171,8 @@ class Reader:
         )
 
 
-def _plain(variable: Any, name: str = "") -> Value:
-    return Value(tuple(variable.aval.shape), made(), name)
+def _plain(variable: Any) -> Value:
+    return Value(tuple(variable.aval.shape), made())
 
 
 def _frame(line: Line) -> Frame | None:
@@ -192,7 +187,7 @@ def _as(variable: Any, value: Value | None) -> Value:
         row = value.row
         for there in (row, row[1:], (*shape[:1], *row)):
             if len(there) == len(shape) and all(one in (None, 1, two) for one, two in zip(there, shape, strict=True)):
-                return Value(there, value.fact, value.name)
+                return Value(there, value.fact)
     return Value(shape, made())
 
 
@@ -219,8 +214,7 @@ def _results(
     if name == "broadcast_in_dim":
         if _promotes(equation, calls):
             sizes = dict(zip(equation.params["broadcast_dimensions"], operands[0].row, strict=True))
-            row = tuple(sizes.get(axis) for axis in range(len(shape)))
-            return [Value(row, operands[0].fact, operands[0].name)]
+            return [Value(tuple(sizes.get(axis) for axis in range(len(shape))), operands[0].fact)]
     elif name == "transpose":
         row = tuple(operands[0].row[axis] for axis in equation.params["permutation"])
     else:

@@ -33,6 +33,8 @@ class Question(NamedTuple):
     request: Request | None
     is_meant: bool = False
     """Whether all pairs are meant where its inputs make a square, so that no warning is given."""
+    number: str = ""
+    """The number of the node, by which other questions of the same model find it."""
 
 
 def judged(

@@ -44,6 +44,14 @@ def all_graphs(graph: GraphProto) -> Iterator[GraphProto]:
             yield from all_graphs(inner)
 
 
+def places(graph: GraphProto, place: str = "") -> Iterator[str]:
+    """Yield where each of all_graphs stands: the name of the node that holds it, and of the attribute."""
+    yield place
+    for node in graph.node:
+        for attribute, inner in subgraphs(node):
+            yield from places(inner, f"{node.name}/{attribute}")
+
+
 def all_nodes(owner: GraphProto | FunctionProto) -> Iterator[NodeProto]:
     """All nodes, those of graphs that nodes hold included."""
     for node in owner.node:

@@ -16,7 +16,7 @@ from onnx.shape_inference import InferenceError, infer_shapes
 from .expressions import as_name, canonical, names_in
 from .onnx_file import load, not_inferred, printable
 from .onnx_graph import SCALAR, all_graphs, all_nodes, sizes_of, subgraphs, target_of, text
-from .onnx_stated import NAMED_BY_ONNX, forget_shapes, mark, recall, shapes_in
+from .onnx_stated import NAMED_BY_ONNX, contradictions, forget_shapes, mark, recall, shapes_in
 
 MAX_VECTOR = 2**20
 """Elements of a vector beside which onnx may follow values: some 140 MB and 0.2 s each."""
@@ -61,6 +61,8 @@ class Model(NamedTuple):
     """The name of each node in the file: in the graph it has a number."""
     faults: list[InferenceFault]
     """What keeps onnx from inferring more."""
+    contradictions: tuple[tuple[str, str, str, str], ...] = ()
+    """Shapes that the file states and that inference contradicts: the node's number, the value, the op, in words."""
 
 
 def read(path: Path, assume: Mapping[str, int] | None = None) -> Model:
@@ -120,6 +122,11 @@ def inferred(source: Source) -> Model:
     try:
         found, faults = _with_shapes(model, names)
         before = [shapes_in(graph) for graph in all_graphs(found.graph)]
+        wrong = [
+            each
+            for graph, shapes, stated in zip(all_graphs(found.graph), before, source.stated, strict=True)
+            for each in contradictions(graph, shapes, stated)
+        ]
         if recall(graphs, all_graphs(found.graph), source.stated, of_inputs):
             found, faults = _with_shapes(model, names)
             for graph, shapes in zip(all_graphs(found.graph), before, strict=True):
@@ -127,7 +134,7 @@ def inferred(source: Source) -> Model:
     except Exception as error:  # as above
         raise not_inferred(error) from None
     functions = frozenset((function.domain, function.name) for function in model.functions)
-    return Model(found.graph, source.opset, functions, source.sizes, source.assumable, names, faults)
+    return Model(found.graph, source.opset, functions, source.sizes, source.assumable, names, faults, tuple(wrong))
 
 
 def _number_nodes(graph: GraphProto) -> dict[str, str]:

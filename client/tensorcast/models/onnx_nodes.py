@@ -95,12 +95,14 @@ def _walk(
         if node.domain == "" and _broadcasts(node, scope):
             unexpanded = expansions.square(node) if _meets(node, model.opset) else None
             question = _question(found, node, scope, model.opset, names, unexpanded)
-            yield question._replace(is_meant=ancestry.is_meant(node, question.finding.operands))
+            is_meant = ancestry.is_meant(node, question.finding.operands)
+            yield question._replace(is_meant=is_meant, number=node.name)
         elif (node.domain, node.op_type) in model.functions:
-            yield Question(replace(found, reason="this function is written for another opset than the model"), None)
+            reason = "this function is written for another opset than the model"
+            yield Question(replace(found, reason=reason), None, number=node.name)
         elif fault:
             operands = _operands(node.input, [scope.get(source, _UNKNOWN) for source in node.input], names)
-            yield Question(replace(found, operands=operands), None)
+            yield Question(replace(found, operands=operands), None, number=node.name)
         for attribute, inner in subgraphs(node):
             yield from _walk(model, inner, scope, ancestry, expansions, f"{name}/{attribute}/", names, faults)
         ancestry.add(node)

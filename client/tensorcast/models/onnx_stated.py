@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 
 from onnx import GraphProto, NodeProto, TensorShapeProto, ValueInfoProto
 
-from .onnx_graph import Dimension, size_of
+from .onnx_graph import Dimension, size_of, text
 
 NAMED_BY_ONNX = re.compile("unk__[0-9]+")
 """The names that onnx gives to sizes that it does not know."""
@@ -108,3 +108,25 @@ _BY_FILE = "tensorcast.by_file"
 def is_by_file(value: ValueInfoProto) -> bool:
     """Whether sizes of a value are known from the file alone."""
     return any(entry.key == _BY_FILE for entry in value.metadata_props)
+
+
+def contradictions(
+    graph: GraphProto, shapes: Mapping[str, list[Dimension]], stated: Mapping[str, ValueInfoProto]
+) -> Iterator[tuple[str, str, str, str]]:
+    """Yield each value whose inferred shape has another rank, or another number on an axis, than the file states: the
+    number of its node, its name, the op, and what is wrong in words."""
+    for node in graph.node:
+        for name in node.output:
+            if name in shapes and name in stated:
+                found = [size_of(size) for size in shapes[name]]
+                said = [size_of(size) for size in stated[name].type.tensor_type.shape.dim]
+                if len(found) != len(said) or any(
+                    isinstance(one, int) and isinstance(other, int) and one != other
+                    for one, other in zip(found, said, strict=True)
+                ):
+                    words = f"the file states {_written(said)} for {text(name)}, and its inputs give {_written(found)}"
+                    yield node.name, text(name), text(node.op_type), words
+
+
+def _written(shape: Iterable[int | str | None]) -> str:
+    return f"({', '.join('?' if size is None else str(size) for size in shape)})"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -11,8 +12,15 @@ from .printable import printable
 from .sentences import as_json
 from .text import block
 
-FailOn = Literal["incompatible", "square", "depends"]
+FailOn = Literal["incompatible", "square", "pinned", "depends"]
 """The gravest kinds first: each stands for itself and those before it."""
+_FAILING: dict[FailOn, tuple[Kind, ...]] = {
+    "incompatible": ("incompatible",),
+    "square": ("square", "stated"),
+    "pinned": ("pinned",),
+    "depends": ("depends",),
+}
+"""The kinds that each of them adds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +40,10 @@ class Report:
     """What keeps shapes from being inferred and stands at none of the nodes, in the words of who infers them."""
     is_read: bool = True
     """Whether the file could be read; if not, `errors` say why."""
+    sizes: tuple[Mapping[str, int], ...] = ()
+    """The sets of sizes at which the model was tried."""
+    notes: tuple[str, ...] = ()
+    """What was not tried, and why."""
 
     @property
     def findings(self) -> list[Finding]:
@@ -40,24 +52,29 @@ class Report:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many nodes there are, of each verdict, and how many of them are suspicious (`square`)."""
+        """How many nodes there are, of each verdict, and how many of them have each other kind."""
         verdicts = Counter(node.verdict for node in self.nodes)
-        square = sum("square" in node.kinds for node in self.nodes)
-        return {"nodes": len(self.nodes), **{name: verdicts[name] for name in get_args(Verdict)}, "square": square}
+        kinds = Counter(kind for node in self.nodes for kind in node.kinds)
+        others = {name: kinds[name] for name in ("square", "stated", "pinned")}
+        return {"nodes": len(self.nodes), **{name: verdicts[name] for name in get_args(Verdict)}, **others}
 
     def groups(self, kind: Kind) -> list[list[Finding]]:
         """The findings of a kind: those in one list that need the same of the sizes, and all that are not judged."""
         groups: dict[object, list[Finding]] = {}
         for number, finding in enumerate(self.nodes):
             if kind in finding.kinds:
-                shared = kind == "not_judged" or (kind == "depends" and not finding.names_places)
-                groups.setdefault(finding.conditions if shared else number, []).append(finding)
+                shared = kind == "not_judged" or (kind in ("depends", "pinned") and not finding.names_places)
+                same = (finding.conditions, finding.pins, finding.tried and finding.tried.needs)
+                groups.setdefault(same if shared and kind != "not_judged" else kind if shared else number, []).append(
+                    finding
+                )
         return list(groups.values())
 
     def exit_status(self, fail_on: FailOn = "square") -> int:
         """1 where there is a finding at least as grave as `fail_on`; 3 where a node is not judged, or shapes can't be
         inferred; else 0."""
-        grave = get_args(FailOn)[: get_args(FailOn).index(fail_on) + 1]
+        levels = get_args(FailOn)[: get_args(FailOn).index(fail_on) + 1]
+        grave = {kind for level in levels for kind in _FAILING[level]}
         kinds = {kind for node in self.nodes for kind in node.kinds}
         if kinds.intersection(grave):
             return 1
@@ -70,19 +87,22 @@ class Report:
             "counts": self.counts,
             "nodes": [as_json(node) for node in self.nodes],
             "errors": [*self.errors],
+            "sizes": [{**sizes} for sizes in self.sizes],
+            "notes": [*self.notes],
         }
 
     def text(self, all_nodes: bool = False) -> str:
         """The report for people: what does not fit or is not judged, then what depends on sizes, by what it needs; the
         last line has the counts. With `all_nodes` each node is there, of those that need the same too."""
-        alone = [[node] for node in self.nodes if {"incompatible", "square"} & {*node.kinds}]
+        grave = {"incompatible", "square", "stated"}
+        alone = [[node] for node in self.nodes if grave & {*node.kinds}]
         alone += self.groups("not_judged")
-        for group in self.groups("depends"):
-            rest = [node for node in group if "square" not in node.kinds]
+        for group in (*self.groups("pinned"), *self.groups("depends")):
+            rest = [node for node in group if not grave & {*node.kinds}]
             alone += [[node] for node in rest] if all_nodes else [rest] if rest else []
         if all_nodes:
             alone += [[node] for node in self.nodes if not node.kinds]
-        errors = [f"{printable(self.path)}: {printable(error)}\n" for error in self.errors]
+        errors = [f"{printable(self.path)}: {printable(error)}\n" for error in (*self.errors, *self.notes)]
         if not self.is_read:
             return "".join(errors).rstrip()
         return "\n".join([*(block(self.path, group) for group in alone), *errors, self.summary])

@@ -17,9 +17,11 @@ from .sentences import sentence
 from .text import node
 
 _RULES: dict[str, tuple[str, str]] = {
-    "incompatible": ("error", "Shapes that do not broadcast, whatever the sizes."),
+    "incompatible": ("error", "Shapes that do not broadcast, whatever the sizes, or at any sizes that were tried."),
     "not_judged": ("error", "A node whose shapes are not known, so that nothing can be said of it."),
     "square": ("warning", "An accidental outer product: (N, 1) with (N,) broadcasts to (N, N)."),
+    "stated": ("warning", "A shape that the file states and that contradicts the one that follows from its inputs."),
+    "pinned": ("warning", "A size that the file declares free, although the model runs with one number only."),
     "depends": ("note", "Shapes that broadcast for some sizes only."),
 }
 """Each kind of finding: its level and what it is."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -19,6 +20,7 @@ from ..schema.shapes import format_shape
 from .finding import Finding, Kind, Size, is_made_up
 from .operations import expression, is_call, is_own_name, name, named, op_name, reshaping, shapes_of, shown
 from .printable import printable
+from .trials_in_words import pinned, pins_of, tried
 
 _EXAMPLES = (13, 17, 19, 23)
 """Sizes to try, which nothing else is likely to have."""
@@ -68,6 +70,16 @@ def _mutual_stretch(finding: Finding) -> str:
         return _warned(finding, "mutual-stretch")
     meet = all_pairs(found.axes, max(map(len, shapes_of(finding))))
     return f"{_outcome(finding)}: {meet}. If only one of them was meant to expand, the other one lacks an axis."
+
+
+def needed(finding: Finding) -> str:
+    """Return what several findings need alike, after the words "3 nodes"."""
+    if finding.conditions:
+        return f"need {needs(finding)}"
+    if finding.pins:
+        return f"need {pins_of(finding)}"
+    needs_of_sizes = finding.tried.needs if finding.tried else ""
+    return f"need {needs_of_sizes}" if needs_of_sizes else "fit at some of the sizes that were tried"
 
 
 def needs(finding: Finding) -> str:
@@ -176,6 +188,8 @@ def _incompatible(finding: Finding) -> str:
         axis = conflict.axis - max(map(len, shapes_of(finding)))  # the same of each operand
         met = f"{', '.join(listed[:-1])} and {listed[-1]}"
         said = f"{expression(finding)} does not broadcast: axis {axis} is {met}."
+    if finding.tried is not None:  # a hint would speak of the numbers that were tried
+        return " ".join([f"{tried(finding)}: {said}", *pinned(finding)])
     return " ".join([said, *(_hinted(finding, hint) for hint in conflict.hints[:1])])
 
 
@@ -205,6 +219,26 @@ def _renamed(finding: Finding, message: str) -> str:
 
 
 def _depends(finding: Finding) -> str:
+    if finding.tried is None:
+        return _fits_only(finding)
+    if finding.conditions:
+        return f"{_fits_only(replace(finding, assumable=()))} {tried(finding)}."
+    written = expression(finding) if finding.operands else op_name(finding)
+    return f"{written} depends on sizes. {tried(finding)}."
+
+
+def _pinned(finding: Finding) -> str:
+    if finding.conditions:
+        return " ".join([_fits_only(finding), *pinned(finding)])
+    written = expression(finding) if finding.operands else op_name(finding)
+    return " ".join([f"{written} depends on sizes.", *pinned(finding)])
+
+
+def _contradicted(finding: Finding) -> str:
+    return f"{printable(finding.stated[:1].upper() + finding.stated[1:])}."
+
+
+def _fits_only(finding: Finding) -> str:
     unknown = _unknown_operand(finding)
     if unknown is None:
         ending = "; onnx could not infer these sizes" if finding.names_places else ""
@@ -294,12 +328,15 @@ def _advice(finding: Finding) -> str:
 
 def _not_judged(finding: Finding) -> str:
     written = expression(finding) if finding.operands else op_name(finding)
-    return f"{written} is not judged: {printable(finding.reason)}"
+    said = f"{written} is not judged: {printable(finding.reason)}"
+    return said if finding.tried is None else f"{tried(finding)}: {said}"
 
 
 _SENTENCES: dict[Kind, Callable[[Finding], str]] = {
     "incompatible": _incompatible,
     "not_judged": _not_judged,
     "square": _square,
+    "stated": _contradicted,
+    "pinned": _pinned,
     "depends": _depends,
 }

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from .finding import Finding
 from .operations import expression, op_name
 from .printable import printable
-from .sentences import needs, sentence
+from .sentences import needed, sentence
 
 _LISTED = 20
 """Findings that need the same of which each has a line."""
@@ -16,16 +16,14 @@ _LISTED = 20
 
 def common(group: Sequence[Finding]) -> str:
     """What several findings have in common, in words: what they need of the sizes, or that they are not judged."""
-    if not group[0].conditions:
+    if group[0].verdict == "not_judged":
         return f"{len(group)} nodes are not judged"
-    return f"{len(group)} nodes need {needs(group[0])}"
+    return f"{len(group)} nodes {needed(group[0])}"
 
 
 def node(finding: Finding) -> str:
-    """The operation and its name in the model; not one that nobody gave it, if the line is known."""
+    """The operation and its name in the model; not one that an exporter made, if the line is known."""
     op = printable(finding.op)
-    if finding.line is not None and op.startswith(("aten.", "jax.", "torch.")):  # a program numbers its operations
-        return op
     made = re.fullmatch(rf"node_.*|({re.escape(op)}|{re.escape(op_name(finding))})(_[0-9]+)?", finding.node, re.I)
     return op if made and finding.line is not None else f"{op} {printable(finding.node)}".rstrip()
 
