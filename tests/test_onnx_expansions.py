@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from onnx_models import Check, checks
+from onnx_models import Check, checks, parsed
 
 from tensorcast.models.sentences import sentence
 
@@ -101,3 +101,20 @@ def test_expansions_of_an_outer_graph_are_seen_in_its_branches(check: Check) -> 
                    else_branch = h () => (float[] e) {{e = Neg(a)}}>}}"""
     (finding,) = check(graph).findings
     assert (finding.node, [operand.name for operand in finding.operands]) == ("o/then_branch/d", ["p", "y"])
+
+
+@pytest.mark.parametrize(
+    ("code", "squares"),
+    [
+        ("loss = F.mse_loss(p, y)", 1),
+        ("d = p.expand(-1, n) - y.expand(n, n)", 0),
+        ("d = p.expand_as(c) - torch.broadcast_to(y, (n, n))", 0),
+    ],
+)
+def test_what_the_code_expands_itself_is_meant(check: Check, code: str, squares: int) -> None:
+    model = parsed(f"{INPUTS} => (float[] d) {{{SHAPE} a = Expand(p, nn) b = Expand(y, nn) d = Sub(a, b)}}")
+    for node in model.graph.node:
+        node.metadata_props.add(
+            key="pkg.torch.onnx.stack_trace", value=f'File "/home/me/net.py", line 7, in forward\n    {code}'
+        )
+    assert check(model).counts["square"] == squares

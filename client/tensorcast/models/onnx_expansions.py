@@ -6,6 +6,7 @@ of the Sub have equal shapes, so that nothing is seen there.
 
 from __future__ import annotations
 
+import re
 from collections import ChainMap
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
@@ -13,11 +14,14 @@ from typing import NamedTuple, TypeAlias
 from onnx import NodeProto
 
 from ..answers.suspicion import square
+from .onnx_lineage import trace_of
 
 Shape: TypeAlias = "Sequence[int | str | None] | None"
 """A shape, with None for each size that is not known; None if not even the rank is known."""
 ShapeOf: TypeAlias = Callable[[str], Shape]
 
+_WRITTEN = re.compile(r"\b(expand|expand_as|broadcast_to|repeat|tile)\(")
+"""Code that expands by itself, so that all pairs are meant."""
 _SAME = ("Cast", "CastLike", "Identity")
 """Ops that change no shape and no position."""
 
@@ -67,7 +71,8 @@ class Expansions:
 
     def _expanded(self, node: NodeProto, before: Expansion | None) -> Expansion | None:
         shape, output = self._shape_of(node.input[0]), self._shape_of(node.output[0])
-        if shape is None:
+        line = next(iter(trace_of(node)[::-1]), None)
+        if shape is None or (line is not None and _WRITTEN.search(line.text)):
             return None
         source, axes = (node.input[0], tuple(range(len(shape)))) if before is None else before
         rank = max(len(shape), 0 if output is None else len(output))
