@@ -57,18 +57,45 @@ SUSPICIOUS = {
     "a loss by keyword": lambda torch, x, column: torch.nn.functional.mse_loss(column, target=x),
     "a loss of what is written out": lambda torch, x, column: torch.nn.functional.mse_loss(x[:, None], x),
     "an axis written out for what is no operand": lambda torch, x, column: (x[:, None] - x[:, None].T, x - column)[1],
+    "None on an earlier line": lambda torch, x, column: later(torch.ones(5)[:, None], x),
+    "unsqueeze on an earlier line": lambda torch, x, column: later(torch.ones(5).unsqueeze(1), x),
+    "unsqueeze of another tensor": lambda torch, x, column: x / torch.ones(5).unsqueeze(1),
+    "view of another tensor": lambda torch, x, column: torch.ones(5).view(-1, 1) - x,
+    "keepdim": lambda torch, x, column: torch.ones(5, 3).sum(1, keepdim=True) - x,
+    "keepdim by place": lambda torch, x, column: torch.ones(5, 3).sum(1, True) - x,
+    "keepdim of two results": lambda torch, x, column: torch.ones(5, 3).max(1, keepdim=True)[0] - x,
+    "a comparison with keepdim": lambda torch, x, column: torch.ones(5, 3).sum(1, True) == x,
+    "a range and a column": lambda torch, x, column: column - torch.arange(5),
+    "another tensor of an argument": lambda torch, x, column: later(x[:, None], torch.ones(5)),
 }
+
+
+def later(one: Any, other: Any) -> Any:
+    return one - other
+
+
 SILENT = {
     "None": lambda torch, x, column: x[:, None] - x,
     "unsqueeze": lambda torch, x, column: x.unsqueeze(1) - x,
     "torch.unsqueeze": lambda torch, x, column: torch.unsqueeze(x, 1) - x,
+    "unsqueeze by keyword": lambda torch, x, column: torch.unsqueeze(input=x, dim=1) - x,
+    "what is kept by keyword": lambda torch, x, column: torch.add(input=x[:, None], other=1) - x,
+    "a slice of a range": lambda torch, x, column: later(torch.arange(9)[:5][:, None], torch.arange(9)[:5]),
     "view": lambda torch, x, column: x.view(-1, 1) - x,
     "reshape": lambda torch, x, column: x - x.reshape(5, 1),
     "None, then a number and a cast": lambda torch, x, column: -(x[:, None] * 2).double() - x,
+    "the same tensor, on an earlier line": lambda torch, x, column: later(x.unsqueeze(1), x),
+    "None of another tensor": lambda torch, x, column: torch.ones(5)[:, None] * x,
+    "None of another tensor, after a function": lambda torch, x, column: -torch.ones(5)[:, None].double() * x,
+    "None of another tensor, over lines": lambda torch, x, column: torch.add(
+        torch.ones(5)[:, None],
+        x,
+    ),
+    "a comparison with unsqueeze": lambda torch, x, column: torch.ones(5).unsqueeze(1) >= x,
+    "ranges": lambda torch, x, column: later(torch.arange(5).unsqueeze(1), torch.arange(5)),
+    "a range and unsqueeze": lambda torch, x, column: x.unsqueeze(1) - torch.arange(5),
+    "a choice between pairs": lambda torch, x, column: torch.where(torch.ones(5, 5) == 1, x, column),
     "a row turned": lambda torch, x, column: x[None].T - x,
-    "keepdim": lambda torch, x, column: torch.ones(5, 3).sum(1, keepdim=True) - x,
-    "keepdim by place": lambda torch, x, column: torch.ones(5, 3).sum(1, True) - x,
-    "keepdim of two results": lambda torch, x, column: torch.ones(5, 3).max(1, keepdim=True)[0] - x,
     "both axes": lambda torch, x, column: x[:, None] - x[None],
     "equal shapes": lambda torch, x, column: column - column,
     "a number": lambda torch, x, column: column - 1,
@@ -87,7 +114,8 @@ def test_a_square_is_found_at_its_line(torch: Any, bug: Any) -> None:
     with tensorcast.watch(on=lambda finding: None) as seen:
         bug(torch, x, column)
     (finding,) = seen.findings
-    assert (finding.file, finding.line) == (__file__, bug.__code__.co_firstlineno)
+    lines = {function.__code__.co_firstlineno + (function is later) for function in (bug, later)}
+    assert (finding.file, finding.line in lines) == (__file__, True)
     assert (finding.output, finding.kinds) == ((5, 5), ("square",))
 
 
@@ -194,7 +222,7 @@ def test_a_tensor_that_is_gone_makes_no_other_meant(torch: Any) -> None:
             seen._lines.clear()
             x - column
             del column
-        assert not seen._mode.written
+        assert not seen._mode.known
     assert len(seen.findings) == 50
     if torch.__file__.startswith("/nowhere"):
         assert seen_again  # else this shows nothing
@@ -235,6 +263,45 @@ def test_other_kinds_are_told_where_they_are_asked_for(torch: Any) -> None:
         "torch.sub: a (1, 4) - b (3, 1) gives (3, 4): every row meets every column. If only one of them was meant to "
         "expand, the other one lacks an axis."
     )
+
+
+KINDS = {
+    "square": ("column", "square"),
+    "every-square": ("column pairs", "square"),
+    "mutual-stretch": ("row", "mutual-stretch"),
+    "rank-promotion": ("column pairs bias", "rank-promotion"),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_kinds_select_what_is_reported(torch: Any, kind: Any) -> None:
+    x, column, found = torch.ones(5), torch.ones(5, 1), []
+    tries = {
+        "column": lambda: column - x,
+        "pairs": lambda: x[:, None] - x,
+        "row": lambda: torch.ones(1, 4) - column,
+        "bias": lambda: torch.ones(2, 5) - x,
+        "equal": lambda: column - column,
+        "a number": lambda: column - 1,
+        "no axes": lambda: column - torch.ones(()),
+    }
+    for name, attempt in tries.items():
+        with tensorcast.watch(on=lambda finding: None, kinds=(kind,)) as seen:
+            attempt()
+        found += [(name, [warning.code for warning in finding.answer.warnings]) for finding in seen.findings]
+    names, code = KINDS[kind]
+    assert found == [(name, [code]) for name in names.split()]
+
+
+def test_a_line_has_the_first_kind_that_applies(torch: Any) -> None:
+    x, column = torch.ones(5), torch.ones(5, 1)
+    kinds = ("rank-promotion", "square")
+    with tensorcast.watch(on=lambda finding: None, kinds=kinds) as seen:
+        column - x
+        x[:, None] - x
+        torch.ones(2, 5) - x
+    codes = [[warning.code for warning in finding.answer.warnings] for finding in seen.findings]
+    assert codes == [["square"], ["rank-promotion"], ["rank-promotion"]]
 
 
 def test_shapes_that_do_not_broadcast_are_torchs_to_refuse(torch: Any) -> None:

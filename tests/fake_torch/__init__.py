@@ -12,7 +12,7 @@ import threading
 import warnings
 from collections.abc import Callable
 from itertools import zip_longest
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 _STACK = threading.local()
@@ -96,8 +96,8 @@ def _indexed(tensor: Tensor, index: Any) -> Tensor:
     return Tensor(*[1 if part is None else next(rest) for part in parts], *rest)
 
 
-def _unsqueezed(tensor: Tensor, axis: int) -> Tensor:
-    return Tensor(*tensor.sizes[:axis], 1, *tensor.sizes[axis:])
+def _unsqueezed(input: Tensor, dim: int) -> Tensor:
+    return Tensor(*input.sizes[:dim], 1, *input.sizes[dim:])
 
 
 def _sum(tensor: Tensor, dim: int, keepdim: bool = False) -> Tensor:
@@ -106,6 +106,12 @@ def _sum(tensor: Tensor, dim: int, keepdim: bool = False) -> Tensor:
 
 def _maximum(tensor: Tensor, dim: Any, keepdim: bool = False) -> Any:
     return _broadcast(tensor, dim) if isinstance(dim, Tensor) else (_sum(tensor, dim, keepdim),) * 2
+
+
+def _range(size: int) -> Tensor:
+    tensor = Tensor(size)
+    tensor.kind = SimpleNamespace(is_floating_point=False, is_complex=False)
+    return tensor
 
 
 def _warn(text: str, level: int) -> None:
@@ -118,6 +124,9 @@ class Tensor:
         self.sizes = shape
 
     __torch_dispatch__ = None
+    _base = Attribute(lambda tensor: None)
+    dtype = Attribute(lambda tensor: tensor.kind)
+    kind = SimpleNamespace(is_floating_point=True, is_complex=False)
     shape = Attribute(lambda tensor: tensor.sizes)
     ndim = Attribute(lambda tensor: len(tensor.sizes))
     is_nested = Attribute(lambda tensor: False)
@@ -137,9 +146,11 @@ class Tensor:
     add = __radd__ = overridable(_broadcast)
     sub = overridable(_broadcast)
     mul = overridable(_broadcast)
+    ge = overridable(_broadcast)
+    div = overridable(_broadcast)
     __eq__ = overridable(_broadcast)  # type: ignore[assignment]
     __hash__ = object.__hash__
-    __add__, __sub__, __mul__ = add, sub, mul
+    __add__, __sub__, __mul__, __truediv__, __ge__ = add, sub, mul, div, ge
     __neg__ = neg
     __matmul__ = matmul = overridable(lambda one, other: Tensor(one.sizes[0], other.sizes[1]))
 
@@ -165,6 +176,7 @@ def module() -> ModuleType:
     torch.warn = overridable(_warn)  # type: ignore[attr-defined]
     torch.special = ModuleType("torch.special")  # type: ignore[attr-defined]
     torch.neg = overridable(lambda input: Tensor(*input.sizes))  # type: ignore[attr-defined]
+    torch.arange = overridable(_range)  # type: ignore[attr-defined]
     torch.add = overridable(_broadcast)  # type: ignore[attr-defined]
     torch.where = overridable(_broadcast)  # type: ignore[attr-defined]
     torch.unsqueeze = overridable(_unsqueezed)  # type: ignore[attr-defined]

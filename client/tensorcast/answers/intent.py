@@ -30,9 +30,11 @@ class Origin(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """Two inputs of an operation that make a square, and the facts of the operation."""
+    """Two inputs of an operation that stretch each other, and the facts of the operation."""
 
     origins: tuple[Origin, Origin]
+    is_square: bool = True
+    """Whether they make a square; if not, they only stretch each other."""
     is_loss: bool = False
     """Whether the operation compares predictions with targets, element by element."""
     is_discrete: bool = False
@@ -55,6 +57,8 @@ def is_meant(pair: Pair) -> bool:
     if pair.is_loss:
         return False
     one, other = pair.origins
+    if not pair.is_square:
+        return bool(one.way or other.way)
     if pair.is_spanned or (one.source is not None and one.source is other.source):
         return True
     if one.is_index and other.is_index:

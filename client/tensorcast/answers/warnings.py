@@ -38,7 +38,7 @@ def input_warnings(
         )
         warnings.append({"code": found.kind, "message": message})
     if "rank-promotion" in warn:
-        warnings += _rank_promotion(shapes, outputs)
+        warnings += rank_promotion(shapes, outputs)
     return warnings
 
 
@@ -74,7 +74,7 @@ def _meeting(
     return f"{one} with {other} broadcasts to {format_shape(together)}: {pairs}."
 
 
-def _rank_promotion(shapes: tuple[Shape, ...], outputs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def rank_promotion(shapes: tuple[Shape, ...], outputs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the warning that an input gets new axes. A scalar, which has no axis, does not count."""
     ranks = {*map(len, shapes)} - {0}
     if len(ranks) < 2:

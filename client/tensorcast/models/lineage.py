@@ -90,7 +90,16 @@ def is_meant(
         return False
     one, other = (_origin(facts[number], frame) for number in found.inputs)
     is_installed = frame is not None and frame.is_packaged
-    return intent.is_meant(Pair((one, other), is_loss, is_discrete, intent.is_spanned(shapes, found), is_installed))
+    return intent.is_meant(
+        Pair(
+            (one, other),
+            is_square=len({len(shapes[number]) for number in found.inputs}) > 1,
+            is_loss=is_loss,
+            is_discrete=is_discrete,
+            is_spanned=intent.is_spanned(shapes, found),
+            is_installed=is_installed,
+        )
+    )
 
 
 def _origin(fact: Fact, frame: Frame | None) -> Origin:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, Literal, NamedTuple
 
-Axis = Literal["", "always", "index", "keepdim"]
+Axis = Literal["", "always", "index", "keepdim", "range"]
 
 _ELEMENTWISE = {
     "input other": """add sub subtract mul multiply div divide true_divide truediv floor_divide floordiv remainder mod
@@ -36,7 +36,11 @@ _KEEPDIM = """sum nansum mean nanmean amax amin max min norm logsumexp prod std 
     nanmedian quantile nanquantile count_nonzero"""
 _KEEP = """to type type_as float double half bfloat16 int long bool cpu cuda detach clone contiguous t transpose
     swapaxes swapdims permute movedim moveaxis neg negative pos positive exp expm1 log log1p log2 log10 sqrt rsqrt
-    square reciprocal abs absolute sigmoid tanh relu sin cos erf round floor ceil sign logical_not bitwise_not invert"""
+    square reciprocal abs absolute sigmoid tanh relu sin cos erf round floor ceil sign logical_not bitwise_not invert
+    squeeze flatten ravel"""
+_COMPARISONS = "eq ne not_equal lt less le less_equal gt greater ge greater_equal isclose"
+COMPARISONS = frozenset(f"torch.{name}" for name in _COMPARISONS.split())
+"""The functions that compare, as findings call them."""
 _KEEP_ATTRIBUTES = ("T", "mT", "H", "mH", "data", "real")
 
 
@@ -50,7 +54,8 @@ class Role(NamedTuple):
     keywords: tuple[str, ...] = ()
     """Those of operands that meet."""
     axis: Axis = ""
-    """When its result has an axis of size 1 that is written out: always, with None in the index, or with keepdim."""
+    """When its result has an axis of size 1 that is written: always, with None in the index, or with keepdim; or that
+    it is a range."""
     keeps: bool = False
     """Whether such an axis of its operand is one of the result."""
 
@@ -74,7 +79,8 @@ def roles() -> Mapping[Any, Role]:
         for name in names.split():
             role = Role(f"torch.nn.functional.{name}", True, tuple(words.split()))
             found |= dict.fromkeys(_spellings(name, (torch.nn.functional,)), role)
-    found[torch.Tensor.__getitem__] = Role("torch.Tensor.__getitem__", axis="index")
+    found[torch.Tensor.__getitem__] = Role("torch.Tensor.__getitem__", axis="index", keeps=True)
+    found[torch.arange] = Role("torch.arange", axis="range")
     for name in _KEEP_ATTRIBUTES:
         found[getattr(torch.Tensor, name).__get__] = Role(f"torch.Tensor.{name}", keeps=True)
     return found

@@ -10,15 +10,18 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cache
+from math import prod
 from types import CodeType, FrameType
-from typing import TYPE_CHECKING, Any, Literal, Self
-from weakref import ref
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
-from ..answers.suspicion import suspicion
+from ..answers.intent import Pair, Way, is_meant, is_spanned
+from ..answers.suspicion import Suspicion, suspicion
 from .call_sites import CallSites
+from .origins import Origins
+from .torch_ops import COMPARISONS
 
 if TYPE_CHECKING:  # which takes pydantic
     from ..models import Finding
@@ -26,10 +29,11 @@ if TYPE_CHECKING:  # which takes pydantic
 
 __all__ = ["SuspiciousBroadcast", "watch"]
 
-Kind = Literal["square", "mutual-stretch"]
+Kind = Literal["square", "every-square", "mutual-stretch", "rank-promotion"]
 
 MINIMUM = "2.4"
-_KINDS: tuple[Kind, ...] = ("square", "mutual-stretch")
+_KINDS: tuple[Kind, ...] = get_args(Kind)
+_LOSSES = "torch.nn.functional."
 _MAX_FINDINGS = 1000
 _LIBRARY = os.path.dirname(os.__file__) + os.sep
 _SITES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
@@ -49,10 +53,14 @@ def watch(
     """A context in which each suspicious broadcast of a torch operation is a finding, told once for each line.
 
     `on` says how: "warn" warns with SuspiciousBroadcast at the line of your code, "error" raises it there before the
-    operation is done, a function is called with the finding. A "square" is (N,) meeting (N, 1), which gives (N, N);
-    a "mutual-stretch" is any other two operands that stretch each other, such as (3, 1) and (1, 4). What is written
-    out is meant, and silent: x[:, None] - x, unsqueeze, reshape, view, keepdim. In a loss nothing is. Of the thread
-    that enters it. Raises ImportError where torch is not there, or too old.
+    operation is done, a function is called with the finding. `kinds` are some of:
+
+    - "square": (N,) meets (N, 1), which gives (N, N), unless all pairs are meant, as in x[:, None] - y
+    - "every-square": each of them
+    - "mutual-stretch": any other two operands that stretch each other, such as (3, 1) and (1, 4)
+    - "rank-promotion": any operands of different ranks, as `jax.numpy_rank_promotion` has it
+
+    Only the thread that enters it is watched. Raises ImportError if torch is missing or too old.
 
     >>> import tensorcast
     >>> with tensorcast.watch(on="error") as seen:     # doctest: +SKIP
@@ -88,17 +96,13 @@ class Watch:
         mode, self._mode = self._mode, None
         mode.__exit__(*exception)
 
-    def judge(self, op: str, shapes: Sequence[tuple[int, ...]], are_written: Sequence[bool]) -> None:
-        """Tell of operands with these shapes where they are suspicious, unless one that stretches has its axis of size
-        1 written out."""
-        found = suspicion(shapes)
-        if found is None or found.kind not in self.kinds or any(are_written[number] for number in found.inputs):
-            return
+    def report(self, op: str, shapes: Sequence[tuple[int, ...]], kind: Kind) -> None:
+        """Report operands that meet with these shapes, once for each line and operation; as an error, each time."""
         frame = _user_frame()
         line = (frame.f_code.co_filename, frame.f_lineno, op)
         finding = self._lines.get(line)
         if finding is None and len(self._lines) < _MAX_FINDINGS:
-            finding = _finding(*line, shapes)
+            finding = _finding(*line, shapes, kind)
             if finding is None:
                 return
             self._lines[line] = finding
@@ -113,12 +117,14 @@ class Watch:
             raise _suspicious(finding)
 
 
-def _finding(file: str, line: int, op: str, shapes: Sequence[tuple[int, ...]]) -> Finding | None:
+def _finding(file: str, line: int, op: str, shapes: Sequence[tuple[int, ...]], kind: Kind) -> Finding | None:
     """None where the shapes do not broadcast, which torch says itself."""
     from ..library import check
     from ..models import Finding, Operand
+    from ..models.kinds import narrowed, to_warn
 
-    answer = check("torch.broadcast_tensors", *shapes, warn=_KINDS)
+    answer = check("torch.broadcast_tensors", *shapes, warn=to_warn([kind]))
+    answer = narrowed(answer, [kind], shapes)
     operands = tuple(Operand(f"input {number}", "", shape) for number, shape in enumerate(shapes))
     return Finding("", op, operands, answer, file=file, line=line) if answer.compatible else None
 
@@ -138,6 +144,10 @@ def is_between(file: str) -> bool:
     return file.startswith((torch, _OWN, "<frozen", "<eval_with_key>"))
 
 
+def _is_installed(file: str) -> bool:
+    return file.startswith(_LIBRARY) or any(site in file for site in _SITES)
+
+
 def _user_frame() -> FrameType:
     """The innermost frame of code that is not installed; where all is, of what is not torch's."""
     frame: FrameType | None = sys._getframe(2)
@@ -145,11 +155,21 @@ def _user_frame() -> FrameType:
     while frame is not None:
         file = frame.f_code.co_filename
         if not is_between(file):
-            if not file.startswith(_LIBRARY) and not any(site in file for site in _SITES):
+            if not _is_installed(file):
                 return frame
             nearest = nearest or frame
         frame = frame.f_back
     return nearest or sys._getframe(2)
+
+
+def _frames(frame: FrameType | None) -> Iterator[FrameType]:
+    """The frames from this one to that of code that is not installed, in which an expression may call the others."""
+    while frame is not None:
+        yield frame
+        file = frame.f_code.co_filename
+        if not is_between(file) and not _is_installed(file):
+            return
+        frame = frame.f_back
 
 
 class Calls:
@@ -176,8 +196,8 @@ class Calls:
         self.sites = CallSites()
         self.site_of = self.sites.get
         self.uneven_alone = watch.kinds == {"square"}  # which only operands of different ranks make
-        self.written: dict[int, ref[Any]] = {}
-        """The tensors that live and have an axis of size 1 that was written out, by their ids."""
+        self.origins = Origins()
+        self.known = self.origins.known
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if self.is_compiling():  # Dynamo traces this method: for compiled code it is that of a mode that does nothing
@@ -185,16 +205,17 @@ class Calls:
         frame = sys._getframe(1)
         code = frame.f_code
         if code is self.dispatcher:
-            call = self.sites.deep(frame.f_back and frame.f_back.f_back)
+            frame = (frame.f_back and frame.f_back.f_back) or frame
+            call = self.sites.deep(frame)
         else:
             call = self.site_of((id(code), frame.f_lasti)) or self.sites.add(frame)
         role = self.role_of(func)
         if role is None:
             return call(func, args, kwargs)
-        written = self.written
+        known = self.known
         kept = False
+        operands = args
         if role.meets:
-            operands = args
             if kwargs:
                 operands = (*args, *[kwargs[name] for name in role.keywords if name in kwargs])
             rank, uneven = 0, False
@@ -203,27 +224,90 @@ class Calls:
                 if its_rank := operand.ndim if type(operand) in plain else self.rank(operand):
                     if its_rank != rank:
                         uneven, rank = rank != 0, its_rank
-                    if id(operand) in written:
+                    if id(operand) in known:
                         kept = role.keeps
             if uneven or not self.uneven_alone:
-                self.meet(role, [operand for operand in operands if self.rank(operand)])
-        elif role.keeps and written and args and id(args[0]) in written:
+                self.meet(role, [operand for operand in operands if self.rank(operand)], frame)
+        elif role.keeps and known and args and id(args[0]) in known:
             kept = True
         result = call(func, args, kwargs)
-        if kept or (role.axis and _writes(role.axis, args, kwargs)):
-            for tensor in result if isinstance(result, tuple) else (result,):
-                self.write(tensor)
+        way = role.axis and _way(role.axis, args, kwargs)
+        if way or kept:
+            self.note(role, way, result, operands or [*(kwargs or {}).values()], frame)
         return result
 
-    def meet(self, role: Role, operands: Sequence[Any]) -> None:
-        """Judge operands that meet."""
+    def note(
+        self, role: Role, way: Way | Literal["range"], result: Any, operands: Sequence[Any], frame: FrameType
+    ) -> None:
+        """Note where the results of a function come from that writes an axis of size 1, or keeps one of an operand."""
+        if way == "range":
+            self.origins.count(result)
+            return
+        for tensor in result if isinstance(result, tuple) else (result,):
+            if type(tensor) in self.plain and not self.other_modes():
+                has_axis = not tensor.is_nested and 1 in tensor.shape
+            else:
+                has_axis = 1 in (self.shape(tensor) or ())
+            if has_axis and way:
+                self.origins.write(tensor, way, frame, operands[0])
+            elif (has_axis or self.all_known(operands)) and (role.axis != "index" or _is_view(operands[1])):
+                self.origins.derive(tensor, [operand for operand in operands if self.rank(operand)], has_axis)
+
+    def all_known(self, operands: Sequence[Any]) -> bool:
+        """Return whether there is a note of each operand that is a tensor."""
+        return all(id(operand) in self.known for operand in operands if isinstance(operand, self.tensor))
+
+    def meet(self, role: Role, operands: Sequence[Any], frame: FrameType | None = None) -> None:
+        """Report operands that meet on the line of a frame, if they are suspicious and not meant."""
         shapes = []
         for operand in operands:
             shape = self.shape(operand)
             if shape is None:
                 return
             shapes.append(shape)
-        self.watch.judge(role.op, shapes, [role.keeps and id(operand) in self.written for operand in operands])
+        kinds = self.watch.kinds
+        found = suspicion(shapes)
+        if found is not None and found.kind == "square" and "every-square" in kinds:
+            self.watch.report(role.op, shapes, "every-square")
+        elif found is not None and found.kind in kinds and not self.is_meant(role, operands, shapes, found, frame):
+            self.watch.report(role.op, shapes, found.kind)
+        elif "rank-promotion" in kinds and len({*map(len, shapes)}) > 1:
+            self.watch.report(role.op, shapes, "rank-promotion")
+
+    def is_meant(
+        self,
+        role: Role,
+        operands: Sequence[Any],
+        shapes: Sequence[tuple[int, ...]],
+        found: Suspicion,
+        frame: FrameType | None,
+    ) -> bool:
+        """Return whether all pairs are meant where two of these operands make a square, or stretch each other."""
+        frames = [*_frames(frame)]
+        pair = [operands[number] for number in found.inputs]
+        one, other = (self.origins.origin(operand, self.whole(operand), frames) for operand in pair)
+        with self.unnoticed():
+            types = [self.tensor.dtype.__get__(operand) for operand in pair]
+        return is_meant(
+            Pair(
+                (one, other),
+                is_square=found.kind == "square",
+                is_loss=role.op.startswith(_LOSSES),
+                is_discrete=role.op in COMPARISONS
+                or not any(each.is_floating_point or each.is_complex for each in types),
+                is_spanned=is_spanned(shapes, found),
+                is_installed=bool(frames) and _is_installed(frames[0].f_code.co_filename),
+            )
+        )
+
+    def whole(self, operand: Any) -> Any:
+        """Return the tensor of which an operand is a view, if it has all of its elements."""
+        if type(operand) not in self.plain:
+            return None
+        with self.unnoticed():
+            base = self.tensor._base.__get__(operand)
+        shape, own = self.shape(base), self.shape(operand)
+        return base if shape is not None and own is not None and prod(shape) == prod(own) else None
 
     def rank(self, operand: Any) -> int:
         """Return the number of a tensor's axes, or 0 for anything else.
@@ -248,18 +332,21 @@ class Calls:
             shape = tuple(self.tensor.shape.__get__(operand))
         return shape if all(type(size) is int for size in shape) else None
 
-    def write(self, tensor: Any) -> None:
-        """Remember a tensor, as long as it lives, where it has an axis of size 1."""
-        if 1 in (self.shape(tensor) or ()):
-            key, written = id(tensor), self.written
-            written[key] = ref(tensor, lambda _: written.pop(key, None))
 
-
-def _writes(axis: str, args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> bool:
+def _way(axis: str, args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> Way | Literal["range"]:
+    """Return how a call writes an axis of size 1, if it does, or that it makes a range."""
     if axis == "index":
         index = args[1]
-        return index is None or (type(index) is tuple and any(part is None for part in index))
-    return axis == "always" or bool(kwargs and kwargs.get("keepdim")) or any(part is True for part in args)
+        return "index" if index is None or (type(index) is tuple and any(part is None for part in index)) else ""
+    if axis == "keepdim":
+        return "reduction" if (kwargs and kwargs.get("keepdim")) or any(part is True for part in args) else ""
+    return "unsqueeze" if axis == "always" else "range"
+
+
+def _is_view(index: Any) -> bool:
+    """Return whether an index takes elements by their places, not by another tensor."""
+    parts = index if type(index) is tuple else (index,)
+    return all(part is None or part is ... or isinstance(part, slice | int) for part in parts)
 
 
 @cache

@@ -1,0 +1,75 @@
+"""Where the tensors of a watched block come from, as the rule of what is meant asks it (answers/intent.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+from types import CodeType, FrameType
+from typing import Any
+from weakref import ref
+
+from ..answers.intent import Origin, Way
+
+Note = tuple[Way, CodeType | None, int, ref[Any], bool, ref[Any] | None]
+"""What is known of a tensor, as a tuple, which is made faster than an object: how its axis of size 1 was written (see
+Origin), the code and the instruction that wrote it, the tensor that it was made from without mixing in others, whether
+it holds positions, and a reference that ends the note. A tensor that was made from no other one is its own source, and
+a tensor always has the same reference."""
+
+
+class Origins:
+    """What is known of the tensors that live: those with an axis of size 1 that was written, and those of positions."""
+
+    def __init__(self) -> None:
+        self.known: dict[int, Note] = {}
+        """The notes by the ids of tensors."""
+
+    def write(self, tensor: Any, way: Way, frame: FrameType, made_of: Any) -> None:
+        """Note that an axis of `tensor` was written where `frame` is; it is made of one other tensor."""
+        before = self.known.get(id(made_of))
+        source, is_index = (ref(made_of), False) if before is None else before[3:5]
+        key, known = id(tensor), self.known
+        known[key] = way, frame.f_code, frame.f_lasti, source, is_index, ref(tensor, lambda _: known.pop(key, None))
+
+    def count(self, tensor: Any) -> None:
+        """Note that a tensor is a range."""
+        key, known = id(tensor), self.known
+        known[key] = "", None, 0, ref(tensor), True, ref(tensor, lambda _: known.pop(key, None))
+
+    def derive(self, tensor: Any, operands: Sequence[Any], has_axis: bool) -> None:
+        """Note that a tensor was made of others element by element, if it has an axis of size 1 or holds positions."""
+        notes = [self._note(operand) for operand in operands]
+        is_index = all(note[4] for note in notes)
+        if not notes or not (has_axis or is_index):
+            return
+        written = next((note for note in notes if note[0] and has_axis), ("", None, 0))
+        source = notes[0][3] if all(note[3] is notes[0][3] for note in notes) else ref(tensor)
+        key, known = id(tensor), self.known
+        known[key] = *written[:3], source, is_index, ref(tensor, lambda _: known.pop(key, None))
+
+    def origin(self, tensor: Any, whole: Any, frames: Sequence[FrameType]) -> Origin:
+        """Return where a tensor comes from: an operand of the operation that `frames` call, innermost first. If it is a
+        view of all of another tensor, that one is the `whole`."""
+        way, code, instruction, source, is_index, _ = self._note(tensor)
+        is_here = any(_is_inside(code, instruction, frame) for frame in frames)
+        return Origin(way, is_here, source if whole is None else self._note(whole)[3], is_index)
+
+    def _note(self, tensor: Any) -> Note:
+        return self.known.get(id(tensor)) or ("", None, 0, ref(tensor), False, None)
+
+
+def _is_inside(code: CodeType | None, instruction: int, frame: FrameType) -> bool:
+    """Return whether an instruction belongs to the expression at which a frame is."""
+    if code is not frame.f_code:
+        return False
+    inner, outer = _span(code, instruction), _span(code, frame.f_lasti)
+    return outer[0] <= inner[0] and inner[1] <= outer[1]
+
+
+def _span(code: CodeType, instruction: int) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Return the line and column where the expression of an instruction begins, and where it ends. Without columns
+    (`python -X no_debug_ranges`) it is the whole line."""
+    line, last, start, end = next(islice(code.co_positions(), instruction // 2, None))
+    if start is None or end is None:
+        return (line or 0, 0), (last or line or 0, 1 << 30)
+    return (line or 0, start), (last or line or 0, end)
