@@ -75,6 +75,7 @@ def of_torch(program: Any) -> dict[str, Any]:
     return {
         "torch": torch.__version__,
         "parameters": dict(program.graph_signature.inputs_to_parameters),
+        "inputs": [*program.graph_signature.user_inputs],
         "ranges": {
             str(size): [int(limits.lower), str(limits.upper)] for size, limits in program.range_constraints.items()
         },
@@ -144,9 +145,11 @@ def of_jax(traced: Any) -> dict[str, Any]:
 def main() -> None:
     from . import of_jax as jax_program
     from . import of_torch as torch_program
+    from . import torch_guarded
 
     programs = {
         "torch": of_torch(torch_program.program()),
+        "torch_guarded": of_torch(torch_guarded.exported(torch_guarded.added)),
         "torch_decomposed": of_torch(torch_program.program(is_decomposed=True)),
         "jax": of_jax(jax_program.traced()),
     }

@@ -38,7 +38,7 @@ _LOSSES = {
     "input target var": "gaussian_nll_loss",
     "input1 input2 target": "margin_ranking_loss",
 }
-_SPELLINGS = re.compile(r"aten\.(?:linalg_|special_)?_*([a-z].*?)_*\.")
+_SPELLINGS = re.compile(r"aten\.(?:linalg_|special_|__i(?=(?:and|or|xor|lshift|rshift)_))?_*([a-z].*?)_*\.")
 
 
 def _by_name(table: dict[str, str]) -> dict[str, tuple[str, ...]]:
@@ -47,6 +47,8 @@ def _by_name(table: dict[str, str]) -> dict[str, tuple[str, ...]]:
 
 ELEMENTWISE = _by_name(_ELEMENTWISE)
 """The keywords of the operands, in order, by the function's name; none if all of its arguments are operands."""
+COUNTS = {"masked_scatter": 2}
+"""How many of the first arguments are operands, if a later one can be a tensor that does not meet them."""
 LOSSES = _by_name(_LOSSES)
 """The same of losses, in which no operand is meant to broadcast."""
 LISTS = "_foreach_"
@@ -57,7 +59,7 @@ def name_of(overload: str) -> str:
     """Return the name by which an overload of aten is in these tables, also if it works in place.
 
     >>> name_of("aten.linalg_vecdot.default"), name_of("aten.__iand__.Tensor"), name_of("aten.mul_.Tensor")
-    ('vecdot', 'iand', 'mul')
+    ('vecdot', 'and', 'mul')
     """
     found = _SPELLINGS.match(overload)
     return found[1] if found else ""

@@ -27,7 +27,9 @@ class Meeting(NamedTuple):
     """Whether all pairs are meant where they make a square."""
 
 
-def report(name: str, meetings: Sequence[Meeting], assume: Mapping[str, int | str]) -> Report:
+def report(
+    name: str, meetings: Sequence[Meeting], assume: Mapping[str, int | str], notes: Sequence[str] = ()
+) -> Report:
     """The report of a program. Raises InvalidRequest for an `assume` that says nothing."""
     assumed = validated(CheckRequest, {"inputs": [], "assume": assume}).assume or {}
     questions = [
@@ -41,7 +43,7 @@ def report(name: str, meetings: Sequence[Meeting], assume: Mapping[str, int | st
     found = judged(
         questions, check_batch, {name: size if isinstance(size, int) else str(size) for name, size in assumed.items()}
     )
-    return Report(name, tuple(found))
+    return Report(name, tuple(found), notes=tuple(notes))
 
 
 class Names:

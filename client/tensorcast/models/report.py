@@ -43,7 +43,7 @@ class Report:
     sizes: tuple[Mapping[str, int], ...] = ()
     """The sets of sizes at which the model was tried."""
     notes: tuple[str, ...] = ()
-    """What was not tried, and why."""
+    """What was not tried, and why, or what else there is to know. Notes do not change the exit status."""
 
     @property
     def findings(self) -> list[Finding]:

@@ -6,8 +6,9 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..answers.intent import Way
-from ..answers.torch_functions import ELEMENTWISE, LISTS, LOSSES, name_of
+from ..answers.torch_functions import COUNTS, ELEMENTWISE, LISTS, LOSSES, name_of
 from ..library import typed
+from . import torch_guards
 from .finding import Finding, Operand
 from .lineage import Fact, Frame, frames, is_meant, made, way_of_new_axis
 from .programs import Meeting, Names, installed, place, report
@@ -47,7 +48,8 @@ def check_torch(program: Any, *, assume: Mapping[str, int | str] | None = None) 
         raise TypeError(f"check_torch takes a torch.export.ExportedProgram, not {type(program).__name__}")
     names = Names(names_given(program))
     ranges = {str(names.size(symbol)): _range(limits) for symbol, limits in program.range_constraints.items()}
-    return report("ExportedProgram", [*meetings(program, names)], ranges | dict(assume or {}))
+    found = [*meetings(program, names)]
+    return report("ExportedProgram", found, ranges | dict(assume or {}), [*torch_guards.notes(program)])
 
 
 def meetings(program: Any, names: Names) -> Iterator[Meeting]:
@@ -115,7 +117,7 @@ def _operands(node: Any, expanded: Mapping[str, list[Any]]) -> Iterator[list[Any
         yield from ([*_tensors(part)] for part in zip(*lists, strict=False))
     elif _meets(node):
         tensors = [*_tensors(node.args)]
-        yield tensors[: len(_MEETING.get(name_of(str(node.target)), ())) or None]
+        yield tensors[: COUNTS.get(name_of(str(node.target)))]
 
 
 def _expanded(nodes: Iterable[Any]) -> dict[str, list[Any]]:
