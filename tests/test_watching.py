@@ -45,6 +45,11 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 
 SUSPICIOUS = {
+    "a function that reduces what it broadcasts": lambda torch, x, column: torch.cosine_similarity(x, column),
+    "by its own keywords": lambda torch, x, column: torch.cosine_similarity(x1=x, x2=column),
+    "a mask": lambda torch, x, column: torch.masked_scatter(column, x == x, torch.ones(25)),
+    "lists": lambda torch, x, column: torch._foreach_add([x, x], [x, column]),
+    "lists by keyword": lambda torch, x, column: torch._foreach_add([x], other=[column]),
     "an operator": lambda torch, x, column: x - column,
     "in the other order": lambda torch, x, column: column + x,
     "a comparison": lambda torch, x, column: x == column,
@@ -103,6 +108,8 @@ SILENT = {
     "no axes": lambda torch, x, column: torch.ones(()) - column,
     "a bias": lambda torch, x, column: torch.ones(2, 5) + x,
     "other sizes": lambda torch, x, column: torch.ones(4) - column,
+    "what a mask takes from": lambda torch, x, column: torch.masked_scatter(column, column == column, x),
+    "lists of equal shapes": lambda torch, x, column: torch._foreach_add([x, column], [x, column]),
     "matmul": lambda torch, x, column: torch.ones(5, 5) @ column,
 }
 

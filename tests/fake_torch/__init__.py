@@ -175,6 +175,10 @@ def module() -> ModuleType:
     torch.nn.Parameter = type("Parameter", (Tensor,), {})  # type: ignore[attr-defined]
     torch.warn = overridable(_warn)  # type: ignore[attr-defined]
     torch.special = ModuleType("torch.special")  # type: ignore[attr-defined]
+    torch.linalg = ModuleType("torch.linalg")  # type: ignore[attr-defined]
+    torch.cosine_similarity = overridable(lambda x1, x2, dim=1, eps=1e-8: Tensor(*_broadcast(x1, x2).sizes[:-1]))
+    torch.masked_scatter = overridable(lambda input, mask, source: _broadcast(input, mask))  # type: ignore[attr-defined]
+    torch._foreach_add = overridable(lambda self, other: [*map(_broadcast, self, other)])  # type: ignore[attr-defined]
     torch.neg = overridable(lambda input: Tensor(*input.sizes))  # type: ignore[attr-defined]
     torch.arange = overridable(_range)  # type: ignore[attr-defined]
     torch.add = overridable(_broadcast)  # type: ignore[attr-defined]

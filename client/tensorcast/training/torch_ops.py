@@ -6,31 +6,10 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, Literal, NamedTuple
 
+from ..answers.torch_functions import COUNTS, ELEMENTWISE, LISTS, LOSSES
+
 Axis = Literal["", "always", "index", "keepdim", "range"]
 
-_ELEMENTWISE = {
-    "input other": """add sub subtract mul multiply div divide true_divide truediv floor_divide floordiv remainder mod
-        fmod maximum minimum max min fmax fmin atan2 arctan2 hypot copysign ldexp xlogy xlog1py zeta logaddexp
-        logaddexp2 nextafter gcd lcm igamma igammac eq ne not_equal lt less le less_equal gt greater ge greater_equal
-        logical_and logical_or logical_xor and or xor bitwise_and bitwise_or bitwise_xor lshift rshift
-        bitwise_left_shift bitwise_right_shift isclose allclose dist""",
-    "input exponent": "pow float_power",
-    "input tensor1 tensor2": "addcmul addcdiv",
-    "input min max": "clamp clip clamp_min clamp_max",
-    "input end weight": "lerp",
-    "input values": "heaviside",
-    "input mask": "masked_fill",
-    "condition input other": "where",
-    "": "broadcast_tensors",
-}
-"""The functions whose operands meet, by the keywords that these have; positional ones all meet."""
-_LOSSES = {
-    "input target": """mse_loss l1_loss smooth_l1_loss huber_loss kl_div poisson_nll_loss soft_margin_loss
-        hinge_embedding_loss""",
-    "input target weight pos_weight": "binary_cross_entropy binary_cross_entropy_with_logits",
-    "input target var": "gaussian_nll_loss",
-    "input1 input2 target": "margin_ranking_loss",
-}
 _AXIS = "unsqueeze reshape reshape_as view view_as unflatten atleast_2d"
 _KEEPDIM = """sum nansum mean nanmean amax amin max min norm logsumexp prod std var all any argmax argmin median
     nanmedian quantile nanquantile count_nonzero"""
@@ -53,6 +32,10 @@ class Role(NamedTuple):
     """Whether its operands broadcast against each other."""
     keywords: tuple[str, ...] = ()
     """Those of operands that meet."""
+    operand_count: int | None = None
+    """How many of its first arguments are operands, if a later one can be a tensor that does not meet them."""
+    lists: bool = False
+    """Whether it takes lists of operands: the first of each list meet, then the second ones."""
     axis: Axis = ""
     """When its result has an axis of size 1 that is written: always, with None in the index, or with keepdim; or that
     it is a range."""
@@ -71,14 +54,20 @@ def roles() -> Mapping[Any, Role]:
     for axis, names in axes.items():
         for name in names.split():
             found |= dict.fromkeys(_spellings(name, homes), Role(f"torch.{name}", axis=axis, keeps=not axis))
-    for words, names in _ELEMENTWISE.items():
-        for name in names.split():
-            role = Role(f"torch.{name}", True, tuple(words.split()), "keepdim" if name in ("max", "min") else "", True)
-            found |= dict.fromkeys(_spellings(name, homes), role)
-    for words, names in _LOSSES.items():
-        for name in names.split():
-            role = Role(f"torch.nn.functional.{name}", True, tuple(words.split()))
-            found |= dict.fromkeys(_spellings(name, (torch.nn.functional,)), role)
+    parts = {"torch.special": torch.special, "torch.linalg": torch.linalg, "torch.nn.functional": torch.nn.functional}
+    for name, words in ELEMENTWISE.items():
+        axis = "keepdim" if name in ("max", "min") else ""
+        home = (
+            "torch" if hasattr(torch, name) else next((home for home in parts if hasattr(parts[home], name)), "torch")
+        )
+        role = Role(f"{home}.{name}", True, words, COUNTS.get(name), axis=axis, keeps=True)
+        found |= dict.fromkeys(_spellings(name, (torch, torch.Tensor, *parts.values())), role)
+    for name, words in LOSSES.items():
+        role = Role(f"torch.nn.functional.{name}", True, words)
+        found |= dict.fromkeys(_spellings(name, (torch.nn.functional,)), role)
+    for name in dir(torch):
+        if name.startswith(LISTS):
+            found[getattr(torch, name)] = Role(f"torch.{name}", lists=True)
     found[torch.Tensor.__getitem__] = Role("torch.Tensor.__getitem__", axis="index", keeps=True)
     found[torch.arange] = Role("torch.arange", axis="range")
     for name in _KEEP_ATTRIBUTES:

@@ -216,8 +216,10 @@ class Calls:
         kept = False
         operands = args
         if role.meets:
+            if role.operand_count is not None:
+                operands = args[: role.operand_count]
             if kwargs:
-                operands = (*args, *[kwargs[name] for name in role.keywords if name in kwargs])
+                operands = (*operands, *[kwargs[name] for name in role.keywords if name in kwargs])
             rank, uneven = 0, False
             plain = () if self.other_modes() else self.plain
             for operand in operands:  # one value stretches nothing
@@ -230,6 +232,8 @@ class Calls:
                 self.meet(role, [operand for operand in operands if self.rank(operand)], frame)
         elif role.keeps and known and args and id(args[0]) in known:
             kept = True
+        elif role.lists:
+            self.meet_lists(role, args if kwargs is None else (*args, *kwargs.values()), frame)
         result = call(func, args, kwargs)
         way = role.axis and _way(role.axis, args, kwargs)
         if way or kept:
@@ -308,6 +312,13 @@ class Calls:
             base = self.tensor._base.__get__(operand)
         shape, own = self.shape(base), self.shape(operand)
         return base if shape is not None and own is not None and prod(shape) == prod(own) else None
+
+    def meet_lists(self, role: Role, arguments: Sequence[Any], frame: FrameType) -> None:
+        """Report the operands at each place in lists of them, like those of single operations."""
+        for part in zip(*[each for each in arguments if isinstance(each, list | tuple)], strict=False):
+            operands = [operand for operand in part if self.rank(operand)]
+            if len(operands) > 1:
+                self.meet(role, operands, frame)
 
     def rank(self, operand: Any) -> int:
         """Return the number of a tensor's axes, or 0 for anything else.
