@@ -9,6 +9,7 @@ import struct
 from typing import Any
 
 import pytest
+from pydantic_core import to_json
 
 pytest.importorskip("msgspec")
 
@@ -234,6 +235,7 @@ def test_odd_questions_get_the_same_bytes_with_the_quick_codec_and_without(
         assert quick == slow, body
         with monkeypatch.context() as patch:
             patch.setattr(codec, "_READERS", {})
+            patch.setattr(codec, "_WRITERS", {Media.JSON: to_json})
             assert outcome(body, media.value, accept) == slow, body
         plain += isinstance(slow, tuple) and isinstance(codec.message_in_body(body, media), Question)
         refused += isinstance(slow, dict)
@@ -279,7 +281,9 @@ def test_a_query_is_the_same_question_with_the_quick_codec_and_without(
     assert plain > COUNT // 200
 
 
-def test_what_is_not_plain_is_written_as_the_codec_writes_it() -> None:
+@pytest.mark.parametrize("writers", [codec._WRITERS, {Media.JSON: to_json}], ids=["msgspec", "no msgspec"])
+def test_what_is_not_plain_is_written_as_the_codec_writes_it(writers: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(codec, "_WRITERS", writers)
     for text in (*ODD_TEXTS, "".join(map(chr, range(127))), "\u2028", "</script>", Symbol("N"), Symbol("2..4")):
         for media in Media:
             answer = {"a": [text, 2**63, -1, None]}

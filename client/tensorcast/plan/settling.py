@@ -27,8 +27,7 @@ def settled(alignment: Alignment) -> Plan | None:
             return None
     sizes: list[int] = []
     for axis in alignment.axes:
-        size = _agreed(axis)
-        if size is None:
+        if (size := _agreed(axis)) is None:
             return None
         sizes.append(size)
     if alignment.refusal is not None:
@@ -37,14 +36,16 @@ def settled(alignment: Alignment) -> Plan | None:
     return Plan(
         alignment.input_shapes,
         tuple(
-            Placement(
-                output.input,
-                alignment.input_shapes[output.input] if output.placed_shape is None else output.placed_shape,
-                whole if len(output.axes) == len(sizes) else tuple(sizes[axis] for axis in output.axes),
-                output.output_axes,
-                output.merges,
-            )
-            for output in alignment.outputs
+            [
+                Placement(
+                    output.input,
+                    alignment.input_shapes[output.input] if output.placed_shape is None else output.placed_shape,
+                    whole if len(output.axes) == len(sizes) else tuple(sizes[axis] for axis in output.axes),
+                    output.output_axes,
+                    output.merges,
+                )
+                for output in alignment.outputs
+            ]
         ),
         None if alignment.result is None else tuple(sizes[axis] for axis in alignment.result),
     )
@@ -72,26 +73,31 @@ def meet(alignment: Alignment, number: int, axis: Axis) -> int:
 
 def _agreed(axis: Axis) -> int | None:
     """Return the size at which the integers of an axis meet; None if they do not agree."""
-    if len(axis.terms) < 2:
-        return axis.terms[0].size if axis.terms else 1
-    *others, size = [term.size for term in axis.terms]
-    match axis.relation:
-        case Relation.MUTUAL:  # first, since most are
-            for own in others:
-                if size == 1:
-                    size = own
-                elif own != size and own != 1:
-                    return None
-            return size
-        case Relation.INTO:
-            fits = {1, size}.issuperset(others)
-        case Relation.FROM_ONE:
-            fits = others.count(1) == len(others)
-        case Relation.EQUAL:
-            fits = others.count(size) == len(others)
-        case Relation.MULTIPLE:
-            fits = not any(own % size for own in others)
-    return size if fits else None
+    relation, terms, _ = axis
+    if len(terms) < 2:
+        return terms[0].size if terms else 1
+    size = terms[-1].size
+    if relation is Relation.EQUAL:
+        for term in terms:
+            if term.size != size:
+                return None
+    elif relation is Relation.MUTUAL:
+        for term in terms:
+            if size == 1:
+                size = term.size
+            elif term.size != size and term.size != 1:
+                return None
+    else:
+        others = [term.size for term in terms[:-1]]
+        match relation:
+            case Relation.INTO:
+                fits = {1, size}.issuperset(others)
+            case Relation.FROM_ONE:
+                fits = {1}.issuperset(others)
+            case Relation.MULTIPLE:
+                fits = not any(own % size for own in others)
+        return size if fits else None
+    return size
 
 
 def integer_axes(alignment: Alignment) -> Alignment:

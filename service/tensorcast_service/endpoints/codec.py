@@ -2,17 +2,18 @@
 
 The one schema is CheckRequest, the one codec schema/codec.py. What is read here they would read, as the same message;
 what is written here they would write, in the same bytes. Whatever is not plain, or not valid, is left to them, and so
-are the words of every refusal; tests/test_codec_of_checks.py holds both to one verdict. msgspec reads and writes in C;
-without it (there is none for PyPy) the codec does, and only the schema is spared.
+are the words of every refusal; tests/test_codec_of_checks.py holds both to one verdict. msgspec reads and writes in C.
+Without it (there is none for PyPy) pydantic reads and writes JSON, and the codec MessagePack.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Annotated, Any
+
+from pydantic_core import from_json, to_json
 
 from tensorcast.answers.check import Question, plain_question, plain_request
 from tensorcast.messages import CheckRequest
@@ -42,6 +43,8 @@ if msgspec is not None:
         _READERS[_media] = _kind.Decoder(_Fields).decode
         _VALUES[_media] = _kind.Decoder().decode
         _WRITERS[_media] = _kind.Encoder().encode
+else:
+    _WRITERS[Media.JSON] = to_json
 
 
 def message_in_body(body: bytes, media: Media) -> CheckRequest | Question:
@@ -59,6 +62,12 @@ def message_in_body(body: bytes, media: Media) -> CheckRequest | Question:
                 return question
         except _ERRORS:
             pass  # not plain, or not valid
+    elif media is Media.JSON and body.count(b":") == 1:  # else a field may come twice
+        try:
+            if plain := plain_request(from_json(body)):
+                return plain
+        except ValueError:
+            pass  # not valid
     value = decode(body, media)
     return plain_request(value) or validated(CheckRequest, value)
 
@@ -88,7 +97,7 @@ def question_in_query(query: str) -> Question | None:
     try:
         if (read := _READERS.get(Media.JSON)) is not None:
             return Question(read(f'{{"inputs":[[{shapes}]]}}').inputs)
-        return plain_question(json.loads(f"[[{shapes}]]"))
+        return plain_question(from_json(f"[[{shapes}]]"))
     except _ERRORS:
         return None
 
