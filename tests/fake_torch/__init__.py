@@ -10,6 +10,7 @@ import functools
 import sys
 import threading
 import warnings
+import weakref
 from collections.abc import Callable
 from itertools import zip_longest
 from types import ModuleType, SimpleNamespace
@@ -60,6 +61,14 @@ class DisableTorchFunction:
 
     def __exit__(self, *exception: Any) -> None:
         _STACK.is_disabled = self.before
+
+
+class WeakTensorRef:
+    def __init__(self, tensor: Tensor) -> None:
+        self.tensor = weakref.ref(tensor)
+
+    def expired(self) -> bool:
+        return self.tensor() is None
 
 
 class Attribute:
@@ -172,6 +181,7 @@ def module() -> ModuleType:
     torch._C = ModuleType("torch._C")  # type: ignore[attr-defined]
     torch._C._len_torch_function_stack = lambda: len(_modes())
     torch._C.DisableTorchFunction = DisableTorchFunction
+    torch._C._WeakTensorRef = WeakTensorRef
     torch.nn.Parameter = type("Parameter", (Tensor,), {})  # type: ignore[attr-defined]
     torch.warn = overridable(_warn)  # type: ignore[attr-defined]
     torch.special = ModuleType("torch.special")  # type: ignore[attr-defined]

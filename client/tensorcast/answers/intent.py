@@ -24,7 +24,7 @@ class Origin(NamedTuple):
     is_here: bool = False
     """Whether it was written in the expression of the operation, as in `x[:, None] - y`."""
     source: object = None
-    """The tensor that it was made from without mixing in others. Compared by identity; None is equal to nothing."""
+    """What stands for the tensor that it was made from without mixing in others. None is equal to nothing."""
     is_index: bool = False
     """Whether it holds positions: integers that no data enter, such as a range."""
 
@@ -59,7 +59,7 @@ def is_meant(pair: Pair) -> bool:
     one, other = pair.origins
     if not pair.is_square:
         return bool(one.way or other.way)
-    if pair.is_spanned or (one.source is not None and one.source is other.source):
+    if pair.is_spanned or (one.source is not None and one.source == other.source):
         return True
     if one.is_index and other.is_index:
         return True

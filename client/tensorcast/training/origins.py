@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
 from types import CodeType, FrameType
 from typing import Any
@@ -10,31 +10,44 @@ from weakref import ref
 
 from ..answers.intent import Origin, Way
 
-Note = tuple[Way, CodeType | None, int, ref[Any], bool, ref[Any] | None]
+Source = tuple[int, Any]
+"""The id of a tensor, and a reference of torch's that knows whether it lives. Python's would be seen by the program."""
+Note = tuple[Way, CodeType | None, int, Source, bool, ref[Any] | None]
 """What is known of a tensor, as a tuple, which is made faster than an object: how its axis of size 1 was written (see
 Origin), the code and the instruction that wrote it, the tensor that it was made from without mixing in others, whether
-it holds positions, and a reference that ends the note. A tensor that was made from no other one is its own source, and
-a tensor always has the same reference."""
+it holds positions, and a reference that ends the note. A tensor that was made from no other one is its own source."""
+
+
+class _Unknown:
+    """The reference to a tensor that nothing needs to know."""
+
+    def expired(self) -> bool:
+        return True
+
+
+_UNKNOWN = (0, _Unknown())
 
 
 class Origins:
     """What is known of the tensors that live: those with an axis of size 1 that was written, and those of positions."""
 
-    def __init__(self) -> None:
+    def __init__(self, weak: Callable[[Any], Any]) -> None:
+        self.weak = weak
+        """Makes a reference of torch's to a tensor."""
         self.known: dict[int, Note] = {}
         """The notes by the ids of tensors."""
 
     def write(self, tensor: Any, way: Way, frame: FrameType, made_of: Any) -> None:
         """Note that an axis of `tensor` was written where `frame` is; it is made of one other tensor."""
         before = self.known.get(id(made_of))
-        source, is_index = (ref(made_of), False) if before is None else before[3:5]
+        source, is_index = ((id(made_of), self.weak(made_of)), False) if before is None else before[3:5]
         key, known = id(tensor), self.known
         known[key] = way, frame.f_code, frame.f_lasti, source, is_index, ref(tensor, lambda _: known.pop(key, None))
 
     def count(self, tensor: Any) -> None:
         """Note that a tensor is a range."""
         key, known = id(tensor), self.known
-        known[key] = "", None, 0, ref(tensor), True, ref(tensor, lambda _: known.pop(key, None))
+        known[key] = "", None, 0, _UNKNOWN, True, ref(tensor, lambda _: known.pop(key, None))
 
     def derive(self, tensor: Any, operands: Sequence[Any], has_axis: bool) -> None:
         """Note that a tensor was made of others element by element, if it has an axis of size 1 or holds positions."""
@@ -43,7 +56,9 @@ class Origins:
         if not notes or not (has_axis or is_index):
             return
         written = next((note for note in notes if note[0] and has_axis), ("", None, 0))
-        source = notes[0][3] if all(note[3] is notes[0][3] for note in notes) else ref(tensor)
+        first = notes[0][3]
+        is_one = all(note[3][0] == first[0] and not note[3][1].expired() for note in notes)
+        source = first if is_one else (id(tensor), self.weak(tensor))
         key, known = id(tensor), self.known
         known[key] = *written[:3], source, is_index, ref(tensor, lambda _: known.pop(key, None))
 
@@ -52,10 +67,11 @@ class Origins:
         view of all of another tensor, that one is the `whole`."""
         way, code, instruction, source, is_index, _ = self._note(tensor)
         is_here = any(_is_inside(code, instruction, frame) for frame in frames)
-        return Origin(way, is_here, source if whole is None else self._note(whole)[3], is_index)
+        number, reference = source if whole is None else self._note(whole)[3]
+        return Origin(way, is_here, object() if reference.expired() else number, is_index)
 
     def _note(self, tensor: Any) -> Note:
-        return self.known.get(id(tensor)) or ("", None, 0, ref(tensor), False, None)
+        return self.known.get(id(tensor)) or ("", None, 0, (id(tensor), self.weak(tensor)), False, None)
 
 
 def _is_inside(code: CodeType | None, instruction: int, frame: FrameType) -> bool:

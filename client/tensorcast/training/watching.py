@@ -183,6 +183,8 @@ class Calls:
     """Counts the modes that are called for what this mode does."""
     unnoticed: Callable[[], AbstractContextManager[Any]]
     """A context in which no mode and no class of tensors is called."""
+    weak: Callable[[Any], Any]
+    """Makes a weak reference to a tensor, which its program does not see."""
     dynamo_is_tracing: Callable[[], bool]
     """Whether Dynamo is tracing the code that calls this."""
     dispatcher: CodeType
@@ -196,7 +198,7 @@ class Calls:
         self.sites = CallSites()
         self.site_of = self.sites.get
         self.uneven_alone = watch.kinds == {"square"}  # which only operands of different ranks make
-        self.origins = Origins()
+        self.origins = Origins(self.weak)
         self.known = self.origins.known
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -379,6 +381,7 @@ def watching() -> tuple[Any, Mapping[Any, Role]]:
         "plain": frozenset({torch.Tensor, torch.nn.Parameter}),
         "other_modes": staticmethod(torch._C._len_torch_function_stack),
         "unnoticed": torch._C.DisableTorchFunction,
+        "weak": torch._C._WeakTensorRef,
         "dynamo_is_tracing": staticmethod(torch.compiler.is_dynamo_compiling),
         "dispatcher": handle_torch_function.__code__,
     }
