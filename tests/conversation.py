@@ -62,8 +62,7 @@ class Pipe(asyncio.Transport):
 
     def write(self, data: Any) -> None:
         assert not self.ended, "written after the end"
-        if self.closing:
-            return
+        assert not self.closing, "written after the close"
         self.unsent += data
         if len(self.unsent) > self.high and not self.full:
             self.full = True

@@ -23,6 +23,8 @@ from tensorcast_service.runtime.budget import Budget, FreePages
 pytestmark = pytest.mark.usefixtures("no_other_connections")
 POST = b"POST /x?0 HTTP/1.1\r\nHost: x\r\n"
 LONG = POST + b"Content-Length: 100000\r\n\r\n"
+START = {"type": "http.response.start", "status": 200, "headers": []}
+END = {"type": "http.response.body"}
 Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[None]]
 
@@ -202,6 +204,111 @@ def test_a_connection_that_ends_in_its_handshake_counts_until_then() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.parametrize(
+    ("pieces", "nbytes"),
+    [
+        ([POST + b"Content-Length: 1000\r\n\r\n", bytes(10), bytes(989), b"x"], 1000),
+        ([POST + b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\nx\r\n", b"0\r\n", b"\r\n"], 1),
+    ],
+)
+def test_a_short_request_is_in_flight_once_all_of_it_has_come(pieces: list[bytes], nbytes: int) -> None:
+    async def run() -> None:
+        pipe, protocol = connection(hooks())
+        for piece in pieces[:-1]:
+            pipe.deliver(piece)
+            await turns()
+            assert protocol.cycle is None
+            assert list(CONNECTIONS.arriving) == [protocol]
+        pipe.deliver(pieces[-1])
+        assert protocol.cycle is not None
+        assert await answered(pipe, 1) == [0]
+        assert b"x-bytes: %d\r\n" % nbytes in pipe.received
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("encrypted", [False, True])
+def test_a_url_of_https_is_answered_with_tls_alone(encrypted: bool) -> None:
+    async def run() -> None:
+        pipe, _ = connection(hooks(), encrypted)
+        pipe.deliver(b"GET https://x/x?0 HTTP/1.1\r\nHost: x\r\n\r\n")
+        await turns()
+        assert pipe.unsent.startswith(b"HTTP/1.1 200 " if encrypted else b"HTTP/1.1 421 ")
+
+    asyncio.run(run())
+
+
+def test_a_shutdown_closes_no_connection_whose_refusal_may_be_unread(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def run() -> None:
+        monkeypatch.setattr("tensorcast_service.http.protocol.GRACE_SECONDS", 0)
+        pipe, protocol = connection(hooks())
+        pipe.deliver(b"no HTTP\r\n")
+        await turns()
+        assert pipe.unsent.startswith(b"HTTP/1.1 400 ")
+        protocol.shutdown()
+        await turns()
+        await asyncio.sleep(0.01)
+        assert not pipe.closing
+
+    asyncio.run(run())
+
+
+def test_all_that_wait_for_a_reader_go_on_when_it_reads() -> None:
+    async def run() -> None:
+        _, protocol = connection(hooks())
+        protocol.pause_writing()
+        waiting = [asyncio.ensure_future(protocol.writable()) for _ in range(2)]
+        await turns()
+        assert [one.done() for one in waiting] == [False, False]
+        protocol.resume_writing()
+        await turns()
+        assert [one.done() for one in waiting] == [True, True]
+
+    asyncio.run(run())
+
+
+def test_a_second_response_is_an_error_of_the_application(caplog: pytest.LogCaptureFixture) -> None:
+    async def app(scope: Any, receive: Receive, send: Send) -> None:
+        for message in (START, END, END):
+            await send(message)
+
+    async def run() -> None:
+        pipe, _ = connection(hooks(), app=app)
+        pipe.deliver(b"GET /x?0 HTTP/1.1\r\nHost: x\r\n\r\n")
+        await turns()
+        assert pipe.unsent.endswith(b"\r\n\r\n0\r\n\r\n")
+        assert pipe.unsent.count(b"0\r\n\r\n") == 1
+
+    asyncio.run(run())
+    assert "sent http.response.body out of its order" in caplog.text
+
+
+def test_nothing_is_written_once_a_client_that_ended_its_half_is_given_up(caplog: pytest.LogCaptureFixture) -> None:
+    async def app(scope: Any, receive: Receive, send: Send) -> None:
+        await send(START)
+        await send(END | {"body": b"first", "more_body": True})
+        await turns()
+        await send(END | {"body": b"second"})
+
+    async def run() -> None:
+        pipe, protocol = connection(hooks(), app=app)
+        pipe.deliver(b"GET /x?0 HTTP/1.1\r\nHost: x\r\n\r\n")
+        await turns(5)
+        assert pipe.unsent.endswith(b"first\r\n")
+        pipe.end()
+        await turns()
+        await turns()
+        assert pipe.closing
+        assert pipe.unsent.endswith(b"first\r\n")
+        pipe.take(2**20)
+        await turns()
+        assert pipe.lost
+        assert protocol.cycle is None
+
+    asyncio.run(run())
+    assert caplog.text == ""
+
+
 # --- memory
 
 
@@ -235,6 +342,8 @@ def test_a_room_that_was_kept_is_for_a_body_of_at_least_half_its_size() -> None:
     for wanted, fits in ((200, True), (100, True), (99, False), (201, False)):
         room = memoryview(bytearray(200))
         claim = budget.claim(200)
+        assert claim is not None
+        assert budget.claim(100) is None  # one room is kept at a time
         budget.keep(room, claim)
         assert (budget.reuse(wanted) is room) == fits
         assert (budget.kept is None) == fits

@@ -273,7 +273,7 @@ class HTTPProtocol(Arrival):
             return
         self.cycle = None
         if not cycle.keep_alive:
-            self._finish(waits_for_body=not cycle.body_complete and not cycle.is_awaiting_continue)
+            self._finish(waits_for_body=not cycle.is_awaiting_continue)
             return
         if self.rates.of_request > SWOLLEN_BYTES and self.is_encrypted():
             self.swelled = True
