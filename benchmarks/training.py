@@ -1,9 +1,9 @@
-"""What tensorcast.watch costs a training step of a small BERT, and single operations of torch.
+"""Measure how much longer training code takes under tensorcast.watch, and single operations of torch.
 
     python benchmarks/training.py [--rounds 20] [-o benchmarks/results/training.json]
 
-Takes torch and transformers. A step is forward, loss, backward and AdamW, of 4 layers of 256 and 8 sequences of 64
-tokens, on one core; steps with and without a watch are taken in turn, in CPU time.
+Needs torch, torchvision, transformers and torchmetrics. The programs (`training_programs.py`) run on one core: in turn
+unwatched, under a mode that does nothing, and watched. Figures are CPU time.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from harness import Row, destination, pin, save, spread
 from torch.overrides import TorchFunctionMode
-from transformers import BertConfig, BertForMaskedLM
+from training_programs import PROGRAMS
 
 import tensorcast
 
@@ -35,23 +35,6 @@ CONTENDERS: Mapping[str, Callable[[], AbstractContextManager[Any]]] = {
     "empty mode": Empty,
     "watch": tensorcast.watch,
 }
-
-
-def step() -> Callable[[], None]:
-    """A training step of a small BERT."""
-    torch.manual_seed(0)
-    config = BertConfig(hidden_size=256, num_hidden_layers=4, num_attention_heads=4, intermediate_size=1024)
-    model = BertForMaskedLM(config).train()
-    optimizer = torch.optim.AdamW(model.parameters())
-    tokens = torch.randint(1000, 30000, (8, 64))
-    mask = torch.ones_like(tokens)
-
-    def taken() -> None:
-        optimizer.zero_grad()
-        model(input_ids=tokens, attention_mask=mask, labels=tokens).loss.backward()
-        optimizer.step()
-
-    return taken
 
 
 def cpu(call: Callable[[], object], times: int) -> float:
@@ -83,23 +66,30 @@ def interleaved(call: Callable[[], object], rounds: int, times: int) -> dict[str
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=20)
-    parser.add_argument("--steps", type=int, default=1, help="in a round")
+    parser.add_argument("--only", default="", help="the programs and operations with this in their names")
+    parser.add_argument("--seconds", type=float, default=0.1, help="how long a program runs in a round")
     parser.add_argument("-o", type=destination, help="write the figures there, as JSON")
     options = parser.parse_args()
     pin(0)
     torch.set_num_threads(1)
-    one, column = torch.ones(8), torch.ones(8, 1)
-    figures = {
-        "step": interleaved(step(), options.rounds, options.steps),
-        "x + x": interleaved(lambda: one + one, options.rounds, 2_000),
-        "x + 1": interleaved(lambda: one + 1, options.rounds, 2_000),
-        "x.sum()": interleaved(lambda: one.sum(), options.rounds, 2_000),
-        "x.relu()": interleaved(lambda: one.relu(), options.rounds, 2_000),
-        "x.softmax(0)": interleaved(lambda: one.softmax(0), options.rounds, 2_000),
-        "column + scalar": interleaved(lambda: column + one[0], options.rounds, 2_000),
+    one, column, matrix = torch.ones(8), torch.ones(8, 1), torch.ones(8, 8)
+    operations: dict[str, Callable[[], object]] = {
+        "x + x": lambda: one + one,
+        "x + 1": lambda: one + 1,
+        "x.sum()": lambda: one.sum(),
+        "x.relu()": lambda: one.relu(),
+        "relu(x)": lambda: torch.nn.functional.relu(one),
+        "x.softmax(0)": lambda: one.softmax(0),
+        "column + scalar": lambda: column + one[0],
+        "matrix + row": lambda: matrix + one,
     }
-    for name, rows in figures.items():
-        print(name, *[f"{who} {row['ratio of medians']}" for who, row in rows.items()], sep="   ")
+    made = {name: make() for name, make in PROGRAMS.items() if options.only in name}
+    made |= {name: call for name, call in operations.items() if options.only in name}
+    figures = {}
+    for name, call in made.items():
+        call()
+        figures[name] = interleaved(call, options.rounds, max(int(options.seconds / cpu(call, 1)), 1))
+        print(name, *[f"{who} {row['ratio of medians']}" for who, row in figures[name].items()], sep="   ", flush=True)
     if options.o:
         save(options.o, {"training": figures})
 

@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cache
 from math import prod
-from types import CodeType, FrameType
+from types import FrameType, FunctionType
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 from ..answers.intent import Pair, Way, is_meant, is_spanned
 from ..answers.suspicion import Suspicion, suspicion
-from .call_sites import CallSites
+from .call_sites import CallSites, place
 from .origins import Origins
 from .torch_ops import COMPARISONS
 
@@ -34,7 +34,9 @@ Kind = Literal["square", "every-square", "mutual-stretch", "rank-promotion"]
 MINIMUM = "2.4"
 _KINDS: tuple[Kind, ...] = get_args(Kind)
 _LOSSES = "torch.nn.functional."
+_NUMBERS = frozenset({int, float, bool, complex, type(None)})
 _MAX_FINDINGS = 1000
+_getframe = sys._getframe
 _LIBRARY = os.path.dirname(os.__file__) + os.sep
 _SITES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 _OWN = os.path.dirname(__file__) + os.sep
@@ -187,8 +189,6 @@ class Calls:
     """Makes a weak reference to a tensor, which its program does not see."""
     dynamo_is_tracing: Callable[[], bool]
     """Whether Dynamo is tracing the code that calls this."""
-    dispatcher: CodeType
-    """The code by which torch's functions that are written in Python call a mode."""
 
     def __init__(self, watch: Watch, roles: Mapping[Any, Role]) -> None:
         super().__init__()
@@ -196,7 +196,7 @@ class Calls:
         self.is_compiling = self.dynamo_is_tracing  # read from an instance, since torch 2.13 can't guard a staticmethod
         self.role_of = roles.get
         self.sites = CallSites()
-        self.site_of = self.sites.get
+        self.callers = self.sites.callers
         self.uneven_alone = watch.kinds == {"square"}  # which only operands of different ranks make
         self.origins = Origins(self.weak)
         self.known = self.origins.known
@@ -204,13 +204,12 @@ class Calls:
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if self.is_compiling():  # Dynamo traces this method: for compiled code it is that of a mode that does nothing
             return func(*args, **kwargs) if kwargs else func(*args)
-        frame = sys._getframe(1)
-        code = frame.f_code
-        if code is self.dispatcher:
-            frame = (frame.f_back and frame.f_back.f_back) or frame
-            call = self.sites.deep(frame)
-        else:
-            call = self.site_of((id(code), frame.f_lasti)) or self.sites.add(frame)
+        try:  # as `place` says
+            frame = _getframe(3) if type(func) is FunctionType else _getframe(1)
+            call = self.callers[id(frame.f_code) + frame.f_lasti]
+        except (ValueError, KeyError):
+            frame = place(func)
+            call = self.sites.caller(frame, func)
         role = self.role_of(func)
         if role is None:
             return call(func, args, kwargs)
@@ -224,11 +223,15 @@ class Calls:
                 operands = (*operands, *[kwargs[name] for name in role.keywords if name in kwargs])
             rank, uneven = 0, False
             plain = () if self.other_modes() else self.plain
-            for operand in operands:  # one value stretches nothing
-                if its_rank := operand.ndim if type(operand) in plain else self.rank(operand):
+            for operand in operands:
+                kind = type(operand)
+                if kind in _NUMBERS:
+                    continue
+                its_rank = operand.ndim if kind in plain else self.rank(operand)
+                if its_rank:  # one value stretches nothing
                     if its_rank != rank:
                         uneven, rank = rank != 0, its_rank
-                    if id(operand) in known:
+                    if known and id(operand) in known:
                         kept = role.keeps
             if uneven or not self.uneven_alone:
                 self.meet(role, [operand for operand in operands if self.rank(operand)], frame)
@@ -255,7 +258,8 @@ class Calls:
             else:
                 has_axis = 1 in (self.shape(tensor) or ())
             if has_axis and way:
-                self.origins.write(tensor, way, frame, operands[0])
+                made_of = next((operand for operand in operands if self.rank(operand)), tensor)
+                self.origins.write(tensor, way, frame, made_of)
             elif (has_axis or self.all_known(operands)) and (role.axis != "index" or _is_view(operands[1])):
                 self.origins.derive(tensor, [operand for operand in operands if self.rank(operand)], has_axis)
 
@@ -272,7 +276,8 @@ class Calls:
                 return
             shapes.append(shape)
         kinds = self.watch.kinds
-        found = suspicion(shapes)
+        # Without an axis of size 1 an operand of the highest rank has all axes, and stretches along none.
+        found = suspicion(shapes) if any(1 in shape for shape in shapes) else None
         if found is not None and found.kind == "square" and "every-square" in kinds:
             self.watch.report(role.op, shapes, "every-square")
         elif found is not None and found.kind in kinds and not self.is_meant(role, operands, shapes, found, frame):
@@ -329,20 +334,27 @@ class Calls:
         a `__torch_dispatch__`, which may be called for its sizes, counts as something else.
         """
         kind = type(operand)
+        rank: int
+        if kind in self.plain and not self.other_modes():
+            rank = operand.ndim
+            return rank
         if not issubclass(kind, self.tensor) or kind.__torch_dispatch__ is not self.tensor.__torch_dispatch__:
             return 0
         with self.unnoticed():
-            rank: int = self.tensor.ndim.__get__(operand)
+            rank = self.tensor.ndim.__get__(operand)
         return rank
 
     def shape(self, operand: Any) -> tuple[int, ...] | None:
         """Return a tensor's shape, or None if it has none, or sizes that are not known, which check_torch handles."""
         if not self.rank(operand):
             return None
-        with self.unnoticed():
-            if self.tensor.is_nested.__get__(operand):
-                return None
-            shape = tuple(self.tensor.shape.__get__(operand))
+        if type(operand) in self.plain and not self.other_modes():
+            shape = () if operand.is_nested else tuple(operand.shape)
+        else:
+            with self.unnoticed():
+                shape = () if self.tensor.is_nested.__get__(operand) else tuple(self.tensor.shape.__get__(operand))
+        if not shape:
+            return None
         return shape if all(type(size) is int for size in shape) else None
 
 
@@ -367,7 +379,7 @@ def watching() -> tuple[Any, Mapping[Any, Role]]:
     """The class of modes, and what torch's functions do. Raises ImportError."""
     try:
         import torch
-        from torch.overrides import TorchFunctionMode, handle_torch_function
+        from torch.overrides import TorchFunctionMode
     except ImportError as error:
         raise ImportError(f"tensorcast.watch needs torch {MINIMUM}, or later: {error}") from error
     if tuple(map(int, torch.__version__.split(".")[:2])) < tuple(map(int, MINIMUM.split("."))):
@@ -383,6 +395,5 @@ def watching() -> tuple[Any, Mapping[Any, Role]]:
         "unnoticed": torch._C.DisableTorchFunction,
         "weak": torch._C._WeakTensorRef,
         "dynamo_is_tracing": staticmethod(torch.compiler.is_dynamo_compiling),
-        "dispatcher": handle_torch_function.__code__,
     }
     return type("Watching", (Calls, TorchFunctionMode), of_torch), roles()
