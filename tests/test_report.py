@@ -234,3 +234,19 @@ def test_a_report_is_plain_values() -> None:
     assert conflict["inputs"][1] == {"role": "input 1", "name": "y", "shape": [2]}
     assert conflict["answer"]["conflict"]["sizes"] == [3, 2]
     assert (unknown["verdict"], unknown["reason"]) == ("not_judged", "rank unknown: x")
+
+
+def test_the_texts_of_an_answer_have_the_names_of_the_operands_in_json() -> None:
+    found = finding("q", (5, 1), (5,), op="Sub")
+    report = Report("m.onnx", (found, CONFLICT, finding("needs", ("?", 3), (4, 3))))
+    plain, conflict, needs = json.loads(json.dumps(report.as_json()))["nodes"]
+    message = (
+        "x (5, 1) - y (5,) gives (5, 5): every row meets every y. Write x.squeeze(-1) - y. If you want all pairs: "
+        "x - y[None]."
+    )
+    (warning,) = plain["answer"]["warnings"]
+    assert (plain["message"], warning["message"]) == (message, message)
+    assert (warning["hint"]["text"], warning["hint"]["inputs"]) == ("Write x.squeeze(-1) - y.", [[5], [5]])
+    assert conflict["answer"]["conflict"]["hints"][0]["text"] == "Write x + y[:, None]."
+    assert conflict["message"] == conflict["answer"]["conflict"]["message"]
+    assert [condition["text"] for condition in needs["answer"]["conditions"]] == ["x.shape[0] == 4 or x.shape[0] == 1"]

@@ -12,7 +12,7 @@ from .places import Repository
 from .printable import printable
 from .report import Report
 from .sentences import sentence
-from .text import common, node
+from .text import common, naming, node
 
 _COMMANDS: dict[Kind, str] = {
     "incompatible": "error",
@@ -44,7 +44,7 @@ def _message(group: Sequence[Finding], kind: Kind, report: Report) -> str:
     if len(group) > 1:
         reason = f"; the first, {node(first)}: {printable(first.reason)}" if first.reason else ""
         return f"{printable(report.path)}: {common(group)}{reason}"
-    return f"{printable(report.path)}: {node(first)}: {sentence(first, kind)}"
+    return f"{printable(report.path)}: {naming(first)}{sentence(first, kind)}"
 
 
 def _command(command: str, file: str, line: int | None, title: str, message: str) -> str:

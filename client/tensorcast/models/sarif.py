@@ -14,7 +14,7 @@ from .places import Repository
 from .printable import printable
 from .report import Report
 from .sentences import sentence
-from .text import node
+from .text import naming
 
 _RULES: dict[str, tuple[str, str]] = {
     "incompatible": ("error", "Shapes that do not broadcast, whatever the sizes, or at any sizes that were tried."),
@@ -58,7 +58,7 @@ def sarif(reports: Sequence[Report], repository: Repository) -> dict[str, Any]:
 def _results(report: Report, repository: Repository) -> Iterator[dict[str, Any]]:
     for finding in report.findings:
         for kind in finding.kinds:
-            message = f"{node(finding)}: {sentence(finding, kind)}"
+            message = f"{naming(finding)}{sentence(finding, kind)}"
             location = _location(*repository.place_of(finding, report))
             location["logicalLocations"] = [_node(finding, report)]
             yield _result(kind, _RULES[kind][0], message, location)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..answers.check import joined
 from ..answers.hints import are_few
 from ..answers.squares import Change, fixes, square_of, suspicion_of, written_out
+from ..answers.suspicion import Suspicion
 from ..answers.symbolic import lower
 from ..answers.warnings import all_pairs
 from ..messages import CheckRequest, Condition, DimensionPlace, Hint, Side
@@ -20,7 +20,7 @@ from ..schema.shapes import format_shape
 from .finding import Finding, Kind, Size, is_made_up
 from .operations import expression, is_call, is_own_name, name, named, op_name, reshaping, shapes_of, shown
 from .printable import printable
-from .trials_in_words import pinned, pins_of, tried
+from .trials_in_words import failing, pinned, pins_of, sizes_of, tried
 
 _EXAMPLES = (13, 17, 19, 23)
 """Sizes to try, which nothing else is likely to have."""
@@ -30,18 +30,26 @@ def sentence(finding: Finding, kind: Kind | None = None) -> str:
     """Return what there is to say of a finding in one line: all, or what makes it one of this kind."""
     kinds = finding.kinds if kind is None else (kind,)
     said = [_SENTENCES[each](finding) for each in kinds] or [*_requested(finding)] or [f"{_outcome(finding)}."]
-    return " ".join([*said, *_stated(finding)])
+    advice = _advice(finding) if {*kinds} & {"depends"} and finding.tried is None else ()
+    return " ".join([*said, *_stated(finding), *advice])
 
 
 def as_json(finding: Finding) -> dict[str, Any]:
-    """Return a finding as plain values, with its sentence; that is the message of a square or a conflict too."""
+    """Return a finding as plain values, with its sentence; the texts of its answer have the names of operands too."""
     plain = finding.as_json()
-    if finding.answer is not None:
-        for warning in plain["answer"].get("warnings", ()):
-            if warning["code"] == "square":
-                warning["message"] = sentence(finding, "square")
-        if finding.answer.conflict is not None:
-            plain["answer"]["conflict"]["message"] = sentence(finding, "incompatible")
+    answer, named_answer = finding.answer, plain.get("answer", {})
+    for warning in named_answer.get("warnings", ()):
+        if warning["code"] == "square":
+            warning["message"] = sentence(finding, "square")
+            if (square := _square_of(finding)) and square.fix:
+                warning["hint"] |= {"text": f"Write {_changed(finding, square.fix)}.", "inputs": _plain(square.fix)}
+    for condition, words in zip(named_answer.get("conditions", ()), _conditions(finding), strict=True):
+        condition["text"] = words.text
+    if answer is not None and answer.conflict is not None:
+        conflict = named_answer["conflict"]
+        conflict["message"] = sentence(finding, "incompatible")
+        for sent, hint in zip(conflict.get("hints", ()), answer.conflict.hints, strict=True):
+            sent["text"] = _hinted(finding, hint)
     return {**plain, "message": sentence(finding)}
 
 
@@ -125,32 +133,53 @@ def _shared_axes(finding: Finding, condition: Condition) -> set[int]:
 def _outcome(finding: Finding) -> str:
     """Return the operation and the shape that its operands reach."""
     output = format_shape(shown(finding.output)) if finding.output is not None else "a shape that is not known"
-    written = expression(finding)
-    return f"{written} {'broadcasts to' if is_call(finding) else 'gives'} {output}"
+    verb = "broadcasts to" if is_call(finding) and {"square"} & {*finding.kinds} else "gives"
+    return f"{expression(finding)} {verb} {output}"
 
 
-def _square(finding: Finding) -> str:
-    change, meant = None, None
+class _Square(NamedTuple):
+    """A square, the change that combines its operands element by element, and the one that writes out all pairs."""
+
+    found: Suspicion
+    fix: Change | None
+    meant: Change | None
+
+
+def _square_of(finding: Finding) -> _Square | None:
+    """Return the square of a finding; None if what was assumed of sizes makes it one."""
     shapes, alignment = _aligned(finding)
     found = alignment and square_of(alignment)
     if not alignment or not found:
-        return _warned(finding, "square")
+        return None
     op = CheckRequest.model_fields["op"].default
-    if are_few(op, shapes):
-        lower_here = partial(lower, assume={})
-        # One axis less is written more shortly than one more, and leaves no axis of size 1 behind.
-        change = next(iter([*fixes(op, shapes, alignment, found, lower_here)][::-1]), None)
-        meant = written_out(op, shapes, alignment, found, lower_here)
-    rank = max(map(len, shapes))
-    if is_own_name(finding, found.inputs[0]) and len(finding.operands) == 2 and rank == 2:
-        meet = f"every row meets every {name(finding, found.inputs[0])}"
+    if not are_few(op, shapes):
+        return _Square(found, None, None)
+    lower_here = partial(lower, assume={})
+    # One axis less is written more shortly than one more, and leaves no axis of size 1 behind.
+    fix = next(iter([*fixes(op, shapes, alignment, found, lower_here)][::-1]), None)
+    return _Square(found, fix, written_out(op, shapes, alignment, found, lower_here))
+
+
+def _square(finding: Finding) -> str:
+    square = _square_of(finding)
+    if square is None:
+        return _warned(finding, "square")
+    lacking = square.found.inputs[0]
+    rank = max(map(len, shapes_of(finding)))
+    if is_own_name(finding, lacking) and len(finding.operands) == 2 and rank == 2:
+        meet = f"every row meets every {name(finding, lacking)}"
     else:
-        meet = all_pairs(found.axes, rank)
+        meet = all_pairs(square.found.axes, rank)
     said = [f"{_outcome(finding)}: {meet}."]
-    said.append(f"Write {_written(finding, change)}." if change else "Give all operands the same axes.")
-    if meant:
-        said.append(f"If you want all pairs: {_written(finding, meant)}.")
+    said.append(f"Write {_changed(finding, square.fix)}." if square.fix else "Give all operands the same axes.")
+    if square.meant:
+        said.append(f"If you want all pairs: {_changed(finding, square.meant)}.")
     return " ".join(said)
+
+
+def _plain(change: Change) -> list[list[Size]]:
+    """Return the shapes of a request as plain values."""
+    return [[size if isinstance(size, int) else str(size) for size in shape] for shape in change.inputs]
 
 
 def _aligned(finding: Finding) -> tuple[tuple[Any, ...], Alignment | None]:
@@ -170,7 +199,7 @@ def _warned(finding: Finding, code: str) -> str:
     return next(warning.message for warning in warnings if warning.code == code)
 
 
-def _written(finding: Finding, change: Change) -> str:
+def _changed(finding: Finding, change: Change) -> str:
     return expression(finding, {change.input: change.code}, ())
 
 
@@ -187,9 +216,12 @@ def _incompatible(finding: Finding) -> str:
         listed = sides[:3] + ([f"{len(sides) - 3} other sizes"] if len(sides) > 3 else [])
         axis = conflict.axis - max(map(len, shapes_of(finding)))  # the same of each operand
         met = f"{', '.join(listed[:-1])} and {listed[-1]}"
-        said = f"{expression(finding)} does not broadcast: axis {axis} is {met}."
+        sizes = f" at {sizes_of(finding)}" if finding.tried else ""
+        said = f"{expression(finding)} does not broadcast{sizes}: axis {axis} is {met}."
+    elif finding.tried:
+        said = f"At {sizes_of(finding)}: {said}"
     if finding.tried is not None:  # a hint would speak of the numbers that were tried
-        return " ".join([f"{tried(finding)}: {said}", *pinned(finding)])
+        return " ".join([said, *tried(finding), *([f"It {pinned(finding)}."] if finding.pins else [])])
     return " ".join([said, *(_hinted(finding, hint) for hint in conflict.hints[:1])])
 
 
@@ -222,16 +254,17 @@ def _depends(finding: Finding) -> str:
     if finding.tried is None:
         return _fits_only(finding)
     if finding.conditions:
-        return f"{_fits_only(replace(finding, assumable=()))} {tried(finding)}."
-    written = expression(finding) if finding.operands else op_name(finding)
-    return f"{written} depends on sizes. {tried(finding)}."
+        return f"{_fits_only(finding)} It {failing(finding)}."
+    return f"{_written(finding)} {failing(finding)}."
 
 
 def _pinned(finding: Finding) -> str:
-    if finding.conditions:
-        return " ".join([_fits_only(finding), *pinned(finding)])
-    written = expression(finding) if finding.operands else op_name(finding)
-    return " ".join([f"{written} depends on sizes.", *pinned(finding)])
+    return f"{_written(finding)} {pinned(finding)}."
+
+
+def _written(finding: Finding) -> str:
+    """Return the operation as code, or its name if nothing is known of its operands."""
+    return expression(finding) if finding.operands else op_name(finding)
 
 
 def _contradicted(finding: Finding) -> str:
@@ -242,12 +275,12 @@ def _fits_only(finding: Finding) -> str:
     unknown = _unknown_operand(finding)
     if unknown is None:
         ending = "; onnx could not infer these sizes" if finding.names_places else ""
-        return f"{expression(finding)} fits only if {needs(finding)}{ending}{_advice(finding) or '.'}"
+        return f"{expression(finding)} fits only if {needs(finding)}{ending}."
     number, sizes = unknown
     others = [other for other in range(len(finding.operands)) if other != number]
     return (
         f"{expression(finding, shaped=others)} fits only if {named(finding, number)} is {format_shape(sizes)}; "
-        f"onnx could not infer it{_advice(finding) or '.'}"
+        f"onnx could not infer it."
     )
 
 
@@ -315,21 +348,21 @@ def _conditions(finding: Finding) -> list[Condition]:
     return found
 
 
-def _advice(finding: Finding) -> str:
-    """Return which sizes to give, so that onnx may infer what it could not."""
+def _advice(finding: Finding) -> Iterator[str]:
+    """Yield which sizes to give, so that onnx may infer what it could not."""
     if not finding.names_places or not finding.assumable:
-        return ""
+        return
     equations = [equation for condition in _conditions_of(finding) for equation in condition.any]
     needed = {str(side) for equation in equations for side in (*(equation.equal or ()), *(equation.divides or ()))}
     names = [each for each in finding.assumable if each in needed] or finding.assumable
     options = [f"--assume {each}={size}" for each, size in zip(names, _EXAMPLES, strict=False)]
-    return f". Try {' '.join(options)}"
+    yield f"Try {' '.join(options)}"
 
 
 def _not_judged(finding: Finding) -> str:
-    written = expression(finding) if finding.operands else op_name(finding)
-    said = f"{written} is not judged: {printable(finding.reason)}"
-    return said if finding.tried is None else f"{tried(finding)}: {said}"
+    sizes = f" at {sizes_of(finding)}" if finding.tried else ""
+    said = f"{_written(finding)} is not judged{sizes}: {printable(finding.reason)}"
+    return " ".join([said if finding.tried is None else f"{said.rstrip('.')}.", *tried(finding)])
 
 
 _SENTENCES: dict[Kind, Callable[[Finding], str]] = {

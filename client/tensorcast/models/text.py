@@ -28,6 +28,12 @@ def node(finding: Finding) -> str:
     return op if made and finding.line is not None else f"{op} {printable(finding.node)}".rstrip()
 
 
+def naming(finding: Finding) -> str:
+    """The operation and its name before a sentence; nothing if the sentence has all that is known."""
+    own = node(finding)
+    return "" if own == printable(finding.op) else f"{own}: "
+
+
 def block(path: str, group: Sequence[Finding]) -> str:
     """The lines of a finding of the model at `path`, or of several that have what to say of them in common."""
     if len(group) == 1:

@@ -8,16 +8,22 @@ from .finding import Finding
 from .printable import printable
 
 
-def tried(finding: Finding) -> str:
-    """Return at which sizes a node fails, and what would let it fit."""
-    if finding.tried is None:
-        return ""
-    sizes = printable(", ".join(f"{name}={size}" for name, size in finding.tried.sizes.items()))
-    if finding.tried.outcome == "fails":
-        return f"Fails at every set of sizes that was tried ({finding.tried.sets}), such as {sizes}"
-    if finding.tried.needs:
-        return f"It fails at {sizes}, and needs {printable(finding.tried.needs)}"
-    return f"It fails at {sizes}, and fits at other sizes"
+def sizes_of(finding: Finding) -> str:
+    """Return the first set of sizes at which a node fails."""
+    return printable(", ".join(f"{name}={size}" for name, size in finding.tried.sizes.items()) if finding.tried else "")
+
+
+def tried(finding: Finding) -> Iterator[str]:
+    """Yield a sentence if a node fails at each set of sizes."""
+    if finding.tried is not None and finding.tried.outcome == "fails":
+        count = {1: "the only set", 2: "both sets"}.get(finding.tried.sets, f"all {finding.tried.sets} sets")
+        yield f"It fails at {count} of sizes that {'was' if finding.tried.sets == 1 else 'were'} tried."
+
+
+def failing(finding: Finding) -> str:
+    """Return at which sizes a node fails that fits at others, and what would let it fit at all."""
+    needed = finding.tried.needs if finding.tried else ""
+    return f"fails at {sizes_of(finding)}, and {f'needs {printable(needed)}' if needed else 'fits at other sizes'}"
 
 
 def pins_of(finding: Finding) -> str:
@@ -25,7 +31,7 @@ def pins_of(finding: Finding) -> str:
     return printable(" and ".join(map(str, finding.pins)))
 
 
-def pinned(finding: Finding) -> Iterator[str]:
-    """Yield a sentence if names must have one number."""
-    if finding.pins:
-        yield f"It works only with {pins_of(finding)}, although the file declares the size free."
+def pinned(finding: Finding) -> str:
+    """Return which numbers names must have for a node to fit."""
+    names = printable(" and ".join(pin.name for pin in finding.pins))
+    return f"works only with {pins_of(finding)}, although the file declares {names} free"
