@@ -128,6 +128,20 @@ def test_a_request_that_comes_after_the_shutdown_began_is_the_last_of_its_connec
     asyncio.run(run())
 
 
+def test_a_request_behind_a_response_that_has_begun_is_answered_on_shutdown() -> None:
+    async def run() -> None:
+        pipe, protocol = connection(hooks())
+        pipe.deliver(b"GET /long?0 HTTP/1.1\r\nHost: x\r\n\r\n")
+        await turns()
+        assert protocol.write_paused
+        pipe.deliver(b"GET /x?1 HTTP/1.1\r\nHost: x\r\n\r\n")
+        protocol.shutdown()
+        assert await answered(pipe, 2) == [0, 1]
+        assert pipe.received.count(b"connection: close\r\n") == 1
+
+    asyncio.run(run())
+
+
 def test_the_application_is_told_once_its_client_has_gone() -> None:
     async def app(scope: Any, receive: Receive, send: Send) -> None:
         while (message := await receive())["type"] != "http.disconnect":
@@ -281,6 +295,25 @@ def test_a_second_response_is_an_error_of_the_application(caplog: pytest.LogCapt
 
     asyncio.run(run())
     assert "sent http.response.body out of its order" in caplog.text
+
+
+def test_an_application_that_is_stopped_after_its_response_has_sent_all_of_it() -> None:
+    async def app(scope: Any, receive: Receive, send: Send) -> None:
+        await send(START)
+        await send(END)
+        raise asyncio.CancelledError
+
+    async def run() -> None:
+        pipe, _ = connection(hooks(), app=app)
+        pipe.deliver(b"GET /x?0 HTTP/1.1\r\nHost: x\r\n\r\n")
+        await turns()
+        assert pipe.unsent.count(b"HTTP/1.1 ") == 1
+        assert not pipe.ended
+        pipe.deliver(CHECK % 1)
+        await turns()
+        assert pipe.unsent.count(b"HTTP/1.1 200 ") == 2
+
+    asyncio.run(run())
 
 
 def test_nothing_is_written_once_a_client_that_ended_its_half_is_given_up(caplog: pytest.LogCaptureFixture) -> None:

@@ -1,7 +1,8 @@
-"""The router of the questions: from method and path to the endpoint, by one look.
+"""A router in front of FastAPI's: from method and path to the endpoint by one look-up.
 
-Starlette's router and FastAPI's own layers cost more than a check does. They keep the routes' declarations, the
-OpenAPI document, and whatever is not asked often. Without this file every answer is the same, to the byte, and later.
+It serves what the fast path leaves. Without it refusals, translations and checks with a condition take 1.5 to 1.75
+times as much processor time, since Starlette's router and FastAPI's own layers cost more than a check does. They keep
+the declarations of the routes, the OpenAPI document, and all other paths. Every response is the same without this file.
 """
 
 from __future__ import annotations
