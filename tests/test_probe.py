@@ -63,6 +63,23 @@ def test_without_a_probe_the_name_that_needs_one_number_is_a_warning(check: Chec
     assert [(pin.name, pin.size, pin.or_one) for pin in finding.pins] == [("seq", 12, True)]
 
 
+@pytest.mark.parametrize("limit", [4, 6, 16, 40, 100])
+def test_a_size_that_has_a_limit_is_a_note(check: Check, limit: int) -> None:
+    """As positions that are cut off a table: more tokens than it has rows can't be added, fewer can."""
+    graph = """(float[batch,seq,8] x) => (float[a,b,8] y)
+        {s = Shape<start = 1, end = 2>(x) p = Slice(pos, zero, s, one) y = Add(x, p)}"""
+    report = check(graph, pos=(1, limit, 8), zero=[0], one=[1])
+    assert (report.exit_status(), [finding.kinds for finding in report.findings]) == (0, [("depends",)])
+
+
+def test_constants_of_many_integers_do_not_make_the_sizes_large(check: Check) -> None:
+    graph = """(int64[batch,seq] ids) => (int64[a,b] y)
+        {s = Shape<start = 1, end = 2>(ids) p = Slice(pos, zero, s, zero) y = Add(ids, p)}"""
+    report = check(graph, pos=[*range(77)], zero=[0])
+    assert report.exit_status() == 0
+    assert max(report.sizes[0].values()) < 20
+
+
 def test_an_example_at_which_the_model_runs_leaves_a_warning(check: Check) -> None:
     report = check(POSITIONS, {"example": {"seq": 12}}, pos=(1, 12, 8))
     assert (report.findings[0].kinds, report.exit_status(), report.exit_status("pinned")) == (("pinned",), 0, 1)
@@ -134,6 +151,13 @@ def test_sizes_that_strides_must_divide_are_a_note(check: Check) -> None:
     assert (report.exit_status(), report.exit_status("depends")) == (0, 1)
     assert {finding.kinds for finding in report.findings} == {("depends",)}
     assert "needs h to be a multiple of 4 and w to be a multiple of 4" in str(report)
+
+
+def test_a_failure_behind_a_node_that_needs_multiples_is_found(check: Check) -> None:
+    graph = """(float[n,w,4] x) => (float[a,b,4,4] y) {r = Reshape(x, to) y = Add(r, mask)}"""
+    assert check(graph, to=[0, -1, 4, 4], mask=(1, 1, 4, 1)).exit_status() == 0
+    report = check(graph, to=[0, -1, 4, 4], mask=(1, 8, 4, 1))
+    assert [finding.kinds for finding in report.findings if finding.op == "Add"] == [("incompatible",)]
 
 
 def test_an_op_that_fixes_a_size_to_one_number_is_a_warning_and_the_rest_is_tried(check: Check) -> None:

@@ -122,9 +122,14 @@ class Probe:
         numbers = dict.fromkeys(number for outcome in outcomes for number in (*outcome.nodes, *outcome.failed))
         partly = [number for number in numbers if self._fails_partly(number, outcomes)]
         multiples = self._multiples(partly, outcomes)
+        if any(self._fails_once(number, outcomes) for number in numbers) and not self._is_spent():
+            outcomes.append(self._outcome(self._smaller(multiples, outcomes)))
+            numbers.update(dict.fromkeys(outcomes[-1].nodes))
+            partly = [number for number in numbers if self._fails_partly(number, outcomes)]
         for number in numbers:
             if self._fails_always(number, outcomes):
-                findings[number] = self._failure(number, outcomes)
+                failure = self._failure(number, outcomes)
+                findings[number] = self._limited(number, failure, outcomes) or failure
             elif number in partly:
                 findings[number] = self._note(number, outcomes, multiples)
         for number, pin in self.pins.items():
@@ -184,6 +189,20 @@ class Probe:
         failing = sum(state in ("conflict", "fault") for state in states)
         return "fits" not in states and failing >= min(2, len(outcomes))
 
+    def _fails_once(self, number: str, outcomes: Sequence[Outcome]) -> bool:
+        """Whether a node fails at one set of sizes, and another node before it at the others."""
+        states = [outcome.state(number) for outcome in outcomes]
+        return "fits" not in states and sum(state in ("conflict", "fault") for state in states) == 1
+
+    def _smaller(self, multiples: Mapping[str, int], outcomes: Sequence[Outcome]) -> dict[str, int]:
+        """Sizes as small as what they are multiples of allows."""
+        if not multiples:
+            return choices(self._free, self._taken, STEP // 4, together=True)
+        return {
+            name: outcomes[1].sizes[name] // STEP * multiples[name] if name in multiples else size
+            for name, size in outcomes[0].sizes.items()
+        }
+
     def _fails_partly(self, number: str, outcomes: Sequence[Outcome]) -> bool:
         states = {outcome.state(number) for outcome in outcomes}
         return "fits" in states and bool(states & {"conflict", "fault"})
@@ -191,8 +210,19 @@ class Probe:
     def _failure(self, number: str, outcomes: Sequence[Outcome]) -> Finding:
         """What there is to say of a node that fails always: the first failure, and its sizes."""
         first = next(outcome for outcome in outcomes if outcome.fails(number))
-        tried = Tried("fails", first.sizes, len(outcomes))
+        tried = Tried("fails", first.sizes, sum(outcome.fails(number) for outcome in outcomes))
         return replace(first.nodes[number], tried=tried, pins=self._pins(number, outcomes))
+
+    def _limited(self, number: str, failure: Finding, outcomes: Sequence[Outcome]) -> Finding | None:
+        """A note in place of a failure, if a size that was always above a number need only be at most that number."""
+        for pin in failure.pins:
+            above = all(outcome.sizes.get(pin.name, 0) > pin.size for outcome in outcomes)
+            if not above or pin.size < 3 or self._is_spent():
+                continue
+            if self._fits_at(number, pin.name, pin.size - 1, outcomes[0]):
+                needs = f"{pin.name} to be at most {pin.size}"
+                return replace(failure, pins=(), tried=Tried("partly", outcomes[0].sizes, len(outcomes), needs))
+        return None
 
     def _note(self, number: str, outcomes: Sequence[Outcome], multiples: Mapping[str, int]) -> Finding:
         """What there is to say of a node that fails at some sizes."""
@@ -205,12 +235,13 @@ class Probe:
         """What each name must be a multiple of, if that is why nodes fail at primes and not at their multiples."""
         small = [number for number in partly if outcomes[0].fails(number) and outcomes[1].state(number) == "fits"]
         found: dict[str, int] = {}
+        fitting = [number for number in outcomes[1].nodes if outcomes[1].state(number) == "fits"] + small
         for size in self._free if small else ():
             prime = outcomes[1].sizes.get(size.name, 0) // STEP
             least = STEP.bit_length() - 1
             while prime and least and not self._is_spent() and size.name not in self.sums:
                 tried = self._outcome({**outcomes[1].sizes, size.name: prime << (least - 1)})
-                if any(tried.fails(number) for number in tried.nodes):
+                if any(tried.fails(number) for number in fitting):
                     break
                 least -= 1
             if prime and least:

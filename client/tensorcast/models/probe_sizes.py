@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
-from math import isqrt
+from math import isqrt, prod
 from typing import NamedTuple
 
 from onnx import TensorProto
@@ -15,8 +15,12 @@ from .expressions import as_name, canonical, names_in
 from .onnx_graph import sizes_of, text
 from .onnx_model import Source
 
+MAX_RANK = 8
+"""Integers of a constant up to which it may be a shape."""
 STEP = 64
 """What the strides of a network divide, and what sizes are multiplied by so that they do."""
+_FEW = 12
+"""Primes that are used in the first place."""
 _BY_EXPORTER = re.compile(
     r".*_dynamic_axes_\d+|[su]\d+|unk__\d+|unknown_\d+|.*_?dim_?\d+|[dD]\d+|DynamicDimension[._]\d+|None|sym_?\d+"
 )
@@ -64,8 +68,8 @@ def choices(sizes: Iterable[FreeSize], taken: frozenset[int], step: int, togethe
     """
     sizes = list(sizes)
     groups = _groups(sizes) if together else {}
-    small = (prime for prime in _primes(5 if step == 1 else 2) if step * prime not in taken)
-    large = (prime for prime in _primes(37) if prime not in taken)
+    small = _preferred(5 if step == 1 else 2, {number // step for number in taken if number % step == 0})
+    large = _preferred(37, taken)
     chosen: dict[str, int] = {}
     used: set[int] = set()
     result: dict[str, int] = {}
@@ -96,6 +100,14 @@ def _groups(sizes: list[FreeSize]) -> dict[str, str]:
         for name in equal[1:]:
             parents[top(name)] = top(equal[0])
     return {name: top(name) for name in parents}
+
+
+def _preferred(first: int, taken: Iterable[int]) -> Iterator[int]:
+    """The primes from `first`. Those that are taken come after a few that are not, so that sizes stay small."""
+    few = [prime for prime, _ in zip(_primes(first), range(_FEW), strict=False)]
+    taken = {*taken}
+    yield from sorted(few, key=taken.__contains__)
+    yield from _primes(few[-1] + 1)
 
 
 def _primes(first: int) -> Iterator[int]:
@@ -130,6 +142,8 @@ def numbers_in(source: Source) -> frozenset[int]:
     constants = [*graph.initializer]
     constants += [entry.t for node in graph.node if node.op_type == "Constant" for entry in node.attribute]
     for tensor in constants:
+        if prod(tensor.dims) > MAX_RANK:
+            continue
         found |= {*tensor.int64_data, *tensor.int32_data}
         if tensor.data_type == TensorProto.INT64 and len(tensor.raw_data) % 8 == 0:
             found |= {*memoryview(tensor.raw_data).cast("q")}
