@@ -196,6 +196,17 @@ def test_values_that_shapes_are_computed_from_are_followed_through_any_op(check:
     assert [finding.node for finding in report.findings if "incompatible" in finding.kinds] == ["y"]
 
 
+def test_a_model_without_free_sizes_is_tried_as_it_is(check: Check) -> None:
+    graph = """(float[3,1] x, float[3,{n}] z) => (float[a,b] y)
+        {{e = Equal(minus, want) w = Where(e, six, want) g = Expand(x, w) y = Add(g, z)}}"""
+    constants = {"minus": [-1, -1], "want": [3, -1], "six": [6, 6]}
+    assert check(graph.format(n=6), **constants).exit_status("depends") == 0
+    report = check(graph.format(n=5), **constants)
+    assert [(finding.node, finding.kinds) for finding in report.findings] == [("y", ("incompatible",))]
+    assert "g (3, 6) + z (3, 5) does not broadcast: axis -1 is 6 in g and 5 in z." in str(report)
+    assert "were tried" not in str(report)
+
+
 def test_subgraphs_are_tried(check: Check) -> None:
     loop = """(float[batch,8] x, int64 n, bool go) => (float[a,8] y) {y = Loop(n, go, zeros)
         <body = b (int64 i, bool c, float[2,8] s) => (bool k, float[2,8] t) {k = Identity(c) t = Add(s, x)}>}"""

@@ -111,8 +111,6 @@ class Probe:
 
     def run(self) -> Probed:
         """Return what fails at every set of sizes, and what at some."""
-        if not self._free:
-            return Probed({}, set(), (), ())
         outcomes = self._outcomes()
         for _ in range(_MOST_FIXED):
             if not self._explains_one(outcomes):
@@ -122,7 +120,7 @@ class Probe:
         numbers = dict.fromkeys(number for outcome in outcomes for number in (*outcome.nodes, *outcome.failed))
         partly = [number for number in numbers if self._fails_partly(number, outcomes)]
         multiples = self._multiples(partly, outcomes)
-        if any(self._fails_once(number, outcomes) for number in numbers) and not self._is_spent():
+        if len(outcomes) > 1 and any(self._fails_once(each, outcomes) for each in numbers) and not self._is_spent():
             outcomes.append(self._outcome(self._smaller(multiples, outcomes)))
             numbers.update(dict.fromkeys(outcomes[-1].nodes))
             partly = [number for number in numbers if self._fails_partly(number, outcomes)]
@@ -135,10 +133,13 @@ class Probe:
         for number, pin in self.pins.items():
             findings[number] = replace(self._fixing[number], pins=(pin,))
         settled = {number for number in numbers if all(outcome.state(number) == "fits" for outcome in outcomes)}
-        return Probed(findings, settled, tuple(outcome.sizes for outcome in outcomes), self._notes())
+        sizes = tuple(outcome.sizes for outcome in outcomes if outcome.sizes)
+        return Probed(findings, settled, sizes, self._notes())
 
     def _sets(self) -> list[dict[str, int]]:
         """The sets of sizes to try."""
+        if not self._free:
+            return [{}]
         sets = [choices(self._free, self._taken, step, together=False) for step in (1, STEP)]
         if any(size.is_made_up for size in self._free):
             sets += [choices(self._free, self._taken, step, together=True) for step in (1, STEP)]
@@ -159,7 +160,7 @@ class Probe:
             if outcomes and self._is_spent():
                 break
             outcomes.append(self._outcome(sizes))
-        if all(outcome.too_small for outcome in outcomes) and not self._is_spent():
+        if self._free and all(outcome.too_small for outcome in outcomes) and not self._is_spent():
             outcomes.append(self._outcome(choices(self._free, self._taken, STEP * STEP, together=True)))
         return outcomes
 
@@ -210,7 +211,8 @@ class Probe:
     def _failure(self, number: str, outcomes: Sequence[Outcome]) -> Finding:
         """What there is to say of a node that fails always: the first failure, and its sizes."""
         first = next(outcome for outcome in outcomes if outcome.fails(number))
-        tried = Tried("fails", first.sizes, sum(outcome.fails(number) for outcome in outcomes))
+        times = sum(outcome.fails(number) for outcome in outcomes)
+        tried = Tried("fails", first.sizes, times) if first.sizes else None  # a model without free sizes has one set
         return replace(first.nodes[number], tried=tried, pins=self._pins(number, outcomes))
 
     def _limited(self, number: str, failure: Finding, outcomes: Sequence[Outcome]) -> Finding | None:
@@ -233,6 +235,8 @@ class Probe:
 
     def _multiples(self, partly: Sequence[str], outcomes: Sequence[Outcome]) -> dict[str, int]:
         """What each name must be a multiple of, if that is why nodes fail at primes and not at their multiples."""
+        if not partly:
+            return {}
         small = [number for number in partly if outcomes[0].fails(number) and outcomes[1].state(number) == "fits"]
         found: dict[str, int] = {}
         fitting = [number for number in outcomes[1].nodes if outcomes[1].state(number) == "fits"] + small
