@@ -215,6 +215,9 @@ def test_a_small_batch_that_comes_second_has_its_turn_before_the_first_ends(monk
         ([{"inputs": [[3], [2, 1]]}] * 10, 2 * threads.LOOP_MILLISECONDS / 1000, 1),  # the time of a turn is over
         ([{"inputs": [[3], [2, 1]]}, {"inputs": [[3], ["N", 1]]}], 0, 0),
         ([{"inputs": [[1] * 4] * 60}] * 2, 0, 0),  # each takes long
+        ([{"op": {"name": "numpy.broadcast_to", "shape": [2, 3]}, "inputs": [[3]]}] * 2, 0, 2),
+        ([{"op": {"name": "einops.repeat", "pattern": f"{'a' * 400} -> {'a' * 400} 2"}, "inputs": [[2]]}], 0, 0),
+        ([{"op": "numpy.broadcast_to", "inputs": [[3]]}], 0, 0),  # refused, with a search for words
         ([], 0, 0),
     ],
 )

@@ -9,8 +9,10 @@ from math import prod
 from operator import or_
 from typing import Any, NamedTuple
 
+from pydantic import ValidationError
+
 from ..messages import CheckAnswer, CheckRequest, Comparison, Condition, Warned
-from ..ops import Op, align, lower
+from ..ops import Op, align, lower, read_op
 from ..plan.alignment import Alignment, Conflict, Incompatible, RightAlignment
 from ..plan.plan import Placement, Plan, Shape
 from ..plan.settling import settle
@@ -62,8 +64,20 @@ def plain_question(inputs: Any, op: Op = LEFT_OUT) -> Question | None:
 
 
 def plain_request(value: Any) -> Question | None:
-    """Return the Question of a request that has `inputs` and no other field; None if these are not plain."""
-    return plain_question(value["inputs"]) if type(value) is dict and value.keys() == {"inputs"} else None
+    """Return the Question of a request with `inputs`, perhaps `op`, and no other field; None if it is not plain, or not
+    valid."""
+    if type(value) is not dict or "inputs" not in value or not value.keys() <= {"inputs", "op"}:
+        return None
+    if "op" not in value:
+        return plain_question(value["inputs"])
+    fields = {"name": value["op"]} if type(value["op"]) is str else value["op"]
+    if type(fields) is not dict or type(fields.get("name")) is not str:
+        return None
+    try:
+        op = read_op(fields)
+    except ValidationError:
+        return None
+    return None if op is None else plain_question(value["inputs"], op)
 
 
 def check(request: CheckRequest) -> CheckAnswer:

@@ -21,7 +21,7 @@ from ..schema.survey import Buffer, survey_msgpack
 from .check import plain_request
 from .footprint import BLOCK_ROWS
 from .hints import MAX_SYMBOLIC_TRIES
-from .limits import MAX_CONDITIONS, MAX_RANK, Extent
+from .limits import MAX_CONDITIONS, MAX_RANK, Extent, judge_request
 
 if TYPE_CHECKING:  # which takes NumPy
     from ..schema.tensors import Tensor
@@ -98,11 +98,14 @@ def _symbols_milliseconds(shapes: Sequence[Sequence[object]]) -> float:
 
 
 def row_milliseconds(row: Any) -> float:
-    """Return the milliseconds of a row of a batch that has integer shapes and nothing else; infinity for any other."""
+    """Return the milliseconds of a row of a batch with integer shapes and perhaps an op; infinity for any other row."""
     question = plain_request(row)
     if question is None:
         return inf
-    return REQUEST + AXIS * len(question.inputs) * max([4, *map(len, question.inputs)])
+    try:
+        return check_milliseconds(judge_request(question.op, tuple(question.inputs), of_integers=True))
+    except Problem:
+        return REQUEST
 
 
 def columns_milliseconds(inputs: Sequence[Tensor]) -> float:

@@ -3,7 +3,7 @@
 The one schema is CheckRequest, the one codec schema/codec.py. What is read here they would read, as the same message;
 what is written here they would write, in the same bytes. Whatever is not plain, or not valid, is left to them, and so
 are the words of every refusal; tests/test_codec_of_checks.py holds both to one verdict. msgspec reads and writes in C.
-Without it (there is none for PyPy) pydantic reads and writes JSON, and the codec MessagePack.
+Without it (there is none for PyPy) pydantic does so for JSON, and msgpack reads.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Annotated, Any
 
+import msgpack
 from pydantic_core import from_json, to_json
 
 from tensorcast.answers.check import Question, plain_question, plain_request
@@ -62,14 +63,26 @@ def message_in_body(body: bytes, media: Media) -> CheckRequest | Question:
                 return question
         except _ERRORS:
             pass  # not plain, or not valid
-    elif media is Media.JSON and body.count(b":") == 1:  # else a field may come twice
-        try:
-            if plain := plain_request(from_json(body)):
-                return plain
-        except ValueError:
-            pass  # not valid
+    elif plain := _without_msgspec(body, media):
+        return plain
     value = decode(body, media)
     return plain_request(value) or validated(CheckRequest, value)
+
+
+def _without_msgspec(body: bytes, media: Media) -> Question | None:
+    """Return the Question in a body; None if it is not plain, or not valid, or may have a field twice."""
+    try:
+        value = from_json(body, allow_inf_nan=False) if media is Media.JSON else msgpack.unpackb(body)
+    except _ERRORS:
+        return None
+    if type(value) is not dict:
+        return None
+    inner = len(op) if type(op := value.get("op")) is dict else 0
+    if media is Media.JSON:
+        is_plain = body.count(b":") == len(value) + inner
+    else:
+        is_plain = not inner and body[0] - 0x80 == len(value)
+    return plain_request(value) if is_plain else None
 
 
 def _op(content: Any, media: Media) -> tuple[Op, int]:
