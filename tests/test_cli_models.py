@@ -119,6 +119,18 @@ def test_the_exit_status_is_that_of_the_mildest_finding_that_is_to_fail(check: C
     assert check(depends, "--assume", "N=2..", "--assume", "M=1", "--fail-on", "depends").exit_code == 0
 
 
+def test_kinds_select_the_suspicious_broadcasts(check: Check, url: list[str]) -> None:
+    bias = "(float[N,64] x, float[64] bias) => (float[N,64] y) { y = Add(x, bias) }"
+    assert check(bias, *url).exit_code == 0
+    assert check(bias, *url, "--kinds", "mutual-stretch").exit_code == 0
+    for option in (["--kinds", "rank-promotion"], ["--kinds=mutual-stretch,rank-promotion"]):
+        done = check(bias, *url, *option)
+        assert (done.exit_code, "(1 suspicious)" in done.output) == (1, True), done.output
+        assert "bias (64,) gets new axes on the left to meet x (N, 64)" in done.output
+    done = check(bias, "--kinds", "rank")
+    assert (done.exit_code, "'rank' must be one of square, every-square" in done.output) == (2, True)
+
+
 def test_a_model_with_a_node_that_is_not_judged_never_exits_with_0(check: Check) -> None:
     done = check("(float[2,3] x, float[4,5] y) => (float[] o) {m = MatMul(x, y) a = Add(m, x) b = Add(m, x)}")
     assert done.exit_code == 3

@@ -11,6 +11,8 @@ from onnx_models import parsed, saved
 import tensorcast
 from tensorcast.answers.intent import Origin, Pair, is_meant, is_spanned
 from tensorcast.answers.suspicion import square
+from tensorcast.models.annotations import workflow_commands
+from tensorcast.models.places import Repository
 
 ROW = Origin(source="y")
 HERE = {way: Origin(way, is_here=True, source="x") for way in ("index", "unsqueeze", "reduction")}
@@ -141,3 +143,39 @@ def test_a_subgraph_sees_the_origins_of_outer_values(tmp_path: Path) -> None:
     )
     nodes = f"u = Unsqueeze (x, axis) c = Constant <value = bool {{1}}> () z = If (c) <{then}, {other}>"
     assert squares(tmp_path, nodes) == 1
+
+
+KINDS: dict[str, list[tuple[str, ...]]] = {
+    "square": [("square",), (), (), (), ()],
+    "every-square": [("square",), ("square",), (), (), ()],
+    "mutual-stretch": [(), (), ("mutual-stretch",), (), ()],
+    "rank-promotion": [("rank-promotion",), ("rank-promotion",), (), ("rank-promotion",), ()],
+}
+TRIES = """
+    u = Unsqueeze (x, axis)  v = Unsqueeze (y, zeroth)
+    one = Sub (column, y)  two = Sub (u, x)  three = Add (column, row)  four = Add (rows, y)  five = Neg (rows)
+"""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_kinds_select_what_is_reported_of_a_model(tmp_path: Path, kind: Any) -> None:
+    path = saved(
+        tmp_path / "net.onnx",
+        "(float[n] x, float[n] y, float[n, 1] column, float[1, m] row, float[2, n] rows) => "
+        "(float[a, b] one, float[c, d] two, float[e, f] three, float[g, h] four, float[2, n] five) "
+        f"{{ {AXIS} zeroth = Constant <value_ints = [0]> () {TRIES} }}",
+    )
+    report = tensorcast.check_model(path, kinds=(kind,))
+    found = [finding.kinds for finding in report.nodes]
+    assert found == KINDS[kind][: len(found)]
+    assert report.exit_status() == int(any(found))
+    assert report.counts.get(found[0][0] if found[0] else kind, 1) >= 1
+    annotations = [line for line in workflow_commands([report], Repository()) if line.startswith("::warning")]
+    assert len(annotations) == len(report.findings)
+
+
+def test_kinds_that_do_not_exist_are_refused(tmp_path: Path) -> None:
+    path = saved(tmp_path / "net.onnx", "(float[n] x) => (float[n] z) { z = Neg (x) }")
+    for kinds in ("square", (), ("squares",)):
+        with pytest.raises((ValueError, TypeError), match="kinds"):
+            tensorcast.check_model(path, kinds=kinds)  # type: ignore[arg-type]

@@ -12,6 +12,9 @@ from typing import Literal, NamedTuple
 
 from .suspicion import Suspicion
 
+SuspicionKind = Literal["square", "every-square", "mutual-stretch", "rank-promotion"]
+"""What can be reported: a square that is not meant; every square; two inputs that stretch each other; inputs of
+different ranks."""
 Way = Literal["", "index", "unsqueeze", "reduction"]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from ..answers.intent import SuspicionKind
 from ..errors import ServiceProblem
 from ..messages import CheckAnswer, CheckRequest
 from ..models.report import FailOn
@@ -57,6 +58,7 @@ def check(
     fail_on: FailOn | None,
     example: dict[str, int],
     probe: bool,
+    kinds: tuple[SuspicionKind, ...],
     **attributes: Any,
 ) -> None:
     """Do these shapes broadcast, and to what? Write a shape as 8,1,6,1 or 8x1x6x1, a scalar as ().
@@ -90,6 +92,7 @@ def check(
         "--fail-on": fail_on,
         "--example": example,
         "--no-probe": not probe,
+        "--kinds": kinds,
     }
     given_of_models = [option for option, value in of_models.items() if value]
     if batch is not None:
@@ -104,7 +107,8 @@ def check(
         _alone("a model: its nodes say their ops and shapes", [*given, *(set(shapes) - set(models))])
         if as_json and output_format not in (None, "json"):
             raise click.UsageError(f"--json is --format json, and can't stand beside --format {output_format}")
-        sys.exit(report(models, assume, example, probe, url, "json" if as_json else output_format, all_nodes, fail_on))
+        output_format = "json" if as_json else output_format
+        sys.exit(report(models, assume, example, probe, kinds, url, output_format, all_nodes, fail_on))
     for option in given_of_models:
         raise click.UsageError(f"{option} is for a model")
     if not shapes:

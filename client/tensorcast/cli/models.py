@@ -9,6 +9,7 @@ from typing import Any, TypeVar, get_args
 
 import click
 
+from ..answers.intent import SuspicionKind
 from ..errors import UnusableModel
 from ..models import Report, check_model
 from ..models.report import FailOn
@@ -30,6 +31,11 @@ def model_options(command: F) -> F:
     command = click.option(
         "--example", multiple=True, metavar="NAME=SIZE", callback=_sizes,
         help="Of a model: a size at which it runs, such as batch=7; repeats, or batch=7,seq=13.",
+    )(command)  # fmt: skip
+    command = click.option(
+        "--kinds", multiple=True, metavar="KIND", callback=_kinds,
+        help="Of a model: the suspicious broadcasts to report; square (the default), every-square, mutual-stretch or "
+        "rank-promotion; repeats, or square,rank-promotion.",
     )(command)  # fmt: skip
     command = click.option(
         "--no-probe", "probe", is_flag=True, flag_value=False, default=True,
@@ -56,11 +62,23 @@ def _sizes(context: click.Context, option: click.Parameter, words: Sequence[str]
     return sizes
 
 
+def _kinds(context: click.Context, option: click.Parameter, words: Sequence[str]) -> tuple[SuspicionKind, ...]:
+    """Return some kinds. Raises BadParameter."""
+    kinds = [kind for text in words for kind in text.split(",")]
+    for kind in kinds:
+        if kind not in get_args(SuspicionKind):
+            raise click.BadParameter(
+                f"{kind[:60]!r} must be one of {', '.join(get_args(SuspicionKind))}", context, option
+            )
+    return tuple(kind for kind in get_args(SuspicionKind) if kind in kinds)
+
+
 def report(
     paths: Sequence[str],
     assume: Mapping[str, int | str],
     example: Mapping[str, int],
     probe: bool,
+    kinds: Sequence[SuspicionKind],
     url: str | None,
     output_format: str | None,
     all_nodes: bool,
@@ -74,8 +92,8 @@ def report(
             with _Progress(path) as progress:
                 try:
                     one = check_model(
-                        path, assume=assume, example=example, probe=probe, check_batch=way.check_batch,
-                        progress=progress,
+                        path, assume=assume, example=example, probe=probe, kinds=kinds or ("square",),
+                        check_batch=way.check_batch, progress=progress,
                     )  # fmt: skip
                     statuses.append(one.exit_status(fail_on or "square"))
                 except UnusableModel as why:

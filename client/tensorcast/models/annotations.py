@@ -18,6 +18,8 @@ _COMMANDS: dict[Kind, str] = {
     "incompatible": "error",
     "not_judged": "error",
     "square": "warning",
+    "mutual-stretch": "warning",
+    "rank-promotion": "warning",
     "stated": "warning",
     "pinned": "warning",
     "depends": "notice",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
 
+from ..answers.intent import SuspicionKind
 from ..errors import UnusableModel
 from ..library import check_batch as ask_here
 from ..library import typed
@@ -13,6 +14,7 @@ from ..messages import CheckRequest
 from ..messages.validation import validated
 from ..schema.problems import Problem
 from .judge import CheckBatch, Progress
+from .kinds import required
 from .report import Report
 
 OLDEST_ONNX = "1.23"
@@ -26,6 +28,7 @@ def check_model(
     assume: Mapping[str, int | str] | None = None,
     example: Mapping[str, int] | None = None,
     probe: bool = True,
+    kinds: Sequence[SuspicionKind] = ("square",),
     check_batch: CheckBatch = ask_here,
     progress: Progress | None = None,
 ) -> Report:
@@ -34,9 +37,9 @@ def check_model(
     `assume` says what is known of a named size: a number goes into the graph before shapes are inferred, a range such
     as "2.." into the questions. Names that are free are then tried with numbers, unless `probe` is false: a node that
     fails at every set of sizes is incompatible. `example` gives sizes at which the model runs, which are tried as well.
-    `check_batch` may be that of a Client, `progress` is told how many of the questions are answered, and of how many.
-    Raises UnusableModel for a file that is no model, InvalidRequest for a name that the model does not have,
-    ImportError where the package onnx is missing or too old.
+    `kinds` of suspicious broadcasts are those of `watch`. `check_batch` may be that of a Client, `progress` is told how
+    many of the questions are answered, and of how many. Raises UnusableModel for a file that is no model,
+    InvalidRequest for a name that the model does not have, ImportError where the package onnx is missing or too old.
 
     >>> import tensorcast
     >>> tensorcast.check_model("model.onnx").exit_status()         # doctest: +SKIP
@@ -53,7 +56,7 @@ def check_model(
                 "invalid-request", f"example/{name[:60]}: must be an integer", pointer=f"/example/{name[:60]}"
             )
     try:
-        return checked(Path(path), assume, example, probe, check_batch, progress)
+        return checked(Path(path), assume, example, probe, check_batch, progress, required(kinds))
     except UnusableModel as error:
         raise UnusableModel(error.reason, fspath(path)) from None
 

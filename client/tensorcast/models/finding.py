@@ -11,7 +11,11 @@ from ..messages import CheckAnswer, Condition, DimensionPlace
 
 Size = int | str
 Verdict = Literal["compatible", "depends", "incompatible", "not_judged"]
-Kind = Literal["incompatible", "square", "stated", "pinned", "depends", "not_judged"]
+Kind = Literal[
+    "incompatible", "square", "mutual-stretch", "rank-promotion", "stated", "pinned", "depends", "not_judged"
+]
+SUSPICIOUS: tuple[Kind, ...] = ("square", "mutual-stretch", "rank-promotion")
+"""The kinds that are warnings of a check, by their codes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +94,8 @@ class Finding:
         kinds: list[Kind] = []
         if (verdict := self.verdict) in ("incompatible", "not_judged"):
             kinds.append(verdict)
-        if self.answer and any(warning.code == "square" for warning in self.answer.warnings):
-            kinds.append("square")
+        codes = {warning.code for warning in self.answer.warnings} if self.answer else set()
+        kinds += [kind for kind in SUSPICIOUS if kind in codes]
         if self.stated:
             kinds.append("stated")
         if verdict == "depends":

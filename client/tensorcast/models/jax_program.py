@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import Any, NamedTuple
 
-from ..answers.intent import Way
+from ..answers.intent import SuspicionKind, Way
 from ..library import typed
 from .finding import Finding
 from .lineage import Fact, Frame, is_meant, made
@@ -61,13 +61,15 @@ class Value(NamedTuple):
 
 
 @typed
-def check_jax(traced: Any, *, assume: Mapping[str, int | str] | None = None) -> Report:
+def check_jax(
+    traced: Any, *, assume: Mapping[str, int | str] | None = None, kinds: Sequence[SuspicionKind] = ("square",)
+) -> Report:
     """The report of `jax.jit(function).trace(...)`, or of a jaxpr: each operation in which arrays meet.
 
     Shapes are those with which the function has them meet, before jax.numpy gives them axes, and below `vmap` without
     the axes of the batch; symbolic dimensions keep their names, and `assume` says more of them. No warning is given
-    where all pairs are meant, as in x[:, None] - y (docs/training.md). Raises ImportError if jax is missing or too old,
-    TypeError for any other object.
+    where all pairs are meant, as in x[:, None] - y (docs/training.md); `kinds` are those of `watch`. Raises ImportError
+    if jax is missing or too old, TypeError for any other object.
 
     >>> import tensorcast
     >>> n, = jax.export.symbolic_shape("n")                                              # doctest: +SKIP
@@ -84,7 +86,7 @@ def check_jax(traced: Any, *, assume: Mapping[str, int | str] | None = None) -> 
         )
     folder = os.path.dirname(jax.__file__) + os.sep
     name = str(getattr(traced, "fun_name", "jaxpr"))
-    return report(name, meetings(jaxpr, Names(), folder), dict(assume or {}))
+    return report(name, meetings(jaxpr, Names(), folder), dict(assume or {}), kinds=kinds)
 
 
 def meetings(jaxpr: Any, names: Names, folder: str) -> list[Meeting]:

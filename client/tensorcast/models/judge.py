@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from ..answers.intent import SuspicionKind
 from ..errors import BodyTooLarge, OutputTooLarge, ServiceProblem, UnexpectedStatus, WorkTooLarge
 from ..messages import CheckAnswer
 from .finding import Finding
+from .kinds import narrowed, to_warn
 
 Request = dict[str, Any]
 Answers = Sequence[CheckAnswer | ServiceProblem]
@@ -42,13 +44,17 @@ def judged(
     check_batch: CheckBatch,
     assume: Mapping[str, int | str] | None = None,
     progress: Progress | None = None,
+    kinds: Sequence[SuspicionKind] = ("square",),
 ) -> list[Finding]:
-    """The findings with their answers, in order; equal questions are asked once. `assume` says what is known of a
-    name, where it occurs. Raises the exceptions of `check_batch`, but for those of single questions: their sentence is
-    why a node is not judged."""
+    """The findings with their answers, in order; equal questions are asked once. `assume` says what is known of a name,
+    where it occurs; of warnings, findings have these `kinds`. Raises the exceptions of `check_batch`, but for those of
+    single questions: their sentence is why a node is not judged."""
     keys = []
+    warn = to_warn(kinds)
     for question in questions:
         request = question.request
+        if request is not None and warn:
+            request = {**request, "warn": warn}
         if request is not None and assume:
             names = {size for size in _sizes(request) if isinstance(size, str)}
             if here := {name: size for name, size in assume.items() if name in names}:
@@ -61,10 +67,12 @@ def judged(
             answers[key] = answer
             if progress is not None:
                 progress(len(answers), len(different))
-    return [_finding(question, answers.get(key)) for question, key in zip(questions, keys, strict=True)]
+    return [_finding(question, answers.get(key), kinds) for question, key in zip(questions, keys, strict=True)]
 
 
-def _finding(question: Question, answer: CheckAnswer | ServiceProblem | None) -> Finding:
+def _finding(
+    question: Question, answer: CheckAnswer | ServiceProblem | None, kinds: Sequence[SuspicionKind]
+) -> Finding:
     if isinstance(answer, ServiceProblem):
         return replace(question.finding, reason=answer.detail)
     if answer is None or question.request is None or (question.finding.reason and answer.conflict is None):
@@ -76,9 +84,8 @@ def _finding(question: Question, answer: CheckAnswer | ServiceProblem | None) ->
         ]
         conflict = answer.conflict.model_copy(update={"hints": hints})
         answer = answer.model_copy(update={"conflict": conflict})
-    if question.is_meant:
-        warnings = [warning for warning in answer.warnings if warning.code != "square"]
-        answer = answer.model_copy(update={"warnings": warnings})
+    if question.is_meant or tuple(kinds) != ("square",):
+        answer = narrowed(answer, kinds, question.request["inputs"], question.is_meant)
     return replace(question.finding, answer=answer)
 
 

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any, Literal
+from typing import Any, get_args
 
+from ..answers.intent import SuspicionKind
 from ..answers.warnings import rank_promotion
 from ..messages import CheckAnswer, Warned, WarningKind
 
-SuspicionKind = Literal["square", "every-square", "mutual-stretch", "rank-promotion"]
-"""A square that is not meant; every square; two inputs that stretch each other; inputs of different ranks."""
+
+def required(kinds: Collection[str]) -> tuple[SuspicionKind, ...]:
+    """Return kinds as they were given. Raises ValueError if there are none, or others."""
+    if isinstance(kinds, str) or not kinds or not set(kinds) <= set(get_args(SuspicionKind)):
+        raise ValueError(f"kinds must be some of {get_args(SuspicionKind)}, not {kinds!r}")
+    return tuple(kind for kind in get_args(SuspicionKind) if kind in kinds)
 
 
 def to_warn(kinds: Collection[str]) -> list[WarningKind]:
@@ -26,9 +31,11 @@ def narrowed(
     A check that warns of a square warns of nothing else, so the rank promotion in a square is added here.
     """
     squares = "every-square" in kinds or ("square" in kinds and not is_meant)
-    codes = {"rank-promotion", *(["square"] if squares else []), *([] if is_meant else ["mutual-stretch"])}
-    warnings = [warning for warning in answer.warnings if warning.code in codes]
-    if answer.outputs and not warnings and "rank-promotion" in kinds:
+    stretches = "mutual-stretch" in kinds and not is_meant
+    kept = {"square": squares, "mutual-stretch": stretches, "rank-promotion": "rank-promotion" in kinds}
+    warnings = [warning for warning in answer.warnings if kept.get(warning.code, True)]
+    if kept["rank-promotion"] and answer.outputs and not any(warning.code in kept for warning in warnings):
         outputs = [{"shape": output.shape, "axes": output.axes} for output in answer.outputs]
-        warnings = [Warned(**warning) for warning in rank_promotion(tuple(tuple(shape) for shape in shapes), outputs)]
+        promoted = rank_promotion(tuple(tuple(shape) for shape in shapes), outputs)
+        warnings += [Warned(**warning) for warning in promoted]
     return answer.model_copy(update={"warnings": warnings})

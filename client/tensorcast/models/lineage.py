@@ -104,6 +104,8 @@ def is_meant(
 
 def _origin(fact: Fact, frame: Frame | None) -> Origin:
     is_here = frame is not None and fact.frame is not None and fact.frame[:2] == frame[:2]
+    if fact.way == "index" and frame is not None:  # an exporter may share what two lines write, and keep one of them
+        is_here = is_here or frame.has_new_axis
     return Origin(fact.way, is_here, fact.source, fact.is_index)
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from os import fspath
 from pathlib import Path
 
+from ..answers.intent import SuspicionKind
 from ..schema.problems import Problem
 from .expressions import as_name
 from .finding import Finding, Pin, Tried
@@ -25,6 +26,7 @@ def checked(
     probe: bool,
     check_batch: CheckBatch,
     progress: Progress | None,
+    kinds: Sequence[SuspicionKind],
 ) -> Report:
     """Return the report of a model. Raises UnusableModel, and InvalidRequest for an unknown name."""
     origin = source(path, {name: size for name, size in assume.items() if isinstance(size, int)})
@@ -33,7 +35,7 @@ def checked(
     model = inferred(origin)
     ranges = {as_name(name): str(size) for name, size in assume.items() if isinstance(size, str)}
     asked = list(questions(model))
-    found = judged(asked, check_batch, ranges, progress)
+    found = judged(asked, check_batch, ranges, progress, kinds)
     nodes = {question.number: finding for question, finding in zip(asked, found, strict=True)}
     tried = Probed({}, set(), (), ())
     if probe:

@@ -7,12 +7,14 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
 
+from ..answers.intent import SuspicionKind
 from ..library import check_batch
 from ..messages import CheckRequest
 from ..messages.validation import validated
 from .expressions import as_name, canonical
 from .finding import Finding, Operand, Size
 from .judge import Question, judged
+from .kinds import required
 from .report import Report
 
 _WORD = re.compile(r"\w+")
@@ -28,9 +30,14 @@ class Meeting(NamedTuple):
 
 
 def report(
-    name: str, meetings: Sequence[Meeting], assume: Mapping[str, int | str], notes: Sequence[str] = ()
+    name: str,
+    meetings: Sequence[Meeting],
+    assume: Mapping[str, int | str],
+    notes: Sequence[str] = (),
+    kinds: Sequence[SuspicionKind] = ("square",),
 ) -> Report:
-    """The report of a program. Raises InvalidRequest for an `assume` that says nothing."""
+    """The report of a program. Raises InvalidRequest for an `assume` that says nothing, ValueError for other kinds."""
+    kinds = required(kinds)
     assumed = validated(CheckRequest, {"inputs": [], "assume": assume}).assume or {}
     questions = [
         Question(
@@ -40,9 +47,8 @@ def report(
         )
         for finding, is_meant in meetings
     ]
-    found = judged(
-        questions, check_batch, {name: size if isinstance(size, int) else str(size) for name, size in assumed.items()}
-    )
+    sizes = {name: size if isinstance(size, int) else str(size) for name, size in assumed.items()}
+    found = judged(questions, check_batch, sizes, kinds=kinds)
     return Report(name, tuple(found), notes=tuple(notes))
 
 

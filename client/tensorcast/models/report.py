@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from .finding import Finding, Kind, Verdict
+from .finding import SUSPICIOUS, Finding, Kind, Verdict
 from .printable import printable
 from .sentences import as_json
 from .text import block
@@ -16,7 +16,7 @@ FailOn = Literal["incompatible", "square", "pinned", "depends"]
 """The gravest kinds first: each stands for itself and those before it."""
 _FAILING: dict[FailOn, tuple[Kind, ...]] = {
     "incompatible": ("incompatible",),
-    "square": ("square", "stated"),
+    "square": (*SUSPICIOUS, "stated"),
     "pinned": ("pinned",),
     "depends": ("depends",),
 }
@@ -56,6 +56,7 @@ class Report:
         verdicts = Counter(node.verdict for node in self.nodes)
         kinds = Counter(kind for node in self.nodes for kind in node.kinds)
         others = {name: kinds[name] for name in ("square", "stated", "pinned")}
+        others |= {name: kinds[name] for name in SUSPICIOUS if kinds[name]}
         return {"nodes": len(self.nodes), **{name: verdicts[name] for name in get_args(Verdict)}, **others}
 
     def groups(self, kind: Kind) -> list[list[Finding]]:
@@ -94,7 +95,7 @@ class Report:
     def text(self, all_nodes: bool = False) -> str:
         """The report for people: what does not fit or is not judged, then what depends on sizes, by what it needs; the
         last line has the counts. With `all_nodes` each node is there, of those that need the same too."""
-        grave = {"incompatible", "square", "stated"}
+        grave = {"incompatible", *SUSPICIOUS, "stated"}
         alone = [[node] for node in self.nodes if grave & {*node.kinds}]
         alone += self.groups("not_judged")
         for group in (*self.groups("pinned"), *self.groups("depends")):
@@ -113,7 +114,8 @@ class Report:
         if not self.is_read:
             return f"{printable(self.path)}: not checked".lstrip(" :")
         counts = self.counts
-        suspicious = f" ({counts['square']} suspicious)" if counts["square"] else ""
+        doubted = sum(counts.get(kind, 0) for kind in SUSPICIOUS)
+        suspicious = f" ({doubted} suspicious)" if doubted else ""
         return (
             f"{printable(self.path)}: {counts['nodes']} nodes broadcast{suspicious}: "
             f"{counts['compatible']} compatible, "

@@ -20,6 +20,8 @@ _RULES: dict[str, tuple[str, str]] = {
     "incompatible": ("error", "Shapes that do not broadcast, whatever the sizes, or at any sizes that were tried."),
     "not_judged": ("error", "A node whose shapes are not known, so that nothing can be said of it."),
     "square": ("warning", "An accidental outer product: (N, 1) with (N,) broadcasts to (N, N)."),
+    "mutual-stretch": ("warning", "Two inputs that expand each other."),
+    "rank-promotion": ("warning", "Inputs of different ranks."),
     "stated": ("warning", "A shape that the file states and that contradicts the one that follows from its inputs."),
     "pinned": ("warning", "A size that the file declares free, although the model runs with one number only."),
     "depends": ("note", "Shapes that broadcast for some sizes only."),

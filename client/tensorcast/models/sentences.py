@@ -29,7 +29,7 @@ _EXAMPLES = (13, 17, 19, 23)
 def sentence(finding: Finding, kind: Kind | None = None) -> str:
     """Return what there is to say of a finding in one line: all, or what makes it one of this kind."""
     kinds = finding.kinds if kind is None else (kind,)
-    said = [_SENTENCES[each](finding) for each in kinds] or [*_requested(finding)] or [f"{_outcome(finding)}."]
+    said = [_SENTENCES[each](finding) for each in kinds] or [f"{_outcome(finding)}."]
     advice = _advice(finding) if {*kinds} & {"depends"} and finding.tried is None else ()
     return " ".join([*said, *_stated(finding), *advice])
 
@@ -62,15 +62,6 @@ def _stated(finding: Finding) -> Iterator[str]:
         yield f"The {shapes} {' and '.join(dict.fromkeys(names))} {end} as the file says."
 
 
-def _requested(finding: Finding) -> Iterator[str]:
-    """Yield the warnings of an answer that it only has if they were requested."""
-    for warning in finding.answer.warnings if finding.answer else ():
-        if warning.code == "mutual-stretch":
-            yield _mutual_stretch(finding)
-        elif warning.code == "rank-promotion":
-            yield _renamed(finding, warning.message)
-
-
 def _mutual_stretch(finding: Finding) -> str:
     _, alignment = _aligned(finding)
     found = alignment and suspicion_of(alignment)
@@ -88,6 +79,11 @@ def needed(finding: Finding) -> str:
         return f"need {pins_of(finding)}"
     needs_of_sizes = finding.tried.needs if finding.tried else ""
     return f"need {needs_of_sizes}" if needs_of_sizes else "fit at some of the sizes that were tried"
+
+
+def _rank_promotion(finding: Finding) -> str:
+    warnings = finding.answer.warnings if finding.answer else ()
+    return " ".join(_renamed(finding, warning.message) for warning in warnings if warning.code == "rank-promotion")
 
 
 def needs(finding: Finding) -> str:
@@ -369,6 +365,8 @@ _SENTENCES: dict[Kind, Callable[[Finding], str]] = {
     "incompatible": _incompatible,
     "not_judged": _not_judged,
     "square": _square,
+    "mutual-stretch": _mutual_stretch,
+    "rank-promotion": _rank_promotion,
     "stated": _contradicted,
     "pinned": _pinned,
     "depends": _depends,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ..answers.intent import Way
+from ..answers.intent import SuspicionKind, Way
 from ..answers.torch_functions import COUNTS, ELEMENTWISE, LISTS, LOSSES, name_of
 from ..library import typed
 from . import torch_guards
@@ -30,13 +30,15 @@ _COMPARISONS = ("aten.eq.", "aten.ne.", "aten.lt.", "aten.le.", "aten.gt.", "ate
 
 
 @typed
-def check_torch(program: Any, *, assume: Mapping[str, int | str] | None = None) -> Report:
+def check_torch(
+    program: Any, *, assume: Mapping[str, int | str] | None = None, kinds: Sequence[SuspicionKind] = ("square",)
+) -> Report:
     """The report of a `torch.export.ExportedProgram`: each operation in which tensors meet, and whether they broadcast.
 
     A symbol has the name of its `torch.export.Dim`; without one it keeps its own, such as "s17". It has the range that
     the program states; `assume` says more of it. No warning is given where all pairs are meant, as in x[:, None] - y
-    (docs/training.md). A file is for `torch.export.load`, which runs what stands in it: load what you trust. Raises
-    ImportError if torch is missing or too old, TypeError for any other object.
+    (docs/training.md), and `kinds` are those of `watch`. A file is for `torch.export.load`, which runs what stands in
+    it: load what you trust. Raises ImportError if torch is missing or too old, TypeError for any other object.
 
     >>> import tensorcast
     >>> program = torch.export.export(model, (x, y))                        # doctest: +SKIP
@@ -49,7 +51,7 @@ def check_torch(program: Any, *, assume: Mapping[str, int | str] | None = None) 
     names = Names(names_given(program))
     ranges = {str(names.size(symbol)): _range(limits) for symbol, limits in program.range_constraints.items()}
     found = [*meetings(program, names)]
-    return report("ExportedProgram", found, ranges | dict(assume or {}), [*torch_guards.notes(program)])
+    return report("ExportedProgram", found, ranges | dict(assume or {}), [*torch_guards.notes(program)], kinds)
 
 
 def meetings(program: Any, names: Names) -> Iterator[Meeting]:

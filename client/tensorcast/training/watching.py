@@ -17,7 +17,7 @@ from math import prod
 from types import FrameType, FunctionType
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
-from ..answers.intent import Pair, Way, is_meant, is_spanned
+from ..answers.intent import Pair, SuspicionKind, Way, is_meant, is_spanned
 from ..answers.suspicion import Suspicion, suspicion
 from .call_sites import CallSites, place
 from .origins import Origins
@@ -29,10 +29,9 @@ if TYPE_CHECKING:  # which takes pydantic
 
 __all__ = ["SuspiciousBroadcast", "watch"]
 
-Kind = Literal["square", "every-square", "mutual-stretch", "rank-promotion"]
 
 MINIMUM = "2.4"
-_KINDS: tuple[Kind, ...] = get_args(Kind)
+_KINDS: tuple[SuspicionKind, ...] = get_args(SuspicionKind)
 _LOSSES = "torch.nn.functional."
 _NUMBERS = frozenset({int, float, bool, complex, type(None)})
 _MAX_FINDINGS = 1000
@@ -50,7 +49,7 @@ class SuspiciousBroadcast(UserWarning):
 
 
 def watch(
-    on: Literal["warn", "error"] | Callable[[Finding], object] = "warn", kinds: Sequence[Kind] = ("square",)
+    on: Literal["warn", "error"] | Callable[[Finding], object] = "warn", kinds: Sequence[SuspicionKind] = ("square",)
 ) -> Watch:
     """A context in which each suspicious broadcast of a torch operation is a finding, told once for each line.
 
@@ -76,7 +75,9 @@ def watch(
 class Watch:
     """What a watched block did: `findings`, in order, one for each line and operation, up to 1,000."""
 
-    def __init__(self, on: Literal["warn", "error"] | Callable[[Finding], object], kinds: Sequence[Kind]) -> None:
+    def __init__(
+        self, on: Literal["warn", "error"] | Callable[[Finding], object], kinds: Sequence[SuspicionKind]
+    ) -> None:
         if on not in ("warn", "error") and not callable(on):
             raise ValueError(f'on must be "warn", "error" or a function of a finding, not {on!r}')
         if isinstance(kinds, str) or not kinds or not set(kinds) <= set(_KINDS):
@@ -98,7 +99,7 @@ class Watch:
         mode, self._mode = self._mode, None
         mode.__exit__(*exception)
 
-    def report(self, op: str, shapes: Sequence[tuple[int, ...]], kind: Kind) -> None:
+    def report(self, op: str, shapes: Sequence[tuple[int, ...]], kind: SuspicionKind) -> None:
         """Report operands that meet with these shapes, once for each line and operation; as an error, each time."""
         frame = _user_frame()
         line = (frame.f_code.co_filename, frame.f_lineno, op)
@@ -119,7 +120,7 @@ class Watch:
             raise _suspicious(finding)
 
 
-def _finding(file: str, line: int, op: str, shapes: Sequence[tuple[int, ...]], kind: Kind) -> Finding | None:
+def _finding(file: str, line: int, op: str, shapes: Sequence[tuple[int, ...]], kind: SuspicionKind) -> Finding | None:
     """None where the shapes do not broadcast, which torch says itself."""
     from ..library import check
     from ..models import Finding, Operand
