@@ -229,10 +229,18 @@ def test_a_tensor_that_is_gone_makes_no_other_meant(torch: Any) -> None:
             seen._lines.clear()
             x - column
             del column
-        assert not seen._mode.known
     assert len(seen.findings) == 50
     if torch.__file__.startswith("/nowhere"):
         assert seen_again  # else this shows nothing
+
+
+def test_the_notes_of_tensors_that_are_gone_are_removed(torch: Any) -> None:
+    x = torch.ones(5)
+    with tensorcast.watch(on=lambda finding: None) as seen:
+        for _ in range(5000):
+            x[:, None]
+        kept = [x[:, None] for _ in range(2000)]
+        assert len(kept) <= len(seen._mode.known) <= 5000
 
 
 def test_the_lines_that_are_told_of_are_bounded(torch: Any) -> None:

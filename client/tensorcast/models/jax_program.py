@@ -223,8 +223,7 @@ def _results(
         row = _met(shape, [value.row for value in operands if value.row])
     arrays = [value.fact for value in operands if value.row]
     way: Way = ""
-    if name in _AXIS and arrays:  # an array made of a number is no array that was given an axis
-        # Below vmap, jax's own functions make all pairs that the caller wrote.
+    if name in _AXIS:  # below vmap, jax's own functions make all pairs that the caller wrote
         way = "index" if is_own or _BATCHING in calls else _way(calls)
     fact = made(arrays, keeps=name in _KEEP, is_index=name == "iota", way=way, frame=frame)
     return [Value(row, fact if any(map(_is_one, row)) else fact._replace(way="", frame=None))]

@@ -12,10 +12,10 @@ from ..answers.intent import Origin, Way
 
 Source = tuple[int, Any]
 """The id of a tensor, and a reference of torch's that knows whether it lives. Python's would be seen by the program."""
-Note = tuple[Way, CodeType | None, int, Source, bool, ref[Any] | None]
+Note = tuple[Way, CodeType | None, int, Source, bool, ref[Any]]
 """What is known of a tensor, as a tuple, which is made faster than an object: how its axis of size 1 was written (see
 Origin), the code and the instruction that wrote it, the tensor that it was made from without mixing in others, whether
-it holds positions, and a reference that ends the note. A tensor that was made from no other one is its own source."""
+it holds positions, and a reference to the tensor. A tensor that was made from no other one is its own source."""
 
 
 class _Unknown:
@@ -26,6 +26,7 @@ class _Unknown:
 
 
 _UNKNOWN = (0, _Unknown())
+_LEAST_NOTES = 1000
 
 
 class Origins:
@@ -35,19 +36,23 @@ class Origins:
         self.weak = weak
         """Makes a reference of torch's to a tensor."""
         self.known: dict[int, Note] = {}
-        """The notes by the ids of tensors."""
+        """The notes by the ids of tensors. Those of tensors that are gone are removed now and then."""
+        self.has_positions = False
+        self._most = _LEAST_NOTES
 
     def write(self, tensor: Any, way: Way, frame: FrameType, made_of: Any) -> None:
         """Note that an axis of `tensor` was written where `frame` is; it is made of one other tensor."""
         before = self.known.get(id(made_of))
-        source, is_index = ((id(made_of), self.weak(made_of)), False) if before is None else before[3:5]
-        key, known = id(tensor), self.known
-        known[key] = way, frame.f_code, frame.f_lasti, source, is_index, ref(tensor, lambda _: known.pop(key, None))
+        if before is None or before[5]() is not made_of:
+            source, is_index = (id(made_of), self.weak(made_of)), False
+        else:
+            source, is_index = before[3:5]
+        self._keep(tensor, (way, frame.f_code, frame.f_lasti, source, is_index, ref(tensor)))
 
     def count(self, tensor: Any) -> None:
         """Note that a tensor is a range."""
-        key, known = id(tensor), self.known
-        known[key] = "", None, 0, _UNKNOWN, True, ref(tensor, lambda _: known.pop(key, None))
+        self.has_positions = True
+        self._keep(tensor, ("", None, 0, _UNKNOWN, True, ref(tensor)))
 
     def derive(self, tensor: Any, operands: Sequence[Any], has_axis: bool) -> None:
         """Note that a tensor was made of others element by element, if it has an axis of size 1 or holds positions."""
@@ -59,8 +64,15 @@ class Origins:
         first = notes[0][3]
         is_one = all(note[3][0] == first[0] and not note[3][1].expired() for note in notes)
         source = first if is_one else (id(tensor), self.weak(tensor))
-        key, known = id(tensor), self.known
-        known[key] = *written[:3], source, is_index, ref(tensor, lambda _: known.pop(key, None))
+        self._keep(tensor, (*written[:3], source, is_index, ref(tensor)))
+
+    def _keep(self, tensor: Any, note: Note) -> None:
+        known = self.known
+        known[id(tensor)] = note
+        if len(known) > self._most:
+            for key in [key for key, note in known.items() if note[5]() is None]:
+                del known[key]
+            self._most = max(2 * len(known), _LEAST_NOTES)
 
     def origin(self, tensor: Any, whole: Any, frames: Sequence[FrameType]) -> Origin:
         """Return where a tensor comes from: an operand of the operation that `frames` call, innermost first. If it is a
@@ -71,7 +83,10 @@ class Origins:
         return Origin(way, is_here, object() if reference.expired() else number, is_index)
 
     def _note(self, tensor: Any) -> Note:
-        return self.known.get(id(tensor)) or ("", None, 0, (id(tensor), self.weak(tensor)), False, None)
+        note = self.known.get(id(tensor))
+        if note is not None and note[5]() is tensor:
+            return note
+        return "", None, 0, (id(tensor), self.weak(tensor)), False, ref(tensor)
 
 
 def _is_inside(code: CodeType | None, instruction: int, frame: FrameType) -> bool:

@@ -95,7 +95,7 @@ class Watched:
 
 def _own(traceback: TracebackType | None) -> TracebackType | None:
     """A traceback without what stands between the line that calls torch and what is told of it."""
-    from .watching import is_between
+    from .frames import is_between
 
     frames = []
     while traceback is not None:

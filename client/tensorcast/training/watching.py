@@ -7,10 +7,9 @@ Python, and nothing else is imported before there is something to say.
 
 from __future__ import annotations
 
-import os
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cache
 from math import prod
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 from ..answers.intent import Pair, SuspicionKind, Way, is_meant, is_spanned
 from ..answers.suspicion import Suspicion, suspicion
 from .call_sites import CallSites, place
+from .frames import is_installed, own_frames, user_frame
 from .origins import Origins
 from .torch_ops import COMPARISONS
 
@@ -36,9 +36,6 @@ _LOSSES = "torch.nn.functional."
 _NUMBERS = frozenset({int, float, bool, complex, type(None)})
 _MAX_FINDINGS = 1000
 _getframe = sys._getframe
-_LIBRARY = os.path.dirname(os.__file__) + os.sep
-_SITES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
-_OWN = os.path.dirname(__file__) + os.sep
 
 
 class SuspiciousBroadcast(UserWarning):
@@ -101,7 +98,7 @@ class Watch:
 
     def report(self, op: str, shapes: Sequence[tuple[int, ...]], kind: SuspicionKind) -> None:
         """Report operands that meet with these shapes, once for each line and operation; as an error, each time."""
-        frame = _user_frame()
+        frame = user_frame()
         line = (frame.f_code.co_filename, frame.f_lineno, op)
         finding = self._lines.get(line)
         if finding is None and len(self._lines) < _MAX_FINDINGS:
@@ -139,40 +136,6 @@ def _suspicious(finding: Finding) -> SuspiciousBroadcast:
     suspicious = SuspiciousBroadcast(f"{finding.op}: {sentence(finding)}")
     suspicious.finding = finding
     return suspicious
-
-
-def is_between(file: str) -> bool:
-    """Whether code is torch's or this package's, which stands between a call and what is told of it."""
-    torch = os.path.dirname(sys.modules["torch"].__file__ or "") + os.sep
-    return file.startswith((torch, _OWN, "<frozen", "<eval_with_key>"))
-
-
-def _is_installed(file: str) -> bool:
-    return file.startswith(_LIBRARY) or any(site in file for site in _SITES)
-
-
-def _user_frame() -> FrameType:
-    """The innermost frame of code that is not installed; where all is, of what is not torch's."""
-    frame: FrameType | None = sys._getframe(2)
-    nearest = None
-    while frame is not None:
-        file = frame.f_code.co_filename
-        if not is_between(file):
-            if not _is_installed(file):
-                return frame
-            nearest = nearest or frame
-        frame = frame.f_back
-    return nearest or sys._getframe(2)
-
-
-def _frames(frame: FrameType | None) -> Iterator[FrameType]:
-    """The frames from this one to that of code that is not installed, in which an expression may call the others."""
-    while frame is not None:
-        yield frame
-        file = frame.f_code.co_filename
-        if not is_between(file) and not _is_installed(file):
-            return
-        frame = frame.f_back
 
 
 class Calls:
@@ -214,37 +177,47 @@ class Calls:
         role = self.role_of(func)
         if role is None:
             return call(func, args, kwargs)
-        known = self.known
-        kept = False
-        operands = args
         if role.meets:
-            if role.operand_count is not None:
-                operands = args[: role.operand_count]
-            if kwargs:
-                operands = (*operands, *[kwargs[name] for name in role.keywords if name in kwargs])
-            rank, uneven = 0, False
-            plain = () if self.other_modes() else self.plain
-            for operand in operands:
-                kind = type(operand)
-                if kind in _NUMBERS:
-                    continue
-                its_rank = operand.ndim if kind in plain else self.rank(operand)
-                if its_rank:  # one value stretches nothing
-                    if its_rank != rank:
-                        uneven, rank = rank != 0, its_rank
-                    if known and id(operand) in known:
-                        kept = role.keeps
-            if uneven or not self.uneven_alone:
-                self.meet(role, [operand for operand in operands if self.rank(operand)], frame)
-        elif role.keeps and known and args and id(args[0]) in known:
-            kept = True
-        elif role.lists:
-            self.meet_lists(role, args if kwargs is None else (*args, *kwargs.values()), frame)
+            is_noted = self.compare(role, args, kwargs, frame)
+        elif role.keeps:
+            is_noted = bool(args) and (note := self.known.get(id(args[0]))) is not None and note[5]() is args[0]
+        else:
+            is_noted = False
+            if role.lists:
+                self.meet_lists(role, args if kwargs is None else (*args, *kwargs.values()), frame)
         result = call(func, args, kwargs)
-        way = role.axis and _way(role.axis, args, kwargs)
-        if way or kept:
+        way: Way | Literal["range"] = ""
+        if role.axis and (role.axis != "index" or type(args[1]) is not int):
+            way = _way(role.axis, args, kwargs)
+        if way or is_noted:
+            operands = args[: role.operand_count] if role.meets else args
             self.note(role, way, result, operands or [*(kwargs or {}).values()], frame)
         return result
+
+    def compare(self, role: Role, args: Sequence[Any], kwargs: Mapping[str, Any] | None, frame: FrameType) -> bool:
+        """Report operands that meet, if they are suspicious. Return whether something is known of one of them, which
+        the result keeps."""
+        plain = () if self.other_modes() else self.plain
+        operands = args if role.operand_count is None else args[: role.operand_count]
+        if kwargs:
+            operands = (*operands, *[kwargs[name] for name in role.keywords if name in kwargs])
+        rank, is_uneven, is_known, known = 0, False, False, self.known
+        for operand in operands:
+            kind = type(operand)
+            if kind in plain:
+                its_rank = operand.ndim
+            elif kind in _NUMBERS:
+                continue
+            else:
+                its_rank = self.rank(operand)
+            if its_rank:  # one value stretches nothing
+                if its_rank != rank:
+                    is_uneven, rank = rank != 0, its_rank
+                if known and (note := known.get(id(operand))) is not None and note[5]() is operand:
+                    is_known = True
+        if is_uneven or not self.uneven_alone:
+            self.meet(role, [operand for operand in operands if self.rank(operand)], frame)
+        return is_known and role.keeps
 
     def note(
         self, role: Role, way: Way | Literal["range"], result: Any, operands: Sequence[Any], frame: FrameType
@@ -259,9 +232,13 @@ class Calls:
             else:
                 has_axis = 1 in (self.shape(tensor) or ())
             if has_axis and way:
-                made_of = next((operand for operand in operands if self.rank(operand)), tensor)
+                made_of = operands[0]
+                if type(made_of) not in self.plain:
+                    made_of = next((operand for operand in operands if self.rank(operand)), tensor)
                 self.origins.write(tensor, way, frame, made_of)
-            elif (has_axis or self.all_known(operands)) and (role.axis != "index" or _is_view(operands[1])):
+            elif (has_axis or (self.origins.has_positions and self.all_known(operands))) and (
+                role.axis != "index" or _is_view(operands[1])
+            ):
                 self.origins.derive(tensor, [operand for operand in operands if self.rank(operand)], has_axis)
 
     def all_known(self, operands: Sequence[Any]) -> bool:
@@ -295,7 +272,7 @@ class Calls:
         frame: FrameType | None,
     ) -> bool:
         """Return whether all pairs are meant where two of these operands make a square, or stretch each other."""
-        frames = [*_frames(frame)]
+        frames = [*own_frames(frame)]
         pair = [operands[number] for number in found.inputs]
         one, other = (self.origins.origin(operand, self.whole(operand), frames) for operand in pair)
         with self.unnoticed():
@@ -308,7 +285,7 @@ class Calls:
                 is_discrete=role.op in COMPARISONS
                 or not any(each.is_floating_point or each.is_complex for each in types),
                 is_spanned=is_spanned(shapes, found),
-                is_installed=bool(frames) and _is_installed(frames[0].f_code.co_filename),
+                is_installed=bool(frames) and is_installed(frames[0].f_code.co_filename),
             )
         )
 
