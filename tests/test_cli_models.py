@@ -175,6 +175,11 @@ MISUSED = [
     (["model.onnx", "--json", "--format", "sarif"], "--json is --format json"),
     (["model.onnx", "--assume", "K=3"], "--assume K: no size of the model has this name: the names are M, N"),
     (["model.onnx", "--assume", "N=5", "--assume", "N=3"], "--assume 'N=5, N=3': N is given twice"),
+    (["model.onnx", "--example", "K=3"], "--example K: no size of the model has this name: the names are M, N"),
+    (["model.onnx", "--example", "N"], "'N' must be a name and a size, such as batch=7"),
+    (["model.onnx", "--example", "N=2,N=3"], "'N=3' is given twice"),
+    (["3,4", "--example", "N=2"], "--example is for a model"),
+    (["3,4", "--no-probe"], "--no-probe is for a model"),
     (["model.onnx", "--assume", "N=5..3"], "--assume N: a range runs upwards"),
 ]
 
@@ -187,6 +192,15 @@ def test_a_mistake_says_what_would_be_right(check: Check, arguments: list[str], 
     last = done.output.splitlines()[-1]
     assert last.startswith("Error: ")
     assert said in last
+
+
+def test_sizes_are_tried_and_an_example_leaves_a_warning(check: Check, url: list[str]) -> None:
+    graph = "(float[batch,seq,8] x, float[1,12,8] pos) => (float[a,b,8] y) {y = Add(x, pos)}"
+    assert check(graph, *url, probe=True).exit_code == 1
+    for example in (["--example", "seq=12,batch=2"], ["--example", "seq=12", "--example", "batch=2"]):
+        assert check(graph, *example, *url, probe=True).exit_code == 0
+        assert check(graph, *example, "--fail-on", "pinned", *url, probe=True).exit_code == 1
+    assert check(graph, "--no-probe", *url).exit_code == 0
 
 
 def test_names_in_a_file_do_not_steer_the_terminal(check: Check) -> None:

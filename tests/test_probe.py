@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from conftest import Served
 from onnx_models import parsed, saved
 
 import tensorcast
-from tensorcast import Client, Report
+from tensorcast import Client, Report, UnusableModel
 
 Check = Callable[..., Report]
 
@@ -226,6 +227,23 @@ def test_a_stated_shape_that_inference_contradicts_is_reported(check: Check) -> 
     assert "The file states (N, 9) for y, and its inputs give (N, 8)" in str(report)
     assert check("(float[N,8] x) => (float[8] y) {y = Relu(x)}").exit_status() == 1
     assert check("(float[N,8] x) => (float[M,8] y) {y = Relu(x)}").exit_status() == 0
+
+
+@pytest.mark.parametrize("op", ["Xor", "And", "Equal", "Constant", "Shape", "Reshape", "Loop", "Scan", "If", "LSTM"])
+@pytest.mark.parametrize("emptied", ["input", "output", "attribute"])
+def test_a_node_that_lacks_its_inputs_or_outputs_is_no_crash(tmp_path: Path, op: str, emptied: str) -> None:
+    broken = parsed("(float[N,3] x, float[N,3] z) => (float[N,3] o) {a = Add(x, z) o = Relu(x)}")
+    broken.graph.node[0].op_type = op
+    if emptied != "attribute":
+        del getattr(broken.graph.node[0], emptied)[:]
+    with suppress(UnusableModel):
+        assert tensorcast.check_model(saved(tmp_path / "model.onnx", broken)).exit_status() in (0, 3)
+
+
+def test_a_size_that_no_tensor_can_have_gets_no_number(tmp_path: Path) -> None:
+    broken = parsed("(float[N,3] x) => (float[a] o) {o = Relu(x)}")
+    broken.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "4294967296*N*4294967296"
+    assert tensorcast.check_model(saved(tmp_path / "model.onnx", broken)).exit_status() == 1  # of another rank
 
 
 def test_ranges_hold_for_the_sizes_that_are_tried(check: Check) -> None:

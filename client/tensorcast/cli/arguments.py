@@ -189,8 +189,8 @@ class CommandWords(Words):
                 return "the shapes"
             case ["inputs", number, *axes]:
                 return input_place(number, axes)
-            case ["assume", name]:
-                return f"--assume {name}"
+            case ["assume" | "example" as option, name]:
+                return f"--{option} {name}"
             case ["op"]:
                 return "--op"
             case ["op", name, *_] | [name, *_]:

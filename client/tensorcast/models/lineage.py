@@ -85,7 +85,9 @@ def is_meant(
     is_loss: bool = False,
 ) -> bool:
     """Return whether all pairs are meant, where values with these shapes make a square on the line `frame`."""
-    found = suspicion(shapes)  # with symbols, the sizes of a square may be equal by a condition only
+    found = (
+        suspicion(shapes) if shapes else None
+    )  # with symbols, the sizes of a square may be equal by a condition only
     if found is None:
         return False
     one, other = (_origin(facts[number], frame) for number in found.inputs)

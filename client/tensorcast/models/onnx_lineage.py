@@ -52,7 +52,9 @@ class Ancestry:
         operands = list(node.input[:1] if is_shape else node.input)
         before = [fact for name in operands if (fact := self._facts.get(name)) is not None]
         frame = next(iter(trace_of(node)[::-1]), None)
-        is_index = own and (op == "Range" or (op == "Constant" and self._types.get(node.output[0]) in _DISCRETE))
+        is_index = own and (
+            op == "Range" or (op == "Constant" and any(self._types.get(name) in _DISCRETE for name in node.output))
+        )
         way = way_of_new_axis(frame) if own and op in _NEW_AXIS else "reduction" if _keeps_axis(node) else ""
         for name in node.output:
             self._facts[name] = made(before, keeps=is_shape or keeps, is_index=is_index, way=way, frame=frame)

@@ -18,6 +18,7 @@ from onnx.helper import make_opsetid
 from onnx.numpy_helper import from_array, to_array
 from onnx.shape_inference import infer_node_outputs
 
+from ..schema.shapes import MAX_SIZE
 from .expressions import canonical
 from .onnx_file import KEPT_ELEMENTS, first_line
 from .onnx_graph import all_graphs, places, sizes_of, subgraphs, text
@@ -65,7 +66,7 @@ class Trial:
             for size in sizes_of(graph.input):
                 if size.dim_param:
                     settled = canonical(text(size.dim_param), self.sizes)
-                    if isinstance(settled, int):
+                    if isinstance(settled, int) and settled <= MAX_SIZE:
                         size.dim_value = settled
         self._opsets = {entry.domain: entry.version for entry in model.opset_import}
         self._imports = [make_opsetid(domain, version) for domain, version in self._opsets.items()]
@@ -192,7 +193,7 @@ class Trial:
 
     def _settle(self, size: object, name: str) -> None:
         settled = canonical(name, self.sizes) if name else None
-        if isinstance(settled, int):
+        if isinstance(settled, int) and settled <= MAX_SIZE:
             size.dim_value = settled  # type: ignore[attr-defined]
         elif name:
             size.Clear()  # type: ignore[attr-defined]
@@ -213,7 +214,10 @@ class Trial:
 
     def _loop(self, node: NodeProto, known: Mapping[str, Kept]) -> list[Kept]:
         """The outputs of a loop, from its first step: a state keeps the sizes that a step does not change."""
-        ((name, body),) = subgraphs(node)
+        graphs = list(subgraphs(node))
+        if len(graphs) != 1:
+            return [Kept(TypeProto()) for _ in node.output]
+        ((name, body),) = graphs
         states = [known.get(name, _UNKNOWN) for name in node.input[2:]]
         first = [Kept(value.type) for value in body.input[:2]]
         values = self._walk(body, f"{node.name}/{name}", known, [*first, *(Kept(state.type) for state in states)])
@@ -223,12 +227,13 @@ class Trial:
 
     def _scan(self, node: NodeProto, known: Mapping[str, Kept]) -> list[Kept]:
         """The outputs of a scan over the first axes; of one over other axes nothing is known."""
-        ((name, body),) = subgraphs(node)
+        graphs = list(subgraphs(node))
         count = next((entry.i for entry in node.attribute if entry.name == "num_scan_inputs"), 0)
         plain = {entry.name for entry in node.attribute} <= {"body", "num_scan_inputs"}
         inputs = [known.get(name, _UNKNOWN) for name in node.input]
-        if not plain or self.source.opset < 9:
+        if not plain or self.source.opset < 9 or len(graphs) != 1:
             return [Kept(TypeProto()) for _ in node.output]
+        ((name, body),) = graphs
         states, scanned = inputs[: len(inputs) - count], inputs[len(inputs) - count :]
         values = self._walk(
             body,
@@ -292,7 +297,7 @@ _ANY = 2**31 - 1
 def _unfit(node: NodeProto, inputs: Sequence[TypeProto], types: Sequence[TypeProto]) -> str:
     """What keeps a node from running that onnx does not look at: the elements of a Reshape, and the batch of the state
     that a recurrent node begins with. Empty if nothing does."""
-    if node.domain:
+    if node.domain or not types:
         return ""
     if node.op_type == "Reshape":
         before, after = _count(inputs[0]), _count(types[0])
@@ -337,7 +342,8 @@ def _run(node: NodeProto, values: Sequence[np.ndarray | None], opsets: Mapping[s
 
     feeds = {name: value for name, value in zip(node.input, values, strict=True) if name}
     try:
-        return [np.asarray(made) for made in ReferenceEvaluator(node, opsets=dict(opsets)).run(None, feeds)]
+        with np.errstate(all="ignore"):
+            return [np.asarray(made) for made in ReferenceEvaluator(node, opsets=dict(opsets)).run(None, feeds)]
     except Exception:  # onnx raises whatever the node's own faults lead to; inference reports those
         return None
 
