@@ -82,6 +82,7 @@ models:
 	$(VENV)-models/bin/python -m pytest tests/test_watching.py tests/test_watched_programs.py tests/test_programs.py \
 	  tests/test_upstream.py tests/test_torch_guards.py tests/test_torch_functions.py \
 	  tests/test_jax_functions.py
+	$(VENV)-models/bin/python benchmarks/intent.py
 	$(VENV)-models/bin/python benchmarks/models.py
 	$(VENV)-models/bin/python benchmarks/probes.py
 

@@ -91,11 +91,12 @@ def is_meant(
     if found is None:
         return False
     one, other = (_origin(facts[number], frame) for number in found.inputs)
+    rank = max(map(len, shapes))
     is_installed = frame is not None and frame.is_packaged
     return intent.is_meant(
         Pair(
             (one, other),
-            is_square=len({len(shapes[number]) for number in found.inputs}) > 1,
+            is_square=any(axis < rank - len(shapes[number]) for number, axis in zip(*found[1:], strict=True)),
             is_loss=is_loss,
             is_discrete=is_discrete,
             is_spanned=intent.is_spanned(shapes, found),
