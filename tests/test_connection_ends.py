@@ -10,16 +10,19 @@ from typing import Any
 
 import pytest
 from conversation import CHECK, answered, application, connection, hooks, turns
+from raw_http import BODY
 from uvicorn.server import ServerState
 
+from tensorcast.schema.problems import Problem
 from tensorcast_service.app import create_app
+from tensorcast_service.http.grammar import read_plain
 from tensorcast_service.http.hooks import HOOKS
 from tensorcast_service.http.limits import CONNECTIONS
 from tensorcast_service.http.listener import Listener
 from tensorcast_service.http.protocol import HTTPProtocol
 from tensorcast_service.http.turns import Turns
 from tensorcast_service.http.upload import LONG_BYTES, lend, room_for
-from tensorcast_service.runtime.budget import FREE_BYTES, Budget
+from tensorcast_service.runtime.budget import FREE_BYTES, Budget, Holding
 from tensorcast_service.settings import Settings
 
 pytestmark = pytest.mark.usefixtures("no_other_connections")
@@ -37,6 +40,19 @@ def test_a_request_in_pieces_is_answered_without_a_fast_path(leaving: bool) -> N
             await turns()
         assert await answered(pipe, 1) == [0]
         assert (b"connection: close" in pipe.received) == leaving
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(("leaving", "status"), [(False, b"500"), (True, b"503")])
+def test_an_application_that_is_stopped_is_refused_as_what_stopped_it(leaving: bool, status: bytes) -> None:
+    async def run() -> None:
+        pipe, protocol = connection(hooks())
+        pipe.deliver(b"GET /cancelled?0 HTTP/1.1\r\nHost: x\r\n\r\n")
+        if leaving:
+            protocol.shutdown()
+        await turns()
+        assert pipe.unsent[9:12] == status
 
     asyncio.run(run())
 
@@ -173,3 +189,81 @@ def test_the_fast_path_gives_short_responses_to_allowed_hosts() -> None:
         body = b"%d" % nbytes
         head = b"POST /v1/check HTTP/1.1\r\nHost: %b\r\nContent-Length: %d\r\n\r\n" % (host, len(body))
         assert (straight.answer(head + body, []) is not None) == answers
+
+
+def test_a_post_whose_body_has_not_come_has_no_short_response() -> None:
+    request = b"POST /v1/check HTTP/1.1\r\nHost: x\r\nContent-Length: 16\r\n\r\n" + BODY
+    plain = read_plain(request + b"more")
+    assert plain is not None
+    assert (plain.body, plain.size) == (BODY, len(request))
+    assert [read_plain(request[:size]) for size in range(len(request))] == [None] * len(request)
+
+
+def test_what_a_request_holds_beyond_64_kib_is_reserved() -> None:
+    budget = Budget(4 * 2**20)
+    with Holding(budget) as memory:
+        memory.grow(FREE_BYTES)
+        assert budget.held == 0
+        memory.grow(1)
+        assert budget.held == 1
+        memory.grow(-2)
+        assert budget.held == 0
+        memory.grow(100 + 1)
+        assert budget.held == 100
+        with pytest.raises(Problem) as refused:
+            memory.grow(budget.limit)
+        assert refused.value.code == "body-too-large"
+        assert (memory.nbytes, budget.held) == (FREE_BYTES + 100, 100)
+    assert budget.held == 0
+
+
+def test_a_connection_whose_client_has_ended_its_half_closes_with_its_last_response() -> None:
+    async def run() -> None:
+        pipe, protocol = connection(hooks())
+        pipe.deliver(CHECK % 0 + CHECK % 1)
+        pipe.end()
+        assert not pipe.closing
+        await turns()
+        pipe.take(2**20)
+        await turns()
+        assert pipe.received.count(b"HTTP/1.1 200 OK\r\n") == 2
+        assert pipe.lost
+        assert protocol.held_bytes == 0
+
+    asyncio.run(run())
+
+
+def test_a_connection_beyond_the_reserve_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await begun.wait()
+        await application(scope, receive, send)
+
+    async def run() -> None:
+        monkeypatch.setattr("tensorcast_service.http.limits.MAX_CONNECTIONS", 8)
+        shared = hooks()
+        for number in range(10):
+            pipe, protocol = connection(shared, app=app)
+            assert protocol.crowded == (number == 9)
+            pipe.deliver(b"GET /x?0 HTTP/1.1\r\nHost: x\r\n\r\n")
+            await turns()
+        assert pipe.unsent.startswith(b"HTTP/1.1 503 Service Unavailable\r\n")
+        begun.set()
+        await turns()
+
+    begun = asyncio.Event()
+    asyncio.run(run())
+
+
+def test_a_body_that_was_held_is_let_go() -> None:
+    async def run() -> None:
+        pipe, protocol = connection(hooks())
+        for piece in (b"POST /x?0 HTTP/1.1\r\nHost: x\r\nContent-Length: 6000\r\n\r\n", bytes(5000)):
+            pipe.deliver(piece)
+            await turns()
+        assert (protocol.held_bytes, protocol.drawn, protocol.hooks.budget.held) == (5000, 904, 904)
+        pipe.deliver(bytes(1000))
+        assert await answered(pipe, 1) == [0]
+        assert (protocol.held_bytes, protocol.drawn, protocol.hooks.budget.held) == (0, 0, 0)
+        assert pipe.received.startswith(b"HTTP/1.1 200 OK\r\n")
+
+    asyncio.run(run())
