@@ -234,6 +234,18 @@ def test_a_tensor_that_is_gone_makes_no_other_meant(torch: Any) -> None:
         assert seen_again  # else this shows nothing
 
 
+def test_a_function_without_a_hash_is_called(torch: Any) -> None:
+    class Same:
+        def __eq__(self, other: object) -> bool:
+            return True
+
+        def __call__(self, x: Any) -> Any:
+            return x.shape
+
+    with tensorcast.watch():
+        assert torch.overrides.handle_torch_function(Same(), (), torch.ones(5)) == (5,)
+
+
 def test_the_notes_of_tensors_that_are_gone_are_removed(torch: Any) -> None:
     x = torch.ones(5)
     with tensorcast.watch(on=lambda finding: None) as seen:
