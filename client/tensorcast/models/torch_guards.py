@@ -9,8 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ..answers.torch_functions import ELEMENTWISE, LOSSES
+
 Axis = tuple[str, int]
 """An input by its name, and one of its axes."""
+_SIZED = ("aten.expand.", "aten.view.", "aten.reshape.", "aten._unsafe_view.")
 _TRIES = 32
 """Runs of one program: each takes as long as a run with small tensors."""
 
@@ -58,6 +61,8 @@ def runs_with_one(program: Any, axis: Axis) -> bool:
     """
     import torch
 
+    if any(map(_takes_sizes, program.graph_module.graph.nodes)):
+        return False
     placeholders = [node for node in program.graph_module.graph.nodes if node.op == "placeholder"]
     interpreter = torch.fx.Interpreter(program.graph_module)
     call = interpreter.call_function
@@ -70,6 +75,15 @@ def runs_with_one(program: Any, axis: Axis) -> bool:
         except Exception:  # operations refuse a size in their own ways, and some have no kernel without values
             return False
     return True
+
+
+def _takes_sizes(node: Any) -> bool:
+    """Return whether a node reshapes or expands to sizes of inputs: the export may have taken that of another input,
+    so that a run says nothing of eager. The expands of a loss are of sizes that broadcast in eager too."""
+    called = str((node.meta.get("torch_fn") or ("", ""))[1]).rpartition(".")[2]
+    if not str(node.target).startswith(_SIZED) or called in ELEMENTWISE | LOSSES:
+        return False
+    return any(hasattr(size, "meta") for sizes in node.args[1:] if isinstance(sizes, list | tuple) for size in sizes)
 
 
 def _value(node: Any, axis: Axis) -> Any:
