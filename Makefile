@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: aliases serve test bench-smoke lint types oldest newest clients clients-python clients-typescript examples fuzz bench bench-draw bench-quick models arrays releases lines docs wheel image-test lock clean
 
 serve: $(VENV)/service.done
-	@exec $(VENV)/bin/tensorcast serve
+	@exec $(VENV)/bin/axiscast serve
 
 test: $(VENV)/dev.done
 	$(VENV)/bin/python -m pytest -n auto --dist worksteal

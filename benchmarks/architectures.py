@@ -1,4 +1,4 @@
-"""What tensorcast.watch says of architectures that are right: a step of small models of transformers.
+"""What axiscast.watch says of architectures that are right: a step of small models of transformers.
 
     python benchmarks/architectures.py [bert gpt2 ...]
 
@@ -21,7 +21,7 @@ import torch
 import transformers
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
-import tensorcast
+import axiscast
 
 HEADS = [
     transformers.AutoModel,
@@ -85,10 +85,10 @@ def inputs(model: Any) -> Iterator[dict[str, torch.Tensor]]:
     yield {"input_features": torch.rand(2, 80, 128)}
 
 
-def findings(model: Any) -> list[tensorcast.Finding] | None:
+def findings(model: Any) -> list[axiscast.Finding] | None:
     """What a watch finds in a step; None where the model takes none of the inputs."""
     for tried in inputs(model):
-        with tensorcast.watch(on=lambda finding: None) as seen:
+        with axiscast.watch(on=lambda finding: None) as seen:
             try:
                 output = model(**tried)
             except Exception:  # what is no input of this model makes it raise anything

@@ -6,7 +6,7 @@ those of Go and node.
 Each contender is a server of its own on one core; wrk asks it from the other, in turn with all others, round after
 round: only the ratios within a round are compared. What is asked is never the same twice, but for `zipf` and `again`
 (questions.lua). All contenders but the bare server parse the question and compute its answer; those that speak JSON
-alone are asked in JSON where tensorcast is asked in MessagePack. Then batches, of tensorcast alone. Needs wrk; go and
+alone are asked in JSON where axiscast is asked in MessagePack. Then batches, of axiscast alone. Needs wrk; go and
 node compete where they are installed (Debian's packages). Prints medians, with the least and the most.
 """
 
@@ -36,12 +36,12 @@ from harness import Row, cpu_of, destination, free_port, pin, save, spread
 FOLDER = Path(__file__).parent
 QUESTION = {"inputs": [[8, 1, 6, 1], [7, 1, 5]]}
 JSON, MSGPACK = "application/json", "application/vnd.msgpack"
-BARE, ORDINARY, OURS = "bare uvicorn", "ordinary FastAPI", "tensorcast"
-LOGGED, PURE = "tensorcast, access log", "tensorcast, no msgspec"
+BARE, ORDINARY, OURS = "bare uvicorn", "ordinary FastAPI", "axiscast"
+LOGGED, PURE = "axiscast, access log", "axiscast, no msgspec"
 KNOW_OPS = (BARE, OURS, PURE)
 """Those that may be asked with the name of an op: the others know NumPy's rule alone."""
 CONTENDERS = [BARE, ORDINARY, OURS, LOGGED, PURE, "node http", "Go net/http"]
-WITHOUT_MSGSPEC = "import sys; sys.modules['msgspec'] = None; from tensorcast.cli import main; main()"
+WITHOUT_MSGSPEC = "import sys; sys.modules['msgspec'] = None; from axiscast.cli import main; main()"
 
 
 class Kind(NamedTuple):
@@ -70,7 +70,7 @@ def servers(folder: Path) -> dict[str, list[str]]:
     """The command of each contender that is installed, in which PORT stands for its port."""
     others = FOLDER / "others"
     uvicorn = [sys.executable, "-m", "uvicorn", "--app-dir", str(others), "--no-access-log", "--port", "PORT"]
-    ours = [sys.executable, "-m", "tensorcast", "serve", "--port", "PORT"]
+    ours = [sys.executable, "-m", "axiscast", "serve", "--port", "PORT"]
     commands = {
         BARE: [*uvicorn, "bare:app"],
         ORDINARY: [*uvicorn, "ordinary:app"],
@@ -163,10 +163,10 @@ def compared(rows: Mapping[str, Sequence[Row]], name: str) -> Row:
 
 
 def batches(rounds: int) -> dict[str, Row]:
-    """Checks per second of tensorcast in requests of many: rows in JSON, and columns in MessagePack, of two inputs."""
+    """Checks per second of axiscast in requests of many: rows in JSON, and columns in MessagePack, of two inputs."""
     rng = np.random.default_rng(1)
     path, rates = "/v1/check/batch", dict[str, list[float]]()
-    with served([sys.executable, "-m", "tensorcast", "serve", "--port", "PORT"]) as (port, _):
+    with served([sys.executable, "-m", "axiscast", "serve", "--port", "PORT"]) as (port, _):
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         for _ in range(rounds):
             sizes = rng.integers(2, 258, (ROWS, 4)).tolist()

@@ -184,13 +184,13 @@ def tables() -> Iterator[tuple[str, list[list[str]]]]:
     """(name, rows) of each table whose figures are there; the first row is its head."""
     if kinds := _figures("checks").get("requests"):
         others = list(dict.fromkeys(name for rows in kinds.values() for name in rows if name != "bare uvicorn"))
-        head = ["x bare uvicorn", *others, "tensorcast: CPU us", "p99 ms"]
+        head = ["x bare uvicorn", *others, "axiscast: CPU us", "p99 ms"]
         yield (
             "checks",
             [head]
             + [
                 [kind, *(spread(rows.get(name, {}).get("x bare uvicorn")) for name in others)]
-                + [spread(rows.get("tensorcast", {}).get(figure)) for figure in ("CPU us", "p99 ms")]
+                + [spread(rows.get("axiscast", {}).get(figure)) for figure in ("CPU us", "p99 ms")]
                 for kind, rows in kinds.items()
             ],
         )

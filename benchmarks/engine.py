@@ -22,9 +22,9 @@ import ml_dtypes
 import numpy as np
 from harness import Row, destination, interleave, pin, save
 
-from tensorcast.plan.plan import Placement, Plan
-from tensorcast_service.engine import dense, sums
-from tensorcast_service.engine.views import backprop, place
+from axiscast.plan.plan import Placement, Plan
+from axiscast_service.engine import dense, sums
+from axiscast_service.engine.views import backprop, place
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Filler = Callable[[], object]
@@ -154,14 +154,14 @@ def by_openvino(view: Array, array: Array, out: Array) -> Filler | None:
 
 FILLERS: dict[str, Callable[[Array, Array, Array], Filler | None]] = {
     "memset": lambda view, array, out: partial(out.reshape(-1).view(np.uint8).fill, 1),
-    "tensorcast": lambda view, array, out: partial(dense.fill, view, out),
+    "axiscast": lambda view, array, out: partial(dense.fill, view, out),
     "np.copyto": lambda view, array, out: partial(np.copyto, out, view),
     "onnxruntime": by_onnxruntime,
     "torch": by_torch,
     "jax": by_jax,
     "openvino": by_openvino,
 }
-OURS = "memset", "tensorcast"
+OURS = "memset", "axiscast"
 
 
 def drained(view: Array) -> None:
@@ -209,7 +209,7 @@ def stream_group(mib: int, rounds: int) -> Results:
         odd = np.frombuffer(b"\0" + array.tobytes(), array.dtype, offset=1).reshape(array.shape)
         calls = {
             "memset": partial(memory[: prod(placement.output_shape) * 4].fill, 1),
-            "tensorcast": partial(drained, place(placement, array)),
+            "axiscast": partial(drained, place(placement, array)),
             "from an odd address": partial(drained, place(placement, odd)),
         }
         yield f"{pattern}, {nbytes // MIB} MiB", interleave(calls, rounds)
@@ -228,7 +228,7 @@ def gradient_group(mib: int, rounds: int) -> Results:
 
         plan, gradient = asked(n)
         flat = gradient.reshape(-1)
-        calls = {"read once": partial(np.dot, flat, flat), "tensorcast": partial(backprop, plan, [gradient])}
+        calls = {"read once": partial(np.dot, flat, flat), "axiscast": partial(backprop, plan, [gradient])}
         calls["np.sum"] = partial(np.sum, gradient, plan.outputs[0].broadcast_axes)
         figures = interleave(calls, rounds)
         plan, gradient = asked(10**7)
@@ -240,7 +240,7 @@ def gradient_group(mib: int, rounds: int) -> Results:
         exact = exact.reshape(exact.shape).transpose(back) if exact.ndim > 1 else exact
         theirs = np.sum(gradient, placement.broadcast_axes)
         theirs = theirs.transpose(back) if exact.ndim > 1 else theirs
-        figures["tensorcast"]["error"] = float(np.max(np.abs(ours.reshape(exact.shape) / exact - 1)))
+        figures["axiscast"]["error"] = float(np.max(np.abs(ours.reshape(exact.shape) / exact - 1)))
         figures["np.sum"]["error"] = float(np.max(np.abs(theirs / exact - 1)))
         yield pattern, figures
 
@@ -270,7 +270,7 @@ def sums_group(mib: int, rounds: int) -> Results:
             gone, wide = tuple(order.index(axis) for axis in axes), sums.accumulator(array.dtype)
             calls: dict[str, Filler] = {
                 "np.add.reduce": partial(np.add.reduce, array, gone, wide, keepdims=True),
-                "tensorcast": partial(sums.add_up, array, gone, array.dtype),
+                "axiscast": partial(sums.add_up, array, gone, array.dtype),
             }
             yield f"{name}, {array.dtype.name}", interleave(calls, rounds)
 

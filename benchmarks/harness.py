@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-import tensorcast
+import axiscast
 
 Row = dict[str, Any]
 RESULTS = Path(__file__).parent / "results"
@@ -98,9 +98,9 @@ def machine() -> Row:
 
 
 def commit() -> str:
-    """The commit of the tensorcast that is imported, with `-dirty` where its code, or what measures it, is another by
+    """The commit of the axiscast that is imported, with `-dirty` where its code, or what measures it, is another by
     now; `unknown` where it is of no repository, or git is not there."""
-    package = Path(tensorcast.__file__).parent
+    package = Path(axiscast.__file__).parent
     git = partial(subprocess.run, cwd=package, capture_output=True)
     if not shutil.which("git") or git(["git", "ls-files", "--error-unmatch", "__init__.py"]).returncode:
         return "unknown"

@@ -22,10 +22,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-import tensorcast
-from tensorcast.answers import intent
-from tensorcast.answers.intent import Pair
-from tensorcast.training import watching
+import axiscast
+from axiscast.answers import intent
+from axiscast.answers.intent import Pair
+from axiscast.training import watching
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
@@ -97,7 +97,7 @@ def watched() -> Iterator[Outcome]:
     """Yield what a watch sees."""
 
     def run(case: Any) -> None:
-        with tensorcast.watch(on=lambda finding: None):
+        with axiscast.watch(on=lambda finding: None):
             case.function(*tensors(case))
 
     for case in cases():
@@ -123,7 +123,7 @@ def of_torch() -> Iterator[Outcome]:
     """Yield what check_torch sees, of programs with free sizes."""
     for case in cases():
         program = exported(case, is_dynamic=True)
-        yield Outcome(case.half, case.is_bug, recorded(partial(tensorcast.check_torch, program)))
+        yield Outcome(case.half, case.is_bug, recorded(partial(axiscast.check_torch, program)))
 
 
 def of_onnx(folder: Path, is_dynamic: bool) -> Iterator[Outcome]:
@@ -140,7 +140,7 @@ def of_onnx(folder: Path, is_dynamic: bool) -> Iterator[Outcome]:
             except Exception as error:  # as for functions that ONNX does not have
                 print(f"{case.name}: {type(error).__name__}", file=sys.stderr)
                 continue
-        yield Outcome(case.half, case.is_bug, recorded(partial(tensorcast.check_model, path, probe=False)))
+        yield Outcome(case.half, case.is_bug, recorded(partial(axiscast.check_model, path, probe=False)))
 
 
 def of_jax() -> Iterator[Outcome]:
@@ -157,7 +157,7 @@ def of_jax() -> Iterator[Outcome]:
                 arguments = [jax.ShapeDtypeStruct(shape, "float32") for shape in sizes]
                 half = "report" if sha256(name.encode()).digest()[0] & 1 else "choose"
                 traced = jax.jit(function).trace(*arguments)
-                yield Outcome(half, module is jax_bugs, recorded(partial(tensorcast.check_jax, traced)))
+                yield Outcome(half, module is jax_bugs, recorded(partial(axiscast.check_jax, traced)))
 
 
 def rows(title: str, outcomes: list[Outcome]) -> None:

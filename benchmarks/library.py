@@ -1,4 +1,4 @@
-"""tensorcast in process: what its import costs, its first check and every further one, beside NumPy's own function.
+"""axiscast in process: what its import costs, its first check and every further one, beside NumPy's own function.
 
     python benchmarks/library.py [--rounds 15] [-o benchmarks/results/library.json]
 
@@ -17,11 +17,11 @@ import sys
 import numpy as np
 from harness import Row, destination, interleave, pin, save, spread
 
-import tensorcast
+import axiscast
 
 SHAPES = "(8, 1, 6, 1), (7, 1, 5)"
 FRESH = {
-    "tensorcast.check": ("import tensorcast", f"tensorcast.check('numpy.broadcast_arrays', {SHAPES})"),
+    "axiscast.check": ("import axiscast", f"axiscast.check('numpy.broadcast_arrays', {SHAPES})"),
     "np.broadcast_shapes": ("import numpy", f"numpy.broadcast_shapes({SHAPES})"),
 }
 """The import of each contender, and its first call."""
@@ -57,7 +57,7 @@ def further(rounds: int) -> dict[str, Row]:
     """Microseconds of a call."""
     size = itertools.count(2)
     calls = {
-        "tensorcast.check": lambda: tensorcast.check("numpy.broadcast_arrays", (8, 1, 6, 1), (1, next(size), 1, 5)),
+        "axiscast.check": lambda: axiscast.check("numpy.broadcast_arrays", (8, 1, 6, 1), (1, next(size), 1, 5)),
         "np.broadcast_shapes": lambda: np.broadcast_shapes((8, 1, 6, 1), (1, next(size), 1, 5)),
     }
     return {

@@ -1,4 +1,4 @@
-"""How many nodes of exported models are doubted: what `tensorcast check model.onnx` says of models that are right.
+"""How many nodes of exported models are doubted: what `axiscast check model.onnx` says of models that are right.
 
 Each is built from its configuration, small and without weights, and exported by torch's exporters; what one of them
 can't export is left out. Beside each stands how many nodes would depend on sizes if what the file states of its values
@@ -19,8 +19,8 @@ from typing import Any
 
 import onnx
 
-import tensorcast
-from tensorcast import Report
+import axiscast
+from axiscast import Report
 
 TEXT = ("input_ids", "attention_mask")
 SMALL = {
@@ -141,7 +141,7 @@ def without_statements(path: Path, folder: Path) -> Report:
     for value in model.graph.output:
         value.type.tensor_type.ClearField("shape")
     onnx.save(model, folder / "bare.onnx")
-    return tensorcast.check_model(folder / "bare.onnx")
+    return axiscast.check_model(folder / "bare.onnx")
 
 
 def rows(folder: Path, wanted: Callable[[str], bool]) -> None:
@@ -158,7 +158,7 @@ def rows(folder: Path, wanted: Callable[[str], bool]) -> None:
                     print(f"{name}, {exporter}: {type(error).__name__}", file=sys.stderr)
                     continue
             start = process_time()
-            report = tensorcast.check_model(path)
+            report = axiscast.check_model(path)
             seconds = process_time() - start
             counts = report.counts
             figures = [

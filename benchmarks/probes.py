@@ -1,4 +1,4 @@
-"""What `tensorcast check model.onnx` finds of planted bugs, and what it says of models that are right.
+"""What `axiscast check model.onnx` finds of planted bugs, and what it says of models that are right.
 
 Every bug is verified in onnxruntime: it runs at the sizes of its example, if it has one, and fails at others. Every
 right model runs at two sets of sizes. Every other bug was used to choose the rules ("chosen on"); the others report.
@@ -24,8 +24,8 @@ from planted import graphs, modules, right
 from planted.files import Runs, export_module, save_graph
 from planted.graphs import Sizes
 
-import tensorcast
-from tensorcast.models.report import FailOn
+import axiscast
+from axiscast.models.report import FailOn
 
 
 class Case(NamedTuple):
@@ -104,7 +104,7 @@ def table(found: Iterator[Case], each: bool) -> None:
     rows: dict[str, Counter[str]] = {}
     for case in found:
         start = process_time()
-        report = tensorcast.check_model(case.path)
+        report = axiscast.check_model(case.path)
         seconds = process_time() - start
         kinds = {kind for finding in report.findings for kind in finding.kinds}
         sort = "right" if case.fails is None else f"planted, {case.half}"

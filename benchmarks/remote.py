@@ -30,9 +30,9 @@ import numpy as np
 from harness import cpu_of, destination, pin, save
 from servers import ROW, SMALL, connected, receive, served
 
-from tensorcast import AsyncClient, Client
-from tensorcast.ops import numpy as op
-from tensorcast.ops import stablehlo
+from axiscast import AsyncClient, Client
+from axiscast.ops import numpy as op
+from axiscast.ops import stablehlo
 
 SMALL_CALLS = 20
 """Small calls that are timed together."""
@@ -49,7 +49,7 @@ class Contender(NamedTuple):
     server: str
     setup: Callable[[str, int], Timed]
     """Given the server's address and how many bytes move, yields what is timed, and cleans up."""
-    needs: str = "tensorcast"
+    needs: str = "axiscast"
     """What must be installed."""
 
 
@@ -213,7 +213,7 @@ CONTENDERS: dict[str, list[Contender]] = {
         Contender("raw TCP, reused array", "tcp", tcp(up=False)),
         Contender("raw TCP, steps of 1 MiB less a page", "tcp, a page less", tcp(up=False)),
         *(
-            Contender(f"{pattern}, {dtype}", "tensorcast", by_pattern(dtype, *shapes))
+            Contender(f"{pattern}, {dtype}", "axiscast", by_pattern(dtype, *shapes))
             for dtype in ("float32", "uint8", "complex128")
             for pattern, shapes in PATTERNS.items()
         ),
@@ -228,11 +228,11 @@ CONTENDERS: dict[str, list[Contender]] = {
         Contender("AsyncClient, fresh array", "wire", by_client("down", AsyncClient)),
         Contender("httpx .content", "wire", by_httpx("down")),
         Contender("Client, reused array", "asgi", by_client("down", reused=True)),
-        Contender("Client, reused array", "tensorcast", by_client("down", reused=True)),
-        Contender("Client, fresh array", "tensorcast", by_client("down")),
-        Contender("AsyncClient, reused array", "tensorcast", by_client("down", AsyncClient, reused=True)),
-        Contender("AsyncClient, fresh array", "tensorcast", by_client("down", AsyncClient)),
-        Contender("httpx .content", "tensorcast", by_httpx("down")),
+        Contender("Client, reused array", "axiscast", by_client("down", reused=True)),
+        Contender("Client, fresh array", "axiscast", by_client("down")),
+        Contender("AsyncClient, reused array", "axiscast", by_client("down", AsyncClient, reused=True)),
+        Contender("AsyncClient, fresh array", "axiscast", by_client("down", AsyncClient)),
+        Contender("httpx .content", "axiscast", by_httpx("down")),
         Contender("httpx .content", "naive", by_httpx("down")),
         Contender("Arrow Flight, chunks of 1 MiB", "flight", by_flight, "pyarrow"),
         Contender("tritonclient, gRPC", "mlserver", by_tritonclient, "mlserver"),
@@ -241,8 +241,8 @@ CONTENDERS: dict[str, list[Contender]] = {
         Contender("raw TCP", "tcp", tcp(up=True)),
         Contender("Client", "wire", by_client("up")),
         Contender("AsyncClient", "wire", by_client("up", AsyncClient)),
-        Contender("Client", "tensorcast", by_client("up")),
-        Contender("AsyncClient", "tensorcast", by_client("up", AsyncClient)),
+        Contender("Client", "axiscast", by_client("up")),
+        Contender("AsyncClient", "axiscast", by_client("up", AsyncClient)),
         Contender("httpx content=bytes", "naive", by_httpx("up")),
     ],
     "small": [
@@ -253,9 +253,9 @@ CONTENDERS: dict[str, list[Contender]] = {
         Contender("async httpx and msgpack", "asgi", by_async_httpx),
         Contender("AsyncClient", "asgi", by_client("small", AsyncClient)),
         Contender("httpx and msgpack", "naive", by_httpx("small")),
-        Contender("httpx and msgpack", "tensorcast", by_httpx("small")),
-        Contender("Client", "tensorcast", by_client("small")),
-        Contender("AsyncClient", "tensorcast", by_client("small", AsyncClient)),
+        Contender("httpx and msgpack", "axiscast", by_httpx("small")),
+        Contender("Client", "axiscast", by_client("small")),
+        Contender("AsyncClient", "axiscast", by_client("small", AsyncClient)),
     ],
 }
 

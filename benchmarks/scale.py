@@ -115,7 +115,7 @@ class Line(NamedTuple):
     name: str
     points: Sequence[int]
     ask: Ask
-    server: str = "tensorcast"
+    server: str = "axiscast"
     settings: Mapping[str, str] = {}
     streams: bool = False
     """Whether a point is so many connections at once, each of --mib, rather than one of so much."""

@@ -2,7 +2,7 @@
 
 `tcp` speaks no HTTP at all: what the loopback can do. `wire` speaks the least HTTP that will do, and sends bytes that
 lie ready: what a client can do. `asgi` is uvicorn with an application of a few lines, `naive` what is usually written
-with FastAPI and msgpack, `tensorcast` this service. `flight` is Arrow Flight (pyarrow), which holds a table that lies
+with FastAPI and msgpack, `axiscast` this service. `flight` is Arrow Flight (pyarrow), which holds a table that lies
 ready, and `mlserver` MLServer with a model that broadcasts: they compete where they are installed.
 """
 
@@ -41,9 +41,9 @@ def serve(kind: str, port: int, answer_bytes: int) -> None:
         accept(port, lambda connection: talk_tcp(connection, TCP_STEPS[kind]))
     elif kind == "wire":
         accept(port, lambda connection: talk_http(connection, answer_bytes))
-    elif kind == "tensorcast":
-        os.environ |= {"TENSORCAST_PORT": str(port), "TENSORCAST_DRAIN_SECONDS": "0"}
-        os.execv(sys.executable, [sys.executable, "-m", "tensorcast", "serve"])
+    elif kind == "axiscast":
+        os.environ |= {"AXISCAST_PORT": str(port), "AXISCAST_DRAIN_SECONDS": "0"}
+        os.execv(sys.executable, [sys.executable, "-m", "axiscast", "serve"])
     elif kind == "flight":
         flight(port, answer_bytes)
     elif kind == "mlserver":
@@ -195,7 +195,7 @@ async def mlserver(port: int) -> None:
     await server.start([ModelSettings(name="broadcast", implementation="__main__.Broadcast")])
 
 
-LARGE = {"TENSORCAST_MAX_BODY_BYTES": str(2**31), "TENSORCAST_MEMORY_BUDGET_BYTES": str(2**32)}
+LARGE = {"AXISCAST_MAX_BODY_BYTES": str(2**31), "AXISCAST_MEMORY_BUDGET_BYTES": str(2**32)}
 
 
 def connected(address: str) -> socket.socket:
@@ -207,7 +207,7 @@ def connected(address: str) -> socket.socket:
 
 @contextmanager
 def served(kind: str, answer_bytes: int, settings: Mapping[str, str] = LARGE) -> Iterator[tuple[str, int]]:
-    """The address and the process id of a server that runs, with these settings of tensorcast in its environment."""
+    """The address and the process id of a server that runs, with these settings of axiscast in its environment."""
     port = free_port()
     command = [sys.executable, __file__, kind, str(port), str(answer_bytes)]
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL, env=os.environ | settings)

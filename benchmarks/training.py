@@ -1,4 +1,4 @@
-"""Measure how much longer training code takes under tensorcast.watch, and single operations of torch.
+"""Measure how much longer training code takes under axiscast.watch, and single operations of torch.
 
     python benchmarks/training.py [--rounds 20] [-o benchmarks/results/training.json]
 
@@ -20,7 +20,7 @@ from harness import Row, destination, pin, save, spread
 from torch.overrides import TorchFunctionMode
 from training_programs import PROGRAMS
 
-import tensorcast
+import axiscast
 
 
 class Empty(TorchFunctionMode):
@@ -33,7 +33,7 @@ class Empty(TorchFunctionMode):
 CONTENDERS: Mapping[str, Callable[[], AbstractContextManager[Any]]] = {
     "no watch": nullcontext,
     "empty mode": Empty,
-    "watch": tensorcast.watch,
+    "watch": axiscast.watch,
 }
 
 

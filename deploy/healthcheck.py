@@ -7,16 +7,16 @@ import os
 import socket
 import sys
 
-host = os.environ.get("TENSORCAST_HOST", "").strip()
+host = os.environ.get("AXISCAST_HOST", "").strip()
 if host in ("", "0.0.0.0"):
     host = "127.0.0.1"
 elif host == "::":
     host = "::1"
-port = int(os.environ.get("TENSORCAST_PORT", "").strip() or 8000)
+port = int(os.environ.get("AXISCAST_PORT", "").strip() or 8000)
 
 try:
     with socket.create_connection((host, port), timeout=2) as connection:
-        if os.environ.get("TENSORCAST_TLS_CERTIFICATE", "").strip():
+        if os.environ.get("AXISCAST_TLS_CERTIFICATE", "").strip():
             import ssl
 
             context = ssl.create_default_context()

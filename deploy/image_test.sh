@@ -7,7 +7,7 @@
 # Environment, each optional:
 #   ENGINE     docker or podman; the first of them that works. Where none does, Debian's podman is installed
 #   BASE       the base image; the Dockerfile's own. Where that can't be had, a Debian bookworm with its Python 3.11
-#              stands in: localhost/tensorcast-base:bookworm, made in a minute and kept for next time
+#              stands in: localhost/axiscast-base:bookworm, made in a minute and kept for next time
 #   PIP_CONF   a pip.conf, and
 #   CA_BUNDLE  a file of certificates, for the build alone; pip's `cert` and `index-url` on this machine if they are set
 #   KEEP       1 keeps the image, whose name is said
@@ -17,8 +17,8 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # Runs beside each other, and an image that is there, are left alone.
-readonly IMAGE=localhost/tensorcast:image-test-$$-$RANDOM
-readonly STAND_IN=localhost/tensorcast-base:bookworm
+readonly IMAGE=localhost/axiscast:image-test-$$-$RANDOM
+readonly STAND_IN=localhost/axiscast-base:bookworm
 readonly MEMORY_MIB=256
 readonly READY_SECONDS=30
 readonly SIEGE_SECONDS=10
@@ -217,7 +217,7 @@ expect("NoNewPrivs", status["NoNewPrivs"].strip(), "1")
 expect("Seccomp (2: a filter)", status["Seccomp"].strip(), "2")
 root = [line.split() for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines() if line.split()[4] == "/"]
 expect("root file system", root[-1][5].split(",")[0], "ro")
-for path in "/", "/tmp", "/opt/tensorcast", "/var/tmp":
+for path in "/", "/tmp", "/opt/axiscast", "/var/tmp":
     try:
         os.open(path + "/probe", os.O_CREAT | os.O_WRONLY)
         error = "none"
@@ -247,7 +247,7 @@ mapfile -t healthcheck <<<"${healthcheck#CMD$'\n'}"
 start=$(milliseconds)
 inside "${healthcheck[@]}" || die 'the health check'
 note "${healthcheck[*]}: healthy, in $(seconds_since "$start")"
-inside env TENSORCAST_PORT=1 "${healthcheck[@]}" 2>/dev/null && die 'the health check finds a service where none is'
+inside env AXISCAST_PORT=1 "${healthcheck[@]}" 2>/dev/null && die 'the health check finds a service where none is'
 
 step 'Asking it'
 client check_answers

@@ -16,9 +16,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import tensorcast
-from tensorcast.answers.catalogue import catalogue
-from tensorcast.ops import FRAMEWORKS, OPS
+import axiscast
+from axiscast.answers.catalogue import catalogue
+from axiscast.ops import FRAMEWORKS, OPS
 
 ROOT = Path(__file__).parent.parent
 SITE = ROOT / "site"
@@ -88,10 +88,10 @@ def ops_reference() -> str:
     lines = [
         "# Ops",
         "",
-        f"{len(OPS)} ops of {len(FRAMEWORKS)} frameworks. `tensorcast ops` and `/v1/ops` have them too.",
+        f"{len(OPS)} ops of {len(FRAMEWORKS)} frameworks. `axiscast ops` and `/v1/ops` have them too.",
     ]
     for framework, entries in _by_framework():
-        lines += ["", f"## {framework}", "", inspect.getdoc(getattr(tensorcast, framework)) or ""]
+        lines += ["", f"## {framework}", "", inspect.getdoc(getattr(axiscast, framework)) or ""]
         for entry in entries:
             package = f"{entry.reference.package} {entry.reference.version}"
             lines += ["", f"### {entry.name}", "", entry.doc, ""]
@@ -102,12 +102,12 @@ def ops_reference() -> str:
             for name, schema in entry.attributes["properties"].items():
                 required = "required" if name in entry.attributes["required"] else f"default `{schema.get('default')}`"
                 lines += [f"- `{name}` ({required}): {schema.get('description', '')}"]
-            (answer,) = tensorcast.check_batch([entry.example | {"explain": True}])
+            (answer,) = axiscast.check_batch([entry.example | {"explain": True}])
             lines += ["", "```", json.dumps(entry.example), "", answer.diagram or "", "```"]
     return "\n".join(lines) + "\n"
 
 
-def _by_framework() -> Iterator[tuple[str, list[tensorcast.OpEntry]]]:
+def _by_framework() -> Iterator[tuple[str, list[axiscast.OpEntry]]]:
     for framework in FRAMEWORKS:
         yield framework, [entry for entry in catalogue().ops if entry.name.split(".")[0] == framework]
 
@@ -123,11 +123,11 @@ def python_reference() -> str:
     lines = [
         "# Python names",
         "",
-        "All of `tensorcast.__all__` but the modules of ops, which are in [ops](ops.md).",
+        "All of `axiscast.__all__` but the modules of ops, which are in [ops](ops.md).",
         "",
     ]
-    for name in sorted(set(tensorcast.__all__) - set(FRAMEWORKS), key=lambda name: (name[0].isupper(), name)):
-        value = getattr(tensorcast, name)
+    for name in sorted(set(axiscast.__all__) - set(FRAMEWORKS), key=lambda name: (name[0].isupper(), name)):
+        value = getattr(axiscast, name)
         lines += [f"## {name}", "", *_described(name, value)]
         for field, info in getattr(value, "__pydantic_fields__", {}).items():
             lines += [f"- `{field}`: {info.description or ''}".rstrip(": ")]
@@ -136,7 +136,7 @@ def python_reference() -> str:
             for method, function in inspect.getmembers(
                 value, lambda member: inspect.isfunction(member) or inspect.ismethod(member)
             ):
-                if not method.startswith("_") and function.__module__.startswith("tensorcast"):
+                if not method.startswith("_") and function.__module__.startswith("axiscast"):
                     lines += [f"### {name}.{method}", "", *_described(f"{name}.{method}", function)]
     return "\n".join(lines) + "\n"
 

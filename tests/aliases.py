@@ -18,10 +18,10 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
-from tensorcast.ops import ALIASES, OPS, Op, align, op_class
-from tensorcast.ops.families import Elementwise, MatrixProduct, Multidirectional
-from tensorcast.plan.alignment import Incompatible
-from tensorcast.plan.settling import settle
+from axiscast.ops import ALIASES, OPS, Op, align, op_class
+from axiscast.ops.families import Elementwise, MatrixProduct, Multidirectional
+from axiscast.plan.alignment import Incompatible
+from axiscast.plan.settling import settle
 
 Shapes = tuple[tuple[int, ...], ...]
 POOL: list[tuple[int, ...]] = [

@@ -25,8 +25,8 @@ import httpx
 import hypothesis
 import pytest
 
-from tensorcast import Client
-from tensorcast.schema.problems import Problem
+from axiscast import Client
+from axiscast.schema.problems import Problem
 
 Serve = Callable[..., "Served"]
 
@@ -190,18 +190,18 @@ def free_port() -> int:
 
 @contextmanager
 def served(absent: str = "", **settings: object) -> Iterator[Served]:
-    """`tensorcast serve` in a process of its own, ready, with these settings in its environment. It runs as if the
+    """`axiscast serve` in a process of its own, ready, with these settings in its environment. It runs as if the
     packages in `absent` were not installed."""
     port = free_port()
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("TENSORCAST_")}
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("AXISCAST_")}
     environment |= {
-        f"TENSORCAST_{name.upper()}": str(value)
+        f"AXISCAST_{name.upper()}": str(value)
         for name, value in {"drain_seconds": 0, "allowed_hosts": "*", **settings}.items()
     }
-    run = ["-m", "tensorcast"]
+    run = ["-m", "axiscast"]
     if absent:
         blocked = dict.fromkeys(absent.split())
-        run = ["-c", f"import sys; sys.modules |= {blocked}; from tensorcast.cli import main; main()"]
+        run = ["-c", f"import sys; sys.modules |= {blocked}; from axiscast.cli import main; main()"]
     command = [sys.executable, *run, "serve", "--port", str(port)]
     certificate = settings.get("tls_certificate")
     url = f"{'https' if certificate else 'http'}://127.0.0.1:{port}"
@@ -332,7 +332,7 @@ def gate(absent: str) -> Iterator[Served]:
 @pytest.fixture
 def no_other_connections(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of other tests in this process are not counted."""
-    from tensorcast_service.http.limits import CONNECTIONS, Connections
+    from axiscast_service.http.limits import CONNECTIONS, Connections
 
     for name, value in vars(Connections()).items():
         monkeypatch.setattr(CONNECTIONS, name, value)
@@ -354,7 +354,7 @@ def pem(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pem")
     commands = """
         req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout key -out certificate -days 2
-            -subj /CN=tensorcast -addext subjectAltName=IP:127.0.0.1
+            -subj /CN=axiscast -addext subjectAltName=IP:127.0.0.1
         ec -in key -aes128 -passout pass:secret -out locked
         ecparam -name prime256v1 -genkey -noout -out another
     """

@@ -14,12 +14,12 @@ from typing import Any
 import h11
 from uvicorn.server import ServerState
 
-from tensorcast.schema.problems import STATUS
-from tensorcast_service.http.grammar import read_plain
-from tensorcast_service.http.hooks import HOOKS, Hooks
-from tensorcast_service.http.protocol import HTTPProtocol
-from tensorcast_service.http.upload import EXTENSION
-from tensorcast_service.runtime.budget import Budget
+from axiscast.schema.problems import STATUS
+from axiscast_service.http.grammar import read_plain
+from axiscast_service.http.hooks import HOOKS, Hooks
+from axiscast_service.http.protocol import HTTPProtocol
+from axiscast_service.http.upload import EXTENSION
+from axiscast_service.runtime.budget import Budget
 
 PAGE = 40_000
 """Bytes of a part of a long response."""

@@ -12,9 +12,9 @@ import yaml
 ROOT = Path(__file__).parent.parent
 DEPLOY = ROOT / "deploy"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-COMPOSE = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]["tensorcast"]
+COMPOSE = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]["axiscast"]
 KUBERNETES = DEPLOY / "kubernetes"
-MANIFEST = {part["kind"]: part for part in yaml.safe_load_all((KUBERNETES / "base/tensorcast.yaml").read_text())}
+MANIFEST = {part["kind"]: part for part in yaml.safe_load_all((KUBERNETES / "base/axiscast.yaml").read_text())}
 POD = MANIFEST["Deployment"]["spec"]["template"]
 (CONTAINER,) = POD["spec"]["containers"]
 

@@ -15,25 +15,25 @@ import anyio
 import httpx
 import pytest
 
-from tensorcast.answers import diagram, limits
-from tensorcast.answers.batch import check_rows
-from tensorcast.answers.check import plain_answer
-from tensorcast.answers.columns import check_columns
-from tensorcast.answers.limits import Limit, judge_request
-from tensorcast.answers.translate import translate
-from tensorcast.messages import CheckRequest, TranslateRequest
-from tensorcast.messages.tensors import BackpropRequest, BroadcastRequest, CheckBatchRequest
-from tensorcast.messages.validation import validated
-from tensorcast.schema import codec, dtypes, shapes, survey
-from tensorcast.schema.codec import Media, decode, encode
-from tensorcast.schema.problems import Problem
-from tensorcast_service.app import create_app
-from tensorcast_service.endpoints.backprop import _gradients, dense_gradients
-from tensorcast_service.endpoints.broadcast import extent_of, outputs
-from tensorcast_service.middleware.admission import Admission
-from tensorcast_service.runtime import threads
-from tensorcast_service.runtime.budget import FREE_BYTES, Budget, Holding
-from tensorcast_service.settings import Settings
+from axiscast.answers import diagram, limits
+from axiscast.answers.batch import check_rows
+from axiscast.answers.check import plain_answer
+from axiscast.answers.columns import check_columns
+from axiscast.answers.limits import Limit, judge_request
+from axiscast.answers.translate import translate
+from axiscast.messages import CheckRequest, TranslateRequest
+from axiscast.messages.tensors import BackpropRequest, BroadcastRequest, CheckBatchRequest
+from axiscast.messages.validation import validated
+from axiscast.schema import codec, dtypes, shapes, survey
+from axiscast.schema.codec import Media, decode, encode
+from axiscast.schema.problems import Problem
+from axiscast_service.app import create_app
+from axiscast_service.endpoints.backprop import _gradients, dense_gradients
+from axiscast_service.endpoints.broadcast import extent_of, outputs
+from axiscast_service.middleware.admission import Admission
+from axiscast_service.runtime import threads
+from axiscast_service.runtime.budget import FREE_BYTES, Budget, Holding
+from axiscast_service.settings import Settings
 
 TO: dict[str, Any] = {"name": "numpy.broadcast_to"}
 MODULES: dict[str, ModuleType] = {
@@ -49,7 +49,7 @@ def posted(path: str, value: Any, **settings: int) -> str | None:
 
     async def post() -> httpx.Response:
         transport = httpx.ASGITransport(create_app(Settings(metrics=False, **settings)))
-        async with httpx.AsyncClient(transport=transport, base_url="http://tensorcast") as http:
+        async with httpx.AsyncClient(transport=transport, base_url="http://axiscast") as http:
             if not isinstance(value, dict):
                 return await http.post(path, content=value, headers={"Content-Type": "application/json"})
             return await http.post(path, json=value)
@@ -63,7 +63,7 @@ def got(query: dict[str, str]) -> str | None:
 
     async def get() -> httpx.Response:
         transport = httpx.ASGITransport(create_app(Settings(metrics=False)))
-        async with httpx.AsyncClient(transport=transport, base_url="http://tensorcast") as http:
+        async with httpx.AsyncClient(transport=transport, base_url="http://axiscast") as http:
             return await http.get("/v1/check", params=query)
 
     code: str | None = asyncio.run(get()).json().get("code")
@@ -256,20 +256,20 @@ CONSTANTS: dict[str, list[tuple[int, Callable[[], object]]]] = {
 """Constants: for each way in to one, what is measured by it, and how much it measures."""
 
 SETTINGS: dict[str, list[tuple[int, Ask]]] = {
-    "TENSORCAST_MAX_BODY_BYTES": [
+    "AXISCAST_MAX_BODY_BYTES": [
         (len(QUESTION), lambda limit: posted("/v1/check", QUESTION, max_body_bytes=limit)),
         (len(QUESTION), lambda limit: posted("/v1/check", in_pieces(QUESTION), max_body_bytes=limit)),
     ],
-    "TENSORCAST_MEMORY_BUDGET_BYTES": [
+    "AXISCAST_MEMORY_BUDGET_BYTES": [
         (4000, lambda limit: holding(limit, other=1000).grow(FREE_BYTES + 2000)),  # of three quarters
     ],
-    "TENSORCAST_MAX_OUTPUT_BYTES": [
+    "AXISCAST_MAX_OUTPUT_BYTES": [
         (6, lambda limit: answered(limit, op=TO | {"shape": [2, 3]}, inputs=[BYTES])),
         (48, lambda limit: answered(limit, inputs=[FLOATS, FLOATS])),
         (2, lambda limit: answered(limit, op=TO | {"shape": [2, 3]}, inputs=[BYTES], window=[[0, 1], [1, 3]])),
         (24, lambda limit: sized(limit, TO | {"shape": [2, 3]}, [[2, 3]], FLOATS)),
     ],
-    "TENSORCAST_MAX_CONCURRENT_REQUESTS": [(3, lambda limit: at_once(3, limit))],
+    "AXISCAST_MAX_CONCURRENT_REQUESTS": [(3, lambda limit: at_once(3, limit))],
 }  # fmt: skip
 """Settings: the same under a limit that is given."""
 
@@ -304,7 +304,7 @@ def with_constant(name: str, value: int, work: Callable[[], object]) -> object:
     old = getattr(MODULES[module], constant)
     new = Limit(value, **{name[1:]: part for name, part in vars(old).items()}) if type(old) is Limit else value
     with pytest.MonkeyPatch.context() as patch:
-        for loaded in [loaded for name, loaded in sys.modules.items() if name.startswith("tensorcast")]:
+        for loaded in [loaded for name, loaded in sys.modules.items() if name.startswith("axiscast")]:
             if vars(loaded).get(constant) == old:
                 patch.setattr(loaded, constant, new)
         for cached in dtypes.dtype_named, dtypes.name_of:

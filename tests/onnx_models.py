@@ -8,8 +8,8 @@ from typing import Any
 
 import onnx
 
-import tensorcast
-from tensorcast import Finding, Report
+import axiscast
+from axiscast import Finding, Report
 
 Check = Callable[..., Report]
 
@@ -27,7 +27,7 @@ def saved(path: Path, model: Any, opset: int = 21) -> Path:
 
 def checks(folder: Path) -> Check:
     """check_model of a model, or of a graph, by the names of its sizes alone unless `probe` is true."""
-    return lambda model, opset=21, **options: tensorcast.check_model(
+    return lambda model, opset=21, **options: axiscast.check_model(
         saved(folder / "model.onnx", model, opset), **{"probe": False, **options}
     )
 

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from conftest import PATIENCE
 
-from tensorcast import AsyncClient
+from axiscast import AsyncClient
 
 MSGPACK = b"Content-Type: application/vnd.msgpack\r\n"
 REACHED = {"shape": [3], "input": 0, "axes": [0], "broadcast_axes": [], "elements": 3}

@@ -32,9 +32,9 @@ from typing import Any, NamedTuple
 from conftest import run, started
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDERS = [f"client/tensorcast/{name}" for name in ("plan", "ops", "answers", "client")]
+FOLDERS = [f"client/axiscast/{name}" for name in ("plan", "ops", "answers", "client")]
 HOUR = 3600.0
-FOLDERS += [f"service/tensorcast_service/{name}" for name in ("http", "fastpath", "runtime", "engine")]
+FOLDERS += [f"service/axiscast_service/{name}" for name in ("http", "fastpath", "runtime", "engine")]
 OPPOSITES: dict[type[ast.AST], type[ast.AST]] = {
     ast.Lt: ast.LtE,
     ast.LtE: ast.Lt,

@@ -26,9 +26,9 @@ import xarray as xr
 from jax.experimental import sparse
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-import tensorcast
-from tensorcast import AsyncClient, Client
-from tensorcast.client import arrays, calls
+import axiscast
+from axiscast import AsyncClient, Client
+from axiscast.client import arrays, calls
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -307,7 +307,7 @@ def test_xarray_keeps_what_its_elements_were(client: Client) -> None:
     assert (isinstance(of_jax.data, jax.Array), of_jax.dims) == (True, ("dim_0", "a"))
     of_dask = client.broadcast_to(xr.DataArray(np.ones(3), dims="dim_0").chunk(), (2, 3), like="input")
     assert (type(of_dask.data), of_dask.dims) == (np.ndarray, ("dim_0_", "dim_0"))
-    named = tensorcast.ops.xarray.broadcast(dims=[["a", "b", "c"], ["t"]])
+    named = axiscast.ops.xarray.broadcast(dims=[["a", "b", "c"], ["t"]])
     first, second = client.broadcast(named, CUBE, xr.DataArray([1, 2], dims="t", coords={"t": [8, 9]}), like="input")
     one, two = xr.broadcast(CUBE, xr.DataArray([1, 2], dims="t", coords={"t": [8, 9]}))
     assert (first.dims, second.dims, first.equals(one.drop_vars("t"))) == (one.dims, two.dims, True)
@@ -319,7 +319,7 @@ def test_a_gradient_has_the_dims_of_its_input(client: Client) -> None:
     gradient = xr.DataArray(
         np.ones((4, 2, 3)), dims=("n", "a", "b"), coords={"n": [1, 2, 3, 4], "a": [5, 6], "b": [7, 8, 9]}
     )
-    op = tensorcast.ops.numpy.broadcast_to(shape=(4, 2, 3))
+    op = axiscast.ops.numpy.broadcast_to(shape=(4, 2, 3))
     (result,) = client.backprop(op, [(2, 1)], gradient, like="input")
     expected = xr.DataArray(np.full((2, 1), 12.0), dims=("a", "b"), coords={"a": [5, 6]})
     xr.testing.assert_identical(result, expected)
@@ -331,7 +331,7 @@ def test_gradients_come_back_in_kind(client: Client, name: str) -> None:
     first, second = client.backprop("numpy.broadcast_arrays", [(3,), (2, 1)], ones, np.ones((2, 3)), like="input")
     assert (type(first), first.dtype, first.tolist()) == (type(ones), ones.dtype, [2, 2, 2])
     assert (type(second), second.tolist()) == (np.ndarray, [[3], [3]])
-    lent = client.backprop(tensorcast.ops.torch.expand_as(), [(3,), (2, 3)], ones, like="input")
+    lent = client.backprop(axiscast.ops.torch.expand_as(), [(3,), (2, 3)], ones, like="input")
     assert [(type(result), result.tolist()) for result in lent] == [(type(ones), [2] * 3), (type(ones), [[0] * 3] * 2)]
 
 

@@ -82,13 +82,13 @@ def test_growth_is_measured(tmp_path: Path) -> None:
 def test_the_library_is_measured(tmp_path: Path) -> None:
     run("library.py", "--rounds", 1, "-o", tmp_path / "library.json")
     results = saved(tmp_path / "library.json", 10)
-    assert list(results["library"]) == ["tensorcast.check", "np.broadcast_shapes"]
+    assert list(results["library"]) == ["axiscast.check", "np.broadcast_shapes"]
 
 
 def test_fresh_connections_are_measured(tmp_path: Path) -> None:
     run("load/fresh.py", "--busy", 20, "--seconds", 1, "--rounds", 1, "-o", tmp_path / "fresh.json")
     results = saved(tmp_path / "fresh.json", 30)
-    assert list(results["fresh"]["contenders"]) == ["tensorcast", "uvicorn on uvloop", "uvicorn on asyncio"]
+    assert list(results["fresh"]["contenders"]) == ["axiscast", "uvicorn on uvloop", "uvicorn on asyncio"]
 
 
 def asked(kind: str, start: int) -> list[tuple[bytes, bytes]]:

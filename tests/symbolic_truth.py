@@ -16,9 +16,9 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from tensorcast.ops import OPS, AnyOp, lower
-from tensorcast.plan.alignment import Incompatible
-from tensorcast.plan.plan import Plan
+from axiscast.ops import OPS, AnyOp, lower
+from axiscast.plan.alignment import Incompatible
+from axiscast.plan.plan import Plan
 
 OP: TypeAdapter[Any] = TypeAdapter(AnyOp)
 SIZES = {"shape", "size", "sizes", "target_shape"}

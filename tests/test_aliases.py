@@ -11,12 +11,12 @@ import httpx
 import pytest
 from click.testing import CliRunner
 
-import tensorcast
-from tensorcast.cli import main
-from tensorcast.client.client import Client
-from tensorcast.messages.advice import _OWN, _WHAT
-from tensorcast.ops import ALIASES, OPS, op_class
-from tensorcast.ops.aliases import NICKNAMES
+import axiscast
+from axiscast.cli import main
+from axiscast.client.client import Client
+from axiscast.messages.advice import _OWN, _WHAT
+from axiscast.ops import ALIASES, OPS, op_class
+from axiscast.ops.aliases import NICKNAMES
 
 ALIAS, RULE = "torch.mul", {"name": "torch.add"}
 SHAPES: list[list[Any]] = [[2, 1], [3]]
@@ -30,7 +30,7 @@ def client(http: httpx.Client) -> Iterator[Client]:
 
 
 def command(*words: str) -> dict[str, Any]:
-    done = CliRunner().invoke(main, [*words, "--json"], prog_name="tensorcast")
+    done = CliRunner().invoke(main, [*words, "--json"], prog_name="axiscast")
     answer: dict[str, Any] = json.loads(done.stdout)
     return answer
 
@@ -50,9 +50,9 @@ WAYS: dict[str, Callable[[httpx.Client], Any]] = {
     "a row": lambda http: http.post(
         "/v1/check/batch", json={"requests": [{"op": ALIAS, "inputs": SHAPES}]}
     ).json()["results"][0],
-    "library": lambda http: tensorcast.check(ALIAS, (2, 1), (3,)).model_dump(exclude_unset=True),
-    "library, symbols": lambda http: tensorcast.check(ALIAS, ("N", 1), (3,)).model_dump(exclude_unset=True),
-    "library, a row": lambda http: tensorcast.check_batch(  # type: ignore[union-attr]
+    "library": lambda http: axiscast.check(ALIAS, (2, 1), (3,)).model_dump(exclude_unset=True),
+    "library, symbols": lambda http: axiscast.check(ALIAS, ("N", 1), (3,)).model_dump(exclude_unset=True),
+    "library, a row": lambda http: axiscast.check_batch(  # type: ignore[union-attr]
         [{"op": ALIAS, "inputs": SHAPES}]
     )[0].model_dump(exclude_unset=True),
     "client": lambda http: by_client(str(http.base_url)),
@@ -113,12 +113,12 @@ def test_tensors_and_columns_take_an_alias(http: httpx.Client, client: Client) -
     gradients = http.post("/v1/backprop", json=backprop).json()["gradients"]
     assert [gradient["data"] for gradient in gradients] == [[[3.0], [3.0]], [2.0, 2.0, 2.0]]
     columns = [[[2, 1], [2, 2]], [[3], [3]]]
-    for checked in (tensorcast.check_columns(ALIAS, *columns), client.check_columns(ALIAS, *columns)):
+    for checked in (axiscast.check_columns(ALIAS, *columns), client.check_columns(ALIAS, *columns)):
         assert checked.compatible.tolist() == [True, False]
 
 
 def test_translate_takes_an_alias_on_both_sides(client: Client) -> None:
-    for way in (tensorcast, client):
+    for way in (axiscast, client):
         steps = way.translate("jnp.where", (2, 1), (3,), (), to="np.broadcast_arrays").steps  # type: ignore[attr-defined]
         assert [step.op.name for step in steps] == ["numpy.broadcast_arrays"]
     shown = CliRunner().invoke(
@@ -137,9 +137,9 @@ def test_the_catalogue_lists_aliases_and_finds_an_op_by_one(http: httpx.Client) 
 
 
 def test_a_refusal_names_the_alias() -> None:
-    with pytest.raises(tensorcast.InvalidRequest, match=r"torch\.where takes 3 inputs, not 2"):
-        tensorcast.check("torch.where", (3,), (3,))
-    conflict = tensorcast.check("paddle.lerp", (1,) * 7, (1,), (1,)).conflict
+    with pytest.raises(axiscast.InvalidRequest, match=r"torch\.where takes 3 inputs, not 2"):
+        axiscast.check("torch.where", (3,), (3,))
+    conflict = axiscast.check("paddle.lerp", (1,) * 7, (1,), (1,)).conflict
     assert conflict is not None
     assert conflict.message == "paddle.lerp takes at most 6 axes, and this request has 7."
 
@@ -150,11 +150,11 @@ def test_hints_to_an_alias_are_requests_that_fit() -> None:
         "np.multiply": [(2, 3), (2,)],
         "tf.where": [(3,), (3, 2), ()],
     }.items():
-        conflict = tensorcast.check(alias, *shapes).conflict
+        conflict = axiscast.check(alias, *shapes).conflict
         assert conflict is not None
         whole = [hint for hint in conflict.hints if hint.op is not None]
         assert whole
-        assert all(tensorcast.check(hint.op, *hint.inputs).compatible for hint in whole)
+        assert all(axiscast.check(hint.op, *hint.inputs).compatible for hint in whole)
 
 
 def test_no_alias_hides_an_op_and_each_has_the_rule_of_its_framework() -> None:
@@ -191,7 +191,7 @@ def test_no_alias_hides_an_op_and_each_has_the_rule_of_its_framework() -> None:
     ],
 )
 def test_an_alias_has_the_verdict_of_its_function(name: str, shapes: list[tuple[int, ...]], compatible: bool) -> None:
-    assert tensorcast.check(name, *shapes).compatible is compatible
+    assert axiscast.check(name, *shapes).compatible is compatible
 
 
 @pytest.mark.parametrize(
@@ -223,8 +223,8 @@ def test_an_alias_has_the_verdict_of_its_function(name: str, shapes: list[tuple[
     ],
 )
 def test_a_function_that_does_not_broadcast_is_refused_with_what_it_does(name: str, said: str, instead: str) -> None:
-    with pytest.raises(tensorcast.UnknownOp) as refusal:
-        tensorcast.check(name, (3,), (3,))
+    with pytest.raises(axiscast.UnknownOp) as refusal:
+        axiscast.check(name, (3,), (3,))
     assert said in str(refusal.value)
     assert f"check {instead}" in str(refusal.value) or f"with {instead}" in str(refusal.value)
     assert "did you mean" not in str(refusal.value)
@@ -236,16 +236,16 @@ def test_a_function_that_does_not_broadcast_is_refused_with_what_it_does(name: s
 def test_advice_names_ops_that_exist(name: str) -> None:
     if op_class(name) is not None:
         return
-    with pytest.raises(tensorcast.UnknownOp) as refusal:
-        tensorcast.check(name, (3,))
+    with pytest.raises(axiscast.UnknownOp) as refusal:
+        axiscast.check(name, (3,))
     words = re.findall(r"(?:check|with) ([a-z]+(?:\.\w+)+)", str(refusal.value))
     assert all(op_class(word) is not None for word in words)
 
 
 @pytest.mark.parametrize("name", ["numpy.kron", "torch.cdist", "jax.numpy.vecdot"])
 def test_no_op_is_suggested_for_a_function_that_is_unlike_all(name: str) -> None:
-    with pytest.raises(tensorcast.UnknownOp) as caught:
-        tensorcast.check(name, (2, 3), (2, 3))
+    with pytest.raises(axiscast.UnknownOp) as caught:
+        axiscast.check(name, (2, 3), (2, 3))
     assert "did you mean" not in str(caught.value)
     framework = name.partition(".")[0]
     assert f"{framework} has {framework}." in str(caught.value)

@@ -16,10 +16,10 @@ import pytest
 from conftest import Served
 from test_vectors import FILES, OP, vectors
 
-import tensorcast
-from tensorcast import Client, InvalidAnswer, ServiceProblem, UnexpectedStatus
-from tensorcast.client.call import Attempt, Call
-from tensorcast.client.calls import (
+import axiscast
+from axiscast import Client, InvalidAnswer, ServiceProblem, UnexpectedStatus
+from axiscast.client.call import Attempt, Call
+from axiscast.client.calls import (
     backprop,
     broadcast,
     broadcast_shapes,
@@ -29,10 +29,10 @@ from tensorcast.client.calls import (
     compare,
     ops,
 )
-from tensorcast.client.expected import outputs as outputs_of
-from tensorcast.client.expected import verdict
-from tensorcast.messages import CheckAnswer
-from tensorcast.ops import einops, ngraph, numpy
+from axiscast.client.expected import outputs as outputs_of
+from axiscast.client.expected import verdict
+from axiscast.messages import CheckAnswer
+from axiscast.ops import einops, ngraph, numpy
 
 ROW = np.array([1, 2, 3], np.float32)
 COLUMN = np.array([[1], [2]], np.int64)
@@ -193,7 +193,7 @@ def test_an_out_is_held_against_the_answer_and_the_answer_against_the_question_f
     )
     with pytest.raises(ValueError, match="out is") as caught:
         answered(call, body_of(outputs(tensor(WIDE))))
-    assert not isinstance(caught.value, tensorcast.TensorcastError)
+    assert not isinstance(caught.value, axiscast.AxiscastError)
     with pytest.raises(InvalidAnswer):
         answered(call, body_of(outputs(tensor(WIDE, shape=[3, 2]))))
 
@@ -266,13 +266,13 @@ def test_more_outputs_than_a_thousand_are_read(service: Served) -> None:
 @pytest.mark.parametrize("depth", [1, 500, 900])
 def test_a_member_of_a_problem_that_is_no_text_is_none(member: str, depth: int) -> None:
     document = b"\x82\xa4code\xa8internal" + msgpack.packb(member) + b"\x91" * depth + b"\xc0"
-    with pytest.raises(tensorcast.InternalError) as caught:
+    with pytest.raises(axiscast.InternalError) as caught:
         answered(ops(), document, status=500)
     assert (caught.value.detail, caught.value.pointer, str(caught.value)) == ("", None, "internal")
 
 
 def test_the_status_of_a_problem_is_that_of_its_answer() -> None:
-    with pytest.raises(tensorcast.Overloaded) as caught:
+    with pytest.raises(axiscast.Overloaded) as caught:
         answered(ops(), b'{"code": "overloaded", "status": 422}', "application/problem+json", 503)
     assert caught.value.status == 503
 
@@ -283,7 +283,7 @@ def test_the_status_of_a_problem_is_that_of_its_answer() -> None:
     ids=lambda document: document[:20].decode("latin-1"),
 )
 def test_what_is_no_problem_document_is_an_unexpected_status(document: bytes) -> None:
-    with pytest.raises(tensorcast.UnexpectedStatus, match="status 503 Service Unavailable without a problem document"):
+    with pytest.raises(axiscast.UnexpectedStatus, match="status 503 Service Unavailable without a problem document"):
         answered(ops(), document, "application/problem+json", 503)
 
 

@@ -13,12 +13,12 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-import tensorcast
-from tensorcast import AsyncClient, Client
-from tensorcast.client import arrays
-from tensorcast.client.arrays import array_of, maker_of, target_of
-from tensorcast.client.axes import Axis, gradient_axes, output_axes
-from tensorcast.ops import einops
+import axiscast
+from axiscast import AsyncClient, Client
+from axiscast.client import arrays
+from axiscast.client.arrays import array_of, maker_of, target_of
+from axiscast.client.axes import Axis, gradient_axes, output_axes
+from axiscast.ops import einops
 
 ROW = np.array([1, 2, 3], np.float32)
 
@@ -328,16 +328,16 @@ def test_a_data_array_keeps_dims_and_the_coordinates_of_axes_that_did_not_grow(h
 
 
 def test_axes_say_where_they_come_from() -> None:
-    whole, shapes = tensorcast.ops.numpy.broadcast_to(shape=(4, 2, 3)), ((2, 1),)
+    whole, shapes = axiscast.ops.numpy.broadcast_to(shape=(4, 2, 3)), ((2, 1),)
     assert list(output_axes(whole, shapes, None)) == [
         (0, [Axis(None, "dim_0", None), Axis(0, "dim_1", slice(0, 2)), Axis(1, "dim_2", None)])
     ]
     assert list(gradient_axes(whole, shapes)) == [(0, [Axis(1, "dim_0", slice(None)), Axis(2, "dim_1", None)])]
-    named = tensorcast.ops.xarray.broadcast(dims=[["x"], ["y"]])
+    named = axiscast.ops.xarray.broadcast(dims=[["x"], ["y"]])
     assert [[axis.name for axis in axes] for _, axes in output_axes(named, ((2,), (3,)), None)] == [["x", "y"]] * 2
     merged = einops.repeat(pattern="h w -> (h w) c", axes_lengths={"c": 2})
     assert list(output_axes(merged, ((2, 3),), None)) == [(0, [Axis(None, "dim_0", None), Axis(None, "dim_1", None)])]
-    lent = tensorcast.ops.torch.expand_as()
+    lent = axiscast.ops.torch.expand_as()
     assert [(at, [axis.source for axis in axes]) for at, axes in gradient_axes(lent, ((3,), (3,)))] == [
         (0, [0]),
         (0, [None]),

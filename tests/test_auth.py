@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 from conftest import PATIENCE, Served, run, served
 
-from tensorcast import AsyncClient, Client, Unauthenticated, UnexpectedStatus
-from tensorcast_service.middleware import authentication as auth
-from tensorcast_service.middleware.authentication import Keys
+from axiscast import AsyncClient, Client, Unauthenticated, UnexpectedStatus
+from axiscast_service.middleware import authentication as auth
+from axiscast_service.middleware.authentication import Keys
 
 ALICE = "alice-0123456789abcdef"
 BOB = "b0b/0123456789+abcdef=="
@@ -204,7 +204,7 @@ def test_weak_keys_are_refused_in_a_sentence_without_the_key(tmp_path: Path, tex
 )
 def test_the_service_does_not_start_without_the_keys_that_were_meant(tmp_path: Path, file: str, said: str) -> None:
     (tmp_path / "weak").write_text("a:1234\n")
-    command = [sys.executable, "-m", "tensorcast", "serve", "--api-keys-file", str(tmp_path / file)]
+    command = [sys.executable, "-m", "axiscast", "serve", "--api-keys-file", str(tmp_path / file)]
     done = run(command)
     assert (done.returncode, done.stdout) == (2, "")
     assert said in done.stderr
@@ -263,15 +263,15 @@ def test_a_redirect_is_not_followed_with_the_key() -> None:
 @pytest.mark.parametrize("given", ["option", "environment"])
 def test_the_command_line_takes_the_key(guarded: Served, given: str) -> None:
     arguments = ["--api-key", ALICE] if given == "option" else []
-    environment = os.environ | ({"TENSORCAST_API_KEY": ALICE} if given == "environment" else {})
-    command = [sys.executable, "-m", "tensorcast", "check", "3", "1", "--url", guarded.url, *arguments]
+    environment = os.environ | ({"AXISCAST_API_KEY": ALICE} if given == "environment" else {})
+    command = [sys.executable, "-m", "axiscast", "check", "3", "1", "--url", guarded.url, *arguments]
     done = run(command, env=environment)
     assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize(("key", "status"), [("", 2), ("secret-0123456789abcdef", 77), ("secret with spaces", 2)])
 def test_the_command_line_says_what_is_wrong_with_the_key(guarded: Served, key: str, status: int) -> None:
-    command = [sys.executable, "-m", "tensorcast", "ops", "--url", guarded.url, "--api-key", key]
+    command = [sys.executable, "-m", "axiscast", "ops", "--url", guarded.url, "--api-key", key]
     done = run(command)
     assert done.returncode == status
     assert "Authorization: Bearer KEY" in done.stderr or "--api-key must be printable" in done.stderr

@@ -14,17 +14,17 @@ import pytest
 from pydantic import ValidationError
 from test_vectors import FILES, OP, vectors
 
-import tensorcast
-from tensorcast import Client
-from tensorcast.answers import batch, columns, limits
-from tensorcast.answers.batch import check_rows
-from tensorcast.answers.check import plain_answer
-from tensorcast.answers.columns import check_columns
-from tensorcast.messages.tensors import CheckBatchRequest, CheckedColumns
-from tensorcast.messages.validation import validated
-from tensorcast.ops import OPS, lower
-from tensorcast.plan.alignment import Incompatible
-from tensorcast.schema.problems import Problem
+import axiscast
+from axiscast import Client
+from axiscast.answers import batch, columns, limits
+from axiscast.answers.batch import check_rows
+from axiscast.answers.check import plain_answer
+from axiscast.answers.columns import check_columns
+from axiscast.messages.tensors import CheckBatchRequest, CheckedColumns
+from axiscast.messages.validation import validated
+from axiscast.ops import OPS, lower
+from axiscast.plan.alignment import Incompatible
+from axiscast.schema.problems import Problem
 
 SHAPE_ATTRIBUTES = {name: kind.target for name, kind in OPS.items() if kind.target} | {"jax.lax.broadcast": "sizes"}
 del SHAPE_ATTRIBUTES["mxnet.broadcast_to"]  # integers alone: a size that is not one of them may be the 0 that keeps
@@ -188,11 +188,11 @@ def test_one_bad_row_spoils_no_other(client: Client) -> None:
     good, ours, theirs, unknown, symbolic, again = client.check_batch(
         [
             {"inputs": [(8, 1, 6, 1), (7, 1, 5)]},
-            {"op": tensorcast.numpy.broadcast_to(shape=(4, 3)), "inputs": [(2,)]},
+            {"op": axiscast.numpy.broadcast_to(shape=(4, 3)), "inputs": [(2,)]},
             {"op": "numpy.broadcast_to", "inputs": [(2,)]},
             {"op": {"name": "numpy.broadcast"}, "inputs": [(2,)]},
             {"inputs": [("N", 3), ("M", 1)], "assume": {"N": "2.."}},
-            tensorcast.CheckRequest(op=tensorcast.jax.broadcast(sizes=(2,)), inputs=((3,),), dtype="int8"),
+            axiscast.CheckRequest(op=axiscast.jax.broadcast(sizes=(2,)), inputs=((3,),), dtype="int8"),
         ]
     )
     assert good.outputs[0].shape == [8, 7, 6, 5]
@@ -279,7 +279,7 @@ def test_rows_are_late_by_the_time_of_the_processor(
         work()
         return plain_answer(*arguments)
 
-    monkeypatch.setattr("tensorcast_service.endpoints.batch.TURN_SECONDS", 0)
+    monkeypatch.setattr("axiscast_service.endpoints.batch.TURN_SECONDS", 0)
     monkeypatch.setattr(batch, "MAX_BATCH_SECONDS", 0.05)
     monkeypatch.setattr(batch, "plain_answer", slow)
     with Client.in_process() as client:

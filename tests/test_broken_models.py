@@ -10,8 +10,8 @@ import onnx
 import pytest
 from onnx_models import Check, checks, parsed
 
-from tensorcast import Finding
-from tensorcast.models.sentences import sentence
+from axiscast import Finding
+from axiscast.models.sentences import sentence
 
 
 @pytest.fixture

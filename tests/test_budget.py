@@ -20,13 +20,13 @@ import pytest
 import uvicorn
 from conftest import PATIENCE, Served, free_port, served, wait_for, warm
 
-from tensorcast.schema.codec import Media, encode
-from tensorcast.schema.problems import Problem
-from tensorcast_service.app import create_app
-from tensorcast_service.endpoints import exchange
-from tensorcast_service.http import upload
-from tensorcast_service.runtime.budget import FREE_BYTES, Budget, Holding
-from tensorcast_service.settings import Settings
+from axiscast.schema.codec import Media, encode
+from axiscast.schema.problems import Problem
+from axiscast_service.app import create_app
+from axiscast_service.endpoints import exchange
+from axiscast_service.http import upload
+from axiscast_service.runtime.budget import FREE_BYTES, Budget, Holding
+from axiscast_service.settings import Settings
 
 MiB = 2**20
 JSON, MSGPACK = Media.JSON, Media.MSGPACK
@@ -63,7 +63,7 @@ def test_what_could_never_fit_is_too_large_and_the_budget_is_named(reserve: str,
     with Holding(Budget(12 * MiB)) as holding, pytest.raises(Problem) as refused:
         getattr(holding, reserve)(10 * MiB)
     assert (refused.value.code, refused.value.facts) == (code, {"nbytes": 10 * MiB, "limit": 9 * MiB})
-    assert "TENSORCAST_MEMORY_BUDGET_BYTES" in refused.value.detail
+    assert "AXISCAST_MEMORY_BUDGET_BYTES" in refused.value.detail
 
 
 def test_threads_may_hold_and_give_back_at_once() -> None:
@@ -249,7 +249,7 @@ def test_a_body_that_could_never_fit_is_too_large() -> None:
             refused = httpx.post(f"{url}/v1/check", content=content, headers={"Content-Type": MSGPACK.value})
             document = msgpack.unpackb(refused.content)
             assert (refused.status_code, document["code"]) == (413, "body-too-large")
-            assert "TENSORCAST_MEMORY_BUDGET_BYTES" in document["detail"]
+            assert "AXISCAST_MEMORY_BUDGET_BYTES" in document["detail"]
         values = httpx.post(
             f"{url}/v1/check", content=b"[" + b'"ab",' * 100_000 + b'""]', headers={"Content-Type": JSON.value}
         )
@@ -283,7 +283,7 @@ LONG_WORK = {
 def test_what_long_work_makes_is_reckoned_where_the_work_is_done(
     path: str, value: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module = importlib.import_module(f"tensorcast_service.endpoints.{path}")
+    module = importlib.import_module(f"axiscast_service.endpoints.{path}")
     name = {"compare": "compared_bytes", "broadcast": "tensors_bytes", "backprop": "tensors_bytes"}.get(
         path, "answer_bytes"
     )

@@ -6,11 +6,11 @@ from itertools import product
 
 import pytest
 
-from tensorcast.answers.catalogue import catalogue
-from tensorcast.answers.check import as_text, check, plain_answer
-from tensorcast.messages import CheckAnswer, CheckRequest
-from tensorcast.messages.validation import validated
-from tensorcast.ops import (
+from axiscast.answers.catalogue import catalogue
+from axiscast.answers.check import as_text, check, plain_answer
+from axiscast.messages import CheckAnswer, CheckRequest
+from axiscast.messages.validation import validated
+from axiscast.ops import (
     OPS,
     Op,
     einops,
@@ -23,8 +23,8 @@ from tensorcast.ops import (
     poputil,
     torch,
 )
-from tensorcast.plan.plan import LawBroken
-from tensorcast.schema.problems import Problem
+from axiscast.plan.plan import LawBroken
+from axiscast.schema.problems import Problem
 
 
 def ask(op: Op, *shapes: tuple[int, ...], **options: object) -> CheckAnswer:

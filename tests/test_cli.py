@@ -20,8 +20,8 @@ import pytest
 from click.testing import CliRunner
 from conftest import Served
 
-from tensorcast.cli import main
-from tensorcast.ops import OPS
+from axiscast.cli import main
+from axiscast.ops import OPS
 
 
 def run(*arguments: str, folder: Path | None = None) -> CompletedProcess[str]:
@@ -29,14 +29,14 @@ def run(*arguments: str, folder: Path | None = None) -> CompletedProcess[str]:
     out, err, status = StringIO(), StringIO(), 0
     with chdir(folder or Path.cwd()), redirect_stdout(out), redirect_stderr(err):
         try:
-            main(arguments, prog_name="tensorcast")
+            main(arguments, prog_name="axiscast")
         except SystemExit as end:
             status = int(end.code or 0)
     return CompletedProcess(arguments, status, out.getvalue(), err.getvalue())
 
 
 def process(*arguments: str, **options: Any) -> CompletedProcess[str]:
-    return conftest.run([sys.executable, "-m", "tensorcast", *arguments], **options)
+    return conftest.run([sys.executable, "-m", "axiscast", *arguments], **options)
 
 
 @pytest.fixture(params=["here", "from a service"])
@@ -89,13 +89,13 @@ MISTAKES = [
     ([*TRANSLATE, "torch.expnd"], "there is no op 'torch.expnd': did you mean torch.expand"),
     (["check", "3", "--op", "openvino.Broadcast-1", "--mode", "explict", "--target-shape", "3"], "mean explicit?"),
     (["check", "3,-1"], "input 0, axis 1: must not be negative"),
-    (["translate", "3", "--to", "tf"], "tensorflow.add? `tensorcast ops` lists them"),
-    (["ops", "nothing"], "there is no op 'nothing': `tensorcast ops` lists them"),
+    (["translate", "3", "--to", "tf"], "tensorflow.add? `axiscast ops` lists them"),
+    (["ops", "nothing"], "there is no op 'nothing': `axiscast ops` lists them"),
     (["ops", "expand"], "did you mean onnx.Expand or torch.expand or paddle"),
     (["broadcast", "README.md", "--shape", "3", "-o", "x.npy"], "README.md is no .npy file that can be used"),
     (["broadcast", "absent.npy", "--shape", "3", "-o", "x.npy"], "does not exist"),
-    (["serve", "--port", "99999"], "TENSORCAST_PORT must be at most 65535"),
-    (["serve", "--workers", "0"], "TENSORCAST_WORKERS must be a whole number of at least 1"),
+    (["serve", "--port", "99999"], "AXISCAST_PORT must be at most 65535"),
+    (["serve", "--workers", "0"], "AXISCAST_WORKERS must be a whole number of at least 1"),
 ]
 
 
@@ -194,10 +194,8 @@ COMPLETIONS = {
 
 @pytest.mark.parametrize(("typed", "completed"), COMPLETIONS.items())
 def test_a_shell_completes_ops_attributes_and_modes(typed: str, completed: list[str]) -> None:
-    environment = {"COMP_WORDS": f"tensorcast {typed}", "COMP_CWORD": str(len(typed.split(" ")))}
-    done = CliRunner().invoke(
-        main, [], prog_name="tensorcast", env=environment | {"_TENSORCAST_COMPLETE": "bash_complete"}
-    )
+    environment = {"COMP_WORDS": f"axiscast {typed}", "COMP_CWORD": str(len(typed.split(" ")))}
+    done = CliRunner().invoke(main, [], prog_name="axiscast", env=environment | {"_AXISCAST_COMPLETE": "bash_complete"})
     assert [line.partition(",")[2] for line in done.stdout.splitlines()] == completed
 
 
@@ -226,7 +224,7 @@ def test_ops_lists_and_shows(url: list[str]) -> None:
     assert len(json.loads(run("ops", "--json", *url).stdout)) == len(OPS)
     assert "poputil.expandToMatchRanks" in run("ops", *url).stdout
     shown = run("ops", "openvino.Broadcast-1", *url).stdout
-    command = next(line.strip() for line in shown.splitlines() if line.strip().startswith("tensorcast check"))
+    command = next(line.strip() for line in shown.splitlines() if line.strip().startswith("axiscast check"))
     assert run(*command.split()[1:], *url).returncode == 0
 
 

@@ -1,4 +1,4 @@
-"""tensorcast check --batch: a file of requests, one a line, and an answer for each."""
+"""axiscast check --batch: a file of requests, one a line, and an answer for each."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ WRONG = [
     ("[[3], [4]]", "line 2: it is not a request"),
     ({"inputs": [[-1]]}, 'line 2: inputs/0/0: must not be negative: a size is 0 or more; write "?"'),
     ({"inputs": [[3.0]]}, "line 2: inputs/0/0: must be an integer, not a float: write 3"),
-    (UNKNOWN, "line 2: there is no op 'torch.expnd': did you mean torch.expand or torch.expand_as? `tensorcast ops`"),
+    (UNKNOWN, "line 2: there is no op 'torch.expnd': did you mean torch.expand or torch.expand_as? `axiscast ops`"),
     ({"op": "torch.expand", "inputs": [[3]]}, '"op": {"name": "torch.expand", "size": [3, -1]}'),
     ({"op": "numpy.add", "inputs": [[3]]}, "numpy.add takes 2 inputs, not 1"),
     ({"op": "torch.broadcast_tensors", "inputs": [[1] * 65]}, "a shape has 65 axes"),
@@ -101,7 +101,7 @@ def test_thousands_of_lines_are_answered_in_order(tmp_path: Path, url: list[str]
 
 
 def test_stdin_is_answered_line_by_line(url: list[str]) -> None:
-    command = [sys.executable, "-m", "tensorcast", "check", "--batch", "-", *url]
+    command = [sys.executable, "-m", "axiscast", "check", "--batch", "-", *url]
     with started(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as running:
         assert running.stdin is not None
         assert running.stdout is not None

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from test_cli import run
 
-from tensorcast import UnusableModel, check_model
+from axiscast import UnusableModel, check_model
 
 MISTAKES: list[tuple[list[str], int, str, list[str] | None]] = [
     # the words, the exit status, what is said, and the words repaired (None: there are no others)
@@ -32,7 +32,7 @@ MISTAKES: list[tuple[list[str], int, str, list[str] | None]] = [
      ["check", "()", "3"]),
     (["check", "3", " "], 2, "a shape is empty: write () for a scalar", ["check", "3", "()"]),
     (["compare", "3", "4,1", "--op", "np.add"], 2,
-     "compare checks every op, so it has no --op: leave it out, or use `tensorcast check`",
+     "compare checks every op, so it has no --op: leave it out, or use `axiscast check`",
      ["compare", "3", "4,1"]),
     (["compare", "", "3"], 2, "a shape is empty: write () for a scalar", ["compare", "()", "3"]),
     (["compare", "3", "--shape", ""], 2, "--shape is empty: write () for a scalar", ["compare", "3", "--shape", "3"]),

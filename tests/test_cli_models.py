@@ -1,4 +1,4 @@
-"""tensorcast check model.onnx: formats, options, exit statuses."""
+"""axiscast check model.onnx: formats, options, exit statuses."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from conftest import Served, run
 from onnx import helper
 from onnx_models import parsed, saved
 
-from tensorcast import Client
-from tensorcast.cli import main
+from axiscast import Client
+from axiscast.cli import main
 
 Check = Callable[..., Result]
 
 
 @pytest.fixture
 def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Check:
-    """`tensorcast check model.onnx` of a model, or of a graph, in a folder that has nothing else; by the names of sizes
+    """`axiscast check model.onnx` of a model, or of a graph, in a folder that has nothing else; by the names of sizes
     alone unless `probe` is true."""
     monkeypatch.chdir(tmp_path)
 
@@ -101,8 +101,8 @@ def test_annotations_and_sarif_have_the_paths_of_the_repository(check: Check, tm
     model = parsed(THREE)
     model.graph.node[0].metadata_props.add(key="pkg.torch.onnx.stack_trace", value='File "/build/net.py", line 7, in f')
     error, notice, summary = check(model, "--format", "github").output.splitlines()
-    assert error.startswith("::error file=net.py,line=7,title=tensorcast%3A incompatible::model.onnx: Add a: x (N, 64,")
-    assert notice.startswith("::notice file=model.onnx,title=tensorcast%3A depends::model.onnx: Add b: x (N, 64, 7, 7)")
+    assert error.startswith("::error file=net.py,line=7,title=axiscast%3A incompatible::model.onnx: Add a: x (N, 64,")
+    assert notice.startswith("::notice file=model.onnx,title=axiscast%3A depends::model.onnx: Add b: x (N, 64, 7, 7)")
     assert summary == SUMMARY.strip()
     results = json.loads(check(model, "--format", "sarif").output)["runs"][0]["results"]
     places = [result["locations"][0]["physicalLocation"] for result in results]
@@ -212,7 +212,7 @@ def test_names_in_a_file_do_not_steer_the_terminal(check: Check) -> None:
 
 
 def test_without_onnx_the_command_says_what_to_install() -> None:
-    program = "import sys; sys.modules['onnx'] = None; from tensorcast.cli import main; main(['check', 'model.onnx'])"
+    program = "import sys; sys.modules['onnx'] = None; from axiscast.cli import main; main(['check', 'model.onnx'])"
     done = run([sys.executable, "-c", program])
     assert (done.returncode, done.stderr.splitlines()[-1]) == (
         2,
@@ -226,6 +226,6 @@ def test_nothing_but_the_report_is_written_where_nobody_looks(check: Check, tmp_
     inputs += [helper.make_tensor_value_info(f"w{number}", 1, [number]) for number in range(2500)]
     saved(tmp_path / "model.onnx", helper.make_model(helper.make_graph(nodes, "graph", inputs, [])))
     done = run(
-        [sys.executable, "-m", "tensorcast", "check", str(tmp_path / "model.onnx"), "--no-probe", "--format", "github"]
+        [sys.executable, "-m", "axiscast", "check", str(tmp_path / "model.onnx"), "--no-probe", "--format", "github"]
     )
     assert (done.returncode, done.stderr) == (0, "")

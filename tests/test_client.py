@@ -17,10 +17,10 @@ import numpy as np
 import pytest
 from conftest import PATIENCE, Served, run
 
-import tensorcast
-from tensorcast import AsyncClient, Client, errors
-from tensorcast.ops import ngraph, poputil, torch
-from tensorcast.schema.problems import STATUS
+import axiscast
+from axiscast import AsyncClient, Client, errors
+from axiscast.ops import ngraph, poputil, torch
+from axiscast.schema.problems import STATUS
 
 ROW = np.array([1, 2, 3], np.float32)
 
@@ -105,7 +105,7 @@ def test_incompatible_shapes_are_a_value_error_that_bears_the_conflict(anyone: A
     for call in (lambda: anyone.broadcast_to(ROW, (3, 4)), lambda: anyone.broadcast_shapes((3, 4), (3,))):
         with pytest.raises(ValueError, match=r"axis 1.*Hint: reshape input \d to \(3, 1\)") as caught:
             call()
-        assert isinstance(caught.value, tensorcast.IncompatibleShapes)
+        assert isinstance(caught.value, axiscast.IncompatibleShapes)
         assert caught.value.conflict.axis == 1
         hint = caught.value.conflict.hints[0]
         assert anyone.check(hint.op, *hint.inputs).compatible is True
@@ -170,7 +170,7 @@ def test_broadcast_arrays_has_the_options_of_broadcast(anyone: Any) -> None:
 def test_an_out_that_does_not_fit_is_the_callers_value_error(client: Client, out: Any) -> None:
     with pytest.raises(ValueError, match="out") as caught:
         client.broadcast(BROADCAST, ROW, out=out)
-    assert not isinstance(caught.value, tensorcast.TensorcastError)
+    assert not isinstance(caught.value, axiscast.AxiscastError)
     assert client.can_broadcast((3,), (3,))  # and the connection is as good as ever
 
 
@@ -185,7 +185,7 @@ def test_a_window_is_a_box_of_the_output(anyone: Any) -> None:
 
 
 def test_progress_reaches_the_total_both_ways(anyone: Any) -> None:
-    seen: list[tensorcast.Transfer] = []
+    seen: list[axiscast.Transfer] = []
     large = np.zeros((3, 1024, 1024), np.uint8)
     anyone.broadcast("numpy.broadcast_arrays", large, progress=seen.append)
     for direction in ("upload", "download"):
@@ -210,7 +210,7 @@ def test_translate_answers_with_op_objects_and_code(anyone: Any) -> None:
     answer = anyone.translate(BROADCAST, (3,), to="torch.expand")
     assert (answer.exact, [step.op for step in answer.steps]) == (True, [torch.expand(size=(2, 3))])
     assert (answer.code.language, answer.code.text.splitlines()[-1]) == ("python", "y = x.expand((2, 3))")
-    with pytest.raises(tensorcast.UnknownOp, match=r"did you mean torch\.expand"):
+    with pytest.raises(axiscast.UnknownOp, match=r"did you mean torch\.expand"):
         anyone.translate(BROADCAST, (3,), to="torch.expnd")
 
 
@@ -219,7 +219,7 @@ def test_the_catalogue_lists_the_ops(anyone: Any) -> None:
 
 
 def test_what_is_no_op_is_a_type_error_that_shows_one(client: Client) -> None:
-    with pytest.raises(TypeError, match=r"tensorcast.numpy.broadcast_to\(shape=\(4, 3\)\)"):
+    with pytest.raises(TypeError, match=r"axiscast.numpy.broadcast_to\(shape=\(4, 3\)\)"):
         client.check((3,), (3,))  # type: ignore[arg-type]
 
 
@@ -232,19 +232,19 @@ HALF = {
 
 @pytest.mark.parametrize("call", HALF.values(), ids=HALF)
 def test_half_a_surrogate_pair_is_refused_before_it_is_sent(client: Client, call: Any) -> None:
-    with pytest.raises(tensorcast.InvalidRequest, match=r"'\\ud800' holds half a surrogate pair"):
+    with pytest.raises(axiscast.InvalidRequest, match=r"'\\ud800' holds half a surrogate pair"):
         call(client)
 
 
 PROBLEMS: dict[str, tuple[type[errors.ServiceProblem], Callable[[Any], Any]]] = {
-    "unknown-op": (tensorcast.UnknownOp, lambda client: client.check("numpy.nothing", (3,))),
-    "invalid-request": (tensorcast.InvalidRequest, lambda client: client.check(poputil.expandToMatchRanks(), (3,))),
-    "output-too-large": (tensorcast.OutputTooLarge, lambda client: client.broadcast_to(ROW, (10**15, 3))),
+    "unknown-op": (axiscast.UnknownOp, lambda client: client.check("numpy.nothing", (3,))),
+    "invalid-request": (axiscast.InvalidRequest, lambda client: client.check(poputil.expandToMatchRanks(), (3,))),
+    "output-too-large": (axiscast.OutputTooLarge, lambda client: client.broadcast_to(ROW, (10**15, 3))),
     "untranslatable": (
-        tensorcast.Untranslatable,
+        axiscast.Untranslatable,
         lambda client: client.translate(BROADCAST, (3,), to="torch.broadcast_tensors"),
     ),
-    "invalid-tensor": (tensorcast.InvalidTensor, lambda client: client.backprop(BROADCAST, [(3,)], ROW)),
+    "invalid-tensor": (axiscast.InvalidTensor, lambda client: client.backprop(BROADCAST, [(3,)], ROW)),
 }
 
 
@@ -295,26 +295,26 @@ def test_one_client_serves_many_threads(client: Client) -> None:
 
 def test_a_service_in_process_has_settings_and_opens_no_socket(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket.socket, "connect", lambda *_: pytest.fail("a socket was opened"))
-    with Client.in_process(max_output_bytes=100) as client, pytest.raises(tensorcast.OutputTooLarge) as caught:
+    with Client.in_process(max_output_bytes=100) as client, pytest.raises(axiscast.OutputTooLarge) as caught:
         client.broadcast_to(ROW, (100, 3))
     assert caught.value.facts["limit"] == 100
 
 
 def test_without_the_service_in_process_says_what_to_install() -> None:
-    script = "import sys; sys.modules['fastapi'] = None\nfrom tensorcast import Client\nClient.in_process()"
+    script = "import sys; sys.modules['fastapi'] = None\nfrom axiscast import Client\nClient.in_process()"
     failed = run([sys.executable, "-c", script])
     assert failed.returncode == 1
-    assert "pip install '.[service]' in a checkout of tensorcast, 'tensorcast[service]' where" in failed.stderr
+    assert "pip install '.[service]' in a checkout of axiscast, 'axiscast[service]' where" in failed.stderr
 
 
 def test_leaving_a_large_answer_in_process_stops_the_service() -> None:
-    def stop(transfer: tensorcast.Transfer) -> None:
+    def stop(transfer: axiscast.Transfer) -> None:
         if transfer.direction == "download" and transfer.done > 2**22:
             raise KeyboardInterrupt
 
     with Client.in_process() as client:
         with pytest.raises(KeyboardInterrupt):
-            client.broadcast(tensorcast.numpy.broadcast_to(shape=(2**30, 3)), ROW, progress=stop)
+            client.broadcast(axiscast.numpy.broadcast_to(shape=(2**30, 3)), ROW, progress=stop)
         assert client.can_broadcast((3,), (3,))
 
 
@@ -342,6 +342,6 @@ def test_a_dense_answer_of_a_gigabyte_streams_in_little_memory(service: Served) 
 
 
 def test_a_client_in_process_that_is_never_closed_does_not_keep_the_process() -> None:
-    script = "from tensorcast import Client; client = Client.in_process(); print(client.broadcast_shapes((3,), 3))"
+    script = "from axiscast import Client; client = Client.in_process(); print(client.broadcast_shapes((3,), 3))"
     done = run([sys.executable, "-c", script])
     assert (done.returncode, done.stdout) == (0, "(3,)\n")

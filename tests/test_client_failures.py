@@ -17,24 +17,24 @@ import pytest
 from conftest import PATIENCE, free_port, served
 from test_client import BROADCAST, ROW, Sync
 
-import tensorcast
-from tensorcast import AsyncClient, Client
+import axiscast
+from axiscast import AsyncClient, Client
 
 
 def test_a_code_without_a_class_is_a_service_problem_that_says_it() -> None:
     document = {"code": "not-acceptable", "detail": "neither JSON nor MessagePack", "supported": ["application/json"]}
     transport, _ = answers(httpx.Response(406, json=document))
-    with Client(transport=transport, retries=0) as client, pytest.raises(tensorcast.ServiceProblem) as caught:
+    with Client(transport=transport, retries=0) as client, pytest.raises(axiscast.ServiceProblem) as caught:
         client.ops()
     problem = caught.value
-    assert (type(problem), problem.code, problem.status) == (tensorcast.ServiceProblem, "not-acceptable", 406)
+    assert (type(problem), problem.code, problem.status) == (axiscast.ServiceProblem, "not-acceptable", 406)
     assert (str(problem), problem.facts) == ("neither JSON nor MessagePack", {"supported": ["application/json"]})
 
 
 OLD = {
     "version": "0.0.9",
     "code": "unknown-op",
-    "said": "no such op (the service is tensorcast 0.0.9, older than this client)",
+    "said": "no such op (the service is axiscast 0.0.9, older than this client)",
 }
 
 
@@ -49,9 +49,9 @@ VERSIONS = [
 
 @pytest.mark.parametrize("case", VERSIONS, ids=str)
 def test_the_error_of_what_an_older_service_does_not_know_says_so(case: dict[str, str]) -> None:
-    headers = {"Tensorcast-Version": case["version"]}
+    headers = {"Axiscast-Version": case["version"]}
     transport, _ = answers(httpx.Response(422, json={"code": case["code"], "detail": "no such op"}, headers=headers))
-    with Client(transport=transport) as client, pytest.raises(tensorcast.ServiceProblem) as caught:
+    with Client(transport=transport) as client, pytest.raises(axiscast.ServiceProblem) as caught:
         client.ops()
     assert (str(caught.value), caught.value.detail) == (case["said"], "no such op")
 
@@ -101,28 +101,28 @@ def test_retry_after_is_honoured() -> None:
 def test_a_retry_after_beyond_the_deadline_is_not_waited_for() -> None:
     busy = httpx.Response(503, json={"code": "overloaded"}, headers={"retry-after": "3600"})
     transport, seen = answers(busy)
-    with Client(transport=transport) as client, pytest.raises(tensorcast.Overloaded):
+    with Client(transport=transport) as client, pytest.raises(axiscast.Overloaded):
         client.can_broadcast((3,))
     assert len(seen) == 1
 
 
 def test_retries_end() -> None:
     transport, seen = answers(BUSY)
-    with Client(transport=transport, retries=3) as client, pytest.raises(tensorcast.Overloaded):
+    with Client(transport=transport, retries=3) as client, pytest.raises(axiscast.Overloaded):
         client.can_broadcast((3,))
     assert len(seen) == 4
 
 
 def test_what_can_not_pass_is_not_tried_again() -> None:
     transport, seen = answers(httpx.Response(422, json={"code": "invalid-request", "detail": "no"}))
-    with Client(transport=transport) as client, pytest.raises(tensorcast.InvalidRequest, match="no"):
+    with Client(transport=transport) as client, pytest.raises(axiscast.InvalidRequest, match="no"):
         client.can_broadcast((3,))
     assert len(seen) == 1
 
 
 def test_a_timeout_is_not_tried_again() -> None:
     transport, seen = answers(httpx.ReadTimeout("the transport's own"), GOOD)
-    with Client(transport=transport) as client, pytest.raises(tensorcast.DeadlineExceeded, match="ReadTimeout"):
+    with Client(transport=transport) as client, pytest.raises(axiscast.DeadlineExceeded, match="ReadTimeout"):
         client.can_broadcast((3,))
     assert len(seen) == 1
 
@@ -156,7 +156,7 @@ def test_an_answer_that_is_none_is_an_invalid_answer(lie: httpx.Response) -> Non
     if lie.headers.get("content-type") == "application/msgpack":
         lie.headers["content-type"] = "application/vnd.msgpack"
     transport, _ = answers(lie)
-    with Client(transport=transport, retries=0) as client, pytest.raises(tensorcast.InvalidAnswer):
+    with Client(transport=transport, retries=0) as client, pytest.raises(axiscast.InvalidAnswer):
         client.broadcast_to(ROW, (2,))
 
 
@@ -170,7 +170,7 @@ STATUSES = {
 @pytest.mark.parametrize("response", STATUSES.values(), ids=STATUSES)
 def test_a_status_without_a_problem_document_is_an_unexpected_status(response: httpx.Response) -> None:
     transport, _ = answers(response)
-    with Client(transport=transport) as client, pytest.raises(tensorcast.UnexpectedStatus) as caught:
+    with Client(transport=transport) as client, pytest.raises(axiscast.UnexpectedStatus) as caught:
         client.broadcast_to(ROW, (2,))
     assert caught.value.status == response.status_code
 
@@ -208,7 +208,7 @@ BODY = bytes(msgpack.packb({"outputs": [{"dtype": "uint8", "shape": [100], "data
 def test_an_answer_that_breaks_off_is_an_error_of_this_library(make: Any, sent: bytes) -> None:
     with scripted(sent) as url:
         client = make(url, retries=0)
-        with pytest.raises((tensorcast.InvalidAnswer, tensorcast.ConnectionFailed)):
+        with pytest.raises((axiscast.InvalidAnswer, axiscast.ConnectionFailed)):
             client.broadcast_to(np.zeros(1, np.uint8), (100,))
         client.close()
 
@@ -217,7 +217,7 @@ def test_an_answer_that_breaks_off_is_asked_for_again_and_out_is_filled() -> Non
     full = bytes(msgpack.packb({"outputs": [{"dtype": "uint8", "shape": [100], "data": bytes(range(100))}]}))
     out = np.full(100, 255, np.uint8)
     with scripted(HEAD % len(full) + full[:-50], HEAD % len(full) + full) as url, Client(url) as client:
-        client.broadcast(tensorcast.numpy.broadcast_to(shape=(100,)), np.zeros(1, np.uint8), out=out)
+        client.broadcast(axiscast.numpy.broadcast_to(shape=(100,)), np.zeros(1, np.uint8), out=out)
     assert out.tolist() == list(range(100))
 
 
@@ -227,7 +227,7 @@ def test_a_service_that_stalls_ends_with_the_deadline(make: Any, sent: bytes) ->
     released = threading.Event()
     with scripted(sent, then=lambda connection: released.wait(PATIENCE) and None) as url:
         client = make(url, timeout=0.5)
-        with pytest.raises(tensorcast.DeadlineExceeded, match=r"0\.5 s"):
+        with pytest.raises(axiscast.DeadlineExceeded, match=r"0\.5 s"):
             client.broadcast_to(ROW, (3,))
         released.set()
         client.close()
@@ -245,7 +245,7 @@ def test_a_service_that_trickles_ends_with_the_deadline() -> None:
         Client(url, timeout=0.5, retries=0) as client,
     ):
         start = time.monotonic()
-        with pytest.raises((tensorcast.DeadlineExceeded, tensorcast.InvalidAnswer)):
+        with pytest.raises((axiscast.DeadlineExceeded, axiscast.InvalidAnswer)):
             client.check(BROADCAST, (3,))
         assert time.monotonic() - start < 30  # of the 45 that the service would go on for
 
@@ -253,7 +253,7 @@ def test_a_service_that_trickles_ends_with_the_deadline() -> None:
 def test_no_service_at_all_is_a_connection_that_failed() -> None:
     with (
         Client(f"http://127.0.0.1:{free_port()}", retries=1) as client,
-        pytest.raises(tensorcast.ConnectionFailed, match="up"),
+        pytest.raises(axiscast.ConnectionFailed, match="up"),
     ):
         client.ops()
 
@@ -261,25 +261,25 @@ def test_no_service_at_all_is_a_connection_that_failed() -> None:
 def test_a_service_that_dies_in_mid_answer_is_an_error_and_the_next_call_works() -> None:
     with served() as doomed, Client(doomed.url, retries=0) as client:
 
-        def kill(transfer: tensorcast.Transfer) -> None:
+        def kill(transfer: axiscast.Transfer) -> None:
             if transfer.direction == "download":
                 doomed.process.kill()
 
-        with pytest.raises((tensorcast.InvalidAnswer, tensorcast.ConnectionFailed)):
-            client.broadcast(tensorcast.numpy.broadcast_to(shape=(2**28, 3)), ROW, progress=kill)
-        with pytest.raises(tensorcast.ConnectionFailed):
+        with pytest.raises((axiscast.InvalidAnswer, axiscast.ConnectionFailed)):
+            client.broadcast(axiscast.numpy.broadcast_to(shape=(2**28, 3)), ROW, progress=kill)
+        with pytest.raises(axiscast.ConnectionFailed):
             client.ops()
 
 
 def test_json_answers_are_not_asked_for_but_problems_in_json_are_read() -> None:
     transport, seen = answers(httpx.Response(500, content=json.dumps({"code": "internal", "detail": "x"}).encode(),
                                              headers={"content-type": "application/problem+json"}))  # fmt: skip
-    with Client(transport=transport) as client, pytest.raises(tensorcast.InternalError):
+    with Client(transport=transport) as client, pytest.raises(axiscast.InternalError):
         client.ops()
     assert seen[0].headers["accept"] == "application/vnd.msgpack"
 
 
 def test_a_compressed_answer_is_refused_before_it_is_expanded() -> None:
     transport, _ = answers(httpx.Response(200, content=b"", headers={"content-encoding": "gzip"}))
-    with Client(transport=transport, retries=0) as client, pytest.raises(tensorcast.InvalidAnswer, match="compressed"):
+    with Client(transport=transport, retries=0) as client, pytest.raises(axiscast.InvalidAnswer, match="compressed"):
         client.ops()

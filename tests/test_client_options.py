@@ -10,7 +10,7 @@ import httpx
 import numpy as np
 import pytest
 
-from tensorcast import AsyncClient, Client
+from axiscast import AsyncClient, Client
 
 ROW = np.array([1.0, 2.0, 3.0])
 OF_CLIENTS: list[tuple[dict[str, Any], str]] = [

@@ -9,9 +9,9 @@ from conftest import taken
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tensorcast.schema import survey
-from tensorcast.schema.codec import MEDIA_NAMES, Media, decode, encode
-from tensorcast.schema.problems import Problem
+from axiscast.schema import survey
+from axiscast.schema.codec import MEDIA_NAMES, Media, decode, encode
+from axiscast.schema.problems import Problem
 
 JSON, MSGPACK = Media.JSON, Media.MSGPACK
 

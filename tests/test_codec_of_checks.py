@@ -13,14 +13,14 @@ from pydantic_core import to_json
 
 pytest.importorskip("msgspec")
 
-from tensorcast.answers.check import Question
-from tensorcast.schema.codec import Media, encode
-from tensorcast.schema.dimensions import Symbol
-from tensorcast.schema.problems import Problem
-from tensorcast_service.endpoints import codec
-from tensorcast_service.endpoints.check import answer_to_body, answer_to_query
+from axiscast.answers.check import Question
+from axiscast.schema.codec import Media, encode
+from axiscast.schema.dimensions import Symbol
+from axiscast.schema.problems import Problem
+from axiscast_service.endpoints import codec
+from axiscast_service.endpoints.check import answer_to_body, answer_to_query
 
-COUNT = 100_000 if os.environ.get("TENSORCAST_FULL") else 12_000
+COUNT = 100_000 if os.environ.get("AXISCAST_FULL") else 12_000
 SIZES = (0, 1, 1, 1, 2, 3, 5, 8, 127, 128, 255, 256, 65535, 65536, 2**31, 2**32, 2**63 - 1)
 ODD_NUMBERS = (-1, -(2**63), 2**63, 2**64 - 1, 2**64, 10**30, 10**400, 1.0, 2.5, -0.0, 1e300, True, False, None)
 ODD_TEXTS = (
@@ -271,7 +271,7 @@ def test_a_query_is_the_same_question_with_the_quick_codec_and_without(
         )
         said = []
         for read in (codec.question_in_query, lambda query: None):
-            monkeypatch.setattr("tensorcast_service.endpoints.check.question_in_query", read)
+            monkeypatch.setattr("axiscast_service.endpoints.check.question_in_query", read)
             try:
                 said.append(answer_to_query(query, ""))
             except Problem as problem:

@@ -8,12 +8,12 @@ import httpx
 import pytest
 from click.testing import CliRunner
 
-import tensorcast
-from tensorcast import Client, InvalidRequest
-from tensorcast.answers.compare import compare, plain_comparison
-from tensorcast.cli import main
-from tensorcast.messages import CompareRequest
-from tensorcast.schema.codec import Media, encode
+import axiscast
+from axiscast import Client, InvalidRequest
+from axiscast.answers.compare import compare, plain_comparison
+from axiscast.cli import main
+from axiscast.messages import CompareRequest
+from axiscast.schema.codec import Media, encode
 
 
 def verdicts(*shapes: tuple[int, ...], shape: tuple[int, ...] | None = None) -> dict[str, object]:
@@ -185,7 +185,7 @@ def test_no_op_has_the_message_of_another_rule() -> None:
     for inputs, shape in (([(3, 1)], (1, 4)), ([(3,)], (2, -1)), ([(1, 3)], (3,)), ([(2, 1)], (0, 3))):
         for result in compare(CompareRequest(inputs=inputs, shape=shape)).results:
             for other in result.also:
-                conflict = tensorcast.check(other, *inputs).conflict
+                conflict = axiscast.check(other, *inputs).conflict
                 message = conflict and conflict.message.replace(other["name"], result.op["name"])
                 assert message == (result.conflict and result.conflict.message)
 

@@ -13,17 +13,17 @@ from conversation import CHECK, answered, application, connection, hooks, turns
 from raw_http import BODY
 from uvicorn.server import ServerState
 
-from tensorcast.schema.problems import Problem
-from tensorcast_service.app import create_app
-from tensorcast_service.http.grammar import read_plain
-from tensorcast_service.http.hooks import HOOKS
-from tensorcast_service.http.limits import CONNECTIONS
-from tensorcast_service.http.listener import Listener
-from tensorcast_service.http.protocol import HTTPProtocol
-from tensorcast_service.http.turns import Turns
-from tensorcast_service.http.upload import LONG_BYTES, lend, room_for
-from tensorcast_service.runtime.budget import FREE_BYTES, Budget, Holding
-from tensorcast_service.settings import Settings
+from axiscast.schema.problems import Problem
+from axiscast_service.app import create_app
+from axiscast_service.http.grammar import read_plain
+from axiscast_service.http.hooks import HOOKS
+from axiscast_service.http.limits import CONNECTIONS
+from axiscast_service.http.listener import Listener
+from axiscast_service.http.protocol import HTTPProtocol
+from axiscast_service.http.turns import Turns
+from axiscast_service.http.upload import LONG_BYTES, lend, room_for
+from axiscast_service.runtime.budget import FREE_BYTES, Budget, Holding
+from axiscast_service.settings import Settings
 
 pytestmark = pytest.mark.usefixtures("no_other_connections")
 
@@ -114,7 +114,7 @@ def test_a_request_whose_body_stays_out_is_awaited_on_a_connection_that_was_serv
 
 def test_a_handshake_that_found_no_room_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
     async def run() -> None:
-        monkeypatch.setattr("tensorcast_service.http.limits.MAX_CONNECTIONS", 0)
+        monkeypatch.setattr("axiscast_service.http.limits.MAX_CONNECTIONS", 0)
         config = SimpleNamespace(loaded_app=application, timeout_keep_alive=60)
         protocol = HTTPProtocol(config, ServerState(), {HOOKS: hooks()})
         ours, theirs = socket.socketpair()
@@ -239,7 +239,7 @@ def test_a_connection_beyond_the_reserve_is_refused(monkeypatch: pytest.MonkeyPa
         await application(scope, receive, send)
 
     async def run() -> None:
-        monkeypatch.setattr("tensorcast_service.http.limits.MAX_CONNECTIONS", 8)
+        monkeypatch.setattr("axiscast_service.http.limits.MAX_CONNECTIONS", 8)
         shared = hooks()
         for number in range(10):
             pipe, protocol = connection(shared, app=app)

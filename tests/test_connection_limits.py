@@ -11,13 +11,13 @@ import pytest
 from conversation import CHECK, answered, application, connection, hooks, turns
 from uvicorn.server import ServerState
 
-from tensorcast.schema.problems import Problem
-from tensorcast_service.http.closing import LINGER_BYTES, Closing
-from tensorcast_service.http.hooks import HOOKS
-from tensorcast_service.http.limits import CONNECTIONS
-from tensorcast_service.http.listener import Loop
-from tensorcast_service.http.protocol import HTTPProtocol
-from tensorcast_service.http.rates import FLOOR_BYTES, LOOKS, Rates
+from axiscast.schema.problems import Problem
+from axiscast_service.http.closing import LINGER_BYTES, Closing
+from axiscast_service.http.hooks import HOOKS
+from axiscast_service.http.limits import CONNECTIONS
+from axiscast_service.http.listener import Loop
+from axiscast_service.http.protocol import HTTPProtocol
+from axiscast_service.http.rates import FLOOR_BYTES, LOOKS, Rates
 
 pytestmark = pytest.mark.usefixtures("no_other_connections")
 LONG = b"POST /into?0 HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n"
@@ -122,7 +122,7 @@ def test_a_connection_in_the_reserve_is_answered_and_closed(
         await application(scope, receive, send)
 
     async def run() -> None:
-        monkeypatch.setattr("tensorcast_service.http.limits.MAX_CONNECTIONS", 8)
+        monkeypatch.setattr("axiscast_service.http.limits.MAX_CONNECTIONS", 8)
         loop, shared = asyncio.get_running_loop(), hooks()
         busy = [connection(shared, app=app)[0] for _ in range(8)]
         for pipe in busy:

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from conversation import CHECK, answered, connection, hooks, turns
 
-from tensorcast.schema.problems import Problem
-from tensorcast_service.http import private
-from tensorcast_service.http.hooks import READ_BYTES
-from tensorcast_service.http.limits import CONNECTIONS
-from tensorcast_service.http.turns import Turns
-from tensorcast_service.runtime.budget import Budget, FreePages
+from axiscast.schema.problems import Problem
+from axiscast_service.http import private
+from axiscast_service.http.hooks import READ_BYTES
+from axiscast_service.http.limits import CONNECTIONS
+from axiscast_service.http.turns import Turns
+from axiscast_service.runtime.budget import Budget, FreePages
 
 pytestmark = pytest.mark.usefixtures("no_other_connections")
 POST = b"POST /x?0 HTTP/1.1\r\nHost: x\r\n"
@@ -254,7 +254,7 @@ def test_a_url_of_https_is_answered_with_tls_alone(encrypted: bool) -> None:
 
 def test_a_shutdown_closes_no_connection_whose_refusal_may_be_unread(monkeypatch: pytest.MonkeyPatch) -> None:
     async def run() -> None:
-        monkeypatch.setattr("tensorcast_service.http.protocol.GRACE_SECONDS", 0)
+        monkeypatch.setattr("axiscast_service.http.protocol.GRACE_SECONDS", 0)
         pipe, protocol = connection(hooks())
         pipe.deliver(b"no HTTP\r\n")
         await turns()

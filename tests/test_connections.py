@@ -28,8 +28,8 @@ from peer import (
     until_left,
 )
 
-import tensorcast
-from tensorcast import AsyncClient, Client
+import axiscast
+from axiscast import AsyncClient, Client
 
 
 def test_one_connection_serves_many_calls(make: Any) -> None:
@@ -40,7 +40,7 @@ def test_one_connection_serves_many_calls(make: Any) -> None:
     with peer(run) as url, make(url, retries=0) as client:
         assert client.can_broadcast((3,))
         assert client.can_broadcast((3,))
-        with pytest.raises(tensorcast.BodyTooLarge):
+        with pytest.raises(axiscast.BodyTooLarge):
             client.can_broadcast((3,))
         assert client.can_broadcast((3,))
 
@@ -71,7 +71,7 @@ def test_a_connection_whose_answer_was_refused_is_closed(make: Any) -> None:
         until_left(connection)
 
     with peer(run, answering(GOOD)) as url, make(url, retries=0) as client:
-        with pytest.raises(tensorcast.InvalidAnswer):
+        with pytest.raises(axiscast.InvalidAnswer):
             client.can_broadcast((3,))
         assert client.can_broadcast((3,))
 
@@ -176,7 +176,7 @@ def test_a_request_that_was_answered_in_part_is_not_sent_anew(make: Any) -> None
 
     with peer(run) as url, make(url, retries=0) as client:
         assert client.can_broadcast((3,))
-        with pytest.raises(tensorcast.ConnectionFailed):
+        with pytest.raises(axiscast.ConnectionFailed):
             client.can_broadcast((3,))
 
 
@@ -184,7 +184,7 @@ def test_a_service_that_never_answers_is_asked_once_for_each_attempt(make: Any) 
     with (
         peer(answering(b""), answering(b"")) as url,
         make(url, retries=1) as client,
-        pytest.raises(tensorcast.ConnectionFailed),
+        pytest.raises(axiscast.ConnectionFailed),
     ):
         client.can_broadcast((3,))
 

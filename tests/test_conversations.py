@@ -9,9 +9,9 @@ from random import Random
 import pytest
 from conversation import STEPS, Pipe, connection, hooks, numbers, request, responses, turns
 
-from tensorcast_service.http.hooks import Hooks
-from tensorcast_service.http.limits import CONNECTIONS
-from tensorcast_service.http.protocol import HTTPProtocol
+from axiscast_service.http.hooks import Hooks
+from axiscast_service.http.limits import CONNECTIONS
+from axiscast_service.http.protocol import HTTPProtocol
 
 pytestmark = pytest.mark.usefixtures("no_other_connections")
 SEEDS = range(8)

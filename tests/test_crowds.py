@@ -113,7 +113,7 @@ def test_a_client_that_sends_all_of_a_refused_upload_reads_the_refusal(absent: s
         with connect(running.port) as other:
             other.sendall(POST.replace(b"json", b"msgpack") + b"Content-Length: %d\r\n\r\n" % (18 * MiB))
             other.sendall(bytes(17 * MiB))
-            assert wait_for(lambda: "tensorcast_memory_held_ratio 0.7" in httpx.get(f"{running.url}/metrics").text)
+            assert wait_for(lambda: "axiscast_memory_held_ratio 0.7" in httpx.get(f"{running.url}/metrics").text)
             for _ in range(3):
                 assert posted(running.port, 16 * MiB) == 503
 

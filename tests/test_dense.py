@@ -14,8 +14,8 @@ from conftest import limited
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tensorcast_service.engine import dense
-from tensorcast_service.engine.layout import in_units, layout_of
+from axiscast_service.engine import dense
+from axiscast_service.engine.layout import in_units, layout_of
 
 SMALL = {
     "SMALL_BYTES": 256, "ROW_BYTES": 64, "LINE_BYTES": 256, "BLOCK_BYTES": 512, "TILE_BYTES": 2**11, "TILE_NEAR": 8,

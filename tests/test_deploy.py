@@ -30,8 +30,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from tensorcast_service.runtime.drain import LEAVE_SECONDS
-from tensorcast_service.settings import PREFIX, Settings, variable_of
+from axiscast_service.runtime.drain import LEAVE_SECONDS
+from axiscast_service.settings import PREFIX, Settings, variable_of
 
 
 @pytest.mark.parametrize("environment", ENVIRONMENTS.values(), ids=ENVIRONMENTS)
@@ -48,7 +48,7 @@ def test_the_service_knows_every_setting_that_a_file_makes(environment: Mapping[
 def test_the_image_runs_as_a_numbered_user_and_stops_on_sigterm() -> None:
     assert argument_of("USER") == "10001:10001"
     assert argument_of("STOPSIGNAL") == "SIGTERM"
-    assert json.loads(argument_of("ENTRYPOINT")) == ["tensorcast"]
+    assert json.loads(argument_of("ENTRYPOINT")) == ["axiscast"]
     assert json.loads(argument_of("CMD")) == ["serve"]
 
 
@@ -88,7 +88,7 @@ def test_no_package_index_and_no_certificate_is_named_in_the_dockerfile() -> Non
 
 def run_healthcheck(**environment: str) -> subprocess.CompletedProcess[str]:
     program, *options, script = healthcheck_command()
-    assert (program, script) == ("python", "/opt/tensorcast/healthcheck.py")
+    assert (program, script) == ("python", "/opt/axiscast/healthcheck.py")
     command = [sys.executable, *options, str(DEPLOY / "healthcheck.py")]
     return run(command, env=os.environ | environment)
 
@@ -98,14 +98,14 @@ def test_the_health_check_finds_the_service(service: Served, host: str) -> None:
     port = service.url.rpartition(":")[2]
 
     def ask(seconds: float) -> None:
-        ran = run_healthcheck(TENSORCAST_HOST=host, TENSORCAST_PORT=port)
+        ran = run_healthcheck(AXISCAST_HOST=host, AXISCAST_PORT=port)
         assert (ran.returncode, ran.stderr) == (0, "")
 
     unhurried(ask, 2)  # of its own it gives up after 2 s
 
 
 def test_the_health_check_fails_where_nothing_listens() -> None:
-    ran = run_healthcheck(TENSORCAST_HOST="127.0.0.1", TENSORCAST_PORT=str(free_port()))
+    ran = run_healthcheck(AXISCAST_HOST="127.0.0.1", AXISCAST_PORT=str(free_port()))
     assert ran.returncode == 1
     assert "no answer from 127.0.0.1" in ran.stderr
 

@@ -17,12 +17,12 @@ import uvicorn
 from conftest import PATIENCE, wait_for
 from straight_requests import JSON, QUERY, REQUESTS, SHAPES, STRAIGHT, get, post, request
 
-from tensorcast_service.app import create_app
-from tensorcast_service.fastpath.fast_path import Straight
-from tensorcast_service.http.grammar import fields_of, read_head, read_plain
-from tensorcast_service.http.protocol import HTTPProtocol
-from tensorcast_service.middleware.dispatch import Dispatch
-from tensorcast_service.settings import Settings
+from axiscast_service.app import create_app
+from axiscast_service.fastpath.fast_path import Straight
+from axiscast_service.http.grammar import fields_of, read_head, read_plain
+from axiscast_service.http.protocol import HTTPProtocol
+from axiscast_service.middleware.dispatch import Dispatch
+from axiscast_service.settings import Settings
 
 KEY = "0123456789abcdef0123"
 TAG = re.compile(rb'\r\netag: ("[^"]+")')
@@ -122,7 +122,7 @@ def counted(service: Running) -> list[str]:
     return [
         line
         for line in text.splitlines()
-        if re.match(r"\w+_seconds_count|tensorcast_(problems|output_bytes)_total", line)
+        if re.match(r"\w+_seconds_count|axiscast_(problems|output_bytes)_total", line)
     ]
 
 
@@ -217,7 +217,7 @@ def test_a_head_that_is_plain_is_read_as_any_other() -> None:
 
 
 def test_no_request_that_is_to_be_a_span_is_answered_straight(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tensorcast_service.fastpath.fast_path.makes_spans", lambda: True)
+    monkeypatch.setattr("axiscast_service.fastpath.fast_path.makes_spans", lambda: True)
     with running() as service:
         assert taken_straight(service, REQUESTS, monkeypatch) == set()
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import httpx
 from questions import JSON, MSGPACK, post
 
-import tensorcast_service
-from tensorcast.ops import OPS
-from tensorcast.schema.problems import STATUS, Problem
-from tensorcast_service.openapi import EXAMPLES
+import axiscast_service
+from axiscast.ops import OPS
+from axiscast.schema.problems import STATUS, Problem
+from axiscast_service.openapi import EXAMPLES
 
 
 def test_the_catalogue_lists_every_op_and_each_example_is_a_check_that_fits(http: httpx.Client) -> None:
@@ -140,7 +140,7 @@ def test_the_parts_of_the_page_are_there_and_are_sent_once(http: httpx.Client) -
         named = re.findall(r'(?:href|src|from)(?:=| )"((?:static|docs|\.)/[\w-]+\.\w+)"', answer.text[:10_000])
         left += [part for part in (f"/{name.replace('./', 'static/')}" for name in named) if part not in left]
     assert len(set(seen)) == len(left)
-    files = {file.name for file in (Path(tensorcast_service.__file__).parent / "static").iterdir()}
+    files = {file.name for file in (Path(axiscast_service.__file__).parent / "static").iterdir()}
     assert {path.rpartition("/")[2] for path in left if "static" in path} | {"index.html", "docs.html"} == files
     for path in ("/static/other.js", "/static/index.html", "/static/..%2Fapp.py", "/static/"):
         assert http.get(path).status_code == 404
@@ -174,10 +174,10 @@ def test_the_page_of_ops_has_each_op_with_an_example_and_where_it_differs(http: 
 def test_a_link_bears_the_title_of_its_question_and_nothing_else_of_what_it_says(http: httpx.Client) -> None:
     plain = http.get("/").text
     titles = {
-        "input=8x1&input=[N, 3]": "(8, 1) with (N, 3): numpy.broadcast_arrays · tensorcast",
-        "input=torch.Size([3])&op=ngraph.Broadcast&shape=2,3": "(3,): ngraph.Broadcast · tensorcast",
-        "input=3&op=compare": "(3,): compare · tensorcast",
-        f"input={'1,' * 99}1": f"({'1, ' * 69}..., 1): numpy.broadcast_arrays · tensorcast",
+        "input=8x1&input=[N, 3]": "(8, 1) with (N, 3): numpy.broadcast_arrays · axiscast",
+        "input=torch.Size([3])&op=ngraph.Broadcast&shape=2,3": "(3,): ngraph.Broadcast · axiscast",
+        "input=3&op=compare": "(3,): compare · axiscast",
+        f"input={'1,' * 99}1": f"({'1, ' * 69}..., 1): numpy.broadcast_arrays · axiscast",
     }
     for query, title in titles.items():
         page = http.get(f"/?{query}").text

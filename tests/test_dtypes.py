@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from arrays import NAMES, dtype_of
 
-from tensorcast.schema.dtypes import UnknownDtype, dtype_named, name_of
-from tensorcast.schema.tensors import json_parts, msgpack_parts
+from axiscast.schema.dtypes import UnknownDtype, dtype_named, name_of
+from axiscast.schema.tensors import json_parts, msgpack_parts
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -9,9 +9,9 @@ import httpx
 import numpy as np
 import pytest
 
-import tensorcast
-from tensorcast import Client, NotStrided
-from tensorcast.ops import einops
+import axiscast
+from axiscast import Client, NotStrided
+from axiscast.ops import einops
 
 
 def repeat(pattern: str, **lengths: int) -> einops.repeat:
@@ -112,7 +112,7 @@ def test_a_window_of_merged_axes_streams_out_of_what_no_machine_could_hold(clien
 def test_a_window_that_takes_too_many_lookups_is_refused_before_it_is_begun(client: Client) -> None:
     op, x = repeat("a -> (a r)", r=2**40), np.arange(3, dtype=np.int8)
     window = [(2**40 - 2**33, 2**40 + 2**33)]
-    with pytest.raises(tensorcast.WorkTooLarge, match="ask for smaller windows"):
+    with pytest.raises(axiscast.WorkTooLarge, match="ask for smaller windows"):
         client.broadcast(op, x, window=window)
 
 
@@ -247,10 +247,10 @@ def test_an_attribute_of_another_type_is_a_mistake_in_the_request(
 
 def test_columns_and_symbols_of_a_refused_pattern_are_answered_too() -> None:
     op = repeat("a b -> a")
-    assert tensorcast.check(op, ("N", 3)).compatible is False
-    assert tensorcast.check_columns(op, [[2, 3], [4, 5]]).compatible.tolist() == [False, False]
-    with pytest.raises(tensorcast.IncompatibleShapes, match="'b' is on the left only"):
-        tensorcast.translate(op, (2, 3), to="torch.expand")
+    assert axiscast.check(op, ("N", 3)).compatible is False
+    assert axiscast.check_columns(op, [[2, 3], [4, 5]]).compatible.tolist() == [False, False]
+    with pytest.raises(axiscast.IncompatibleShapes, match="'b' is on the left only"):
+        axiscast.translate(op, (2, 3), to="torch.expand")
 
 
 def test_a_pattern_in_a_url(http: httpx.Client) -> None:

@@ -18,10 +18,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tensorcast.schema.tensors import Tensor
-from tensorcast_service.app import create_app
-from tensorcast_service.endpoints import backprop, broadcast
-from tensorcast_service.settings import Settings
+from axiscast.schema.tensors import Tensor
+from axiscast_service.app import create_app
+from axiscast_service.endpoints import backprop, broadcast
+from axiscast_service.settings import Settings
 
 JSON, MSGPACK = "application/json", "application/vnd.msgpack"
 MAX_LISTS = 2**17

@@ -13,10 +13,10 @@ from conftest import limited
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tensorcast.ops import lower, ngraph
-from tensorcast.plan.plan import Placement, Plan
-from tensorcast_service.engine import dense, gather
-from tensorcast_service.engine import views as engine
+from axiscast.ops import lower, ngraph
+from axiscast.plan.plan import Placement, Plan
+from axiscast_service.engine import dense, gather
+from axiscast_service.engine import views as engine
 
 SIZES = st.sampled_from([0, 1, 2, 3, 4, 2, 3])
 

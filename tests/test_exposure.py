@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 from conftest import Served, run, served, unhurried
 
-from tensorcast import Client, ConnectionFailed
-from tensorcast_service.serve import verify
-from tensorcast_service.settings import Settings
+from axiscast import Client, ConnectionFailed
+from axiscast_service.serve import verify
+from axiscast_service.settings import Settings
 
 HEALTHCHECK = Path(__file__).parent.parent / "deploy" / "healthcheck.py"
 
@@ -48,18 +48,18 @@ def test_a_client_that_does_not_and_plain_http_are_not_answered(encrypted: Serve
 def test_the_key_may_be_in_the_certificates_file_and_the_greeting_says_https(pem: Path) -> None:
     with served(tls_certificate=pem / "both") as running:
         greeting = running.end()
-    assert f"tensorcast on {running.url} " in greeting
+    assert f"axiscast on {running.url} " in greeting
     assert running.url.startswith("https://")
 
 
 def test_the_health_check_finds_a_service_that_speaks_tls(encrypted: Served, pem: Path) -> None:
     def ran(**environment: str) -> subprocess.CompletedProcess[str]:
-        port = {"TENSORCAST_PORT": encrypted.url.rpartition(":")[2]}
+        port = {"AXISCAST_PORT": encrypted.url.rpartition(":")[2]}
         command = [sys.executable, "-IS", str(HEALTHCHECK)]
         return run(command, env=os.environ | port | environment)
 
     def ask(seconds: float) -> None:
-        healthy = ran(TENSORCAST_TLS_CERTIFICATE=str(pem / "certificate"))
+        healthy = ran(AXISCAST_TLS_CERTIFICATE=str(pem / "certificate"))
         assert (healthy.returncode, healthy.stderr) == (0, "")
 
     unhurried(ask, 2)  # of its own it gives up after 2 s
@@ -80,14 +80,14 @@ def test_the_health_check_finds_a_service_that_speaks_tls(encrypted: Served, pem
 )
 def test_tls_that_can_not_be_had_stops_the_start(pem: Path, certificate: str, key: str, reason: str) -> None:
     paths = {name: str(pem / file) for name, file in (("tls_certificate", certificate), ("tls_key", key)) if file}
-    with pytest.raises(ValueError, match=r"^TLS can't be had with TENSORCAST_TLS_CERTIFICATE=") as caught:
+    with pytest.raises(ValueError, match=r"^TLS can't be had with AXISCAST_TLS_CERTIFICATE=") as caught:
         verify(Settings(**paths))
     assert reason in str(caught.value)
 
 
 def test_the_service_says_so_and_does_not_start(pem: Path) -> None:
     arguments = ["--tls-certificate", str(pem / "certificate"), "--tls-key", str(pem / "another")]
-    command = [sys.executable, "-m", "tensorcast", "serve", *arguments]
+    command = [sys.executable, "-m", "axiscast", "serve", *arguments]
     done = run(command)
     assert done.returncode == 2
     assert "key values mismatch" in done.stderr
@@ -105,7 +105,7 @@ def test_the_documentation_can_be_turned_off() -> None:
     with served(docs="false") as running:
         assert statuses(running.url) == {"/docs": 404, "/ops": 404, "/openapi.json": 404, "/": 200, "/v1/ops": 200}
         assert "<footer>" not in httpx.get(running.url).text  # which links to them
-        assert "TENSORCAST_DOCS" in httpx.get(f"{running.url}/docs").json()["detail"]
+        assert "AXISCAST_DOCS" in httpx.get(f"{running.url}/docs").json()["detail"]
         document: dict[str, Any] = httpx.get(f"{running.url}/openapi.json").json()
         assert (document["code"], "/docs" in document["detail"]) == ("not-found", False)
 
@@ -135,7 +135,7 @@ def test_no_answer_is_to_be_taken_for_another_type_and_each_bears_the_version(ke
                 head = connection.recv(2**16).partition(b"\r\n\r\n")[0].lower()
             assert head.startswith(b"http/1.1 "), said
             assert head.count(b"\r\nx-content-type-options: nosniff") == 1, said
-            assert head.count(b"\r\ntensorcast-version: 0.") == 1, said
+            assert head.count(b"\r\naxiscast-version: 0.") == 1, said
 
 
 def test_only_an_answer_that_took_no_key_may_be_kept_by_those_between(tmp_path: Path) -> None:

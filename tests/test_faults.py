@@ -15,7 +15,7 @@ import httpx
 import pytest
 from conftest import Served, served, wait_for
 
-from tensorcast import Client
+from axiscast import Client
 
 STREAM = (
     b"POST /v1/broadcast HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAccept: application/vnd.msgpack\r\n"

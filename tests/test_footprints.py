@@ -10,26 +10,26 @@ import numpy as np
 import pytest
 from conftest import kept, taken
 
-from tensorcast.answers.batch import check_rows
-from tensorcast.answers.check import Question, check, plain_answer
-from tensorcast.answers.columns import check_columns
-from tensorcast.answers.compare import compare
-from tensorcast.answers.footprint import answer_bytes, compared_bytes, json_bytes, tensors_bytes
-from tensorcast.answers.limits import judge_request
-from tensorcast.answers.translate import translate
-from tensorcast.messages import CheckRequest, CompareRequest, TranslateRequest
-from tensorcast.messages.tensors import BackpropRequest, BroadcastRequest, CheckBatchRequest
-from tensorcast.messages.validation import validated
-from tensorcast.schema import dtypes, survey
-from tensorcast.schema.codec import Media, decode, encode
-from tensorcast.schema.tensors import Tensor, json_parts
-from tensorcast_service.endpoints import backprop as backprop_resource
-from tensorcast_service.endpoints import broadcast
-from tensorcast_service.endpoints.backprop import _gradients
-from tensorcast_service.endpoints.broadcast import extent_of, outputs
-from tensorcast_service.endpoints.stream import Outgoing, OutgoingArray
-from tensorcast_service.engine.views import backprop, gradient_bytes
-from tensorcast_service.runtime.budget import Budget, Holding
+from axiscast.answers.batch import check_rows
+from axiscast.answers.check import Question, check, plain_answer
+from axiscast.answers.columns import check_columns
+from axiscast.answers.compare import compare
+from axiscast.answers.footprint import answer_bytes, compared_bytes, json_bytes, tensors_bytes
+from axiscast.answers.limits import judge_request
+from axiscast.answers.translate import translate
+from axiscast.messages import CheckRequest, CompareRequest, TranslateRequest
+from axiscast.messages.tensors import BackpropRequest, BroadcastRequest, CheckBatchRequest
+from axiscast.messages.validation import validated
+from axiscast.schema import dtypes, survey
+from axiscast.schema.codec import Media, decode, encode
+from axiscast.schema.tensors import Tensor, json_parts
+from axiscast_service.endpoints import backprop as backprop_resource
+from axiscast_service.endpoints import broadcast
+from axiscast_service.endpoints.backprop import _gradients
+from axiscast_service.endpoints.broadcast import extent_of, outputs
+from axiscast_service.endpoints.stream import Outgoing, OutgoingArray
+from axiscast_service.engine.views import backprop, gradient_bytes
+from axiscast_service.runtime.budget import Budget, Holding
 
 KiB, MiB = 2**10, 2**20
 JSON, MSGPACK = Media.JSON, Media.MSGPACK

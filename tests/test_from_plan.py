@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_vectors import FILES, OP, vectors
 
-from tensorcast.ops import (
+from axiscast.ops import (
     OPS,
     Op,
     einops,
@@ -31,8 +31,8 @@ from tensorcast.ops import (
     torch,
     xarray,
 )
-from tensorcast.plan.plan import Placement, Plan
-from tensorcast_service.engine.views import place
+from axiscast.plan.plan import Placement, Plan
+from axiscast_service.engine.views import place
 
 
 def plan(input_shape: tuple[int, ...], output_shape: tuple[int, ...], output_axes: tuple[int, ...]) -> Plan:

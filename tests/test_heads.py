@@ -25,7 +25,7 @@ from raw_http import (
     in_pieces,
 )
 
-from tensorcast_service.http import grammar
+from axiscast_service.http import grammar
 
 FIELD = b"X: " + SECRET + b"\r\n"
 MALFORMED = {

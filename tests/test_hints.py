@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from test_vectors import FOLDER
 
-import tensorcast
-from tensorcast.answers.check import check
-from tensorcast.answers.hints import MAX_ENTRIES
-from tensorcast.messages import CheckAnswer, CheckRequest, Hint
-from tensorcast.messages.validation import validated
-from tensorcast.ops import Op, mindspore, ngraph, numpy, openvino, xarray
-from tensorcast.schema.problems import Problem
+import axiscast
+from axiscast.answers.check import check
+from axiscast.answers.hints import MAX_ENTRIES
+from axiscast.messages import CheckAnswer, CheckRequest, Hint
+from axiscast.messages.validation import validated
+from axiscast.ops import Op, mindspore, ngraph, numpy, openvino, xarray
+from axiscast.schema.problems import Problem
 
 Shapes = list[tuple[int, ...]]
 
@@ -118,7 +118,7 @@ def test_an_op_that_this_version_lacks_is_advice() -> None:
 
 def test_a_hint_keeps_the_axis_that_an_attribute_means() -> None:
     def texts(op: str, *shapes: tuple[int, ...], **attributes: Any) -> list[str]:
-        conflict = tensorcast.check(op, *shapes, **attributes).conflict
+        conflict = axiscast.check(op, *shapes, **attributes).conflict
         assert conflict is not None
         return [hint.text for hint in conflict.hints]
 
@@ -128,7 +128,7 @@ def test_a_hint_keeps_the_axis_that_an_attribute_means() -> None:
 
 
 def test_a_conflict_with_an_attribute_that_is_no_target_names_the_attribute() -> None:
-    conflict = tensorcast.check("mxnet.broadcast_axis", (3, 2), axis=0, size=3).conflict
+    conflict = axiscast.check("mxnet.broadcast_axis", (3, 2), axis=0, size=3).conflict
     assert conflict is not None
     assert conflict.message == (
         "On output axis 0, input 0 of shape (3, 2) has size 3 but the op's attribute has size 3: an axis that is named "

@@ -12,9 +12,9 @@ import pytest
 import yaml
 from conftest import Served, run, served
 
-from tensorcast import Client, MisdirectedRequest
-from tensorcast_service.middleware.host_check import hosts_of, names_in
-from tensorcast_service.settings import Settings
+from axiscast import Client, MisdirectedRequest
+from axiscast_service.middleware.host_check import hosts_of, names_in
+from axiscast_service.settings import Settings
 
 DEPLOY = Path(__file__).parent.parent / "deploy"
 KEY = "alice-0123456789abcdef"
@@ -66,7 +66,7 @@ def test_the_refusal_names_the_setting_and_the_host_and_reads_no_body() -> None:
         answer = httpx.post(url, content=msgpack.packb({"inputs": [[3]]}), headers=headers)
         document = msgpack.unpackb(answer.content)
         assert (answer.status_code, document["code"]) == (421, "misdirected-request")
-        assert "TENSORCAST_ALLOWED_HOSTS" in document["detail"]
+        assert "AXISCAST_ALLOWED_HOSTS" in document["detail"]
         assert "'rebound.example:8000'" in document["detail"]
         assert answer.headers["connection"] == "close"
         assert answer.headers["x-request-id"]
@@ -118,16 +118,16 @@ def test_the_default_follows_from_where_it_listens_and_whether_it_asks_for_keys(
 
 @pytest.mark.parametrize("listed", ["a:8000", "http://a", "::1", "a b", "*.example", "a/"])
 def test_what_is_no_name_stops_the_start(listed: str) -> None:
-    with pytest.raises(ValueError, match="TENSORCAST_ALLOWED_HOSTS has "):
+    with pytest.raises(ValueError, match="AXISCAST_ALLOWED_HOSTS has "):
         names_in(f"localhost,{listed}")
-    command = [sys.executable, "-m", "tensorcast", "serve", "--allowed-hosts", listed]
+    command = [sys.executable, "-m", "axiscast", "serve", "--allowed-hosts", listed]
     if listed == "a:8000":
         done = run(command)
         assert (done.returncode, "without a port" in done.stderr, "Traceback" in done.stderr) == (2, True, False)
 
 
 def test_the_composed_service_answers_on_this_machine_and_to_its_own_health_check() -> None:
-    composed = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]["tensorcast"]
-    assert names_in(composed["environment"]["TENSORCAST_ALLOWED_HOSTS"]) == {"localhost", "127.0.0.1", "[::1]"}
+    composed = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]["axiscast"]
+    assert names_in(composed["environment"]["AXISCAST_ALLOWED_HOSTS"]) == {"localhost", "127.0.0.1", "[::1]"}
     assert composed["ports"] == ["127.0.0.1:8000:8000"]
     assert "GET /livez HTTP/1.1\\r\\nHost: localhost" in (DEPLOY / "healthcheck.py").read_text()

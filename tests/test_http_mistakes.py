@@ -12,13 +12,13 @@ import msgpack
 import pytest
 from pydantic import BaseModel
 
-from tensorcast.messages import CheckRequest
-from tensorcast.messages.tensors import BroadcastRequest
-from tensorcast.messages.validation import validated
-from tensorcast.schema.problems import Problem
-from tensorcast_service.app import create_app
-from tensorcast_service.endpoints.parameters import judge_names
-from tensorcast_service.settings import Settings
+from axiscast.messages import CheckRequest
+from axiscast.messages.tensors import BroadcastRequest
+from axiscast.messages.validation import validated
+from axiscast.schema.problems import Problem
+from axiscast_service.app import create_app
+from axiscast_service.endpoints.parameters import judge_names
+from axiscast_service.settings import Settings
 
 CHECK, BATCH, BROADCAST, BACKPROP = "/v1/check", "/v1/check/batch", "/v1/broadcast", "/v1/backprop"
 COMPARE, TRANSLATE = "/v1/compare", "/v1/translate"

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from onnx_models import parsed, saved
 
-import tensorcast
-from tensorcast.answers.intent import Origin, Pair, is_meant, is_spanned
-from tensorcast.answers.suspicion import square
-from tensorcast.models.annotations import workflow_commands
-from tensorcast.models.places import Repository
+import axiscast
+from axiscast.answers.intent import Origin, Pair, is_meant, is_spanned
+from axiscast.answers.suspicion import square
+from axiscast.models.annotations import workflow_commands
+from axiscast.models.places import Repository
 
 ROW = Origin(source="y")
 HERE = {way: Origin(way, is_here=True, source="x") for way in ("index", "unsqueeze", "reduction")}
@@ -91,7 +91,7 @@ def squares(tmp_path: Path, nodes: str, *lines: tuple[str, int, str], results: s
     for node, (file, line, code) in zip([*model.graph.node][-len(lines) :], lines, strict=True) if lines else ():
         trace = f'File "{file}", line {line}, in forward\n    {code}'
         node.metadata_props.add(key="pkg.torch.onnx.stack_trace", value=trace)
-    return tensorcast.check_model(saved(tmp_path / "net.onnx", model)).counts["square"]
+    return axiscast.check_model(saved(tmp_path / "net.onnx", model)).counts["square"]
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_kinds_select_what_is_reported_of_a_model(tmp_path: Path, kind: Any) -> 
         "(float[a, b] one, float[c, d] two, float[e, f] three, float[g, h] four, float[2, n] five) "
         f"{{ {AXIS} zeroth = Constant <value_ints = [0]> () {TRIES} }}",
     )
-    report = tensorcast.check_model(path, kinds=(kind,))
+    report = axiscast.check_model(path, kinds=(kind,))
     found = [finding.kinds for finding in report.nodes]
     assert found == KINDS[kind][: len(found)]
     assert report.exit_status() == int(any(found))
@@ -178,4 +178,4 @@ def test_kinds_that_do_not_exist_are_refused(tmp_path: Path) -> None:
     path = saved(tmp_path / "net.onnx", "(float[n] x) => (float[n] z) { z = Neg (x) }")
     for kinds in ("square", (), ("squares",)):
         with pytest.raises((ValueError, TypeError), match="kinds"):
-            tensorcast.check_model(path, kinds=kinds)  # type: ignore[arg-type]
+            axiscast.check_model(path, kinds=kinds)  # type: ignore[arg-type]

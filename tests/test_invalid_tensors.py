@@ -5,8 +5,8 @@ from arrays import EIGHT, FLOATS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tensorcast.schema.problems import Problem
-from tensorcast.schema.tensors import Tensor
+from axiscast.schema.problems import Problem
+from axiscast.schema.tensors import Tensor
 
 STRIDED = {"dtype": "uint8", "shape": [2, 3], "strides": [3, 1], "data": b"abcdef"}
 FAR = 2**62

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import tensorcast
+import axiscast
 
 pytestmark = [
     pytest.mark.skipif(find_spec("jax") is None, reason="jax is not installed"),
@@ -118,5 +118,5 @@ def _are_equal(one: Any, other: Any) -> bool:
 def test_check_jax_finds_what_broadcasts() -> None:
     found = {name: traced for name, function in functions() if (traced := broadcasting(function)) is not None}
     assert len(found) > 100
-    silent = [name for name, traced in found.items() if not tensorcast.check_jax(traced).findings]
+    silent = [name for name, traced in found.items() if not axiscast.check_jax(traced).findings]
     assert {*silent} - {*EXEMPT} == set()

@@ -17,11 +17,11 @@ import numpy as np
 import pytest
 from arrays import NUMBERS, SMALL, STRINGS
 
-from tensorcast.schema.dates import date_count
-from tensorcast.schema.problems import Problem
-from tensorcast_service.app import create_app
-from tensorcast_service.endpoints.broadcast import answer_to_body
-from tensorcast_service.settings import Settings
+from axiscast.schema.dates import date_count
+from axiscast.schema.problems import Problem
+from axiscast_service.app import create_app
+from axiscast_service.endpoints.broadcast import answer_to_body
+from axiscast_service.settings import Settings
 
 UNITS = ["Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as"]
 DATES = [f"datetime64[{multiple}{unit}]" for unit in UNITS for multiple in ("", 7, 999_999_999)]

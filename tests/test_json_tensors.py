@@ -16,7 +16,7 @@ from arrays import (
     through_json,
 )
 
-from tensorcast.schema.tensors import json_parts
+from axiscast.schema.tensors import json_parts
 
 
 def values(array):

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-import tensorcast
-from tensorcast import (
+import axiscast
+from axiscast import (
     BodyTooLarge,
     CheckAnswer,
     Finding,
@@ -19,7 +19,7 @@ from tensorcast import (
     UnexpectedStatus,
     WorkTooLarge,
 )
-from tensorcast.models.judge import Question, judged
+from axiscast.models.judge import Question, judged
 
 REFUSAL = WorkTooLarge({"code": "work-too-large", "detail": "the rows before this one took 2 s", "status": 422})
 
@@ -35,7 +35,7 @@ def test_equal_questions_are_asked_once_and_answers_come_in_order() -> None:
 
     def check_batch(requests: Sequence[dict[str, Any]]) -> list[CheckAnswer | ServiceProblem]:
         asked.extend(requests)
-        return tensorcast.check_batch(requests)
+        return axiscast.check_batch(requests)
 
     findings = judged([question(number, [number % 3]) for number in range(9)], check_batch)
     assert [finding.output for finding in findings] == [(0,), (1,), (2,)] * 3
@@ -53,7 +53,7 @@ def test_what_is_refused_as_too_much_at_once_is_asked_again_in_smaller_batches(r
         calls.append(len(requests))
         if whole and len(requests) > room:
             raise REFUSAL
-        return [*tensorcast.check_batch(requests[:room]), *[REFUSAL] * (len(requests) - room)]
+        return [*axiscast.check_batch(requests[:room]), *[REFUSAL] * (len(requests) - room)]
 
     findings = judged([question(number, [number]) for number in range(60)], check_batch)
     assert [finding.output for finding in findings] == [(number,) for number in range(60)]
@@ -73,7 +73,7 @@ def test_every_refusal_of_too_much_at_once_is_asked_again(problem: ServiceProble
     def check_batch(requests: Sequence[dict[str, Any]]) -> list[CheckAnswer | ServiceProblem]:
         if whole and len(requests) > 7:
             raise problem
-        return [*tensorcast.check_batch(requests[:7]), *[problem] * (len(requests) - 7)]
+        return [*axiscast.check_batch(requests[:7]), *[problem] * (len(requests) - 7)]
 
     findings = judged([question(number, [number]) for number in range(60)], check_batch)
     assert [finding.output for finding in findings] == [(number,) for number in range(60)]
@@ -86,7 +86,7 @@ def test_a_proxy_that_takes_less_is_asked_again_and_its_page_is_no_verdict() -> 
         calls.append(len(requests))
         if len(requests) > most:
             raise UnexpectedStatus("status 413", 413)
-        return tensorcast.check_batch(requests)
+        return axiscast.check_batch(requests)
 
     questions = [question(number, [number]) for number in range(4)]
     findings = judged(questions, partial(check_batch, most=1))
@@ -111,7 +111,7 @@ def test_what_is_too_much_alone_is_not_judged_and_says_why() -> None:
     findings = judged(
         [question(0, [3]), question(1, [4]), question(2, [5])],
         lambda requests: [
-            REFUSAL if request["inputs"] == [[4]] else tensorcast.check_batch([request])[0] for request in requests
+            REFUSAL if request["inputs"] == [[4]] else axiscast.check_batch([request])[0] for request in requests
         ],
     )
     assert [finding.verdict for finding in findings] == ["compatible", "not_judged", "compatible"]
@@ -130,7 +130,7 @@ def test_a_reason_holds_unless_there_is_a_conflict() -> None:
     conflict = {"op": {"name": "ngraph.Broadcast", "shape": [3], "broadcast_axes": []}, "inputs": [[4]]}
     findings = judged(
         [question(0, [3], reason="types differ"), Question(Finding("1", "Add", reason="types differ"), conflict)],
-        tensorcast.check_batch,
+        axiscast.check_batch,
     )
     assert [finding.verdict for finding in findings] == ["not_judged", "incompatible"]
 
@@ -140,7 +140,7 @@ def test_what_is_assumed_goes_to_the_questions_that_have_the_name() -> None:
 
     def check_batch(requests: Sequence[dict[str, Any]]) -> list[CheckAnswer | ServiceProblem]:
         asked.extend(requests)
-        return tensorcast.check_batch(requests)
+        return axiscast.check_batch(requests)
 
     judged([question(0, ["N"]), question(1, ["M"]), question(2, [3])], check_batch, {"N": "2..", "K": "1.."})
     assert [request.get("assume") for request in asked] == [{"N": "2.."}, None, None]
@@ -150,7 +150,7 @@ def test_progress_is_told_up_to_the_last_question() -> None:
     told: list[tuple[int, int]] = []
     judged(
         [question(number, [number]) for number in range(5)],
-        tensorcast.check_batch,
+        axiscast.check_batch,
         progress=lambda done, total: told.append((done, total)),
     )
     assert told == [(1, 5), (2, 5), (3, 5), (4, 5), (5, 5)]

@@ -15,17 +15,17 @@ from symbolic_truth import holds
 from test_batch import SHAPE_ATTRIBUTES
 from test_vectors import FILES, OP, vectors
 
-from tensorcast.answers import compare as comparison
-from tensorcast.answers.check import Question, plain_answer
-from tensorcast.answers.columns import checked
-from tensorcast.answers.symbolic import lower as lower_symbolic
-from tensorcast.messages import CompareRequest
-from tensorcast.ops import OPS, Op, lower
-from tensorcast.ops.families import Unidirectional
-from tensorcast.plan.alignment import Alignment, Incompatible, Relation, are_integers, fit_axes
-from tensorcast.plan.plan import Shape
-from tensorcast.schema.dimensions import Symbol
-from tensorcast.schema.problems import Problem
+from axiscast.answers import compare as comparison
+from axiscast.answers.check import Question, plain_answer
+from axiscast.answers.columns import checked
+from axiscast.answers.symbolic import lower as lower_symbolic
+from axiscast.messages import CompareRequest
+from axiscast.ops import OPS, Op, lower
+from axiscast.ops.families import Unidirectional
+from axiscast.plan.alignment import Alignment, Incompatible, Relation, are_integers, fit_axes
+from axiscast.plan.plan import Shape
+from axiscast.schema.dimensions import Symbol
+from axiscast.schema.problems import Problem
 
 SIZES = [0, 1, 1, 1, 2, 2, 3, 4, 6]
 ROWS = 8
@@ -118,7 +118,7 @@ def in_columns(op: Op, drawn: Sequence[Row], attribute: str | None) -> list[list
 
 
 def _column(values: Any) -> Any:
-    from tensorcast.plan.column import Column
+    from axiscast.plan.column import Column
 
     return Column(values)
 

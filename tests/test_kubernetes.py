@@ -11,7 +11,7 @@ import yaml
 from conftest import run
 from deployment import CONTAINER, DEPLOY, ENVIRONMENTS, KUBERNETES, MANIFEST, POD, argument_of
 
-from tensorcast_service.settings import Settings
+from axiscast_service.settings import Settings
 
 
 def test_the_selectors_match_the_pods() -> None:
@@ -47,7 +47,7 @@ def test_every_port_is_the_one_that_the_service_listens_on() -> None:
 
 
 def test_kubernetes_does_not_set_the_services_own_variables() -> None:
-    """A Service named tensorcast would put TENSORCAST_PORT=tcp://... into every pod."""
+    """A Service named axiscast would put AXISCAST_PORT=tcp://... into every pod."""
     assert POD["spec"]["enableServiceLinks"] is False
 
 

@@ -14,13 +14,13 @@ import pytest
 from conftest import served
 from test_metrics import workers_of
 
-from tensorcast_service.runtime.lag import lag_told
+from axiscast_service.runtime.lag import lag_told
 
 LONGEST = 30
 
 
 def test_a_held_event_loop_is_told_until_it_is_long_past(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tensorcast_service.runtime.lag.WINDOW_SECONDS", 0.2)
+    monkeypatch.setattr("axiscast_service.runtime.lag.WINDOW_SECONDS", 0.2)
     told: list[float] = []
 
     async def hold() -> None:
@@ -42,7 +42,7 @@ def test_the_longest_lag_of_any_worker_is_a_metric(workers: int) -> None:
 
         def lag() -> float:
             text = httpx.get(f"{running.url}/metrics").text
-            return float(re.findall(r"^tensorcast_event_loop_lag_seconds (.*)", text, re.MULTILINE)[0])
+            return float(re.findall(r"^axiscast_event_loop_lag_seconds (.*)", text, re.MULTILINE)[0])
 
         end = time.monotonic() + LONGEST
         while lag() < 0.8:  # the first time this worker may not have begun

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from conftest import run
 
-import tensorcast
-from tensorcast import Client, ServiceProblem
-from tensorcast.answers.catalogue import catalogue
-from tensorcast.ops import einops, mindspore, mxnet, ngraph, numpy, openvino, torch, xarray
-from tensorcast.schema.problems import STATUS
+import axiscast
+from axiscast import Client, ServiceProblem
+from axiscast.answers.catalogue import catalogue
+from axiscast.ops import einops, mindspore, mxnet, ngraph, numpy, openvino, torch, xarray
+from axiscast.schema.problems import STATUS
 
 COLUMNS = np.array([[3, 1], [5, 4], [2, 2]]), np.array([[4], [4], [3]])
 
@@ -23,12 +23,12 @@ COLUMNS = np.array([[3, 1], [5, 4], [2, 2]]), np.array([[4], [4], [3]])
 @pytest.fixture(params=["in process", "HTTP"])
 def ways(request: pytest.FixtureRequest) -> Any:
     """What has the five functions: the library itself, and a client of a service."""
-    return tensorcast if request.param == "in process" else request.getfixturevalue("client")
+    return axiscast if request.param == "in process" else request.getfixturevalue("client")
 
 
 def test_check_answers_with_shapes_and_axes(ways: Any) -> None:
     answer = ways.check(ngraph.Broadcast(shape=(2, 3), broadcast_axes={0}), (3,), dtype="float32")
-    assert answer == tensorcast.CheckAnswer(
+    assert answer == axiscast.CheckAnswer(
         compatible=True,
         outputs=[{"shape": [2, 3], "input": 0, "axes": [1], "broadcast_axes": [0], "elements": 6, "nbytes": 24}],
         warnings=[],
@@ -58,21 +58,21 @@ def test_check_draws_what_it_explains(ways: Any) -> None:
 def test_a_batch_has_an_answer_or_a_problem_for_each_request(ways: Any) -> None:
     good, bad, unknown = ways.check_batch(
         [
-            tensorcast.CheckRequest(inputs=[(3, 1), (4,)]),
+            axiscast.CheckRequest(inputs=[(3, 1), (4,)]),
             {"op": torch.expand(size=(2, 3)), "inputs": [(4,), (4,)]},
             {"op": "numpy.broadcast", "inputs": [4]},
         ]
     )
     assert good.outputs[0].shape == [3, 4]
     assert (type(bad), bad.code, bad.status, bad.pointer) == (
-        tensorcast.InvalidRequest, "invalid-request", 422, "/requests/1/inputs",
+        axiscast.InvalidRequest, "invalid-request", 422, "/requests/1/inputs",
     )  # fmt: skip
-    assert isinstance(unknown, tensorcast.UnknownOp)
+    assert isinstance(unknown, axiscast.UnknownOp)
 
 
 def test_columns_are_answered_as_arrays(ways: Any) -> None:
     answer = ways.check_columns("numpy.broadcast_arrays", *COLUMNS)
-    assert type(answer) is tensorcast.CheckedColumns
+    assert type(answer) is axiscast.CheckedColumns
     assert answer.compatible.tolist() == [True, True, False]
     assert [output.tolist() for output in answer.outputs] == [[[3, 4], [5, 4], [-1, -1]]] * 2
     assert answer.conflict_axis.tolist() == [-1, -1, 1]
@@ -124,7 +124,7 @@ def test_every_code_is_one_of_both_ways_or_of_http_alone() -> None:
 @pytest.mark.parametrize("code", REFUSED)
 def test_a_refusal_is_the_same_exception(code: str, client: Client) -> None:
     refusals = []
-    for ways in (tensorcast, client):
+    for ways in (axiscast, client):
         with pytest.raises(ServiceProblem) as refused:
             REFUSED[code](ways)
         error = refused.value
@@ -148,7 +148,7 @@ def test_a_refusal_is_the_same_exception(code: str, client: Client) -> None:
 )
 def test_a_mistaken_argument_is_a_mistake_of_the_caller_both_ways(question: Any, kind: type, client: Client) -> None:
     messages = []
-    for ways in (tensorcast, client):
+    for ways in (axiscast, client):
         with pytest.raises(kind) as mistaken:
             question(ways)
         assert not isinstance(mistaken.value, ServiceProblem)
@@ -177,17 +177,17 @@ def test_an_answer_is_the_same_both_ways(question: tuple[Any, ...], client: Clie
     op, *shapes = question
     if not shapes:  # the example of an op
         example = next(entry.example for entry in catalogue().ops if entry.name == op)
-        op, shapes = tensorcast.CheckRequest.model_validate(example).op, example["inputs"]
+        op, shapes = axiscast.CheckRequest.model_validate(example).op, example["inputs"]
     for options in ({}, {"dtype": "int16", "explain": True}):
-        ours, theirs = (ways.check(op, *shapes, **options) for ways in (tensorcast, client))
+        ours, theirs = (ways.check(op, *shapes, **options) for ways in (axiscast, client))
         assert ours == theirs
         assert ours.model_dump(exclude_unset=True) == theirs.model_dump(exclude_unset=True)
 
 
 def test_each_public_function_shows_an_example_that_is_true() -> None:
-    module = importlib.import_module("tensorcast.library")
+    module = importlib.import_module("axiscast.library")
     for name in module.__all__:
-        assert ">>> " in getattr(tensorcast, name).__doc__, name
+        assert ">>> " in getattr(axiscast, name).__doc__, name
     assert doctest.testmod(module).failed == 0
 
 
@@ -196,17 +196,17 @@ def test_a_function_is_one_whatever_was_imported_before() -> None:
         [
             sys.executable,
             "-c",
-            "import pkgutil, sys, tensorcast\n"
-            "names = [found.name for found in pkgutil.walk_packages(tensorcast.__path__, 'tensorcast.')]\n"
+            "import pkgutil, sys, axiscast\n"
+            "names = [found.name for found in pkgutil.walk_packages(axiscast.__path__, 'axiscast.')]\n"
             "for name in names:\n"
             "    if not name.endswith('__main__'): __import__(name)\n"
             "assert len(names) > 50\n"
-            "assert not {f'tensorcast.{name}' for name in tensorcast.__all__} & {*names}\n"
-            "assert all(hasattr(tensorcast, name) for name in tensorcast.__all__)\n"
-            "print(tensorcast.check('numpy.broadcast_arrays', 3).compatible,\n"
-            "      tensorcast.check_batch([]), len(tensorcast.check_columns('numpy.broadcast_arrays', [[1]])),\n"
-            "      len(tensorcast.compare(1)) > 2,\n"
-            "      tensorcast.translate('numpy.broadcast_arrays', 3, to='numpy.broadcast_arrays').exact)\n",
+            "assert not {f'axiscast.{name}' for name in axiscast.__all__} & {*names}\n"
+            "assert all(hasattr(axiscast, name) for name in axiscast.__all__)\n"
+            "print(axiscast.check('numpy.broadcast_arrays', 3).compatible,\n"
+            "      axiscast.check_batch([]), len(axiscast.check_columns('numpy.broadcast_arrays', [[1]])),\n"
+            "      len(axiscast.compare(1)) > 2,\n"
+            "      axiscast.translate('numpy.broadcast_arrays', 3, to='numpy.broadcast_arrays').exact)\n",
         ]
     )
     assert (done.stderr, done.stdout) == ("", "True [] 3 True True\n")
@@ -226,13 +226,13 @@ MISTAKES = {
     "einops.repeat: pattern: must be a string without half a surrogate pair": (
         lambda: einops.repeat(pattern="\ud800 -> \ud800")
     ),
-    "inputs/0/0: must not be negative: a size is 0 or more": lambda: tensorcast.CheckRequest(inputs=[[-1]]),
+    "inputs/0/0: must not be negative: a size is 0 or more": lambda: axiscast.CheckRequest(inputs=[[-1]]),
 }
 
 
 @pytest.mark.parametrize(("words", "make"), MISTAKES.items(), ids=range(len(MISTAKES)))
 def test_what_is_made_with_a_wrong_attribute_is_refused_in_the_words_of_a_request(words: str, make: Any) -> None:
-    with pytest.raises(tensorcast.InvalidRequest) as caught:
+    with pytest.raises(axiscast.InvalidRequest) as caught:
         make()
     assert isinstance(caught.value, ValueError)
     assert str(caught.value).startswith(words)
@@ -243,5 +243,5 @@ def test_attributes_go_by_name_and_a_request_is_for_an_op_that_there_is() -> Non
         torch.expand((2, 3))
     with pytest.raises(AttributeError, match=r"an op can't be changed: make another torch\.expand"):
         torch.expand(size=(2, 3)).size = (3,)
-    with pytest.raises(tensorcast.UnknownOp, match=r"did you mean torch\.expand"):
-        tensorcast.CheckRequest(op="torch.expnd", inputs=[[1]])
+    with pytest.raises(axiscast.UnknownOp, match=r"did you mean torch\.expand"):
+        axiscast.CheckRequest(op="torch.expnd", inputs=[[1]])

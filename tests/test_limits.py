@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from measures import CONSTANTS, FIXED, MODULES, SETTINGS, TO, TORCH, answered, checked, holding, refusal, with_constant
 
-from tensorcast.schema import shapes
-from tensorcast.schema.problems import STATUS
-from tensorcast.schema.tensors import Tensor
-from tensorcast_service.runtime.budget import FREE_BYTES, Holding
-from tensorcast_service.settings import Settings, variable_of
+from axiscast.schema import shapes
+from axiscast.schema.problems import STATUS
+from axiscast.schema.tensors import Tensor
+from axiscast_service.runtime.budget import FREE_BYTES, Holding
+from axiscast_service.settings import Settings, variable_of
 
 ROWS = re.findall(
     r"^\| .+ \| `([^`]+)` \| `([^`]+)` \| (?:([0-9]{3}) `([a-z-]+)`|none) \|$",
@@ -26,8 +26,8 @@ ROWS = re.findall(
 
 @pytest.mark.parametrize(("value", "name", "status", "code"), ROWS, ids=[row[1] for row in ROWS])
 def test_the_list_of_limits_says_what_holds(value: str, name: str, status: str, code: str) -> None:
-    if name.startswith("TENSORCAST_"):
-        actual = Settings.__dataclass_fields__[name.removeprefix("TENSORCAST_").lower()].default
+    if name.startswith("AXISCAST_"):
+        actual = Settings.__dataclass_fields__[name.removeprefix("AXISCAST_").lower()].default
     else:
         module, constant = name.split(".")
         actual = getattr(MODULES[module], constant)
@@ -40,7 +40,7 @@ def test_every_limit_is_on_the_list() -> None:
     named = {name.split(".")[-1] for _, name, _, _ in ROWS}
     wanted = {name for module in MODULES.values() for name in vars(module) if name.startswith("MAX_")}
     assert wanted <= named
-    assert {f"TENSORCAST_{name.upper()}" for name in Settings.__dataclass_fields__ if name.startswith("max_")} <= named
+    assert {f"AXISCAST_{name.upper()}" for name in Settings.__dataclass_fields__ if name.startswith("max_")} <= named
 
 
 CODES = {name: code or "none" for _, name, _, code in ROWS}
@@ -145,6 +145,6 @@ def test_each_setting_has_its_least_value(name: str) -> None:
 
 
 def test_a_port_has_16_bits() -> None:
-    assert Settings.from_environment({"TENSORCAST_PORT": "65535"}).port == 65535
+    assert Settings.from_environment({"AXISCAST_PORT": "65535"}).port == 65535
     with pytest.raises(ValueError, match="at most 65535"):
-        Settings.from_environment({"TENSORCAST_PORT": "65536"})
+        Settings.from_environment({"AXISCAST_PORT": "65536"})

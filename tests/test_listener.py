@@ -29,14 +29,14 @@ from conftest import PATIENCE, free_port, run, served, started
 from raw_http import BROADCAST
 from test_metrics import workers_of
 
-from tensorcast_service.app import create_app
-from tensorcast_service.http.limits import CONNECTIONS
-from tensorcast_service.http.protocol import HTTPProtocol
-from tensorcast_service.settings import Settings, misspelt
+from axiscast_service.app import create_app
+from axiscast_service.http.limits import CONNECTIONS
+from axiscast_service.http.protocol import HTTPProtocol
+from axiscast_service.settings import Settings, misspelt
 
 LIVEZ = b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"
 LONGEST = 30
-LOOP = "tensorcast_service.http.listener:Loop"
+LOOP = "axiscast_service.http.listener:Loop"
 
 
 def sockets_of(pid: int) -> int:
@@ -152,36 +152,36 @@ def test_workers_share_connections_out_whichever_is_quick(tls: bool, pem: Path) 
 
 def test_a_port_on_which_workers_listen_is_taken() -> None:
     with served(workers=2) as running:
-        command = [sys.executable, "-m", "tensorcast", "serve", "--port", str(running.port), "--workers"]
+        command = [sys.executable, "-m", "axiscast", "serve", "--port", str(running.port), "--workers"]
         for workers in ("1", "2"):
             second = run([*command, workers])
             assert (second.returncode, second.stdout) == (2, "")
-            said = f"127.0.0.1 port {running.port} (TENSORCAST_HOST, TENSORCAST_PORT): Address already in use"
+            said = f"127.0.0.1 port {running.port} (AXISCAST_HOST, AXISCAST_PORT): Address already in use"
             assert said in second.stderr
             assert "http://" not in second.stderr  # as if it listened
 
 
 @pytest.mark.parametrize("host", ["192.0.2.1", "no such host"])
 def test_an_address_that_it_can_not_have_is_named(host: str) -> None:
-    done = run([sys.executable, "-m", "tensorcast", "serve", "--host", host, "--port", "8080"])
+    done = run([sys.executable, "-m", "axiscast", "serve", "--host", host, "--port", "8080"])
     assert done.returncode == 2
-    assert f"it can't listen on {host} port 8080 (TENSORCAST_HOST, TENSORCAST_PORT)" in done.stderr
+    assert f"it can't listen on {host} port 8080 (AXISCAST_HOST, AXISCAST_PORT)" in done.stderr
 
 
 def test_a_misspelt_variable_is_named_at_the_start() -> None:
-    sentence = "TENSORCAST_API_KEY_FILE is set, and no setting has this name: TENSORCAST_API_KEYS_FILE may be meant"
+    sentence = "AXISCAST_API_KEY_FILE is set, and no setting has this name: AXISCAST_API_KEYS_FILE may be meant"
     with served(api_key_file="keys", log_format="json") as running:
         warning = json.loads(running.end().splitlines()[0])
     assert (warning["level"], warning["message"]) == ("warning", sentence)
-    assert misspelt({"TENSORCAST_API_KEY": "x", "TENSORCAST_PORT": "1", "PATH": "/", "TENSORCASTS": ""}) == []
-    (unlike,) = misspelt({"TENSORCAST_COLOUR": "red"})
-    assert unlike.endswith("no setting has this name: `tensorcast serve --help` lists them")
+    assert misspelt({"AXISCAST_API_KEY": "x", "AXISCAST_PORT": "1", "PATH": "/", "AXISCASTS": ""}) == []
+    (unlike,) = misspelt({"AXISCAST_COLOUR": "red"})
+    assert unlike.endswith("no setting has this name: `axiscast serve --help` lists them")
 
 
 @pytest.mark.skipif(not socket.has_ipv6, reason="there is no IPv6 here")
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_it_listens_on_ipv6_and_says_which_free_port_it_found(workers: str) -> None:
-    command = [sys.executable, "-m", "tensorcast", "serve", "--host", "::1", "--port", "0", "--workers", workers]
+    command = [sys.executable, "-m", "axiscast", "serve", "--host", "::1", "--port", "0", "--workers", workers]
     with started(command, stderr=subprocess.PIPE) as process:
         assert process.stderr is not None
         said = iter(process.stderr.readline, "")
@@ -259,7 +259,7 @@ def test_handshakes_that_never_end_make_room(absent: str, begun: bool, pem: Path
 def test_encrypted_connections_that_took_long_bodies_wait_in_small_numbers(
     pem: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tensorcast_service.http.limits.MAX_SWOLLEN", 1)
+    monkeypatch.setattr("axiscast_service.http.limits.MAX_SWOLLEN", 1)
     body = b'{"inputs":[[3]]}' + b" " * 2**17
     post = b"POST /v1/check HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
 
@@ -353,8 +353,8 @@ def test_nothing_of_an_encrypted_connection_is_left(pem: Path, reset: bool) -> N
 def test_a_caller_that_does_not_end_its_tls_is_not_waited_for_or_makes_room(
     seconds: int, pem: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tensorcast_service.http.listener.LINGER_SECONDS", seconds)
-    monkeypatch.setattr("tensorcast_service.http.limits.MAX_CONNECTIONS", 1)
+    monkeypatch.setattr("axiscast_service.http.listener.LINGER_SECONDS", seconds)
+    monkeypatch.setattr("axiscast_service.http.limits.MAX_CONNECTIONS", 1)
     last = LIVEZ.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
     with here(pem) as (port, app), ExitStack() as stack:
         for _ in range(2):

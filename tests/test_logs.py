@@ -14,10 +14,10 @@ import msgpack
 import pytest
 from conftest import PATIENCE, Served, served, wait_for
 
-from tensorcast_service.app import create_app
-from tensorcast_service.endpoints import check
-from tensorcast_service.logs import Formatter, trace_id_of
-from tensorcast_service.settings import Settings
+from axiscast_service.app import create_app
+from axiscast_service.endpoints import check
+from axiscast_service.logs import Formatter, trace_id_of
+from axiscast_service.settings import Settings
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 PARENT = f"00-{TRACE}-00f067aa0ba902b7-01"
@@ -82,7 +82,7 @@ def test_nothing_that_a_caller_wrote_is_in_the_log(log_format: str, tmp_path: Pa
     assert "senti" not in log
     if log_format == "text":
         assert all(
-            line.startswith(("INFO:     ", "tensorcast on", "  curl ", "    -d ")) for line in log.splitlines() if line
+            line.startswith(("INFO:     ", "axiscast on", "  curl ", "    -d ")) for line in log.splitlines() if line
         )
 
 
@@ -146,7 +146,7 @@ def test_the_cause_of_a_failure_is_in_the_log_alone(log_format: str, monkeypatch
     monkeypatch.setattr(check, "plain_answer", fail)
     handler = logging.StreamHandler(io.StringIO())
     handler.setFormatter(Formatter(log_format))
-    logger = logging.getLogger("tensorcast")
+    logger = logging.getLogger("axiscast")
     logger.addHandler(handler)
 
     try:
@@ -191,5 +191,5 @@ def test_a_trace_id_is_taken_from_a_sane_traceparent_only(header: str, trace_id:
 
 
 def test_the_format_of_the_log_is_one_of_two() -> None:
-    with pytest.raises(ValueError, match="TENSORCAST_LOG_FORMAT must be text or json, not 'xml'"):
-        Settings.from_environment({"TENSORCAST_LOG_FORMAT": "xml"})
+    with pytest.raises(ValueError, match="AXISCAST_LOG_FORMAT must be text or json, not 'xml'"):
+        Settings.from_environment({"AXISCAST_LOG_FORMAT": "xml"})

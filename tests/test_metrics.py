@@ -19,18 +19,18 @@ import msgpack
 import pytest
 from conftest import Served, run, served, wait_for
 
-from tensorcast_service import app as application
-from tensorcast_service.settings import Settings
+from axiscast_service import app as application
+from axiscast_service.settings import Settings
 
 pytest.importorskip("prometheus_client")
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from tensorcast_service.metrics import Metrics
+from axiscast_service.metrics import Metrics
 
 COUNT = "http_server_request_duration_seconds_count"
 ACTIVE = "http_server_active_requests"
-PROBLEMS = "tensorcast_problems_total"
+PROBLEMS = "axiscast_problems_total"
 
 
 @pytest.fixture
@@ -105,18 +105,18 @@ def test_a_stream_is_in_work_and_lasts_until_its_last_byte(watched: Served) -> N
     small = httpx.post(f"{watched.url}/v1/broadcast", json=strided).content
     found = read(watched.url)
     assert found["http_server_request_duration_seconds_sum"]["POST", "200", "/v1/broadcast"] > 0.5
-    assert found["tensorcast_output_bytes_total"] == {("dense",): length, ("strided",): len(small)}
-    assert found["tensorcast_unfinished_answers_total"] == {(): 0}
+    assert found["axiscast_output_bytes_total"] == {("dense",): length, ("strided",): len(small)}
+    assert found["axiscast_unfinished_answers_total"] == {(): 0}
     assert found[ACTIVE]["POST",] == 0
 
 
 def test_an_answer_that_nobody_reads_to_its_end_is_counted(watched: Served) -> None:
     with stream(watched.url, 2**33) as answer:
         next(answer.iter_raw())
-    assert wait_for(lambda: bool(told(watched.url, "tensorcast_unfinished_answers_total")))
+    assert wait_for(lambda: bool(told(watched.url, "axiscast_unfinished_answers_total")))
     found = read(watched.url)
     assert found[COUNT]["POST", "200", "/v1/broadcast"] == 1
-    assert 0 < found["tensorcast_output_bytes_total"]["dense",] < 2**33
+    assert 0 < found["axiscast_output_bytes_total"]["dense",] < 2**33
     assert found[ACTIVE]["POST",] == 0
 
 
@@ -151,7 +151,7 @@ def test_several_workers_answer_for_each_other_and_clean_up(tmp_path: Path, monk
             for _ in range(40):  # a new connection each: the kernel gives them to one worker or the other
                 httpx.get(f"{running.url}/v1/check?input=3")
             asked += 40
-            return len(list(tmp_path.glob("tensorcast-metrics-*/histogram_*.db"))) == 2
+            return len(list(tmp_path.glob("axiscast-metrics-*/histogram_*.db"))) == 2
 
         assert wait_for(both_have_answered)  # the other may begin later
         for _ in range(8):
@@ -175,7 +175,7 @@ def test_several_workers_answer_for_each_other_and_clean_up(tmp_path: Path, monk
 
         assert wait_for(nothing_in_work)
         assert told(running.url, COUNT)["GET", "200", "/v1/check"] == asked
-    assert not list(tmp_path.glob("tensorcast-metrics-*"))
+    assert not list(tmp_path.glob("axiscast-metrics-*"))
 
 
 # --- where they are not wanted --------------------------------------------------------------------
@@ -194,7 +194,7 @@ def test_metrics_that_are_turned_off_or_not_installed_are_404_and_cost_nothing(m
     assert ask().status_code == 200
     answer = ask(metrics=False)
     assert (answer.status_code, answer.json()["code"]) == (404, "not-found")
-    assert "turned off: TENSORCAST_METRICS" in answer.json()["detail"]
+    assert "turned off: AXISCAST_METRICS" in answer.json()["detail"]
     wanted = len(application.create_app(Settings()).user_middleware)
     assert len(application.create_app(Settings(metrics=False)).user_middleware) == wanted - 1
     monkeypatch.setattr(application, "find_spec", lambda name: None)
@@ -203,9 +203,9 @@ def test_metrics_that_are_turned_off_or_not_installed_are_404_and_cost_nothing(m
 
 @pytest.mark.parametrize("word", ["yes", "1", "maybe"])
 def test_a_switch_is_true_or_false(word: str) -> None:
-    with pytest.raises(ValueError, match="TENSORCAST_METRICS must be true or false, not"):
-        Settings.from_environment({"TENSORCAST_METRICS": word})
-    assert Settings.from_environment({"TENSORCAST_METRICS": "False"}).metrics is False
+    with pytest.raises(ValueError, match="AXISCAST_METRICS must be true or false, not"):
+        Settings.from_environment({"AXISCAST_METRICS": word})
+    assert Settings.from_environment({"AXISCAST_METRICS": "False"}).metrics is False
 
 
 # --- the exposition -------------------------------------------------------------------------------
@@ -213,12 +213,12 @@ def test_a_switch_is_true_or_false(word: str) -> None:
 
 def test_the_memory_that_requests_hold_is_asked_for_when_prometheus_asks() -> None:
     metrics, held = Metrics(), [0.0]
-    assert b"tensorcast_memory" not in metrics.exposition()
+    assert b"axiscast_memory" not in metrics.exposition()
     metrics.watch_memory(lambda: held[0], 1000)
     held[0] = 640
     lines = metrics.exposition().decode().splitlines()
-    assert {"tensorcast_memory_bytes 640.0", "tensorcast_memory_budget_bytes 1000.0"} <= set(lines)
-    assert "tensorcast_memory_held_ratio 0.64" in lines
+    assert {"axiscast_memory_bytes 640.0", "axiscast_memory_budget_bytes 1000.0"} <= set(lines)
+    assert "axiscast_memory_held_ratio 0.64" in lines
 
 
 def test_one_full_worker_of_two_reads_as_full_whichever_is_asked() -> None:
@@ -229,7 +229,7 @@ def test_one_full_worker_of_two_reads_as_full_whichever_is_asked() -> None:
     with served(workers=2, memory_budget_bytes=16 * 2**20) as service:
 
         def ratios() -> set[float]:
-            return {value for _ in range(8) for value in read(service.url)["tensorcast_memory_held_ratio"].values()}
+            return {value for _ in range(8) for value in read(service.url)["axiscast_memory_held_ratio"].values()}
 
         def reads_as_full() -> bool:  # tried again: on a busy machine uvicorn may replace a worker that begins slowly
             with socket.create_connection(("127.0.0.1", service.port)) as connection, suppress(OSError):
@@ -249,7 +249,7 @@ def test_promtool_finds_no_fault_in_the_exposition(service: Served) -> None:
 
 
 def test_a_read_only_machine_is_told_what_several_workers_need(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tensorcast_service import serve
+    from axiscast_service import serve
 
     def nowhere() -> str:
         raise FileNotFoundError
@@ -265,5 +265,5 @@ def test_a_connection_that_is_refused_before_it_is_a_request_is_counted(watched:
     with socket.create_connection(("127.0.0.1", watched.port)) as connection:
         connection.sendall(b"GET /livez HTTP/1.1\r\n\r\n")
         assert connection.recv(100).startswith(b"HTTP/1.1 400 ")
-    refused = read(watched.url)["tensorcast_connections_refused_total"]
+    refused = read(watched.url)["axiscast_connections_refused_total"]
     assert {labels: count for labels, count in refused.items() if count} == {("malformed-request",): 1}

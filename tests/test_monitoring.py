@@ -17,7 +17,7 @@ import yaml
 from conftest import PATIENCE, Served, free_port, run, served, started, wait_for
 from deployment import CONTAINER, DEPLOY, POD, ROOT
 
-from tensorcast.schema.problems import STATUS
+from axiscast.schema.problems import STATUS
 
 PROMETHEUS = DEPLOY / "prometheus"
 ALERTS = [
@@ -42,14 +42,14 @@ def test_prometheus_finds_the_pods_by_what_they_bear(http: httpx.Client) -> None
 
 def test_alerts_ask_for_metrics_that_the_service_has() -> None:
     pytest.importorskip("prometheus_client")
-    from tensorcast_service.metrics import Metrics
+    from axiscast_service.metrics import Metrics
 
     metrics = Metrics()
     metrics.watch_memory(lambda: 0, 1)
     metrics.began("GET")
     metrics.ended("GET", "/v1/check", 200, 0.1)
     given = set(re.findall(r"(?m)^(\w+)", metrics.exposition().decode()))
-    wanted = set(re.findall(r"\b(?:http_server|tensorcast)_\w+(?={)", " ".join(rule["expr"] for rule in ALERTS)))
+    wanted = set(re.findall(r"\b(?:http_server|axiscast)_\w+(?={)", " ".join(rule["expr"] for rule in ALERTS)))
     assert len(wanted) == 5
     assert wanted <= given
     codes = set(re.findall(r'code="([a-z-]+)"', " ".join(rule["expr"] for rule in ALERTS)))
@@ -67,13 +67,13 @@ def test_each_alert_fires_when_it_should_and_not_before() -> None:
 
 def test_the_operators_page_says_what_to_do_about_each_alert() -> None:
     page = (ROOT / "docs" / "operations.md").read_text()
-    rows = re.findall(r"(?m)^\| (Tensorcast\w+) \| \w", page)
+    rows = re.findall(r"(?m)^\| (Axiscast\w+) \| \w", page)
     assert rows == [rule["alert"] for rule in ALERTS]
 
 
 # --- Grafana ---
 
-DASHBOARD = json.loads((DEPLOY / "grafana" / "tensorcast.json").read_text())
+DASHBOARD = json.loads((DEPLOY / "grafana" / "axiscast.json").read_text())
 
 
 @contextmanager
@@ -126,4 +126,4 @@ def test_a_real_prometheus_answers_each_query_of_the_dashboard(tmp_path: Path) -
 
         for query in queries:
             assert wait_for(lambda query=query: any(value >= 0 for value in values(query))), query  # NaN is neither
-        assert values('up{job="tensorcast"}') == [1]
+        assert values('up{job="axiscast"}') == [1]

@@ -12,36 +12,36 @@ import conftest
 import pytest
 from test_cli import run
 
-import tensorcast
-from tensorcast.ops import ALIASES, FRAMEWORKS, OPS
+import axiscast
+from axiscast.ops import ALIASES, FRAMEWORKS, OPS
 
 MISSING = [
-    (lambda: tensorcast.broadcast_to,
-     "module 'tensorcast' has no attribute 'broadcast_to': it is a method of clients, use "
-     'tensorcast.Client.in_process().broadcast_to(...), or tensorcast.check("numpy.broadcast_to", ...) for shapes '
+    (lambda: axiscast.broadcast_to,
+     "module 'axiscast' has no attribute 'broadcast_to': it is a method of clients, use "
+     'axiscast.Client.in_process().broadcast_to(...), or axiscast.check("numpy.broadcast_to", ...) for shapes '
      "alone"),
-    (lambda: tensorcast.backprop, 'or tensorcast.check("numpy.broadcast_arrays", ...) for shapes alone'),
-    (lambda: tensorcast.chekc, "has no attribute 'chekc': did you mean check"),
-    (lambda: tensorcast.Cleint, "did you mean Client"),
-    (lambda: tensorcast.ngrpah, "did you mean ngraph?"),
-    (lambda: tensorcast.Broadcast3, "did you mean tensorcast.openvino.Broadcast3?"),
-    (lambda: tensorcast.expand, "did you mean tensorcast.onnx.Expand or tensorcast.torch.expand or"),
-    (lambda: tensorcast.openvino.Broadcast_3,
-     "module 'tensorcast.ops.openvino' has no attribute 'Broadcast_3': did you mean Broadcast3 or Broadcast1?"),
-    (lambda: getattr(tensorcast.openvino, "Broadcast-1"), "did you mean Broadcast1?"),
-    (lambda: tensorcast.jax.lax, "has no attribute 'lax': did you mean broadcast or lax_add?"),
-    (lambda: tensorcast.jax.numpy, "did you mean broadcast_to or broadcast_arrays or broadcast_shapes or add?"),
-    (lambda: tensorcast.torch.Expand, "did you mean expand?"),
-    (lambda: tensorcast.torch.mul,
+    (lambda: axiscast.backprop, 'or axiscast.check("numpy.broadcast_arrays", ...) for shapes alone'),
+    (lambda: axiscast.chekc, "has no attribute 'chekc': did you mean check"),
+    (lambda: axiscast.Cleint, "did you mean Client"),
+    (lambda: axiscast.ngrpah, "did you mean ngraph?"),
+    (lambda: axiscast.Broadcast3, "did you mean axiscast.openvino.Broadcast3?"),
+    (lambda: axiscast.expand, "did you mean axiscast.onnx.Expand or axiscast.torch.expand or"),
+    (lambda: axiscast.openvino.Broadcast_3,
+     "module 'axiscast.ops.openvino' has no attribute 'Broadcast_3': did you mean Broadcast3 or Broadcast1?"),
+    (lambda: getattr(axiscast.openvino, "Broadcast-1"), "did you mean Broadcast1?"),
+    (lambda: axiscast.jax.lax, "has no attribute 'lax': did you mean broadcast or lax_add?"),
+    (lambda: axiscast.jax.numpy, "did you mean broadcast_to or broadcast_arrays or broadcast_shapes or add?"),
+    (lambda: axiscast.torch.Expand, "did you mean expand?"),
+    (lambda: axiscast.torch.mul,
      "has no attribute 'mul': torch.mul is an alias: give it as a name, check(\"torch.mul\", ...), or make "
-     "tensorcast.torch.add()"),
-    (lambda: tensorcast.torch.where, "or make tensorcast.torch.broadcast_tensors()"),
-    (lambda: tensorcast.jax.maximum, "jax.numpy.maximum is an alias"),
-    (lambda: tensorcast.mindspore.ops, "has no attribute 'ops': its ops are"),
-    (lambda: tensorcast.np, "module 'tensorcast' has no attribute 'np': did you mean numpy?"),
-    (lambda: tensorcast.jnp, "did you mean jax?"),
-    (lambda: tensorcast.tf, "did you mean tensorflow?"),
-    (lambda: tensorcast.mindspore.xyz, "has no attribute 'xyz': its ops are broadcast_to, add"),
+     "axiscast.torch.add()"),
+    (lambda: axiscast.torch.where, "or make axiscast.torch.broadcast_tensors()"),
+    (lambda: axiscast.jax.maximum, "jax.numpy.maximum is an alias"),
+    (lambda: axiscast.mindspore.ops, "has no attribute 'ops': its ops are"),
+    (lambda: axiscast.np, "module 'axiscast' has no attribute 'np': did you mean numpy?"),
+    (lambda: axiscast.jnp, "did you mean jax?"),
+    (lambda: axiscast.tf, "did you mean tensorflow?"),
+    (lambda: axiscast.mindspore.xyz, "has no attribute 'xyz': its ops are broadcast_to, add"),
 ]  # fmt: skip
 
 
@@ -53,16 +53,16 @@ def test_a_name_that_is_not_there_says_which_is(ask: Any, says: str) -> None:
 
 
 def test_the_package_points_at_every_method_that_only_clients_have() -> None:
-    methods = {name for name, _ in getmembers(tensorcast.Client, isfunction) if not name.startswith("_")}
-    for name in methods - {*tensorcast.library.__all__, "close", "ops"}:  # ops is a subpackage
+    methods = {name for name, _ in getmembers(axiscast.Client, isfunction) if not name.startswith("_")}
+    for name in methods - {*axiscast.library.__all__, "close", "ops"}:  # ops is a subpackage
         with pytest.raises(AttributeError, match=rf"Client\.in_process\(\)\.{name}"):
-            getattr(tensorcast, name)
+            getattr(axiscast, name)
 
 
 def test_dir_of_a_framework_lists_its_ops_alone() -> None:
-    assert dir(tensorcast.openvino) == ["Add1", "Broadcast1", "Broadcast3"]
+    assert dir(axiscast.openvino) == ["Add1", "Broadcast1", "Broadcast3"]
     for framework in FRAMEWORKS:
-        module = getattr(tensorcast, framework)
+        module = getattr(axiscast, framework)
         listed = [getattr(module, name) for name in dir(module)]
         assert {op.model_fields["name"].default for op in listed} == {
             name for name in OPS if name.partition(".")[0] == framework
@@ -73,8 +73,8 @@ def test_no_alias_is_an_attribute_of_another_kind() -> None:
     for alias in ALIASES:
         framework, _, rest = alias.partition(".")
         for name in {rest, rest.rpartition(".")[2]}:
-            found = vars(getattr(tensorcast, framework)).get(name, tensorcast.numpy.add)
-            assert isinstance(found, type(tensorcast.numpy.add)), alias
+            found = vars(getattr(axiscast, framework)).get(name, axiscast.numpy.add)
+            assert isinstance(found, type(axiscast.numpy.add)), alias
 
 
 @pytest.mark.parametrize("name", OPS)
@@ -93,12 +93,12 @@ def test_help_of_an_op_shows_its_rule_its_attributes_and_an_example_that_is_true
             assert str(field.description).rstrip(".").split("\n")[0] in text
     (example,) = doctest.DocTestParser().get_examples(kind.__doc__)
     assert doctest.DocTestRunner().run(
-        doctest.DocTest([example], {"tensorcast": tensorcast}, name, None, 0, kind.__doc__)
+        doctest.DocTest([example], {"axiscast": axiscast}, name, None, 0, kind.__doc__)
     ) == (0, 1)
 
 
 def test_help_shows_each_mode_of_an_op_with_its_rule() -> None:
-    text = pydoc.render_doc(tensorcast.openvino.Broadcast3, renderer=pydoc.plaintext)
+    text = pydoc.render_doc(axiscast.openvino.Broadcast3, renderer=pydoc.plaintext)
     assert "mode (default 'numpy')" in text
     assert "One of 'numpy', 'explicit', 'bidirectional'." in text
     assert "explicit     input axis `i` on output axis `axes_mapping[i]`" in text
@@ -106,7 +106,7 @@ def test_help_shows_each_mode_of_an_op_with_its_rule() -> None:
 
 
 def test_the_catalogue_and_the_schemas_have_the_rule_alone() -> None:
-    from tensorcast.answers.catalogue import catalogue
+    from axiscast.answers.catalogue import catalogue
 
     for entry in catalogue().ops:
         assert "\n" not in entry.doc
@@ -116,9 +116,9 @@ def test_the_catalogue_and_the_schemas_have_the_rule_alone() -> None:
 @pytest.mark.parametrize(
     ("name", "call"),
     [
-        ("openvino.Broadcast-3", "tensorcast.openvino.Broadcast3(target_shape=(2, 1), mode='bidirectional')"),
-        ("jax.lax.add", "tensorcast.jax.lax_add()"),
-        ("torch.expand", "tensorcast.torch.expand(size=(3, -1))"),
+        ("openvino.Broadcast-3", "axiscast.openvino.Broadcast3(target_shape=(2, 1), mode='bidirectional')"),
+        ("jax.lax.add", "axiscast.jax.lax_add()"),
+        ("torch.expand", "axiscast.torch.expand(size=(3, -1))"),
     ],
 )
 def test_the_command_line_says_an_ops_name_in_python(name: str, call: str) -> None:
@@ -137,14 +137,14 @@ def test_the_command_line_says_that_a_name_is_an_alias(alias: str, said: str) ->
 def test_all_that_it_says_is_the_op() -> None:
     for name in OPS:
         call = run("ops", name).stdout.splitlines()[-1].strip()
-        assert eval(call, {"tensorcast": tensorcast}).name == name
+        assert eval(call, {"axiscast": axiscast}).name == name
 
 
 def test_help_of_an_op_works_without_docstrings() -> None:
-    code = "import tensorcast\nprint('tensorcast.numpy.add()' in tensorcast.numpy.add.__doc__)"
+    code = "import axiscast\nprint('axiscast.numpy.add()' in axiscast.numpy.add.__doc__)"
     assert conftest.run([sys.executable, "-OO", "-c", code]).stdout == "True\n"
 
 
 def test_a_missing_name_loads_no_service() -> None:
-    code = "import sys, tensorcast\nhasattr(tensorcast, 'chekc')\nprint('fastapi' in sys.modules)"
+    code = "import sys, axiscast\nhasattr(axiscast, 'chekc')\nprint('fastapi' in sys.modules)"
     assert conftest.run([sys.executable, "-c", code]).stdout == "False\n"

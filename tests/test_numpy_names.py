@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-import tensorcast
-from tensorcast import Client
-from tensorcast.ops import ngraph
+import axiscast
+from axiscast import Client
+from axiscast.ops import ngraph
 
 ONE, ROW = np.array([7.0]), np.array([1, 2, 3])
 
@@ -120,16 +120,16 @@ def test_slices_need_a_shape_that_is_known_here_and_one_for_all_outputs(here: Cl
     matrices = np.ones((2, 3)), np.ones((3, 4))
     with pytest.raises(ValueError, match="one shape"):
         here.broadcast("numpy.matmul", *matrices, window=np.s_[:1])
-    with pytest.raises(tensorcast.IncompatibleShapes, match="axis 1"):
+    with pytest.raises(axiscast.IncompatibleShapes, match="axis 1"):
         here.broadcast_to(ROW, (4, 4), window=np.s_[:1])
-    with pytest.raises(tensorcast.InvalidRequest, match="check alone"):
-        here.broadcast(tensorcast.ops.numpy.broadcast_to(shape=("N", 3)), ROW, window=np.s_[:1])  # type: ignore[list-item]
+    with pytest.raises(axiscast.InvalidRequest, match="check alone"):
+        here.broadcast(axiscast.ops.numpy.broadcast_to(shape=("N", 3)), ROW, window=np.s_[:1])  # type: ignore[list-item]
 
 
 def test_broadcast_to_fills_out_and_tells_its_progress(here: Client) -> None:
-    out, seen = np.empty((2, 3), int), list[tensorcast.Transfer]()
+    out, seen = np.empty((2, 3), int), list[axiscast.Transfer]()
     assert here.broadcast_to(ROW, (2, 3), out=out, progress=seen.append, timeout=60) is out
     assert out.tolist() == [[1, 2, 3], [1, 2, 3]]
     assert {transfer.direction for transfer in seen} == {"upload", "download"}
-    with pytest.raises(tensorcast.DeadlineExceeded):
+    with pytest.raises(axiscast.DeadlineExceeded):
         here.broadcast_to(ROW, (2, 3), timeout=0)

@@ -14,10 +14,10 @@ from conftest import Served
 from onnx import helper
 from onnx_models import Check, checks, parsed, saved, verdicts
 
-import tensorcast
-from tensorcast import Client, UnusableModel
-from tensorcast.models.check import OLDEST_ONNX
-from tensorcast.models.onnx_model import read
+import axiscast
+from axiscast import Client, UnusableModel
+from axiscast.models.check import OLDEST_ONNX
+from axiscast.models.onnx_model import read
 
 
 @pytest.fixture
@@ -168,9 +168,9 @@ def test_an_assumed_size_goes_into_the_graph_before_shapes_are_inferred(check: C
     model.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "a.b"
     for name in ("a.b", "a_b"):
         assert verdicts(check(model, assume={name: 4})) == {"a": [4, 3]}
-    with pytest.raises(tensorcast.InvalidRequest, match="assume/K: no size of the model has this name: the names are"):
+    with pytest.raises(axiscast.InvalidRequest, match="assume/K: no size of the model has this name: the names are"):
         check(model, assume={"K": 4})
-    with pytest.raises(tensorcast.InvalidRequest, match="a range runs upwards"):
+    with pytest.raises(axiscast.InvalidRequest, match="a range runs upwards"):
         check(model, assume={"a_b": "5..3"})
 
 
@@ -262,7 +262,7 @@ def test_a_file_that_is_no_good_model_is_said_to_be_so_in_one_line(
 
 def _fails(said: str, path: Path) -> None:
     with pytest.raises(UnusableModel) as raised:
-        tensorcast.check_model(path)
+        axiscast.check_model(path)
     assert str(raised.value).startswith(f"{path}: {said}")
     assert (raised.value.path, raised.value.reason) == (str(path), str(raised.value).removeprefix(f"{path}: "))
     assert "\n" not in str(raised.value)
@@ -297,7 +297,7 @@ def test_what_a_file_writes_where_the_reader_does_is_forgotten(tmp_path: Path, w
         """<ir_version: 10, opset_import: ["": 21]>
         graph (float[N,1] x, int64[2] s) => (float[a,b] o) {o = Expand(x, s)}"""
     )
-    model.graph.node[0].metadata_props.add(key="tensorcast.output", value=written)
+    model.graph.node[0].metadata_props.add(key="axiscast.output", value=written)
     model.graph.output[0].type.tensor_type.ClearField("shape")
     assert check(model).exit_status() == 0
 
@@ -317,7 +317,7 @@ def test_a_shape_of_too_many_axes_is_not_judged(check: Check) -> None:
 def test_names_that_are_no_text_are_shown_all_the_same(tmp_path: Path) -> None:
     content = parsed("(float[2] xxxx, float[3] y) => (float[] o) {o = Add(xxxx, y)}").SerializeToString()
     (tmp_path / "model.onnx").write_bytes(content.replace(b"xxxx", b"\xff\xfexx"))
-    report = tensorcast.check_model(tmp_path / "model.onnx")
+    report = axiscast.check_model(tmp_path / "model.onnx")
     assert report.nodes[0].operands[0].name == "\\xff\\xfexx"
 
 
@@ -325,7 +325,7 @@ def test_a_trace_that_is_no_text_has_its_lines_all_the_same(tmp_path: Path) -> N
     model = parsed("(float[2] x, float[3] y) => (float[] o) {o = Add(x, y)}")
     model.graph.node[0].metadata_props.add(key="pkg.torch.onnx.stack_trace", value='File "/a.py", line 3, in xxxx')
     (tmp_path / "model.onnx").write_bytes(model.SerializeToString().replace(b"xxxx", b"\xff\xfexx"))
-    assert tensorcast.check_model(tmp_path / "model.onnx").nodes[0].line == 3
+    assert axiscast.check_model(tmp_path / "model.onnx").nodes[0].line == 3
 
 
 def test_a_model_whose_weights_lie_elsewhere_is_read_without_them(tmp_path: Path) -> None:
@@ -334,7 +334,7 @@ def test_a_model_whose_weights_lie_elsewhere_is_read_without_them(tmp_path: Path
     weight.external_data.add(key="location", value="weights.bin")
     model.graph.initializer.append(weight)
     path = saved(tmp_path / "model.onnx", model)
-    assert (path.stat().st_size < 1000, verdicts(tensorcast.check_model(path))) == (True, {"a": ["N", 2**29]})
+    assert (path.stat().st_size < 1000, verdicts(axiscast.check_model(path))) == (True, {"a": ["N", 2**29]})
 
 
 def test_a_source_line_is_the_last_that_is_no_packages(check: Check) -> None:
@@ -359,10 +359,10 @@ def test_without_onnx_or_with_an_old_one_it_says_what_to_install(
 ) -> None:
     monkeypatch.setattr("importlib.metadata.version", lambda name: "1.9.0")
     with pytest.raises(ImportError, match=r"takes onnx 1.23 or later, and 1.9.0 is installed: pip install"):
-        tensorcast.check_model(tmp_path / "model.onnx")
+        axiscast.check_model(tmp_path / "model.onnx")
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(ImportError, match=r"takes the package onnx, 1.23 or later: pip install 'onnx>=1.23'"):
-        tensorcast.check_model(tmp_path / "model.onnx")
+        axiscast.check_model(tmp_path / "model.onnx")
     project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
     assert project["optional-dependencies"]["onnx"] == [f"onnx>={OLDEST_ONNX}"]
 

@@ -11,7 +11,7 @@ import pytest
 from onnx import helper
 from onnx_models import Check, checks, parsed, verdicts
 
-import tensorcast
+import axiscast
 
 
 @pytest.fixture
@@ -160,7 +160,7 @@ def test_the_models_that_onnx_ships_come_out_as_onnx_infers_them() -> None:
     for path in LIGHT:
         model = onnx.shape_inference.infer_shapes(onnx.load(path), data_prop=True)
         inferred = {value.name: _sizes(value) for value in (*model.graph.value_info, *model.graph.output)}
-        report = tensorcast.check_model(path)
+        report = axiscast.check_model(path)
         assert report.exit_status("depends") == 0
         nodes = {node.name or node.output[0]: node for node in model.graph.node}
         for name, shape in verdicts(report).items():

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 from conftest import taken
 
-from tensorcast.answers.footprint import tensors_bytes
-from tensorcast.answers.limits import judge_request
-from tensorcast.messages.tensors import BackpropRequest, BroadcastRequest
-from tensorcast.messages.validation import validated
-from tensorcast.schema.problems import Problem
-from tensorcast_service.endpoints.backprop import _gradients
-from tensorcast_service.endpoints.broadcast import extent_of, outputs
-from tensorcast_service.engine.views import gradient_bytes
-from tensorcast_service.runtime.budget import Budget, Holding
+from axiscast.answers.footprint import tensors_bytes
+from axiscast.answers.limits import judge_request
+from axiscast.messages.tensors import BackpropRequest, BroadcastRequest
+from axiscast.messages.validation import validated
+from axiscast.schema.problems import Problem
+from axiscast_service.endpoints.backprop import _gradients
+from axiscast_service.endpoints.broadcast import extent_of, outputs
+from axiscast_service.engine.views import gradient_bytes
+from axiscast_service.runtime.budget import Budget, Holding
 
 MiB = 2**20
 

@@ -11,9 +11,9 @@ from conftest import run
 from raw_http import BODY, CHUNKED, GET, LAST, POST
 from test_heads import MALFORMED
 
-from tensorcast.schema.problems import Problem
-from tensorcast_service.http.grammar import ACCEPT_BYTES, ACCEPT_RANGES, PATH_BYTES, QUERY_PAIRS
-from tensorcast_service.http.parser import TRANSITIONS, Data, End, Event, Head, Parser
+from axiscast.schema.problems import Problem
+from axiscast_service.http.grammar import ACCEPT_BYTES, ACCEPT_RANGES, PATH_BYTES, QUERY_PAIRS
+from axiscast_service.http.parser import TRANSITIONS, Data, End, Event, Head, Parser
 
 SHORT = POST + b"Content-Length: 16\r\n\r\n"
 NOTHING = POST + b"Content-Length: 0\r\n\r\n"
@@ -173,10 +173,10 @@ def test_httptools_reads_the_same(name: str) -> None:
 
 
 def test_the_parser_does_no_io() -> None:
-    statement = "import tensorcast_service.http.parser, sys; print(*sys.modules)"
+    statement = "import axiscast_service.http.parser, sys; print(*sys.modules)"
     done = run([sys.executable, "-c", statement])
     loaded = set(done.stdout.split())
-    assert "tensorcast_service.http.grammar" in loaded
+    assert "axiscast_service.http.grammar" in loaded
     assert loaded.isdisjoint({"asyncio", "socket", "ssl", "uvicorn", "starlette", "httptools", "h11"})
 
 

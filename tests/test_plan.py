@@ -2,8 +2,8 @@
 
 import pytest
 
-from tensorcast.plan.alignment import fit_right, meet_right
-from tensorcast.plan.plan import LawBroken, Placement
+from axiscast.plan.alignment import fit_right, meet_right
+from axiscast.plan.plan import LawBroken, Placement
 
 
 @pytest.mark.parametrize(

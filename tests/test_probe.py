@@ -13,8 +13,8 @@ import pytest
 from conftest import Served
 from onnx_models import parsed, saved
 
-import tensorcast
-from tensorcast import Client, Report, UnusableModel
+import axiscast
+from axiscast import Client, Report, UnusableModel
 
 Check = Callable[..., Report]
 
@@ -33,7 +33,7 @@ def check(tmp_path: Path) -> Check:
     """check_model of a graph with constants."""
 
     def run(graph: str, options: dict[str, Any] | None = None, **constants: Any) -> Report:
-        return tensorcast.check_model(saved(tmp_path / "model.onnx", model(graph, **constants)), **(options or {}))
+        return axiscast.check_model(saved(tmp_path / "model.onnx", model(graph, **constants)), **(options or {}))
 
     return run
 
@@ -90,10 +90,10 @@ def test_an_example_at_which_the_model_runs_leaves_a_warning(check: Check) -> No
 
 def test_sizes_that_ultralytics_notes_in_the_file_are_tried(tmp_path: Path) -> None:
     grid = model("(float[batch,3,h,w] x) => (float[a,3,b,c] y) {y = Add(x, grid)}", grid=(1, 3, 34, 60))
-    assert tensorcast.check_model(saved(tmp_path / "model.onnx", grid)).exit_status() == 1
+    assert axiscast.check_model(saved(tmp_path / "model.onnx", grid)).exit_status() == 1
     grid.metadata_props.add(key="imgsz", value="[34, 60]")
     grid.metadata_props.add(key="batch", value="2")
-    report = tensorcast.check_model(saved(tmp_path / "model.onnx", grid))
+    report = axiscast.check_model(saved(tmp_path / "model.onnx", grid))
     assert (report.exit_status(), report.sizes[-1]) == (0, {"batch": 2, "h": 34, "w": 60})
 
 
@@ -131,7 +131,7 @@ CACHE = """(float[batch,seq,8] q, float[batch,seq,8] k, float[batch,past,8] pk, 
 def test_a_name_that_is_an_expression_of_others_has_their_value(tmp_path: Path) -> None:
     made = model(CACHE.format(total="total"))
     made.graph.input[3].type.tensor_type.shape.dim[2].dim_param = "past + seq"
-    report = tensorcast.check_model(saved(tmp_path / "model.onnx", made))
+    report = axiscast.check_model(saved(tmp_path / "model.onnx", made))
     assert (report.exit_status("depends"), report.findings, [*report.sizes[0]]) == (0, [], ["batch", "seq", "past"])
 
 
@@ -237,13 +237,13 @@ def test_a_node_that_lacks_its_inputs_or_outputs_is_no_crash(tmp_path: Path, op:
     if emptied != "attribute":
         del getattr(broken.graph.node[0], emptied)[:]
     with suppress(UnusableModel):
-        assert tensorcast.check_model(saved(tmp_path / "model.onnx", broken)).exit_status() in (0, 3)
+        assert axiscast.check_model(saved(tmp_path / "model.onnx", broken)).exit_status() in (0, 3)
 
 
 def test_a_size_that_no_tensor_can_have_gets_no_number(tmp_path: Path) -> None:
     broken = parsed("(float[N,3] x) => (float[a] o) {o = Relu(x)}")
     broken.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "4294967296*N*4294967296"
-    assert tensorcast.check_model(saved(tmp_path / "model.onnx", broken)).exit_status() == 1  # of another rank
+    assert axiscast.check_model(saved(tmp_path / "model.onnx", broken)).exit_status() == 1  # of another rank
 
 
 def test_ranges_hold_for_the_sizes_that_are_tried(check: Check) -> None:
@@ -254,9 +254,9 @@ def test_ranges_hold_for_the_sizes_that_are_tried(check: Check) -> None:
 
 
 def test_names_that_the_model_does_not_have_and_sizes_that_are_none_are_refused(check: Check) -> None:
-    with pytest.raises(tensorcast.InvalidRequest, match="example/K: no size of the model has this name"):
+    with pytest.raises(axiscast.InvalidRequest, match="example/K: no size of the model has this name"):
         check(POSITIONS, {"example": {"K": 3}}, pos=(1, 12, 8))
-    with pytest.raises(tensorcast.InvalidRequest, match="example/seq: must be an integer"):
+    with pytest.raises(axiscast.InvalidRequest, match="example/seq: must be an integer"):
         check(POSITIONS, {"example": {"seq": "2.."}}, pos=(1, 12, 8))
 
 
@@ -278,8 +278,8 @@ def test_a_service_gives_the_same_findings(
 ) -> None:
     path = saved(tmp_path / "model.onnx", model(graph, **constants))
     with Client(service.url) as client:
-        there = tensorcast.check_model(path, check_batch=client.check_batch)
-    here = tensorcast.check_model(path)
+        there = axiscast.check_model(path, check_batch=client.check_batch)
+    here = axiscast.check_model(path)
     assert there.as_json() == here.as_json()
     assert str(there) == str(here)
     assert here.findings or here.notes

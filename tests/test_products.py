@@ -14,11 +14,11 @@ import pytest
 from click.testing import CliRunner
 from test_vectors import vectors
 
-import tensorcast
-from tensorcast import CheckAnswer, Client
-from tensorcast.answers.check import as_text
-from tensorcast.cli import main
-from tensorcast.ops import OPS, Op, einops, numpy, onnx, tensorflow, torch
+import axiscast
+from axiscast import CheckAnswer, Client
+from axiscast.answers.check import as_text
+from axiscast.cli import main
+from axiscast.ops import OPS, Op, einops, numpy, onnx, tensorflow, torch
 
 Shape = tuple[int | str, ...]
 EXECUTED = [vector for vector in vectors("matmul") if "product" in vector]
@@ -30,7 +30,7 @@ def op_of(vector: dict[str, Any]) -> Op:
 
 
 def ask(op: Op, *shapes: Shape, **options: Any) -> CheckAnswer:
-    return tensorcast.check(op, *shapes, **options)
+    return axiscast.check(op, *shapes, **options)
 
 
 # --- the result
@@ -121,7 +121,7 @@ def test_a_text_and_a_command_say_the_result() -> None:
 
 def test_a_comparison_lists_the_products_that_fit_and_no_other() -> None:
     def products(*shapes: tuple[int, ...]) -> dict[str, list[int | str]]:
-        found = tensorcast.compare(*shapes)
+        found = axiscast.compare(*shapes)
         return {result.op["name"]: result.result.shape for result in found if result.result}
 
     names = ("numpy.matmul", "onnx.MatMul", "torch.matmul", "tensorflow.matmul")
@@ -338,5 +338,5 @@ def test_gemm_takes_two_inputs_and_attributes_that_change_no_shape(http: httpx.C
 def test_a_product_that_broadcasts_no_input_has_no_tensors_to_send(client: Client) -> None:
     answer = client.check_columns("onnx.Gemm", [[2, 3], [2, 4]], [[3, 4], [3, 4]])
     assert (answer.compatible.tolist(), answer.outputs) == ([True, False], [])
-    with pytest.raises(tensorcast.InvalidRequest, match="no outputs"):
+    with pytest.raises(axiscast.InvalidRequest, match="no outputs"):
         client.broadcast("onnx.Gemm", np.zeros((2, 3)), np.zeros((3, 4)))

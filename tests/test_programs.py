@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-import tensorcast
-from tensorcast.models import jax_program, torch_program
-from tensorcast.models.programs import Names, report
+import axiscast
+from axiscast.models import jax_program, torch_program
+from axiscast.models.programs import Names, report
 
 FOLDER = Path(__file__).parent / "programs"
 
@@ -45,7 +45,7 @@ class Symbol:
         return self.text
 
 
-def recorded_torch(name: str = "torch", **environment: Any) -> tensorcast.Report:
+def recorded_torch(name: str = "torch", **environment: Any) -> axiscast.Report:
     """The report of a recorded program; `environment` replaces what torch knew of its symbols."""
     recorded = json.loads((FOLDER / f"{name}.json").read_text())
     known = recorded["environment"] | environment
@@ -85,7 +85,7 @@ def graph_of(recorded: list[dict[str, Any]], environment: Mapping[str, Any]) -> 
     return [*nodes.values()]
 
 
-def recorded_jax() -> tensorcast.Report:
+def recorded_jax() -> axiscast.Report:
     recorded = json.loads((FOLDER / "jax.json").read_text())
     values: dict[int, Any] = {}
     return report("recorded", jax_program.meetings(jaxpr_of(recorded, values), Names(), "/site-packages/jax/"), {})
@@ -123,16 +123,16 @@ def jaxpr_of(recorded: Mapping[str, Any], values: dict[int, Any]) -> Any:
     return SimpleNamespace(eqns=equations, **variables)
 
 
-def real_torch(**how: bool) -> tensorcast.Report:
+def real_torch(**how: bool) -> axiscast.Report:
     from programs import of_torch
 
-    return tensorcast.check_torch(of_torch.program(**how))
+    return axiscast.check_torch(of_torch.program(**how))
 
 
-def real_jax() -> tensorcast.Report:
+def real_jax() -> axiscast.Report:
     from programs import of_jax
 
-    return tensorcast.check_jax(of_jax.traced())
+    return axiscast.check_jax(of_jax.traced())
 
 
 def needs(name: str) -> pytest.MarkDecorator:
@@ -185,7 +185,7 @@ def test_planted_bugs_of_jax_are_found_at_their_lines_and_right_functions_are_si
         arguments = [
             jax.ShapeDtypeStruct(tuple(n if size == "n" else size for size in shape), "float32") for shape in shapes
         ]
-        report = tensorcast.check_jax(jax.jit(function).trace(*arguments))
+        report = axiscast.check_jax(jax.jit(function).trace(*arguments))
         lines, first = inspect.getsourcelines(function)
         marked = {number for number, line in enumerate(lines, first) if line.rstrip().endswith("# square")}
         found = {finding.line for finding in report.findings if finding.kinds == ("square",)}
@@ -253,12 +253,12 @@ def test_a_framework_that_is_missing_or_too_old_is_refused_by_name(
 ) -> None:
     monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(ImportError, match=rf"{check} takes {name} .* or later: pip install '{name}>="):
-        getattr(tensorcast, check)(object())
+        getattr(axiscast, check)(object())
     module = ModuleType(name)
     module.__dict__["__version__"] = old
     monkeypatch.setitem(sys.modules, name, module)
     with pytest.raises(ImportError, match=rf"and {old.replace('+', '.')} is installed: pip install"):
-        getattr(tensorcast, check)(object())
+        getattr(axiscast, check)(object())
 
 
 @pytest.mark.parametrize("name", ["torch", "jax"])
@@ -268,4 +268,4 @@ def test_what_is_no_program_is_refused(name: str, monkeypatch: pytest.MonkeyPatc
         module.__dict__.update(__version__="99.0", __file__="/", export=SimpleNamespace(ExportedProgram=dict))
         monkeypatch.setitem(sys.modules, name, module)
     with pytest.raises(TypeError, match=f"check_{name} takes .* not str"):
-        getattr(tensorcast, f"check_{name}")("model.pt2")
+        getattr(axiscast, f"check_{name}")("model.pt2")

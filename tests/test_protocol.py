@@ -40,11 +40,11 @@ from raw_http import (
 from test_heads import MALFORMED
 from test_timeouts import SLOW, check_status, read_until_cut, reader
 
-from tensorcast_service.app import create_app
-from tensorcast_service.http.hooks import HOOKS, Hooks
-from tensorcast_service.http.limits import CONNECTIONS
-from tensorcast_service.http.protocol import HTTPProtocol
-from tensorcast_service.settings import Settings
+from axiscast_service.app import create_app
+from axiscast_service.http.hooks import HOOKS, Hooks
+from axiscast_service.http.limits import CONNECTIONS
+from axiscast_service.http.protocol import HTTPProtocol
+from axiscast_service.settings import Settings
 
 
 def test_no_number_of_connections_takes_all_files_or_fills_the_log(absent: str) -> None:
@@ -190,7 +190,7 @@ def test_what_is_refused_or_cut_is_counted_and_nothing_is_left_of_it(here: tuple
 
 def test_the_longest_waiting_make_room_and_none_in_flight(monkeypatch: pytest.MonkeyPatch) -> None:
     app = create_app(Settings(request_seconds=10 * LONGEST))
-    limit = "tensorcast_service.http.limits.MAX_CONNECTIONS"
+    limit = "axiscast_service.http.limits.MAX_CONNECTIONS"
     monkeypatch.setattr(limit, 3)
     with running(app, kept=PATIENCE) as port, reader(port) as working:
         assert working.recv(12) == b"HTTP/1.1 200"
@@ -215,7 +215,7 @@ def test_the_longest_waiting_make_room_and_none_in_flight(monkeypatch: pytest.Mo
 
 def test_of_bodies_that_arrive_the_slowest_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
     app = create_app(Settings(request_seconds=10 * LONGEST))
-    monkeypatch.setattr("tensorcast_service.http.limits.MAX_CONNECTIONS", 3)
+    monkeypatch.setattr("axiscast_service.http.limits.MAX_CONNECTIONS", 3)
     head = POST.replace(b"json", b"msgpack") + b"Content-Length: 3000000\r\n\r\n"
     with running(app, kept=PATIENCE) as port, connect(port) as slow, connect(port) as fast, connect(port) as short:
         fast.sendall(head + bytes(200_000))

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-import tensorcast
-from tensorcast import AsyncClient, Client, InvalidRequest, UnknownOp
-from tensorcast.ops import OPS, torch
+import axiscast
+from axiscast import AsyncClient, Client, InvalidRequest, UnknownOp
+from axiscast.ops import OPS, torch
 
 ROW, ONES = np.array([1.0, 2.0, 3.0]), np.ones((2, 3))
 Mistake = tuple[Callable[[Any], Any], type[Exception], str, Callable[[Any], Any]]
@@ -51,17 +51,17 @@ BOTH: list[Mistake] = [
     (lambda t: t.check("torch.expand", (3,), size=(2, 3), explian=True), TypeError, "did you mean explain?",
      lambda t: t.check("torch.expand", (3,), size=(2, 3), explain=True)),
     (lambda t: t.check(torch.expand(size=(2, 3)), (3,), size=(2, 3)), TypeError,
-     "size= can't be given beside an op object: write it inside, tensorcast.torch.expand(size=(2, 3)), or give the "
+     "size= can't be given beside an op object: write it inside, axiscast.torch.expand(size=(2, 3)), or give the "
      "op's name, 'torch.expand'",
      lambda t: t.check("torch.expand", (3,), size=(2, 3))),
     (lambda t: t.check(torch.expand, (3,)), TypeError,
-     "expand is the class of torch.expand, not an op: write tensorcast.torch.expand(size=(3, -1))",
-     lambda t: t.check(tensorcast.torch.expand(size=(3, -1)), (3,))),
-    (lambda t: t.check(OPS["numpy.broadcast_arrays"], (3,)), TypeError, "write tensorcast.numpy.broadcast_arrays()",
-     lambda t: t.check(tensorcast.numpy.broadcast_arrays(), (3,))),
+     "expand is the class of torch.expand, not an op: write axiscast.torch.expand(size=(3, -1))",
+     lambda t: t.check(axiscast.torch.expand(size=(3, -1)), (3,))),
+    (lambda t: t.check(OPS["numpy.broadcast_arrays"], (3,)), TypeError, "write axiscast.numpy.broadcast_arrays()",
+     lambda t: t.check(axiscast.numpy.broadcast_arrays(), (3,))),
     (lambda t: t.check((3, 4), (4,)), TypeError,
-     'the first argument is an op, such as tensorcast.numpy.broadcast_to(shape=(4, 3)), or the name of one, such as '
-     '"numpy.broadcast_arrays" (`tensorcast ops` lists them); not a tuple',
+     'the first argument is an op, such as axiscast.numpy.broadcast_to(shape=(4, 3)), or the name of one, such as '
+     '"numpy.broadcast_arrays" (`axiscast ops` lists them); not a tuple',
      lambda t: t.check("numpy.broadcast_arrays", (3, 4), (4,))),
     (lambda t: t.check(np.broadcast_to, (3,)), TypeError, 'the name of one, such as "numpy.broadcast_to"',
      lambda t: t.check("numpy.broadcast_to", (3,), shape=(2, 3))),
@@ -70,7 +70,7 @@ BOTH: list[Mistake] = [
      'an op as a map has its name, such as {"name": "numpy.broadcast_to", "shape": (4, 3)}',
      lambda t: t.check({"name": "numpy.add"}, (3,), (4,))),
     (lambda t: t.check("numpy.ad", (3,), (4,)), UnknownOp,
-     "there is no op 'numpy.ad': did you mean numpy.add? `tensorcast ops` lists them",
+     "there is no op 'numpy.ad': did you mean numpy.add? `axiscast ops` lists them",
      lambda t: t.check("numpy.add", (3,), (4,))),
     (lambda t: t.check("torch.expnd", (3,), size=(2, 3)), UnknownOp, "did you mean torch.expand",
      lambda t: t.check("torch.expand", (3,), size=(2, 3))),
@@ -187,7 +187,7 @@ OF_CLIENTS: list[Mistake] = [
     (lambda c: c.broadcast("torch.expand", ROW, size=(2, 3), layuot="strided"), TypeError, "did you mean layout?",
      lambda c: c.broadcast("torch.expand", ROW, size=(2, 3), layout="strided")),
     (lambda c: c.broadcast("torch.expnd", ROW, size=(2, 3)), UnknownOp,
-     "did you mean torch.expand or torch.expand_as? `tensorcast ops` lists them",
+     "did you mean torch.expand or torch.expand_as? `axiscast ops` lists them",
      lambda c: c.broadcast("torch.expand", ROW, size=(2, 3))),
     (lambda c: c.broadcast("torch.expand", ROW, size=("N", 3)), InvalidRequest,
      "size: must hold integers here: N on axis 0 is for check alone",
@@ -235,7 +235,7 @@ def ways() -> Iterator[list[Any]]:
             return lambda *values, **options: asyncio.run(getattr(self._client, name)(*values, **options))
 
     with Client.in_process() as client:
-        yield [tensorcast, client, Awaited(AsyncClient.in_process())]
+        yield [axiscast, client, Awaited(AsyncClient.in_process())]
 
 
 def _check(ways: list[Any], mistake: Mistake) -> None:
@@ -268,7 +268,7 @@ def test_so_does_one_with_arrays(ways: list[Any], mistake: Mistake) -> None:
 @pytest.mark.parametrize(
     ("row", "says"),
     [
-        ({"op": "numpy.ad", "inputs": [(3,)]}, "did you mean numpy.add? `tensorcast ops` lists them"),
+        ({"op": "numpy.ad", "inputs": [(3,)]}, "did you mean numpy.add? `axiscast ops` lists them"),
         ({"op": "torch.expand", "inputs": [(3,)]}, '"op": {"name": "torch.expand", "size": [3, -1]}'),
         ({"op": "torch.expand", "size": (2, 3), "inputs": [(3,)]}, '{"name": "torch.expand", "size": [2, 3]}'),
         ({"op": {"name": "torch.expand", "shape": np.array([2, 3])}, "inputs": [(3,)]}, "write size"),
@@ -311,7 +311,7 @@ def test_every_function_that_takes_an_op_takes_its_attributes_by_keyword(ways: l
             assert list(way.check(given, (3,), **more).outputs[0].shape) == [2, 3]
             assert way.translate(given, (3,), to="numpy.broadcast_to", **more).steps[0].op.shape == (2, 3)
             assert way.check_columns(given, [[3], [1], [4]], **more).compatible.tolist() == [True, True, False]
-            if way is not tensorcast:
+            if way is not axiscast:
                 (output,) = way.broadcast(given, ROW, **more)
                 assert output.tolist() == [[1, 2, 3], [1, 2, 3]]
                 (gradient,) = way.backprop(given, [(3,)], ONES, **more)

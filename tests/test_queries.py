@@ -7,8 +7,8 @@ import pytest
 from msgpack import unpackb
 from questions import NGRAPH_ANSWER, post
 
-import tensorcast
-from tensorcast.ops import torch
+import axiscast
+from axiscast.ops import torch
 
 
 def test_a_shape_in_a_url_may_be_written_as_it_is_pasted(http: httpx.Client) -> None:
@@ -130,7 +130,7 @@ def test_null_is_an_unknown_size_on_every_way_in(http: httpx.Client) -> None:
     for unknown in ("null", "None", "?"):
         query = {"op": "torch.expand", "size": f"2,{unknown}", "input": unknown}
         assert http.get("/v1/check", params=query).json() == expected
-    answer = tensorcast.check(torch.expand(size=(2, None)), (None,))
+    answer = axiscast.check(torch.expand(size=(2, None)), (None,))
     assert answer.model_dump(mode="json", exclude_unset=True) == expected
     two, same = ({"inputs": [[size, 4], [size, 4]]} for size in (None, "N"))
     assert len(http.post("/v1/check", json=two).json()["conditions"]) == 1

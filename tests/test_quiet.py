@@ -15,11 +15,11 @@ from questions import JSON, MSGPACK, pack
 from test_cli import run
 from test_warnings import small_requests, squares_and_stretches
 
-import tensorcast
-from tensorcast import AsyncClient, Client
-from tensorcast.messages import CheckRequest, WarningKind
-from tensorcast.schema.codec import Media
-from tensorcast_service.endpoints.check import answer_to_body, answer_to_query
+import axiscast
+from axiscast import AsyncClient, Client
+from axiscast.messages import CheckRequest, WarningKind
+from axiscast.schema.codec import Media
+from axiscast_service.endpoints.check import answer_to_body, answer_to_query
 
 BOTH = ["mutual-stretch", "rank-promotion"]
 EVERYDAY: list[tuple[list[tuple[int, ...]], list[str]]] = [
@@ -81,16 +81,16 @@ class Way:
         return codes(one["warnings"])
 
     def library(self, shapes: Any, warn: Any) -> list[str]:
-        return codes(tensorcast.check("numpy.broadcast_arrays", *shapes, warn=warn).warnings)
+        return codes(axiscast.check("numpy.broadcast_arrays", *shapes, warn=warn).warnings)
 
     def library_batch(self, shapes: Any, warn: Any) -> list[str]:
-        (answer,) = tensorcast.check_batch([{"inputs": shapes, "warn": tuple(warn)}])
-        assert isinstance(answer, tensorcast.CheckAnswer)
+        (answer,) = axiscast.check_batch([{"inputs": shapes, "warn": tuple(warn)}])
+        assert isinstance(answer, axiscast.CheckAnswer)
         return codes(answer.warnings)
 
     def library_request(self, shapes: Any, warn: Any) -> list[str]:
-        (answer,) = tensorcast.check_batch([CheckRequest(inputs=shapes, warn=warn)])
-        assert isinstance(answer, tensorcast.CheckAnswer)
+        (answer,) = axiscast.check_batch([CheckRequest(inputs=shapes, warn=warn)])
+        assert isinstance(answer, axiscast.CheckAnswer)
         return codes(answer.warnings)
 
     def client_check(self, shapes: Any, warn: Any) -> list[str]:
@@ -98,7 +98,7 @@ class Way:
 
     def client_batch(self, shapes: Any, warn: Any) -> list[str]:
         (answer,) = self.client.check_batch([{"inputs": shapes, "warn": set(warn)}])
-        assert isinstance(answer, tensorcast.CheckAnswer)
+        assert isinstance(answer, axiscast.CheckAnswer)
         return codes(answer.warnings)
 
     def client_async(self, shapes: Any, warn: Any) -> list[str]:
@@ -121,7 +121,7 @@ class Way:
         return in_text(lines)
 
     def compare(self, shapes: Any, warn: Any) -> list[str]:
-        here = tensorcast.compare(*shapes, warn=warn)
+        here = axiscast.compare(*shapes, warn=warn)
         there = self.client.compare(*shapes, warn=warn)
         body = self.http.post("/v1/compare", json=self.body(shapes, warn)).json()["results"]
         numpys = [codes(results[0].warnings) for results in (here, there)] + [codes(body[0]["warnings"])]
@@ -166,7 +166,7 @@ def test_the_quiet_default_finds_every_square_that_the_definition_has() -> None:
     squares = 0
     for shapes in small_requests():
         if len(shapes) > 1:
-            found = codes(tensorcast.check("numpy.broadcast_arrays", *shapes).warnings)
+            found = codes(axiscast.check("numpy.broadcast_arrays", *shapes).warnings)
             expected = ["square"] if squares_and_stretches(shapes)[0] else []
             assert found == expected, shapes
             squares += len(expected)
@@ -205,7 +205,7 @@ def asks(request: pytest.FixtureRequest, client: Client) -> list[Any]:
         first = ["numpy.add"] if request.param == "check" else []
         return lambda warn: getattr(place, request.param)(*first, *SHAPES, warn=warn)
 
-    return [of(tensorcast), of(client)]
+    return [of(axiscast), of(client)]
 
 
 @pytest.mark.parametrize("warn", [["stretch"], [3], ["mutual-stretch", "release-differs"]])
@@ -213,9 +213,9 @@ def test_a_wrong_word_is_a_clear_error_in_python(asks: list[Any], warn: Any) -> 
     for ask in asks:
         try:
             problem = ask(warn)
-        except tensorcast.InvalidRequest as raised:
+        except axiscast.InvalidRequest as raised:
             problem = raised
-        assert isinstance(problem, tensorcast.InvalidRequest)
+        assert isinstance(problem, axiscast.InvalidRequest)
         assert problem.pointer is not None
         assert "/warn/" in problem.pointer
         assert "'square', 'mutual-stretch' or 'rank-promotion'" in problem.detail
@@ -249,6 +249,6 @@ def test_a_model_has_no_use_for_the_option() -> None:
 
 
 def test_the_words_are_those_of_watch_and_of_the_codes() -> None:
-    from tensorcast.training.watching import Kind
+    from axiscast.training.watching import Kind
 
     assert set(get_args(Kind)) < set(get_args(WarningKind)) == {"square", *BOTH}

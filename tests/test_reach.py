@@ -28,8 +28,8 @@ from peer import (
     stay,
 )
 
-import tensorcast
-from tensorcast import AsyncClient, Client
+import axiscast
+from axiscast import AsyncClient, Client
 
 NO_FAMILY = 99
 """A family of addresses that the system doesn't have, as IPv6 is on some."""
@@ -80,12 +80,12 @@ def test_a_host_name_is_tried_at_each_of_its_addresses(make: Any, monkeypatch: p
 def test_a_socket_that_can_not_be_had_is_a_connection_that_failed(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     found = [(NO_FAMILY, socket.SOCK_STREAM, 6, "", ("::1", 80, 0, 0))]
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
-    with make("http://service.example", retries=0) as client, pytest.raises(tensorcast.ConnectionFailed, match="amily"):
+    with make("http://service.example", retries=0) as client, pytest.raises(axiscast.ConnectionFailed, match="amily"):
         client.can_broadcast((3,))
 
 
 def test_a_name_that_can_be_none_is_a_connection_that_failed(make: Any) -> None:
-    with make("http://a..b", retries=0) as client, pytest.raises(tensorcast.ConnectionFailed, match="this address"):
+    with make("http://a..b", retries=0) as client, pytest.raises(axiscast.ConnectionFailed, match="this address"):
         client.can_broadcast((3,))
 
 
@@ -94,7 +94,7 @@ def test_a_name_that_nobody_knows_is_a_connection_that_failed(make: Any, monkeyp
         raise socket.gaierror(-2, "Name or service not known")
 
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
-    with make("http://service.example", retries=0) as client, pytest.raises(tensorcast.ConnectionFailed, match="known"):
+    with make("http://service.example", retries=0) as client, pytest.raises(axiscast.ConnectionFailed, match="known"):
         client.can_broadcast((3,))
 
 
@@ -126,7 +126,7 @@ def test_a_refusal_over_tls_is_read_while_the_request_is_still_sent(
         peer(refuse_and_stay, tls=tls) as url,
         make(url, verify=trusting, retries=0) as client,
     ):
-        with pytest.raises(tensorcast.BodyTooLarge):
+        with pytest.raises(axiscast.BodyTooLarge):
             client.broadcast("numpy.broadcast_arrays", LARGE)
         left.release()
 
@@ -139,7 +139,7 @@ def test_a_certificate_that_nobody_vouches_for_is_refused(make: Any, tls: ssl.SS
         pytest.raises(ssl.SSLError),
         peer(run, tls=tls) as url,
         make(url, retries=0) as client,
-        pytest.raises(tensorcast.ConnectionFailed, match="certificate"),
+        pytest.raises(axiscast.ConnectionFailed, match="certificate"),
     ):
         client.can_broadcast((3,))
 
@@ -147,7 +147,7 @@ def test_a_certificate_that_nobody_vouches_for_is_refused(make: Any, tls: ssl.SS
 def test_a_tls_handshake_ends_with_the_deadline(make: Any) -> None:
     with peer(stay) as url, make(url.replace("http", "https"), timeout=0.5) as client:
         start = time.monotonic()
-        with pytest.raises(tensorcast.DeadlineExceeded):
+        with pytest.raises(axiscast.DeadlineExceeded):
             client.can_broadcast((3,))
         assert 0.5 <= time.monotonic() - start < STAYS / 2
         left.release()
@@ -166,7 +166,7 @@ def test_a_proxy_of_the_environment_is_asked_unless_the_host_is_excepted(
         monkeypatch.setenv("http_proxy", url)
         with make("http://service.example", retries=0) as client:
             assert client.can_broadcast((3,))
-        with make("http://service.example", retries=0, proxy="") as client, pytest.raises(tensorcast.ConnectionFailed):
+        with make("http://service.example", retries=0, proxy="") as client, pytest.raises(axiscast.ConnectionFailed):
             client.can_broadcast((3,))
         for excepted in ("127.0.0.1", url.removeprefix("http://")):
             monkeypatch.setenv("no_proxy", excepted)
@@ -228,7 +228,7 @@ def test_an_async_client_works_on_trio(service: Served) -> None:
 def test_a_refusal_is_read_while_the_request_is_still_sent_on_trio() -> None:
     async def main(url: str) -> None:
         async with AsyncClient(url, retries=0) as client:
-            with pytest.raises(tensorcast.BodyTooLarge):
+            with pytest.raises(axiscast.BodyTooLarge):
                 await client.broadcast("numpy.broadcast_arrays", LARGE)
         left.release()
 
@@ -239,7 +239,7 @@ def test_a_refusal_is_read_while_the_request_is_still_sent_on_trio() -> None:
 def test_a_deadline_ends_a_call_on_trio() -> None:
     async def main(url: str) -> None:
         async with AsyncClient(url, timeout=0.5) as client:
-            with pytest.raises(tensorcast.DeadlineExceeded, match=r"0\.5 s"):
+            with pytest.raises(axiscast.DeadlineExceeded, match=r"0\.5 s"):
                 await client.broadcast("numpy.broadcast_arrays", LARGE)
         left.release()
 

@@ -10,11 +10,11 @@ from arrays import EIGHT, FLOATS, bits, random_array
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import tensorcast
-from tensorcast.client.reading import TensorReader
-from tensorcast.schema import tensors
-from tensorcast.schema.codec import Media, decode
-from tensorcast.schema.tensors import Tensor, msgpack_parts
+import axiscast
+from axiscast.client.reading import TensorReader
+from axiscast.schema import tensors
+from axiscast.schema.codec import Media, decode
+from axiscast.schema.tensors import Tensor, msgpack_parts
 
 
 def answer(arrays, strided=False, bin_bytes=2**30):
@@ -52,7 +52,7 @@ def test_a_tensor_in_several_bins_is_one_tensor(bin_bytes, bins, monkeypatch):
 def test_a_tensor_in_thousands_of_tiny_bins_is_refused():
     array = random_array("uint8", (70_000,))
     assert [bits(again) for again in read(answer([array], bin_bytes=70), [4096])] == [bits(array)]
-    with pytest.raises(tensorcast.InvalidAnswer, match="a tensor of 70000 bytes is in 70000 pieces"):
+    with pytest.raises(axiscast.InvalidAnswer, match="a tensor of 70000 bytes is in 70000 pieces"):
         read(answer([array], bin_bytes=1), [4096])
 
 
@@ -181,7 +181,7 @@ def test_an_honest_answer_is_read():
 def test_a_lie_is_an_invalid_answer_and_takes_no_memory(fault, size):
     tracemalloc.start()
     try:
-        with pytest.raises(tensorcast.InvalidAnswer):
+        with pytest.raises(axiscast.InvalidAnswer):
             read(LIES[fault], [size])
         assert tracemalloc.get_traced_memory()[1] < 2**24
     finally:
@@ -190,16 +190,16 @@ def test_a_lie_is_an_invalid_answer_and_takes_no_memory(fault, size):
 
 def test_a_claim_that_no_memory_holds_is_an_invalid_answer_even_where_no_length_was_announced():
     reader = TensorReader({"outputs": None}, None, itemgetter("outputs"))
-    with pytest.raises(tensorcast.InvalidAnswer):
+    with pytest.raises(axiscast.InvalidAnswer):
         reader.feed(lie(shape=[2**50]))
 
 
 def test_an_answer_that_was_invalid_stays_invalid():
     reader = TensorReader({"outputs": None}, 100, itemgetter("outputs"))
     for _ in range(2):
-        with pytest.raises(tensorcast.InvalidAnswer):
+        with pytest.raises(axiscast.InvalidAnswer):
             reader.feed(b"\xc1")
-    with pytest.raises(tensorcast.InvalidAnswer):
+    with pytest.raises(axiscast.InvalidAnswer):
         reader.finish()
 
 
@@ -207,7 +207,7 @@ def reads(body, sizes):
     """Whether a body is read at all. Any other exception than InvalidAnswer goes through."""
     try:
         read(body, sizes)
-    except tensorcast.InvalidAnswer:
+    except axiscast.InvalidAnswer:
         return False
     return True
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from conversation import PAGE, Pipe, connection, hooks
 
-from tensorcast_service.http.limits import CONNECTIONS, Connections
-from tensorcast_service.http.rates import FLOOR_BYTES, LOOKS, Rates
+from axiscast_service.http.limits import CONNECTIONS, Connections
+from axiscast_service.http.rates import FLOOR_BYTES, LOOKS, Rates
 
 POST = b"POST /early?0 HTTP/1.1\r\nHost: x\r\n"
 
@@ -111,7 +111,7 @@ def test_the_slowest_body_makes_room_if_nothing_else_waits(monkeypatch: pytest.M
             pipe.deliver(b"POST /x?0 HTTP/1.1\r\nHost: x\r\nContent-Length: 70000\r\n\r\n")
             pipe.deliver(bytes(nbytes))
         await asyncio.sleep(0.01)
-        monkeypatch.setattr("tensorcast_service.http.limits.MAX_CONNECTIONS", 2)
+        monkeypatch.setattr("axiscast_service.http.limits.MAX_CONNECTIONS", 2)
         connection(shared)
         await turns()
         assert [fast.lost, slow.lost] == [False, True]
@@ -121,7 +121,7 @@ def test_the_slowest_body_makes_room_if_nothing_else_waits(monkeypatch: pytest.M
 
 def test_one_in_reserve_is_settled_when_a_request_has_been_answered(monkeypatch: pytest.MonkeyPatch) -> None:
     async def run() -> None:
-        monkeypatch.setattr("tensorcast_service.http.limits.MAX_CONNECTIONS", 8)
+        monkeypatch.setattr("axiscast_service.http.limits.MAX_CONNECTIONS", 8)
         shared = hooks()
         pipes: list[Pipe] = []
         for _ in range(9):

@@ -9,9 +9,9 @@ from functools import partial
 import pytest
 from measures import BYTES, CONSTANTS, FLOATS, answered, with_constant
 
-from tensorcast.answers import limits
-from tensorcast.answers.limits import Limit
-from tensorcast.schema.problems import STATUS, Problem
+from axiscast.answers import limits
+from axiscast.answers.limits import Limit
+from axiscast.schema.problems import STATUS, Problem
 
 DOCUMENTS: dict[str, dict[str, object]] = {
     "MAX_RANK": {"detail": "a shape has 5 axes; this service takes up to 4", "limit": 4},

@@ -10,7 +10,7 @@ from releases.claims import SAID
 from releases.environments import ENVIRONMENTS, NOT_RUN
 from test_check import ask, codes
 
-from tensorcast.ops import (
+from axiscast.ops import (
     FRAMEWORKS,
     OPS,
     Op,

@@ -116,7 +116,7 @@ def renewed(tmp_path_factory: pytest.TempPathFactory, pem: Path) -> dict[str, by
     folder = tmp_path_factory.mktemp("renewed")
     command = (
         "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout key -out certificate "
-        "-days 9 -subj /CN=tensorcast -addext subjectAltName=IP:127.0.0.1"
+        "-days 9 -subj /CN=axiscast -addext subjectAltName=IP:127.0.0.1"
     )
     assert run(command.split(), cwd=folder).returncode == 0
     return {name: (folder / name).read_bytes() for name in ("certificate", "key")}

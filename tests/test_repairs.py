@@ -9,11 +9,11 @@ from typing import Any
 import httpx
 import pytest
 
-from tensorcast.messages import CheckRequest
-from tensorcast.messages.validation import validated
-from tensorcast.schema.problems import Problem
-from tensorcast_service.app import create_app
-from tensorcast_service.settings import Settings
+from axiscast.messages import CheckRequest
+from axiscast.messages.validation import validated
+from axiscast.schema.problems import Problem
+from axiscast_service.app import create_app
+from axiscast_service.settings import Settings
 
 T = {"dtype": "float32", "shape": [3], "data": [1, 2, 3]}
 TO = {"name": "numpy.broadcast_to", "shape": [2, 3]}

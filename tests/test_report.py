@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
-import tensorcast
-from tensorcast import Finding, Operand, Report
-from tensorcast.messages import CheckAnswer
-from tensorcast.models.annotations import workflow_commands
-from tensorcast.models.places import Repository
-from tensorcast.models.sarif import sarif
-from tensorcast.models.sentences import sentence
+import axiscast
+from axiscast import Finding, Operand, Report
+from axiscast.messages import CheckAnswer
+from axiscast.models.annotations import workflow_commands
+from axiscast.models.places import Repository
+from axiscast.models.sarif import sarif
+from axiscast.models.sentences import sentence
 
 
 def finding(node: str, *shapes: tuple[int | str, ...], **fields: Any) -> Finding:
     operands = tuple(Operand(f"input {number}", "xyz"[number], shape) for number, shape in enumerate(shapes))
-    answer = tensorcast.check("torch.broadcast_tensors", *shapes)
+    answer = axiscast.check("torch.broadcast_tensors", *shapes)
     return Finding(**{"node": node, "op": "Add", "operands": operands, "answer": answer} | fields)
 
 
@@ -136,10 +136,10 @@ def test_an_annotation_is_at_the_line_in_the_repository_or_else_at_the_model(rep
     *lines, summary = workflow_commands([report], repository)
     assert summary == report.summary
     assert [line.partition("::")[2].rpartition("::")[0] for line in lines] == [
-        "error file=src/model.py,line=17,title=tensorcast%3A incompatible",
-        "error file=m.onnx,title=tensorcast%3A not judged",
-        "notice file=src/model.py,line=3,title=tensorcast%3A depends",
-        "error file=m.onnx,title=tensorcast%3A not inferred",
+        "error file=src/model.py,line=17,title=axiscast%3A incompatible",
+        "error file=m.onnx,title=axiscast%3A not judged",
+        "notice file=src/model.py,line=3,title=axiscast%3A depends",
+        "error file=m.onnx,title=axiscast%3A not inferred",
     ]
     assert lines[0].endswith(
         "m.onnx: Add conflict: x (2, 3) + y (2,) does not broadcast: axis -1 is 3 in x and 2 in y. "
@@ -169,7 +169,7 @@ def test_sarif_names_rule_level_place_and_node(repository: Repository) -> None:
     report = Report(str(repository.root / "m.onnx"), (FITS, CONFLICT, UNKNOWN, square("q"), NEEDS[0]), ("no such op",))
     log = json.loads(json.dumps(sarif([report], repository)))
     (run,) = log["runs"]
-    assert (log["version"], run["tool"]["driver"]["name"]) == ("2.1.0", "tensorcast")
+    assert (log["version"], run["tool"]["driver"]["name"]) == ("2.1.0", "axiscast")
     rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
     suspicious = ["square", "mutual-stretch", "rank-promotion"]
     assert rules == ["incompatible", "not-judged", *suspicious, "stated", "pinned", "depends", "not-inferred"]

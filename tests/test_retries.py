@@ -19,14 +19,14 @@ import pytest
 from conftest import PATIENCE, free_port, trusted
 from peer import CHECKED, GOOD, MSGPACK, Sync, answering, peer, request_on, until_left
 
-import tensorcast
-from tensorcast import Client
-from tensorcast.client import retries, wire
-from tensorcast.client.address import Request
-from tensorcast.client.call import Attempt, Call
-from tensorcast.client.connection import Exchange
-from tensorcast.client.reading import Plain
-from tensorcast.client.retries import RetryPolicy
+import axiscast
+from axiscast import Client
+from axiscast.client import retries, wire
+from axiscast.client.address import Request
+from axiscast.client.call import Attempt, Call
+from axiscast.client.connection import Exchange
+from axiscast.client.reading import Plain
+from axiscast.client.retries import RetryPolicy
 
 WAYS: dict[str, Any] = {
     "sync": Client,
@@ -118,10 +118,10 @@ INVALID = {
 }
 
 
-def raised(way: Any, answer: bytes, reset: bool = False) -> tuple[tensorcast.TensorcastError, int]:
+def raised(way: Any, answer: bytes, reset: bool = False) -> tuple[axiscast.AxiscastError, int]:
     """What a call raises, and how often the service was asked."""
     with counting(answer, reset) as server:
-        with way(server.url, retries=2) as client, pytest.raises(tensorcast.TensorcastError) as caught:
+        with way(server.url, retries=2) as client, pytest.raises(axiscast.AxiscastError) as caught:
             client.can_broadcast((3,))
         return caught.value, server.requests
 
@@ -130,21 +130,21 @@ def raised(way: Any, answer: bytes, reset: bool = False) -> tuple[tensorcast.Ten
 @pytest.mark.parametrize("reset", [False, True], ids=["closed", "reset"])
 def test_a_connection_that_broke_is_tried_again(way: Any, answer: bytes, reset: bool) -> None:
     error, requests = raised(way, answer, reset)
-    assert (type(error), requests) == (tensorcast.ConnectionFailed, 3)
+    assert (type(error), requests) == (axiscast.ConnectionFailed, 3)
     assert "the connection to the service broke" in str(error)
 
 
 @pytest.mark.parametrize("answer", INVALID.values(), ids=INVALID)
 def test_an_invalid_answer_is_not_tried_again(way: Any, answer: bytes) -> None:
     error, requests = raised(way, answer)
-    assert (type(error), requests) == (tensorcast.InvalidAnswer, 1)
+    assert (type(error), requests) == (axiscast.InvalidAnswer, 1)
 
 
 @pytest.mark.parametrize("status", [*RETRIED, *OTHERS])
 @pytest.mark.parametrize("media", ["text/html; charset=utf-8", "application/json"])
 def test_a_status_decides_whether_a_refusal_is_tried_again(way: Any, status: int, media: str) -> None:
     error, requests = raised(way, response(status, media, b"Bad Gateway"))
-    assert (type(error), error.status) == (tensorcast.UnexpectedStatus, status)
+    assert (type(error), error.status) == (axiscast.UnexpectedStatus, status)
     assert f"status {status}" in str(error)
     assert requests == (3 if status in RETRIED else 1)
 
@@ -152,7 +152,7 @@ def test_a_status_decides_whether_a_refusal_is_tried_again(way: Any, status: int
 @pytest.mark.parametrize("status", [status for status in (*RETRIED, *OTHERS) if status >= 400])
 def test_so_does_that_of_a_problem(way: Any, status: int) -> None:
     error, requests = raised(way, response(status, "application/problem+json", PROBLEM))
-    assert (type(error), error.status) == (tensorcast.ServiceProblem, status)
+    assert (type(error), error.status) == (axiscast.ServiceProblem, status)
     assert requests == (3 if status in RETRIED else 1)
 
 
@@ -168,7 +168,7 @@ def test_so_does_that_of_a_problem(way: Any, status: int) -> None:
 )
 def test_whatever_body_a_gateways_status_has_it_is_that_status(way: Any, answer: bytes) -> None:
     error, requests = raised(way, answer)
-    assert (type(error), error.status, requests) == (tensorcast.UnexpectedStatus, 502, 3)
+    assert (type(error), error.status, requests) == (axiscast.UnexpectedStatus, 502, 3)
     assert "502 Bad Gateway" in str(error)
 
 
@@ -178,14 +178,14 @@ def test_a_proxy_that_opens_no_tunnel_answers_with_a_status(kind: str, monkeypat
     for status, count in ((502, 3), (407, 1)):
         with counting(b"HTTP/1.1 %d Failed\r\nContent-Length: 0\r\n\r\n" % status) as proxy:
             client = WAYS[kind]("https://service.example", proxy=proxy.url)
-            with client, pytest.raises(tensorcast.UnexpectedStatus) as caught:
+            with client, pytest.raises(axiscast.UnexpectedStatus) as caught:
                 client.can_broadcast((3,))
             assert (caught.value.status, proxy.requests) == (status, count)
 
 
 def test_a_retry_after_of_a_proxy_is_honoured(way: Any) -> None:
     with counting(response(503, "text/plain", b"busy", "Retry-After: 31")) as server:
-        with way(server.url, timeout=30) as client, pytest.raises(tensorcast.UnexpectedStatus):
+        with way(server.url, timeout=30) as client, pytest.raises(axiscast.UnexpectedStatus):
             client.can_broadcast((3,))
         assert server.requests == 1  # since the next attempt would be after the timeout
 
@@ -211,7 +211,7 @@ def test_a_certificate_that_is_not_trusted_is_refused_once(
         thread = threading.Thread(target=accept, args=[listener], daemon=True)
         thread.start()
         url = f"https://127.0.0.1:{listener.getsockname()[1]}"
-        with WAYS[kind](url) as client, pytest.raises(tensorcast.ConnectionFailed, match="vouches") as caught:
+        with WAYS[kind](url) as client, pytest.raises(axiscast.ConnectionFailed, match="vouches") as caught:
             client.can_broadcast((3,))
         listener.shutdown(socket.SHUT_RDWR)
         thread.join(PATIENCE)
@@ -237,7 +237,7 @@ def test_https_asked_of_http_is_refused_once(kind: str, monkeypatch: pytest.Monk
         thread = threading.Thread(target=answer, daemon=True)
         thread.start()
         url = f"https://127.0.0.1:{listener.getsockname()[1]}"
-        with WAYS[kind](url) as client, pytest.raises(tensorcast.ConnectionFailed) as caught:
+        with WAYS[kind](url) as client, pytest.raises(axiscast.ConnectionFailed) as caught:
             client.can_broadcast((3,))
         listener.shutdown(socket.SHUT_RDWR)
         thread.join(PATIENCE)
@@ -257,7 +257,7 @@ def test_an_unknown_host_is_looked_up_once(kind: str, error: int, count: int, mo
 
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
     monkeypatch.setattr(RetryPolicy, "FIRST_DELAY", 0.0)
-    with WAYS[kind]("http://service.example") as client, pytest.raises(tensorcast.ConnectionFailed):
+    with WAYS[kind]("http://service.example") as client, pytest.raises(axiscast.ConnectionFailed):
         client.can_broadcast((3,))
     assert len(asked) == count
 
@@ -265,7 +265,7 @@ def test_an_unknown_host_is_looked_up_once(kind: str, error: int, count: int, mo
 def test_a_refused_connection_may_pass(way: Any) -> None:
     with (
         way(f"http://127.0.0.1:{free_port()}", retries=1) as client,
-        pytest.raises(tensorcast.ConnectionFailed) as caught,
+        pytest.raises(axiscast.ConnectionFailed) as caught,
     ):
         client.can_broadcast((3,))
     assert not caught.value.is_permanent
@@ -273,7 +273,7 @@ def test_a_refused_connection_may_pass(way: Any) -> None:
 
 # --- how long a client waits --------------------------------------------------------------------
 
-BUSY = tensorcast.ServiceProblem({"code": "overloaded", "status": 503})
+BUSY = axiscast.ServiceProblem({"code": "overloaded", "status": 503})
 
 
 @pytest.fixture
@@ -287,7 +287,7 @@ def test_the_delay_doubles_up_to_five_seconds_also_without_a_timeout(clock: Any)
     policy = RetryPolicy(None, 9)
     delays = [policy.delay_after(BUSY) for _ in range(9)]
     assert delays == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0, 5.0]
-    with pytest.raises(tensorcast.ServiceProblem):
+    with pytest.raises(axiscast.ServiceProblem):
         policy.delay_after(BUSY)
 
 
@@ -304,7 +304,7 @@ def test_an_attempt_begins_before_the_deadline_or_not_at_all(clock: Any, timeout
     if waits:
         assert policy.delay_after(BUSY, "2") == 2.0
     else:
-        with pytest.raises(tensorcast.ServiceProblem):
+        with pytest.raises(axiscast.ServiceProblem):
             policy.delay_after(BUSY, "2")
 
 

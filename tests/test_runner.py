@@ -12,8 +12,8 @@ import uvicorn
 from conftest import run
 from uvicorn.server import ServerState
 
-from tensorcast_service.http import runner
-from tensorcast_service.http.runner import verify_connection, verify_uvicorn
+from axiscast_service.http import runner
+from axiscast_service.http.runner import verify_connection, verify_uvicorn
 
 SERVICE = Path(runner.__file__).parents[1]
 OTHERS = ("uvicorn", "uvloop", "asyncio", "httptools", "h11", "starlette", "fastapi")
@@ -44,7 +44,7 @@ def test_a_uvicorn_that_keeps_another_state_is_refused(monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize("arguments", [{}, {"config": 1, "server_state": 2, "app_state": {}, "more": 3}])
 def test_a_uvicorn_that_makes_connections_in_another_way_is_refused(arguments: dict[str, Any]) -> None:
-    from tensorcast_service.http.protocol import HTTPProtocol
+    from axiscast_service.http.protocol import HTTPProtocol
 
     with pytest.raises(ValueError, match="makes connections in another way"):
         verify_connection(lambda: HTTPProtocol(**arguments))
@@ -71,7 +71,7 @@ def test_serve_ends_with_the_sentence() -> None:
         "import uvicorn.server as server; init = server.ServerState.__init__\n"
         "def without(self): init(self); del self.total_requests\n"
         "server.ServerState.__init__ = without\n"
-        "from tensorcast.cli import main; main(['serve', '--port', '0'])"
+        "from axiscast.cli import main; main(['serve', '--port', '0'])"
     )
     done = run([sys.executable, "-c", program])
     assert done.returncode == 2

@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
-import tensorcast
-from tensorcast import Finding, Operand
-from tensorcast.models.operations import reshaping
-from tensorcast.models.sentences import sentence
+import axiscast
+from axiscast import Finding, Operand
+from axiscast.models.operations import reshaping
+from axiscast.models.sentences import sentence
 
 Shape = tuple[int | str, ...]
 
 
 def finding(op: str, *operands: tuple[str, Shape], **fields: Any) -> Finding:
     values = tuple(Operand(f"input {number}", name, shape) for number, (name, shape) in enumerate(operands))
-    answer = tensorcast.check("onnx.Max", *(shape for _, shape in operands))
+    answer = axiscast.check("onnx.Max", *(shape for _, shape in operands))
     return Finding("node_1", op, values, answer, **fields)
 
 
@@ -85,7 +85,7 @@ def test_a_conflict_names_the_operands_on_the_axis_that_they_share(
 
 
 def test_the_conflict_of_a_target_has_the_name_of_the_input() -> None:
-    answer = tensorcast.check({"name": "onnx.Expand", "shape": (5, 4)}, (3, 1))
+    answer = axiscast.check({"name": "onnx.Expand", "shape": (5, 4)}, (3, 1))
     operands = (Operand("input 0", "x", (3, 1)), Operand("target", "shape", (5, 4)))
     assert sentence(Finding("e", "Expand", operands, answer)) == (
         "On output axis 0, x (3, 1) has size 3 but the target (5, 4) has size 5: sizes that meet must be equal, or 1 "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tensorcast.schema.shapes import MAX_TEXT, parse_shape
+from axiscast.schema.shapes import MAX_TEXT, parse_shape
 
 SHAPES: dict[str, list[int | str] | None] = {
     "": [],

@@ -45,7 +45,7 @@ class Group:
 @contextmanager
 def confined(limit: int) -> Iterator[Group | None]:
     """A cgroup; None where none can be had."""
-    path = GROUPS / "memory" / f"tensorcast-test-{os.getpid()}"
+    path = GROUPS / "memory" / f"axiscast-test-{os.getpid()}"
     try:
         path.mkdir()
         group = Group(path, limit)

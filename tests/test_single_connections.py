@@ -13,12 +13,12 @@ import pytest
 from conversation import CHECK, Echo, answered, application, connection, hooks, turns
 from uvicorn.server import ServerState
 
-from tensorcast_service.http.hooks import HOOKS
-from tensorcast_service.http.limits import CONNECTIONS
-from tensorcast_service.http.listener import Loop
-from tensorcast_service.http.protocol import HTTPProtocol
-from tensorcast_service.http.rates import LOOKS
-from tensorcast_service.runtime.budget import Budget
+from axiscast_service.http.hooks import HOOKS
+from axiscast_service.http.limits import CONNECTIONS
+from axiscast_service.http.listener import Loop
+from axiscast_service.http.protocol import HTTPProtocol
+from axiscast_service.http.rates import LOOKS
+from axiscast_service.runtime.budget import Budget
 
 pytestmark = pytest.mark.usefixtures("no_other_connections")
 
@@ -59,7 +59,7 @@ def test_an_application_that_ends_without_a_response_leaves_no_client_waiting(pa
 
 def test_a_new_connection_does_not_make_room_before_its_request_can_have_come(monkeypatch: pytest.MonkeyPatch) -> None:
     async def run() -> None:
-        monkeypatch.setattr("tensorcast_service.http.limits.MAX_CONNECTIONS", 8)
+        monkeypatch.setattr("axiscast_service.http.limits.MAX_CONNECTIONS", 8)
         shared = hooks()
         busy = [connection(shared)[0] for _ in range(7)]
         fresh, _ = connection(shared)
@@ -78,7 +78,7 @@ def test_a_new_connection_does_not_make_room_before_its_request_can_have_come(mo
 
 def test_connections_that_send_nothing_make_room_for_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
     async def run() -> None:
-        monkeypatch.setattr("tensorcast_service.http.limits.MAX_CONNECTIONS", 8)
+        monkeypatch.setattr("axiscast_service.http.limits.MAX_CONNECTIONS", 8)
         shared = hooks()
         silent = [connection(shared)[0] for _ in range(12)]
         await turns()
@@ -120,7 +120,7 @@ def test_a_fast_path_that_fails_harms_no_other_connection() -> None:
 
 def test_half_a_head_that_waits_for_its_turn_is_not_forgotten_on_shutdown(monkeypatch: pytest.MonkeyPatch) -> None:
     async def run() -> None:
-        monkeypatch.setattr("tensorcast_service.http.protocol.HALF_SECONDS", 0.01)
+        monkeypatch.setattr("axiscast_service.http.protocol.HALF_SECONDS", 0.01)
         pipe, protocol = connection(hooks())
         pipe.deliver(CHECK[:9])
         assert protocol.parked
@@ -267,7 +267,7 @@ def test_a_refusal_is_not_lost_to_a_new_connection_while_others_wait(
     limit: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def run() -> None:
-        monkeypatch.setattr("tensorcast_service.http.limits.MAX_CONNECTIONS", limit)
+        monkeypatch.setattr("axiscast_service.http.limits.MAX_CONNECTIONS", limit)
         shared = hooks()
         refused, _ = connection(shared)
         refused.deliver(b"no HTTP\r\n")

@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from tensorcast.plan.sizes import Clause, Sizes
+from axiscast.plan.sizes import Clause, Sizes
 
 INTEGERS = [1, 2, 3, 4]
 """The first variables."""

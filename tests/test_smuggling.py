@@ -8,8 +8,8 @@ from random import Random
 import h11
 import pytest
 
-from tensorcast.schema.problems import Problem
-from tensorcast_service.http.parser import Data, End, Head, Parser
+from axiscast.schema.problems import Problem
+from axiscast_service.http.parser import Data, End, Head, Parser
 
 Requests = list[tuple[bytes, bytes, bytes]]
 """The method, the target and the body of each."""

@@ -1,4 +1,4 @@
-"""Snippets: run as they stand, and the same bytes as the engine's. NumPy's always; with TENSORCAST_FRAMEWORKS=1 those
+"""Snippets: run as they stand, and the same bytes as the engine's. NumPy's always; with AXISCAST_FRAMEWORKS=1 those
 of every framework that is installed here."""
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tensorcast.answers.translate import translate
-from tensorcast.messages import TranslateRequest
-from tensorcast.ops import (
+from axiscast.answers.translate import translate
+from axiscast.messages import TranslateRequest
+from axiscast.ops import (
     FRAMEWORKS,
     OPS,
     Op,
@@ -31,9 +31,9 @@ from tensorcast.ops import (
     torch,
     xarray,
 )
-from tensorcast.ops.families import Elementwise, MatrixProduct
-from tensorcast.schema.problems import Problem
-from tensorcast_service.engine.views import place
+from axiscast.ops.families import Elementwise, MatrixProduct
+from axiscast.schema.problems import Problem
+from axiscast_service.engine.views import place
 
 Shape = tuple[int, ...]
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -268,7 +268,7 @@ RUNNERS: dict[str, tuple[str, Callable[[str, dict[str, Array], list[str]], list[
     "mlx": ("mlx", run_mlx),
 }
 """By framework: the module that it takes, and what runs a snippet of it."""
-ASKED = bool(os.environ.get("TENSORCAST_FRAMEWORKS"))
+ASKED = bool(os.environ.get("AXISCAST_FRAMEWORKS"))
 
 
 @pytest.mark.filterwarnings("default")  # theirs
@@ -276,7 +276,7 @@ ASKED = bool(os.environ.get("TENSORCAST_FRAMEWORKS"))
 def test_a_snippet_runs_and_gives_the_same_bytes(framework: str) -> None:
     module, execute = RUNNERS[framework]
     if framework != "numpy" and not (ASKED and find_spec(module)):
-        pytest.skip("asked for with TENSORCAST_FRAMEWORKS=1, where it is installed")
+        pytest.skip("asked for with AXISCAST_FRAMEWORKS=1, where it is installed")
     ran = 0
     for (op, shapes), to in product(REQUESTS, (name for name in OPS if name.startswith(f"{framework}."))):
         arrays, plan = distinct(shapes), lower(op, tuple(shapes))

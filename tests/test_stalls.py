@@ -22,23 +22,23 @@ import numpy as np
 import pytest
 from conftest import PATIENCE, run
 
-from tensorcast.answers.cost import check_milliseconds, compare_milliseconds, translate_milliseconds
-from tensorcast.answers.hints import MAX_SYMBOLIC_TRIES, MAX_TRIES, hints
-from tensorcast.answers.limits import judge_request
-from tensorcast.client.in_process import AsyncAppTransport
-from tensorcast.messages import CheckRequest
-from tensorcast.messages.validation import validated
-from tensorcast.ops import ngraph
-from tensorcast.plan.alignment import Incompatible
-from tensorcast.schema import codec, survey, tensors
-from tensorcast.schema.codec import Media, decode, encode
-from tensorcast.schema.dimensions import Symbol
-from tensorcast.schema.lists import list_to_array
-from tensorcast.schema.tensors import Tensor, json_parts
-from tensorcast_service.app import create_app
-from tensorcast_service.runtime import threads
-from tensorcast_service.runtime.threads import collecting_rarely
-from tensorcast_service.settings import Settings
+from axiscast.answers.cost import check_milliseconds, compare_milliseconds, translate_milliseconds
+from axiscast.answers.hints import MAX_SYMBOLIC_TRIES, MAX_TRIES, hints
+from axiscast.answers.limits import judge_request
+from axiscast.client.in_process import AsyncAppTransport
+from axiscast.messages import CheckRequest
+from axiscast.messages.validation import validated
+from axiscast.ops import ngraph
+from axiscast.plan.alignment import Incompatible
+from axiscast.schema import codec, survey, tensors
+from axiscast.schema.codec import Media, decode, encode
+from axiscast.schema.dimensions import Symbol
+from axiscast.schema.lists import list_to_array
+from axiscast.schema.tensors import Tensor, json_parts
+from axiscast_service.app import create_app
+from axiscast_service.runtime import threads
+from axiscast_service.runtime.threads import collecting_rarely
+from axiscast_service.settings import Settings
 
 
 @pytest.fixture(autouse=True)

@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner, Result
 from peer import GOOD, answering, peer
 
-from tensorcast.cli import main
+from axiscast.cli import main
 
 TRANSLATE = "translate 3 --op numpy.broadcast_to --shape 2,3 --to"
 BROADCAST = "broadcast in.npy -o out.npy --shape"
@@ -95,7 +95,7 @@ def problem(status: int, code: str) -> bytes:
 
 
 REFUSALS = [
-    (401, "unauthenticated", 77, "TENSORCAST_API_KEY"),
+    (401, "unauthenticated", 77, "AXISCAST_API_KEY"),
     (421, "misdirected-request", 77, "the service's words"),
     (404, "not-found", 69, "the service's words"),
     (408, "request-timeout", 69, "the service's words"),
@@ -141,7 +141,7 @@ def test_a_certificate_that_nobody_vouches_for_is_69_and_the_cure_is_said(
 
 
 def test_an_answer_that_can_not_be_written_or_that_nobody_reads_says_neither_yes_nor_no() -> None:
-    command = [sys.executable, "-m", "tensorcast", "check", "3", "4"]
+    command = [sys.executable, "-m", "axiscast", "check", "3", "4"]
     with open("/dev/full", "w") as full:
         done = conftest.run(command, stdout=full)
     assert (done.returncode, done.stderr) == (2, "Error: the answer can't be written: No space left on device\n")
@@ -156,7 +156,7 @@ def test_what_is_interrupted_says_neither_yes_nor_no(monkeypatch: pytest.MonkeyP
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt  # no signal: a suite that was started in the background ignores SIGINT
 
-    monkeypatch.setattr("tensorcast.library.check", interrupted)
+    monkeypatch.setattr("axiscast.library.check", interrupted)
     assert run("check 3 4").exit_code == 130
 
 
@@ -171,7 +171,7 @@ def test_sigterm_leaves_no_part_of_an_output_behind(folder: Path, monkeypatch: p
         signal.raise_signal(signal.SIGTERM)  # again, of one who is impatient
         os.unlink(path)
 
-    monkeypatch.setattr("tensorcast_service.engine.dense.chunks", terminate)
+    monkeypatch.setattr("axiscast_service.engine.dense.chunks", terminate)
     monkeypatch.setattr(Path, "unlink", unlink)
     handler = signal.signal(signal.SIGTERM, signal.SIG_DFL)
     try:

@@ -54,7 +54,7 @@ def test_each_problem_document_is_counted(absent: str) -> None:
         ask(running.port, GET[:9])  # a head that does not end
         httpx.get(f"{running.url}/nothing")
         metrics = httpx.get(f"{running.url}/metrics").text
-    counted = dict(re.findall(r'^tensorcast_problems_total\{code="(.*)"\} (.*)$', metrics, re.MULTILINE))
+    counted = dict(re.findall(r'^axiscast_problems_total\{code="(.*)"\} (.*)$', metrics, re.MULTILINE))
     assert {code: float(count) for code, count in counted.items() if float(count)} == {
         "malformed-request": 1,
         "head-too-large": 1,

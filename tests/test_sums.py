@@ -13,7 +13,7 @@ from conftest import limited, taken
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tensorcast_service.engine import sums
+from axiscast_service.engine import sums
 
 SMALL = {"SMALL_ELEMENTS": 1, "BLOCK_ELEMENTS": 600, "COPIED_ELEMENTS": 300, "KEPT_ELEMENTS": 50, "RUN_ELEMENTS": 20}
 DTYPES = ["f4", "f8", "f2", "c8", "c16", "i1", "u4", "i8", ml_dtypes.bfloat16, ml_dtypes.float8_e5m2, ml_dtypes.int4]

@@ -12,14 +12,14 @@ from symbolic_truth import Request, Truth, holds, requests, truth
 from test_cli import run
 from test_vectors import FOLDER, SYMBOLIC_FILES
 
-from tensorcast import Client, InvalidRequest
-from tensorcast.answers.check import as_text, check
-from tensorcast.answers.limits import MAX_CONDITIONS
-from tensorcast.messages import CheckAnswer, CheckRequest
-from tensorcast.messages.tensors import BackpropRequest, BroadcastRequest
-from tensorcast.messages.validation import validated
-from tensorcast.ops import OPS, einops, ngraph, numpy
-from tensorcast.schema.problems import Problem
+from axiscast import Client, InvalidRequest
+from axiscast.answers.check import as_text, check
+from axiscast.answers.limits import MAX_CONDITIONS
+from axiscast.messages import CheckAnswer, CheckRequest
+from axiscast.messages.tensors import BackpropRequest, BroadcastRequest
+from axiscast.messages.validation import validated
+from axiscast.ops import OPS, einops, ngraph, numpy
+from axiscast.schema.problems import Problem
 
 REQUESTS_PER_RULE, REQUESTS_PER_OP = 60, 10
 FIRST = set({op.align: name for name, op in reversed([*OPS.items()])}.values())

@@ -15,8 +15,8 @@ from arrays import (
     through_msgpack,
 )
 
-from tensorcast.schema.codec import Media, decode
-from tensorcast.schema.tensors import Tensor, json_parts, msgpack_parts
+from axiscast.schema.codec import Media, decode
+from axiscast.schema.tensors import Tensor, json_parts, msgpack_parts
 
 
 @pytest.mark.parametrize("strided", [False, True], ids=["dense", "strided"])

@@ -36,8 +36,8 @@ from raw_http import (
 )
 from uvicorn.server import ServerState
 
-from tensorcast_service.http.hooks import HOOKS, Hooks
-from tensorcast_service.http.protocol import HTTPProtocol
+from axiscast_service.http.hooks import HOOKS, Hooks
+from axiscast_service.http.protocol import HTTPProtocol
 
 SLOW = {
     "silence": (b"", b""),

@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 
-import tensorcast
-from tensorcast.answers.torch_functions import ELEMENTWISE, LISTS, LOSSES, name_of
-from tensorcast.models import torch_program
-from tensorcast.models.programs import Names, report
+import axiscast
+from axiscast.answers.torch_functions import ELEMENTWISE, LISTS, LOSSES, name_of
+from axiscast.models import torch_program
+from axiscast.models.programs import Names, report
 
 RECORDED = Path(__file__).parent / "programs" / "torch_functions.json"
 KNOWN = ELEMENTWISE | LOSSES
@@ -99,7 +99,7 @@ def is_found(function: Any, call: Any) -> bool:
     """Whether a watch finds a call, by place and by keyword; of one in place, whether watch knows what is called."""
     import torch_walk
 
-    from tensorcast.training.torch_ops import roles
+    from axiscast.training.torch_ops import roles
 
     if call.is_in_place:
         arguments = call.operands(is_expanded=False)
@@ -109,7 +109,7 @@ def is_found(function: Any, call: Any) -> bool:
     names = torch_walk.parameters(function, len(call.arguments))
     for keywords in ((), names[1:]):
         arguments = call.operands(is_expanded=False)
-        with tensorcast.watch(on=lambda finding: None) as watch:
+        with axiscast.watch(on=lambda finding: None) as watch:
             try:
                 split = len(arguments) - len(keywords)
                 function(*arguments[:split], **dict(zip(keywords, arguments[split:], strict=True)))

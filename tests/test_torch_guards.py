@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-import tensorcast
-from tensorcast.models import torch_guards
+import axiscast
+from axiscast.models import torch_guards
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # what torch says of the loss, and Dynamo sets off
 needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
@@ -58,7 +58,7 @@ def test_a_size_that_the_user_named_has_no_note() -> None:
 
 
 def test_notes_do_not_change_the_exit_status_and_are_printed() -> None:
-    report = tensorcast.Report("program", notes=(NOTE,))
+    report = axiscast.Report("program", notes=(NOTE,))
     assert (report.exit_status("depends"), report.as_json()["notes"]) == (0, [NOTE])
     assert f"program: {NOTE}\n" in str(report)
 
@@ -77,11 +77,11 @@ def test_what_eager_takes_and_the_export_does_not_is_noted(is_strict: bool) -> N
         torch.export.save(program, file)
         file.seek(0)
         for each in (program, program.run_decompositions(), torch.export.load(file)):
-            report = tensorcast.check_torch(each)
+            report = axiscast.check_torch(each)
             expected = function in torch_guarded.BROADCASTING
             assert (function.__name__, len(report.notes)) == (function.__name__, expected)
             assert (report.exit_status(), report.findings) == (0, [])
             if expected:
                 assert report.notes[0].startswith(NOTE)
                 assert f"broadcasts a 1 of {' or '.join(one_of)}." in report.notes[0]
-        assert not tensorcast.check_torch(torch_guarded.exported(function, is_strict, torch.export.Dim("n"))).notes
+        assert not axiscast.check_torch(torch_guarded.exported(function, is_strict, torch.export.Dim("n"))).notes

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from conftest import Served, free_port, served
 
-from tensorcast import Client, OutputTooLarge, ServiceProblem
+from axiscast import Client, OutputTooLarge, ServiceProblem
 
 pytest.importorskip("opentelemetry.exporter.otlp.proto.http")
 
@@ -58,7 +58,7 @@ def collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collector]:
     with Collector() as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
-        monkeypatch.setenv("OTEL_SERVICE_NAME", "tensorcast-test")
+        monkeypatch.setenv("OTEL_SERVICE_NAME", "axiscast-test")
         monkeypatch.setenv("NO_PROXY", "127.0.0.1")
         yield server
         server.shutdown()
@@ -87,7 +87,7 @@ def test_a_request_is_a_span_of_its_callers_trace(collector: Collector) -> None:
         assert attributes["http.response.status_code"].int_value == 200
     assert [line["trace_id"] for line in lines] == [TRACE, TRACE, alone.trace_id.hex()]
     resource = collector.requests[0].resource_spans[0].resource.attributes
-    assert {item.key: item.value.string_value for item in resource}["service.name"] == "tensorcast-test"
+    assert {item.key: item.value.string_value for item in resource}["service.name"] == "axiscast-test"
 
 
 def test_a_request_is_followed_from_the_answer_or_the_exception_to_the_log_and_the_span(collector: Collector) -> None:

@@ -8,12 +8,12 @@ import httpx
 import numpy as np
 import pytest
 
-import tensorcast
-from tensorcast import Client
-from tensorcast.answers.translate import as_text, translate
-from tensorcast.messages import TranslateAnswer, TranslateRequest
-from tensorcast.ops import Op, einops, mxnet, ngraph, numpy, onnx, openvino, poputil, stablehlo, torch, xarray
-from tensorcast.schema.problems import Problem
+import axiscast
+from axiscast import Client
+from axiscast.answers.translate import as_text, translate
+from axiscast.messages import TranslateAnswer, TranslateRequest
+from axiscast.ops import Op, einops, mxnet, ngraph, numpy, onnx, openvino, poputil, stablehlo, torch, xarray
+from axiscast.schema.problems import Problem
 
 Shape = tuple[int, ...]
 
@@ -451,7 +451,7 @@ def test_the_client_gives_steps_whose_ops_go_back_to_it(client: Client) -> None:
     row = np.arange(3.0).reshape(1, 3)
     (theirs,), (ours,) = client.broadcast(broadcast, row.reshape(3, 1, 1)), client.broadcast(PLACED, row)
     np.testing.assert_array_equal(ours, theirs)
-    with pytest.raises(tensorcast.Untranslatable, match="no outputs"):
+    with pytest.raises(axiscast.Untranslatable, match="no outputs"):
         client.translate(numpy.broadcast_arrays(), (3,), to="poputil.canBroadcastToMatch")
 
 

@@ -1,6 +1,6 @@
 """translate: every op into every other, run step by step with NumPy; a search where it says that none does it.
 
-TENSORCAST_FULL=1 runs every pair over every plan of the vectors, and prints the counts.
+AXISCAST_FULL=1 runs every pair over every plan of the vectors, and prints the counts.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ import pytest
 from test_translate import Shape, ask
 from test_vectors import FILES, OP, vectors
 
-from tensorcast.messages import Step
-from tensorcast.ops import (
+from axiscast.messages import Step
+from axiscast.ops import (
     OPS,
     Op,
     einops,
@@ -36,11 +36,11 @@ from tensorcast.ops import (
     torch,
     xarray,
 )
-from tensorcast.plan.alignment import Incompatible
-from tensorcast.schema.problems import Problem
-from tensorcast_service.engine.views import place
+from axiscast.plan.alignment import Incompatible
+from axiscast.schema.problems import Problem
+from axiscast_service.engine.views import place
 
-FULL = bool(os.environ.get("TENSORCAST_FULL"))
+FULL = bool(os.environ.get("AXISCAST_FULL"))
 SAMPLE = 53
 """Of so many requests one is tried with each target, another with the next."""
 Request = tuple[Op, tuple[Shape, ...]]

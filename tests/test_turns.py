@@ -13,11 +13,11 @@ import uvicorn
 from raw_http import BODY, POST, receive
 from uvicorn.server import ServerState
 
-from tensorcast.schema.codec import Media, encode
-from tensorcast_service.app import create_app
-from tensorcast_service.http import limits
-from tensorcast_service.http.protocol import HTTPProtocol
-from tensorcast_service.http.turns import AT_ONCE
+from axiscast.schema.codec import Media, encode
+from axiscast_service.app import create_app
+from axiscast_service.http import limits
+from axiscast_service.http.protocol import HTTPProtocol
+from axiscast_service.http.turns import AT_ONCE
 
 MADE, END, SHUTDOWN, LOST = b"made", b"end", b"shutdown", b"lost"
 

@@ -16,13 +16,13 @@ import pytest
 from conftest import PATIENCE, Served, served, wait_for
 from test_protocol import running
 
-from tensorcast import AsyncClient, Client
-from tensorcast.schema.problems import Problem
-from tensorcast_service.app import create_app
-from tensorcast_service.http import upload
-from tensorcast_service.http.upload import LONG_BYTES, WINDOW_BYTES, lend, room_for
-from tensorcast_service.runtime.budget import FREE_BYTES, Budget
-from tensorcast_service.settings import Settings
+from axiscast import AsyncClient, Client
+from axiscast.schema.problems import Problem
+from axiscast_service.app import create_app
+from axiscast_service.http import upload
+from axiscast_service.http.upload import LONG_BYTES, WINDOW_BYTES, lend, room_for
+from axiscast_service.runtime.budget import FREE_BYTES, Budget
+from axiscast_service.settings import Settings
 
 MiB = 2**20
 Cut = Callable[[bytes], Iterator[bytes]]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-import tensorcast
+import axiscast
 
 torch = pytest.importorskip("torch")
 
@@ -36,7 +36,7 @@ def tensors(case: Case) -> Iterator[Any]:
 @pytest.mark.filterwarnings("ignore:Using a target size")
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in CASES])
 def test_bugs_are_found_at_their_lines_and_what_is_right_is_silent(case: Case) -> None:
-    with tensorcast.watch(on=lambda finding: None) as seen:
+    with axiscast.watch(on=lambda finding: None) as seen:
         case.function(*tensors(case))
     lines = {finding.line for finding in seen.findings if finding.file == case.file}
     if case.is_bug:
@@ -50,7 +50,7 @@ def test_stricter_kinds_find_the_rest(kind: Any) -> None:
     found = set()
     for case in CASES:
         if case.name in NOT_SQUARES:
-            with tensorcast.watch(on=lambda finding: None, kinds=(kind,)) as seen:
+            with axiscast.watch(on=lambda finding: None, kinds=(kind,)) as seen:
                 case.function(*tensors(case))
             if {finding.line for finding in seen.findings} >= case.lines:
                 found.add(case.name)

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-import tensorcast
-from tensorcast import CheckAnswer, Client, NotStrided
-from tensorcast.ops import OPS, AnyOp, lower
-from tensorcast.plan.alignment import Incompatible
-from tensorcast_service.engine import dense
-from tensorcast_service.engine import views as engine
+import axiscast
+from axiscast import CheckAnswer, Client, NotStrided
+from axiscast.ops import OPS, AnyOp, lower
+from axiscast.plan.alignment import Incompatible
+from axiscast_service.engine import dense
+from axiscast_service.engine import views as engine
 
 COUNTS = {
     "numpy": 459,
@@ -189,7 +189,7 @@ def _library_agrees(vector: dict[str, Any]) -> bool:
         op = OP.validate_python(vector["op"])
     except ValidationError:
         return bool(vector.get("request_error_ok"))
-    return answer_agrees(tensorcast.check(op, *vector["inputs"]), vector)
+    return answer_agrees(axiscast.check(op, *vector["inputs"]), vector)
 
 
 @parametrize_files

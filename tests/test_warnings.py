@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from test_cli import run
 
-import tensorcast
-from tensorcast.answers.check import as_text
-from tensorcast.answers.suspicion import Suspicion, square, suspicion, suspicion_of_rows
-from tensorcast.answers.warnings import side_of_new_axes
-from tensorcast.messages import CheckAnswer, Warned, WarningKind
-from tensorcast.ops import julia, numpy, poputil
+import axiscast
+from axiscast.answers.check import as_text
+from axiscast.answers.suspicion import Suspicion, square, suspicion, suspicion_of_rows
+from axiscast.answers.warnings import side_of_new_axes
+from axiscast.messages import CheckAnswer, Warned, WarningKind
+from axiscast.ops import julia, numpy, poputil
 
 Shape = tuple[int, ...]
 MUTUAL = numpy.broadcast_arrays()
@@ -24,7 +24,7 @@ ALL: list[WarningKind] = ["square", "mutual-stretch", "rank-promotion"]
 
 
 def warned(*shapes: Sequence[int | str], **options: object) -> dict[str, Warned]:
-    answer = tensorcast.check(MUTUAL, *shapes, warn=ALL, **options)  # type: ignore[arg-type]
+    answer = axiscast.check(MUTUAL, *shapes, warn=ALL, **options)  # type: ignore[arg-type]
     return {warning.code: warning for warning in answer.warnings}
 
 
@@ -113,7 +113,7 @@ def test_axes_are_missed_by_what_has_some() -> None:
 
 
 def test_a_square_names_its_inputs_and_axes_and_what_was_meant_and_hints_at_it() -> None:
-    answer = tensorcast.check(MUTUAL, (5,), (5, 1), warn=ALL)
+    answer = axiscast.check(MUTUAL, (5,), (5, 1), warn=ALL)
     (square,) = answer.warnings
     assert square.code == "square"
     assert square.message == (
@@ -195,7 +195,7 @@ def test_every_hint_of_a_square_leads_to_none() -> None:
     for shapes in small_requests():
         if len(shapes) > 1 and (square := warned(*shapes).get("square")) and square.hint:
             assert square.hint.op is not None
-            answer = tensorcast.check(square.hint.op, *square.hint.inputs)
+            answer = axiscast.check(square.hint.op, *square.hint.inputs)
             assert answer.compatible
             assert "square" not in [warning.code for warning in answer.warnings]
             hints += 1
@@ -217,7 +217,7 @@ def test_stretches_that_make_no_square_are_told_without_a_hint() -> None:
 
 
 def test_axes_that_meet_on_the_left_make_squares_too() -> None:
-    answer = tensorcast.check(julia.broadcast(), (5,), (1, 5), warn=ALL)
+    answer = axiscast.check(julia.broadcast(), (5,), (1, 5), warn=ALL)
     (square,) = answer.warnings
     assert square.message == (
         "(5,) with (1, 5) broadcasts to (5, 5): every row meets every column. To combine them element by element, "
@@ -225,13 +225,13 @@ def test_axes_that_meet_on_the_left_make_squares_too() -> None:
     )
     assert square.hint is not None
     assert (square.hint.op, square.hint.inputs) == (julia.broadcast(), [(1, 5), (1, 5)])
-    (promotion,) = tensorcast.check(julia.broadcast(), (5,), (5, 1), warn=ALL).warnings
+    (promotion,) = axiscast.check(julia.broadcast(), (5,), (5, 1), warn=ALL).warnings
     assert promotion.code == "rank-promotion"
     assert "gets new axes on the right" in promotion.message
 
 
 def test_an_op_that_stretches_nothing_makes_no_square() -> None:
-    answer = tensorcast.check(poputil.expandToMatchRanks(), (5,), (5, 1), warn=ALL)
+    answer = axiscast.check(poputil.expandToMatchRanks(), (5,), (5, 1), warn=ALL)
     assert [warning.code for warning in answer.warnings] == ["rank-promotion"]
 
 
@@ -272,7 +272,7 @@ def test_what_holds_for_all_sizes_but_one_is_said_and_nothing_else() -> None:
     shapes = [shape for rank in range(3) for shape in product((1, 2, "N", "M", "?"), repeat=rank)]
     kinds: Counter[str | None] = Counter()
     for inputs in [*product(shapes, repeat=2), *product(shapes[1:6], shapes[6::4], shapes[6::6])]:
-        answer = tensorcast.check(MUTUAL, *inputs, warn=ALL)
+        answer = axiscast.check(MUTUAL, *inputs, warn=ALL)
         if answer.compatible is False or not any(isinstance(size, str) for shape in inputs for size in shape):
             continue
         met = [squares_and_stretches(filled) for filled in fillings(inputs) if broadcasts(filled)]
@@ -307,7 +307,7 @@ def test_what_is_assumed_of_a_name_counts() -> None:
 
 
 def test_the_text_says_the_fix_of_a_square_once() -> None:
-    assert as_text(tensorcast.check(MUTUAL, (5,), (5, 1))).splitlines() == [
+    assert as_text(axiscast.check(MUTUAL, (5,), (5, 1))).splitlines() == [
         "compatible: (5, 5)",
         "warning (square): (5,) with (5, 1) broadcasts to (5, 5): every row meets every column. To combine them "
         "element by element, write `a[:, None]`. If you want all pairs, write `a[None]`.",
@@ -315,14 +315,14 @@ def test_the_text_says_the_fix_of_a_square_once() -> None:
 
 
 def test_a_comparison_bears_the_warnings_and_tells_each_once() -> None:
-    results = {result.op["name"]: result for result in tensorcast.compare((5,), (5, 1))}
+    results = {result.op["name"]: result for result in axiscast.compare((5,), (5, 1))}
     assert [one.code for one in results["torch.broadcast_tensors"].warnings] == ["square"]
     done = run("compare", "5", "5,1")
     assert (done.stdout.count("warning (square)"), done.stdout.count("\nhint: ")) == (1, 0)
 
 
 def test_rows_of_a_batch_bear_them_too() -> None:
-    fits, square = tensorcast.check_batch([{"inputs": [(5,), (5,)]}, {"inputs": [(5,), (5, 1)]}])
+    fits, square = axiscast.check_batch([{"inputs": [(5,), (5,)]}, {"inputs": [(5,), (5, 1)]}])
     assert isinstance(fits, CheckAnswer)
     assert isinstance(square, CheckAnswer)
     assert (kind_of(fits), kind_of(square)) == (None, "square")

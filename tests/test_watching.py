@@ -18,8 +18,8 @@ import fake_torch
 import pytest
 from conftest import run
 
-import tensorcast
-from tensorcast.training import torch_ops, watching
+import axiscast
+from axiscast.training import torch_ops, watching
 
 
 @pytest.fixture(
@@ -118,7 +118,7 @@ SILENT = {
 @pytest.mark.parametrize("bug", SUSPICIOUS.values(), ids=SUSPICIOUS)
 def test_a_square_is_found_at_its_line(torch: Any, bug: Any) -> None:
     x, column = torch.ones(5), torch.ones(5, 1)
-    with tensorcast.watch(on=lambda finding: None) as seen:
+    with axiscast.watch(on=lambda finding: None) as seen:
         bug(torch, x, column)
     (finding,) = seen.findings
     lines = {function.__code__.co_firstlineno + (function is later) for function in (bug, later)}
@@ -129,19 +129,19 @@ def test_a_square_is_found_at_its_line(torch: Any, bug: Any) -> None:
 @pytest.mark.parametrize("meant", SILENT.values(), ids=SILENT)
 def test_what_is_written_out_or_no_square_is_silent(torch: Any, meant: Any) -> None:
     x, column = torch.ones(5), torch.ones(5, 1)
-    with tensorcast.watch(on="error") as seen:
+    with axiscast.watch(on="error") as seen:
         meant(torch, x, column)
     assert seen.findings == []
 
 
 def test_a_warning_stands_at_the_line_and_is_said_once(torch: Any) -> None:
     x, column = torch.ones(5), torch.ones(5, 1)
-    with warnings.catch_warnings(record=True) as said, tensorcast.watch() as seen:
+    with warnings.catch_warnings(record=True) as said, axiscast.watch() as seen:
         warnings.simplefilter("always")
         for _ in range(3):
             x - column
     (warning,) = said
-    assert warning.category is tensorcast.SuspiciousBroadcast
+    assert warning.category is axiscast.SuspiciousBroadcast
     assert (warning.filename, warning.lineno) == (__file__, seen.findings[0].line)
     assert str(warning.message) == (
         "torch.sub: a (5,) - b (5, 1) gives (5, 5): every row meets every column. Write a - b.squeeze(-1). If you want "
@@ -151,9 +151,9 @@ def test_a_warning_stands_at_the_line_and_is_said_once(torch: Any) -> None:
 
 def test_an_error_is_raised_each_time_before_the_operation_is_done(torch: Any) -> None:
     x, column, done = torch.ones(5), torch.ones(5, 1), []
-    with tensorcast.watch(on="error") as seen:
+    with axiscast.watch(on="error") as seen:
         for _ in range(3):
-            with pytest.raises(tensorcast.SuspiciousBroadcast) as raised:
+            with pytest.raises(axiscast.SuspiciousBroadcast) as raised:
                 done.append(x - column)
     assert (done, seen.findings) == ([], [raised.value.finding])
     copy = pickle.loads(pickle.dumps(raised.value))  # as it comes from another process
@@ -170,7 +170,7 @@ def test_what_a_callback_raises_is_raised_and_the_watch_goes_on(torch: Any) -> N
         x - column  # of the callback: not watched
         raise KeyError(finding.line)
 
-    with tensorcast.watch(on=stop) as seen:
+    with axiscast.watch(on=stop) as seen:
         with pytest.raises(KeyError):
             x - column
         with pytest.raises(KeyError):
@@ -181,11 +181,11 @@ def test_what_a_callback_raises_is_raised_and_the_watch_goes_on(torch: Any) -> N
 
 def test_watches_nest(torch: Any) -> None:
     x, column = torch.ones(5), torch.ones(5, 1)
-    with tensorcast.watch(on=lambda finding: None) as outer:
-        with tensorcast.watch(on=lambda finding: None) as inner:
+    with axiscast.watch(on=lambda finding: None) as outer:
+        with axiscast.watch(on=lambda finding: None) as inner:
             x - column
         x + column
-        with pytest.raises(tensorcast.SuspiciousBroadcast), tensorcast.watch(on="error"):
+        with pytest.raises(axiscast.SuspiciousBroadcast), axiscast.watch(on="error"):
             x * column
     assert [finding.op for finding in inner.findings] == ["torch.sub"]
     assert [finding.op for finding in outer.findings] == ["torch.sub", "torch.add"]
@@ -193,7 +193,7 @@ def test_watches_nest(torch: Any) -> None:
 
 def test_a_watch_is_entered_once_at_a_time_and_can_be_entered_again(torch: Any) -> None:
     x, column = torch.ones(5), torch.ones(5, 1)
-    watch = tensorcast.watch(on=lambda finding: None)
+    watch = axiscast.watch(on=lambda finding: None)
     with watch, pytest.raises(RuntimeError, match="entered already"):
         watch.__enter__()
     with watch as seen:
@@ -206,10 +206,10 @@ def test_another_thread_is_not_watched_unless_it_watches(torch: Any) -> None:
 
     def work() -> None:
         x - column
-        with tensorcast.watch(on=found.append):
+        with axiscast.watch(on=found.append):
             x + column
 
-    with tensorcast.watch(on="error") as seen:
+    with axiscast.watch(on="error") as seen:
         thread = threading.Thread(target=work)
         thread.start()
         thread.join()
@@ -219,7 +219,7 @@ def test_another_thread_is_not_watched_unless_it_watches(torch: Any) -> None:
 
 def test_a_tensor_that_is_gone_makes_no_other_meant(torch: Any) -> None:
     x, seen_again = torch.ones(5), 0
-    with tensorcast.watch(on=lambda finding: None) as seen:
+    with axiscast.watch(on=lambda finding: None) as seen:
         for _ in range(50):
             gone = x[:, None]
             key = id(gone)
@@ -242,13 +242,13 @@ def test_a_function_without_a_hash_is_called(torch: Any) -> None:
         def __call__(self, x: Any) -> Any:
             return x.shape
 
-    with tensorcast.watch():
+    with axiscast.watch():
         assert torch.overrides.handle_torch_function(Same(), (), torch.ones(5)) == (5,)
 
 
 def test_the_notes_of_tensors_that_are_gone_are_removed(torch: Any) -> None:
     x = torch.ones(5)
-    with tensorcast.watch(on=lambda finding: None) as seen:
+    with axiscast.watch(on=lambda finding: None) as seen:
         for _ in range(5000):
             x[:, None]
         kept = [x[:, None] for _ in range(2000)]
@@ -257,7 +257,7 @@ def test_the_notes_of_tensors_that_are_gone_are_removed(torch: Any) -> None:
 
 def test_the_lines_that_are_told_of_are_bounded(torch: Any) -> None:
     lines = "\n".join(["x - column"] * 1200)
-    with tensorcast.watch(on=lambda finding: None) as seen:
+    with axiscast.watch(on=lambda finding: None) as seen:
         exec(compile(lines, "generated.py", "exec"), {"x": torch.ones(5), "column": torch.ones(5, 1)})
     assert [finding.line for finding in seen.findings] == [*range(1, 1001)]
 
@@ -265,7 +265,7 @@ def test_the_lines_that_are_told_of_are_bounded(torch: Any) -> None:
 def test_a_line_of_an_installed_package_stands_for_the_line_that_calls_it(torch: Any) -> None:
     scope: dict[str, Any] = {}
     exec(compile("def loss(x, y):\n    return x - y", "/usr/lib/site-packages/losses.py", "exec"), scope)
-    with tensorcast.watch(on=lambda finding: None) as seen:
+    with axiscast.watch(on=lambda finding: None) as seen:
         scope["loss"](torch.ones(5), torch.ones(5, 1)); line = sys._getframe().f_lineno  # fmt: skip  # noqa: E702
     (finding,) = seen.findings
     assert (finding.file, finding.line) == (__file__, line)
@@ -273,17 +273,17 @@ def test_a_line_of_an_installed_package_stands_for_the_line_that_calls_it(torch:
 
 def test_other_kinds_are_told_where_they_are_asked_for(torch: Any) -> None:
     row, column = torch.ones(1, 4), torch.ones(3, 1)
-    with tensorcast.watch(on="error"):
+    with axiscast.watch(on="error"):
         row - column
-    with tensorcast.watch(on=lambda finding: None, kinds=("square", "mutual-stretch")) as seen:
+    with axiscast.watch(on=lambda finding: None, kinds=("square", "mutual-stretch")) as seen:
         row - column
         torch.ones(5) - torch.ones(5, 1)
     assert [finding.output for finding in seen.findings] == [(3, 4), (5, 5)]
     codes = [[warning.code for warning in finding.answer.warnings] for finding in seen.findings]
     assert codes == [["mutual-stretch"], ["square"]]
     with (
-        tensorcast.watch(on="error", kinds=["mutual-stretch"]),
-        pytest.raises(tensorcast.SuspiciousBroadcast) as raised,
+        axiscast.watch(on="error", kinds=["mutual-stretch"]),
+        pytest.raises(axiscast.SuspiciousBroadcast) as raised,
     ):
         row - column
     assert str(raised.value) == (
@@ -313,7 +313,7 @@ def test_kinds_select_what_is_reported(torch: Any, kind: Any) -> None:
         "no axes": lambda: column - torch.ones(()),
     }
     for name, attempt in tries.items():
-        with tensorcast.watch(on=lambda finding: None, kinds=(kind,)) as seen:
+        with axiscast.watch(on=lambda finding: None, kinds=(kind,)) as seen:
             attempt()
         found += [(name, [warning.code for warning in finding.answer.warnings]) for finding in seen.findings]
     names, code = KINDS[kind]
@@ -323,7 +323,7 @@ def test_kinds_select_what_is_reported(torch: Any, kind: Any) -> None:
 def test_a_line_has_the_first_kind_that_applies(torch: Any) -> None:
     x, column = torch.ones(5), torch.ones(5, 1)
     kinds = ("rank-promotion", "square")
-    with tensorcast.watch(on=lambda finding: None, kinds=kinds) as seen:
+    with axiscast.watch(on=lambda finding: None, kinds=kinds) as seen:
         column - x
         x[:, None] - x
         torch.ones(2, 5) - x
@@ -332,7 +332,7 @@ def test_a_line_has_the_first_kind_that_applies(torch: Any) -> None:
 
 
 def test_shapes_that_do_not_broadcast_are_torchs_to_refuse(torch: Any) -> None:
-    with tensorcast.watch(on="error") as seen, pytest.raises(RuntimeError, match="must match"):
+    with axiscast.watch(on="error") as seen, pytest.raises(RuntimeError, match="must match"):
         torch.ones(5) - torch.ones(5, 1, 3)
     assert seen.findings == []
 
@@ -372,7 +372,7 @@ def test_a_warning_of_torch_is_attributed_to_the_line_as_without_a_watch(
         with contextlib.ExitStack() as stack, warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             for _ in range(watches):
-                stack.enter_context(tensorcast.watch())
+                stack.enter_context(axiscast.watch())
             warn_from_above(stand_in, level)
         return [(str(warning.message), warning.category, warning.filename, warning.lineno) for warning in said]
 
@@ -385,13 +385,13 @@ def test_a_warning_of_torch_is_attributed_to_the_line_as_without_a_watch(
 def test_filters_by_module_match_a_watched_module_and_a_line_warns_once(stand_in: Any) -> None:
     scope: dict[str, Any] = {"__name__": "a.module", "torch": stand_in}
     exec("def warn(): torch.warn('of torch', 0)", scope)
-    with tensorcast.watch(), warnings.catch_warnings():
+    with axiscast.watch(), warnings.catch_warnings():
         warnings.filterwarnings("error", module=r"a\.module$")
         with pytest.raises(UserWarning, match="of torch"):
             scope["warn"]()
         warnings.filterwarnings("ignore", module=r"a\.module$")
         scope["warn"]()
-    with tensorcast.watch(), warnings.catch_warnings(record=True) as said:
+    with axiscast.watch(), warnings.catch_warnings(record=True) as said:
         warnings.resetwarnings()
         warnings.filterwarnings("default")
         scope["warn"]()
@@ -409,7 +409,7 @@ def test_no_other_mode_is_called_for_what_a_watch_reads(torch: Any) -> None:
             return func(*args, **(kwargs or {}))
 
     x, column = torch.ones(5), torch.ones(5, 1)
-    with Recording(), tensorcast.watch(on=lambda finding: None) as seen:
+    with Recording(), axiscast.watch(on=lambda finding: None) as seen:
         x - column
     assert len(seen.findings) == 1
     assert called == [torch.Tensor.sub]
@@ -425,13 +425,13 @@ def test_a_class_of_tensors_is_not_called_for_what_a_watch_reads(torch: Any) -> 
 
     x = torch.ones(5)
     own = torch.ones(5, 1).as_subclass(Own)
-    with tensorcast.watch(on=lambda finding: None) as seen:
+    with axiscast.watch(on=lambda finding: None) as seen:
         x - own
     assert len(seen.findings) == 1
 
 
 def test_a_tensor_by_keyword_of_a_function_that_keeps_axes(torch: Any) -> None:
-    with tensorcast.watch(on="error"):
+    with axiscast.watch(on="error"):
         column = torch.ones(5)[:, None]
         assert torch.neg(input=column).shape == (5, 1)
 
@@ -441,29 +441,29 @@ def test_a_tensor_by_keyword_of_a_function_that_keeps_axes(torch: Any) -> None:
 )
 def test_arguments_that_mean_nothing_are_refused(arguments: Any) -> None:
     with pytest.raises(ValueError, match=r"^(on|kinds) must be"):
-        tensorcast.watch(**arguments)
+        axiscast.watch(**arguments)
 
 
 def test_a_torch_that_is_missing_or_too_old_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     watching.watching.cache_clear()
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(ImportError, match=r"needs torch 2\.4"), tensorcast.watch():
+    with pytest.raises(ImportError, match=r"needs torch 2\.4"), axiscast.watch():
         pass
     fake_torch.install(monkeypatch.setitem).__dict__["__version__"] = "2.3.1+cpu"
     with (
         pytest.raises(ImportError, match=r"needs torch 2\.4 or later, not 2\.3\.1\+cpu: pip install 'torch>=2\.4'"),
-        tensorcast.watch(),
+        axiscast.watch(),
     ):
         pass
 
 
 def test_nothing_is_imported_before_there_is_something_to_say() -> None:
     code = """
-import sys, fake_torch, tensorcast
+import sys, fake_torch, axiscast
 torch = fake_torch.install()
-with tensorcast.watch():
+with axiscast.watch():
     torch.ones(5)[:, None] - torch.ones(5)
-print({"numpy", "pydantic", "pytest", "tensorcast.messages", "tensorcast.ops"} & {*sys.modules})
+print({"numpy", "pydantic", "pytest", "axiscast.messages", "axiscast.ops"} & {*sys.modules})
 """
     done = run([sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)})
     assert (done.stdout, done.stderr) == ("set()\n", "")
@@ -478,7 +478,7 @@ def test_every_planted_bug_is_found_at_its_line() -> None:
     assert len(bugs) >= 20
     for bug in bugs:
         lines, first = inspect.getsourcelines(bug)
-        with tensorcast.watch(on=lambda finding: None) as seen:
+        with axiscast.watch(on=lambda finding: None) as seen:
             bug()
         marked = {first + number for number, line in enumerate(lines) if "# bug" in line}
         found = {finding.line for finding in seen.findings if finding.file == planted.__file__}
@@ -499,7 +499,7 @@ def test_square():
 
 def test_fixture(made): pass
 
-@pytest.mark.tensorcast("allow")
+@pytest.mark.axiscast("allow")
 def test_allowed():
     torch.ones(5) - torch.ones(5, 1)
 
@@ -515,36 +515,36 @@ def pytest_of(folder: Path, *options: str, tests: str = TESTS, **environment: st
     (folder / ".git").mkdir(exist_ok=True)
     variables = {name: value for name, value in os.environ.items() if not name.startswith(("GITHUB", "PYTEST"))}
     variables |= {"PYTHONPATH": os.pathsep.join(sys.path), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **environment}
-    command = [sys.executable, "-m", "pytest", "-p", "tensorcast.training.plugin", "--strict-markers", *options]
+    command = [sys.executable, "-m", "pytest", "-p", "axiscast.training.plugin", "--strict-markers", *options]
     done = run(command, cwd=folder, env=variables)
     return done.returncode, done.stdout + done.stderr
 
 
 def test_the_plugin_is_off_by_default_and_imports_nothing(tmp_path: Path) -> None:
-    tests = TESTS + "\ndef test_light():\n    import sys; assert 'tensorcast.training.watching' not in sys.modules\n"
+    tests = TESTS + "\ndef test_light():\n    import sys; assert 'axiscast.training.watching' not in sys.modules\n"
     status, output = pytest_of(tmp_path, tests=tests)
     assert (status, "5 passed" in output, "warning" in output) == (0, True, False), output
 
 
 def test_the_plugin_warns(tmp_path: Path) -> None:
-    status, output = pytest_of(tmp_path, "--tensorcast-broadcast=warn")
+    status, output = pytest_of(tmp_path, "--axiscast-broadcast=warn")
     assert (status, "4 passed, 2 warnings" in output) == (0, True), output
     assert "test_it.py:6: SuspiciousBroadcast: torch.sub" in output
     assert "test_it.py:9: SuspiciousBroadcast: torch.sub" in output
 
 
 def test_the_plugin_fails_tests_at_their_line_and_shows_nothing_of_its_own(tmp_path: Path) -> None:
-    (tmp_path / "pytest.ini").write_text("[pytest]\ntensorcast_broadcast = error\n")
+    (tmp_path / "pytest.ini").write_text("[pytest]\naxiscast_broadcast = error\n")
     status, output = pytest_of(tmp_path)
     assert (status, "1 failed, 2 passed, 1 error" in output) == (1, True), output
     assert "test_it.py:9: SuspiciousBroadcast" in output
     assert "watching.py" not in output
-    assert pytest_of(tmp_path, "--tensorcast-broadcast=off")[0] == 0
+    assert pytest_of(tmp_path, "--axiscast-broadcast=off")[0] == 0
 
 
 @pytest.mark.parametrize("workers", [[], ["-p", "xdist", "-n", "2"]], ids=["here", "xdist"])
 def test_on_github_each_finding_is_an_annotation(tmp_path: Path, workers: list[str]) -> None:
-    status, output = pytest_of(tmp_path, "--tensorcast-broadcast=warn", *workers, GITHUB_ACTIONS="true")
+    status, output = pytest_of(tmp_path, "--axiscast-broadcast=warn", *workers, GITHUB_ACTIONS="true")
     commands = [line for line in output.splitlines() if line.startswith("::")]
     assert status == 0, output
     assert sorted(command.partition("::Inputs")[0].partition(",title")[0] for command in commands) == [
@@ -556,9 +556,9 @@ def test_on_github_each_finding_is_an_annotation(tmp_path: Path, workers: list[s
 @pytest.mark.parametrize(
     ("options", "tests", "said"),
     [
-        (["-o", "tensorcast_broadcast=on"], TESTS, "tensorcast_broadcast must be off, warn or error, not 'on'"),
-        (["--tensorcast-broadcast=warn"], TESTS.replace("allow", "alow"), 'the marker tensorcast takes "allow"'),
-        (["--tensorcast-broadcast=warn", "--noconftest"], "", "needs torch 2.4"),
+        (["-o", "axiscast_broadcast=on"], TESTS, "axiscast_broadcast must be off, warn or error, not 'on'"),
+        (["--axiscast-broadcast=warn"], TESTS.replace("allow", "alow"), 'the marker axiscast takes "allow"'),
+        (["--axiscast-broadcast=warn", "--noconftest"], "", "needs torch 2.4"),
     ],
 )
 def test_what_the_plugin_can_not_do_is_a_usage_error(tmp_path: Path, options: list[str], tests: str, said: str) -> None:

@@ -35,14 +35,14 @@ from peer import (
     until_left,
 )
 
-import tensorcast
-from tensorcast import AsyncClient
-from tensorcast.client.address import Request
-from tensorcast.client.call import Attempt, Call
-from tensorcast.client.calls import broadcast
-from tensorcast.client.connection import Exchange
-from tensorcast.client.reading import Plain
-from tensorcast.schema.tensors import msgpack_parts
+import axiscast
+from axiscast import AsyncClient
+from axiscast.client.address import Request
+from axiscast.client.call import Attempt, Call
+from axiscast.client.calls import broadcast
+from axiscast.client.connection import Exchange
+from axiscast.client.reading import Plain
+from axiscast.schema.tensors import msgpack_parts
 
 
 # --- framing -----------------------------------------------------------------------------------
@@ -62,7 +62,7 @@ def test_an_answer_that_is_cut_short_anywhere_is_an_error(make: Any, answer: byt
         with (
             peer(answering(answer[:end])) as url,
             make(url, retries=0) as client,
-            pytest.raises((tensorcast.InvalidAnswer, tensorcast.ConnectionFailed)),
+            pytest.raises((axiscast.InvalidAnswer, axiscast.ConnectionFailed)),
         ):
             client.broadcast_to(np.zeros(1, np.uint8), (4, 50))
 
@@ -76,7 +76,7 @@ def test_no_byte_beyond_the_announced_length_is_taken(make: Any) -> None:
             answering(head % (len(array) - 10) + array)(connection)
             until_left(connection)
 
-    with peer(run) as url, make(url, retries=0) as client, pytest.raises(tensorcast.InvalidAnswer):
+    with peer(run) as url, make(url, retries=0) as client, pytest.raises(axiscast.InvalidAnswer):
         client.broadcast_to(np.zeros(1, np.uint8), (10**6,))
 
 
@@ -189,7 +189,7 @@ def test_an_answer_that_is_nearly_so_is_an_error(data: bytes, length: int) -> No
         attempt.feed(body)
         return attempt.finish()
 
-    with pytest.raises(tensorcast.InvalidAnswer):
+    with pytest.raises(axiscast.InvalidAnswer):
         take()
 
 
@@ -224,7 +224,7 @@ def test_a_refusal_is_read_while_the_request_is_still_sent(make: Any, refuse: Sc
     with peer(refuse, refuse, refuse) as url, make(url, retries=0) as client:
         for _ in range(3):
             start = time.monotonic()
-            with pytest.raises(tensorcast.BodyTooLarge) as caught:
+            with pytest.raises(axiscast.BodyTooLarge) as caught:
                 client.broadcast("numpy.broadcast_arrays", LARGE)
             assert caught.value.facts["limit"] == 1
             assert time.monotonic() - start < STAYS / 2
@@ -239,14 +239,14 @@ def test_a_service_that_closes_while_it_is_sent_to_is_an_error(make: Any) -> Non
     with (
         peer(leave) as url,
         make(url, retries=0) as client,
-        pytest.raises((tensorcast.ConnectionFailed, tensorcast.InvalidAnswer)),
+        pytest.raises((axiscast.ConnectionFailed, axiscast.InvalidAnswer)),
     ):
         client.broadcast("numpy.broadcast_arrays", LARGE)
 
 
 @pytest.mark.parametrize("direction", ["upload", "download"])
 def test_what_a_progress_callback_raises_reaches_the_caller(make: Any, service: Served, direction: str) -> None:
-    def fail(transfer: tensorcast.Transfer) -> None:
+    def fail(transfer: axiscast.Transfer) -> None:
         if transfer.direction == direction:
             raise BrokenPipeError("the terminal has gone")
 
@@ -290,7 +290,7 @@ SLOW = {
 def test_nothing_takes_longer_than_the_deadline(make: Any, script: Script) -> None:
     with peer(script) as url, make(url, timeout=0.5) as client:
         start = time.monotonic()
-        with pytest.raises(tensorcast.DeadlineExceeded, match=r"0\.5 s"):
+        with pytest.raises(axiscast.DeadlineExceeded, match=r"0\.5 s"):
             client.broadcast("numpy.broadcast_arrays", LARGE if script is stay else LARGE[:10])
         assert 0.5 <= time.monotonic() - start < STAYS / 2
         if script is stay:
@@ -301,7 +301,7 @@ def test_nothing_takes_longer_than_the_deadline(make: Any, script: Script) -> No
 def test_waiting_costs_nothing(make: Any, array: Any) -> None:
     with peer(stay) as url, make(url, timeout=0.5) as client:
         start = time.process_time()
-        with pytest.raises(tensorcast.DeadlineExceeded):
+        with pytest.raises(axiscast.DeadlineExceeded):
             client.broadcast("numpy.broadcast_arrays", array)
         assert time.process_time() - start < 0.25  # of the 0.5 that asking again and again would take
         left.release()
@@ -320,7 +320,7 @@ def test_other_tasks_run_while_an_answer_pours_in() -> None:
 
     async def main(url: str) -> int:
         async with AsyncClient(url, retries=0) as client:
-            call = asyncio.create_task(client.broadcast(tensorcast.numpy.broadcast_to(shape=(size,)), LARGE[:1]))
+            call = asyncio.create_task(client.broadcast(axiscast.numpy.broadcast_to(shape=(size,)), LARGE[:1]))
             turns = 0
             while not call.done():
                 await asyncio.sleep(0)
@@ -376,7 +376,7 @@ FLOODS = {
 
 @pytest.mark.parametrize("flood", FLOODS.values(), ids=FLOODS)
 def test_what_has_no_end_is_ended_without_a_deadline(make: Any, flood: Script) -> None:
-    refusals = (tensorcast.InvalidAnswer, tensorcast.UnexpectedStatus)
+    refusals = (axiscast.InvalidAnswer, axiscast.UnexpectedStatus)
     with peer(flood) as url, make(url, retries=0, timeout=None) as client, pytest.raises(refusals):
         client.can_broadcast((3,))
 
@@ -425,7 +425,7 @@ def test_what_is_no_answer_is_an_invalid_answer(make: Any, answer: bytes, words:
             answering(answer)(connection)
 
     with peer(run) as url, make(url, retries=0) as client:
-        with pytest.raises(tensorcast.InvalidAnswer, match=words) as caught:
+        with pytest.raises(axiscast.InvalidAnswer, match=words) as caught:
             client.can_broadcast((3,))
         assert len(str(caught.value)) < 300
 
@@ -435,7 +435,7 @@ def test_an_answer_that_ends_too_early_is_a_connection_that_failed(make: Any, an
     with (
         peer(answering(answer)) as url,
         make(url, retries=0) as client,
-        pytest.raises(tensorcast.ConnectionFailed, match=words),
+        pytest.raises(axiscast.ConnectionFailed, match=words),
     ):
         client.can_broadcast((3,))
 
@@ -448,7 +448,7 @@ def test_a_deadline_that_passes_in_mid_answer_says_which_request_it_was(make: An
 
     def claim(seconds: float) -> None:
         with peer(begin) as url:
-            with make(url, timeout=seconds) as client, pytest.raises(tensorcast.DeadlineExceeded) as caught:
+            with make(url, timeout=seconds) as client, pytest.raises(axiscast.DeadlineExceeded) as caught:
                 client.can_broadcast((3,))
             left.release()
         assert caught.value.request_id == "mine"

@@ -18,9 +18,9 @@ import pytest
 from click.testing import CliRunner
 from conftest import Served, run
 
-import tensorcast
-from tensorcast.cli import main
-from tensorcast.ops import FRAMEWORKS, OPS
+import axiscast
+from axiscast.cli import main
+from axiscast.ops import FRAMEWORKS, OPS
 
 ROOT = Path(__file__).parent.parent
 PAGES = {
@@ -66,9 +66,9 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 def printed(command: str, environment: dict[str, str]) -> str:
-    """All that a command writes. What tensorcast does it does in this process, which has it all imported."""
+    """All that a command writes. What axiscast does it does in this process, which has it all imported."""
     text = None
-    if command.startswith("tensorcast "):
+    if command.startswith("axiscast "):
         own, _, command = command.partition(" | ")
         text = CliRunner().invoke(main, shlex.split(own)[1:]).output
     if command:
@@ -134,7 +134,7 @@ def test_the_references_that_are_made_for_the_site_have_every_op_and_every_name(
     build = runpy.run_path(str(ROOT / "docs/build.py"))
     ops, names = build["ops_reference"](), build["python_reference"]()
     assert [f"### {name}" for name in OPS] == re.findall(r"^### .*", ops, re.MULTILINE)
-    assert {f"## {name}" for name in {*tensorcast.__all__} - {*FRAMEWORKS}} <= set(names.splitlines())
+    assert {f"## {name}" for name in {*axiscast.__all__} - {*FRAMEWORKS}} <= set(names.splitlines())
     assert "### Client.in_process" in names
 
 

@@ -18,17 +18,17 @@ import numpy as np
 import pytest
 from conftest import PATIENCE, started, wait_for
 
-from tensorcast.client.in_process import AsyncAppTransport
-from tensorcast.schema.codec import Media, encode
-from tensorcast.schema.problems import Problem
-from tensorcast.schema.work import Abandoned, Work, checkpoint
-from tensorcast_service.app import create_app
-from tensorcast_service.endpoints import batch
-from tensorcast_service.engine.dense import fill
-from tensorcast_service.engine.sums import add_up
-from tensorcast_service.runtime import threads
-from tensorcast_service.runtime.threads import Threads
-from tensorcast_service.settings import Settings
+from axiscast.client.in_process import AsyncAppTransport
+from axiscast.schema.codec import Media, encode
+from axiscast.schema.problems import Problem
+from axiscast.schema.work import Abandoned, Work, checkpoint
+from axiscast_service.app import create_app
+from axiscast_service.endpoints import batch
+from axiscast_service.engine.dense import fill
+from axiscast_service.engine.sums import add_up
+from axiscast_service.runtime import threads
+from axiscast_service.runtime.threads import Threads
+from axiscast_service.settings import Settings
 
 
 async def never() -> dict[str, Any]:
@@ -141,7 +141,7 @@ def test_what_a_caller_who_has_gone_has_sent_is_freed_at_once() -> None:
 
 
 def test_work_ends_when_its_seconds_are_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tensorcast.schema.work.MAX_SECONDS", 0)
+    monkeypatch.setattr("axiscast.schema.work.MAX_SECONDS", 0)
     _, error = Work(checkpoint).run()
     assert isinstance(error, Problem)
     assert error.code == "work-too-large"
@@ -257,7 +257,7 @@ def test_a_transpose_of_many_short_axes_takes_few_steps_of_python() -> None:
 
 STUCK = """
 import asyncio, re, signal, threading
-from tensorcast_service.runtime import drain
+from axiscast_service.runtime import drain
 
 drain.LEAVE_SECONDS = 0.1
 signal.signal(signal.SIGTERM, lambda *_: None)

@@ -7,9 +7,9 @@ from typing import Any
 import httpx
 import pytest
 
-from tensorcast import Client
-from tensorcast.messages import CheckAnswer
-from tensorcast.ops import xarray
+from axiscast import Client
+from axiscast.messages import CheckAnswer
+from axiscast.ops import xarray
 
 Dims = tuple[tuple[str, ...], ...]
 

@@ -27,7 +27,7 @@ from attacks.test_attacks import strike
 from conftest import served
 from harness import destination, machine
 
-from tensorcast_service.settings import Settings
+from axiscast_service.settings import Settings
 
 MIB = 2**20
 

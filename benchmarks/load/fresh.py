@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from harness import Row, destination, free_port, pin, save, spread
 
 CONTENDERS = {
-    "tensorcast": "tensorcast_service.http.listener:Loop",
+    "axiscast": "axiscast_service.http.listener:Loop",
     "uvicorn on uvloop": "uvloop",
     "uvicorn on asyncio": "asyncio",
 }
@@ -38,7 +38,7 @@ SERVE = """
 import functools, sys, uvicorn
 run, loop = uvicorn.run, sys.argv.pop(1)
 uvicorn.run = functools.wraps(run)(lambda *given, **settings: run(*given, **settings | {"loop": loop}))
-from tensorcast.cli import main
+from axiscast.cli import main
 main()
 """
 PATHS = ("/livez", "/readyz")

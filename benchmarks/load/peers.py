@@ -2,7 +2,7 @@
 
     python benchmarks/load/peers.py [--cases keep-alive memory ...] [--python PATH/bin/python] [-o FILE]
 
-Each case starts a service on core 0 and runs its clients on core 1. `--python` measures the tensorcast of another
+Each case starts a service on core 0 and runs its clients on core 1. `--python` measures the axiscast of another
 environment, for a figure from before a change.
 """
 
@@ -65,11 +65,11 @@ class Service:
 
 @contextmanager
 def served(python: str, seconds: float, **settings: object) -> Iterator[Service]:
-    """A service of the tensorcast that `python` imports, ready, on core 0."""
+    """A service of the axiscast that `python` imports, ready, on core 0."""
     port = free_port()
-    values = {"TENSORCAST_" + name.upper(): str(value) for name, value in settings.items()}
+    values = {"AXISCAST_" + name.upper(): str(value) for name, value in settings.items()}
     process = subprocess.Popen(
-        [python, "-m", "tensorcast", "serve", "--port", str(port)],
+        [python, "-m", "axiscast", "serve", "--port", str(port)],
         env=os.environ | values,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

@@ -54,7 +54,7 @@ SERVE = """
 import faulthandler, signal, sys
 faulthandler.register(signal.SIGUSR1)
 sys.argv[1:] = ["serve", "--port", sys.argv[1]]
-from tensorcast.cli import main
+from axiscast.cli import main
 main()
 """
 """The service, which says on SIGUSR1 where each of its threads is."""
@@ -83,7 +83,7 @@ class Service:
         self.port = free_port()
         self.log = folder / f"log-{self.port}"
         self.probes = folder / f"probes-{self.port}"
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("TENSORCAST_")}
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("AXISCAST_")}
         command = [sys.executable, "-c", SERVE, str(self.port)]
         self.probe: subprocess.Popen[bytes] | None = None
         with self.log.open("ab") as log:

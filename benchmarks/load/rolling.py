@@ -151,7 +151,7 @@ def free_port() -> int:
 
 def start_service(port: int) -> subprocess.Popen[bytes]:
     process = subprocess.Popen(
-        [sys.executable, "-m", "tensorcast", "serve", "--port", str(port)], stderr=subprocess.DEVNULL
+        [sys.executable, "-m", "axiscast", "serve", "--port", str(port)], stderr=subprocess.DEVNULL
     )
     wait_until(port, "/readyz")
     return process

@@ -34,8 +34,8 @@ from attacks.test_attacks import strike
 from conftest import served
 from harness import destination, machine
 
-from tensorcast import Client, Overloaded
-from tensorcast.ops import mindspore, ngraph, numpy
+from axiscast import Client, Overloaded
+from axiscast.ops import mindspore, ngraph, numpy
 
 ROWS = np.tile([8, 1, 6, 1], (10_000, 1)), np.tile([7, 1, 5], (10_000, 1))
 GRID = np.arange(65536, dtype=np.float32).reshape(256, 256)

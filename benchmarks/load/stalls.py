@@ -235,14 +235,14 @@ def places(log: Path) -> Counter[str]:
     found: Counter[str] = Counter()
     for stack in re.split(r"\n\n|(?=Thread 0x|Current thread 0x)", text):
         frames = re.findall(r'File "([^"]*)", line (\d+) in (\S+)', stack)
-        own = [frame for frame in frames if "/tensorcast" in frame[0] and not frame[0].endswith("_service/serve.py")]
+        own = [frame for frame in frames if "/axiscast" in frame[0] and not frame[0].endswith("_service/serve.py")]
         if own and not frames[0][0].endswith(("threading.py", "thread.py", "selectors.py")):
             inner = "" if own[0] == frames[0] else f" > {Path(frames[0][0]).name}:{frames[0][2]}"
             path, line, function = own[0]
             thread = (
                 "loop" if any(frame[0].endswith(("uvicorn/server.py", "runners.py")) for frame in frames) else "thread"
             )
-            found[f"{thread}: {path.rpartition('/tensorcast')[2].partition('/')[2]}:{line} {function}{inner}"] += 1
+            found[f"{thread}: {path.rpartition('/axiscast')[2].partition('/')[2]}:{line} {function}{inner}"] += 1
     return found
 
 

@@ -22,13 +22,13 @@ COMMANDS: dict[str, list[list[str | Path]]] = {
     "python": [
         [
             *(BIN / "openapi-python-client", "generate", "--path", DOCUMENT, "--config", HERE / "generator.yaml"),
-            *("--meta", "none", "--output-path", BUILT / "tensorcast_api", "--overwrite"),
+            *("--meta", "none", "--output-path", BUILT / "axiscast_api", "--overwrite"),
         ],
         [BIN / "mypy", "--config-file", HERE / "mypy.ini", HERE / "calls.py"],
         [sys.executable, HERE / "calls.py"],
     ],
     "typescript": [
-        [PROGRAMS / "openapi-typescript", DOCUMENT, "--output", BUILT / "tensorcast_api.ts"],
+        [PROGRAMS / "openapi-typescript", DOCUMENT, "--output", BUILT / "axiscast_api.ts"],
         [PROGRAMS / "tsc", "--project", HERE],
         [BIN / "node", HERE / "calls.ts"],
     ],

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from pkgutil import iter_modules
 
-from tensorcast_api import Client, models
-from tensorcast_api.api import broadcasting
-from tensorcast_api.api.broadcasting import (
+from axiscast_api import Client, models
+from axiscast_api.api import broadcasting
+from axiscast_api.api.broadcasting import (
     backprop,
     broadcast,
     check,

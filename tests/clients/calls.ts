@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import process from "node:process";
 import createClient from "openapi-fetch";
-import type { components, operations, paths } from "./built/tensorcast_api.ts";
+import type { components, operations, paths } from "./built/axiscast_api.ts";
 
 const client = createClient<paths, "application/json" | "application/problem+json">({ baseUrl: process.argv[2]! });
 const rows: components["schemas"]["NgraphBroadcast"] = { name: "ngraph.Broadcast", shape: [2, 3], broadcast_axes: [0] };

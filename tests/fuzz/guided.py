@@ -12,7 +12,7 @@ from pathlib import Path
 
 import atheris
 
-with atheris.instrument_imports(include=["tensorcast", "tensorcast_service"]):
+with atheris.instrument_imports(include=["axiscast", "axiscast_service"]):
     from fuzz.seeds import CORPUS, seeds
     from fuzz.targets import TARGETS
 

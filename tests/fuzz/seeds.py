@@ -10,8 +10,8 @@ from urllib.parse import urlencode
 import msgpack
 import numpy as np
 
-from tensorcast.schema.tensors import msgpack_parts
-from tensorcast_service.openapi import EXAMPLES
+from axiscast.schema.tensors import msgpack_parts
+from axiscast_service.openapi import EXAMPLES
 
 CORPUS = Path(__file__).parent / "corpus"
 """By target: every input that ever broke something."""

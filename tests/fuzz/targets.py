@@ -16,26 +16,26 @@ from raw_http import receive
 from starlette.datastructures import QueryParams
 from uvicorn.server import ServerState
 
-from tensorcast.answers.batch import check_rows
-from tensorcast.answers.check import check
-from tensorcast.answers.columns import check_columns
-from tensorcast.answers.compare import compare
-from tensorcast.answers.limits import judge_request
-from tensorcast.answers.translate import translate
-from tensorcast.client.reading import TensorReader
-from tensorcast.errors import InvalidAnswer
-from tensorcast.messages import CheckRequest, CompareRequest, TranslateRequest
-from tensorcast.messages.tensors import BackpropRequest, BroadcastRequest, CheckBatchRequest
-from tensorcast.messages.validation import validated
-from tensorcast.schema.codec import Media, decode
-from tensorcast.schema.problems import STATUS, Problem
-from tensorcast.schema.shapes import parse_shape
-from tensorcast_service.endpoints.backprop import _gradients
-from tensorcast_service.endpoints.broadcast import extent_of, outputs
-from tensorcast_service.endpoints.check import _question
-from tensorcast_service.engine.views import backprop
-from tensorcast_service.http.hooks import HOOKS, Hooks
-from tensorcast_service.http.protocol import HTTPProtocol
+from axiscast.answers.batch import check_rows
+from axiscast.answers.check import check
+from axiscast.answers.columns import check_columns
+from axiscast.answers.compare import compare
+from axiscast.answers.limits import judge_request
+from axiscast.answers.translate import translate
+from axiscast.client.reading import TensorReader
+from axiscast.errors import InvalidAnswer
+from axiscast.messages import CheckRequest, CompareRequest, TranslateRequest
+from axiscast.messages.tensors import BackpropRequest, BroadcastRequest, CheckBatchRequest
+from axiscast.messages.validation import validated
+from axiscast.schema.codec import Media, decode
+from axiscast.schema.problems import STATUS, Problem
+from axiscast.schema.shapes import parse_shape
+from axiscast_service.endpoints.backprop import _gradients
+from axiscast_service.endpoints.broadcast import extent_of, outputs
+from axiscast_service.endpoints.check import _question
+from axiscast_service.engine.views import backprop
+from axiscast_service.http.hooks import HOOKS, Hooks
+from axiscast_service.http.protocol import HTTPProtocol
 
 OUTPUT_BYTES = 2**24
 """The output limit that targets are run with."""

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from tensorcast.ops import OPS
+from axiscast.ops import OPS
 
 from .cases import drawn_groups, vector_cases
 from .claims import Case, Result

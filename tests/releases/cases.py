@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from tensorcast.ops import Op
+from axiscast.ops import Op
 
 from .claims import Case
 from .draws import Drawn, draw, is_small, neighbour

@@ -7,8 +7,8 @@ from math import prod
 from random import Random
 from typing import Any
 
-from tensorcast.ops import Op
-from tensorcast.ops.families import MatrixProduct
+from axiscast.ops import Op
+from axiscast.ops.families import MatrixProduct
 
 Shape = tuple[int, ...]
 Drawn = tuple[dict[str, Any], tuple[Shape, ...]]

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 from conftest import run
 
-from tensorcast.ops import OPS
+from axiscast.ops import OPS
 
 HERE = Path(__file__).parent
 BIN = Path(sys.executable).parent
@@ -33,13 +33,13 @@ def expected(path: Path) -> set[tuple[str, int]]:
 
 def uses_of_ops() -> str:
     """A right and two wrong uses of each op."""
-    lines = ["import tensorcast", "from tensorcast.ops import Op", "kind: type[Op]"]
+    lines = ["import axiscast", "from axiscast.ops import Op", "kind: type[Op]"]
     for kind in OPS.values():
         framework = kind.__module__.rpartition(".")[2]
         lines += [
-            f"kind = tensorcast.{framework}.{kind.__name__}",
-            f"tensorcast.{framework}.{kind.__name__}(no_such_attribute=1)  # wrong",
-            f"tensorcast.{framework}.{kind.__name__}_  # wrong",
+            f"kind = axiscast.{framework}.{kind.__name__}",
+            f"axiscast.{framework}.{kind.__name__}(no_such_attribute=1)  # wrong",
+            f"axiscast.{framework}.{kind.__name__}_  # wrong",
         ]
     return "\n".join([*lines, ""])
 

@@ -4,16 +4,16 @@ import asyncio
 
 import numpy as np
 
-import tensorcast
-from tensorcast import AsyncClient, Client, IncompatibleShapes, TensorcastError, UnexpectedStatus, errors, ngraph, ops
-from tensorcast.ops import torch
+import axiscast
+from axiscast import AsyncClient, AxiscastError, Client, IncompatibleShapes, UnexpectedStatus, errors, ngraph, ops
+from axiscast.ops import torch
 
-answer: tensorcast.CheckAnswer = tensorcast.check("numpy.broadcast_arrays", (8, 1), (7, 1, 5))
-shape: list[int | str] = tensorcast.check(tensorcast.torch.expand(size=(2, -1)), ("N",)).outputs[0].shape
-verdicts: list[tensorcast.Comparison] = tensorcast.compare((2, 1), (3,))
-tensorcast.translate(ngraph.Broadcast(shape=(2, 3), broadcast_axes={0}), (3,), to="numpy.broadcast_to")
-tensorcast.check_columns("numpy.broadcast_arrays", np.ones((3, 1), np.int64))
-report: tensorcast.Report = tensorcast.check_model("model.onnx", assume={"N": "2.."})
+answer: axiscast.CheckAnswer = axiscast.check("numpy.broadcast_arrays", (8, 1), (7, 1, 5))
+shape: list[int | str] = axiscast.check(axiscast.torch.expand(size=(2, -1)), ("N",)).outputs[0].shape
+verdicts: list[axiscast.Comparison] = axiscast.compare((2, 1), (3,))
+axiscast.translate(ngraph.Broadcast(shape=(2, 3), broadcast_axes={0}), (3,), to="numpy.broadcast_to")
+axiscast.check_columns("numpy.broadcast_arrays", np.ones((3, 1), np.int64))
+report: axiscast.Report = axiscast.check_model("model.onnx", assume={"N": "2.."})
 names: list[str] = sorted(ops.OPS)
 
 with Client("http://127.0.0.1:8000", timeout=5, retries=1) as client:
@@ -23,7 +23,7 @@ with Client("http://127.0.0.1:8000", timeout=5, retries=1) as client:
         print(problem.conflict.axis, problem.detail, problem.request_id)
     except UnexpectedStatus as unexpected:
         print(unexpected.status + 1)
-    except (errors.OutputTooLarge, TensorcastError) as other:
+    except (errors.OutputTooLarge, AxiscastError) as other:
         print(other.request_id)
     client.backprop(torch.expand(size=(2, 3)), [(3,)], np.ones((2, 3)))
 

@@ -3,34 +3,34 @@
 
 import asyncio
 
-import tensorcast
-from tensorcast import ngrpah  # wrong
-from tensorcast import Cleint  # wrong
-from tensorcast import IncompatibleShape  # wrong
-from tensorcast.ops import trch  # wrong
-from tensorcast.ops.torch import expnd  # wrong
+import axiscast
+from axiscast import ngrpah  # wrong
+from axiscast import Cleint  # wrong
+from axiscast import IncompatibleShape  # wrong
+from axiscast.ops import trch  # wrong
+from axiscast.ops.torch import expnd  # wrong
 
-tensorcast.chekc("numpy.add", (3,))  # wrong
-tensorcast.Client("http://127.0.0.1:8000", tiemout=5)  # wrong
-tensorcast.Client().brodcast_to([1], (3,))  # wrong
-tensorcast.Client().compare((3,), assumed={})  # wrong
-tensorcast.errors.OutputTooLareg  # wrong
-tensorcast.ops.OPSS  # wrong
-tensorcast.torhc  # wrong
-tensorcast.torch.expnad(size=(3,))  # wrong
-tensorcast.torch.expand(sise=3)  # wrong
-tensorcast.torch.expand()  # wrong
-tensorcast.ngraph.Broadcast(shape=(2, 3), broadcast_axis={0})  # wrong
-tensorcast.check("numpy.add", (3,)).compatibel  # wrong
-tensorcast.check("numpy.add", (3,)).outputs[0].shap  # wrong
-tensorcast.compare((3,), assume=3)  # wrong
-tensorcast.translate("numpy.add", (3,), too="torch.add")  # wrong
-tensorcast.check_modle("model.onnx")  # wrong
-tensorcast.check_model("model.onnx").exit_statsu()  # wrong
+axiscast.chekc("numpy.add", (3,))  # wrong
+axiscast.Client("http://127.0.0.1:8000", tiemout=5)  # wrong
+axiscast.Client().brodcast_to([1], (3,))  # wrong
+axiscast.Client().compare((3,), assumed={})  # wrong
+axiscast.errors.OutputTooLareg  # wrong
+axiscast.ops.OPSS  # wrong
+axiscast.torhc  # wrong
+axiscast.torch.expnad(size=(3,))  # wrong
+axiscast.torch.expand(sise=3)  # wrong
+axiscast.torch.expand()  # wrong
+axiscast.ngraph.Broadcast(shape=(2, 3), broadcast_axis={0})  # wrong
+axiscast.check("numpy.add", (3,)).compatibel  # wrong
+axiscast.check("numpy.add", (3,)).outputs[0].shap  # wrong
+axiscast.compare((3,), assume=3)  # wrong
+axiscast.translate("numpy.add", (3,), too="torch.add")  # wrong
+axiscast.check_modle("model.onnx")  # wrong
+axiscast.check_model("model.onnx").exit_statsu()  # wrong
 
 
 async def main() -> None:
-    async with tensorcast.AsyncClient(retires=1) as client:  # wrong
+    async with axiscast.AsyncClient(retires=1) as client:  # wrong
         await client.chekc("numpy.add", (3,))  # wrong
         await client.broadcast_shapes("numpy.add", shape=(3,))  # wrong
 

@@ -2,7 +2,7 @@
 
     python tests/vectors/execute.py torch > tests/vectors/torch-families.jsonl
 
-It takes the package and NumPy, and nothing of tensorcast. An op that computes shows how it reads an operand where the
+It takes the package and NumPy, and nothing of axiscast. An op that computes shows how it reads an operand where the
 others are zeros; an op on shapes shows a shape alone.
 """
 

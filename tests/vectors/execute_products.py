@@ -2,7 +2,7 @@
 
     python tests/vectors/execute_products.py torch >> tests/vectors/matmul.jsonl
 
-It takes the package and NumPy, and nothing of tensorcast. `product` is the shape of the result. An operand is read by
+It takes the package and NumPy, and nothing of axiscast. `product` is the shape of the result. An operand is read by
 multiplying it with identities: `values` are what comes out.
 """
 

@@ -3,7 +3,7 @@ comes out, executed.
 
     python tests/vectors/execute_rules.py "mlx 0.32.4" mlx.core.add mlx.core.where >> tests/vectors/more-families.jsonl
 
-It takes the framework and NumPy, and nothing of tensorcast.
+It takes the framework and NumPy, and nothing of axiscast.
 """
 
 from __future__ import annotations

@@ -74,13 +74,13 @@ def contexts(way: str) -> Callable[[], AbstractContextManager[Any]]:
     """The context of a way to run programs."""
     from torch.overrides import TorchFunctionMode
 
-    import tensorcast
+    import axiscast
 
     class Nothing(TorchFunctionMode):
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             return func(*args, **(kwargs or {}))
 
-    return {"alone": nullcontext, "mode": Nothing, "watch": tensorcast.watch}[way]
+    return {"alone": nullcontext, "mode": Nothing, "watch": axiscast.watch}[way]
 
 
 def run(way: str, file: str) -> None:

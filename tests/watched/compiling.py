@@ -240,10 +240,10 @@ def custom_operator() -> Any:
 
 def compiled_watch() -> Any:
     """A watch of the program's own, inside compiled code."""
-    import tensorcast
+    import axiscast
 
     def watched(x: Tensor) -> Tensor:
-        with tensorcast.watch():
+        with axiscast.watch():
             return x * 2
 
     return torch.compile(watched, backend="eager")(torch.rand(5))

@@ -330,10 +330,10 @@ def processes() -> Any:
 
 
 def watches_of_generators() -> Any:
-    import tensorcast
+    import axiscast
 
     def stepping(x: Tensor) -> Iterator[Tensor]:
-        with tensorcast.watch():
+        with axiscast.watch():
             yield x * 2
             yield x * 3
 

@@ -1,0 +1,48 @@
+"""axiscast serve"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import click
+
+from .arguments import F, Failure
+
+
+def _serve_options(command: F) -> F:
+    """An option for every setting of the service."""
+    from dataclasses import fields
+
+    from axiscast_service.settings import Settings, variable_of
+
+    for setting in reversed(fields(Settings)):
+        default = "none" if setting.default == "" else setting.default
+        help_text = f"{setting.metadata['help']} [{variable_of(setting.name)}; default {default}]"
+        command = click.option(f"--{setting.name.replace('_', '-')}", type=type(setting.default), help=help_text)(
+            command
+        )
+    return command
+
+
+@click.command()
+@_serve_options
+def serve(**options: Any) -> None:
+    """Run the service. Each option can be set by the environment variable that stands beside it."""
+    from axiscast_service.settings import Settings, variable_of
+
+    os.environ.update({variable_of(name): str(value) for name, value in options.items() if value is not None})
+    try:
+        from axiscast_service.serve import serve as run
+        from axiscast_service.serve import verify, verify_address
+    except ImportError:
+        from ..client.in_process import NO_SERVICE
+
+        raise Failure(NO_SERVICE, os.EX_UNAVAILABLE) from None
+    try:
+        settings = Settings.from_environment()  # read again by each worker
+        verify(settings)
+        verify_address(settings)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    run(settings)

@@ -1,0 +1,80 @@
+"""axiscast translate"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from ..messages import TranslateAnswer, TranslateRequest
+from ..messages.validation import unknown_op
+from ..ops import op_class
+from .answers import answers_from, in_colors
+from .arguments import (
+    CommandWords,
+    ShapeCommand,
+    json_option,
+    op_options,
+    op_values,
+    ops_that_begin,
+    question,
+    shapes_in,
+    url_option,
+)
+
+
+@click.command(cls=ShapeCommand)
+@click.argument("shapes", nargs=-1, required=True, metavar="SHAPE...")
+@op_options
+@click.option(
+    "--to", required=True, metavar="NAME", shell_complete=ops_that_begin,
+    help="The op to say it with; `axiscast ops` lists them.",
+)  # fmt: skip
+@url_option
+@json_option
+def translate(
+    shapes: Sequence[str],
+    op_name: str | None,
+    to: str,
+    url: str | None,
+    as_json: bool,
+    **attributes: Any,
+) -> None:
+    """Say the same in another framework's words: steps, and source text to paste.
+
+    \b
+    axiscast translate 3 --op ngraph.Broadcast --shape 2,3 --broadcast-axes 0 --to stablehlo.broadcast_in_dim
+
+    Exits with 1 where the shapes do not broadcast, or the other op can't say it.
+    """
+    asked = {
+        "op": op_values(op_name, attributes),
+        "inputs": shapes_in(shapes),
+        "to": to,
+    }
+    if op_class(to) is None:
+        raise unknown_op(to, "/to", CommandWords())
+    answer = _translated(question(TranslateRequest, asked), url)
+    if as_json:
+        click.echo(json.dumps(answer.model_dump(exclude_none=True)))
+        return
+    from ..answers.translate import as_text
+
+    click.echo(in_colors(as_text(answer)))
+
+
+def _translated(request: TranslateRequest, url: str | None) -> TranslateAnswer:
+    from ..errors import ServiceProblem
+
+    try:
+        with answers_from(url) as way:
+            answer: TranslateAnswer = way.translate(request.op, *request.inputs, to=request.to)
+            return answer
+    except ServiceProblem as problem:
+        if problem.code not in ("incompatible-shapes", "untranslatable"):
+            raise
+        click.echo(f"{problem.code}: {problem.detail}")
+        sys.exit(1)

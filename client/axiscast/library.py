@@ -1,0 +1,206 @@
+"""The library: every answer about shapes, in this process, with no service.
+
+The answers and the errors are those of a Client's methods of the same names. An op's own limits hold here too, and so
+do the bounds within which answers are exact (docs/limits.md); what an operator sets for a service does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import lru_cache, wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+from pydantic import ValidationError
+
+from .answers.check import Question, plain_answer, plain_question
+from .errors import ServiceProblem, problem_from
+from .messages import (
+    CheckAnswer,
+    CheckRequest,
+    CompareRequest,
+    Comparison,
+    TranslateAnswer,
+    TranslateRequest,
+    WarningKind,
+)
+from .messages.arguments import (
+    AnyOp,
+    Shape,
+    SymbolicShape,
+    batch_questions,
+    check_question,
+    columns_question,
+    compare_question,
+    translate_question,
+)
+from .messages.validation import MapWords, PythonWords, validated
+from .ops import OPS, Op, read_op
+from .schema.problems import Problem
+
+if TYPE_CHECKING:  # which takes NumPy
+    from .messages.tensors import CheckedColumns
+
+__all__ = ["check", "check_batch", "check_columns", "compare", "translate"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_answer = CheckAnswer.model_validate
+
+
+def typed(function: Callable[P, T]) -> Callable[P, T]:
+    """The same function, which raises a Problem as the exception that a Client raises for it."""
+
+    @wraps(function)
+    def typed(*arguments: P.args, **options: P.kwargs) -> T:
+        try:
+            return function(*arguments, **options)
+        except Problem as problem:
+            raise _exception(problem) from None
+
+    return typed
+
+
+def _exception(problem: Problem) -> ServiceProblem:
+    document = problem.document()
+    return problem_from(document, document["status"])
+
+
+@typed
+def check(
+    op: AnyOp,
+    *shapes: SymbolicShape,
+    dtype: str | None = None,
+    explain: bool = False,
+    assume: Mapping[str, int | str] | None = None,
+    warn: Collection[WarningKind] = (),
+    **attributes: Any,
+) -> CheckAnswer:
+    """Return the output shapes, or the conflict. Shapes that do not broadcast raise no error.
+
+    The op is an object, a map with its `name`, or a name with its `attributes` by keyword. `dtype` adds `nbytes` to
+    each output, `explain` a `diagram`. A size may be a name, a range such as "2.." or "?"; `assume` says what is known
+    of a name. `compatible` is then None if the `conditions` decide. `warn` adds warnings that correct code often has:
+    "mutual-stretch", "rank-promotion". Raises InvalidRequest, UnknownOp or WorkTooLarge for what the op could never
+    accept.
+
+    >>> import axiscast
+    >>> answer = axiscast.check("numpy.broadcast_arrays", (8, 1, 6, 1), (7, 1, 5))
+    >>> answer.compatible, answer.outputs[0].shape, answer.outputs[0].broadcast_axes
+    (True, [8, 7, 6, 5], [1, 3])
+    >>> axiscast.check("torch.expand", ("N",), size=(2, -1)).outputs[0].shape
+    [2, 'N']
+    >>> [warning.code for warning in axiscast.check("numpy.add", (3, 1), (1, 4), warn=["mutual-stretch"]).warnings]
+    ['mutual-stretch']
+    """
+    question: Question | CheckRequest | None = None
+    if (
+        dtype is None and explain is False and not assume and warn == () and not attributes  # as most are
+        and (plain := _plain(op)) is not None
+    ):  # fmt: skip
+        question = plain_question(shapes, plain)
+    if question is None:
+        question = validated(
+            CheckRequest, check_question(op, shapes, dtype, explain, assume, warn, attributes), PythonWords()
+        )
+    return _answer(plain_answer(question))
+
+
+def _plain(op: AnyOp) -> Op | None:
+    """An op, or the one of this name where it needs no attribute; None for what is neither."""
+    if type(op) is str:
+        return _named(op)
+    return op if isinstance(op, Op) and OPS.get(op.name) is type(op) else None
+
+
+@lru_cache(256)
+def _named(name: str) -> Op | None:
+    try:
+        return read_op({"name": name})
+    except ValidationError:
+        return None
+
+
+@typed
+def check_batch(requests: Iterable[CheckRequest | Mapping[str, Any]]) -> list[CheckAnswer | ServiceProblem]:
+    """The answers to many checks, in order: each a request of check, such as {"op": op, "inputs": [shape, ...]}.
+
+    One that is not valid gets the problem, an exception that is not raised, and spoils no other.
+
+    >>> import axiscast
+    >>> requests = [{"inputs": [(3, 1), (4,)]}, {"op": axiscast.torch.expand(size=(2, 3)), "inputs": [(4,)]}]
+    >>> [answer.compatible for answer in axiscast.check_batch(requests)]
+    [True, False]
+    """
+    from .answers.batch import check_row
+
+    rows = batch_questions(requests)
+    answers = [check_row(number, row, words=MapWords()) for number, row in enumerate(rows)]
+    return [
+        problem_from(answer["error"], answer["error"]["status"]) if "error" in answer else _answer(answer)
+        for answer in answers
+    ]
+
+
+@typed
+def check_columns(op: AnyOp, *columns: Any, **attributes: Any) -> CheckedColumns:
+    """The answers to n checks of one op, each input an integer array (n, rank): row r of all of them is a check.
+
+    An attribute that is a shape may be such an array too, where it differs from row to row. Millions in a second, and
+    up to 2^25 sizes at once. Outputs of one shape may be one array.
+
+    >>> import numpy, axiscast
+    >>> images, biases = numpy.array([[8, 1, 6], [8, 2, 6]]), numpy.array([[7, 1], [7, 6]])
+    >>> answer = axiscast.check_columns("numpy.broadcast_arrays", images, biases)
+    >>> answer.compatible.tolist(), answer.outputs[0].tolist(), answer.conflict_axis.tolist()
+    ([True, False], [[8, 7, 6], [-1, -1, -1]], [-1, 1])
+    """
+    from .answers.columns import check_columns as answered
+    from .messages.tensors import CheckBatchRequest
+
+    question = columns_question(op, columns, attributes)
+    named = question.plain_op | {name: _tensor(array) for name, array in question.targets.items()}
+    request = {"op": named, "inputs": list(map(_tensor, question.inputs))}
+    return answered(validated(CheckBatchRequest, request, PythonWords()))
+
+
+@typed
+def compare(
+    *shapes: SymbolicShape,
+    shape: SymbolicShape | None = None,
+    assume: Mapping[str, int | str] | None = None,
+    warn: Collection[WarningKind] = (),
+) -> list[Comparison]:
+    """Every framework's verdict on these shapes; with one of them, on broadcasting it to the target `shape`. Ops of one
+    framework that agree are one result. `assume` and `warn` are those of `check`.
+
+    >>> import axiscast
+    >>> [verdict.op["name"] for verdict in axiscast.compare((2, 1), (3,)) if verdict.outputs[1:]][:2]
+    ['numpy.broadcast_arrays', 'mindspore.add']
+    """
+    from .answers.compare import compare as answered
+
+    return answered(validated(CompareRequest, compare_question(shapes, shape, assume, warn), PythonWords())).results
+
+
+@typed
+def translate(op: AnyOp, *shapes: Shape, to: str, **attributes: Any) -> TranslateAnswer:
+    """The steps that do the same by the op named `to`, and their source text.
+
+    Raises Untranslatable, and IncompatibleShapes where there is nothing to translate.
+
+    >>> import axiscast
+    >>> op = axiscast.ngraph.Broadcast(shape=(2, 3), broadcast_axes={0})
+    >>> axiscast.translate(op, (3,), to="stablehlo.broadcast_in_dim").steps[0].op
+    broadcast_in_dim(name='stablehlo.broadcast_in_dim', shape=(2, 3), broadcast_dimensions=(1,))
+    """
+    from .answers.translate import translate as answered
+
+    words = PythonWords()
+    return answered(validated(TranslateRequest, translate_question(op, shapes, to, attributes), words), words)
+
+
+def _tensor(array: Any) -> dict[str, Any]:
+    """An int64 array as a request holds it, its bytes not copied where they lie in C order."""
+    raw = array.reshape(-1).view("uint8").data
+    return {"dtype": "int64", "shape": list(array.shape), "data": raw}

@@ -1,0 +1,392 @@
+"""Arguments of a Python call: ops, shapes and sizes, read as the plain values of a request."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
+from operator import index
+from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, TypeVar
+
+from pydantic import BaseModel
+
+from ..ops import Op, op_class
+from ..ops.help import as_call
+from ..schema.names import meant, near
+from ..schema.shapes import MAX_SIZE, format_shape, parse_shape
+from . import CheckRequest
+
+if TYPE_CHECKING:  # which takes NumPy
+    from ..schema.tensors import Array
+
+Shape = Sequence[SupportsIndex] | SupportsIndex
+"""Sizes. An integer is the shape of one axis, as in NumPy."""
+SymbolicShape = Sequence[SupportsIndex | str | None] | SupportsIndex
+T = TypeVar("T")
+AnyOp = Op | str | Mapping[str, Any]
+"""An op, the name of one, or a map with its name and its attributes."""
+
+# --- requests --------------------------------------------------------------------------------------
+
+
+def check_question(
+    op: AnyOp,
+    shapes: Sequence[SymbolicShape],
+    dtype: str | None = None,
+    explain: bool = False,
+    assume: Mapping[str, int | str] | None = None,
+    warn: Collection[str] = (),
+    attributes: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Return the plain value of a CheckRequest.
+
+    Raises TypeError for an argument of the wrong kind, ValueError for a size beyond 63 bits, InvalidRequest for an
+    attribute that the op does not take.
+    """
+    op = op_of(op, attributes, ("dtype", "explain", "assume", "warn"))
+    question = {"op": plain_op(op), "inputs": each(shapes, dimensions), **_options(assume, warn)}
+    if dtype is not None:
+        question["dtype"] = _dtype(dtype)
+    if not isinstance(explain, bool):
+        raise TypeError(f"explain is True or False, not {explain!r:.40}")
+    if explain:
+        question["explain"] = True
+    return question
+
+
+def compare_question(
+    shapes: Sequence[SymbolicShape],
+    target: SymbolicShape | None = None,
+    assume: Mapping[str, int | str] | None = None,
+    warn: Collection[str] = (),
+) -> dict[str, Any]:
+    """Return the plain value of a CompareRequest. Raises as `check_question` does."""
+    if shapes and (isinstance(shapes[0], Op) or (isinstance(shapes[0], str) and op_class(shapes[0]))):
+        raise TypeError("compare takes shapes alone and asks every op: leave the op out, or use check")
+    question = {"inputs": each(shapes, dimensions), **_options(assume, warn)}
+    if target is not None:
+        question["shape"] = dimensions(target)
+    return question
+
+
+def _options(assume: Mapping[str, int | str] | None, warn: Collection[str]) -> dict[str, Any]:
+    """Return the fields that check and compare share, without those that are empty."""
+    fields = {"assume": _assumptions(assume) if assume else None, "warn": _words(warn)}
+    return {name: value for name, value in fields.items() if value}
+
+
+def translate_question(
+    op: AnyOp, shapes: Sequence[Shape], to: str, attributes: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return the plain value of a TranslateRequest. Raises as `check_question` does."""
+    if not isinstance(to, str):
+        name = getattr(to, "name", None) or (to.model_fields["name"].default if _is_op_class(to) else "torch.expand")
+        raise TypeError(f'to is the name of an op, not {kind_in_python(to)}: write to="{name}"')
+    op = op_of(op, attributes, ("to",))
+    return {"op": plain_op(op), "inputs": each(shapes, sizes), "to": to}
+
+
+def batch_questions(requests: Iterable[CheckRequest | Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the plain value of each request of a batch. Raises TypeError if `requests` is not a list of requests."""
+    if isinstance(requests, (str, Mapping, BaseModel)) or not isinstance(requests, Iterable):
+        raise TypeError(f"requests is a list of checks, such as [{_REQUEST}], not {kind_in_python(requests)}")
+    return _read(enumerate(requests), _batch_question, "request {}")
+
+
+_REQUEST = '{"op": "numpy.add", "inputs": [(3, 1), (4,)]}'
+
+
+def _batch_question(request: CheckRequest | Mapping[str, Any]) -> dict[str, Any]:
+    if isinstance(request, CheckRequest):
+        return request.model_dump(exclude_unset=True, exclude_none=True) | {"op": plain_op(request.op)}
+    if not isinstance(request, Mapping):
+        raise TypeError(f"a check is a map such as {_REQUEST}, not {kind_in_python(request)}")
+    plain = dict(request)
+    if "op" in plain:
+        op = plain["op"]
+        plain["op"] = op if isinstance(op, str) else _plain(op) if isinstance(op, Mapping) else plain_op(op_of(op))
+    if "inputs" in request:
+        if isinstance(request["inputs"], str) or not isinstance(request["inputs"], Iterable):
+            raise TypeError(
+                f'"inputs" is a list of shapes, such as [(3, 1), (4,)], not {kind_in_python(request["inputs"])}'
+            )
+        plain["inputs"] = each(request["inputs"], dimensions)
+    if "warn" in plain:
+        plain["warn"] = _words(plain["warn"])
+    return plain
+
+
+class ColumnsQuestion(NamedTuple):
+    """A vectorized batch: one op for all rows, with the inputs and the attributes that vary by row."""
+
+    op: AnyOp
+    plain_op: dict[str, Any]
+    inputs: list[Array]
+    """One int64 array (n, rank) for each input."""
+    targets: dict[str, Array]
+    """One such array for each attribute that varies by row."""
+
+
+def columns_question(op: AnyOp, columns: Sequence[Any], attributes: Mapping[str, Any]) -> ColumnsQuestion:
+    """Return a vectorized batch. Raises as `check_question` does, and ValueError for an array that is not a column."""
+    from .tensors import column
+
+    for name in ("warn", "dtype", "explain", "assume"):
+        if name in attributes:
+            raise TypeError(f"check_columns has no keyword {name}: use check_batch, where each request can have it")
+    inputs = each(columns, column)
+    targets = {name: column(values) for name, values in attributes.items() if _is_column(values)}
+    fixed = {name: values for name, values in attributes.items() if name not in targets}
+    if not targets or (fixed and isinstance(op, Op)):
+        whole = op_of(op, fixed)
+    elif isinstance(op, Op):
+        whole = op
+    else:
+        whole = op_of(op, fixed | {name: (0,) * array.shape[1] for name, array in targets.items()})
+    plain = plain_op(whole)
+    return ColumnsQuestion(whole, {"name": plain} if isinstance(plain, str) else plain, inputs, targets)
+
+
+def _is_column(values: Any) -> bool:
+    """Return whether an attribute varies by row: an array of rank 2, or a list of lists of integers."""
+    if hasattr(values, "ndim"):
+        return bool(values.ndim == 2)
+    rows = values if isinstance(values, (list, tuple)) else ()
+    return bool(rows) and all(
+        isinstance(row, (list, tuple)) and not any(isinstance(size, str) for size in row) for row in rows
+    )
+
+
+# --- ops -------------------------------------------------------------------------------------------
+
+
+def op_of(op: AnyOp, attributes: Mapping[str, Any] | None = None, options: Sequence[str] = ()) -> AnyOp:
+    """Return an op with the attributes of a call. If the op is unknown, return its name or a map.
+
+    `options` are the other keywords of the call. Raises TypeError for what is not an op, InvalidRequest for an
+    attribute that it does not take.
+    """
+    if isinstance(op, Op):
+        if attributes:
+            _refuse_misspelt(attributes, op.name, options)
+            raise TypeError(
+                f"{_listed_names(attributes)} can't be given beside an op object: write it inside, "
+                f"{as_call(type(op), attributes)}, or give the op's name, {op.name!r}"
+            )
+        return op
+    if isinstance(op, str):
+        name, values = op, dict(attributes or {})
+    elif isinstance(op, Mapping):
+        if not isinstance(op.get("name"), str):
+            raise TypeError('an op as a map has its name, such as {"name": "numpy.broadcast_to", "shape": (4, 3)}')
+        name, values = op["name"], {**op, **(attributes or {})}
+        del values["name"]
+    else:
+        raise TypeError(_no_op(op))
+    kind = op_class(name)
+    if kind is None:
+        return {"name": name} | {key: _plain(value) for key, value in values.items()} if values else name
+    if not values:
+        return _bare(kind)
+    _refuse_misspelt(values, name, options)
+    return kind(**values)
+
+
+@lru_cache(256)
+def _bare(kind: type[Op]) -> Op:
+    attributes: dict[str, Any] = {}
+    return kind(**attributes)
+
+
+def plain_op(op: AnyOp) -> Any:
+    """Return an op of `op_of` as a map of its attributes, or its bare name."""
+    if not isinstance(op, Op):
+        return op
+    plain = op.model_dump(exclude_none=True)
+    return plain if op.alias is None else plain | {"name": op.alias}
+
+
+def _refuse_misspelt(attributes: Mapping[str, Any], name: str, options: Sequence[str]) -> None:
+    """Raise TypeError for shapes by keyword and for misspelt options of the call."""
+    kind = op_class(name)
+    for key in attributes:
+        if kind is not None and key in kind.model_fields:
+            continue
+        if key in ("inputs", "shapes", "arrays", "args"):
+            raise TypeError(f"there is no keyword {key}: write the inputs one by one after the op, (3, 1), (4,)")
+        if (close := near(key, options, 1, 0.75)) and close[0] != key:
+            raise TypeError(f"there is no keyword {key}{meant(close)}")
+
+
+def _no_op(value: Any) -> str:
+    """Return the message for a value that is not an op."""
+    if _is_op_class(value):
+        return (
+            f"{value.__name__} is the class of {value.model_fields['name'].default}, not an op: "
+            f"write {as_call(value, {})}"
+        )
+    own = f"{str(getattr(value, '__module__', '')).partition('.')[0]}.{getattr(value, '__name__', '')}"
+    return (
+        "the first argument is an op, such as axiscast.numpy.broadcast_to(shape=(4, 3)), or the name of one, "
+        f'such as "{own if op_class(own) else "numpy.broadcast_arrays"}" (`axiscast ops` lists them); '
+        f"not {kind_in_python(value)}"
+    )
+
+
+def _is_op_class(value: Any) -> bool:
+    return isinstance(value, type) and issubclass(value, Op)
+
+
+def _listed_names(attributes: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}=" for name in attributes)[:100]
+
+
+# --- shapes ----------------------------------------------------------------------------------------
+
+
+def each(shapes: Iterable[Any], read: Callable[[Any], T]) -> list[T]:
+    """Return each shape as `read` returns it. Its errors are raised again with the number of the input."""
+    return _read(enumerate(shapes), read, "input {}")
+
+
+def _read(values: Iterable[tuple[Any, Any]], read: Callable[[Any], T], place: str) -> list[T]:
+    """Return each value as `read` reads it. Its errors begin with the place, which has the key of the value."""
+    found = []
+    for key, value in values:
+        try:
+            found.append(read(value))
+        except (TypeError, ValueError) as error:
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(f"{place.format(key)}: {error}") from None
+    return found
+
+
+def sizes(shape: Shape) -> list[int]:
+    """Return sizes as integers for a request.
+
+    Raises as NumPy does: TypeError for what is not an integer (2.0, True, None, "34"), ValueError beyond 63 bits.
+    """
+    return list(map(_size, _listed(shape)))
+
+
+def dimensions(shape: SymbolicShape) -> list[int | str]:
+    """Return sizes as integers for a request, symbols unchanged, and None as "?". Raises as `sizes` does."""
+    if shape is None:
+        raise TypeError("a size is an integer, not None")
+    return list(map(_dimension, _listed(shape)))
+
+
+def _words(warn: Collection[str]) -> list[str]:
+    """Return the words of `warn` as a list. Raises TypeError for anything but a collection."""
+    if isinstance(warn, str) or not isinstance(warn, Collection):
+        raise TypeError(
+            f'warn is a list of warnings, such as ["mutual-stretch", "rank-promotion"], not {kind_in_python(warn)}'
+        )
+    return list(warn)
+
+
+def _assumptions(assume: Mapping[str, int | str]) -> dict[str, int | str]:
+    if not isinstance(assume, Mapping):
+        raise TypeError(f'assume is a map such as {{"N": "2.."}}, not {kind_in_python(assume)}')
+    named = ((f"{name!r:.60}", size) for name, size in assume.items())
+    return dict(zip(assume, _read(named, _dimension, "assume[{}]"), strict=True))
+
+
+def _dtype(dtype: Any) -> str:
+    if isinstance(dtype, str):
+        return dtype
+    from ..schema.dtypes import UnknownDtype, dtype_named  # takes NumPy
+
+    name = str(getattr(dtype, "name", None) or getattr(dtype, "__name__", dtype)).rpartition(".")[2]
+    try:
+        dtype_named(name)
+    except UnknownDtype:
+        name = "float32"
+    raise TypeError(f'dtype is a name, not {kind_in_python(dtype)}: write dtype="{name}"')
+
+
+def _dimension(size: SupportsIndex | str | None) -> int | str:
+    if isinstance(size, str) and not _DIGITS.fullmatch(size):
+        return size
+    if size is None:  # as Keras writes an unknown size
+        return "?"
+    return _size(size)  # type: ignore[arg-type]  # a string of digits, which is refused
+
+
+_DIGITS = re.compile(r"\s*[-+]?[0-9]+\s*")
+
+
+def _listed(shape: SymbolicShape) -> list[Any]:
+    """Return the sizes of a shape as a list. A value that is not iterable becomes the only size."""
+    if isinstance(shape, str):
+        raise TypeError(f"a shape is a list of sizes such as (2, 3), not a string{_shape_written(shape)}")
+    if isinstance(shape, (bytes, bytearray, Mapping, set, frozenset, BaseModel)) or _is_op_class(shape):
+        raise TypeError(f"a shape is a list of sizes such as (2, 3), not {kind_in_python(shape)}")
+    if getattr(shape, "ndim", 1) > 1 or (not isinstance(shape, Iterable) and hasattr(shape, "shape") and shape.shape):
+        raise ValueError("an array stands where a shape belongs: pass its .shape")
+    if getattr(shape, "ndim", 0) == 1 and "float" in str(getattr(shape, "dtype", "")):
+        raise TypeError("an array stands where a shape belongs: pass its .shape")
+    try:
+        listed = list(shape)  # type: ignore[arg-type]
+    except TypeError:
+        return [shape]
+    inner: list[Any] = [item for item in listed if isinstance(item, (list, tuple))]
+    if inner and len(inner) == len(listed):
+        one_by_one = ", ".join(map(format_shape, inner[:4]))
+        raise TypeError(f"a shape holds sizes, not shapes: pass them one by one, {one_by_one:.200}")
+    return listed
+
+
+def _shape_written(text: str) -> str:
+    """Return the correction of a shape in a text. If there is no shape in it, return an empty text."""
+    try:
+        return f": write {format_shape(parse_shape(text))}" if text.strip() else ": write () for a scalar"
+    except ValueError:
+        return ""
+
+
+def _size(value: SupportsIndex) -> int:
+    if type(value).__name__ in ("bool", "bool_"):  # Python's, or NumPy's, which older releases take for an integer
+        raise TypeError(f"a size is an integer, not {value}")
+    try:
+        size = index(value)
+    except TypeError:
+        raise TypeError(f"a size is an integer, not {_shown(value)}") from None
+    if not -MAX_SIZE <= size <= MAX_SIZE:
+        raise ValueError("a size has at most 63 bits")
+    return size
+
+
+def _shown(value: Any) -> str:
+    """Return a value that is not a size, in words, with the size that was probably meant."""
+    if isinstance(value, float):
+        whole = value.is_integer() and abs(value) < MAX_SIZE
+        return f"the float {float(value)}{f': write {value:.0f}' if whole else ''}"
+    if isinstance(value, str):
+        return f"{value[:40]!r}{f': write {int(value)}' if _DIGITS.fullmatch(value[:40]) else ''}"
+    return "None" if value is None else kind_in_python(value)
+
+
+def kind_in_python(value: Any) -> str:
+    """Return the type of a value in words, such as "a tuple"."""
+    if value is None:
+        return "None"
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
+
+
+def _plain(value: Any) -> Any:
+    """Return the value of an argument as lists, maps and integers for a request."""
+    if isinstance(value, Op):
+        return plain_op(value)
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, (set, frozenset)):
+        return sorted(map(_plain, value), key=repr)
+    if isinstance(value, (list, tuple, range)):
+        return list(map(_plain, value))
+    if hasattr(type(value), "tolist") and hasattr(value, "ndim"):  # a NumPy array or scalar
+        return value.tolist()
+    return value

@@ -1,0 +1,26 @@
+"""The ops, one file a framework: files.py finds them. `from axiscast.ops import ngraph` is the import that types
+know."""
+
+from .base import Op
+from .fields import AnyOp, ByName, IntegerOpField, OpField
+from .files import ALIASES, FRAMEWORKS, OPS, op_class, read_op
+from .framework import Framework
+from .lowering import align, exceeds_rank, from_plan, lower
+
+__all__ = [
+    "ALIASES",
+    "FRAMEWORKS",
+    "OPS",
+    "AnyOp",
+    "ByName",
+    "Framework",
+    "IntegerOpField",
+    "Op",
+    "OpField",
+    "align",
+    "exceeds_rank",
+    "from_plan",
+    "lower",
+    "op_class",
+    "read_op",
+]

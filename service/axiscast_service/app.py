@@ -1,0 +1,208 @@
+"""The application, put together in one place."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, nullcontext
+from functools import cache, partial
+from importlib.metadata import version
+from importlib.util import find_spec
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import ClientDisconnect
+from starlette.routing import Match
+
+from axiscast.schema.codec import Media, encode
+from axiscast.schema.names import meant, near
+from axiscast.schema.problems import Problem
+
+from .endpoints import backprop, batch, broadcast, check, compare, ops, pages, translate
+from .fastpath.fast_path import Straight
+from .http.hooks import HOOKS, Hooks
+from .http.reload import Source, renewed
+from .http.tls import Certificate
+from .logs import Seldom, access_log
+from .middleware.admission import Admission
+from .middleware.authentication import Keys, judge_key
+from .middleware.caching import Part
+from .middleware.dispatch import Dispatch
+from .middleware.envelope import Envelope
+from .middleware.host_check import judge_host, names_in
+from .middleware.problems import Guard, problem_response, response_of
+from .middleware.telemetry import QUIET, Watch
+from .openapi import DESCRIPTION, describe
+from .runtime.budget import Budget, give_back_what_is_freed
+from .runtime.drain import Drain
+from .runtime.lag import lag_told
+from .runtime.threads import collecting_rarely, switching
+from .settings import Settings
+
+logger = logging.getLogger("axiscast")
+
+_QUESTIONS = (check, batch, broadcast, backprop, compare, translate)
+"""What is asked with tensors or shapes."""
+_PATHS = {getattr(route, "path", "") for resource in (*_QUESTIONS, ops, pages) for route in resource.router.routes}
+
+
+def create_app(settings: Settings | None = None) -> FastAPI:
+    """The service. Without settings, those of the environment."""
+    settings = Settings.from_environment() if settings is None else settings
+    drain = Drain(settings.drain_seconds, settings.finish_seconds)
+    budget = Budget(settings.memory_budget_bytes, encrypted=bool(settings.tls_certificate))
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
+        give_back_what_is_freed()
+        watched = lag_told(metrics.lag) if metrics else nullcontext()
+        with drain.on_sigterm(), switching(), collecting_rarely(), watched:
+            async with renewed(sources):
+                hooks = Hooks(
+                    problem_response=problem_response,
+                    request_seconds=settings.request_seconds,
+                    max_body_bytes=settings.max_body_bytes,
+                    budget=budget,
+                    refused=refused,
+                    fast_path=app.state.straight,
+                    certificate=certificate,
+                )
+                if metrics is not None:
+                    hooks.problem_sent = metrics.problem
+                yield {HOOKS: hooks}
+
+    names = names_in(settings.allowed_hosts)
+    keys = Keys(settings.api_keys_file) if settings.api_keys_file else None
+    certificate = Certificate(settings.tls_certificate, settings.tls_key) if settings.tls_certificate else None
+    sources: list[Source] = [source for source in (keys, certificate) if source]
+    judges = [partial(judge_host, names)] if names else []
+    judges += [partial(judge_key, keys)] if keys else []
+    metrics = None
+    if settings.metrics and find_spec("prometheus_client"):
+        from .metrics import Metrics
+
+        metrics = Metrics()
+        metrics.watch_memory(lambda: budget.held, budget.limit)
+    log = access_log(settings.log_format) if settings.access_log else None
+
+    questions = [route for resource in _QUESTIONS for route in resource.router.routes]
+    in_work: Counter[bool] = Counter()
+    limit = settings.max_concurrent_requests
+    refusals: Counter[str] = Counter()
+
+    malformed = Seldom("{count} malformed requests were refused since the last such line")
+
+    def refused(reason: str) -> None:
+        refusals[reason] += 1
+        if reason == "malformed-request":
+            malformed.warn()
+        if metrics is not None:
+            metrics.refused(reason)
+
+    app = FastAPI(
+        title="axiscast",
+        version=version("axiscast"),
+        summary="Tensor broadcasting as a service: every framework's rule, exact.",
+        description=DESCRIPTION,
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        lifespan=lifespan,
+        generate_unique_id_function=lambda route: route.name.removeprefix("post_"),  # generators name functions by it
+        redirect_slashes=False,
+        middleware=[
+            *([Middleware(Watch, metrics=metrics, log=log)] if metrics or log else []),
+            Middleware(Envelope, drain=drain),
+            *([Middleware(Guard, judges=judges)] if judges else []),
+            Middleware(Admission, limit=limit, budget=budget, in_work=in_work),
+            Middleware(Dispatch, routes=questions, handlers=_HANDLERS),
+        ],
+        # A span for each request, exported as the standard OTEL_* variables say, where the extra [otel] is installed.
+        telemetry={
+            "auto_configure": True,
+            "metrics": False,
+            "logs": False,
+            "operation_spans": False,
+            "exclude": lambda scope: scope["path"] in QUIET,
+        },
+        exception_handlers=_HANDLERS,
+    )
+    app.state.settings = settings
+    app.state.drain = drain
+    app.state.metrics = metrics
+    app.state.refusals = refusals
+    app.state.budget = budget
+    app.state.straight = Straight(
+        drain,
+        metrics,
+        log,
+        names,
+        keys,
+        in_work,
+        limit,
+        settings.max_body_bytes,
+        {
+            "/v1/check": check.answer_to_body,
+            "/v1/broadcast": partial(broadcast.answer_to_body, settings.max_output_bytes),
+            "/v1/backprop": partial(backprop.answer_to_body, settings.max_output_bytes),
+        },
+    )
+    app.state.document = cache(lambda: Part(encode(app.openapi(), Media.JSON), Media.JSON.value))
+    for resource in (*_QUESTIONS, ops, pages):
+        app.include_router(resource.router, tags=["broadcasting"])
+    describe(app, asks_for_keys=keys is not None, asks_for_names=bool(names))
+    return app
+
+
+async def _problem(request: Request, problem: Exception) -> Response:
+    assert isinstance(problem, Problem)
+    return response_of(problem, request)
+
+
+async def _http_exception(request: Request, error: Exception) -> Response:
+    """What the router itself refuses."""
+    assert isinstance(error, HTTPException)
+    if error.status_code != 405:
+        there = "see /docs" if request.app.state.settings.docs else "what there is begins with /v1/"
+        path = request.scope["path"]
+        close = meant(near(path, _PATHS, 1))
+        advice = f"{close} {there[0].upper()}{there[1:]}" if close else f": {there}"
+        return response_of(Problem("not-found", f"nothing is at {path[:200]}{advice}"), request)
+    # Starlette's own Allow names the first route of this path only.
+    allowed = ", ".join(sorted(_methods(request)))
+    detail = f"{request.scope['path'][:200]} takes {allowed}, not {request.method[:20]}"
+    response = response_of(Problem("method-not-allowed", detail), request)
+    response.headers["Allow"] = allowed
+    return response
+
+
+def _methods(request: Request) -> set[str]:
+    """The methods that some route takes at the request's path."""
+    return {
+        method
+        for method in ("GET", "HEAD", "POST")
+        for route in request.app.routes
+        if route.matches({**request.scope, "method": method})[0] is Match.FULL
+    }
+
+
+async def _no_memory(request: Request, error: Exception) -> Response:
+    """The system gives less than the budget: a limit on address space, or others' use of the same memory."""
+    logger.warning("the system has no memory for a request within the budget: %s", error)
+    return response_of(Problem("overloaded", "this machine has no memory left for this: try again shortly"), request)
+
+
+async def _nobody_reads(request: Request, error: Exception) -> Response:
+    return Response(status_code=400)  # the caller has gone: this goes nowhere
+
+
+_HANDLERS: dict[Any, Any] = {
+    Problem: _problem,
+    HTTPException: _http_exception,
+    ClientDisconnect: _nobody_reads,
+    MemoryError: _no_memory,
+}
+"""What is answered to each exception that an endpoint raises."""

@@ -1,0 +1,159 @@
+"""/v1/backprop"""
+
+from __future__ import annotations
+
+from itertools import compress
+from math import prod
+
+from fastapi import APIRouter, Request, Response
+
+from axiscast.answers.check import plan_of
+from axiscast.answers.cost import check_milliseconds
+from axiscast.answers.footprint import tensors_bytes
+from axiscast.answers.limits import (
+    MAX_RESULT_ELEMENTS,
+    MAX_WORK_ELEMENTS,
+    Extent,
+    judge_address,
+    judge_json,
+    judge_output,
+    judge_request,
+)
+from axiscast.messages.tensors import BackpropAnswer, BackpropRequest
+from axiscast.plan.plan import Plan
+from axiscast.schema.codec import MEDIA_NAMES, Media
+from axiscast.schema.dtypes import name_of
+from axiscast.schema.names import counted
+from axiscast.schema.problems import Problem
+from axiscast.schema.shapes import format_shape
+from axiscast.schema.tensors import Array, is_replicated
+
+from ..engine.views import WIDEST_SUM, backprop, gradient_bytes, gradient_work, result_elements
+from ..openapi import question
+from ..runtime.threads import LOOP_MILLISECONDS
+from .exchange import SHORT_BYTES, receive, received
+from .stream import OutgoingArray, answer, lists_in, short_answer
+
+router = APIRouter()
+
+LOOP_ELEMENTS = 10_000
+"""Sums over more elements are taken on a thread of NumPy's."""
+
+
+@router.post("/v1/backprop", summary="Gradients of the inputs", **question(BackpropRequest, BackpropAnswer))
+async def post_backprop(request: Request) -> Response:
+    """Gradients of the outputs in, gradients of the inputs out: summed over the broadcast axes."""
+    exchange = await receive(request, BackpropRequest)
+    message = exchange.message
+    extent = judge_request(message.op, tuple(message.inputs))
+    milliseconds = check_milliseconds(extent)
+    max_output_bytes = request.app.state.settings.max_output_bytes
+
+    def work() -> tuple[Plan, list[Array], list[bool]]:
+        exchange.reserve(tensors_bytes(extent, message.gradients))
+        plan, gradients = _gradients(message, extent)
+        exchange.reserve(gradient_bytes(plan, gradients))
+        return plan, gradients, dense_gradients(message, plan, gradients, exchange.media, max_output_bytes)
+
+    plan, gradients, dense = await exchange.run(milliseconds, work)
+    if gradient_work(gradients) > LOOP_ELEMENTS:
+        results = await exchange.compute(backprop, plan, gradients)
+    else:
+        results = await exchange.run(milliseconds, backprop, plan, gradients)
+    return await answer(exchange, {"gradients": _outgoing(results, dense, message.layout)}, message.json_data)
+
+
+def answer_to_body(max_output_bytes: int, body: bytes, content_type: str, accept: str) -> tuple[bytes, str] | None:
+    """The answer to a short request, and its media type; None where it is long, or takes longer than the event loop may
+    be held. Raises Problem."""
+    found = received(body, content_type, accept, BackpropRequest)
+    if found is None:
+        return None
+    message, media_type, milliseconds = found
+    extent = judge_request(message.op, tuple(message.inputs))
+    milliseconds += 2 * check_milliseconds(extent)
+    if milliseconds > LOOP_MILLISECONDS or tensors_bytes(extent, message.gradients) > SHORT_BYTES:
+        return None
+    media = MEDIA_NAMES[media_type]
+    plan, gradients = _gradients(message, extent)
+    dense = dense_gradients(message, plan, gradients, media, max_output_bytes)
+    if gradient_work(gradients) > LOOP_ELEMENTS or gradient_bytes(plan, gradients) > SHORT_BYTES:
+        return None
+    fields = {"gradients": _outgoing(backprop(plan, gradients), dense, message.layout)}
+    content = short_answer(fields, media, message.json_data, milliseconds)
+    return None if content is None else (content, media_type)
+
+
+def _outgoing(results: list[Array], dense: list[bool], layout: str | None) -> list[OutgoingArray]:
+    return [
+        OutgoingArray(array, array.shape, strided=layout == "strided" or (not whole and any(is_replicated(array))))
+        for array, whole in zip(results, dense, strict=True)
+    ]
+
+
+def dense_gradients(
+    message: BackpropRequest, plan: Plan, gradients: list[Array], media: Media, max_output_bytes: int
+) -> list[bool]:
+    """For each input, whether its gradient goes out dense even where it is replicated. By itself a reader of JSON
+    expects lists, and one of MessagePack, whose arrays have strides, what is cheapest; a shape that is only lent may be
+    any size.
+
+    Raises Problem (output-too-large) for dense results that are too large, before anything is summed.
+    """
+    fed = {placement.input for placement in plan.outputs}
+    by_itself = [media is Media.JSON and number in fed for number in range(len(plan.input_shapes))]
+    dense = by_itself if message.layout is None else [message.layout == "dense"] * len(by_itself)
+    widths = [gradients[0].itemsize] * len(dense)
+    for placement, gradient in reversed(list(zip(plan.outputs, gradients, strict=True))):
+        widths[placement.input] = gradient.itemsize
+    shapes = list(compress(plan.input_shapes, dense))
+    itemsizes = list(compress(widths, dense))
+    if media is Media.JSON:
+        lists = 0 if message.json_data == "base64" else sum(map(lists_in, shapes))
+        nbytes = sum(prod(shape) * itemsize for shape, itemsize in zip(shapes, itemsizes, strict=True))
+        judge_json(sum(map(prod, shapes)), lists, nbytes)
+    elif shapes:
+        judge_output(shapes, itemsizes, max_output_bytes)
+    return dense
+
+
+def _gradients(message: BackpropRequest, extent: Extent) -> tuple[Plan, list[Array]]:
+    """The plan and one gradient for each output of it. Raises Problem before anything is summed."""
+    arrays = [tensor.to_array(f"/gradients/{number}") for number, tensor in enumerate(message.gradients)]
+    plan = plan_of(extent)
+    if not plan.outputs:
+        raise Problem("invalid-request", f"{message.op.name} has no outputs, so it has no gradients", pointer="/op")
+    if len(message.gradients) != len(plan.outputs):
+        raise Problem(
+            "invalid-request",
+            f"gradients: has {counted(len(arrays), 'gradient')} for {counted(len(plan.outputs), 'output')}: "
+            "give one for each output",
+            pointer="/gradients",
+        )
+    for number, (array, placement) in enumerate(zip(arrays, plan.outputs, strict=True)):
+        pointer = f"/gradients/{number}"
+        if array.shape != placement.shape:
+            raise Problem(
+                "invalid-tensor",
+                f"gradients/{number}: has the shape {format_shape(array.shape)}, and output {number} has "
+                f"{format_shape(placement.shape)}: a gradient has its output's shape",
+                pointer=f"{pointer}/shape",
+            )
+        if array.dtype.kind in "bSUMm":
+            raise Problem(
+                "invalid-tensor",
+                f"gradients/{number}: the dtype {name_of(array.dtype)} has no sum; send a number dtype such as float32",
+                pointer=f"{pointer}/dtype",
+            )
+        # Its axes are not merged in here; and an array without elements is summed as it is, in a wider dtype.
+        judge_address(placement.output_shape, array.itemsize if array.size else WIDEST_SUM)
+    MAX_WORK_ELEMENTS.judge(gradient_work(arrays))
+    MAX_RESULT_ELEMENTS.judge(
+        sum(result_elements(placement, array) for placement, array in zip(plan.outputs, arrays, strict=True))
+    )
+    for shape in plan.input_shapes:
+        judge_address(shape, arrays[0].itemsize)
+    for placement in plan.outputs:
+        if placement.input_shape != plan.input_shapes[placement.input]:
+            MAX_RESULT_ELEMENTS.judge(prod(placement.input_shape))  # split axes are put together again in memory
+    return plan, arrays

@@ -1,0 +1,76 @@
+"""/v1/check/batch"""
+
+from __future__ import annotations
+
+from time import monotonic, thread_time
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+
+from axiscast.answers.batch import check_rows
+from axiscast.answers.columns import check_columns
+from axiscast.answers.cost import columns_milliseconds, row_milliseconds
+from axiscast.messages.tensors import CheckBatchAnswer, CheckBatchRequest
+from axiscast.schema.codec import list_in_map
+from axiscast.schema.problems import Problem
+from axiscast.schema.tensors import Array
+
+from ..openapi import question
+from ..runtime.threads import LOOP_MILLISECONDS
+from .codec import answer_in_bytes
+from .exchange import Exchange, receive, response_with
+from .stream import Outgoing, OutgoingArray, answer
+
+router = APIRouter()
+
+TURN_SECONDS = 0.02
+"""Rows are checked for about so long at a time; then others have their turn."""
+
+
+@router.post("/v1/check/batch", summary="Check many shapes", **question(CheckBatchRequest, CheckBatchAnswer))
+async def post_check_batch(request: Request) -> Response:
+    """Many checks at once: rows, each with an op of its own, one bad row spoiling no other; or columns, one op with
+    an int64 tensor (n, rank) for each input, a million rows in some hundredths of a second."""
+    exchange = await receive(request, CheckBatchRequest)
+    message = exchange.message
+    if (message.requests is None) == (message.inputs is None) or (message.requests is not None and message.op):
+        raise Problem("invalid-request", "give either requests (rows), or op and inputs (columns)", pointer="")
+    if message.requests is not None:
+        return await _rows(exchange, message.requests)
+    columns = await exchange.run(columns_milliseconds(message.inputs or ()), check_columns, message, exchange.reserve)
+    fields: dict[str, Outgoing | list[Outgoing]] = {
+        "compatible": _whole(columns.compatible),
+        "outputs": [_whole(output) for output in columns.outputs],
+        "conflict_axis": _whole(columns.conflict_axis),
+    }
+    return await answer(exchange, fields, message.json_data)
+
+
+async def _rows(exchange: Exchange[CheckBatchRequest], requests: list[Any]) -> Response:
+    """Return the response {"results": [answer, ...]}.
+
+    A few short rows are checked on the event loop. All others have turns on a thread, each with as many rows as there
+    is time for.
+    """
+    spent = 0.0
+    rows = check_rows(requests, exchange.reserve, lambda: spent)
+    answers: list[bytes] = []
+
+    def turn(seconds: float) -> None:
+        nonlocal spent
+        start, end = thread_time(), monotonic() + seconds
+        for row in rows:
+            answers.append(answer_in_bytes(row, exchange.media))
+            if monotonic() > end:
+                break
+        spent += thread_time() - start  # of the processor: a busy machine makes no row too late
+
+    if exchange.milliseconds + max(map(row_milliseconds, requests), default=0) <= LOOP_MILLISECONDS:
+        turn(LOOP_MILLISECONDS / 1000)
+    while len(answers) < len(requests):
+        await exchange.run(1000 * TURN_SECONDS, turn, TURN_SECONDS)
+    return response_with(list_in_map("results", answers, exchange.media), exchange.media_type)
+
+
+def _whole(array: Array) -> Outgoing:
+    return OutgoingArray(array, array.shape, strided=False)

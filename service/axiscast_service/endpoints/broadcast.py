@@ -1,0 +1,140 @@
+"""/v1/broadcast"""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request, Response
+
+from axiscast.answers.check import plan_of
+from axiscast.answers.cost import check_milliseconds
+from axiscast.answers.footprint import tensors_bytes
+from axiscast.answers.limits import MAX_LOOKUPS, Extent, judge_address, judge_output, judge_request
+from axiscast.messages.tensors import BroadcastAnswer, BroadcastRequest
+from axiscast.plan.plan import Placement, Plan, Shape
+from axiscast.schema.codec import MEDIA_NAMES
+from axiscast.schema.names import counted
+from axiscast.schema.problems import Problem
+from axiscast.schema.shapes import format_shape
+from axiscast.schema.tensors import Array
+
+from ..engine.gather import Gathered
+from ..engine.views import Window, merge, place
+from ..openapi import question
+from ..runtime.threads import LOOP_MILLISECONDS
+from .exchange import SHORT_BYTES, receive, received
+from .stream import Outgoing, OutgoingArray, OutgoingBox, answer, short_answer
+
+router = APIRouter()
+
+
+@router.post("/v1/broadcast", summary="Broadcast tensors", **question(BroadcastRequest, BroadcastAnswer))
+async def post_broadcast(request: Request) -> Response:
+    """Tensors in, broadcast tensors out: dense, or strided at the cost of the inputs; whole, or a window.
+
+    Dense MessagePack answers stream in constant memory, with a known Content-Length.
+    """
+    exchange = await receive(request, BroadcastRequest)
+    message = exchange.message
+    extent = extent_of(message)
+
+    def work() -> list[Outgoing]:
+        exchange.reserve(tensors_bytes(extent, message.inputs))
+        return outputs(message, extent, request.app.state.settings.max_output_bytes)
+
+    tensors = await exchange.run(check_milliseconds(extent), work)
+    request.state.layout = message.layout
+    return await answer(exchange, {"outputs": tensors}, message.json_data)
+
+
+def answer_to_body(max_output_bytes: int, body: bytes, content_type: str, accept: str) -> tuple[bytes, str, str] | None:
+    """The answer to a short request, its media type, and its layout; None where it is long, or takes longer than the
+    event loop may be held. Raises Problem."""
+    found = received(body, content_type, accept, BroadcastRequest)
+    if found is None:
+        return None
+    message, media_type, milliseconds = found
+    extent = extent_of(message)
+    milliseconds += check_milliseconds(extent)
+    if milliseconds > LOOP_MILLISECONDS or tensors_bytes(extent, message.inputs) > SHORT_BYTES:
+        return None
+    fields = {"outputs": outputs(message, extent, max_output_bytes)}
+    content = short_answer(fields, MEDIA_NAMES[media_type], message.json_data, milliseconds)
+    return None if content is None else (content, media_type, message.layout)
+
+
+def extent_of(message: BroadcastRequest) -> Extent:
+    return judge_request(message.op, tuple([tensor.shape for tensor in message.inputs]))
+
+
+def outputs(message: BroadcastRequest, extent: Extent, max_output_bytes: int) -> list[Outgoing]:
+    """The outputs, or the window of each, as views of the inputs. Raises Problem before anything is allocated.
+
+    Tensors come first: if their data do not have the shape that they say, whether that shape fits is no help.
+    """
+    arrays = [tensor.to_array(f"/inputs/{number}") for number, tensor in enumerate(message.inputs)]
+    plan = plan_of(extent)
+    if not plan.outputs:
+        raise Problem("invalid-request", f"{message.op.name} has no outputs: ask POST /v1/check", pointer="/op")
+    window = _window(message.window, plan) if message.window is not None else None
+    box = None if window is None else tuple(stop - start for start, stop in window)
+    shapes = [box if box is not None else placement.shape for placement in plan.outputs]
+    itemsizes = [arrays[placement.input].itemsize for placement in plan.outputs]
+    if message.layout == "dense":
+        judge_output(shapes, itemsizes, max_output_bytes)
+    for placement, itemsize in zip(plan.outputs, itemsizes, strict=True):
+        judge_address(placement.output_shape if box is None else box, itemsize)
+    strided = message.layout == "strided"
+    return [
+        _outgoing(placement, arrays[placement.input], window, shape, strided)
+        for placement, shape in zip(plan.outputs, shapes, strict=True)
+    ]
+
+
+def _outgoing(placement: Placement, array: Array, window: Window | None, shape: Shape, strided: bool) -> Outgoing:
+    """The output, or the window of it, as it can go out in this layout."""
+    if placement.merges is None or (window is None and not strided):
+        return OutgoingArray(place(placement, array, window), shape, strided)
+    merged = merge(placement, array, window)
+    if merged is not None:
+        return OutgoingArray(merged, shape, strided)
+    if strided or window is None:
+        raise Problem(
+            "not-strided",
+            f"merging {format_shape(placement.output_shape)} to {format_shape(placement.shape)} leaves no strides that "
+            'read it from the input: ask for "layout": "dense"',
+        )
+    gathered = Gathered(placement, array, window)
+    MAX_LOOKUPS.judge(gathered.lookups)
+    return OutgoingBox(gathered)
+
+
+def _window(window: list[tuple[int, int]], plan: Plan) -> Window:
+    shape = plan.outputs[0].shape
+    if any(placement.shape != shape for placement in plan.outputs):
+        raise Problem(
+            "invalid-request",
+            "window: the outputs have several shapes, so no one window suits all",
+            pointer="/window",
+        )
+    if len(window) != len(shape):
+        raise Problem(
+            "invalid-request",
+            f"window: has {counted(len(window), 'pair')}, and the output {list(shape)} has "
+            f"{counted(len(shape), 'axis', 'axes')}: "
+            f"write one for each, such as {[[0, size] for size in shape]} for all of it",
+            pointer="/window",
+        )
+    for axis, ((start, stop), size) in enumerate(zip(window, shape, strict=True)):
+        if not 0 <= start <= stop <= size:
+            raise Problem(
+                "invalid-request",
+                f"window/{axis}: [{start}, {stop}] must hold 0 <= start <= stop <= {size}, "
+                f"the size of output axis {axis}: write {_counted_from_0(start, stop, size)}",
+                pointer=f"/window/{axis}",
+            )
+    return window
+
+
+def _counted_from_0(start: int, stop: int, size: int) -> list[int]:
+    """The bounds that were probably meant: negative ones count from the end, as in Python."""
+    low, high, _ = slice(start, stop).indices(size)
+    return [low, max(low, high)]

@@ -1,0 +1,177 @@
+"""/v1/check"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+from urllib.parse import parse_qsl
+
+from fastapi import APIRouter, Request, Response
+
+from axiscast.answers.check import LEFT_OUT, Question, as_text, plain_answer
+from axiscast.answers.cost import check_milliseconds, parse_milliseconds
+from axiscast.answers.footprint import answer_bytes
+from axiscast.answers.limits import Extent, judge_request
+from axiscast.messages import CheckAnswer, CheckRequest
+from axiscast.messages.questions import assumptions_from_text, attribute_from_text
+from axiscast.messages.validation import validated
+from axiscast.ops import op_class
+from axiscast.schema.codec import MEDIA_NAMES, Media
+
+from ..middleware.caching import tagged
+from ..middleware.negotiation import TEXT, answer_type, best_offer, media_named
+from ..openapi import answers, body, example_queries
+from ..runtime.budget import Holding
+from ..runtime.threads import LOOP_MILLISECONDS
+from .codec import answer_in_bytes, message_in_body, question_in_query
+from .exchange import receive, response_with, threads_of
+from .parameters import PARAMETERS, QueryWords, judge_attribute, judge_names, refused, shape_in
+
+router = APIRouter()
+
+
+@router.post("/v1/check", summary="Check shapes", openapi_extra=body(CheckRequest), responses=answers(CheckAnswer))
+async def post_check(request: Request) -> Response:
+    """Which shapes come out, or why none do. No tensor data."""
+    exchange = await receive(request, CheckRequest)
+    message, media_type = exchange.message, exchange.media_type
+    extent = judge_request(message.op, tuple(message.inputs))
+
+    def work() -> Response:
+        exchange.reserve(answer_bytes(extent))
+        return response_with(_answer(message, extent, media_type), media_type)
+
+    return await exchange.run(check_milliseconds(extent), work)
+
+
+@router.get(
+    "/v1/check",
+    summary="Check shapes, in a URL",
+    openapi_extra=example_queries(),
+    responses=answers(CheckAnswer, text=True),
+)
+@router.head("/v1/check", include_in_schema=False)
+async def check_in_url(request: Request) -> Response:
+    """The same question in a URL: `input` repeats, attributes are query parameters of their own names.
+
+    A shape is written `8,1,6,1`, `8x1x6x1`, or as a program prints it: `torch.Size([8, 1])`; a scalar is empty or
+    `()`; sizes that are not known are written `N,?,2..4`, and `assume=N=2..` says what is known of them.
+    `warn` repeats too: `warn=mutual-stretch&warn=rank-promotion`.
+    With `Accept: text/plain` or `format=text` the answer is a drawing and a sentence.
+    """
+    text = request.scope["query_string"].decode("latin-1")
+    threads, milliseconds = threads_of(request), parse_milliseconds(len(text), Media.JSON)
+    query = await threads.python(milliseconds, request.receive, partial(parse_qsl, text, keep_blank_values=True))
+    wants_text = ("format", "text") in query
+    media_type = TEXT if wants_text else answer_type(request, Media.JSON, offers_text=True)
+    memory: Holding = request.state.memory
+    message = await threads.python(milliseconds, request.receive, _message, query, media_type == TEXT)
+    extent = judge_request(message.op, tuple(message.inputs))
+    milliseconds += check_milliseconds(extent)
+
+    def work() -> bytes:
+        memory.reserve_answer(answer_bytes(extent))
+        return _answer(message, extent, media_type)
+
+    content = await threads.python(milliseconds, request.receive, work)
+    return tagged(request, content, media_type)
+
+
+def answer_to_body(body: bytes, content_type: str, accept: str) -> tuple[bytes, str] | None:
+    """The answer to a POST, and its media type; None where it takes longer than the event loop may be held. Raises
+    Problem."""
+    media = media_named(content_type)
+    media_type = best_offer(accept, media)
+    milliseconds = parse_milliseconds(len(body), media)
+    if milliseconds > LOOP_MILLISECONDS:
+        return None
+    return _answer_at_once(message_in_body(body, media), media_type, milliseconds)
+
+
+def answer_to_query(query: str, accept: str) -> tuple[bytes, str] | None:
+    """The answer to a GET, and its media type; None where it takes longer than the event loop may be held. Raises
+    Problem."""
+    milliseconds = parse_milliseconds(len(query), Media.JSON)
+    if milliseconds > LOOP_MILLISECONDS:
+        return None
+    message: CheckRequest | Question | None = question_in_query(query)
+    parameters = [] if message else parse_qsl(query, keep_blank_values=True)
+    media_type = TEXT if ("format", "text") in parameters else best_offer(accept, Media.JSON, True)
+    if message is None or media_type == TEXT:
+        message = _message(parameters or parse_qsl(query, keep_blank_values=True), media_type == TEXT)
+    return _answer_at_once(message, media_type, milliseconds)
+
+
+def _answer_at_once(message: CheckRequest | Question, media_type: str, milliseconds: float) -> tuple[bytes, str] | None:
+    # What codec.py reads as a Question has no other sizes than integers.
+    extent = judge_request(message.op, tuple(message.inputs), of_integers=type(message) is Question)
+    if milliseconds + check_milliseconds(extent) > LOOP_MILLISECONDS:
+        return None
+    return _answer(message, extent, media_type), media_type
+
+
+def _answer(message: CheckRequest | Question, extent: Extent, media_type: str) -> bytes:
+    answer = plain_answer(message, extent)
+    if media_type == TEXT:
+        return as_text(CheckAnswer.model_validate(answer)).encode() + b"\n"
+    return answer_in_bytes(answer, MEDIA_NAMES[media_type])
+
+
+def _message(query: list[tuple[str, str]], as_drawing: bool) -> CheckRequest:
+    question = _question(query)
+    if as_drawing:
+        question["explain"] = True
+    return validated(CheckRequest, question, QueryWords())
+
+
+def _question(query: list[tuple[str, str]]) -> dict[str, Any]:
+    """A check request, as plain values, from query parameters."""
+    judge_names(query)
+    given: dict[str, str] = {}
+    inputs: list[list[int | str]] = []
+    warn: list[str] = []
+    for name, text in query:
+        if name == "input":
+            inputs.append(_from_text(shape_in, text, f"input {len(inputs)}", f"inputs/{len(inputs)}"))
+        elif name == "warn":
+            warn.append(text)
+        else:
+            given[name] = text
+    # An alias, so that the answer says which op was applied.
+    name = given.get("op", "np.broadcast_to" if "shape" in given else LEFT_OUT.name)
+    op: dict[str, Any] = {"name": name}
+    kind = op_class(name)
+    for attribute, text in given.items():
+        if attribute in PARAMETERS:
+            continue
+        if kind is not None:  # else validation says that there is no such op
+            judge_attribute(attribute, given, kind)
+            op[attribute] = _from_text(
+                lambda text, attribute=attribute, kind=kind: attribute_from_text(kind, attribute, text),
+                text,
+                attribute,
+                attribute,
+            )
+    if given.get("format", "text") not in ("text", "json"):
+        raise refused("format", f": must be text or json, not {given['format'][:60]!r}")
+    question: dict[str, Any] = {"inputs": inputs}
+    if "op" in given or "shape" in given:
+        question["op"] = op
+    if warn:
+        question["warn"] = warn
+    if "assume" in given:
+        question["assume"] = _from_text(assumptions_from_text, given["assume"], "assume", "assume")
+    if "dtype" in given:
+        question["dtype"] = given["dtype"]
+    if "explain" in given:
+        if given["explain"].lower() not in ("", "1", "true", "0", "false"):
+            raise refused("explain", f": must be true or false, not {given['explain'][:60]!r}")
+        question["explain"] = given["explain"].lower() in ("", "1", "true")
+    return question
+
+
+def _from_text(parse: Any, text: str, name: str, pointer: str) -> Any:
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise refused(name, f": {error}", pointer) from None

@@ -1,0 +1,48 @@
+"""/v1/ops"""
+
+from __future__ import annotations
+
+from functools import cache, partial
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Request, Response
+
+from axiscast.answers.catalogue import catalogue
+from axiscast.messages.catalogue import Catalogue, OpEntry
+from axiscast.messages.validation import unknown_op
+from axiscast.ops import op_class
+from axiscast.schema.codec import MEDIA_NAMES, Media, encode
+from axiscast.schema.problems import Problem
+
+from ..middleware.negotiation import answer_type
+from ..openapi import answers
+from .exchange import encoded, response_with, threads_of
+
+router = APIRouter()
+
+Name = Annotated[str, Path(description="The op's name, or an alias.", examples=["numpy.broadcast_to"])]
+
+
+@router.get("/v1/ops", summary="Every op", responses=answers(Catalogue, problems=()))
+@router.head("/v1/ops", include_in_schema=False)
+async def get_ops(request: Request) -> Response:
+    """The catalogue: each op, its attributes, its definition, the release it was held against, an example."""
+    media_type = answer_type(request, Media.JSON)
+    content = await threads_of(request).aside(partial(_catalogue, MEDIA_NAMES[media_type]))
+    return response_with(content, media_type)
+
+
+@cache
+def _catalogue(media: Media) -> bytes:
+    return encode(catalogue().model_dump(), media)
+
+
+@router.get("/v1/ops/{name}", summary="One op", responses=answers(OpEntry, problems=("not-found",)))
+@router.head("/v1/ops/{name}", include_in_schema=False)
+async def get_op(request: Request, name: Name) -> Response:
+    """One op of the catalogue."""
+    kind = op_class(name)
+    if kind is None:
+        raise Problem("not-found", unknown_op(name, "").detail)
+    entry = next(entry for entry in catalogue().ops if entry.name == kind.model_fields["name"].default)
+    return encoded(entry.model_dump(), answer_type(request, Media.JSON))

@@ -1,0 +1,145 @@
+"""For people: the page at /, the ops, the API's documentation, and whether the service is well."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from html import escape
+from importlib.resources import files
+from urllib.parse import parse_qsl
+
+from fastapi import APIRouter, Request, Response
+from starlette.responses import JSONResponse, PlainTextResponse
+
+from axiscast.ops import op_class
+from axiscast.schema.names import meant, near
+from axiscast.schema.problems import STATUS, Problem
+from axiscast.schema.shapes import format_shape, parse_shape
+
+from ..middleware.caching import Part, tag_of
+from ..static_files import PARTS, POLICY
+from .exchange import threads_of
+from .reference import reference
+
+router = APIRouter(include_in_schema=False)
+
+_METHODS = ["GET", "HEAD"]
+_EXPOSITION = "text/plain; version=0.0.4; charset=utf-8"
+
+
+@router.api_route("/", methods=_METHODS)
+@router.api_route("/static/{name}", methods=_METHODS)
+@router.api_route("/docs", methods=_METHODS)
+@router.api_route("/docs/{name}", methods=_METHODS)
+async def get_part(request: Request) -> Response:
+    """The page (type shapes, see the drawing; its link holds the question) and the OpenAPI document for people, and
+    what they load: all of it comes from here, and nothing from the internet."""
+    path: str = request.scope["path"]
+    page = "/docs" if path.startswith("/docs") else "/"
+    if page == "/docs":
+        _judge_docs(request)
+    if path not in PARTS:
+        raise Problem("not-found", f"there is no such file here: see {page}")
+    part = _part(path, request.app.state.settings.docs)
+    if path == "/" and (titled := _titled(part, request.scope["query_string"])):
+        part = titled
+    return part.answer(request)
+
+
+@router.api_route("/ops", methods=_METHODS)
+async def get_reference(request: Request) -> Response:
+    """The catalogue for people."""
+    _judge_docs(request)
+    part = await threads_of(request).aside(_reference)  # the first time it takes 0.3 s
+    return part.answer(request)
+
+
+@router.api_route("/openapi.json", methods=_METHODS)
+async def get_openapi(request: Request) -> Response:
+    """The OpenAPI document."""
+    _judge_docs(request)
+    part: Part = await threads_of(request).aside(request.app.state.document)  # the first time it takes 0.3 s
+    return part.answer(request)
+
+
+def _judge_docs(request: Request) -> None:
+    if not request.app.state.settings.docs:
+        raise Problem("not-found", "the documentation is turned off here: AXISCAST_DOCS")
+
+
+@cache
+def _reference() -> Part:
+    return Part(reference().encode(), "text/html", {"Content-Security-Policy": POLICY})
+
+
+def _titled(page: Part, query: bytes) -> Part | None:
+    """The page under the title and the description of the question in its link; None where it has none that is short.
+
+    Nothing of a link is shown but names of ops and shapes that are read and written anew.
+    """
+    if len(query) > _QUERY:
+        return None
+    pairs = parse_qsl(query.decode("latin-1"))
+    op = dict(pairs).get("op", "numpy.broadcast_arrays")
+    try:
+        shapes = [format_shape(parse_shape(text)) for name, text in pairs if name == "input"]
+    except ValueError:
+        return None
+    if not shapes or (op != "compare" and op_class(op) is None):
+        return None
+    asked = "each framework's broadcast" if op == "compare" else op
+    title = f"{' with '.join(shapes)}: {op} · axiscast"
+    content = page.content.replace(b"<title>axiscast<", f"<title>{escape(title)}<".encode())
+    described = f"What {asked} does with {' and '.join(shapes)}."
+    content = content.replace(_DESCRIPTION.encode(), escape(described).encode(), 1)
+    return Part(content, page.media_type, page.headers | {"ETag": tag_of(content)})
+
+
+_QUERY = 500
+"""Bytes of a link's question that a title has room for."""
+_DESCRIPTION = "Ask what any framework's broadcast does with these shapes."
+
+
+@cache
+def _part(path: str, docs: bool) -> Part:
+    package, name, media_type, headers = PARTS[path]
+    content = (files(package) / "static" / name).read_bytes()
+    if path == "/" and not docs:
+        content = re.sub(b"<footer>.*</footer>\n", b"", content)  # it leads to the documentation
+    return Part(content, media_type, headers)
+
+
+@router.api_route("/metrics", methods=_METHODS)
+async def get_metrics(request: Request) -> Response:
+    """What all workers have done, as Prometheus reads it."""
+    metrics = request.app.state.metrics
+    if metrics is None:
+        why = "they take the package prometheus-client: pip install prometheus-client"
+        if not request.app.state.settings.metrics:
+            why = "they are turned off: AXISCAST_METRICS"
+        raise Problem("not-found", f"there are no metrics here: {why}")
+    exposition = await threads_of(request).aside(metrics.exposition)
+    return Response(exposition, headers={"Content-Type": _EXPOSITION, "Cache-Control": "no-store"})
+
+
+@router.api_route("/problems/{code}", methods=_METHODS)
+async def get_problem(code: str) -> Response:
+    """What a problem of this code means, and what to do: where the `type` of its document leads."""
+    if code not in STATUS:
+        raise Problem("not-found", f"there is no problem of this code{meant(near(code, STATUS))}")
+    status, title, cure = STATUS[code]
+    return PlainTextResponse(f"{status} {code}: {title}.\n{cure}\n", headers={"Cache-Control": "no-cache"})
+
+
+@router.api_route("/livez", methods=_METHODS)
+async def get_livez() -> Response:
+    """200 while the process answers."""
+    return JSONResponse({"status": "alive"}, headers={"Cache-Control": "no-store"})
+
+
+@router.api_route("/readyz", methods=_METHODS)
+async def get_readyz(request: Request) -> Response:
+    """200 while requests are welcome; 503 from the moment that a shutdown begins."""
+    if request.app.state.drain.begun:
+        raise Problem("shutting-down", "this process is shutting down: ask another one")
+    return JSONResponse({"status": "ready"}, headers={"Cache-Control": "no-store"})

@@ -1,0 +1,148 @@
+"""Query parameters of a check, and corrections of unknown ones."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from axiscast.messages.fault import is_short
+from axiscast.messages.forms import op_in
+from axiscast.messages.questions import text_of
+from axiscast.messages.validation import Words, input_place
+from axiscast.ops import OPS, Op, op_class
+from axiscast.schema.names import meant, near
+from axiscast.schema.problems import Problem
+from axiscast.schema.shapes import MAX_TEXT, parse_shape
+
+PARAMETERS = ("input", "op", "dtype", "explain", "format", "assume", "warn")
+"""The parameters that are not attributes of the op."""
+_INPUT = re.compile(r"(inputs?|shapes|in|tensors?)|(inputs?|shapes?|in|tensors?)(\[\d*\]|_?\d+)", re.IGNORECASE)
+"""Common mistaken names of `input`."""
+_SHAPE = re.compile(r"[(\[][^()\[\]]*[)\]]")
+_SEVERAL = re.compile(r"[;|]")
+_POINT_ZERO = re.compile(r"(?<=\d)\.0+(?![\d.])")
+_SHOWN = 60
+
+
+class QueryWords(Words):
+    """How a URL writes what a request holds."""
+
+    def place(self, steps: Sequence[int | str]) -> str:
+        match list(steps):
+            case ["inputs", number, *axes]:
+                return input_place(number, axes)
+            case ["op", name, *rest]:
+                return super().place([name, *rest])
+        return super().place(steps)
+
+    def field(self, steps: Sequence[int | str], value: Any) -> str:
+        return f"{steps[-1]}={text_of(value)}"
+
+
+def refused(name: str, detail: str, pointer: str | None = None) -> Problem:
+    """Return the problem of a parameter."""
+    return Problem("invalid-request", f"{name[:_SHOWN]}{detail}", pointer=f"/{(pointer or name)[:_SHOWN]}")
+
+
+def judge_names(query: Sequence[tuple[str, str]]) -> None:
+    """Raise Problem for inputs under another name, an op as a map, several warnings in one, and repeated parameters."""
+    names = Counter(name for name, _ in query)
+    attributes = _attributes_of(op_class(dict(query).get("op", "numpy.broadcast_to")))
+    others = {name for name in names if name not in (*PARAMETERS, *attributes) and _INPUT.fullmatch(name)}
+    if names["shape"] > 1 and "op" not in names:
+        others.add("shape")
+    for name, text in query:
+        if name in others:
+            texts = [text for other, text in query if other == "input" or other in others]
+            raise refused(name, f": write input, once for each shape{_inputs_written(texts)}")
+        if name == "op" and text.lstrip().startswith("{"):
+            raise refused("op", f": is a name here{_op_written(text)}; its attributes are parameters of their own")
+        if name == "warn" and "," in text:
+            written = "&".join(f"warn={word.strip()}" for word in text[:_SHOWN].split(","))
+            raise refused("warn", f": names one warning, and may repeat: write {written}")
+        if names[name] > 1 and name not in ("input", "warn"):
+            raise refused(name, " is given twice; only input and warn may repeat")
+    if "input" not in names:
+        sizes = [name for name, text in query[:_SHOWN] if not text and _is_shape(name)]
+        written = f"?{'&'.join(f'input={size}' for size in sizes[:9])}" if sizes else "?input=8,1,6,1&input=7,1,5"
+        raise Problem("invalid-request", f"input is missing: write {written}", pointer="/inputs")
+
+
+def judge_attribute(name: str, given: Mapping[str, str], op: type[Op]) -> None:
+    """Raise Problem if the op has no attribute of this name."""
+    attributes = _attributes_of(op)
+    if name in attributes:
+        return
+    wire_name = op.model_fields["name"].default
+    missing = [field for field in attributes if op.model_fields[field].is_required() and field not in given]
+    listed = f" ({', '.join(attributes)})" if attributes else ", which has none"
+    there = f": there are {', '.join(PARAMETERS)} and the attributes of {wire_name}{listed}"
+    owner = next((op_name for op_name, kind in OPS.items() if name in _attributes_of(kind)), None)
+    if not given[name] and _is_shape(name):
+        there = f": write input={name[:_SHOWN]} for another input"
+    elif len(missing) == 1:
+        there = f" of {wire_name}: write {missing[0]}, which is missing, in place of {name[:_SHOWN]}"
+    elif close := meant(near(name, [*attributes, *PARAMETERS], 1)):
+        there = close
+    elif "op" not in given and owner:
+        there = f" without an op: write op={owner}&{name}={given[name][:_SHOWN]}"
+    elif "op" not in given and name in ("target", "to", "target_shape", "output", "size"):
+        there = f": write shape={given[name][:_SHOWN]}"
+    raise refused(name, f": there is no such parameter{there}")
+
+
+def shape_in(text: str) -> list[int | str]:
+    """Return the sizes of an input. Raises ValueError with the correction."""
+    try:
+        return parse_shape(text)
+    except ValueError as error:
+        if len(text) > MAX_TEXT:
+            raise error
+        several = [part for part in _SHAPE.findall(text) or _SEVERAL.split(text) if _is_shape(part)]
+        if len(several) > 1:
+            raise ValueError(
+                f"holds {len(several)} shapes: write one input for each{_inputs_written(several)}"
+            ) from None
+        whole = _POINT_ZERO.sub("", text)
+        if whole != text and _is_shape(whole):
+            raise ValueError(f"sizes are integers: write {text_of(parse_shape(whole))}") from None
+        raise error
+
+
+def _attributes_of(op: type[Op] | None) -> list[str]:
+    return [] if op is None else [field for field in op.model_fields if field != "name"]
+
+
+def _is_shape(text: str) -> bool:
+    try:
+        return bool(parse_shape(text)) and not re.fullmatch("[A-Za-z_]\\w*", text)
+    except ValueError:
+        return False
+
+
+def _inputs_written(texts: Sequence[str]) -> str:
+    """Return the query for these shapes. If one of them is not a shape, return an empty text."""
+    try:
+        shapes = [parse_shape(part) for text in texts[:9] for part in _SHAPE.findall(text[:MAX_TEXT]) or [text]]
+    except ValueError:
+        return ""
+    return f": ?{'&'.join(f'input={text_of(shape) if _are_integers(shape) else _joined(shape)}' for shape in shapes)}"
+
+
+def _are_integers(shape: Sequence[Any]) -> bool:
+    return all(isinstance(size, int) for size in shape)
+
+
+def _joined(shape: Sequence[Any]) -> str:
+    return ",".join(map(str, shape))
+
+
+def _op_written(text: str) -> str:
+    """Return the query for an op in JSON. If the JSON is not an op, return an empty text."""
+    op = op_in(text)
+    if not isinstance(op, dict) or not is_short(op, 3):
+        return ""
+    values = {name: value for name, value in op.items() if name != "name"}
+    return f": write op={op['name']}" + "".join(f"&{name}={text_of(value)}" for name, value in values.items())

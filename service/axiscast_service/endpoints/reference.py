@@ -1,0 +1,160 @@
+"""/ops: the catalogue as a page. Of each op its rule, its attributes, an example drawn, and what it answers where ops
+differ."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from functools import cache
+from html import escape
+from importlib import import_module
+from inspect import cleandoc
+from itertools import groupby
+from typing import Any
+from urllib.parse import urlencode
+
+from axiscast.answers.catalogue import catalogue
+from axiscast.answers.check import check
+from axiscast.answers.compare import compare
+from axiscast.messages import CheckRequest, CompareRequest, Comparison, OpEntry
+from axiscast.messages.questions import text_of
+from axiscast.ops import OPS
+from axiscast.schema.shapes import format_shape
+
+_DIFFERENCES: list[tuple[list[tuple[int, ...]], tuple[int, ...] | None]] = [
+    ([(2, 3), (3,)], None),
+    ([(2, 3), (2,)], None),
+    ([(3, 1), (1, 4)], None),
+    ([(0,), (1,)], None),
+    ([(0,), (2,)], None),
+    ([(3,)], (2, 3)),
+    ([(3,)], (2, -1)),
+    ([(3,)], (-1, 3)),
+    ([(2, 1)], (0, 3)),
+    ([(1, 3)], (3,)),
+    ([(3, 1)], (1, 4)),
+    ([(0,)], (-2,)),
+]
+"""Questions to which ops give different answers: inputs, and a target for the ops that take one."""
+
+
+@cache
+def reference() -> str:
+    """The page, as HTML. Every text in it is ours, and is escaped nevertheless."""
+    answers: dict[str, list[str]] = defaultdict(list)
+    for inputs, target in _DIFFERENCES:
+        for result in compare(CompareRequest(inputs=inputs, shape=target)).results:
+            for op in (result.op, *result.also):
+                answers[op["name"]].append(_answer(op, inputs, target, result))
+    frameworks = [(name, list(entries)) for name, entries in groupby(catalogue().ops, _framework)]
+    links = "".join(f'<li><a href="#{name}">{name}</a></li>' for name, _ in frameworks)
+    sections = "\n".join(_section(name, entries, answers) for name, entries in frameworks)
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="description" content="The rule of each framework's broadcast, op by op, with examples.">
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="static/page.css">
+<title>Every op · axiscast</title>
+</head>
+<body>
+<header>
+  <h1><a href=".">axiscast</a> ops</h1>
+  <p>The rule of each framework's broadcast, op by op, with examples. As data: <a href="v1/ops">/v1/ops</a>.</p>
+</header>
+<nav aria-label="Frameworks"><ul>{links}</ul></nav>
+<main class="reference">
+{sections}
+</main>
+</body>
+</html>
+"""
+
+
+def _framework(entry: OpEntry) -> str:
+    return entry.name.split(".")[0]
+
+
+def _section(name: str, entries: Sequence[OpEntry], answers: dict[str, list[str]]) -> str:
+    """A framework: what its file says of it, and its ops."""
+    of = entries[0].reference
+    rule = "".join(_paragraphs(cleandoc(import_module(OPS[entries[0].name].__module__).__doc__ or "")))
+    articles = "\n".join(_article(entry, answers[entry.name]) for entry in entries)
+    return f"""<section id="{name}" aria-labelledby="{name}-title">
+<h2 id="{name}-title">{name}</h2> <p class="help">Held against {escape(f"{of.package} {of.version}")}.</p>
+{rule}
+{articles}
+</section>"""
+
+
+def _article(entry: OpEntry, answers: Sequence[str]) -> str:
+    """An op."""
+    name, low, high = entry.name, entry.inputs.min, entry.inputs.max
+    count = f"{low} or more inputs" if high is None else f"{low} input{'s' if low > 1 else ''}"
+    if high not in (None, low):
+        count = f"{low} to {high} inputs"
+    attributes = "".join(
+        _term(
+            f"<code>{attribute}</code>{'' if attribute in entry.attributes['required'] else ' optional'}",
+            schema.get("description", ""),
+        )
+        for attribute, schema in entry.attributes["properties"].items()
+    )
+    question = CheckRequest(op=entry.example["op"], inputs=entry.example["inputs"], explain=True)
+    table = f"<table><tr><th scope=col>where ops differ</th><th scope=col>answer</th></tr>{''.join(answers)}</table>"
+    return f"""<article id="{name}">
+<h3><a href="#{name}">{name}</a></h3>
+<p>{_marked(entry.doc)} <span class="help">{count}.</span>
+<a href="{escape(entry.link)}" rel="noreferrer">Definition</a></p>
+{f"<dl>{attributes}</dl>" if attributes else ""}
+<p>Example: {_link(entry.example["op"], entry.example["inputs"])}</p>
+<pre tabindex="0" role="region" aria-label="{name}, drawn">{escape(check(question).diagram or "")}</pre>
+{table if answers else ""}
+</article>"""
+
+
+def _answer(op: dict[str, Any], inputs: list[Any], target: tuple[int, ...] | None, result: Comparison) -> str:
+    """A row of what an op answers."""
+    if result.conflict is None:
+        shapes = dict.fromkeys(format_shape(output.shape) for output in result.outputs)
+        told = f'<span class="yes">✓ {" and ".join(shapes) or "yes"}</span>'
+    else:
+        told = f'<span class="no">✗ {result.conflict.code}</span>'
+    differs = "".join(f"<p>{_marked(one.message)}</p>" for one in result.warnings if one.code == "release-differs")
+    return f"<tr><th scope=row>{_link(op, inputs)}</th><td>{told}{differs}</td></tr>"
+
+
+def _link(op: dict[str, Any], inputs: Sequence[Sequence[int]]) -> str:
+    """A link to a question, in words."""
+    attributes = {key: value for key, value in op.items() if key != "name"}
+    pairs = [("op", op["name"]), *(("input", text_of(shape)) for shape in inputs)]
+    pairs += [(key, text_of(value)) for key, value in attributes.items()]
+    words = " with ".join(map(format_shape, inputs))
+    said = ", ".join(
+        f"{key} = {format_shape(value) if type(value) is list and all(type(size) is int for size in value) else value}"
+        for key, value in attributes.items()
+    )
+    href = escape(f"./?{urlencode(pairs, safe=',()')}")
+    return f'<a href="{href}">{escape(": ".join(filter(None, (words, said))))}</a>'
+
+
+def _paragraphs(text: str) -> Iterator[str]:
+    """Plain text as HTML: a paragraph of two columns is a list of terms."""
+    for paragraph in text.split("\n\n"):
+        rows = [re.split("  +", line) for line in paragraph.splitlines()]
+        if all(len(row) == 2 for row in rows):
+            yield f"<dl>{''.join(_term(f'<code>{term}</code>', told) for term, told in rows)}</dl>"
+        else:
+            yield f"<p>{_marked(paragraph)}</p>"
+
+
+def _term(term: str, told: str) -> str:
+    return f"<dt>{term}</dt><dd>{_marked(told)}</dd>"
+
+
+def _marked(text: str) -> str:
+    """Text as HTML, with code between backticks."""
+    return re.sub("`([^`]*)`", r"<code>\1</code>", escape(text))

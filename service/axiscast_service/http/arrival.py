@@ -1,0 +1,117 @@
+"""What has come of a connection's requests and is not answered, and the memory that it takes."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from axiscast.schema.problems import Problem
+
+from .connection import Connection
+from .cycle import Cycle
+from .limits import ALLOWANCE_BYTES, CONNECTIONS
+from .parser import Parser
+from .upload import Reserve, Upload
+
+TLS_BYTES = 640 * 2**10
+"""Memory that TLS takes for a connection on which a long body arrives."""
+
+
+class Arrival(Connection):
+    """The part of HTTPProtocol that holds what arrives."""
+
+    def __init__(self, config: Any, server_state: Any, app_state: dict[str, Any], _loop: Any = None) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self.parser = Parser()
+        self.cycle: Cycle | None = None
+        """The request that the application has."""
+        self.upload: Upload | None = None
+        """Where the rest of its body is received."""
+        self.held: list[bytes] = []
+        """The body of a request that the application does not have yet."""
+        self.held_bytes = 0
+        self.drawn = 0
+        """Bytes that unread input holds of the memory budget."""
+        self.began = 0.0
+        """When the request began, by the event loop's clock."""
+
+    def body_came(self, cycle: Cycle) -> None:
+        """All of this request's body has come."""
+        CONNECTIONS.arriving.pop(self, None)
+        cycle.end_body()
+        self.release()
+
+    def await_client(self) -> None:
+        """Nothing is in flight: make room for others, from now on."""
+        if self.parser.phase == "head":
+            CONNECTIONS.waiting.pop(self, None)
+            CONNECTIONS.waiting[self] = None
+        else:
+            CONNECTIONS.waiting.pop(self, None)
+            CONNECTIONS.arriving.setdefault(self, None)
+        self.account()
+        if CONNECTIONS.in_reserve:
+            CONNECTIONS.settle()
+
+    def account(self) -> None:
+        """Draw on the memory budget for what is held of requests beyond the allowance, and what TLS adds to a long
+        body that arrives."""
+        wanted = max(len(self.parser.rest) + self.held_bytes - ALLOWANCE_BYTES, 0)
+        if self.cycle is not None and not self.cycle.body_complete and self.is_encrypted():
+            wanted += TLS_BYTES
+        if wanted == self.drawn:
+            return
+        if self.hooks.budget.draw(wanted - self.drawn):
+            self.drawn = wanted
+        else:
+            self.refuse(Problem("overloaded", "no memory is left for a request that arrives: try again shortly"))
+
+    def release(self) -> None:
+        """Let go of the body that is held, and of what it draws."""
+        self.held.clear()
+        self.held_bytes = 0
+        if self.drawn:
+            self.hooks.budget.draw(-self.drawn)
+            self.drawn = 0
+
+    def bytes_per_second(self) -> float:
+        """How fast the body comes."""
+        return self.rates.of_request / max(self.loop.time() - self.began, 1e-3)
+
+    async def receive_into(self, room: memoryview, start: int, reserve: Reserve) -> bool:
+        """See ReceiveInto."""
+        cycle = self.cycle
+        if cycle is None:
+            return False
+        held = cycle.take_held()
+        reserve(len(held))
+        room[start : start + len(held)] = held
+        if self.parser.phase != "body":
+            return cycle.body_complete
+        done: asyncio.Future[bool | Problem] = self.loop.create_future()
+        self.upload = Upload(room, start + len(held), reserve, done)
+        self.resume_reading()
+        try:
+            outcome = await done
+        finally:
+            self.end_upload()
+        if isinstance(outcome, bool):
+            return outcome
+        try:
+            raise outcome
+        finally:
+            del outcome, done, cycle  # else the problem is part of a cycle, and with it the room
+
+    def uploaded(self, upload: Upload, nbytes: int) -> None:
+        self.rates.received += nbytes
+        self.parser.skip(nbytes)
+        upload.received(nbytes)
+        if upload.done.done():
+            self.end_upload()
+        if self.parser.phase == "complete" and self.cycle is not None:
+            self.body_came(self.cycle)
+
+    def end_upload(self) -> None:
+        upload, self.upload = self.upload, None
+        if upload is not None:
+            upload.end()

@@ -1,0 +1,320 @@
+"""One connection as a transport: what is read and written of it, when it is closed, and what it costs meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import struct
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from axiscast.schema.problems import Problem
+
+from ..runtime.budget import FREE_BYTES
+from .closing import LINGER_SECONDS, Closing
+from .hooks import READ_BYTES, hooks_of
+from .limits import CONNECTIONS, MAX_DRAINING
+from .rates import LOOKS, Rates
+from .scope import Peers
+
+SWOLLEN_BYTES = 64 * 2**10
+"""The buffers of an encrypted connection on which longer bodies came have grown."""
+
+NEW_SECONDS = 2
+"""A connection is new for so long, unless it has had a response."""
+
+logger = logging.getLogger("axiscast")
+
+
+class Gone(asyncio.Transport):
+    """The transport of a connection that is lost."""
+
+    def is_closing(self) -> bool:
+        return True
+
+    def get_write_buffer_size(self) -> int:
+        return 0
+
+    def abort(self) -> None:
+        """Nothing is left to abort."""
+
+    close = abort
+
+
+class Connection(asyncio.BufferedProtocol):
+    """The part of HTTPProtocol that knows no request."""
+
+    def __init__(self, config: Any, server_state: Any, app_state: dict[str, Any], _loop: Any = None) -> None:
+        self.loop: asyncio.AbstractEventLoop = _loop or asyncio.get_running_loop()
+        self.server_state = server_state
+        self.state = app_state
+        self.hooks = hooks_of(app_state)
+        self.rates = Rates()
+        self.closing: Closing | None = None
+        self.over = False
+        """Whether no further request is read."""
+        self.paused = False
+        """Whether nothing is read."""
+        self.write_paused = False
+        """Whether so much is unsent that no further response is begun."""
+        self.served = False
+        """Whether a request has been answered."""
+        self.counted_at = 0.0
+        """When it was counted, by the event loop's clock."""
+        self.swelled = False
+        """Whether its buffers of TLS have grown."""
+        self.unmade: socket.socket | None = None
+        """The connection, from `accepted` until it is made."""
+        self.counted = False
+        self.crowded = False
+        """Whether there is no room for it, nor any to be made."""
+        self.keep_alive_seconds: float = config.timeout_keep_alive
+        self.idle_since = 0.0
+        """When the last request was answered, by the event loop's clock: no timer is begun again for each."""
+        self.idle_timer: asyncio.TimerHandle | None = None
+        self._taken: asyncio.Future[None] | None = None  # until the client has taken most of what is unsent
+
+    # --- what HTTPProtocol knows
+
+    def awaits_request(self) -> bool:
+        """Whether the client should be sending a request, or the rest of one."""
+        raise NotImplementedError
+
+    def is_idle(self) -> bool:
+        """Whether nothing of a request has come since the last one was answered."""
+        raise NotImplementedError
+
+    def bytes_per_second(self) -> float:
+        """How fast the body comes."""
+        raise NotImplementedError
+
+    def too_slow(self) -> None:
+        """The client has not sent what it should have."""
+        raise NotImplementedError
+
+    def may_write(self) -> None:
+        """The client has taken most of what was unsent."""
+        raise NotImplementedError
+
+    def lost(self) -> None:
+        """The connection has ended."""
+        raise NotImplementedError
+
+    def refuse(self, problem: Problem) -> None:
+        """Respond with this problem, and close."""
+        raise NotImplementedError
+
+    # --- its begin and its end
+
+    def accepted(self, connection: socket.socket, encrypted: bool) -> None:
+        """The connection is accepted. Its TLS handshake, if it is encrypted, is still to come."""
+        self.unmade = connection
+        self._count()
+        if encrypted:
+            CONNECTIONS.waiting[self] = None  # crowded or not: a handshake that never ends must make room
+
+    def ended_unmade(self) -> None:
+        """Nothing more comes of `accepted`: either the connection was made, or it has ended."""
+        if self.unmade is None:
+            return
+        self.unmade.close()
+        self.unmade = None
+        CONNECTIONS.lost(self)
+        if self in CONNECTIONS.waiting:  # else it was cut
+            CONNECTIONS.waiting.pop(self)
+            self.hooks.refused("handshake")
+
+    def give_up(self) -> None:
+        """End a connection that is not made yet."""
+        if self.unmade is not None:
+            with suppress(OSError):  # it has ended already
+                self.unmade.shutdown(socket.SHUT_RDWR)
+
+    def is_new(self) -> bool:
+        """Whether its first request may be on its way, or come and not be read."""
+        return not self.served and not self.over and self.loop.time() - self.counted_at < NEW_SECONDS
+
+    def _count(self) -> None:
+        self.counted, self.counted_at = True, self.loop.time()
+        self.crowded = not CONNECTIONS.opened(self)
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        self.transport: asyncio.Transport = transport
+        self.unmade = None
+        self.peers = Peers(transport)
+        # If so much is unsent, no other response is begun. By default of TLS 512 KiB may be, else 64.
+        transport.set_write_buffer_limits(FREE_BYTES if self.is_encrypted() else FREE_BYTES // 4)
+        if self.is_encrypted() and hasattr(transport, "set_read_buffer_limits"):
+            # By default of TLS another 256 KiB are read and kept encrypted while this connection reads nothing.
+            transport.set_read_buffer_limits(READ_BYTES)
+        connection = transport.get_extra_info("socket")
+        if hasattr(socket, "TCP_NOTSENT_LOWAT") and connection is not None and connection.family != socket.AF_UNIX:
+            # Else the system takes up to 4 MiB for a reader that takes nothing, and a container's limit counts them.
+            with suppress(OSError):  # a system that knows the option's number and not the option, or a reset
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, FREE_BYTES)
+        # Whether this connection copies what can't be sent immediately, and does not keep it where it lies.
+        copies = self.is_encrypted() or not type(transport).__module__.startswith("uvloop")
+        self.state = {**self.state, "copies": copies}
+        self.server_state.connections.add(self)
+        self.timer = self.loop.call_later(self.hooks.request_seconds / LOOKS, self._look)
+        if not self.counted:
+            self._count()  # accepted by uvicorn's own server
+        if self.crowded:
+            self.refuse(Problem("overloaded", "all connections of this worker are in use: try again shortly"))
+
+    def is_encrypted(self) -> bool:
+        """Whether it speaks TLS."""
+        return self.peers.scheme == "https"
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        CONNECTIONS.lost(self)
+        CONNECTIONS.forget(self)
+        CONNECTIONS.swollen.pop(self, None)
+        self.server_state.connections.discard(self)
+        self.over = True
+        self.timer.cancel()
+        if self.idle_timer is not None:
+            self.idle_timer.cancel()
+        self.lost()
+        self._wake_writer()
+        self.transport = Gone()  # uvloop's TLS refers to this connection: without a way back, both are freed
+        self.hooks.pages.connection_closed(self.loop, self.swelled)
+
+    # --- reading and writing
+
+    def pause_reading(self) -> None:
+        """Leave what comes at the client."""
+        if not self.paused and not self.transport.is_closing():
+            self.paused = True
+            self.transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        """Read again."""
+        if self.paused and not self.transport.is_closing():
+            self.paused = False
+            self.transport.resume_reading()
+
+    def write(self, data: bytes | memoryview) -> None:
+        """Send this, unless the connection is closing."""
+        if not self.transport.is_closing():
+            self.transport.write(data)
+
+    def pause_writing(self) -> None:
+        self.write_paused = True
+
+    def resume_writing(self) -> None:
+        self.write_paused = False
+        self.rates.took_most()
+        self._wake_writer()
+        self.may_write()
+
+    async def writable(self) -> None:
+        """Wait until the client has taken most of what is unsent, or has gone."""
+        while self.write_paused and not self.over:
+            if self._taken is None:
+                self._taken = self.loop.create_future()
+            await asyncio.shield(self._taken)
+
+    def _wake_writer(self) -> None:
+        if self._taken is not None and not self._taken.done():
+            self._taken.set_result(None)
+        self._taken = None
+
+    # --- closing
+
+    def close_gently(self, due: int | None, drains: bool) -> None:
+        """Close once the client can have read the response. `due`: bytes of its body that have not come, None if that
+        is not known; `drains`: whether they are read to their end."""
+        self.over = True
+        CONNECTIONS.forget(self)
+        CONNECTIONS.lingering[self] = None
+        if self.transport.is_closing():
+            return
+        drains = drains and len(CONNECTIONS.draining) < MAX_DRAINING
+        self.closing = Closing(drains, due, self.hooks.max_body_bytes)
+        self.rates.begin()
+        if drains:
+            CONNECTIONS.draining.add(self)
+        else:
+            self.loop.call_later(LINGER_SECONDS, self.transport.close)
+        self.resume_reading()
+        if self.transport.can_write_eof():
+            with suppress(OSError):  # the client has reset it
+                self.transport.write_eof()
+
+    def close(self) -> None:
+        """Close once everything is sent."""
+        self.over = True
+        CONNECTIONS.forget(self)
+        if not self.transport.get_write_buffer_size():
+            CONNECTIONS.waiting[self] = None  # TLS waits for the client's goodbye
+        self.transport.close()
+
+    def throw_away(self, closing: Closing, nbytes: int) -> None:
+        """Count received bytes that are discarded."""
+        self.rates.received += nbytes
+        closing.received(nbytes)
+        if closing.is_over:
+            self.transport.close()
+        elif closing.is_too_much and not self.paused:
+            self.pause_reading()
+            self.loop.call_later(LINGER_SECONDS, self.transport.close)
+
+    def cut(self, reason: str) -> None:
+        """Close immediately, whatever is unsent."""
+        self.hooks.refused(reason)
+        logger.debug("cut a connection: %s", reason)
+        CONNECTIONS.forget(self)
+        if self.unmade is not None:
+            self.give_up()
+            return
+        self.over = True
+        if self.transport.get_write_buffer_size():
+            # By a reset: otherwise the kernel keeps up to 4 MiB of unread data for minutes.
+            connection = self.transport.get_extra_info("socket")
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.transport.abort()
+
+    # --- time
+
+    def _look(self) -> None:
+        """Cut what makes no progress."""
+        self.timer = self.loop.call_later(self.hooks.request_seconds / LOOKS, self._look)
+        awaited = self.awaits_request() if self.closing is None else self.closing.drains
+        self.rates.look(self.transport.get_write_buffer_size(), awaited and not self.paused)
+        if self.rates.stalls > LOOKS:
+            self.cut("stalled-reader")
+        elif self.rates.waits > LOOKS:
+            self.after_reading(self._end_slow)
+
+    def _end_slow(self) -> None:
+        if self.closing is not None:
+            self.transport.close()
+        elif self.rates.waits > LOOKS and self.awaits_request():
+            self.too_slow()
+
+    def after_reading(self, callback: Callable[[], None]) -> None:
+        """Call this once the loop has read what is ready: it calls timers first, and late if it is busy."""
+        self.loop.call_soon(self.loop.call_soon, callback)
+
+    def await_next(self) -> None:
+        """Close the connection if no other request comes."""
+        self.idle_since = self.loop.time()
+        if self.idle_timer is None:  # else it will look how long the connection has been idle
+            self.idle_timer = self.loop.call_later(self.keep_alive_seconds, self._idle)
+
+    def _idle(self) -> None:
+        self.idle_timer = None
+        if self.over or not self.is_idle():
+            return
+        left = self.idle_since + self.keep_alive_seconds - self.loop.time()
+        if left > 0:
+            self.idle_timer = self.loop.call_later(left, self._idle)
+        else:
+            self.after_reading(self._end_idle)
+
+    def _end_idle(self) -> None:
+        if not self.over and self.is_idle() and self.idle_timer is None:  # else another request has been answered
+            self.close()

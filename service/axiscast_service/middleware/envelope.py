@@ -1,0 +1,60 @@
+"""What every answer has, whatever made it: a request id, an end to the connection while the service
+shuts down, a problem document where the service failed."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable
+
+from starlette.datastructures import MutableHeaders
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from axiscast.schema.problems import Problem
+
+from ..logs import tell_span, trace_id_of
+from ..runtime.drain import Drain
+from .problems import response_of
+from .request_ids import request_id_of
+
+logger = logging.getLogger("axiscast")
+
+
+class Envelope:
+    """ASGI middleware, the outermost of the application's own."""
+
+    def __init__(self, app: ASGIApp, drain: Drain) -> None:
+        self.app = app
+        self.drain = drain
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        request_id = request_id_of(scope["headers"])
+        scope.setdefault("state", {})["request_id"] = request_id
+        tell_span({"http.response.header.x-request-id": [request_id]})
+        started = False
+
+        def send_marked(message: Message) -> Awaitable[None]:
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started = True
+                message["headers"] = [*message["headers"], (b"x-request-id", request_id.encode())]
+                if self.drain.begun:
+                    MutableHeaders(scope=message)["Connection"] = "close"
+            return send(message)
+
+        try:
+            await self.app(scope, receive, send_marked)
+        except Exception:
+            facts = {"request_id": request_id, "trace_id": trace_id_of(scope)}
+            logger.exception("request %s failed", request_id, extra={"facts": facts})
+            if started:
+                raise  # the server closes the connection: a short body is a failure that clients report
+            problem = Problem(
+                "internal",
+                f"the service failed; its log has the cause under {request_id}",
+                request_id=request_id,
+            )
+            await response_of(problem, Request(scope))(scope, receive, send_marked)

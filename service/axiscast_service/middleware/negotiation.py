@@ -1,0 +1,91 @@
+"""Content negotiation: which encoding a request came in, and which its answer goes out in."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from starlette.requests import Request
+
+from axiscast.schema.codec import MEDIA_NAMES, Media
+from axiscast.schema.problems import Problem
+
+SUPPORTED = ", ".join(MEDIA_NAMES)
+TEXT = "text/plain"
+_QUALITY = re.compile(r"0(\.[0-9]{0,3})?|1(\.0{0,3})?")
+_PROBLEM_JSON = "application/problem+json"
+
+
+def request_media(request: Request) -> Media:
+    """The encoding of a request's body. Raises Problem (unsupported-media-type)."""
+    return media_named(request.headers.get("content-type", ""), ",".join(request.headers.getlist("content-encoding")))
+
+
+@lru_cache(16)
+def media_named(content_type: str, coding: str = "") -> Media:
+    """The encoding that a Content-Type, and a Content-Encoding, name. Raises Problem (unsupported-media-type)."""
+    coding = coding.strip().lower()
+    if coding.strip(", ") not in ("", "identity"):
+        raise Problem(
+            "unsupported-media-type",
+            f"the body has Content-Encoding {coding[:40]}: send it without one (identity)",
+        )
+    name = content_type.split(";")[0].strip().lower()
+    if name not in MEDIA_NAMES:
+        what = f"Content-Type {name[:60]} is not understood" if name else "Content-Type is missing"
+        default = " (curl's default)" if name == "application/x-www-form-urlencoded" else ""
+        advice = f"for JSON, add the header Content-Type: application/json; supported are {SUPPORTED}"
+        raise Problem("unsupported-media-type", f"{what}{default}: {advice}", supported=list(MEDIA_NAMES))
+    return MEDIA_NAMES[name]
+
+
+def answer_type(request: Request, otherwise: Media, offers_text: bool = False) -> str:
+    """The media type of the answer, by Accept; `otherwise` where Accept leaves the choice.
+
+    Raises Problem (not-acceptable).
+    """
+    return best_offer(",".join(request.headers.getlist("accept")), otherwise, offers_text)
+
+
+@lru_cache(16)
+def best_offer(accept: str, otherwise: Media, offers_text: bool = False) -> str:
+    """The media type of the answer, by the text of Accept; see answer_type."""
+    ranges = _ranges(accept)
+    if not ranges:
+        return otherwise.value
+    offers = [otherwise.value, *MEDIA_NAMES, *([TEXT] if offers_text else [])]
+    # max keeps the first of equals: the request's own encoding, then JSON.
+    quality, offer = max(((_quality(offer, ranges), offer) for offer in offers), key=lambda pair: pair[0])
+    if quality <= 0:
+        supported = list(dict.fromkeys(offers))
+        raise Problem(
+            "not-acceptable",
+            f"Accept ({accept[:60]}) allows none of what can be sent: write one of {', '.join(supported)}, or */*",
+            supported=supported,
+        )
+    return offer
+
+
+def _ranges(accept: str) -> dict[str, float]:
+    """Each media range of Accept with its quality; one that can't be read counts as not given."""
+    ranges: dict[str, float] = {}
+    for part in accept.split(","):
+        name, *parameters = (piece.strip().lower() for piece in part.split(";"))
+        if "/" not in name:
+            continue
+        quality = 1.0
+        for parameter in parameters:
+            key, _, value = parameter.partition("=")
+            if key.strip() == "q":
+                quality = float(value) if _QUALITY.fullmatch(value.strip()) else 0.0
+        ranges["application/json" if name == _PROBLEM_JSON else name] = quality
+    return ranges
+
+
+def _quality(offer: str, ranges: dict[str, float]) -> float:
+    """The quality of an offer: the most specific range that covers it decides."""
+    kind = offer.split("/")[0]
+    for covering in (offer, f"{kind}/*", "*/*"):
+        if covering in ranges:
+            return ranges[covering]
+    return 0.0

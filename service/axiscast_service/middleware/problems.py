@@ -1,0 +1,92 @@
+"""Problems on their way out: the document in the caller's encoding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from axiscast.schema.codec import MEDIA_NAMES, Media, encode
+from axiscast.schema.problems import Problem
+
+from .negotiation import best_offer
+from .request_ids import request_id_of
+
+METHODS = "GET, HEAD, POST"
+"""All that the service takes; the router says which of them a path takes."""
+RETRY_SECONDS = 1
+"""Retry-After of a refusal that is about this moment only."""
+
+
+class Refusal(NamedTuple):
+    """A problem as it is sent."""
+
+    status: int
+    headers: Mapping[str, str]
+    content: bytes
+    media_type: str
+
+
+def refusal_of(problem: Problem, content_type: str, accept: str) -> Refusal:
+    """Return the problem document for a request with this Content-Type and this Accept. It is MessagePack only if
+    Accept or the request's body is."""
+    body = MEDIA_NAMES.get(content_type.split(";")[0].strip().lower(), Media.JSON)
+    media = Media.JSON
+    if problem.code != "not-acceptable":
+        try:
+            media = MEDIA_NAMES.get(best_offer(accept, body, True), Media.JSON)
+        except Problem:
+            media = Media.JSON  # nothing that is acceptable can be sent: JSON, as for a 406
+    document = problem.document()
+    headers = {"Vary": "Accept", "Cache-Control": "no-store"}
+    if problem.code == "method-not-allowed":
+        headers["Allow"] = METHODS
+    if problem.code == "unsupported-media-type":
+        headers["Accept-Encoding"] = "identity"
+    if problem.code in ("overloaded", "shutting-down"):
+        headers["Retry-After"] = str(RETRY_SECONDS)
+    if problem.code == "unauthenticated":
+        headers["WWW-Authenticate"] = "Bearer"
+    if problem.code in ("body-too-large", "unauthenticated", "misdirected-request"):
+        headers["Connection"] = "close"  # the body, if there is one, is not read
+    media_type = "application/problem+json" if media is Media.JSON else media.value
+    return Refusal(document["status"], headers, encode(document, media), media_type)
+
+
+def response_of(problem: Problem, request: Request) -> Response:
+    """Return the response that reports a problem."""
+    request.state.problem = problem.code
+    fields = request.headers
+    refusal = refusal_of(problem, fields.get("content-type", ""), ",".join(fields.getlist("accept")))
+    return Response(refusal.content, refusal.status, refusal.headers, refusal.media_type)
+
+
+def problem_response(
+    problem: Problem, fields: Sequence[tuple[bytes, bytes]]
+) -> tuple[int, Sequence[tuple[bytes, bytes]], bytes]:
+    """The status, header fields and body that a connection sends of a problem, to a request with these fields."""
+    response = response_of(problem, Request({"type": "http", "headers": [*fields]}))
+    named = [*response.raw_headers, (b"x-request-id", request_id_of(fields).encode())]
+    return response.status_code, named, bytes(response.body)
+
+
+class Guard:
+    """ASGI middleware that lets a request in which no judge objects to: each takes its scope, and raises Problem. A
+    request that is refused has its body unread."""
+
+    def __init__(self, app: ASGIApp, judges: Sequence[Callable[[Scope], None]]) -> None:
+        self.app = app
+        self.judges = judges
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        app = self.app
+        if scope["type"] == "http":
+            try:
+                for judge in self.judges:
+                    judge(scope)
+            except Problem as problem:
+                app = response_of(problem, Request(scope))
+        await app(scope, receive, send)

@@ -1,0 +1,248 @@
+"""The OpenAPI document: both encodings, one schema, examples that are run as tests."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any, get_args
+
+from fastapi import FastAPI
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+
+from axiscast.answers.catalogue import example_request
+from axiscast.messages import CheckRequest, CompareRequest, ProblemDetails, TranslateRequest, WarningKind
+from axiscast.messages.tensors import BackpropRequest, BroadcastRequest, CheckBatchRequest
+from axiscast.ops import OPS
+from axiscast.schema.codec import Media
+from axiscast.schema.problems import STATUS
+
+_REF = "#/components/schemas/{model}"
+_ANY_OP = _REF.format(model="Op")
+_PARSED = (
+    "malformed-body",
+    "not-acceptable",
+    "request-timeout",
+    "body-too-large",
+    "unsupported-media-type",
+    "invalid-request",
+    "overloaded",
+)
+
+_NGRAPH = {"op": {"name": "ngraph.Broadcast", "shape": [2, 3], "broadcast_axes": [0]}, "inputs": [[3]]}
+_ROWS = {"op": {"name": "numpy.broadcast_to", "shape": [1000000, 3]}, "inputs": [{"shape": [3], "data": [1, 2, 3]}]}
+
+DESCRIPTION = f"""\
+A request is JSON (`{Media.JSON.value}`) or MessagePack (`{Media.MSGPACK.value}`; `application/msgpack` and
+`application/x-msgpack` are understood too), as its `Content-Type` says; both have the same fields. Its answer comes in
+the same encoding unless `Accept` names the other.
+
+**Tensors in JSON** have their elements in `data`, a list nested as `shape` says or flat in C order, or their bytes in
+`base64`. **In MessagePack** `data` is one bin, or a list of bins that follow one another: the elements in C order,
+without gaps, each little-endian.
+
+| dtype | bytes of an element |
+|---|---|
+| `bool` | 1: 0 or 1 |
+| `int8` to `uint64`, `float16` to `float64`, `bfloat16`, the float8 types | as many as their bits fill |
+| `complex64`, `complex128` | two floats: the real part, the imaginary part |
+| the int4, int2, float6 and float4 types | 1 each, the value in its low bits |
+| `datetime64[unit]`, `timedelta64[unit]` | 8: an int64 that counts units; its least value is NaT |
+| `str<N>`, `bytes<N>` | UTF-32-LE, 4 for each of N characters; N: both filled up with zeros |
+
+Where a tensor has `strides`, element `i` stands at the sum of `i[axis] * strides[axis]`, counted in elements, and
+`data` ends with the last that is read: an axis along which all is replicated has stride 0, and costs nothing.
+
+A problem is an answer with a status of 400 or more, `application/problem+json` or MessagePack: ProblemDetails.
+"""
+
+EXAMPLES: dict[type[BaseModel], dict[str, Any]] = {
+    CheckRequest: {
+        "two shapes": {"inputs": [[8, 1, 6, 1], [7, 1, 5]], "explain": True},
+        "warnings of correct code": {"inputs": [[3, 1], [4]], "warn": ["mutual-stretch", "rank-promotion"]},
+        "sizes that are not known": {"inputs": [["N", 3, "?"], ["M", "2..", 5]], "assume": {"N": "2.."}},
+        "bytes of the output": {"inputs": [[2, 1], [3]], "dtype": "float32"},
+    }
+    | {name: example_request(name) for name in OPS},
+    CheckBatchRequest: {
+        "rows": {"requests": [{"inputs": [[8, 1, 6, 1], [7, 1, 5]]}, _NGRAPH]},
+        "columns": {
+            "op": "numpy.broadcast_arrays",
+            "inputs": [{"shape": [3, 2], "data": [[3, 1], [5, 4], [2, 2]]}, {"shape": [3, 1], "data": [4, 4, 3]}],
+        },
+        "columns, the target too": {
+            "op": {"name": "mindspore.broadcast_to", "shape": {"shape": [2, 2], "data": [[-1, 4], [2, -1]]}},
+            "inputs": [{"shape": [2, 2], "data": [[3, 1], [5, 4]]}],
+        },
+    },
+    BroadcastRequest: {
+        "nGraph": _NGRAPH | {"inputs": [{"dtype": "float32", "shape": [3], "data": [1, 2, 3]}]},
+        "strided": _ROWS | {"layout": "strided"},
+        "window": _ROWS | {"window": [[10, 12], [0, 2]]},
+    },
+    BackpropRequest: {
+        "sum over the new axis": _NGRAPH
+        | {"gradients": [{"dtype": "float32", "shape": [2, 3], "data": [[1, 2, 3], [10, 20, 30]]}]}
+    },
+    CompareRequest: {
+        "two shapes": {"inputs": [[3], [2, 1]]},
+        "a target with -1": {"inputs": [[1, 3]], "shape": [2, -1]},
+    },
+    TranslateRequest: {
+        "nGraph to StableHLO": _NGRAPH | {"to": "stablehlo.broadcast_in_dim"},
+        "nGraph to PyTorch, with a reshape": {
+            "op": {"name": "ngraph.Broadcast", "shape": [1, 16, 50, 50], "broadcast_axes": [0, 2, 3]},
+            "inputs": [[16]],
+            "to": "torch.expand",
+        },
+    },
+}
+"""What /docs offers to try, by request model and name: of checks the example of every op."""
+_ANSWERS: dict[type[BaseModel], None] = {}
+"""The models of answers, in the order in which routes declare them."""
+
+
+def question(request: type[BaseModel], answer: type[BaseModel]) -> dict[str, Any]:
+    """What a route that takes one of these in its body, and answers the other, declares besides its summary.
+
+    @router.post("/v1/compare", summary="Compare frameworks", **question(CompareRequest, CompareAnswer))
+    """
+    return {"openapi_extra": body(request), "responses": answers(answer)}
+
+
+def body(model: type[BaseModel]) -> dict[str, Any]:
+    """The request body of a route, in both encodings."""
+    schema = {"$ref": _REF.format(model=model.__name__)}
+    named = {name: {"value": value} for name, value in EXAMPLES[model].items()}
+    return {
+        "requestBody": {
+            "required": True,
+            "content": {
+                Media.JSON.value: {"schema": schema, "examples": named},
+                Media.MSGPACK.value: {"schema": schema},
+            },
+        }
+    }
+
+
+def answers(
+    model: type[BaseModel], text: bool = False, problems: tuple[str, ...] | None = None
+) -> dict[int | str, dict[str, Any]]:
+    """The responses of a route: 200 in both encodings, and the problems that it gives."""
+    _ANSWERS[model] = None
+    schema = {"$ref": _REF.format(model=model.__name__)}
+    content: dict[str, Any] = {Media.JSON.value: {"schema": schema}, Media.MSGPACK.value: {"schema": schema}}
+    if text:
+        content["text/plain"] = {"schema": {"type": "string"}}
+    responses: dict[int | str, dict[str, Any]] = {200: {"description": "The answer.", "content": content}}
+    return responses | _refusals(*(_PARSED if problems is None else (*problems, "not-acceptable", "overloaded")))
+
+
+def _refusals(*codes: str) -> dict[int | str, dict[str, Any]]:
+    """The responses of problems."""
+    problem = {"schema": {"$ref": _REF.format(model=ProblemDetails.__name__)}}
+    content = {"application/problem+json": problem, Media.MSGPACK.value: problem}
+    return {STATUS[code][0]: {"description": STATUS[code][1], "content": content} for code in codes}
+
+
+def example_queries() -> dict[str, Any]:
+    """The query parameters of GET /v1/check: the reserved ones, and every attribute of every op."""
+    text = {"type": "string"}
+    parameters: dict[str, dict[str, Any]] = {
+        "input": {
+            "schema": {"type": "array", "items": text},
+            "required": True,
+            "description": "The shape of an input; repeats.",
+            "example": ["8,1,6,1", "7,1,5"],
+        },
+        "op": {
+            "schema": text | {"enum": list(OPS)},
+            "description": "The op, or an alias, such as torch.mul, that GET /v1/ops lists; if it is left out, "
+            "numpy.broadcast_to with a shape, else numpy.broadcast_arrays.",
+        },
+        "dtype": {"description": "Adds `nbytes` to each output.", "example": "float32"},
+        "assume": {"description": "What is known of the names in shapes, as JSON.", "example": '{"N":"2.."}'},
+        "warn": {
+            "schema": {"type": "array", "items": text | {"enum": list(get_args(WarningKind))}},
+            "description": "A warning to add to those of every answer; repeats.",
+            "example": ["mutual-stretch"],
+        },
+        "explain": {
+            "schema": text | {"enum": ["true", "false"]},
+            "description": "Whether the answer has a drawing of the aligned axes, `diagram`.",
+        },
+        "format": {
+            "schema": text | {"enum": ["json", "text"]},
+            "description": "text: a drawing and a sentence, for people; json, or what Accept says, when left out.",
+        },
+    }
+    for name in sorted({field for op in OPS.values() for field in op.model_fields if field != "name"}):
+        parameters[name] = {"description": "An attribute; a shape is written 2,3."}
+    return {"parameters": [{"name": name, "in": "query", "schema": text} | facts for name, facts in parameters.items()]}
+
+
+def component(wire_name: str) -> str:
+    """The name of an op's schema: NumpyBroadcastTo. Generators name classes and files by it, in a case of their own, so
+    that no two may be told apart by case alone: each begins with its framework."""
+    return "".join(part[:1].upper() + part[1:] for part in re.split(r"[._-]", wire_name))
+
+
+def _simplified(schemas: dict[str, Any]) -> dict[str, Any]:
+    """The schemas as generators of clients want them: the ops under names of their own, their union written once, and
+    no default, by which some take a field to be in every request, and every answer."""
+    wire_names = {schema.get("properties", {}).get("name", {}).get("const"): key for key, schema in schemas.items()}
+    ops = {_REF.format(model=wire_names[name]): name for name in OPS}
+    mapping = {name: _REF.format(model=component(name)) for name in OPS}
+    for schema in schemas.values():
+        fields = schema.get("properties", {})
+        if "const" in fields.get("name", {}):  # a default in Python, a must on the wire
+            fields["name"]["description"] = "Which one it is."
+            schema["required"] = ["name", *schema.get("required", [])]
+        for field in fields.values():
+            field.pop("title", None)
+            field.pop("default", None)  # the description says it
+            for union in (field, *field.get("anyOf", [])):
+                if ops.keys() <= {member["$ref"] for member in union.get("oneOf", [])}:
+                    others = [member for member in union.pop("oneOf") if member["$ref"] not in ops]
+                    del union["discriminator"]
+                    union |= {"anyOf": [{"$ref": _ANY_OP}, *others]} if others else {"$ref": _ANY_OP}
+    for name in OPS:
+        schemas[component(name)] = schemas.pop(wire_names[name]) | {"title": component(name)}
+    schemas["Op"] = {
+        "title": "Op",
+        "description": "An op, with its attributes. GET /v1/ops lists them.",
+        "oneOf": [{"$ref": reference} for reference in mapping.values()],
+        "discriminator": {"propertyName": "name", "mapping": mapping},
+    }
+    return dict(sorted(schemas.items()))
+
+
+def describe(app: FastAPI, asks_for_keys: bool, asks_for_names: bool) -> None:
+    """Give the application's OpenAPI document the schemas of the wire, and what every request is asked for."""
+    generate = app.openapi
+    models: tuple[type[BaseModel], ...] = (*EXAMPLES, *_ANSWERS, ProblemDetails)
+    for model in (*models, *OPS.values()):
+        model.model_rebuild()  # now, not on the first request: what a process of shapes alone never needs is deferred
+    modes: list[Any] = [(model, "validation") for model in models]
+
+    @cache
+    def openapi() -> dict[str, Any]:
+        document = generate()
+        _, definitions = models_json_schema(modes, ref_template=_REF)
+        schemas = document.setdefault("components", {}).setdefault("schemas", {})
+        schemas.update(_simplified(definitions["$defs"]))
+        # FastAPI's own idea of a 422, for the name in a path, which never is one.
+        for name in ("HTTPValidationError", "ValidationError"):
+            schemas.pop(name, None)
+        for operation in document["paths"]["/v1/ops/{name}"].values():
+            operation["responses"].pop("422", None)
+        if asks_for_keys:
+            document["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
+            document["security"] = [{"key": []}]
+        codes = ["unauthenticated"] * asks_for_keys + ["misdirected-request"] * asks_for_names
+        for path in document["paths"].values():
+            for operation in path.values():
+                operation["responses"] |= _refusals(*codes)
+        return document
+
+    app.openapi = openapi  # type: ignore[method-assign]

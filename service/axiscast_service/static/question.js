@@ -1,0 +1,255 @@
+/* The question: what is asked of which op, all of it as text, the way it is typed. A link holds it. */
+
+import {tuple} from "./elements.js";
+
+const RESERVED = ["op", "input", "explain", "format", "warn"]; // what else a link holds is an attribute, or dtype
+export const WARNINGS = ["mutual-stretch", "rank-promotion"]; // those that are shown on request
+const FIRST = "numpy.broadcast_arrays";
+const MEETING = {op: FIRST, inputs: [[3, 1], [1, 4]]}; // small enough to be drawn whole, and both inputs stretch
+const DTYPE = {
+  name: "dtype", schema: {type: "string", description: "Adds the bytes of each output.", examples: ["float32"]},
+};
+const ASSUME = {
+  name: "assume",
+  schema: {type: "object", description: "What is known of a name: a range, or a size.", examples: ["N=2.., M=1..8"]},
+};
+
+const SHAPE = {type: "array", items: {type: "integer"}};
+const schemaOf = (property) => ({...property, ...property.anyOf?.find(({type}) => type !== "null")});
+const listsIntegers = ({type, items}) => type === "array" && JSON.stringify(items).includes('"integer"');
+
+/** The comparison is asked like an op. */
+export const COMPARE = {
+  name: "compare",
+  doc: "What every framework answers to these shapes. A row leads to its op.",
+  attributes: {properties: {shape: {
+    ...SHAPE, examples: [[2, -1]],
+    description: "The target: asks the ops that take one, with one input. Without it, those that need none.",
+  }}},
+  target: "shape",
+  inputs: {min: 1, max: null},
+  example: {op: {name: "compare", shape: [2, -1]}, inputs: [[1, 3]]},
+};
+export const ops = new Map([[COMPARE.name, COMPARE]]); // the catalogue, by name
+const attributesOf = (op) => ops.get(op)?.attributes.properties ?? {}; // their schemas
+
+/** A value as one types it: a shape as 2,3, the empty one as (), other lists and maps as JSON; nothing for null. */
+export function typed(value, schema = SHAPE) {
+  if (typeof value !== "object") return String(value ?? "");
+  if (value === null) return "";
+  return listsIntegers(schema) ? value.join(",") || "()" : JSON.stringify(value);
+}
+
+// ---- Questions: {op, inputs, values, extras, warn}: values are the attributes, extras the fields that a link named, warn
+// the warnings that are requested besides those of every answer
+
+/** From a request as the server has it. */
+export function questionOf({op, inputs}) {
+  const {name, ...attributes} = typeof op === "string" ? {name: op} : op;
+  const text = (key, value) => typed(value, schemaOf(attributesOf(name)[key] ?? {}));
+  const values = Object.fromEntries(Object.entries(attributes).map(([key, value]) => [key, text(key, value)]));
+  return {op: name, inputs: inputs.map((shape) => typed(shape)), values, extras: [], warn: []};
+}
+
+export const exampleOf = (op) => ({...questionOf(op === FIRST ? MEETING : ops.get(op)?.example ?? MEETING), op});
+
+export function fromLink(search) {
+  const link = new URLSearchParams(search), op = link.get("op") ?? FIRST;
+  const names = [...new Set(link.keys())].filter((name) => !RESERVED.includes(name));
+  const warn = link.getAll("warn");
+  if (!link.has("input") && !names.length) return {...exampleOf(op), warn};
+  const value = (name) => (name === "assume" ? assumeOf(link.get(name)) : link.get(name) || "()");
+  const values = Object.fromEntries(names.map((name) => [name, value(name)]));
+  return {op, inputs: link.getAll("input").map((text) => text || "()"), values, extras: names, warn};
+}
+
+/** The same of another op: what was typed stays where it can, and the target goes to where that op has its own. */
+export function askedOf(op, asked, target = asked.values[targetOf(asked.op)]) {
+  const values = {...asked.values}, mode = attributesOf(op).mode;
+  if (mode && !mode.enum.includes(values.mode)) delete values.mode;
+  if (target && targetOf(op)) values[targetOf(op)] = target;
+  return {...asked, op, values, extras: []};
+}
+
+const targetOf = (op) => ops.get(op)?.target; // the attribute that is the shape to reach, where the op has one
+
+/** The comparison for a question and its answer; the target is what an op without one has reached. */
+export function comparisonOf(asked, outputs) {
+  const reached = asked.inputs.length === 1 && outputs.length === 1 ? typed(outputs[0].shape) : undefined;
+  const values = {assume: asked.values.assume};
+  return askedOf(COMPARE.name, {...asked, values}, asked.values[targetOf(asked.op)] ?? reached);
+}
+
+/** The question of a hint, with what was known beside the first one; null where it has none, or of an unknown op. */
+export function hinted({op, inputs}, {values: {dtype, assume}, warn}) {
+  if (!ops.has(op?.name)) return null;
+  const next = questionOf({op, inputs});
+  return {...next, values: {...next.values, dtype, assume}, warn};
+}
+
+/** What a link to the question is called. */
+export function titleOf({op, inputs}) {
+  const shapes = inputs.map(sizesOf);
+  return shapes.every(Boolean) ? `${shapes.map(tuple).join(" with ")}: ${op} · axiscast` : "axiscast";
+}
+
+// ---- Fields
+
+/** What can be filled in: the op's attributes that suit its mode, what else the link named, assume, and dtype. */
+export function fieldsOf({op, values, extras}) {
+  const properties = attributesOf(op), {required = []} = ops.get(op)?.attributes ?? {};
+  const mode = values.mode || properties.mode?.default;
+  const suits = ({schema}) => schema.modes?.includes(mode) ?? true;
+  const attributes = Object.keys(properties).filter((name) => name !== "name")
+    .map((name) => ({name, schema: schemaOf(properties[name]), required: required.includes(name)})).filter(suits);
+  const always = op === COMPARE.name ? [ASSUME] : [ASSUME, DTYPE];
+  const others = extras.filter((name) => !(name in properties) && !always.some((field) => field.name === name));
+  return [...attributes, ...others.map((name) => ({name, schema: {}})), ...always];
+}
+
+/** A field's text; empty where it is left out, or says what is meant without it. */
+export function valueIn({values}, {name, schema}) {
+  const text = (values[name] ?? "").trim();
+  return text === typed(schema.default, schema) ? "" : text;
+}
+
+const given = (asked) =>
+  fieldsOf(asked).map((field) => [field, valueIn(asked, field)]).filter(([, text]) => text);
+
+/** The query string of GET /v1/check, and of this page: a shape in it is 8,1, however it was typed. */
+export function queryOf(asked) {
+  const encode = (text) => encodeURIComponent(text).replace(/(%20)*%2C(%20)*/g, ",").replace(/'/g, "%27");
+  const plain = (text) => { const sizes = sizesOf(text); return sizes ? typed(sizes) : text.trim(); };
+  const values = given(asked).map(([{name, schema}, text]) => [name, listsIntegers(schema) ? plain(text) : text]);
+  return [["op", asked.op], ...asked.inputs.map((text) => ["input", plain(text)]), ...values, ...asked.warn.map((word) => ["warn", word])]
+    .map(([name, text]) => `${encode(name)}=${encode(text).replace(/%3D/g, "=")}`).join("&");
+}
+
+/** The first text that is none of what its field takes: {pointer, detail}, as in a server's problem; null for none. */
+export function misreading(asked) {
+  const shape = "Write a shape as 8,1,6,1 or 8x1x6x1, a scalar as (), and sizes not known as N,?,2..8";
+  const input = asked.inputs.findIndex((text) => !sizesOf(text));
+  if (input >= 0) return {pointer: `/inputs/${input}`, detail: shape};
+  for (const [{name, schema}, text] of given(asked)) {
+    if (listsIntegers(schema) && !sizesOf(text)) return {pointer: `/${name}`, detail: shape};
+    if (schema === ASSUME.schema && !assumptionsIn(text)) {
+      return {pointer: `/${name}`, detail: "Write a name and its sizes, such as N=2.., N=1..8 or N=3"};
+    }
+  }
+  return null;
+}
+
+// ---- Shapes and assumptions, as people type and paste them: schema/shapes.py and messages/questions.py read the same
+
+const MAX_TEXT = 2000; // characters of a shape
+const NAME = "[A-Za-z_][A-Za-z0-9_.]*";
+const BRACKETS = new RegExp(`^(?:${NAME} ?[:=] ?)?(?:${NAME} ?)?(?:\\((.*)\\)|\\[(.*)\\])$`);
+const TIMES = /(?<=[0-9]) ?x ?(?=-?[0-9])|([A-Za-z_][A-Za-z0-9_]*)/g; // an x between two sizes, or a name
+const COMMA = / ?[,×] ?/, BY = / ?× ?| x | /;
+const INTEGER = /^-?[0-9]{1,19}$/, SYMBOL = /^(\?|[A-Za-z_][A-Za-z0-9_]*|[0-9]+\.\.[0-9]*)$/;
+
+/** The sizes of a shape that was typed, as texts: integers, or symbols. Null where it is none. */
+export function sizesOf(text) {
+  if (text.length > MAX_TEXT) return null;
+  let body = text.replace(/\s+/g, " ").trim();
+  for (const _ of "()") { // torch.Size([8, 1])
+    const [, round, square] = BRACKETS.exec(body) ?? [];
+    body = (round ?? square ?? body).trim();
+  }
+  if (!body) return [];
+  body = body.replace(/ ?,$/, "").replace(TIMES, (_, name) => name ?? "×");
+  const sizes = body.split(body.includes(",") ? COMMA : BY);
+  if (!sizes.every((size) => INTEGER.test(size) || SYMBOL.test(size))) return null;
+  return sizes.map((size) => (INTEGER.test(size) ? String(BigInt(size)) : ["None", "null"].includes(size) ? "?" : size));
+}
+
+/** [name, size] of each part of a text such as N=2.., M=3; null where it is none. */
+function assumptionsIn(text) {
+  if (text.length > MAX_TEXT) return null;
+  const pairs = text.replace(/[\s,;]+/g, " ").trim().split(/ (?=[A-Za-z_])/).map((part) => {
+    const [, name, size] = /^([A-Za-z_][A-Za-z0-9_]*) ?=(.*)$/.exec(part) ?? [];
+    const sizes = name && sizesOf(size);
+    return sizes?.length === 1 ? [name, sizes[0]] : null;
+  });
+  return pairs.every(Boolean) ? pairs : null;
+}
+
+/** The same text from a link, which may hold it as JSON: {"N":"2.."}. */
+function assumeOf(text) {
+  try {
+    return Object.entries(JSON.parse(text)).map((pair) => pair.join("=")).join(", ");
+  } catch { return text; }
+}
+
+/** Whether a size of a shape, or of an attribute, is not known. */
+export function hasSymbols(asked) {
+  const attributes = given(asked).filter(([{schema}]) => listsIntegers(schema)).map(([, text]) => text);
+  return [...asked.inputs, ...attributes].some((text) => sizesOf(text).some((size) => !INTEGER.test(size)));
+}
+
+// ---- Source text, of questions without a misreading: their texts are shapes, names and JSON, and nothing else
+
+/** A size, a shape or assumptions as JSON, which Python reads too. */
+const sizeIn = (size) => (INTEGER.test(size) ? size : JSON.stringify(size));
+const listOf = (text) => `[${sizesOf(text).map(sizeIn).join(", ")}]`;
+const mapOf = (text) => object(assumptionsIn(text).map(([name, size]) => [name, sizeIn(size)]));
+
+/** [name, JSON] of each attribute, or of each field that is none. */
+function literals(asked, ofAttributes) {
+  const literal = (schema, text) => {
+    if (listsIntegers(schema)) return listOf(text);
+    if (schema === ASSUME.schema) return mapOf(text);
+    const isText = schema.type === "string" || (schema.type === "array" && !text.startsWith("[")); // in place of a list
+    return isText ? JSON.stringify(text) : text; // an integer or JSON is what it was
+  };
+  return given(asked).filter(([{name}]) => name in attributesOf(asked.op) === ofAttributes)
+    .map(([{name, schema}, text]) => [name, literal(schema, text)]);
+}
+
+/** The body of a POST about a question: its op, the shapes or tensors, and what else, each as JSON. */
+export function bodyOf(asked, {inputs = `[${asked.inputs.map(listOf).join(", ")}]`, ...more} = {}) {
+  const op = object([["name", JSON.stringify(asked.op)], ...literals(asked, true)]);
+  return object(Object.entries({op, inputs, ...more}));
+}
+
+/** The same of a comparison. */
+export function comparisonBodyOf(asked) {
+  const fields = [...literals(asked, true), ...literals(asked, false), ...warnOf(asked)];
+  return object([["inputs", `[${asked.inputs.map(listOf).join(", ")}]`], ...fields]);
+}
+
+/** The field of the warnings that are requested, as [name, JSON]; none if there are none. */
+const warnOf = ({warn}) => (warn.length ? [["warn", `[${warn.map((word) => JSON.stringify(word)).join(", ")}]`]] : []);
+
+const object = (members) => `{${members.map(([name, json]) => `${JSON.stringify(name)}: ${json}`).join(", ")}}`;
+
+/** The elements of a shape. */
+export const volume = (shape) => shape.reduce((product, size) => product * size, 1);
+
+export function curl(asked) {
+  const url = (path) => new URL(path, location.href).href;
+  if (asked.op !== COMPARE.name) return `curl '${url(`v1/check?${queryOf(asked)}&format=text`)}'`;
+  return `curl ${url("v1/compare")} -H 'Content-Type: application/json' -d '${comparisonBodyOf(asked)}'`;
+}
+
+export function python(asked) {
+  const inPython = (json) => ({true: "True", false: "False"})[json] ?? json;
+  const named = (values) => values.map(([name, json]) => `${name}=${inPython(json)}`), attributes = named(literals(asked, true));
+  const others = named([...literals(asked, false), ...warnOf(asked)]);
+  const shapes = asked.inputs.map(listOf), url = JSON.stringify(new URL(".", location.href).href.replace(/\/$/, ""));
+  if (asked.op === COMPARE.name) {
+    return `from axiscast import Client
+
+with Client(${url}) as client:
+    results = client.compare(${[...shapes, ...attributes, ...others].join(", ")})
+for result in results:
+    print(result.op, result.conflict.message if result.conflict else [output.shape for output in result.outputs])`;
+  }
+  const words = [JSON.stringify(asked.op), ...shapes, ...attributes, ...others];
+  return `from axiscast import Client
+
+with Client(${url}) as client:
+    answer = client.check(${words.join(", ")}, explain=True)
+print(answer.diagram)
+print(answer.conflict or answer.result or answer.outputs)`;
+}
