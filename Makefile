@@ -110,7 +110,7 @@ bench-draw: $(VENV)/dev.done
 bench-quick: $(VENV)/dev.done
 	$(VENV)/bin/python benchmarks/engine.py --rounds 3 --mib 32
 	$(VENV)/bin/python benchmarks/remote.py --rounds 2 --mib 64
-	$(VENV)/bin/python benchmarks/checks.py --rounds 1 --seconds 1
+	$(VENV)/bin/python benchmarks/checks.py --rounds 1 --seconds 1 --sustained 1
 	$(VENV)/bin/python benchmarks/library.py --rounds 3
 	$(VENV)/bin/python benchmarks/scale.py --rounds 1 --mib 32 --points 4
 

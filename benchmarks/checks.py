@@ -1,13 +1,16 @@
 """Shape checks over HTTP: requests per second of the whole product, beside a bare server, an ordinary endpoint, and
 those of Go and node.
 
-    python benchmarks/checks.py [--kinds post get ...] [--contenders NAME ...] [--rounds 7] [--seconds 3] [-o FILE]
+    python benchmarks/checks.py [--kinds post get ...] [--contenders NAME ...] [--rounds 7] [--seconds 3]
+                                [--sustained 45] [-o FILE]
 
 Each contender is a server of its own on one core; wrk asks it from the other, in turn with all others, round after
 round: only the ratios within a round are compared. What is asked is never the same twice, but for `zipf` and `again`
 (questions.lua). All contenders but the bare server parse the question and compute its answer; those that speak JSON
-alone are asked in JSON where axiscast is asked in MessagePack. Then batches, of axiscast alone. Needs wrk; go and
-node compete where they are installed (Debian's packages). Prints medians, with the least and the most.
+alone are asked in JSON where axiscast is asked in MessagePack. Then longer rounds of POST at 64 and 256 connections,
+beside the bare server, and batches of many, of axiscast alone. A response with another status than expected ends the
+benchmark: 200, but for the refusals. Needs wrk; go and node compete if they are installed (Debian's packages). Prints
+medians, with the least and the most.
 """
 
 from __future__ import annotations
@@ -38,8 +41,8 @@ QUESTION = {"inputs": [[8, 1, 6, 1], [7, 1, 5]]}
 JSON, MSGPACK = "application/json", "application/vnd.msgpack"
 BARE, ORDINARY, OURS = "bare uvicorn", "ordinary FastAPI", "axiscast"
 LOGGED, PURE = "axiscast, access log", "axiscast, no msgspec"
-KNOW_OPS = (BARE, OURS, PURE)
-"""Those that may be asked with the name of an op: the others know NumPy's rule alone."""
+KNOW_ALL = (BARE, OURS, PURE)
+"""Those that are asked for more than a check by NumPy's rule, which is all that the others know."""
 CONTENDERS = [BARE, ORDINARY, OURS, LOGGED, PURE, "node http", "Go net/http"]
 WITHOUT_MSGSPEC = "import sys; sys.modules['msgspec'] = None; from axiscast.cli import main; main()"
 
@@ -49,6 +52,8 @@ class Kind(NamedTuple):
     asked: str
     """The kind of question in questions.lua."""
     connections: int = 16
+    status: int = 200
+    """What axiscast responds."""
 
 
 KINDS = {
@@ -61,8 +66,15 @@ KINDS = {
     "again": Kind("the same POST", "again"),
     "one": Kind("POST, 1 connection", "post", 1),
     "many": Kind("POST, 256 connections", "post", 256),
+    "refusal": Kind("POST that is refused", "refusal", status=422),
+    "compare": Kind("compare", "compare"),
+    "translate": Kind("translate", "translate"),
+    "ten": Kind("a batch of ten", "rows"),
 }
 """Each by its name for --kinds."""
+PLAIN = ("post", "msgpack", "get", "clash", "zipf", "again")
+"""Kinds of questions.lua that every contender can answer."""
+SUSTAINED = [Kind(f"POST, {connections} connections", "post", connections) for connections in (64, 256)]
 ROWS, COLUMN_ROWS = 1000, 10**6
 
 
@@ -113,13 +125,19 @@ def served(command: Sequence[str]) -> Iterator[tuple[int, int]]:
 
 
 def ask(port: int, process: int, kind: Kind, start: int, seconds: int) -> Row:
-    """Requests per second, microseconds of the server's CPU time for each, and percentiles of the latency in ms."""
+    """Requests per second, microseconds of the server's CPU time for each, and percentiles of the latency in ms.
+
+    Ends the benchmark if a connection fails, or a response has not the status of this kind.
+    """
     before = cpu_of(process)
     command = ["taskset", "-c", "1", "wrk", "-t1", f"-c{kind.connections}", f"-d{seconds}s", "--latency"]
     command += ["-s", str(FOLDER / "questions.lua"), f"http://127.0.0.1:{port}", "--", kind.asked, str(start)]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    if "Non-2xx" in printed or re.search(r"(connect|read|write) [1-9]", printed):
-        raise SystemExit(printed)
+    responses = int(re.findall(r"(\d+) requests in", printed)[0])
+    errors = re.search(r"Non-2xx or 3xx responses: (\d+)", printed)
+    wrong = (0 if errors is None else int(errors[1])) != (0 if kind.status == 200 else responses)
+    if wrong or re.search(r"(connect|read|write) [1-9]", printed):
+        raise SystemExit(f"{kind.title}: a response is not {kind.status}, or there is none\n{printed}")
 
     def percentile(which: int) -> float:
         value, unit = re.findall(rf"{which}%\s+([\d.]+)(us|ms|s)", printed)[0]
@@ -127,7 +145,7 @@ def ask(port: int, process: int, kind: Kind, start: int, seconds: int) -> Row:
 
     return {
         "per second": float(re.findall(r"Requests/sec:\s+([\d.]+)", printed)[0]),
-        "CPU us": (cpu_of(process) - before) * 1e6 / int(re.findall(r"(\d+) requests in", printed)[0]),
+        "CPU us": (cpu_of(process) - before) * 1e6 / responses,
         "p50 ms": percentile(50),
         "p99 ms": percentile(99),
     }
@@ -143,10 +161,25 @@ def requests(kinds: Sequence[str], contenders: Sequence[str], rounds: int, secon
         running = {name: stack.enter_context(served(commands[name])) for name in commands if name in contenders}
         for _ in range(rounds):
             for kind, (name, (port, process)) in product(map(KINDS.__getitem__, kinds), running.items()):
-                if (name != LOGGED or kind.asked == "post") and (name in KNOW_OPS or kind.asked != "op"):
+                if (name != LOGGED or kind.asked == "post") and (name in KNOW_ALL or kind.asked in PLAIN):
                     json_alone = kind.asked == "msgpack" and name not in (BARE, OURS, LOGGED, PURE)
                     asked = kind._replace(asked="post") if json_alone else kind
+                    if name == BARE:
+                        asked = asked._replace(status=200)
                     taken[kind.title].setdefault(name, []).append(ask(port, process, asked, next(starts), seconds))
+    return {title: {name: compared(rows, name) for name in rows} for title, rows in taken.items()}
+
+
+def sustained(rounds: int, seconds: int) -> dict[str, dict[str, Row]]:
+    """The figures of `requests` for axiscast beside the bare server, in rounds of so many seconds."""
+    taken: dict[str, dict[str, list[Row]]] = {kind.title: {BARE: [], OURS: []} for kind in SUSTAINED}
+    starts = (pow(16807, number << 20, 2**31 - 1) for number in count(2**10))
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        commands = servers(Path(folder))
+        running = {name: stack.enter_context(served(commands[name])) for name in (BARE, OURS)}
+        for _ in range(rounds):
+            for kind, (name, (port, process)) in product(SUSTAINED, running.items()):
+                taken[kind.title][name].append(ask(port, process, kind, next(starts), seconds))
     return {title: {name: compared(rows, name) for name in rows} for title, rows in taken.items()}
 
 
@@ -197,10 +230,12 @@ def columns(*inputs: np.ndarray[Any, np.dtype[np.int64]]) -> bytes:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kinds", nargs="+", choices=[*KINDS, "batches"], default=[*KINDS, "batches"])
+    groups = [*KINDS, "sustained", "batches"]
+    parser.add_argument("--kinds", nargs="+", choices=groups, default=groups)
     parser.add_argument("--contenders", nargs="+", choices=CONTENDERS, default=CONTENDERS)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=int, default=3)
+    parser.add_argument("--sustained", type=int, default=45, metavar="SECONDS", help="of each longer round (45)")
     parser.add_argument("-o", type=destination, help="write the figures there, as JSON")
     options = parser.parse_args()
     if not shutil.which("wrk"):
@@ -209,16 +244,24 @@ def main() -> None:
     figures: dict[str, dict[str, Any]] = {}
     if kinds := [kind for kind in options.kinds if kind in KINDS]:
         figures["requests"] = requests(kinds, options.contenders, options.rounds, options.seconds)
-        for title, rows in figures["requests"].items():
-            print(title)
-            for name, row in rows.items():
-                print(f"  {name:23}", *(f"{shown(values):>22} {figure}" for figure, values in row.items()))
+        report(figures["requests"])
+    if "sustained" in options.kinds:
+        figures["sustained"] = sustained(-(-options.rounds // 3), options.sustained)
+        print(f"Rounds of {options.sustained} s, in which every response was 200:")
+        report(figures["sustained"])
     if "batches" in options.kinds:
         figures["batches"] = batches(options.rounds)
         for title, row in figures["batches"].items():
             print(f"{title}: {shown(row['checks per second'])} checks per second")
     if options.o:
         save(options.o, figures)
+
+
+def report(kinds: Mapping[str, Mapping[str, Row]]) -> None:
+    for title, rows in kinds.items():
+        print(title)
+        for name, row in rows.items():
+            print(f"  {name:23}", *(f"{shown(values):>22} {figure}" for figure, values in row.items()))
 
 
 def shown(values: Sequence[float]) -> str:

@@ -194,6 +194,12 @@ def tables() -> Iterator[tuple[str, list[list[str]]]]:
                 for kind, rows in kinds.items()
             ],
         )
+    if sustained := _figures("checks").get("sustained"):
+        yield (
+            "sustained",
+            [["axiscast", *(names := ["x bare uvicorn", "per second", "CPU us", "p99 ms"])]]
+            + [[kind, *(spread(rows["axiscast"][name]) for name in names)] for kind, rows in sustained.items()],
+        )
     if batches := _figures("checks").get("batches"):
         rows = [[title, spread([rate / 1e6 for rate in row["checks per second"]])] for title, row in batches.items()]
         yield "batches", [["one request", "million checks a second"], *rows]

@@ -52,7 +52,7 @@ def cases(folder: Path) -> Iterator[Case]:
         except Exception as error:  # a session that can't be made is no case
             print(f"{case.name}: {str(error).splitlines()[0]}", file=sys.stderr)
             continue
-        yield case._replace(half=("chosen on", "reported")[number % 2])
+        yield case if case.half else case._replace(half=("chosen on", "reported")[number % 2])
 
 
 def _made(folder: Path) -> Iterator[Case]:
@@ -76,6 +76,10 @@ def _made(folder: Path) -> Iterator[Case]:
         path = folder / f"right module {each.name}.onnx"
         if path.exists() or _exported(each.name, each.make(), each.inputs, each.axes, path):
             yield Case(each.name, path, "", each.runs, None)
+    for each in right.NEEDLESS:
+        path = folder / f"needless {each.name}.onnx"
+        if path.exists() or _exported(each.name, each.make(), each.inputs, each.axes, path):
+            yield Case(each.name, path, "needless", each.runs, None)
 
 
 def _exported(name: str, *arguments: object) -> bool:
@@ -99,23 +103,30 @@ def main() -> None:
         table(cases(arguments.folder or Path(temporary)), arguments.list)
 
 
+def count(case: Case, sort: str, example: Sizes, rows: dict[str, Counter[str]], each: bool) -> None:
+    """Check a model, and count its exit statuses in the row of its sort."""
+    start = process_time()
+    report = axiscast.check_model(case.path, example=example)
+    row = rows.setdefault(sort, Counter())
+    row["models"] += 1
+    row["seconds"] += process_time() - start  # type: ignore[assignment]
+    levels: tuple[FailOn, ...] = ("square", "pinned", "depends")
+    for fail_on in levels:
+        row[fail_on] += report.exit_status(fail_on) != 0
+    if each:
+        kinds = {kind for finding in report.findings for kind in finding.kinds}
+        print(f"{sort}: {case.name}: {report.exit_status()} {' '.join(sorted(kinds))}", flush=True)
+
+
 def table(found: Iterator[Case], each: bool) -> None:
     """Print how many models of each half and sort have which finding."""
     rows: dict[str, Counter[str]] = {}
     for case in found:
-        start = process_time()
-        report = axiscast.check_model(case.path)
-        seconds = process_time() - start
-        kinds = {kind for finding in report.findings for kind in finding.kinds}
         sort = "right" if case.fails is None else f"planted, {case.half}"
-        row = rows.setdefault(sort, Counter())
-        row["models"] += 1
-        row["seconds"] += seconds  # type: ignore[assignment]
-        levels: tuple[FailOn, ...] = ("square", "pinned", "depends")
-        for fail_on in levels:
-            row[fail_on] += report.exit_status(fail_on) != 0
-        if each:
-            print(f"{sort}: {case.name}: {report.exit_status()} {' '.join(sorted(kinds))}", flush=True)
+        if case.half == "needless":
+            sort = "right, free without need"
+            count(case, f"{sort}, with --example", case.runs[0], rows, each)
+        count(case, sort, {}, rows, each)
     print("| models | all | not 0 | --fail-on pinned | --fail-on depends | CPU s |")
     print("|---|---|---|---|---|---|")
     for sort, row in rows.items():

@@ -5,6 +5,9 @@
 -- clash                 one of 3 or 4 shapes that does not fit, and would with a reshape or two axes swapped
 -- zipf                  one of 10,000 checks, the k-th of them 1 / k times as often as the first, under head fields that vary
 -- again                 one check in the same bytes
+-- refusal               a check with a field that does not exist
+-- compare, translate    three or four shapes in every framework; a broadcast_to of numpy's in nGraph's words
+-- rows                  a batch of ten checks of shapes that fit
 --
 -- START, from 1 to 2^31 - 2, is where the numbers begin that the sizes are made of. Each number leads to the next, and
 -- all of them come before one comes again (the generator of Park and Miller), so two runs ask the same only where the
@@ -54,8 +57,8 @@ local function joined(shapes, written, between)
   return parts
 end
 
-local function post(body, media, further)
-  return "POST /v1/check HTTP/1.1\r\nHost: localhost\r\n" .. (further or "") .. "Content-Type: " .. media
+local function post(body, media, further, path)
+  return "POST " .. (path or "/v1/check") .. " HTTP/1.1\r\nHost: localhost\r\n" .. (further or "") .. "Content-Type: " .. media
     .. "\r\nContent-Length: " .. #body .. "\r\n\r\n" .. body
 end
 
@@ -82,6 +85,24 @@ local function named()
   end
   local op = '{"name":"ngraph.Broadcast","shape":[' .. whole .. '],"broadcast_axes":[0,2]}'
   return '{"op":' .. op .. ',"inputs":[[' .. b .. "," .. d .. "]]}"
+end
+
+local function asked(body, path)
+  return post(body, "application/json", nil, path)
+end
+
+local function translation()
+  local a, b, c, d = sizes()
+  local op = '{"name":"numpy.broadcast_to","shape":[' .. table.concat({a, b, c, d}, ",") .. "]}"
+  return '{"op":' .. op .. ',"inputs":[[' .. b .. ",1," .. d .. ']],"to":"ngraph.Broadcast"}'
+end
+
+local function rows()
+  local parts = {}
+  for row = 1, 10 do
+    parts[row] = json(fitting())
+  end
+  return '{"requests":[' .. table.concat(parts, ",") .. "]}"
 end
 
 local function get(shapes)
@@ -118,6 +139,10 @@ local KINDS = {
   get = function() return get(fitting()) end,
   op = function() return post(named(), "application/json") end,
   clash = function() return post(json(clashing()), "application/json") end,
+  refusal = function() return asked('{"shape":[3],' .. json(fitting()):sub(2)) end,
+  compare = function() return asked(json(fitting()), "/v1/compare") end,
+  translate = function() return asked(translation(), "/v1/translate") end,
+  rows = function() return asked(rows(), "/v1/check/batch") end,
 }
 
 function init(args)

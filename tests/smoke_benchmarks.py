@@ -13,7 +13,9 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import nullcontext, suppress
+from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree
 
@@ -168,12 +170,44 @@ def test_attacks_are_measured(tmp_path: Path) -> None:
 
 @needs_wrk
 def test_checks_are_measured(tmp_path: Path) -> None:
-    run("checks.py", "--rounds", 1, "--seconds", 1, "-o", tmp_path / "checks.json")
+    run("checks.py", "--rounds", 1, "--seconds", 1, "--sustained", 1, "-o", tmp_path / "checks.json")
     results = saved(tmp_path / "checks.json", 100)
-    assert list(results) == ["requests", "batches"]
-    assert len(results["requests"]) == 9
+    assert list(results) == ["requests", "sustained", "batches"]
+    assert len(results["requests"]) == 13
     assert all(len(rows) >= 3 for rows in results["requests"].values())
-    assert {rows["bare uvicorn"]["x bare uvicorn"][0] for rows in results["requests"].values()} == {1}
+    assert [list(rows) for rows in results["sustained"].values()] == [["bare uvicorn", "axiscast"]] * 2
+    measured = [*results["requests"].values(), *results["sustained"].values()]
+    assert {rows["bare uvicorn"]["x bare uvicorn"][0] for rows in measured} == {1}
+
+
+PRINTED = """
+    50%    1.02ms
+    99%    2.50ms
+  1000 requests in 1.00s, 1.00MB read
+{more}Requests/sec:   1000.00
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "more", "ends"),
+    [
+        ("post", "", False),
+        ("post", "  Non-2xx or 3xx responses: 1\n", True),
+        ("post", "  Socket errors: connect 0, read 1, write 0, timeout 0\n", True),
+        ("refusal", "  Non-2xx or 3xx responses: 1000\n", False),
+        ("refusal", "  Non-2xx or 3xx responses: 999\n", True),
+        ("refusal", "", True),
+    ],
+)
+def test_one_response_with_another_status_ends_the_benchmark_of_checks(
+    kind: str, more: str, ends: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    checks = import_module("checks")
+    monkeypatch.setattr(checks.subprocess, "run", lambda *_, **__: SimpleNamespace(stdout=PRINTED.format(more=more)))
+    monkeypatch.setattr(checks, "cpu_of", lambda process: 0)
+    with pytest.raises(SystemExit) if ends else nullcontext():
+        checks.ask(1, 1, checks.KINDS[kind], 1, 1)
 
 
 def test_the_document_shows_what_was_measured(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def test_a_node_that_fails_at_every_set_of_sizes_is_incompatible(check: Check) -
     assert (finding.pins[0].name, finding.pins[0].size) == ("seq", 12)
     assert f"does not broadcast at batch={batch}, seq={seq}: axis -2" in str(report)
     assert (
-        "It fails at both sets of sizes that were tried. "
+        "It fails at both sets of sizes that were tried; --example tries another. "
         "It works only with seq = 12, although the file declares seq free." in str(report)
     )
 
@@ -184,7 +184,7 @@ def test_two_axes_that_a_node_joins_and_that_differ_are_not_judged_to_run(check:
     report = check("(float[h,w] x) => (float[a,b] y) {t = Transpose(x) y = Concat<axis = 1>(x, t)}")
     (finding,) = report.findings
     assert (finding.op, finding.verdict, report.exit_status()) == ("Concat", "not_judged", 3)
-    assert "It fails at both sets of sizes that were tried." in str(report)
+    assert "It fails at both sets of sizes that were tried; --example tries another." in str(report)
 
 
 def test_values_that_shapes_are_computed_from_are_followed_through_any_op(check: Check) -> None:

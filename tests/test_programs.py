@@ -269,3 +269,55 @@ def test_what_is_no_program_is_refused(name: str, monkeypatch: pytest.MonkeyPatc
         monkeypatch.setitem(sys.modules, name, module)
     with pytest.raises(TypeError, match=f"check_{name} takes .* not str"):
         getattr(axiscast, f"check_{name}")("model.pt2")
+
+
+@pytest.mark.parametrize(
+    ("target", "meta", "op", "name"),
+    [
+        ("aten.broadcast_tensors.default", {"torch_fn": ("mse_loss_1", "function.mse_loss")},
+         "torch.nn.functional.mse_loss", "node_1"),
+        ("aten.expand.default", {"torch_fn": ("l1_loss_1", "function.l1_loss")},
+         "torch.nn.functional.l1_loss", "node_1"),
+        ("aten.broadcast_tensors.default", {"torch_fn": ("broadcast_tensors_1", "function.broadcast_tensors")},
+         "aten.broadcast_tensors.default", "node_1"),
+        ("aten.sub.Tensor", {"torch_fn": ("mse_loss_1", "function.mse_loss")}, "aten.sub.Tensor", "node_1"),
+        ("aten.addmm.default", {"nn_module_stack": {"": ("", "M"), "h": ("net.head", "Linear")}},
+         "aten.addmm.default", "head"),
+        ("aten.linear.default", {"nn_module_stack": {"": ("", "M"), "h": ("net.3", "Linear")}},
+         "aten.linear.default", "net.3"),
+        ("aten.linear.default", {}, "aten.linear.default", "node_1"),
+    ],
+)  # fmt: skip
+def test_a_node_of_torch_is_called_as_the_function_and_the_module_that_made_it(
+    target: str, meta: dict[str, Any], op: str, name: str
+) -> None:
+    node = SimpleNamespace(name="node_1", target=target, meta=meta)
+    assert (torch_program._op(node), torch_program._named(node, {})) == (op, name)
+
+
+def test_the_arguments_of_a_jaxpr_have_the_names_of_the_function() -> None:
+    def value(*shape: int) -> Any:
+        return type("Value", (), {"aval": SimpleNamespace(shape=shape, dtype=SimpleNamespace(kind="f"))})()
+
+    prediction, target, promoted, difference = value(5, 1), value(5), value(1, 5), value(5, 5)
+    frame = SimpleNamespace(file_name="/home/me/loss.py", function_name="loss", line_num=3)
+    own = SimpleNamespace(file_name="/jax/numpy.py", function_name="promote_shapes", line_num=1)
+
+    def equation(name: str, inputs: list[Any], output: Any, **parameters: Any) -> Any:
+        return SimpleNamespace(
+            primitive=SimpleNamespace(name=name), invars=inputs, outvars=[output], params=parameters,
+            source_info=SimpleNamespace(traceback=SimpleNamespace(frames=[own, frame])),
+        )  # fmt: skip
+
+    jaxpr = SimpleNamespace(
+        eqns=[
+            equation("broadcast_in_dim", [target], promoted, broadcast_dimensions=(1,)),
+            equation("sub", [prediction, promoted], difference),
+        ],
+        invars=[prediction, target], constvars=[], outvars=[difference],
+        debug_info=SimpleNamespace(arg_names=("prediction", "batch['y']")),
+    )  # fmt: skip
+    ((finding, _),) = jax_program.meetings(jaxpr, Names(), "/jax/")
+    assert [(operand.name, operand.shape) for operand in finding.operands] == [
+        ("prediction", (5, 1)), ("batch['y']", (5,)),
+    ]  # fmt: skip

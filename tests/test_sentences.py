@@ -33,6 +33,9 @@ SQUARES = [
     ("GreaterOrEqual", [("/score/Gemm_output_0", ("n", 1)), ("/Relu_output_0", ("n",))],
      "score (n, 1) >= Relu (n,) gives (n, n): every row meets every column. Write score.squeeze(-1) >= Relu. If you "
      "want all pairs: score >= Relu[None]."),
+    ("Add", [("linear", ("n", 1)), ("mul_2", ("n",))],
+     "linear (n, 1) + mul_2 (n,) gives (n, n): every row meets every column. Write linear.squeeze(-1) + mul_2. If you "
+     "want all pairs: linear + mul_2[None]."),
     ("torch.nn.functional.mse_loss", [("", (5, 1)), ("", (5,))],
      "mse_loss(a (5, 1), b (5,)) broadcasts to (5, 5): every row meets every column. Write mse_loss(a.squeeze(-1), b). "
      "If you want all pairs: mse_loss(a, b[None])."),

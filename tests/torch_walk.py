@@ -61,6 +61,8 @@ class Call(NamedTuple):
         arguments = self.operands(is_expanded)
         torch.manual_seed(0)
         result = function(*arguments)
+        if result is NotImplemented:
+            raise TypeError("an operator that does not take these")
         return arguments[0] if self.is_in_place else result
 
 
@@ -94,10 +96,10 @@ def functions() -> Iterator[tuple[str, Any, tuple[int, int]]]:
 
 
 def parameters(function: Any, count: int) -> tuple[str, ...]:
-    """The names of a function's first parameters, or nothing if they are not known."""
+    """The names of a function's first parameters, or nothing if they are not known, or not all read."""
     override = get_testing_overrides().get(function)
     names = override.__code__.co_varnames[: override.__code__.co_argcount] if override is not None else ()
-    return names[:count] if len(names) >= count else ()
+    return names[:count] if len(names) >= count and "out" not in names[:count] else ()
 
 
 def _counts(override: Any) -> tuple[int, int]:
@@ -113,13 +115,15 @@ def calls(name: str, counts: tuple[int, int]) -> Iterator[Call]:
     last = name.rpartition(".")[2]
     is_in_place = (last.endswith("_") and not last.endswith("__")) or last in _IN_PLACE
     for dtypes in DTYPES:
-        lists = [(("column", "row"),), (("column",), ("row",)), (("full",), ("column",), ("row",))]
+        lists = [(("column", "row"),), (("column",), ("row",)), (("row",), ("column",), ("row",))]
         for arguments in lists if "_foreach_" in name or counts[1] == 4 or counts[0] == 1 else ():
-            shown = (("full",) * len(arguments[0]), *arguments[1:]) if is_in_place else arguments
-            yield Call(shown, dtypes, is_in_place)
+            if not is_in_place:
+                yield Call(arguments, dtypes, is_in_place)
+            elif len(arguments) > 1:
+                yield Call((("full",), *arguments[1:]), dtypes, is_in_place)
         for count in range(max(2, counts[0]), min(4, counts[1]) + 1):
             for one, other in itertools.permutations(range(count), 2):
-                for rest in (1, 0, "full") if count > 2 else (1,):
+                for rest in (1, 0, "row", "full") if count > 2 else (1,):
                     shown = [rest] * count
                     shown[one], shown[other] = "column", "row"
                     if is_in_place:
@@ -138,10 +142,10 @@ def broadcasting(function: Any, ways: Iterator[Call]) -> Call | None:
     for way in ways:
         try:
             one, other = way.result(function, is_expanded=False), way.result(function, is_expanded=True)
+            if are_equal(one, other):
+                return way
         except Exception:  # the arguments are guesses: most are refused, each function in its own way
             continue
-        if are_equal(one, other):
-            return way
     return None
 
 
@@ -205,21 +209,22 @@ def calls_of_overload(overload: Any) -> Iterator[Call]:
     tensors = [number for number, type_ in enumerate(types) if "Tensor" in type_]
     is_in_place = overload._schema.is_mutable
     pairs = [*itertools.permutations(tensors, 2), *((each, each) for each in tensors if "List" in types[each])]
-    for dtypes, (one, other) in itertools.product(DTYPES, pairs):
+    for dtypes, (one, other), rest in itertools.product(DTYPES, pairs, ("row", "full")):
         shown: list[Any] = []
         for number, (argument, type_) in enumerate(zip(arguments, types, strict=True)):
-            operand = "column" if number == one else "row" if number == other else "full"
+            operand = "column" if number == one else "row" if number == other else rest
             if number in (one, other):
                 shown.append(operand if "List" not in type_ else ("column", "row") if one == other else (operand,))
             elif argument.has_default_value() or type_.startswith("Optional"):
                 shown.append(argument.default_value if argument.has_default_value() else None)
             elif "Tensor" in type_:
-                shown.append(("full",) if "List" in type_ else "full")
+                shown.append((rest,) if "List" in type_ else rest)
             else:
                 shown.append(_FILL.get(type_))
         if is_in_place:
             shown[0] = ("full",) * len(shown[0]) if isinstance(shown[0], tuple) else "full"
-        yield Call(tuple(shown), dtypes, is_in_place)
+        if not is_in_place or one != other:
+            yield Call(tuple(shown), dtypes, is_in_place)
 
 
 def walk(tried: list[tuple[str, Any, Callable[[], Iterator[Call]]]]) -> dict[str, Call]:
@@ -240,14 +245,17 @@ def _in_a_process(part: list[tuple[str, Any, Callable[[], Iterator[Call]]]]) -> 
     """Return what was found, or None if the process crashed."""
     reader, writer = os.pipe()
     if (process := os.fork()) == 0:
-        os.close(reader)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-        torch.set_num_threads(1)
-        warnings.simplefilter("ignore")
-        found = {name: way for name, each, ways in part if (way := broadcasting(each, ways()))}
-        with os.fdopen(writer, "wb") as file:
-            pickle.dump({name: tuple(way) for name, way in found.items()}, file)
-        os._exit(0)
+        try:
+            os.close(reader)
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+            torch.set_num_threads(1)
+            warnings.simplefilter("ignore")
+            found = {name: way for name, each, ways in part if (way := broadcasting(each, ways()))}
+            with os.fdopen(writer, "wb") as file:
+                pickle.dump({name: tuple(way) for name, way in found.items()}, file)
+            os._exit(0)
+        finally:
+            os._exit(1)
     os.close(writer)
     with os.fdopen(reader, "rb") as file:
         data = file.read()

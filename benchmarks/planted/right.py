@@ -257,3 +257,47 @@ MODULES = [
     RightModule("hrnet", _timm("hrnet_w18_small"), _PICTURE, _FREE, _ANY),
     RightModule("pvt", _timm("pvt_v2_b0"), _PICTURE, _FREE, _ANY),
 ]  # fmt: skip
+
+
+def _transformer(name: str, **options: Any) -> Callable[[], nn.Module]:
+    def make() -> nn.Module:
+        import transformers
+
+        whole = getattr(transformers, f"{name}Model")(getattr(transformers, f"{name}Config")(**options))
+        inner = whole.encoder if name == "Whisper" else whole
+
+        class First(nn.Module):
+            """The first output of the model."""
+
+            def forward(self, x: Tensor) -> Tensor:
+                first: Tensor = inner(x, return_dict=True)[0]
+                return first
+
+        module = First()
+        module.inner = inner
+        return module
+
+    return make
+
+
+_SMALL: dict[str, Any] = {
+    "hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 4, "intermediate_size": 64, "image_size": 32,
+    "patch_size": 8,
+}  # fmt: skip
+_WHISPER: dict[str, Any] = {
+    "d_model": 32, "encoder_layers": 1, "decoder_layers": 1, "encoder_attention_heads": 4, "decoder_attention_heads": 4,
+    "encoder_ffn_dim": 64, "decoder_ffn_dim": 64, "vocab_size": 100, "max_source_positions": 50, "pad_token_id": 0,
+}  # fmt: skip
+_OPTIMUM: Axes = {"x": {0: "batch_size", 2: "height", 3: "width"}}
+_FIXED: tuple[Sizes, Sizes] = (
+    {"batch_size": 1, "height": 32, "width": 32}, {"batch_size": 3, "height": 32, "width": 32},
+)  # fmt: skip
+
+NEEDLESS = [
+    *(RightModule(name, _transformer(name, **_SMALL), {"x": (2, 3, 32, 32)}, _OPTIMUM, _FIXED)
+      for name in ("ViT", "DeiT", "CLIPVision", "SiglipVision", "ViTMAE")),
+    RightModule("Whisper", _transformer("Whisper", **_WHISPER), {"x": (2, 80, 100)},
+                {"x": {0: "batch_size", 2: "encoder_sequence_length"}},
+                ({"batch_size": 1, "encoder_sequence_length": 100}, {"batch_size": 3, "encoder_sequence_length": 100})),
+]  # fmt: skip
+"""Models of one image size or length whose axes are declared free all the same, as optimum does (exporters/onnx)."""

@@ -276,3 +276,7 @@ def a_step_of_momentum(p: Array, y: Array) -> Array:
 
 def keepdims_of_rows(x: Array, y: Array) -> Array:
     return x.sum(axis=1, keepdims=True) * y  # square
+
+
+def exponents(p: Array, y: Array) -> Array:
+    return jnp.ldexp(p, y.astype(jnp.int32)).sum()  # square

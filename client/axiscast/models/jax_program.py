@@ -58,6 +58,8 @@ class Value(NamedTuple):
     that it stretched."""
     fact: Fact
     """Where it comes from."""
+    name: str = ""
+    """The name of the argument that it is, or that it was promoted from; empty for any other value."""
 
 
 @typed
@@ -95,7 +97,10 @@ def meetings(jaxpr: Any, names: Names, folder: str) -> list[Meeting]:
     jax's own code is in `folder`.
     """
     reader = Reader(names, folder)
-    reader.read(jaxpr, [_plain(variable) for variable in jaxpr.invars], (None, None), "")
+    named = getattr(getattr(jaxpr, "debug_info", None), "arg_names", None) or ()
+    names_of = [*named, *[""] * len(jaxpr.invars)]
+    arguments = [_plain(variable, str(name or "")) for variable, name in zip(jaxpr.invars, names_of, strict=False)]
+    reader.read(jaxpr, arguments, (None, None), "")
     return reader.meetings
 
 
@@ -146,15 +151,15 @@ class Reader:
     def _meet(self, equation: Any, name: str, operands: Sequence[Value], line: Line, is_own: bool) -> None:
         """Record what meets in an equation, if it is two arrays or more."""
         shapes = _shapes([value.row for value in operands if value.row])
-        facts = [value.fact for value in operands if value.row]
-        met = [(shape, fact) for shape, fact in zip(shapes, facts, strict=True) if shape]
+        values = [value for value in operands if value.row]
+        met = [(shape, value) for shape, value in zip(shapes, values, strict=True) if shape]
         key = (line, tuple(sorted(str(shape) for shape, _ in met)))
         if len(met) < 2 or (is_own and key in self._own):
             return
         if is_own:
             self._own.add(key)
         file, number = line
-        named = self.names.operands([("", shape) for shape, _ in met])
+        named = self.names.operands([(value.name, shape) for shape, value in met])
         found = Finding(name, f"jax.lax.{equation.primitive.name}", named, file=file, line=number)
         primitive = equation.primitive.name
         is_discrete = primitive in _COMPARISONS or not any(
@@ -164,7 +169,7 @@ class Reader:
             Meeting(
                 found,
                 is_meant(
-                    [fact for _, fact in met],
+                    [value.fact for _, value in met],
                     [operand.shape or () for operand in named],
                     _frame(line),
                     is_discrete=is_discrete,
@@ -173,8 +178,8 @@ class Reader:
         )
 
 
-def _plain(variable: Any) -> Value:
-    return Value(tuple(variable.aval.shape), made())
+def _plain(variable: Any, name: str = "") -> Value:
+    return Value(tuple(variable.aval.shape), made(), name)
 
 
 def _frame(line: Line) -> Frame | None:
@@ -189,7 +194,7 @@ def _as(variable: Any, value: Value | None) -> Value:
         row = value.row
         for there in (row, row[1:], (*shape[:1], *row)):
             if len(there) == len(shape) and all(one in (None, 1, two) for one, two in zip(there, shape, strict=True)):
-                return Value(there, value.fact)
+                return Value(there, value.fact, value.name)
     return Value(shape, made())
 
 
@@ -216,14 +221,16 @@ def _results(
     if name == "broadcast_in_dim":
         if _promotes(equation, calls):
             sizes = dict(zip(equation.params["broadcast_dimensions"], operands[0].row, strict=True))
-            return [Value(tuple(sizes.get(axis) for axis in range(len(shape))), operands[0].fact)]
+            row = tuple(sizes.get(axis) for axis in range(len(shape)))
+            return [Value(row, operands[0].fact, operands[0].name)]
     elif name == "transpose":
         row = tuple(operands[0].row[axis] for axis in equation.params["permutation"])
     else:
         row = _met(shape, [value.row for value in operands if value.row])
     arrays = [value.fact for value in operands if value.row]
     way: Way = ""
-    if name in _AXIS:  # below vmap, jax's own functions make all pairs that the caller wrote
+    if name in _AXIS and arrays:  # an array made of a number is no array that was given an axis
+        # Below vmap, jax's own functions make all pairs that the caller wrote.
         way = "index" if is_own or _BATCHING in calls else _way(calls)
     fact = made(arrays, keeps=name in _KEEP, is_index=name == "iota", way=way, frame=frame)
     return [Value(row, fact if any(map(_is_one, row)) else fact._replace(way="", frame=None))]

@@ -102,9 +102,9 @@ def _wanted(finding: Finding, number: int) -> str:
 
 
 def is_own_name(finding: Finding, number: int) -> bool:
-    """Return whether an operand has a name that is not the name of an operation."""
+    """Return whether an operand has a name that is not the number of an operation, such as mul_2."""
     own = finding.operands[number].name
-    return bool(own) and not _SCRIPTED.fullmatch(own)
+    return bool(own) and not _SCRIPTED.fullmatch(own) and not re.search(r"_[0-9]+$", own)
 
 
 def shapes_of(finding: Finding) -> list[Sequence[Size]]:

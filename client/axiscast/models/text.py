@@ -22,8 +22,10 @@ def common(group: Sequence[Finding]) -> str:
 
 
 def node(finding: Finding) -> str:
-    """The operation and its name in the model; not one that an exporter made, if the line is known."""
+    """The operation and its name in the model; not one that nobody gave it, if the line is known."""
     op = printable(finding.op)
+    if finding.line is not None and op.startswith(("aten.", "jax.", "torch.")):  # a program numbers its operations
+        return op
     made = re.fullmatch(rf"node_.*|({re.escape(op)}|{re.escape(op_name(finding))})(_[0-9]+)?", finding.node, re.I)
     return op if made and finding.line is not None else f"{op} {printable(finding.node)}".rstrip()
 

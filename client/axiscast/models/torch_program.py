@@ -25,6 +25,8 @@ _KEEP = (
     *("aten.slice", "aten.alias", "aten.clone", "aten.detach", "aten.to.", "aten._to_copy", "aten.squeeze"),
     *("aten.permute", "aten.t.", "aten.transpose", "aten.contiguous", "aten.numpy_T", "aten.flatten"),
 )
+_MODULES = {"addmm", "conv1d", "conv2d", "conv3d", "convolution", "linear", "mm"}
+"""The operations that are all that their module does."""
 _INDEX = ("aten.arange", "aten.lift_fresh_copy")
 _COMPARISONS = ("aten.eq.", "aten.ne.", "aten.lt.", "aten.le.", "aten.gt.", "aten.ge.")
 
@@ -68,9 +70,9 @@ def meetings(program: Any, names: Names) -> Iterator[Meeting]:
             for tensors in _operands(node, expanded):
                 if sum(bool(_sizes(tensor)) for tensor in tensors) < 2:
                     continue
-                operands = names.operands([(held.get(tensor.name, tensor.name), _sizes(tensor)) for tensor in tensors])
+                operands = names.operands([(_named(tensor, held), _sizes(tensor)) for tensor in tensors])
                 name = f"{path}/{node.name}" if path else node.name
-                found = Finding(name, str(node.target), operands, file=file, line=line)
+                found = Finding(name, _op(node), operands, file=file, line=line)
                 yield Meeting(found, _is_meant(node, tensors, operands, facts, lines))
 
 
@@ -108,6 +110,22 @@ def _source_name(place: Any) -> str:
 def _meets(node: Any) -> bool:
     tags = getattr(node.target, "tags", ())
     return name_of(str(node.target)) in _MEETING or any(tag.name == "pointwise" for tag in tags)
+
+
+def _op(node: Any) -> str:
+    """What findings call an operation: of one that only expands the operands of a function, the function."""
+    function = _function(node)
+    if str(node.target).startswith(("aten.broadcast_tensors.", "aten.expand.")) and function in LOSSES:
+        return f"torch.nn.functional.{function}"
+    return str(node.target)
+
+
+def _named(node: Any, held: Mapping[str, str]) -> str:
+    """The name of the tensor that a node gives: of a parameter or a module in the program, else the node's."""
+    modules = [*node.meta.get("nn_module_stack", {}).values()]
+    path = str(modules[-1][0]) if modules and name_of(str(node.target)) in _MODULES else ""
+    last = path.rpartition(".")[2]
+    return (path if last.isdigit() else last) or held.get(node.name, node.name)
 
 
 def _operands(node: Any, expanded: Mapping[str, list[Any]]) -> Iterator[list[Any]]:

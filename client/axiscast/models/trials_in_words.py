@@ -17,7 +17,8 @@ def tried(finding: Finding) -> Iterator[str]:
     """Yield a sentence if a node fails at each set of sizes."""
     if finding.tried is not None and finding.tried.outcome == "fails":
         count = {1: "the only set", 2: "both sets"}.get(finding.tried.sets, f"all {finding.tried.sets} sets")
-        yield f"It fails at {count} of sizes that {'was' if finding.tried.sets == 1 else 'were'} tried."
+        were = "was" if finding.tried.sets == 1 else "were"
+        yield f"It fails at {count} of sizes that {were} tried; --example tries another."
 
 
 def failing(finding: Finding) -> str:

@@ -64,7 +64,7 @@ def roles() -> Mapping[Any, Role]:
         found |= dict.fromkeys(_spellings(name, (torch, torch.Tensor, *parts.values())), role)
     for name, words in LOSSES.items():
         role = Role(f"torch.nn.functional.{name}", True, words)
-        found |= dict.fromkeys(_spellings(name, (torch.nn.functional,)), role)
+        found |= dict.fromkeys(_spellings(name, (torch, torch.nn.functional)), role)
     for name in dir(torch):
         if name.startswith(LISTS):
             found[getattr(torch, name)] = Role(f"torch.{name}", lists=True)
