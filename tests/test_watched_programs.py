@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import started
 
 pytestmark = pytest.mark.skipif(not importlib.util.find_spec("torch"), reason="no torch")
 
@@ -23,6 +24,8 @@ OF_PLACES = {
     "saying.where_errors_are_raised",
 }
 """The programs whose result is where something is reported: the same as unwatched, and not as under a mode."""
+SECONDS = 900
+"""That the programs may take in one of the ways: many are compiled."""
 DIFFERENT = {"tensors.swap": "swap_tensors refuses a tensor with a weak reference, which a watch needs"}
 """The programs that fail under a watch, and why (docs/training.md)."""
 NAMES = [
@@ -44,8 +47,10 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, An
     commands = {way: ["watched", way, str(folder / way)] for way in ("alone", "mode", "watch")}
     commands["plugin"] = ["pytest", *pytest_options, "--noconftest", str(tests / "watched" / "under_pytest.py")]
     for command in commands.values():
-        done = subprocess.run([sys.executable, "-m", *command], env=environment, cwd=folder, capture_output=True)
-        assert done.returncode == 0, (command, done.stdout[-2000:].decode(), done.stderr[-2000:].decode())
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        with started([sys.executable, "-m", *command], env=environment, cwd=folder, **pipes) as process:
+            written = process.communicate(timeout=SECONDS)[0]
+        assert process.returncode == 0, (command, written[-2000:])
     return {way: pickle.loads((folder / way).read_bytes()) for way in commands}
 
 
