@@ -10,13 +10,17 @@ PIP = $(VENV)/bin/python -m pip --disable-pip-version-check --quiet
 # The suite starts a hundred services: each would compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: aliases serve test bench-smoke lint types oldest newest clients clients-python clients-typescript examples fuzz bench bench-draw bench-quick models arrays releases lines docs wheel image-test lock clean
+.PHONY: aliases serve test load bench-smoke lint types oldest newest clients clients-python clients-typescript examples fuzz bench bench-draw bench-quick models arrays releases lines docs wheel image-test lock clean
 
 serve: $(VENV)/service.done
 	@exec $(VENV)/bin/axiscast serve
 
 test: $(VENV)/dev.done
 	$(VENV)/bin/python -m pytest -n auto --dist worksteal
+
+# Whole services under load: crowds of connections, a siege, steady traffic, keys and certificates that are replaced.
+load: $(VENV)/dev.done
+	$(VENV)/bin/python -m pytest tests/load_*.py -n auto --dist worksteal
 
 bench-smoke: $(VENV)/dev.done
 	$(VENV)/bin/python -m pytest tests/smoke_benchmarks.py -n auto
