@@ -16,6 +16,7 @@ from arrays import (
     through_json,
 )
 
+from axiscast.schema.lists import array_to_list
 from axiscast.schema.tensors import json_parts
 
 
@@ -149,3 +150,12 @@ def test_a_dtype_that_is_left_out_is_what_numpy_itself_makes_of_any_two_or_three
     for values in [*product(PLAIN, repeat=2), *product(PLAIN, repeat=3)]:
         read, numpys = received(json.dumps({"shape": [len(values)], "data": values})), np.array(values)
         assert (read.dtype, bits(read)) == (numpys.dtype, bits(numpys)), values
+
+
+def test_complex_numbers_of_the_highest_rank_are_written():
+    array = np.array([1 + 2j, 3 - 4j]).reshape([1] * 63 + [2])
+    nested = [[1.0, 2.0], [3.0, -4.0]]
+    for _ in range(63):
+        nested = [nested]
+    assert array_to_list(array) == nested
+    assert array_to_list(np.empty([0] + [1] * 63, np.complex64)) == []

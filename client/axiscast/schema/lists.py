@@ -22,6 +22,8 @@ from .shapes import MAX_SIZE, format_shape, kind_of
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
+MAX_AXES = 64
+"""Axes that an array of NumPy may have."""
 EXACT = 2**53
 """Beyond this a reader that holds numbers as doubles would change an integer."""
 NAT = -(2**63)
@@ -272,6 +274,8 @@ def array_to_list(array: Array) -> Any:
     """The nested list of an array (a bare value where it has no axes)."""
     kind = _kind(array.dtype)
     if kind == "c":
+        if array.ndim == MAX_AXES:  # the axis of the pairs would be one too many
+            return [array_to_list(row) for row in array]
         return array_to_list(np.stack([array.real, array.imag], -1))
     if kind in "iu":
         integers = array.astype(np.int64) if array.dtype.kind == "V" else array
