@@ -137,7 +137,7 @@ def ask(port: int, process: int, kind: Kind, start: int, seconds: int) -> Row:
     errors = re.search(r"Non-2xx or 3xx responses: (\d+)", printed)
     wrong = (0 if errors is None else int(errors[1])) != (0 if kind.status == 200 else responses)
     if wrong or re.search(r"(connect|read|write) [1-9]", printed):
-        raise SystemExit(f"{kind.title}: a response is not {kind.status}, or there is none\n{printed}")
+        raise SystemExit(f"{kind.title}: a response has another status than {kind.status}, or is missing\n{printed}")
 
     def percentile(which: int) -> float:
         value, unit = re.findall(rf"{which}%\s+([\d.]+)(us|ms|s)", printed)[0]
@@ -171,7 +171,7 @@ def requests(kinds: Sequence[str], contenders: Sequence[str], rounds: int, secon
 
 
 def sustained(rounds: int, seconds: int) -> dict[str, dict[str, Row]]:
-    """The figures of `requests` for axiscast beside the bare server, in rounds of so many seconds."""
+    """Return the figures of axiscast and the bare server in rounds of `seconds` seconds, by kind as in `requests`."""
     taken: dict[str, dict[str, list[Row]]] = {kind.title: {BARE: [], OURS: []} for kind in SUSTAINED}
     starts = (pow(16807, number << 20, 2**31 - 1) for number in count(2**10))
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""How many planted bugs each rule of what is meant finds, and how many right functions it accuses.
+"""Measure each candidate rule: the planted bugs that it finds, and the correct functions that it warns about.
 
     python benchmarks/intent.py [watch torch jax onnx] [--folder PROGRAMS]
 

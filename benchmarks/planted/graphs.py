@@ -21,7 +21,7 @@ class Graph(NamedTuple):
     graph: str
     constants: Constants
     example: Sizes
-    """Sizes at which it runs; empty if there are none."""
+    """Sizes at which the model runs. Empty if no sizes are known at which it does."""
     fails: Sizes
 
 

@@ -1,4 +1,4 @@
-"""Right models with free sizes, each of which runs at several: nothing grave may be said of them."""
+"""Correct models with free sizes, each of which runs at several sizes. The check must report no error in them."""
 
 from __future__ import annotations
 
