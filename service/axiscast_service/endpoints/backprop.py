@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import compress
 from math import prod
 
@@ -49,18 +50,16 @@ async def post_backprop(request: Request) -> Response:
     milliseconds = check_milliseconds(extent)
     max_output_bytes = request.app.state.settings.max_output_bytes
 
-    def work() -> tuple[Plan, list[Array], list[bool]]:
+    def prepare() -> tuple[Callable[[], list[OutgoingArray]], int]:
         exchange.reserve(tensors_bytes(extent, message.gradients))
         plan, gradients = _gradients(message, extent)
         exchange.reserve(gradient_bytes(plan, gradients))
-        return plan, gradients, dense_gradients(message, plan, gradients, exchange.media, max_output_bytes)
+        dense = dense_gradients(message, plan, gradients, exchange.media, max_output_bytes)
+        return lambda: _outgoing(backprop(plan, gradients), dense, message.layout), gradient_work(gradients)
 
-    plan, gradients, dense = await exchange.run(milliseconds, work)
-    if gradient_work(gradients) > LOOP_ELEMENTS:
-        results = await exchange.compute(backprop, plan, gradients)
-    else:
-        results = await exchange.run(milliseconds, backprop, plan, gradients)
-    return await answer(exchange, {"gradients": _outgoing(results, dense, message.layout)}, message.json_data)
+    sums, elements = await exchange.run(milliseconds, prepare)
+    results = await (exchange.compute(sums) if elements > LOOP_ELEMENTS else exchange.run(milliseconds, sums))
+    return await answer(exchange, {"gradients": results}, message.json_data)
 
 
 def answer_to_body(max_output_bytes: int, body: bytes, content_type: str, accept: str) -> tuple[bytes, str] | None:

@@ -141,13 +141,19 @@ Fields = Mapping[str, Outgoing | Sequence[Outgoing]]
 async def answer(exchange: Exchange[Any], fields: Fields, json_data: str) -> Response:
     """The answer {field: tensor or [tensor, ...], ...}."""
     tensors = _tensors(fields)
+    milliseconds = OUTPUT * len(tensors)
     if exchange.media is Media.JSON:
-        return await _in_json(exchange, fields, tensors, json_data == "base64")
-    copied = sum(tensor.copied for tensor in tensors)
+        return await _in_json(exchange, fields, tensors, milliseconds, json_data == "base64")
+    copied, lookups = await exchange.run(milliseconds, _copied_and_looked_up, tensors)
     exchange.reserve(copied)
-    if copied + sum(tensor.lookups for tensor in tensors) > JOIN_BYTES:
+    if copied + lookups > JOIN_BYTES:
         return await exchange.compute(_in_msgpack, exchange, fields, tensors)
-    return await exchange.run(OUTPUT * len(tensors), _in_msgpack, exchange, fields, tensors)
+    return await exchange.run(milliseconds, _in_msgpack, exchange, fields, tensors)
+
+
+def _copied_and_looked_up(tensors: Sequence[Outgoing]) -> tuple[int, int]:
+    """Return the bytes that are copied before any are sent in MessagePack, and the elements that are looked up."""
+    return sum(tensor.copied for tensor in tensors), sum(tensor.lookups for tensor in tensors)
 
 
 def _tensors(fields: Fields) -> list[Outgoing]:
@@ -270,21 +276,23 @@ def lists_in(shape: Shape) -> int:
     return sum(accumulate(shape[:-1], mul))
 
 
-async def _in_json(exchange: Exchange[Any], fields: Fields, tensors: Sequence[Outgoing], as_base64: bool) -> Response:
-    elements, nbytes = _json_extent(tensors, as_base64)
+async def _in_json(
+    exchange: Exchange[Any], fields: Fields, tensors: Sequence[Outgoing], milliseconds: float, as_base64: bool
+) -> Response:
+    elements, nbytes = await exchange.run(milliseconds, _json_extent, tensors, as_base64)
     exchange.reserve(nbytes)
 
     def build() -> Response:
         return response_with(b"".join(_json_pieces(fields, as_base64)), Media.JSON.value)
 
-    return await exchange.run(elements * JSON_ELEMENT, build)
+    return await exchange.run(milliseconds + elements * JSON_ELEMENT, build)
 
 
 def _json_extent(tensors: Sequence[Outgoing], as_base64: bool) -> tuple[int, int]:
     """How many elements, and lists of them, a JSON answer holds, and bytes of memory that it takes. Raises Problem."""
     nested = sum(lists_in(tensor.shape) for tensor in tensors if not (tensor.strided or as_base64))
-    elements = sum(tensor.elements[0] for tensor in tensors)
-    nbytes = sum(tensor.elements[1] for tensor in tensors)
+    sizes = [tensor.elements for tensor in tensors]
+    elements, nbytes = sum(size for size, _ in sizes), sum(nbytes for _, nbytes in sizes)
     judge_json(elements, nested, nbytes)
     return elements + nested, json_bytes(elements + nested, nbytes)
 
@@ -293,16 +301,15 @@ def short_answer(fields: Fields, media: Media, json_data: str, milliseconds: flo
     """The bytes of the answer to what took so long already; None where it is longer than JOIN_BYTES in MessagePack, or
     takes more than SHORT_BYTES in JSON, or would hold the event loop for too long."""
     tensors = _tensors(fields)
+    milliseconds += OUTPUT * len(tensors)
+    if milliseconds > LOOP_MILLISECONDS:
+        return None
     if media is Media.JSON:
         elements, nbytes = _json_extent(tensors, json_data == "base64")
         if milliseconds + JSON_ELEMENT * elements > LOOP_MILLISECONDS or nbytes > SHORT_BYTES:
             return None
         return b"".join(_json_pieces(fields, json_data == "base64"))
-    copied = sum(tensor.copied for tensor in tensors)
-    if (
-        milliseconds + OUTPUT * len(tensors) > LOOP_MILLISECONDS
-        or copied + sum(tensor.lookups for tensor in tensors) > JOIN_BYTES
-    ):
+    if sum(_copied_and_looked_up(tensors)) > JOIN_BYTES:
         return None
     bodies = _bodies(fields)
     if sum(body.length for body in bodies) > JOIN_BYTES:
