@@ -13,7 +13,7 @@ from test_heads import MALFORMED
 
 from axiscast.schema.problems import Problem
 from axiscast_service.http.grammar import ACCEPT_BYTES, ACCEPT_RANGES, PATH_BYTES, QUERY_PAIRS
-from axiscast_service.http.parser import TRANSITIONS, Data, End, Event, Head, Parser
+from axiscast_service.http.parser import CHUNKS_AT_ONCE, TRANSITIONS, Data, End, Event, Head, Parser
 
 SHORT = POST + b"Content-Length: 16\r\n\r\n"
 NOTHING = POST + b"Content-Length: 0\r\n\r\n"
@@ -47,6 +47,17 @@ URLS = {"a URL", "a URL without a path"}
 SIZES = [1, 2, 3, 7, 50, 100_000]
 
 
+def test_many_small_chunks_are_read_in_several_steps() -> None:
+    parser, data, steps, body = Parser(), CHUNKED + b"1\r\na\r\n" * 2000 + b"0\r\n\r\n", 0, b""
+    while parser.phase != "complete":
+        events = parser.feed(data if not steps else b"")
+        body += b"".join(event.data for event in events if isinstance(event, Data))
+        steps += 1
+        assert parser.is_behind == (parser.phase != "complete")
+        assert len(body) <= steps * CHUNKS_AT_ONCE
+    assert (body, steps) == (b"a" * 2000, -(-2001 // CHUNKS_AT_ONCE))
+
+
 def read(data: bytes, size: int) -> tuple[list[tuple[Head, bytes]], bytes]:
     """The requests in this, fed in pieces of so many bytes, each with its body; and what is left."""
     parser = Parser()
@@ -54,6 +65,8 @@ def read(data: bytes, size: int) -> tuple[list[tuple[Head, bytes]], bytes]:
     body: list[bytes] = []
     for start in range(0, len(data), size):
         events: list[Event] = parser.feed(data[start : start + size])
+        while parser.is_behind:
+            events += parser.feed(b"")
         while events:
             for event in events:
                 if isinstance(event, Data):

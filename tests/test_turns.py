@@ -16,6 +16,7 @@ from uvicorn.server import ServerState
 from axiscast.schema.codec import Media, encode
 from axiscast_service.app import create_app
 from axiscast_service.http import limits
+from axiscast_service.http.parser import CHUNKS_AT_ONCE, Event, Parser
 from axiscast_service.http.protocol import HTTPProtocol
 from axiscast_service.http.turns import AT_ONCE
 
@@ -28,6 +29,9 @@ def short(number: int) -> bytes:
 
 LONG = b"GET /livez HTTP/1.1\r\nHost: x\r\nX-Request-ID: 9\r\n\r\n"
 NEXT = short(4)
+CHUNKED = POST + b"X-Request-ID: 7\r\nTransfer-Encoding: chunked\r\n\r\n"
+SMALL = [CHUNKED, *[b"1\r\n \r\n" * 1000] * 3, b"%x\r\n%b\r\n0\r\n\r\n" % (len(BODY), BODY)]
+"""A request whose chunks are read in several turns."""
 TURNS: dict[str, tuple[list[bytes], list[bytes]]] = {
     # what comes to one connection in one turn, and the ids of the requests that are answered
     "one": ([short(1)], [b"1"]),
@@ -44,8 +48,13 @@ TURNS: dict[str, tuple[list[bytes], list[bytes]]] = {
     "one, and the end of the service": ([short(1), SHUTDOWN], [b"1"]),
     "half of one, and the end of the service": ([short(1)[:90], SHUTDOWN], []),
     "nothing but the end": ([END], []),
+    "small chunks": (SMALL, [b"7"]),
+    "small chunks in one piece, and a short one": ([b"".join([*SMALL, short(1)])], [b"7", b"1"]),
+    "small chunks, a short one, and the end of the service": ([*SMALL, short(1), SHUTDOWN], [b"7"]),
+    "small chunks that do not end": ([*SMALL[:-1], END], []),
+    "small chunks, and the caller has gone": ([*SMALL, LOST], []),
 }
-FOLLOWED = ("one", "two", "two halves")
+FOLLOWED = ("one", "two", "two halves", "small chunks")
 """Those to which another request comes later on."""
 
 
@@ -144,6 +153,29 @@ def test_each_request_of_a_turn_is_answered_once_and_in_its_order(written: dict[
     ids = TURNS[name][1] + [b"4"] * (name in FOLLOWED)
     assert re.findall(rb"HTTP/1.1 (\d+) ", written[name]) == [b"200"] * len(ids)
     assert re.findall(rb"x-request-id: (\d+)\r\n", written[name]) == ids
+
+
+def test_small_chunks_of_several_connections_are_read_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    order: list[int] = []
+    feed = Parser.feed
+
+    def note(parser: Parser, data: bytes) -> list[Event]:
+        order.append(id(parser))
+        return feed(parser, data)
+
+    monkeypatch.setattr(Parser, "feed", note)
+    written = asyncio.run(in_one_turn({name: [b"".join(SMALL)] for name in "abc"}))
+    assert all(sent.count(b"HTTP/1.1 200 ") == 1 for sent in written.values())
+    steps = -(-3000 // CHUNKS_AT_ONCE)
+    assert len(order) >= 3 * steps
+    assert all(len(set(order[start : start + 3])) == 3 for start in range(3, 3 * steps, 3))
+
+
+def test_a_long_body_of_small_chunks_reaches_an_application_that_waits_for_it() -> None:
+    body = b'{"inputs":' + b" " * 70_000 + b"[[3]]}"
+    pieces = [CHUNKED, b"%x\r\n%b\r\n" % (len(body) - 300, body[:-300])]
+    pieces += [b"".join(b"1\r\n%c\r\n" % byte for byte in body[-300:]), b"0\r\n", b"\r\n"]
+    assert b"HTTP/1.1 200 " in asyncio.run(in_one_turn({"long": pieces}))["long"]
 
 
 def test_who_has_gone_before_an_answer_leaves_no_failure_in_the_log(caplog: pytest.LogCaptureFixture) -> None:

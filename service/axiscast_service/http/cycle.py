@@ -123,13 +123,13 @@ class Cycle:
         if not isinstance(self._body, bytearray):
             self._body = bytearray(self._body)
         self._body += data
-        self._wake()
+        self.wake()
         return len(self._body)
 
     def end_body(self) -> None:
         """All of the body has come."""
         self.body_complete = True
-        self._wake()
+        self.wake()
 
     def take_held(self) -> bytes | bytearray:
         """What has come of the body and was not received."""
@@ -149,7 +149,7 @@ class Cycle:
     def disconnect(self) -> None:
         """Nothing more can be sent or received."""
         self.disconnected = True
-        self._wake()
+        self.wake()
 
     async def receive(self) -> Message:
         """ASGI's: the next part of the body; at the end of the response, or of the connection, a disconnect."""
@@ -168,7 +168,8 @@ class Cycle:
             await self._event.wait()
         return {"type": "http.disconnect"}
 
-    def _wake(self) -> None:
+    def wake(self) -> None:
+        """Let `receive` look again at what has come."""
         if self._event is not None:
             self._event.set()
 
@@ -230,5 +231,5 @@ class Cycle:
                 self._connection.write(body)
         if not more:
             self.complete = True
-            self._wake()
+            self.wake()
             self._connection.responded(self)

@@ -100,7 +100,7 @@ class HTTPProtocol(Arrival):
             data = bytes(self.hooks.buffer[:nbytes])
             if self.parser.phase == "head":
                 self._arrived(data)
-            elif self.parser.phase == "complete":  # the next request waits here, and what follows it at the client
+            elif self.parser.phase == "complete" or self.parser.is_behind:  # the rest waits at the client
                 self.parser.hold(data)
                 self.pause_reading()
             else:
@@ -121,6 +121,8 @@ class HTTPProtocol(Arrival):
                 else:
                     self.send_short(response)
             return False
+        if self.parser.is_behind:
+            return True
         if self.cycle is not None:
             self.loop.call_soon(self._end, self.cycle)
         return self.parked or self.cycle is not None or (self.write_paused and bool(self.parser.rest))
@@ -175,8 +177,16 @@ class HTTPProtocol(Arrival):
         if self.write_paused:
             self.await_client()
             return
+        self._read_rest()
+
+    def _read_rest(self) -> None:
+        """Read what has come. If the client has ended its half, close once that is answered."""
+        if self.over:
+            return
         self._feed(b"")
-        if self.ended and not self.over:
+        if self.cycle is not None and not self.parser.is_behind:
+            self.cycle.wake()  # it may wait for more of the body
+        if self.ended and not self.over and not self.parser.is_behind:
             if self.cycle is None:
                 self.transport.close()
             else:
@@ -193,9 +203,17 @@ class HTTPProtocol(Arrival):
             if self.over:
                 return
             self._take(event, late=bool(data))
+        if self.parser.is_behind and not self.over:
+            self.pause_reading()
+            self.loop.call_soon(self._read_rest)  # other connections have their turn before
         if self.cycle is None and not self.over and not self.parked:
             self.await_client()
             self.resume_reading()
+
+    def resume_reading(self) -> None:
+        """Read again, unless what has come is still to be parsed."""
+        if self.over or not self.parser.is_behind:
+            super().resume_reading()
 
     def _take(self, event: Event, late: bool) -> None:
         if isinstance(event, Data):
