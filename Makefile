@@ -20,7 +20,7 @@ test: $(VENV)/dev.done
 
 # Whole services under load: crowds of connections, a siege, steady traffic, keys and certificates that are replaced.
 load: $(VENV)/dev.done
-	$(VENV)/bin/python -m pytest tests/load_*.py -n auto --dist worksteal
+	$(VENV)/bin/python -m pytest tests/load/load_*.py -n auto --dist worksteal
 
 bench-smoke: $(VENV)/dev.done
 	$(VENV)/bin/python -m pytest tests/smoke_benchmarks.py -n auto
@@ -83,9 +83,9 @@ bench-%: $(VENV)/dev.done
 models:
 	@$(PYTHON) -m venv $(VENV)-models
 	@$(VENV)-models/bin/python -m pip --disable-pip-version-check --quiet install -r benchmarks/models.txt -e '.[onnx,dev]'
-	$(VENV)-models/bin/python -m pytest tests/test_watching.py tests/test_watched_programs.py tests/test_programs.py \
-	  tests/test_upstream.py tests/test_torch_guards.py tests/test_torch_functions.py \
-	  tests/test_jax_functions.py
+	$(VENV)-models/bin/python -m pytest tests/training/test_watching.py tests/training/test_watched_programs.py tests/models/test_programs.py \
+	  tests/training/test_upstream.py tests/models/test_torch_guards.py tests/training/test_torch_functions.py \
+	  tests/models/test_jax_functions.py
 	$(VENV)-models/bin/python benchmarks/intent.py
 	$(VENV)-models/bin/python benchmarks/models.py
 	$(VENV)-models/bin/python benchmarks/probes.py
@@ -96,7 +96,7 @@ arrays:
 	@$(PYTHON) -m venv $(VENV)-arrays
 	@$(VENV)-arrays/bin/python -m pip --disable-pip-version-check --quiet install -r tests/arrays.txt -e '.[service,dev]'
 	$(VENV)-arrays/bin/python -m pytest tests/real_arrays.py \
-	  "tests/test_words.py::test_every_python_example_prints_what_stands_below_it[docs/arrays.md]"
+	  "tests/project/test_words.py::test_every_python_example_prints_what_stands_below_it[docs/arrays.md]"
 
 # Every alias against the function that it names: make aliases WITH="numpy=PYTHON torch=PYTHON", a Python for each framework.
 aliases: $(VENV)/dev.done

@@ -22,9 +22,9 @@ import ml_dtypes
 import numpy as np
 from harness import Row, destination, interleave, pin, save
 
+from axiscast.engine import dense, sums
+from axiscast.engine.views import backprop, place
 from axiscast.plan.plan import Placement, Plan
-from axiscast_service.engine import dense, sums
-from axiscast_service.engine.views import backprop, place
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Filler = Callable[[], object]

@@ -3,7 +3,7 @@
     python deploy/siege.py http://127.0.0.1:8000 --seconds 10
 
 Prints, as JSON, what was answered to whom. Exit status 1: a probe was not answered, or no check was once the siege had
-ended. Who runs it looks at the memory: deploy/image_test.sh by a container's limit, tests/load_siege.py by a cgroup's.
+ended. Memory is measured by a container's limit (deploy/image_test.sh) or a cgroup's (tests/load/load_siege.py).
 
 It shares nothing with the service but HTTP, and needs the standard library only.
 """

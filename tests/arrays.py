@@ -3,8 +3,8 @@
 import ml_dtypes
 import numpy as np
 
-from axiscast.schema.codec import Media, decode
-from axiscast.schema.tensors import Tensor, json_parts, msgpack_parts
+from axiscast.wire.codec import Media, decode
+from axiscast.wire.tensors import Tensor, json_parts, msgpack_parts
 
 NUMBERS = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 NUMBERS += ["float16", "float32", "float64", "complex64", "complex128"]

@@ -26,7 +26,7 @@ import hypothesis
 import pytest
 
 from axiscast import Client
-from axiscast.schema.problems import Problem
+from axiscast.wire.problems import Problem
 
 Serve = Callable[..., "Served"]
 

@@ -14,7 +14,7 @@ from typing import Any
 import h11
 from uvicorn.server import ServerState
 
-from axiscast.schema.problems import STATUS
+from axiscast.wire.problems import STATUS
 from axiscast_service.http.grammar import read_plain
 from axiscast_service.http.hooks import HOOKS, Hooks
 from axiscast_service.http.protocol import HTTPProtocol

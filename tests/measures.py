@@ -24,9 +24,9 @@ from axiscast.answers.translate import translate
 from axiscast.messages import CheckRequest, TranslateRequest
 from axiscast.messages.tensors import BackpropRequest, BroadcastRequest, CheckBatchRequest
 from axiscast.messages.validation import validated
-from axiscast.schema import codec, dtypes, shapes, survey
-from axiscast.schema.codec import Media, decode, encode
-from axiscast.schema.problems import Problem
+from axiscast.wire import codec, dtypes, shapes, survey
+from axiscast.wire.codec import Media, decode, encode
+from axiscast.wire.problems import Problem
 from axiscast_service.app import create_app
 from axiscast_service.endpoints.backprop import _gradients, dense_gradients
 from axiscast_service.endpoints.broadcast import extent_of, outputs

@@ -15,7 +15,7 @@ import axiscast
 from axiscast import Client, ServiceProblem
 from axiscast.answers.catalogue import catalogue
 from axiscast.ops import einops, mindspore, mxnet, ngraph, numpy, openvino, torch, xarray
-from axiscast.schema.problems import STATUS
+from axiscast.wire.problems import STATUS
 
 COLUMNS = np.array([[3, 1], [5, 4], [2, 2]]), np.array([[4], [4], [3]])
 

@@ -1,7 +1,7 @@
 """What broadcasts in torch, found by calling it: the functions that can be overridden, and the overloads of aten.
 
 A function broadcasts two of its arguments if it gives for a (3, 1) and a (3,) what it gives for both as (3, 3). It is
-called in a process of its own, since some crash on unexpected arguments. Run by tests/test_torch_functions.py.
+called in a process of its own, since some crash on unexpected arguments. Run by tests/training/test_torch_functions.py.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 # A star brings what the module's `__all__` lists; type checkers take it for exported.
 # ruff: noqa: F403
-# The frameworks are listed for type checkers alone; tests/test_layers.py says which line is missing.
+# The frameworks are listed for type checkers alone; tests/project/test_layers.py says which line is missing.
 if TYPE_CHECKING:
     from . import errors as errors
     from . import ops as ops
@@ -96,7 +96,7 @@ def _advice(name: str) -> str:
         )
     from .ops.aliases import NICKNAMES
     from .ops.help import python_name
-    from .schema.names import meant, near
+    from .wire.names import meant, near
 
     if name in NICKNAMES:
         return meant([NICKNAMES[name].partition(".")[0]])

@@ -34,7 +34,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .messages import ConflictAnswer
-from .schema.errors import AxiscastError, InvalidRequest, ServiceProblem, UnknownOp
+from .wire.errors import AxiscastError, InvalidRequest, ServiceProblem, UnknownOp
 
 __all__ = [
     "AxiscastError",

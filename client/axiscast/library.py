@@ -35,7 +35,7 @@ from .messages.arguments import (
 )
 from .messages.validation import MapWords, PythonWords, validated
 from .ops import OPS, Op, read_op
-from .schema.problems import Problem
+from .wire.problems import Problem
 
 if TYPE_CHECKING:  # which takes NumPy
     from .messages.tensors import CheckedColumns

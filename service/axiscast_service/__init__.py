@@ -1,4 +1,4 @@
 """axiscast's service: every framework's broadcasting rule lowered to one plan, answered over HTTP.
 
-request -> schema -> ops lower() -> Plan -> limits -> engine -> schema -> answer
+request -> wire -> ops lower() -> Plan -> estimates -> engine -> wire -> response
 """

@@ -17,9 +17,9 @@ from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect
 from starlette.routing import Match
 
-from axiscast.schema.codec import Media, encode
-from axiscast.schema.names import meant, near
-from axiscast.schema.problems import Problem
+from axiscast.wire.codec import Media, encode
+from axiscast.wire.names import meant, near
+from axiscast.wire.problems import Problem
 
 from .endpoints import backprop, batch, broadcast, check, compare, ops, pages, translate
 from .fastpath.fast_path import Straight

@@ -25,7 +25,7 @@ from prometheus_client import (
 )
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
-from axiscast.schema.problems import STATUS
+from axiscast.wire.problems import STATUS
 
 REASONS = (*STATUS, "silent", "stalled-reader", "no-room", "handshake")
 """Why a connection is refused or cut."""

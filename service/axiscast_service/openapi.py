@@ -14,8 +14,8 @@ from axiscast.answers.catalogue import example_request
 from axiscast.messages import CheckRequest, CompareRequest, ProblemDetails, TranslateRequest, WarningKind
 from axiscast.messages.tensors import BackpropRequest, BroadcastRequest, CheckBatchRequest
 from axiscast.ops import OPS
-from axiscast.schema.codec import Media
-from axiscast.schema.problems import STATUS
+from axiscast.wire.codec import Media
+from axiscast.wire.problems import STATUS
 
 _REF = "#/components/schemas/{model}"
 _ANY_OP = _REF.format(model="Op")

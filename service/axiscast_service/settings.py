@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
-from axiscast.schema.names import near
+from axiscast.wire.names import near
 
 PREFIX = "AXISCAST_"
 CLIENTS_KEY = "AXISCAST_API_KEY"

@@ -19,7 +19,7 @@ import pytest
 from conftest import PATIENCE, Served, served, warm
 
 from attacks.cases import ATTACKS, MIB, REQUEST_SECONDS, SENDS_ON, Attack
-from axiscast.schema.problems import STATUS
+from axiscast.wire.problems import STATUS
 
 SLOW = {attack.name: attack for attack in ATTACKS if any(isinstance(piece, float) for piece in attack.pieces)}
 

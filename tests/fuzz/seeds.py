@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import msgpack
 import numpy as np
 
-from axiscast.schema.tensors import msgpack_parts
+from axiscast.wire.tensors import msgpack_parts
 from axiscast_service.openapi import EXAMPLES
 
 CORPUS = Path(__file__).parent / "corpus"

@@ -23,17 +23,17 @@ from axiscast.answers.compare import compare
 from axiscast.answers.limits import judge_request
 from axiscast.answers.translate import translate
 from axiscast.client.reading import TensorReader
+from axiscast.engine.views import backprop
 from axiscast.errors import InvalidAnswer
 from axiscast.messages import CheckRequest, CompareRequest, TranslateRequest
 from axiscast.messages.tensors import BackpropRequest, BroadcastRequest, CheckBatchRequest
 from axiscast.messages.validation import validated
-from axiscast.schema.codec import Media, decode
-from axiscast.schema.problems import STATUS, Problem
-from axiscast.schema.shapes import parse_shape
+from axiscast.wire.codec import Media, decode
+from axiscast.wire.problems import STATUS, Problem
+from axiscast.wire.shapes import parse_shape
 from axiscast_service.endpoints.backprop import _gradients
 from axiscast_service.endpoints.broadcast import extent_of, outputs
 from axiscast_service.endpoints.check import _question
-from axiscast_service.engine.views import backprop
 from axiscast_service.http.hooks import HOOKS, Hooks
 from axiscast_service.http.protocol import HTTPProtocol
 

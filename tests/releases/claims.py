@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from axiscast.engine.views import place
 from axiscast.ops import Op, lower
 from axiscast.ops.families import Choice, Elementwise, MatrixProduct
 from axiscast.plan.alignment import Incompatible
-from axiscast_service.engine.views import place
 
 from .draws import Drawn, Shape
 from .programs import arrays, even

@@ -1,1 +1,1 @@
-"""Programs that must run under a watch as without one (tests/test_watched_programs.py). Each returns its result."""
+"""Programs that must run the same under a watch (tests/training/test_watched_programs.py). Each returns its result."""

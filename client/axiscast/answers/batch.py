@@ -7,8 +7,8 @@ from typing import Any
 
 from ..messages import CheckRequest
 from ..messages.validation import RowWords, Words, validated
-from ..schema.memory import Reserve, unlimited
-from ..schema.problems import Problem
+from ..wire.memory import Reserve, unlimited
+from ..wire.problems import Problem
 from .check import plain_answer, plain_request
 from .footprint import HINTS_BYTES, answer_bytes
 from .limits import MAX_BATCH_ROWS, MAX_BATCH_SECONDS, judge_request

@@ -16,8 +16,8 @@ from ..ops import Op, align, lower, read_op
 from ..plan.alignment import Alignment, Conflict, Incompatible, RightAlignment
 from ..plan.plan import Placement, Plan, Shape
 from ..plan.settling import settle
-from ..schema.problems import Problem
-from ..schema.shapes import MAX_SIZE, format_shape
+from ..wire.problems import Problem
+from ..wire.shapes import MAX_SIZE, format_shape
 from .diagram import draw
 from .hints import Lower, hints
 from .limits import MAX_RANK, Extent, exact, judge_request
@@ -220,7 +220,7 @@ def _alignment(op: Op, shapes: tuple[Shape, ...]) -> Alignment | None:
 def _itemsize(dtype: str | None) -> int | None:
     if dtype is None:
         return None
-    from ..schema.dtypes import UnknownDtype, dtype_named  # takes NumPy, which a check without a dtype does not
+    from ..wire.dtypes import UnknownDtype, dtype_named  # takes NumPy, which a check without a dtype does not
 
     try:
         return dtype_named(dtype).itemsize

@@ -14,12 +14,12 @@ from ..ops import Op, align, lower
 from ..plan.alignment import Alignment, Incompatible, Relation
 from ..plan.column import Column, SizesUnknown
 from ..plan.plan import Shape
-from ..schema.memory import Reserve, unlimited
-from ..schema.names import counted
-from ..schema.problems import Problem
-from ..schema.shapes import MAX_SIZE
-from ..schema.tensors import Tensor
-from ..schema.work import checkpoint
+from ..wire.memory import Reserve, unlimited
+from ..wire.names import counted
+from ..wire.problems import Problem
+from ..wire.shapes import MAX_SIZE
+from ..wire.tensors import Tensor
+from ..wire.work import checkpoint
 from .footprint import BLOCK_ROWS, columns_bytes
 from .limits import MAX_COLUMN_SIZES, MAX_ROWS_ALONE, judge_request
 

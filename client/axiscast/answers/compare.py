@@ -10,9 +10,9 @@ from pydantic import ValidationError
 
 from ..messages import CompareAnswer, CompareRequest
 from ..ops import OPS, Op
-from ..schema.dimensions import Symbol
-from ..schema.problems import Problem
-from ..schema.work import checkpoint
+from ..wire.dimensions import Symbol
+from ..wire.problems import Problem
+from ..wire.work import checkpoint
 from .check import Question, plain_answer
 
 _FIELDS = ("compatible", "outputs", "result", "conditions", "conflict", "warnings")

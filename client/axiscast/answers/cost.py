@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any
 
 from ..ops import OPS
 from ..plan.plan import Shape
-from ..schema.codec import Media
-from ..schema.dimensions import Symbol
-from ..schema.problems import Problem
-from ..schema.survey import Buffer, survey_msgpack
+from ..wire.codec import Media
+from ..wire.dimensions import Symbol
+from ..wire.problems import Problem
+from ..wire.survey import Buffer, survey_msgpack
 from .check import plain_request
 from .footprint import BLOCK_ROWS
 from .hints import MAX_SYMBOLIC_TRIES
 from .limits import MAX_CONDITIONS, MAX_RANK, Extent, judge_request
 
 if TYPE_CHECKING:  # which takes NumPy
-    from ..schema.tensors import Tensor
+    from ..wire.tensors import Tensor
 
 REQUEST = 0.05
 """Milliseconds of any request."""

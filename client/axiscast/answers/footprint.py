@@ -1,7 +1,7 @@
 """Footprints: bytes of memory that an answer takes while it is made, at the most, told before anything is made.
 
 Whoever shares memory out reserves them: the service does, before it calls what makes the answer. What works in a
-process of its own need not. tests/test_footprints.py measures them.
+process of its own need not. tests/runtime/test_footprints.py measures them.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from ..ops import OPS
-from ..schema.dimensions import Symbol
+from ..wire.dimensions import Symbol
 from .limits import MAX_AXES, MAX_CONDITIONS, MAX_RANK, Extent
 
 if TYPE_CHECKING:
-    from ..schema.tensors import Tensor
+    from ..wire.tensors import Tensor
 
 AXIS_BYTES = 750
 """Bytes of each axis of each output, as objects and as text; an output counts as one of four axes at the least."""

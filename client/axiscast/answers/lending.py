@@ -11,7 +11,7 @@ from math import gcd, prod
 from ..messages import Reshape, Step, Transpose
 from ..ops import Op, from_plan
 from ..plan.plan import Placement, Plan, Shape
-from ..schema.work import checkpoint
+from ..wire.work import checkpoint
 from .steps import by_one_op, joined, moves, own_first, reshaped, steps_around
 
 MAX_FAILURES = 16

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple, Self
 
 from ..ops import Op, exceeds_rank
 from ..plan.plan import Shape
-from ..schema.dimensions import Symbol
-from ..schema.problems import Problem
-from ..schema.shapes import format_shape
+from ..wire.dimensions import Symbol
+from ..wire.problems import Problem
+from ..wire.shapes import format_shape
 
 
 class Limit(int):

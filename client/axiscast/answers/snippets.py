@@ -15,7 +15,7 @@ from string import Formatter
 from ..messages import Code, Reshape, Step, Transpose
 from ..ops import FRAMEWORKS, Framework, Op, lower
 from ..plan.plan import Plan, Shape
-from ..schema.shapes import format_shape
+from ..wire.shapes import format_shape
 
 
 def code(to: str, plan: Plan, steps: Sequence[Step]) -> Code:

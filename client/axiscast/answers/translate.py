@@ -10,9 +10,9 @@ from ..messages import Step, TranslateAnswer, TranslateRequest, Warned
 from ..messages.validation import Words, unknown_op
 from ..ops import OPS, Op, op_class
 from ..plan.plan import Placement, Plan
-from ..schema.problems import Problem
-from ..schema.shapes import MAX_SIZE, format_shape
-from ..schema.work import checkpoint
+from ..wire.problems import Problem
+from ..wire.shapes import MAX_SIZE, format_shape
+from ..wire.work import checkpoint
 from .check import plan_of, warning_lines
 from .lending import by_all, by_lenders, emptied, is_rearranged
 from .limits import MAX_TRANSLATED_INPUTS, judge_request

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..messages import Side
-from ..schema.dimensions import Quotient, Symbol
-from ..schema.shapes import MAX_SIZE
+from ..wire.dimensions import Quotient, Symbol
+from ..wire.shapes import MAX_SIZE
 
 Size = int | Symbol
 

@@ -9,7 +9,7 @@ from typing import Any
 from ..ops import Op
 from ..plan.alignment import Alignment
 from ..plan.plan import Shape
-from ..schema.shapes import format_shape
+from ..wire.shapes import format_shape
 from .hints import Lower, are_few, as_sent
 from .squares import fixes, rows_of, square_of, suspicion_of, written_out
 from .suspicion import Suspicion

@@ -17,9 +17,9 @@ from ..messages import WarningKind
 from ..messages.questions import assumptions_from_text, attribute_from_text, text_of
 from ..messages.validation import M, Words, input_place, validated
 from ..ops import ALIASES, OPS, op_class
-from ..schema.names import meant, near
-from ..schema.problems import Problem
-from ..schema.shapes import parse_shape
+from ..wire.names import meant, near
+from ..wire.problems import Problem
+from ..wire.shapes import parse_shape
 
 if TYPE_CHECKING:
     from ..client.client import Client

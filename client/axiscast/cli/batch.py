@@ -14,8 +14,8 @@ import click
 from ..errors import BodyTooLarge, ServiceProblem, WorkTooLarge
 from ..messages import CheckAnswer, CheckRequest
 from ..messages.validation import Words, validated
-from ..schema.codec import Media, decode
-from ..schema.problems import Problem
+from ..wire.codec import Media, decode
+from ..wire.problems import Problem
 from .answers import answers_from
 from .arguments import CommandWords
 

@@ -18,13 +18,13 @@ import click
 
 from ..messages import CheckAnswer, CheckRequest
 from ..ops import Op
-from ..schema.shapes import format_shape
+from ..wire.shapes import format_shape
 from .answers import ask, colored
 from .arguments import CANT_WRITE, Failure, client_of, json_option, op_options, op_values, question, url_option
 
 if TYPE_CHECKING:
     from ..client.call import Transfer
-    from ..schema.tensors import Array
+    from ..wire.tensors import Array
 
 BAR_BYTES = 64 * 2**20
 """Work on fewer bytes is done before a progress bar could be read."""
@@ -59,7 +59,7 @@ def broadcast(
     axiscast broadcast in.npy --shape 4,3 -o out.npy
     axiscast broadcast a.npy b.npy -o a_out.npy -o b_out.npy
     """
-    from ..schema.tensors import to_wire
+    from ..wire.tensors import to_wire
 
     arrays = [_loaded(path) for path in inputs]
     request = question(
@@ -161,7 +161,7 @@ def _umask() -> int:
 def _loaded(path: Path) -> Array:
     import numpy as np
 
-    from ..schema.dtypes import name_of
+    from ..wire.dtypes import name_of
 
     if not path.is_file():
         raise click.UsageError(f"{path} is no ordinary file: write it to one first")
@@ -176,8 +176,8 @@ def _loaded(path: Path) -> Array:
 def _fill_here(op: Op, arrays: Sequence[Array], filled: Sequence[Array], progress: Callable[[int], None]) -> None:
     import numpy as np
 
-    from axiscast_service.engine.dense import chunks
-    from axiscast_service.engine.views import place
+    from axiscast.engine.dense import chunks
+    from axiscast.engine.views import place
 
     from ..ops import lower
 

@@ -13,7 +13,7 @@ from ..answers.intent import SuspicionKind
 from ..errors import ServiceProblem
 from ..messages import CheckAnswer, CheckRequest
 from ..models.report import FailOn
-from ..schema.problems import Problem
+from ..wire.problems import Problem
 from .answers import ask, colored, in_colors
 from .arguments import (
     ShapeCommand,

@@ -12,7 +12,7 @@ import anyio
 import httpx
 
 from .connection import Resolve, Wait
-from .wire import Wire
+from .pool import Wire
 
 
 class AsyncTransport(Wire, httpx.AsyncBaseTransport):

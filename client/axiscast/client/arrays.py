@@ -13,8 +13,8 @@ from typing import Any, ClassVar, Literal, NoReturn
 
 import numpy as np
 
-from ..schema.dtypes import ML_NAMES, dtype_named
-from ..schema.tensors import Array
+from ..wire.dtypes import ML_NAMES, dtype_named
+from ..wire.tensors import Array
 from .axes import Axis
 
 Like = Literal["numpy", "input"]

@@ -10,8 +10,8 @@ import httpx
 
 from ..errors import AxiscastError, InvalidAnswer, InvalidRequest, UnknownOp
 from ..plan.alignment import Incompatible
-from ..schema.codec import Media
-from ..schema.problems import Problem
+from ..wire.codec import Media
+from ..wire.problems import Problem
 from .reading import Chunk, Reader, problem, unexpected_status
 
 __all__ = ["Transfer"]

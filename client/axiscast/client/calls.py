@@ -40,10 +40,10 @@ from ..messages.tensors import CheckBatchAnswer, CheckedColumns, Failed
 from ..messages.validation import MapWords, PythonWords, refusal, unknown_op
 from ..ops import OPS, Op, numpy, op_class
 from ..plan.alignment import Incompatible
-from ..schema.dtypes import UnknownDtype
-from ..schema.problems import Problem
-from ..schema.shapes import format_shape
-from ..schema.tensors import Array, is_replicated, msgpack_parts
+from ..wire.dtypes import UnknownDtype
+from ..wire.problems import Problem
+from ..wire.shapes import format_shape
+from ..wire.tensors import Array, is_replicated, msgpack_parts
 from . import expected
 from .arrays import Like, array_of, judge_targets, maker_of, overlap, target_of
 from .axes import Axis, gradient_axes, output_axes

@@ -12,9 +12,9 @@ from ..errors import InvalidAnswer
 from ..messages import CheckAnswer, Comparison
 from ..messages.arguments import AnyOp
 from ..ops import Op, lower, op_class, read_op
-from ..schema.dtypes import name_of
-from ..schema.shapes import format_shape
-from ..schema.tensors import Array, Strides, is_replicated, reach_of
+from ..wire.dtypes import name_of
+from ..wire.shapes import format_shape
+from ..wire.tensors import Array, Strides, is_replicated, reach_of
 
 MAX_TENSORS = 2**16
 """Tensors of one field where the question does not say how many: more than any service answers."""

@@ -12,11 +12,11 @@ import numpy as np
 from pydantic import ValidationError
 
 from ..errors import AxiscastError, InvalidAnswer, UnexpectedStatus, problem_from
-from ..schema.codec import Media, decode
-from ..schema.dtypes import dtype_named, impossible_element
-from ..schema.memory import Reserve
-from ..schema.problems import Problem
-from ..schema.tensors import Array, bin_header, msgpack_head, reach_of, to_wire, view_of
+from ..wire.codec import Media, decode
+from ..wire.dtypes import dtype_named, impossible_element
+from ..wire.memory import Reserve
+from ..wire.problems import Problem
+from ..wire.tensors import Array, bin_header, msgpack_head, reach_of, to_wire, view_of
 from .expected import MAX_TENSORS, Expected, Fields
 
 T = TypeVar("T")

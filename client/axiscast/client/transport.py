@@ -9,7 +9,7 @@ from contextlib import closing
 import httpx
 
 from .connection import Resolve
-from .wire import Wire
+from .pool import Wire
 
 
 class Transport(Wire, httpx.BaseTransport):

@@ -10,7 +10,7 @@ from ..answers.limits import judge_request
 from ..messages.arguments import AnyOp, sizes
 from ..ops import lower
 from ..plan.alignment import Incompatible
-from ..schema.problems import Problem
+from ..wire.problems import Problem
 from .expected import instance
 
 Slices = slice | EllipsisType | tuple[slice | EllipsisType, ...]

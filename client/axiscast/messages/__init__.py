@@ -17,9 +17,9 @@ from pydantic import (
 )
 
 from ..ops import OPS, AnyOp, ByName, IntegerOpField, Op, OpField, numpy
-from ..schema.dimensions import Dimension, Dimensions, DimensionShape
-from ..schema.problems import STATUS
-from ..schema.shapes import AtFirstFault, Shape, few
+from ..wire.dimensions import Dimension, Dimensions, DimensionShape
+from ..wire.problems import STATUS
+from ..wire.shapes import AtFirstFault, Shape, few
 from .base import Answer, Many, Request
 from .catalogue import OpEntry
 

@@ -12,12 +12,12 @@ from pydantic import BaseModel
 
 from ..ops import Op, op_class
 from ..ops.help import as_call
-from ..schema.names import meant, near
-from ..schema.shapes import MAX_SIZE, format_shape, parse_shape
+from ..wire.names import meant, near
+from ..wire.shapes import MAX_SIZE, format_shape, parse_shape
 from . import CheckRequest
 
 if TYPE_CHECKING:  # which takes NumPy
-    from ..schema.tensors import Array
+    from ..wire.tensors import Array
 
 Shape = Sequence[SupportsIndex] | SupportsIndex
 """Sizes. An integer is the shape of one axis, as in NumPy."""
@@ -295,7 +295,7 @@ def _assumptions(assume: Mapping[str, int | str]) -> dict[str, int | str]:
 def _dtype(dtype: Any) -> str:
     if isinstance(dtype, str):
         return dtype
-    from ..schema.dtypes import UnknownDtype, dtype_named  # takes NumPy
+    from ..wire.dtypes import UnknownDtype, dtype_named  # takes NumPy
 
     name = str(getattr(dtype, "name", None) or getattr(dtype, "__name__", dtype)).rpartition(".")[2]
     try:

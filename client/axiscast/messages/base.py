@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from ..schema.errors import InvalidRequest, UnknownOp
-from ..schema.shapes import AtFirstFault
+from ..wire.errors import InvalidRequest, UnknownOp
+from ..wire.shapes import AtFirstFault
 from .validation import problem_of
 
 T = TypeVar("T")

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 from pydantic import BaseModel
 
-from ..schema.names import LONGEST
+from ..wire.names import LONGEST
 
 MOST_SIZES = 64
 """The most sizes that a correction shows, which is the highest rank of a shape."""

@@ -9,8 +9,8 @@ from typing import Any
 from pydantic import BaseModel
 
 from ..ops import OPS, op_class
-from ..schema.names import LONGEST
-from ..schema.shapes import MAX_TEXT, kind_of, parse_shape
+from ..wire.names import LONGEST
+from ..wire.shapes import MAX_TEXT, kind_of, parse_shape
 from .fault import MOST_SIZES, Fault, is_short
 from .tensor_forms import tensor, window
 
@@ -30,7 +30,7 @@ def op_in(found: Any) -> Any:
     """Return the op that is written as ``{"torch.expand": {...}}``, ``{"op": "torch.expand", ...}``,
     ``["torch.expand", {...}]`` or as JSON in a string; None if there is none."""
     if isinstance(found, str) and len(found) <= MAX_TEXT and found.lstrip().startswith("{"):
-        from ..schema.codec import decode_text  # which loads msgpack
+        from ..wire.codec import decode_text  # which loads msgpack
 
         try:
             found = decode_text(found)

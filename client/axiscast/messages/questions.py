@@ -8,8 +8,8 @@ from functools import cache
 from typing import Any
 
 from ..ops import Op
-from ..schema.names import meant, near
-from ..schema.shapes import MAX_TEXT, parse_shape
+from ..wire.names import meant, near
+from ..wire.shapes import MAX_TEXT, parse_shape
 
 
 def attribute_from_text(op: type[Op], name: str, text: str) -> Any:
@@ -82,7 +82,7 @@ def assumptions_from_text(text: str) -> dict[str, Any]:
 
 
 def _json_in(text: str, form: str) -> Any:
-    from ..schema.codec import decode_text  # which loads msgpack
+    from ..wire.codec import decode_text  # which loads msgpack
 
     try:
         return decode_text(text)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from ..schema.shapes import MAX_TEXT, kind_of
+from ..wire.shapes import MAX_TEXT, kind_of
 from .fault import MOST_SIZES, Fault, is_short
 
 

@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal, NamedTuple
 import numpy as np
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from ..schema.names import counted
-from ..schema.shapes import AtFirstFault, Integer, Shape
-from ..schema.tensors import Array, Tensor
+from ..wire.names import counted
+from ..wire.shapes import AtFirstFault, Integer, Shape
+from ..wire.tensors import Array, Tensor
 from . import CheckAnswer, CheckRequest, IntegerRequest, ProblemDetails
 from .base import Answer, Many, Request
 

@@ -13,10 +13,10 @@ from pydantic_core import ErrorDetails
 
 from ..ops import ALIASES, FRAMEWORKS, OPS, op_class
 from ..ops.aliases import full_name
-from ..schema.faults import complaint, literals, renamed
-from ..schema.names import LONGEST, counted, meant, near
-from ..schema.problems import Problem
-from ..schema.shapes import kind_of
+from ..wire.faults import complaint, literals, renamed
+from ..wire.names import LONGEST, counted, meant, near
+from ..wire.problems import Problem
+from ..wire.shapes import kind_of
 from .advice import advice
 from .fault import Fault
 from .forms import rewritten, row_written, shape_in
@@ -257,7 +257,7 @@ def _model_at(model: type[BaseModel], location: Sequence[int | str], value: Any)
     if len(location) == 2 and location[0] == "op":
         return op_class(value["op"] if isinstance(value["op"], str) else value["op"]["name"])
     if len(location) == 3 and location[0] in ("inputs", "gradients") and isinstance(location[2], str):
-        from ..schema.tensors import Tensor  # takes NumPy, which a request without tensors does not
+        from ..wire.tensors import Tensor  # takes NumPy, which a request without tensors does not
 
         return Tensor
     return None

@@ -12,7 +12,7 @@ from ..library import check_batch as ask_here
 from ..library import typed
 from ..messages import CheckRequest
 from ..messages.validation import validated
-from ..schema.problems import Problem
+from ..wire.problems import Problem
 from .judge import CheckBatch, Progress
 from .kinds import required
 from .report import Report

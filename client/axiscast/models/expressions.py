@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping
 from functools import partial
 
-from ..schema.shapes import MAX_SIZE
+from ..wire.shapes import MAX_SIZE
 
 Product = tuple[str, ...]
 """Its factors, in order; none for the constant."""

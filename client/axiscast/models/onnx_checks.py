@@ -8,7 +8,7 @@ from os import fspath
 from pathlib import Path
 
 from ..answers.intent import SuspicionKind
-from ..schema.problems import Problem
+from ..wire.problems import Problem
 from .expressions import as_name
 from .finding import Finding, Pin, Tried
 from .judge import CheckBatch, Progress, judged

@@ -16,7 +16,7 @@ from onnx import FunctionProto, GraphProto, ModelProto, TensorProto
 from onnx.inliner import inline_local_functions
 
 from ..errors import UnusableModel
-from ..schema.names import meant, near
+from ..wire.names import meant, near
 from .onnx_graph import all_nodes, subgraphs, text
 from .onnx_stated import OUTPUT_OF_FILE
 

@@ -18,7 +18,7 @@ from onnx.helper import make_opsetid
 from onnx.numpy_helper import from_array, to_array
 from onnx.shape_inference import infer_node_outputs
 
-from ..schema.shapes import MAX_SIZE
+from ..wire.shapes import MAX_SIZE
 from .expressions import canonical
 from .onnx_file import KEPT_ELEMENTS, first_line
 from .onnx_graph import all_graphs, places, sizes_of, subgraphs, text

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from ..answers.warnings import variable
-from ..schema.shapes import format_shape
+from ..wire.shapes import format_shape
 from .finding import Finding, Size, is_made_up
 from .printable import printable
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from onnx import TensorProto
 
-from ..schema.dimensions import Symbol
+from ..wire.dimensions import Symbol
 from .expressions import as_name, canonical, names_in
 from .onnx_graph import sizes_of, text
 from .onnx_model import Source

@@ -16,7 +16,7 @@ from ..answers.warnings import all_pairs
 from ..messages import CheckRequest, Condition, DimensionPlace, Hint, Side
 from ..messages.validation import validated
 from ..plan.alignment import Alignment, Incompatible, Relation
-from ..schema.shapes import format_shape
+from ..wire.shapes import format_shape
 from .finding import Finding, Kind, Size, is_made_up
 from .operations import expression, is_call, is_own_name, name, named, op_name, reshaping, shapes_of, shown
 from .printable import printable

@@ -16,10 +16,10 @@ from pydantic_core import CoreSchema
 
 from ..plan.alignment import Alignment, Conflict
 from ..plan.plan import Plan, Shape
-from ..schema.dimensions import Symbol
-from ..schema.errors import InvalidRequest
-from ..schema.faults import complaint, renamed
-from ..schema.problems import Problem
+from ..wire.dimensions import Symbol
+from ..wire.errors import InvalidRequest
+from ..wire.faults import complaint, renamed
+from ..wire.problems import Problem
 from .help import documentation, missing, signature
 
 
@@ -173,7 +173,7 @@ class Op(_Model):
     def needs_integers(self) -> bool:
         """Return whether `align` needs every size as an integer, since no relation of plan/alignment.py says what fits.
 
-        Columns and symbols are then refused. tests/test_known_sizes.py finds an op that needs integers and returns
+        Columns and symbols are then refused. tests/ops/test_known_sizes.py finds an op that needs integers and returns
         False here.
         """
         return False

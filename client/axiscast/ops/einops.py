@@ -21,7 +21,7 @@ from pydantic import BeforeValidator, Field
 from ..plan.alignment import Alignment, Axis, Conflict, Incompatible, Output, Relation, Term, are_integers
 from ..plan.plan import Plan, Shape
 from ..plan.settling import meet, mismatch, settle
-from ..schema.shapes import MAX_SIZE, Integer, few, format_shape
+from ..wire.shapes import MAX_SIZE, Integer, few, format_shape
 from .base import Op
 from .framework import PYTHON, Framework
 from .torch import is_unchecked

@@ -21,8 +21,8 @@ from ..plan.alignment import (
     meet_right,
 )
 from ..plan.plan import Plan, Shape
-from ..schema.dimensions import Dimensions
-from ..schema.shapes import format_shape
+from ..wire.dimensions import Dimensions
+from ..wire.shapes import format_shape
 from .base import Op
 
 

@@ -7,7 +7,7 @@ from typing import Any, get_args
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from ..schema.names import meant, near
+from ..wire.names import meant, near
 
 
 def python_name(kind: type[BaseModel]) -> str:

@@ -11,8 +11,8 @@ from pydantic import Field
 
 from ..plan.alignment import Alignment, Incompatible, Relation, check_sizes, fit_axes
 from ..plan.plan import Plan, Shape
-from ..schema.dimensions import Dimensions
-from ..schema.shapes import format_shape
+from ..wire.dimensions import Dimensions
+from ..wire.shapes import format_shape
 from .aliases import aliases
 from .base import Op
 from .families import Elementwise, MatrixProduct, Multidirectional, Unidirectional

@@ -6,8 +6,8 @@ from pydantic import Field
 
 from ..plan.alignment import Alignment, Incompatible, Relation, check_mapping, check_sizes, fit_axes
 from ..plan.plan import Plan, Shape
-from ..schema.dimensions import Dimensions
-from ..schema.shapes import Integers, brief, format_shape
+from ..wire.dimensions import Dimensions
+from ..wire.shapes import Integers, brief, format_shape
 from .base import Op
 from .framework import MLIR, Framework
 

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 from ..plan.alignment import Alignment, Incompatible
 from ..plan.plan import Placement, Plan, Shape
 from ..plan.settling import settle, settled
-from ..schema.errors import InvalidRequest
+from ..wire.errors import InvalidRequest
 from .base import Op
 
 

@@ -25,8 +25,8 @@ from ..plan.alignment import (
 )
 from ..plan.plan import Plan, Shape
 from ..plan.settling import settle
-from ..schema.dimensions import DimensionOrDimensions, Dimensions
-from ..schema.shapes import IntegerOrIntegers, Integers, as_list, brief, format_shape
+from ..wire.dimensions import DimensionOrDimensions, Dimensions
+from ..wire.shapes import IntegerOrIntegers, Integers, as_list, brief, format_shape
 from .aliases import aliases
 from .base import Op
 from .families import Choice, Elementwise, Unidirectional

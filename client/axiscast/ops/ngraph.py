@@ -10,8 +10,8 @@ from pydantic import Field
 
 from ..plan.alignment import Alignment, Conflict, Incompatible, Relation, are_integers, check_sizes, fit_axes
 from ..plan.plan import Plan, Shape
-from ..schema.dimensions import Dimensions
-from ..schema.shapes import AxisSet, brief, format_shape
+from ..wire.dimensions import Dimensions
+from ..wire.shapes import AxisSet, brief, format_shape
 from .base import Op
 from .framework import CPP, Framework
 

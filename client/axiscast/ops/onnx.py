@@ -23,8 +23,8 @@ from ..plan.alignment import (
 )
 from ..plan.plan import Plan, Shape
 from ..plan.settling import settle
-from ..schema.dimensions import Dimensions
-from ..schema.shapes import Number, format_shape
+from ..wire.dimensions import Dimensions
+from ..wire.shapes import Number, format_shape
 from .aliases import aliases
 from .base import Op
 from .families import Elementwise, MatrixProduct, summed

@@ -30,8 +30,8 @@ from ..plan.alignment import (
     meet_right,
 )
 from ..plan.plan import Plan, Shape
-from ..schema.dimensions import Dimensions
-from ..schema.shapes import Integer, Integers, brief, format_shape
+from ..wire.dimensions import Dimensions
+from ..wire.shapes import Integer, Integers, brief, format_shape
 from .aliases import aliases
 from .base import Op
 from .families import Elementwise

@@ -22,7 +22,7 @@ from ..plan.alignment import (
 )
 from ..plan.plan import Plan, Shape
 from ..plan.settling import settle
-from ..schema.dimensions import Dimensions
+from ..wire.dimensions import Dimensions
 from .base import Op
 from .framework import CPP, Framework
 

@@ -10,8 +10,8 @@ from pydantic import Field
 
 from ..plan.alignment import Alignment, Conflict, Incompatible, fit_right_keeping, unchecked_sizes
 from ..plan.plan import Plan, Shape
-from ..schema.dimensions import Dimensions
-from ..schema.shapes import format_shape
+from ..wire.dimensions import Dimensions
+from ..wire.shapes import format_shape
 from .aliases import aliases
 from .base import Op
 from .families import Elementwise, MatrixProduct, Multidirectional, UnidirectionalLike

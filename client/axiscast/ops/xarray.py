@@ -13,7 +13,7 @@ from pydantic_core import PydanticKnownError
 from ..plan.alignment import Alignment, Axis, Conflict, Incompatible, Output, Relation, Term
 from ..plan.plan import Plan, Shape
 from ..plan.settling import settle
-from ..schema.shapes import AtFirstFault, brief, format_shape
+from ..wire.shapes import AtFirstFault, brief, format_shape
 from .aliases import aliases
 from .base import Op
 from .framework import PYTHON, Framework

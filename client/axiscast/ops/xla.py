@@ -10,7 +10,7 @@ from pydantic import Field
 
 from ..plan.alignment import Alignment, Axis, Incompatible, Output, Relation, Term, check_mapping
 from ..plan.plan import Shape
-from ..schema.shapes import Integers, brief, format_shape
+from ..wire.shapes import Integers, brief, format_shape
 from .aliases import aliases
 from .families import Elementwise
 from .framework import CPP, Framework

@@ -14,7 +14,7 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from ..schema.shapes import brief, format_shape
+from ..wire.shapes import brief, format_shape
 from .column import Column
 from .plan import Placement, Plan, Shape
 

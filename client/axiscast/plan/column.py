@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..schema.shapes import MAX_SIZE
+from ..wire.shapes import MAX_SIZE
 
 if TYPE_CHECKING:  # the rules load without NumPy, as the command line does
     import numpy as np

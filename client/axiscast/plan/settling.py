@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..schema.shapes import format_shape
+from ..wire.shapes import format_shape
 from .alignment import Alignment, Axis, Incompatible, Relation, RightAlignment, Term, are_integers, changed
 from .plan import Placement, Plan
 

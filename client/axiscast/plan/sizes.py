@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from math import lcm
 from typing import Any
 
-from ..schema.shapes import MAX_SIZE
+from ..wire.shapes import MAX_SIZE
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,16 +20,16 @@ from axiscast.answers.limits import (
     judge_output,
     judge_request,
 )
+from axiscast.engine.views import WIDEST_SUM, backprop, gradient_bytes, gradient_work, result_elements
 from axiscast.messages.tensors import BackpropAnswer, BackpropRequest
 from axiscast.plan.plan import Plan
-from axiscast.schema.codec import MEDIA_NAMES, Media
-from axiscast.schema.dtypes import name_of
-from axiscast.schema.names import counted
-from axiscast.schema.problems import Problem
-from axiscast.schema.shapes import format_shape
-from axiscast.schema.tensors import Array, is_replicated
+from axiscast.wire.codec import MEDIA_NAMES, Media
+from axiscast.wire.dtypes import name_of
+from axiscast.wire.names import counted
+from axiscast.wire.problems import Problem
+from axiscast.wire.shapes import format_shape
+from axiscast.wire.tensors import Array, is_replicated
 
-from ..engine.views import WIDEST_SUM, backprop, gradient_bytes, gradient_work, result_elements
 from ..openapi import question
 from ..runtime.threads import LOOP_MILLISECONDS
 from .exchange import SHORT_BYTES, receive, received

@@ -11,9 +11,9 @@ from axiscast.answers.batch import check_rows
 from axiscast.answers.columns import check_columns
 from axiscast.answers.cost import columns_milliseconds, row_milliseconds
 from axiscast.messages.tensors import CheckBatchAnswer, CheckBatchRequest
-from axiscast.schema.codec import list_in_map
-from axiscast.schema.problems import Problem
-from axiscast.schema.tensors import Array
+from axiscast.wire.codec import list_in_map
+from axiscast.wire.problems import Problem
+from axiscast.wire.tensors import Array
 
 from ..openapi import question
 from ..runtime.threads import LOOP_MILLISECONDS

@@ -8,16 +8,16 @@ from axiscast.answers.check import plan_of
 from axiscast.answers.cost import check_milliseconds
 from axiscast.answers.footprint import tensors_bytes
 from axiscast.answers.limits import MAX_LOOKUPS, Extent, judge_address, judge_output, judge_request
+from axiscast.engine.gather import Gathered
+from axiscast.engine.views import Window, merge, place
 from axiscast.messages.tensors import BroadcastAnswer, BroadcastRequest
 from axiscast.plan.plan import Placement, Plan, Shape
-from axiscast.schema.codec import MEDIA_NAMES
-from axiscast.schema.names import counted
-from axiscast.schema.problems import Problem
-from axiscast.schema.shapes import format_shape
-from axiscast.schema.tensors import Array
+from axiscast.wire.codec import MEDIA_NAMES
+from axiscast.wire.names import counted
+from axiscast.wire.problems import Problem
+from axiscast.wire.shapes import format_shape
+from axiscast.wire.tensors import Array
 
-from ..engine.gather import Gathered
-from ..engine.views import Window, merge, place
 from ..openapi import question
 from ..runtime.threads import LOOP_MILLISECONDS
 from .exchange import SHORT_BYTES, receive, received

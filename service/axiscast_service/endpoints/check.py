@@ -16,7 +16,7 @@ from axiscast.messages import CheckAnswer, CheckRequest
 from axiscast.messages.questions import assumptions_from_text, attribute_from_text
 from axiscast.messages.validation import validated
 from axiscast.ops import op_class
-from axiscast.schema.codec import MEDIA_NAMES, Media
+from axiscast.wire.codec import MEDIA_NAMES, Media
 
 from ..middleware.caching import tagged
 from ..middleware.negotiation import TEXT, answer_type, best_offer, media_named

@@ -1,8 +1,8 @@
 """The quick codec of checks: plain questions read, and plain answers written, at once.
 
-The one schema is CheckRequest, the one codec schema/codec.py. What is read here they would read, as the same message;
+The one schema is CheckRequest, the one codec wire/codec.py. What is read here they would read, as the same message;
 what is written here they would write, in the same bytes. Whatever is not plain, or not valid, is left to them, and so
-are the words of every refusal; tests/test_codec_of_checks.py holds both to one verdict. msgspec reads and writes in C.
+are the words of every refusal; tests/fastpath/test_codec_of_checks.py holds both to one verdict. msgspec is in C.
 Without it (there is none for PyPy) pydantic does so for JSON, and msgpack reads.
 """
 
@@ -20,8 +20,8 @@ from axiscast.answers.check import Question, plain_question, plain_request
 from axiscast.messages import CheckRequest
 from axiscast.messages.validation import validated
 from axiscast.ops import Op, read_op
-from axiscast.schema.codec import Media, decode, encode
-from axiscast.schema.shapes import MAX_SIZE
+from axiscast.wire.codec import Media, decode, encode
+from axiscast.wire.shapes import MAX_SIZE
 
 msgspec: Any = import_module("msgspec") if find_spec("msgspec") else None
 
@@ -116,7 +116,7 @@ def question_in_query(query: str) -> Question | None:
 
 
 def answer_in_bytes(answer: dict[str, Any], media: Media) -> bytes:
-    """The bytes of a check's answer, as schema.codec.encode makes them."""
+    """The bytes of a check's answer, as wire.codec.encode makes them."""
     write = _WRITERS.get(media)
     if write is None:
         return encode(answer, media)

@@ -12,10 +12,10 @@ from starlette.responses import Response
 
 from axiscast.answers.cost import body_milliseconds
 from axiscast.messages.validation import validated
-from axiscast.schema.codec import MEDIA_NAMES, Media, decode, encode
-from axiscast.schema.memory import Reserve, unlimited
-from axiscast.schema.problems import Problem
-from axiscast.schema.survey import Buffer, judge_json_bytes
+from axiscast.wire.codec import MEDIA_NAMES, Media, decode, encode
+from axiscast.wire.memory import Reserve, unlimited
+from axiscast.wire.problems import Problem
+from axiscast.wire.survey import Buffer, judge_json_bytes
 
 from ..http.hooks import BODY_READ_BYTES
 from ..http.protocol import HELD_BYTES

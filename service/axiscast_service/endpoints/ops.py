@@ -11,8 +11,8 @@ from axiscast.answers.catalogue import catalogue
 from axiscast.messages.catalogue import Catalogue, OpEntry
 from axiscast.messages.validation import unknown_op
 from axiscast.ops import op_class
-from axiscast.schema.codec import MEDIA_NAMES, Media, encode
-from axiscast.schema.problems import Problem
+from axiscast.wire.codec import MEDIA_NAMES, Media, encode
+from axiscast.wire.problems import Problem
 
 from ..middleware.negotiation import answer_type
 from ..openapi import answers

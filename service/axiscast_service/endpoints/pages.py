@@ -12,9 +12,9 @@ from fastapi import APIRouter, Request, Response
 from starlette.responses import JSONResponse, PlainTextResponse
 
 from axiscast.ops import op_class
-from axiscast.schema.names import meant, near
-from axiscast.schema.problems import STATUS, Problem
-from axiscast.schema.shapes import format_shape, parse_shape
+from axiscast.wire.names import meant, near
+from axiscast.wire.problems import STATUS, Problem
+from axiscast.wire.shapes import format_shape, parse_shape
 
 from ..middleware.caching import Part, tag_of
 from ..static_files import PARTS, POLICY

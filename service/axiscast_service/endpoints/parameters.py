@@ -12,9 +12,9 @@ from axiscast.messages.forms import op_in
 from axiscast.messages.questions import text_of
 from axiscast.messages.validation import Words, input_place
 from axiscast.ops import OPS, Op, op_class
-from axiscast.schema.names import meant, near
-from axiscast.schema.problems import Problem
-from axiscast.schema.shapes import MAX_TEXT, parse_shape
+from axiscast.wire.names import meant, near
+from axiscast.wire.problems import Problem
+from axiscast.wire.shapes import MAX_TEXT, parse_shape
 
 PARAMETERS = ("input", "op", "dtype", "explain", "format", "assume", "warn")
 """The parameters that are not attributes of the op."""

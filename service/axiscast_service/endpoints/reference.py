@@ -20,7 +20,7 @@ from axiscast.answers.compare import compare
 from axiscast.messages import CheckRequest, CompareRequest, Comparison, OpEntry
 from axiscast.messages.questions import text_of
 from axiscast.ops import OPS
-from axiscast.schema.shapes import format_shape
+from axiscast.wire.shapes import format_shape
 
 _DIFFERENCES: list[tuple[list[tuple[int, ...]], tuple[int, ...] | None]] = [
     ([(2, 3), (3,)], None),

@@ -19,10 +19,12 @@ from starlette.types import Receive, Scope, Send
 from axiscast.answers.cost import JSON_ELEMENT, OUTPUT
 from axiscast.answers.footprint import json_bytes
 from axiscast.answers.limits import judge_json
+from axiscast.engine.dense import SMALL_BYTES, buffered, chunks, in_order, is_quick, rearranged, rearranged_bytes
+from axiscast.engine.gather import Gathered
 from axiscast.plan.plan import Shape
-from axiscast.schema.codec import Media, encode
-from axiscast.schema.dtypes import name_of
-from axiscast.schema.tensors import (
+from axiscast.wire.codec import Media, encode
+from axiscast.wire.dtypes import name_of
+from axiscast.wire.tensors import (
     Array,
     bin_header,
     bin_sizes,
@@ -32,10 +34,8 @@ from axiscast.schema.tensors import (
     msgpack_parts,
     to_wire,
 )
-from axiscast.schema.work import checkpoint
+from axiscast.wire.work import checkpoint
 
-from ..engine.dense import SMALL_BYTES, buffered, chunks, in_order, is_quick, rearranged, rearranged_bytes
-from ..engine.gather import Gathered
 from ..runtime.threads import LOOP_MILLISECONDS, Threads, WhileConnected
 from .exchange import SHORT_BYTES, Exchange, response_with, threads_of
 

@@ -2,7 +2,7 @@
 
 The ordinary way to a response passes ASGI's events, every middleware and the router, and costs three times as much as a
 check. So a connection (http/protocol.py) asks here first. A response from here, or a refusal, is the same to the byte,
-is counted and is logged as if it had taken the ordinary way; tests/test_dispatch.py compares the two.
+is counted and is logged as if it had taken the ordinary way; tests/fastpath/test_dispatch.py compares the two.
 All other requests take the ordinary way from their first byte: if a header field asks for more than a response, if the
 host or the key is refused, or if the work is too long for the event loop. A response from here takes little memory, one
 is made at a time, and few of them wait to be sent: no memory is reserved for them.
@@ -16,8 +16,8 @@ from functools import lru_cache, partial
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from axiscast.schema.codec import MEDIA_NAMES
-from axiscast.schema.problems import Problem
+from axiscast.wire.codec import MEDIA_NAMES
+from axiscast.wire.problems import Problem
 
 from ..endpoints.check import answer_to_query
 from ..http.cycle import STATUS_LINES

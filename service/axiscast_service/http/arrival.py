@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from axiscast.schema.problems import Problem
+from axiscast.wire.problems import Problem
 
 from .connection import Connection
 from .cycle import Cycle

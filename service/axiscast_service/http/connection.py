@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from axiscast.schema.problems import Problem
+from axiscast.wire.problems import Problem
 
 from ..runtime.budget import FREE_BYTES
 from .closing import LINGER_SECONDS, Closing

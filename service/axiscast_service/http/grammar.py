@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from axiscast.schema.problems import Problem
+from axiscast.wire.problems import Problem
 
 HEAD_BYTES = 32 * 2**10
 """Bytes of a request line and its fields, or of the fields after a chunked body. Proxies pass on no more."""

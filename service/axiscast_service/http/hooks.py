@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from axiscast.schema.problems import Problem
+from axiscast.wire.problems import Problem
 
 from ..runtime.budget import Budget, FreePages
 from .tls import Certificate

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from axiscast.schema.problems import Problem
+from axiscast.wire.problems import Problem
 
 from .arrival import Arrival
 from .connection import SWOLLEN_BYTES

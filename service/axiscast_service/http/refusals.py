@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from axiscast.schema.problems import Problem
+from axiscast.wire.problems import Problem
 
 from .cycle import response_head
 from .grammar import ACCEPT_BYTES, fields_of

@@ -10,7 +10,7 @@ from weakref import finalize
 
 import numpy as np
 
-from axiscast.schema.problems import Problem
+from axiscast.wire.problems import Problem
 
 from ..runtime.budget import Budget
 

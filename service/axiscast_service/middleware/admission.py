@@ -8,7 +8,7 @@ from collections.abc import Awaitable
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from axiscast.schema.problems import Problem
+from axiscast.wire.problems import Problem
 
 from ..runtime.budget import FREE_BYTES, Budget, Holding
 from .authentication import OPEN

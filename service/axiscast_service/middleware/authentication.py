@@ -10,7 +10,7 @@ from pathlib import Path
 
 from starlette.types import Scope
 
-from axiscast.schema.problems import STATUS, Problem
+from axiscast.wire.problems import STATUS, Problem
 
 from ..static_files import PARTS
 

@@ -10,7 +10,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from axiscast.schema.problems import Problem
+from axiscast.wire.problems import Problem
 
 from ..logs import tell_span, trace_id_of
 from ..runtime.drain import Drain

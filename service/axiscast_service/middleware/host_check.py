@@ -9,7 +9,7 @@ from ipaddress import ip_address
 
 from starlette.types import Scope
 
-from axiscast.schema.problems import Problem
+from axiscast.wire.problems import Problem
 
 from ..settings import Settings
 from .telemetry import QUIET

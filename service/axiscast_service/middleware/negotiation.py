@@ -7,8 +7,8 @@ from functools import lru_cache
 
 from starlette.requests import Request
 
-from axiscast.schema.codec import MEDIA_NAMES, Media
-from axiscast.schema.problems import Problem
+from axiscast.wire.codec import MEDIA_NAMES, Media
+from axiscast.wire.problems import Problem
 
 SUPPORTED = ", ".join(MEDIA_NAMES)
 TEXT = "text/plain"

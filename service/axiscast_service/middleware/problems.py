@@ -9,8 +9,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from axiscast.schema.codec import MEDIA_NAMES, Media, encode
-from axiscast.schema.problems import Problem
+from axiscast.wire.codec import MEDIA_NAMES, Media, encode
+from axiscast.wire.problems import Problem
 
 from .negotiation import best_offer
 from .request_ids import request_id_of

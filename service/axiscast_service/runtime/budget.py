@@ -8,7 +8,7 @@ from threading import Lock
 from types import TracebackType
 from typing import Self
 
-from axiscast.schema.problems import Problem
+from axiscast.wire.problems import Problem
 
 FREE_BYTES = 64 * 2**10
 """What each request may hold beside the budget: small ones pay nothing, and are served however large the others are.

@@ -23,8 +23,8 @@ from anyio import CapacityLimiter
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive
 
-from axiscast.schema.problems import Problem
-from axiscast.schema.work import Abandoned, Work
+from axiscast.wire.problems import Problem
+from axiscast.wire.work import Abandoned, Work
 
 T = TypeVar("T")
 

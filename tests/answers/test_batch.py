@@ -1,0 +1,293 @@
+"""check/batch: rows of which one bad one spoils no other; columns that agree with the frameworks, row by row."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+from pydantic import ValidationError
+from test_vectors import FILES, OP, vectors
+
+import axiscast
+from axiscast import Client
+from axiscast.answers import batch, columns, limits
+from axiscast.answers.batch import check_rows
+from axiscast.answers.check import plain_answer
+from axiscast.answers.columns import check_columns
+from axiscast.messages.tensors import CheckBatchRequest, CheckedColumns
+from axiscast.messages.validation import validated
+from axiscast.ops import OPS, lower
+from axiscast.plan.alignment import Incompatible
+from axiscast.wire.problems import Problem
+
+SHAPE_ATTRIBUTES = {name: kind.target for name, kind in OPS.items() if kind.target} | {"jax.lax.broadcast": "sizes"}
+del SHAPE_ATTRIBUTES["mxnet.broadcast_to"]  # integers alone: a size that is not one of them may be the 0 that keeps
+
+
+def column(rows: Any, rank: int) -> dict[str, Any]:
+    array = np.array(rows, np.int64).reshape(len(rows), rank)
+    return {"dtype": "int64", "shape": list(array.shape), "data": array.tobytes()}
+
+
+def columns_of(op: dict[str, Any], inputs: list[Any], targets: list[Any] | None = None) -> CheckedColumns:
+    """The answer to rows of shapes, given as lists of rows."""
+    op = dict(op)
+    if targets is not None:
+        op[SHAPE_ATTRIBUTES[op["name"]]] = column(targets, len(targets[0]))
+    tensors = [column(rows, len(rows[0])) for rows in inputs]
+    return check_columns(validated(CheckBatchRequest, {"op": op, "inputs": tensors}))
+
+
+def batches() -> Iterator[tuple[bool, list[dict[str, Any]]]]:
+    """The vectors gathered by what the rows of one batch have in common; with their targets fixed, and as columns."""
+    for as_columns in (False, True):
+        gathered: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        for name in FILES:
+            for vector in vectors(name):
+                op = dict(vector["op"])
+                attribute = SHAPE_ATTRIBUTES.get(op["name"])
+                target = op.get(attribute or "")
+                if as_columns and target is None:
+                    continue
+                if as_columns:
+                    op[attribute] = len(target)
+                gathered[json.dumps([op, [len(shape) for shape in vector["inputs"]]])].append(vector)
+        yield from ((as_columns, group) for group in gathered.values())
+
+
+def test_columns_agree_with_the_frameworks_row_by_row() -> None:
+    rows = conflicts = 0
+    for as_columns, group in batches():
+        op = group[0]["op"]
+        try:
+            OP.validate_python(op)
+        except ValidationError:
+            continue
+        targets = [vector["op"][SHAPE_ATTRIBUTES[op["name"]]] for vector in group] if as_columns else None
+        answer = columns_of(op, [[vector["inputs"][n] for vector in group] for n in range(len(group[0]["inputs"]))],
+                            targets)  # fmt: skip
+        for row, vector in enumerate(group):
+            assert bool(answer.compatible[row]) is vector["compatible"], vector["id"]
+            rows += 1
+            if vector["compatible"]:
+                shapes = [output["shape"] for output in vector["outputs"]]
+                assert [output[row].tolist() for output in answer.outputs] == shapes, vector["id"]
+                assert answer.conflict_axis[row] == -1
+                continue
+            conflicts += 1
+            assert all((output[row] == -1).all() for output in answer.outputs)
+            negative = as_columns and min(vector["op"][SHAPE_ATTRIBUTES[op["name"]]], default=0) < 0
+            if vector.get("conflict_axis") is not None and not negative:
+                assert answer.conflict_axis[row] == vector["conflict_axis"], vector["id"]
+    assert rows > 6000
+    assert conflicts > 1500
+
+
+FIXED = [
+    {"name": "numpy.broadcast_to", "shape": [2, 3, 0]},
+    {"name": "numpy.broadcast_to", "shape": [2, -3]},
+    {"name": "ngraph.Broadcast", "shape": [2, 3, 2], "broadcast_axes": [1]},
+    {"name": "openvino.Broadcast-1", "mode": "pdpd", "target_shape": [2, 3, 2], "axis": 0},
+    {"name": "openvino.Broadcast-1", "mode": "pdpd", "target_shape": [2, 3], "axis": 1},
+    {"name": "openvino.Broadcast-3", "mode": "bidirectional", "target_shape": [2, 1, 3]},
+    {"name": "openvino.Broadcast-1", "mode": "explicit", "target_shape": [2, 3, 2], "axes_mapping": [0, 2]},
+    {"name": "torch.expand", "size": [3, -1, 2]},
+    {"name": "paddle.expand", "shape": []},
+    {"name": "stablehlo.broadcast_in_dim", "shape": [2, 3, 2], "broadcast_dimensions": [2, 0]},
+    {"name": "mxnet.broadcast_axis", "axis": [0, 1, 0], "size": [2, 3, 1]},
+    {"name": "einops.repeat", "pattern": "(a t) b -> b t (a 3)", "axes_lengths": {"t": 2}},
+    {"name": "einops.repeat", "pattern": "(a b) 1 -> b a c", "axes_lengths": {"b": 3, "c": 0}},
+    {"name": "einops.repeat", "pattern": "(a b) c -> (a b c)", "axes_lengths": {"b": 0}},
+    {"name": "einops.repeat", "pattern": "... c -> (... c) 2"},
+    {"name": "einops.repeat", "pattern": "(a b c) 1 -> a b c", "axes_lengths": {"b": 2**62, "c": 2**62}},
+    {"name": "ngraph.BroadcastLike", "initial_broadcast_axes": []},
+    {"name": "ngraph.BroadcastLike", "initial_broadcast_axes": [1]},
+    {"name": "mxnet.broadcast_like", "lhs_axes": [0], "rhs_axes": [-1]},
+    {"name": "mxnet.broadcast_like"},
+    {"name": "poputil.canBroadcastToMatch"},
+    {"name": "poputil.expandToMatchRanks"},
+    {"name": "numpy.broadcast_arrays"},
+    {"name": "xarray.broadcast", "dims": [["x", "x"], ["x", "x"]]},
+    {"name": "xarray.broadcast", "dims": [["x", "y"], ["y", "x"]], "exclude": ["x"]},
+]
+
+
+@pytest.mark.parametrize("rank", [0, 1, 2, 3])
+@pytest.mark.parametrize("op", FIXED, ids=lambda op: op["name"])
+def test_a_column_says_what_its_rows_would_say_alone(op: dict[str, Any], rank: int) -> None:
+    """Every axis to blame too; a row with a negative size has none."""
+    if op["name"] == "xarray.broadcast" and rank != 2:
+        return
+    kind = OP.validate_python(op)
+    random = np.random.default_rng(rank)
+    ranks = [rank] if kind.max_inputs == 1 else [rank, 2]
+    inputs = [random.choice([-1, 0, 1, 2, 3, 4, 6, 2**19], (500, rank), p=[0.02, 0.1, 0.3, 0.2, 0.2, 0.08, 0.05, 0.05])
+              for rank in ranks]  # fmt: skip
+    answer = columns_of(op, [rows.tolist() for rows in inputs])
+    seen = set()
+    for row in range(500):
+        shapes = tuple(tuple(rows[row].tolist()) for rows in inputs)
+        if min(size for shape in (*shapes, (0,)) for size in shape) < 0:
+            wanted: Any = (False, None, -1)
+        else:
+            try:
+                plan = lower(kind, shapes)
+                wanted = (True, [list(output.shape) for output in plan.outputs], -1)
+            except Incompatible as incompatible:
+                axis = incompatible.conflict.axis
+                wanted = (False, None, -1 if axis is None else axis)
+        found = [output[row].tolist() for output in answer.outputs]
+        assert (answer.compatible[row], answer.conflict_axis[row]) == (wanted[0], wanted[2]), shapes
+        assert all(set(shape) <= {-1} for shape in found) if wanted[1] is None else found == wanted[1], shapes
+        seen.add(wanted[0])
+    assert seen
+
+
+def test_a_target_that_is_a_column_keeps_sizes_at_minus_one_and_is_refused_below() -> None:
+    answer = columns_of({"name": "torch.expand"}, [[[3], [3], [3], [1], [4]]],
+                        [[2, -1], [2, 3], [-1, 3], [2, -2], [2, 3]])  # fmt: skip
+    assert answer.outputs[0].tolist() == [[2, 3], [2, 3], [-1, -1], [-1, -1], [-1, -1]]
+    assert answer.compatible.tolist() == [True, True, False, False, False]
+    assert answer.conflict_axis.tolist() == [-1, -1, -1, -1, 1]
+
+
+def test_blocks_of_rows_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(0)
+    one, other = random.integers(0, 4, (1000, 3)).tolist(), random.integers(0, 4, (1000, 2)).tolist()
+    whole = columns_of({"name": "numpy.broadcast_arrays"}, [one, other])
+    monkeypatch.setattr(columns, "BLOCK_ROWS", 7)
+    parts = columns_of({"name": "numpy.broadcast_arrays"}, [one, other])
+    assert (whole.compatible == parts.compatible).all()
+    assert (whole.conflict_axis == parts.conflict_axis).all()
+    assert (whole.outputs[0] == parts.outputs[0]).all()
+    assert {True, False} == set(whole.compatible.tolist())
+
+
+def test_a_batch_of_no_rows_is_answered(client: Client) -> None:
+    answer = client.check_columns("numpy.broadcast_arrays", np.empty((0, 3), int), np.empty((0, 1), int))
+    assert [array.shape for array in (answer.compatible, answer.conflict_axis, *answer.outputs)] == [
+        (0,), (0,), (0, 3), (0, 3),
+    ]  # fmt: skip
+    assert client.check_batch([]) == []
+
+
+def test_a_merged_axis_beyond_int64_is_refused_in_words() -> None:
+    with pytest.raises(Problem, match=r"2\^63-1"):
+        columns_of({"name": "einops.repeat", "pattern": "a b -> (a b)"}, [[[2**40, 2**40]]])
+    answer = columns_of({"name": "einops.repeat", "pattern": "a b -> (a b)"}, [[[2**40, -(2**40)], [2, 3]]])
+    assert answer.outputs[0].tolist() == [[-1], [6]]
+
+
+def test_one_bad_row_spoils_no_other(client: Client) -> None:
+    good, ours, theirs, unknown, symbolic, again = client.check_batch(
+        [
+            {"inputs": [(8, 1, 6, 1), (7, 1, 5)]},
+            {"op": axiscast.numpy.broadcast_to(shape=(4, 3)), "inputs": [(2,)]},
+            {"op": "numpy.broadcast_to", "inputs": [(2,)]},
+            {"op": {"name": "numpy.broadcast"}, "inputs": [(2,)]},
+            {"inputs": [("N", 3), ("M", 1)], "assume": {"N": "2.."}},
+            axiscast.CheckRequest(op=axiscast.jax.broadcast(sizes=(2,)), inputs=((3,),), dtype="int8"),
+        ]
+    )
+    assert good.outputs[0].shape == [8, 7, 6, 5]
+    assert ours.conflict is not None
+    assert ours.conflict.axis == 1
+    assert (theirs.code, theirs.pointer) == ("invalid-request", "/requests/2/op/shape")
+    assert (unknown.code, unknown.pointer) == ("unknown-op", "/requests/3/op")
+    assert symbolic.compatible is None
+    assert symbolic.conditions
+    assert (again.outputs[0].shape, again.outputs[0].nbytes) == ([2, 3], 6)
+
+
+def test_rows_and_columns_in_json(http: httpx.Client) -> None:
+    rows = http.post("/v1/check/batch", json={"requests": [{"inputs": [[3, 1], [4]]}, 7]}).json()
+    assert rows["results"][0]["outputs"][1] == {
+        "shape": [3, 4], "input": 1, "axes": [1], "broadcast_axes": [0], "elements": 12,
+    }  # fmt: skip
+    assert rows["results"][1]["error"]["code"] == "invalid-request"
+    answer = http.post(
+        "/v1/check/batch",
+        json={
+            "op": {"name": "mindspore.broadcast_to", "shape": {"shape": [2, 2], "data": [[-1, 4], [2, 5]]}},
+            "inputs": [{"shape": [2, 2], "data": [[3, 1], [5, 4]]}],
+        },
+    ).json()
+    assert answer == {
+        "compatible": {"dtype": "bool", "shape": [2], "data": [True, False]},
+        "outputs": [{"dtype": "int64", "shape": [2, 2], "data": [[3, 4], [-1, -1]]}],
+        "conflict_axis": {"dtype": "int64", "shape": [2], "data": [-1, 0]},
+    }
+
+
+def test_a_million_rows_at_once(client: Client) -> None:
+    one, other = np.broadcast_to([8, 1, 6, 1], (10**6, 4)), np.tile([7, 1, 5], (10**6, 1))
+    other[::1000, 2] = 0
+    other[::5000, 0] = -7
+    answer = client.check_columns("numpy.broadcast_arrays", one, other)
+    assert answer.compatible.sum() == 10**6 - 200
+    assert (answer.outputs[0][1] == [8, 7, 6, 5]).all()
+    assert (answer.outputs[1][1000] == [8, 7, 6, 0]).all()
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "words"),
+    [
+        ({}, "invalid-request", "either requests"),
+        ({"requests": [], "inputs": []}, "invalid-request", "either requests"),
+        ({"requests": {}}, "invalid-request", "must be a list"),
+        ({"inputs": []}, "invalid-request", "at least 1 input"),
+        ({"inputs": [{"shape": [2], "data": [1, 2]}]}, "invalid-tensor", "(n, rank)"),
+        ({"inputs": [{"shape": [1, 1], "data": [[1.5]]}]}, "invalid-tensor", "float64"),
+        ({"inputs": [{"shape": [1, 1], "data": [[1]]}, {"shape": [2, 1], "data": [1, 2]}]}, "invalid-request",
+         "1 and 2 rows"),
+        ({"op": {"name": "torch.expand", "size": ["N"]}, "inputs": [{"shape": [1, 1], "data": [[1]]}]},
+         "invalid-request", "rows alone"),
+        ({"op": {"name": "ngraph.Broadcast", "shape": [2], "broadcast_axes": {"shape": [1, 1], "data": [[0]]}},
+          "inputs": [{"shape": [1, 1], "data": [[1]]}]}, "invalid-request", "broadcast_axes"),
+        ({"op": 7, "inputs": [{"shape": [1, 1], "data": [[1]]}]}, "invalid-request", "op"),
+        ({"inputs": [{"dtype": "int64", "shape": [10**12, 2], "strides": [0, 1], "data": [1, 2]}]}, "work-too-large",
+         "fewer rows"),
+        ({"inputs": [{"dtype": "int64", "shape": [10**12, 0], "data": []}]}, "work-too-large", "fewer rows"),
+    ],
+)  # fmt: skip
+def test_a_fault_of_the_columns_is_a_problem(http: httpx.Client, body: Any, code: str, words: str) -> None:
+    answer = http.post("/v1/check/batch", json=body)
+    assert (answer.status_code, answer.json()["code"]) == (422, code)
+    assert words in answer.json()["detail"]
+
+
+def test_too_many_rows_are_refused() -> None:
+    with pytest.raises(Problem, match="columns"):
+        list(check_rows([{}] * (limits.MAX_BATCH_ROWS + 1)))
+
+
+@pytest.mark.parametrize(
+    ("work", "late"),
+    [(lambda: time.sleep(0.1), None), (lambda: sum(range(10**7)), "work-too-large")],
+    ids=["waits", "works"],
+)
+def test_rows_are_late_by_the_time_of_the_processor(
+    work: Callable[[], object], late: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def slow(*arguments: Any) -> dict[str, Any]:
+        work()
+        return plain_answer(*arguments)
+
+    monkeypatch.setattr("axiscast_service.endpoints.batch.TURN_SECONDS", 0)
+    monkeypatch.setattr(batch, "MAX_BATCH_SECONDS", 0.05)
+    monkeypatch.setattr(batch, "plain_answer", slow)
+    with Client.in_process() as client:
+        first, second = client.check_batch([{"inputs": [(3,)]}] * 2)
+    assert (getattr(first, "code", None), getattr(second, "code", None)) == (None, late)
+
+
+def test_too_many_rows_to_look_at_alone_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(columns, "MAX_ROWS_ALONE", limits.Limit(2, "row by row"))
+    with pytest.raises(Problem, match="row by row"):
+        columns_of({"name": "poputil.canBroadcastToMatch"}, [[[2], [2], [2]], [[3], [3], [3]]])

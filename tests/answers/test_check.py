@@ -1,0 +1,264 @@
+"""What check says: drawings and messages. What it hints at: test_hints.py; what it warns of: test_warnings.py."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+from axiscast.answers.catalogue import catalogue
+from axiscast.answers.check import as_text, check, plain_answer
+from axiscast.messages import CheckAnswer, CheckRequest
+from axiscast.messages.validation import validated
+from axiscast.ops import (
+    OPS,
+    Op,
+    einops,
+    lower,
+    mindspore,
+    mxnet,
+    numpy,
+    openvino,
+    paddle,
+    poputil,
+    torch,
+)
+from axiscast.plan.plan import LawBroken
+from axiscast.wire.problems import Problem
+
+
+def ask(op: Op, *shapes: tuple[int, ...], **options: object) -> CheckAnswer:
+    return check(CheckRequest(op=op, inputs=shapes, **options))
+
+
+def drawing(op: Op, *shapes: tuple[int, ...]) -> str:
+    return "\n" + str(ask(op, *shapes, explain=True).diagram) + "\n"
+
+
+def test_a_drawing_aligns_the_axes_and_marks_the_stretched_and_the_new() -> None:
+    assert (
+        drawing(numpy.broadcast_arrays(), (8, 1, 6, 1), (7, 1, 5))
+        == """
+axis     0   1   2   3
+input 0  8   1*  6   1*
+input 1  +   7   1*  5
+         --------------
+outputs  8   7   6   5
+* stretched   + new axis
+"""
+    )
+
+
+def test_a_drawing_sets_a_merged_axis_under_the_last_of_its_factors() -> None:
+    assert (
+        drawing(einops.repeat(pattern="h w -> (h 2) (w 2)"), (2, 3))
+        == """
+axis     0   1   2   3
+input 0  2   +   3   +
+         --------------
+output       4       6
++ new axis
+"""
+    )
+
+
+def test_a_drawing_marks_the_conflict() -> None:
+    assert (
+        drawing(openvino.Broadcast1(mode="explicit", target_shape=(2, 16, 50), axes_mapping=(2,)), (16,))
+        == """
+axis     0    1    2
+input 0  +    +   16
+target   2   16   50
+                   ^
++ new axis   ^ conflict
+"""
+    )
+
+
+def test_a_drawing_shows_the_target_as_it_was_given() -> None:
+    assert (
+        drawing(mindspore.broadcast_to(shape=(4, -1)), (1, 3))
+        == """
+axis     0    1
+input 0  1*   3
+target   4   -1
+         -------
+output   4    3
+* stretched
+"""
+    )
+
+
+def test_a_drawing_shows_outputs_of_several_shapes_and_scalars() -> None:
+    assert (
+        drawing(poputil.expandToMatchRanks(), (3,), (2, 1))
+        == """
+axis      0   1
+input 0   +   3
+input 1   2   1
+          ------
+output 0  1   3
+output 1  2   1
++ new axis
+"""
+    )
+    assert (
+        drawing(numpy.broadcast_arrays(), ())
+        == """
+axis
+input 0  ()
+         ---
+output   ()
+"""
+    )
+
+
+def test_a_drawing_of_many_inputs_says_how_many_it_leaves_out() -> None:
+    assert "and 92 more inputs" in drawing(numpy.broadcast_arrays(), *[(3,)] * 100)
+
+
+def test_a_conflict_names_the_axis_the_sizes_the_inputs_as_given_and_the_rule() -> None:
+    conflict = ask(numpy.broadcast_arrays(), (2, 3), (1,), (4,)).conflict
+    assert conflict is not None
+    assert (conflict.code, conflict.axis, conflict.inputs, conflict.sizes) == ("size-mismatch", 1, [0, 2], [3, 4])
+    assert conflict.message == (
+        "On output axis 1, input 0 of shape (2, 3) has size 3 but input 2 of shape (4,) has size 4: "
+        "sizes that meet must be equal, or 1 to be stretched."
+    )
+
+
+def test_a_target_stands_as_null_among_the_inputs_of_a_conflict() -> None:
+    conflict = ask(numpy.broadcast_to(shape=(2, 4)), (3,)).conflict
+    assert conflict is not None
+    assert (conflict.axis, conflict.inputs, conflict.sizes) == (1, [0, None], [3, 4])
+
+
+def codes(answer: CheckAnswer) -> list[str]:
+    return [warning.code for warning in answer.warnings]
+
+
+def test_the_operands_of_a_product_have_axes_of_their_own() -> None:
+    answer = ask(numpy.matmul(), (5, 1, 2, 3), (6, 3, 4))
+    assert [output.shape for output in answer.outputs] == [[5, 6, 2, 3], [5, 6, 3, 4]]
+    assert codes(answer) == []
+
+
+def test_sizes_beyond_int64_are_answered_as_decimal_strings() -> None:
+    (output,) = ask(numpy.broadcast_to(shape=(2**62, 4)), (1,), dtype="float64").outputs
+    assert (output.elements, output.nbytes) == (str(2**64), str(2**67))
+    (output,) = ask(numpy.broadcast_to(shape=(2**60, 4)), (1,), dtype="float64").outputs
+    assert (output.elements, output.nbytes) == (2**62, str(2**65))
+
+
+def test_a_rank_above_the_services_own_limit_is_a_problem_unless_the_rule_has_one() -> None:
+    with pytest.raises(Problem, match="up to 64") as caught:
+        ask(mindspore.broadcast_to(shape=(1,) * 65), (1,))
+    assert caught.value.code == "work-too-large"
+    conflict = ask(numpy.broadcast_to(shape=(1,) * 65), (1,)).conflict
+    assert conflict is not None
+    assert conflict.code == "rank-too-large"
+
+
+def test_paddle_limits_the_shape_alone_and_none_keeps_the_input() -> None:
+    nine = (2,) * 9
+    assert ask(paddle.expand(shape=()), nine).outputs[0].shape == list(nine)
+    assert ask(paddle.expand(shape=()), (1,) * 64).compatible
+    for shape, code in (((-1,) * 9, "rank-too-large"), ((2,), "rank-mismatch")):
+        conflict = ask(paddle.expand(shape=shape), nine).conflict
+        assert conflict is not None
+        assert conflict.code == code
+    with pytest.raises(Problem, match="up to 64"):
+        ask(paddle.expand(shape=()), (1,) * 65)
+
+
+def test_mxnet_stretches_no_axis_where_none_is_named() -> None:
+    assert ask(mxnet.broadcast_axis(), (2, 1)).outputs[0].shape == [2, 1]
+    assert ask(mxnet.broadcast_axis(axis=1, size=3), (2, 1)).outputs[0].shape == [2, 3]
+    for op in (mxnet.broadcast_axis(axis=1), mxnet.broadcast_axis(size=3)):
+        conflict = ask(op, (2, 1)).conflict
+        assert conflict is not None
+        assert conflict.code == "axes-count"
+
+
+def test_an_answer_as_text_says_all_there_is_to_say() -> None:
+    assert as_text(ask(numpy.broadcast_to(shape=(3,)), (1, 3))) == (
+        "incompatible (rank-mismatch): Input 0 of shape (1, 3) has 2 axes, more than the 1 of the target (3,): "
+        "numpy.broadcast_to adds axes and never drops one.\n"
+        "hint: drop the leading axes of size 1 of input 0: (3,) fits\n"
+        "hint: openvino.Broadcast-3 in mode bidirectional, where the target stretches too, fits: the output is (1, 3)"
+    )
+
+
+def test_ops_are_hashable_and_equal_ones_are_one_key() -> None:
+    examples = [op.example()[0] for op in OPS.values()]
+    again = [type(op).model_validate(op.model_dump()) for op in examples]
+    assert len({*examples, *again}) == len(examples)
+
+
+def test_outputs_in_one_loop_are_those_of_the_placements() -> None:
+    shapes = [shape for rank in range(4) for shape in product((0, 1, 3), repeat=rank)]
+    seen = 0
+    for one, other in product(shapes, repeat=2):
+        for op, inputs in ((numpy.broadcast_arrays(), (one, other)), (torch.expand(size=other), (one,))):
+            answer = plain_answer(CheckRequest(op=op, inputs=inputs, dtype="int16"))
+            if answer["compatible"]:
+                seen += 1
+                assert [[*output.values()] for output in answer["outputs"]] == [
+                    [
+                        placement.shape,
+                        placement.input,
+                        placement.output_axes,
+                        placement.broadcast_axes,
+                        placement.elements,
+                        2 * placement.elements,
+                    ]
+                    for placement in lower(op, inputs).outputs
+                ]
+    assert seen > 500
+
+
+def test_a_size_that_breaks_a_law_breaks_it_in_every_way_of_asking() -> None:
+    for negative in (-1, -2):
+        with pytest.raises(LawBroken):
+            plain_answer(CheckRequest.model_construct(op=numpy.broadcast_arrays(), inputs=[(negative,), (1,)]))
+
+
+def test_every_op_has_a_link_and_an_example_that_fits() -> None:
+    for kind in OPS.values():
+        op, shapes = kind.example()
+        assert ask(op, *shapes).compatible
+        assert op.link.startswith("https://")
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ({"op": {"name": "openvino.Broadcast-3", "mode": "pdpd", "target_shape": [3]}, "inputs": [[3]]},
+         "pdpd is one of openvino.Broadcast-1's"),
+        ({"op": {"name": "torch.expand", "shape": [3]}, "inputs": [[3]]},
+         'op/shape: is no field here: write size, which is missing, in place of shape'),
+        ({"inputs": [[-1], [-2], [-3]], **dict.fromkeys("abcdefgh")}, "(1 more fault in this request)"),
+        ({"inputs": [[3]], "dtype": "double"}, "did you mean float64?"),
+        ({"inputs": [[3]], "dtype": "FLOAT32"}, "did you mean float32"),
+    ],
+)  # fmt: skip
+def test_faults_are_said_together_and_what_was_meant(question: dict[str, object], said: str) -> None:
+    with pytest.raises(Problem) as caught:
+        check(validated(CheckRequest, question))
+    assert said in caught.value.detail
+
+
+def test_the_catalogue_says_which_attribute_is_the_target_and_which_belong_to_a_mode() -> None:
+    entries = {entry.name: entry for entry in catalogue().ops}
+    targets = {
+        "numpy.broadcast_to": "shape",
+        "openvino.Broadcast-1": "target_shape",
+        "torch.expand": "size",
+        "mxnet.broadcast_axis": None,  # its size belongs to the axes that are named
+        "numpy.broadcast_arrays": None,
+    }
+    assert {name: entries[name].target for name in targets} == targets
+    attributes = entries["openvino.Broadcast-1"].attributes["properties"]
+    assert {name: schema.get("modes") for name, schema in attributes.items()} == {
+        "mode": None, "target_shape": None, "axes_mapping": ["explicit"], "axis": ["pdpd"],
+    }  # fmt: skip

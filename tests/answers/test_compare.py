@@ -1,0 +1,208 @@
+"""compare: every op and mode that inputs and a target are all it takes to ask, each with its own answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import httpx
+import pytest
+from click.testing import CliRunner
+
+import axiscast
+from axiscast import Client, InvalidRequest
+from axiscast.answers.compare import compare, plain_comparison
+from axiscast.cli import main
+from axiscast.messages import CompareRequest
+from axiscast.wire.codec import Media, encode
+
+
+def verdicts(*shapes: tuple[int, ...], shape: tuple[int, ...] | None = None) -> dict[str, object]:
+    """The first output's shape, or the conflict's code, by op and mode."""
+    results = compare(CompareRequest(inputs=shapes, shape=shape)).results
+    return {
+        " ".join([op["name"], *([op["mode"]] if "mode" in op else [])]): (
+            result.conflict.code if result.conflict else result.outputs[0].shape if result.outputs else True
+        )
+        for result in results
+        for op in [result.op, *result.also]
+    }
+
+
+FRAMEWORKS = (
+    "numpy ngraph mindspore poputil openvino onnx torch tensorflow keras jax stablehlo xla linalg paddle mxnet "
+    "dask xarray einops"
+)
+
+
+def told(verdicts: Mapping[str, object]) -> dict[str, object]:
+    """Those of the frameworks whose verdicts are written out here."""
+    return {name: verdict for name, verdict in verdicts.items() if name.split(".")[0] in FRAMEWORKS.split()}
+
+
+def test_a_target_is_asked_of_every_op_that_takes_one() -> None:
+    assert told(verdicts((2, 3), shape=(2, 1))) == {
+        "numpy.broadcast_to": "size-mismatch",
+        "mindspore.broadcast_to": "size-mismatch",
+        "poputil.broadcastToMatch": "size-mismatch",
+        "openvino.Broadcast-1 numpy": "size-mismatch",
+        "openvino.Broadcast-1 pdpd": [2, 3],
+        "openvino.Broadcast-3 numpy": "size-mismatch",
+        "openvino.Broadcast-3 bidirectional": [2, 3],
+        "onnx.Expand": [2, 3],
+        "torch.expand": "size-mismatch",
+        "torch.broadcast_to": "size-mismatch",
+        "tensorflow.broadcast_to": "size-mismatch",
+        "keras.ops.broadcast_to": "size-mismatch",
+        "jax.numpy.broadcast_to": "size-mismatch",
+        "paddle.expand": "size-mismatch",
+        "paddle.broadcast_to": "size-mismatch",
+        "mxnet.broadcast_to": "size-mismatch",
+        "mxnet.np.broadcast_to": "size-mismatch",
+        "dask.array.broadcast_to": "size-mismatch",
+    }
+
+
+def test_several_shapes_are_asked_of_the_ops_that_take_as_many() -> None:
+    assert told(verdicts((3,), (2, 1))) == {
+        "numpy.broadcast_arrays": [2, 3],
+        "numpy.broadcast_shapes": [2, 3],
+        "numpy.add": [2, 3],
+        "mindspore.add": [2, 3],
+        "mindspore.maximum": [2, 3],
+        "openvino.Add-1": [2, 3],
+        "onnx.Add": [2, 3],
+        "onnx.Sum": [2, 3],
+        "onnx.Max": [2, 3],
+        "onnx.Min": [2, 3],
+        "onnx.Mean": [2, 3],
+        "onnx.PRelu": "rank-mismatch",
+        "xla.Add": "rank-mismatch",
+        "mxnet.broadcast_add": [2, 3],
+        "poputil.expandToMatchRanks": [1, 3],
+        "poputil.broadcastToMatch": [2, 3],
+        "poputil.canBroadcastToMatch": True,
+        "torch.expand_as": "size-mismatch",
+        "torch.broadcast_tensors": [2, 3],
+        "torch.broadcast_shapes": [2, 3],
+        "torch.add": [2, 3],
+        "torch.masked_fill": [2, 3],
+        "tensorflow.broadcast_static_shape": [2, 3],
+        "tensorflow.add": [2, 3],
+        "keras.ops.add": [2, 3],
+        "jax.numpy.broadcast_arrays": [2, 3],
+        "jax.numpy.broadcast_shapes": [2, 3],
+        "jax.numpy.add": [2, 3],
+        "jax.lax.add": "rank-mismatch",
+        "paddle.expand_as": "size-mismatch",
+        "paddle.broadcast_tensors": [2, 3],
+        "paddle.add": [2, 3],
+        "mxnet.broadcast_like": "rank-mismatch",
+        "dask.array.broadcast_arrays": [2, 3],
+    }
+    assert set(told(verdicts((3,), (2, 1), (1,)))) == {
+        "numpy.broadcast_arrays", "numpy.broadcast_shapes", "poputil.broadcastToMatch", "torch.broadcast_tensors",
+        "onnx.Sum", "onnx.Max", "onnx.Min", "onnx.Mean", "onnx.Where",
+        "torch.broadcast_shapes", "jax.numpy.broadcast_arrays", "jax.numpy.broadcast_shapes",
+        "paddle.broadcast_tensors", "dask.array.broadcast_arrays",
+        "mxnet.np.where", "numpy.where", "mindspore.where", "torch.masked_fill", "tensorflow.where",
+        "keras.ops.where", "paddle.where",
+    }  # fmt: skip
+
+
+def test_ops_of_one_framework_that_agree_are_one_result() -> None:
+    results = compare(CompareRequest(inputs=[(2, 1), (3,)])).results
+    assert {
+        result.op["name"]: [op["name"] for op in result.also] for result in results if result.op["name"][:2] == "ja"
+    } == {
+        "jax.numpy.broadcast_arrays": ["jax.numpy.broadcast_shapes", "jax.numpy.add"],
+        "jax.lax.add": [],
+    }
+    ones = (1,) * 33
+    assert {
+        result.op["name"]: result.compatible
+        for result in compare(CompareRequest(inputs=[ones, ones])).results
+        if result.op["name"].startswith("numpy")
+    } == {"numpy.broadcast_arrays": False, "numpy.add": True, "numpy.matmul": True}
+
+
+def test_sizes_that_are_not_known_are_compared_with_their_conditions(client: Client) -> None:
+    results = {result.op["name"]: result for result in client.compare(("N", 1), ("M", "2.."))}
+    told = {
+        name: (result.compatible, [condition.text for condition in result.conditions])
+        for name, result in results.items()
+        if name in ("numpy.broadcast_arrays", "poputil.expandToMatchRanks", "torch.expand_as")
+    }
+    assert told == {
+        "numpy.broadcast_arrays": (None, ["N == M or N == 1 or M == 1"]),
+        "poputil.expandToMatchRanks": (True, []),
+        "torch.expand_as": (None, ["N == M or N == 1"]),
+    }
+    assert [op["name"] for op in results["jax.numpy.broadcast_arrays"].also][-1] == "jax.lax.add"
+    kept = {result.op["name"]: result for result in client.compare(("N", 3), shape=("2..", -1))}
+    assert (kept["torch.expand"].compatible, kept["torch.expand"].outputs[0].shape) == (None, ["2..", 3])
+    assert kept["numpy.broadcast_to"].compatible is False
+    known = {result.op["name"]: result for result in client.compare(("N", 3), ("M", 3), assume={"N": "2.."})}
+    conditions = [
+        [condition.text for condition in known[name].conditions]
+        for name in ("numpy.broadcast_arrays", "torch.expand_as")
+    ]
+    assert conditions == [["N == M or M == 1"], ["N == M"]]
+    with pytest.raises(InvalidRequest, match="assume/K: no size here has this name"):
+        client.compare(("N", 3), assume={"K": 2})
+
+
+def test_an_op_whose_target_takes_no_names_is_left_out_by_name(http: httpx.Client) -> None:
+    answer = http.post("/v1/compare", json={"inputs": [["N", 3]], "shape": ["M", 3]}).json()
+    assert answer["left_out"] == ["mxnet.broadcast_to"]
+    assert "mxnet.broadcast_to" not in {result["op"]["name"] for result in answer["results"]}
+    assert "left_out" not in http.post("/v1/compare", json={"inputs": [["N", 3]], "shape": [2, 3]}).json()
+    line = CliRunner().invoke(main, ["compare", "N,3", "--shape", "M,3"]).output.splitlines()[-1]
+    assert line == "mxnet.broadcast_to\t-\tleft out: it takes known sizes only"
+
+
+def test_the_wire_says_the_same(client: Client, http: httpx.Client) -> None:
+    ours = [
+        result.model_dump(mode="json", exclude_unset=True)
+        for result in compare(CompareRequest(inputs=[(1, 3)], shape=(2, -1))).results
+    ]
+    assert [
+        result.model_dump(mode="json", exclude_unset=True) for result in client.compare((1, 3), shape=(2, -1))
+    ] == ours
+    assert http.post("/v1/compare", json={"inputs": [[1, 3]], "shape": [2, -1]}).json() == {"results": ours}
+    fits = {result["op"]["name"]: True for result in ours if result["compatible"]}
+    assert list(told(fits)) == ["mindspore.broadcast_to", "torch.expand", "paddle.expand"]
+
+
+@pytest.mark.parametrize(("inputs", "shape"), [([(3,), (3,)], (3,)), ([], None)])
+def test_what_no_op_takes_is_an_invalid_request(
+    client: Client, inputs: list[tuple[int, ...]], shape: tuple[int, ...]
+) -> None:
+    with pytest.raises(InvalidRequest, match="no op takes"):
+        client.compare(*inputs, shape=shape)
+
+
+def test_no_op_has_the_message_of_another_rule() -> None:
+    for inputs, shape in (([(3, 1)], (1, 4)), ([(3,)], (2, -1)), ([(1, 3)], (3,)), ([(2, 1)], (0, 3))):
+        for result in compare(CompareRequest(inputs=inputs, shape=shape)).results:
+            for other in result.also:
+                conflict = axiscast.check(other, *inputs).conflict
+                message = conflict and conflict.message.replace(other["name"], result.op["name"])
+                assert message == (result.conflict and result.conflict.message)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"inputs": [(8, 1, 6, 1), (7, 1, 5)], "warn": ["mutual-stretch", "rank-promotion"]},
+        {"inputs": [(2, 3), (3, 2)]},
+        {"inputs": [(2, 3), (4, 3)]},
+        {"inputs": [("N", 1), (4, "?")], "assume": {"N": "2.."}},
+        {"inputs": [("N", 3)], "shape": (2, -1)},
+        {"inputs": [(2, 3)], "shape": (5,)},
+        {"inputs": [()]},
+    ],
+)
+def test_plain_values_are_those_of_the_typed_answer_in_their_order(asked: dict[str, object]) -> None:
+    request = CompareRequest(**asked)
+    typed = compare(request).model_dump(exclude_unset=True)
+    assert encode(plain_comparison(request), Media.JSON) == encode(typed, Media.JSON)

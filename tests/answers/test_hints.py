@@ -1,0 +1,136 @@
+"""Hints: what is proposed where shapes do not broadcast."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from test_vectors import FOLDER
+
+import axiscast
+from axiscast.answers.check import check
+from axiscast.answers.hints import MAX_ENTRIES
+from axiscast.messages import CheckAnswer, CheckRequest, Hint
+from axiscast.messages.validation import validated
+from axiscast.ops import Op, mindspore, ngraph, numpy, openvino, xarray
+from axiscast.wire.problems import Problem
+
+Shapes = list[tuple[int, ...]]
+
+
+def hints(op: Op, *shapes: tuple[int, ...]) -> list[Hint]:
+    conflict = check(CheckRequest(op=op, inputs=list(shapes))).conflict
+    assert conflict is not None
+    return conflict.hints
+
+
+MUTUAL = numpy.broadcast_arrays()
+EXPLICIT = openvino.Broadcast3(mode="explicit", target_shape=(3, 4), axes_mapping=(0,))
+BIDIRECTIONAL = openvino.Broadcast3(mode="bidirectional", target_shape=(2, 1))
+HINTS: list[tuple[Op, Shapes, str, Op, Shapes]] = [
+    (MUTUAL, [(1, 40, 23), (1, 23, 40)],
+     "swap axes 1 and 2 of input 0: (1, 23, 40) fits", MUTUAL, [(1, 23, 40), (1, 23, 40)]),
+    (MUTUAL, [(2, 64, 7, 7), (64,)],
+     "reshape input 1 to (64, 1, 1), x[:, None, None]: it then fits", MUTUAL, [(2, 64, 7, 7), (64, 1, 1)]),
+    (MUTUAL, [(2, 12, 9), (2, 4, 12, 9)],
+     "reshape input 0 to (2, 1, 12, 9), x[:, None]: it then fits", MUTUAL, [(2, 1, 12, 9), (2, 4, 12, 9)]),
+    (MUTUAL, [(8, 5, 3, 7), (8, 3)],
+     "reshape input 1 to (8, 1, 3, 1), x[:, None, :, None]: it then fits", MUTUAL, [(8, 5, 3, 7), (8, 1, 3, 1)]),
+    (numpy.broadcast_to(shape=(3, 4)), [(3,)],
+     "ngraph.Broadcast with broadcast_axes=[1] fits: the output is (3, 4)",
+     ngraph.Broadcast(shape=(3, 4), broadcast_axes=(1,)), [(3,)]),
+    (numpy.broadcast_to(shape=(3, 4)), [(3,)],
+     "openvino.Broadcast-3 in mode explicit with axes_mapping=[0] fits: the output is (3, 4)", EXPLICIT, [(3,)]),
+    (numpy.broadcast_to(shape=(3, 4, 5)), [(3, 1)],
+     "openvino.Broadcast-3 in mode explicit with axes_mapping=[0, 1] fits: the output is (3, 4, 5)",
+     openvino.Broadcast3(mode="explicit", target_shape=(3, 4, 5), axes_mapping=(0, 1)), [(3, 1)]),
+    (numpy.broadcast_to(shape=(3, -1)), [(3, 4)],
+     "write shape=(3, 4): numpy.broadcast_to reads -1 as no size", numpy.broadcast_to(shape=(3, 4)), [(3, 4)]),
+    (numpy.broadcast_to(shape=(3, -1)), [(3, 4)],
+     "mindspore.broadcast_to takes this target: there -1 keeps the input's size, (3, 4)",
+     mindspore.broadcast_to(shape=(3, -1)), [(3, 4)]),
+    (numpy.broadcast_to(shape=(3,)), [(1, 3)],
+     "drop the leading axes of size 1 of input 0: (3,) fits", numpy.broadcast_to(shape=(3,)), [(3,)]),
+    (ngraph.Broadcast(shape=(2, 3), broadcast_axes=(1,)), [(3,)],
+     "with broadcast_axes=[0] fits: the output is (2, 3)", ngraph.Broadcast(shape=(2, 3), broadcast_axes=(0,)), [(3,)]),
+    (ngraph.BroadcastLike(initial_broadcast_axes=()), [(3,), (2, 3)],
+     "initial_broadcast_axes=[0] fits", ngraph.BroadcastLike(initial_broadcast_axes=(0,)), [(3,), (2, 3)]),
+    (openvino.Broadcast3(target_shape=(2, 1)), [(2, 3)],
+     "in mode bidirectional, where the target stretches too, fits: the output is (2, 3)", BIDIRECTIONAL, [(2, 3)]),
+]  # fmt: skip
+"""A request, and a hint: its words, its op and its shapes."""
+
+
+@pytest.mark.parametrize(("op", "shapes", "text", "other", "inputs"), HINTS, ids=[case[2] for case in HINTS])
+def test_a_hint_says_what_would_fit_in_words_and_as_a_request(
+    op: Op, shapes: Shapes, text: str, other: Op, inputs: Shapes
+) -> None:
+    (hint,) = (hint for hint in hints(op, *shapes) if hint.text == text)
+    assert (hint.op, hint.inputs) == (other, inputs)
+
+
+def test_no_hint_is_given_where_nothing_fits() -> None:
+    assert hints(MUTUAL, (3,), (4,)) == []
+
+
+def test_no_hint_repeats_attributes_without_end() -> None:
+    few, many = ((*map("n{}".format, range(count)),) for count in (MAX_ENTRIES, MAX_ENTRIES + 1))
+    dims = (("x", "y"), ("x", "y"))
+    shapes = [(2, 3), (3, 2)]
+    assert [hint.inputs for hint in hints(xarray.broadcast(dims=dims, exclude=few), *shapes)] == [[(3, 2), (3, 2)]]
+    assert hints(xarray.broadcast(dims=dims, exclude=many), *shapes) == []
+    like = ngraph.BroadcastLike(initial_broadcast_axes=(0,))
+    assert hints(like, (3,), (3, *[4] * (MAX_ENTRIES - 1)))
+    assert hints(like, (3,), (3, *[4] * MAX_ENTRIES)) == []
+
+
+def ask(request: dict[str, Any]) -> CheckAnswer:
+    return check(validated(CheckRequest, request))
+
+
+def test_every_hint_of_every_vector_fits_when_it_is_asked() -> None:
+    asked = 0
+    for file in FOLDER.glob("*.jsonl"):
+        for vector in map(json.loads, file.read_text().splitlines()):
+            request = {field: vector[field] for field in ("op", "inputs", "assume") if field in vector}
+            try:
+                sent = json.loads(ask(request).model_dump_json(exclude_unset=True))
+            except Problem:
+                continue
+            for hint in sent.get("conflict", {}).get("hints", []):
+                proposed = request | {"op": hint["op"], "inputs": hint["inputs"]}
+                assert ask(proposed).compatible is True, (vector["id"], hint)
+                asked += 1
+    assert asked > 1000
+
+
+def test_a_hint_is_sent_without_attributes_that_are_not_set() -> None:
+    request = {"op": "openvino.Add-1", "inputs": [[2, 3], [2]]}
+    (hint,) = json.loads(ask(request).model_dump_json(exclude_unset=True))["conflict"]["hints"]
+    assert (hint["op"], hint["inputs"]) == ({"name": "openvino.Add-1", "auto_broadcast": "numpy"}, [[2, 3], [2, 1]])
+
+
+def test_an_op_that_this_version_lacks_is_advice() -> None:
+    later = {"text": "other.op fits", "op": {"name": "other.op", "shape": [3]}, "inputs": [[3]]}
+    assert Hint.model_validate(later) == Hint(text="other.op fits", op=None, inputs=[(3,)])
+
+
+def test_a_hint_keeps_the_axis_that_an_attribute_means() -> None:
+    def texts(op: str, *shapes: tuple[int, ...], **attributes: Any) -> list[str]:
+        conflict = axiscast.check(op, *shapes, **attributes).conflict
+        assert conflict is not None
+        return [hint.text for hint in conflict.hints]
+
+    assert texts("mxnet.broadcast_axis", (1, 3, 1), axis=1, size=2) == []
+    assert texts("mxnet.broadcast_like", (1, 3), (3, 1), lhs_axes=(1,), rhs_axes=(0,)) == []
+    assert texts("openvino.Add-1", (1, 3, 4), (2, 4), auto_broadcast="pdpd", axis=1) == []
+
+
+def test_a_conflict_with_an_attribute_that_is_no_target_names_the_attribute() -> None:
+    conflict = axiscast.check("mxnet.broadcast_axis", (3, 2), axis=0, size=3).conflict
+    assert conflict is not None
+    assert conflict.message == (
+        "On output axis 0, input 0 of shape (3, 2) has size 3 but the op's attribute has size 3: an axis that is named "
+        "must have size 1, and then gets the size given."
+    )

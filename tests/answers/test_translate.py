@@ -1,0 +1,490 @@
+"""translate: the steps, the reasons why there are none, and both over the wire."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+
+import axiscast
+from axiscast import Client
+from axiscast.answers.translate import as_text, translate
+from axiscast.messages import TranslateAnswer, TranslateRequest
+from axiscast.ops import Op, einops, mxnet, ngraph, numpy, onnx, openvino, poputil, stablehlo, torch, xarray
+from axiscast.wire.problems import Problem
+
+Shape = tuple[int, ...]
+
+
+def ask(op: Op, *shapes: Shape, to: str) -> TranslateAnswer:
+    return translate(TranslateRequest(op=op, inputs=shapes, to=to))
+
+
+def said(op: Op, *shapes: Shape, to: str) -> list[str]:
+    """The steps, a line for each."""
+    return as_text(ask(op, *shapes, to=to)).split("\n\n")[0].splitlines()
+
+
+PLACED = stablehlo.broadcast_in_dim(shape=(3, 5, 4), broadcast_dimensions=(2, 0))
+STEPS: list[tuple[Op, list[Shape], str, list[str]]] = [
+    (
+        ngraph.Broadcast(shape=(2, 3), broadcast_axes={0}),
+        [(3,)],
+        "stablehlo.broadcast_in_dim",
+        ["1. stablehlo.broadcast_in_dim(shape=(2, 3), broadcast_dimensions=(1,))"],
+    ),
+    (
+        openvino.Broadcast1(mode="explicit", target_shape=(1, 16, 50, 50), axes_mapping=(1,)),
+        [(16,)],
+        "torch.expand",
+        ["1. reshape(shape=(16, 1, 1))", "2. torch.expand(size=(1, 16, 50, 50))"],
+    ),
+    (
+        PLACED,
+        [(4, 3)],
+        "numpy.broadcast_to",
+        [
+            "1. transpose(permutation=(1, 0))",
+            "2. reshape(shape=(3, 1, 4))",
+            "3. numpy.broadcast_to(shape=(3, 5, 4))",
+        ],
+    ),
+    (
+        PLACED,
+        [(1, 3)],  # only an axis of size 1 changes its place: a reshape does it
+        "openvino.Broadcast-1",
+        [
+            "1. reshape(shape=(3, 1))",
+            "2. openvino.Broadcast-1(mode=explicit, target_shape=(3, 5, 4), axes_mapping=(0, 2))",
+        ],
+    ),
+    (
+        PLACED,
+        [(1, 3)],
+        "jax.lax.broadcast",
+        ["1. reshape(shape=(3,))", "2. jax.lax.broadcast(sizes=(5, 4))", "3. transpose(permutation=(2, 0, 1))"],
+    ),
+    (
+        torch.expand(size=(2, -1)),
+        [(1, 3)],
+        "ngraph.Broadcast",
+        ["1. reshape(shape=(3,))", "2. ngraph.Broadcast(shape=(2, 3), broadcast_axes=(0,))"],
+    ),
+    (numpy.broadcast_arrays(), [(2, 1), (3,)], "torch.broadcast_tensors", ["1. torch.broadcast_tensors()"]),
+    (
+        numpy.broadcast_arrays(),
+        [(2, 1), (3,)],
+        "onnx.Expand",
+        ["1. input 0: onnx.Expand(shape=(2, 3))", "2. input 1: onnx.Expand(shape=(2, 3))"],
+    ),
+    (
+        numpy.broadcast_arrays(),
+        [(1, 3), (2, 1)],
+        "xarray.broadcast",
+        [
+            "1. input 0: reshape(shape=(3,))",
+            "2. input 1: reshape(shape=(2,))",
+            "3. xarray.broadcast(dims=(('d0',), ('d1',)), exclude=())",
+            "4. input 0: transpose(permutation=(1, 0))",
+            "5. input 1: transpose(permutation=(1, 0))",
+        ],
+    ),
+    (
+        xarray.broadcast(dims=(("x", "y"), ("y", "x"))),
+        [(2, 3), (3, 2)],
+        "numpy.broadcast_arrays",
+        ["1. input 1: transpose(permutation=(1, 0))", "2. numpy.broadcast_arrays()"],
+    ),
+    (
+        ngraph.BroadcastLike(initial_broadcast_axes={1}),
+        [(2,), (2, 3)],
+        "mxnet.broadcast_like",
+        ["1. input 0: reshape(shape=(2, 1))", "2. mxnet.broadcast_like()"],
+    ),
+    (
+        mxnet.broadcast_like(lhs_axes=(0,), rhs_axes=(1,)),
+        [(1,), (1, 5)],
+        "ngraph.BroadcastLike",
+        [
+            "1. input 0: reshape(shape=())",
+            "2. input 1: reshape(shape=(5,))",
+            "3. ngraph.BroadcastLike(initial_broadcast_axes=(0,))",
+        ],
+    ),
+    (
+        torch.expand_as(),
+        [(3,), (2, 3)],  # input 1 brings input 0 there, and its own output is left
+        "numpy.broadcast_arrays",
+        ["1. numpy.broadcast_arrays()"],
+    ),
+    (
+        numpy.add(),
+        [(2, 3), (2, 3)],
+        "torch.expand_as",
+        ["1. inputs 0, 1: torch.expand_as()", "2. inputs 1, 0: torch.expand_as()"],
+    ),
+    (
+        onnx.PRelu(),
+        [(2, 3, 4), (3, 1)],
+        "paddle.expand_as",
+        ["1. inputs 0, 0: paddle.expand_as()", "2. inputs 1, 0: paddle.expand_as()"],
+    ),
+    (
+        numpy.broadcast_to(shape=(2, 3)),
+        [(2, 3)],
+        "torch.expand_as",
+        ["1. inputs 0, 0: torch.expand_as()"],
+    ),
+    (
+        xarray.broadcast(dims=(("x",), ("y",))),
+        [(2,), (3,)],
+        "mxnet.broadcast_like",
+        [
+            "1. input 0: reshape(shape=(2, 1))",
+            "2. inputs 0, 1: mxnet.broadcast_like(lhs_axes=(1,), rhs_axes=(0,))",
+            "3. input 1: reshape(shape=(1, 3))",
+            "4. inputs 1, 0: mxnet.broadcast_like()",
+        ],
+    ),
+    (
+        mxnet.broadcast_like(lhs_axes=(0,), rhs_axes=(0,)),
+        [(1, 6), (4, 2)],
+        "numpy.broadcast_arrays",
+        [
+            "1. input 1: reshape(shape=(4, 2, 1))",
+            "2. input 0: reshape(shape=(1, 2, 3))",
+            "3. inputs 0, 1: numpy.broadcast_arrays()",
+            "4. input 0: reshape(shape=(4, 6))",
+        ],
+    ),
+    (
+        numpy.matmul(),
+        [(5, 3, 2, 4), (4, 2)],  # input 0 lends its shape to input 1, and then has its own again
+        "numpy.broadcast_arrays",
+        [
+            "1. input 0: numpy.broadcast_arrays()",
+            "2. input 0: reshape(shape=(5, 3, 4, 2))",
+            "3. inputs 1, 0: numpy.broadcast_arrays()",
+            "4. input 0: reshape(shape=(5, 3, 2, 4))",
+        ],
+    ),
+    (
+        mxnet.broadcast_like(lhs_axes=(0,), rhs_axes=(1,)),
+        [(1, 3), (5, 4)],
+        "xarray.broadcast",
+        [
+            "1. input 0: reshape(shape=(3,))",
+            "2. inputs 0, 1: xarray.broadcast(dims=(('d0',), ('d2', 'd1')), exclude=('d2',))",
+            "3. input 0: transpose(permutation=(1, 0))",
+        ],
+    ),
+    (
+        numpy.add(),
+        [(0, 2, 1), (2, 0)],  # what has no elements is reshaped
+        "mxnet.broadcast_to",
+        [
+            "1. input 0: reshape(shape=(0, 2, 0))",
+            "2. input 1: reshape(shape=(0, 2, 0))",
+            "3. input 0: mxnet.broadcast_to(shape=(0, 2, 0))",
+            "4. input 1: mxnet.broadcast_to(shape=(0, 2, 0))",
+        ],
+    ),
+    (
+        torch.broadcast_tensors(),
+        [(1,) * 33 + (2,), (3, 1)],  # NumPy's takes 32 axes
+        "numpy.broadcast_arrays",
+        [
+            "1. input 0: reshape(shape=(1, 2))",
+            "2. numpy.broadcast_arrays()",
+            f"3. input 0: reshape(shape={(1,) * 32 + (3, 2)})",
+            f"4. input 1: reshape(shape={(1,) * 32 + (3, 2)})",
+        ],
+    ),
+    (
+        stablehlo.broadcast_in_dim(shape=(3, 5, 4), broadcast_dimensions=(2, 0)),
+        [(4, 1)],
+        "einops.repeat",
+        ["1. einops.repeat(pattern=a0 1 -> 3 5 a0)"],
+    ),
+    (
+        numpy.broadcast_arrays(),
+        [(2, 1), (3,)],
+        "einops.repeat",
+        [
+            "1. input 0: einops.repeat(pattern=a0 1 -> a0 3)",
+            "2. input 1: einops.repeat(pattern=a0 -> 2 a0)",
+        ],
+    ),
+    (
+        einops.repeat(pattern="h w -> (h c) w", axes_lengths={"c": 2}),
+        [(2, 3)],
+        "einops.repeat",
+        ["1. einops.repeat(pattern=a0 a1 -> (a0 2) a1)"],
+    ),
+    (
+        einops.repeat(pattern="h w -> (h c) w", axes_lengths={"c": 2}),
+        [(2, 3)],
+        "torch.expand",
+        ["1. reshape(shape=(2, 1, 3))", "2. torch.expand(size=(2, 2, 3))", "3. reshape(shape=(4, 3))"],
+    ),
+    (
+        einops.repeat(pattern="(a b) -> b a", axes_lengths={"a": 2}),
+        [(6,)],
+        "numpy.broadcast_to",
+        ["1. reshape(shape=(2, 3))", "2. transpose(permutation=(1, 0))", "3. numpy.broadcast_to(shape=(3, 2))"],
+    ),
+    (
+        einops.repeat(pattern="(a b) c -> (a b) 4 (c d)", axes_lengths={"a": 2, "d": 1}),
+        [(6, 3)],  # what is split is merged again
+        "ngraph.Broadcast",
+        ["1. ngraph.Broadcast(shape=(6, 4, 3), broadcast_axes=(1,))"],
+    ),
+    (
+        einops.repeat(pattern="1 w -> 3 w"),
+        [(1, 4)],
+        "onnx.Expand",
+        ["1. onnx.Expand(shape=(3, 4))"],
+    ),
+    (
+        einops.repeat(pattern="h w c -> (h w) 2 c"),
+        [(2, 3, 5)],  # merged by the reshape that is needed anyway
+        "tensorflow.broadcast_to",
+        ["1. reshape(shape=(6, 1, 5))", "2. tensorflow.broadcast_to(shape=(6, 2, 5))"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("op", "shapes", "to", "steps"), STEPS)
+def test_the_steps_are_what_a_user_would_write(op: Op, shapes: list[Shape], to: str, steps: list[str]) -> None:
+    assert said(op, *shapes, to=to) == steps
+
+
+WHY_NOT: list[tuple[Op, list[Shape], str, str]] = [
+    (
+        ngraph.Broadcast(shape=(2, 3), broadcast_axes={0}),
+        [(3,)],
+        "numpy.broadcast_arrays",
+        "numpy.broadcast_arrays has no attribute that says the size 2 of output axis 0 of (2, 3), along which input 0 "
+        "of shape (3,) is replicated, and no other input brings it there",
+    ),
+    (
+        numpy.broadcast_to(shape=(2, 3)),
+        [(3,)],
+        "ngraph.BroadcastLike",
+        "ngraph.BroadcastLike takes 2 inputs, and this request has 1: no other input is there to match",
+    ),
+    (
+        poputil.canBroadcastToMatch(),
+        [(3,), (3,)],
+        "numpy.broadcast_arrays",
+        "poputil.canBroadcastToMatch has no outputs: there is nothing to translate",
+    ),
+    (
+        numpy.broadcast_arrays(),
+        [(3,), (3,)],
+        "poputil.canBroadcastToMatch",
+        "poputil.canBroadcastToMatch has no outputs: there is nothing to translate",
+    ),
+    (
+        numpy.broadcast_arrays(),
+        [(3,), (3,)],
+        "numpy.add",
+        "numpy.add does not give its inputs as they are broadcast: translate to numpy.broadcast_arrays or "
+        "numpy.broadcast_to",
+    ),
+    (
+        einops.repeat(pattern="h w -> (h 2) w"),
+        [(4, 3)],
+        "xarray.broadcast",
+        "xarray.broadcast has no attribute that says the size 2 of output axis 1 of (4, 2, 3) (then merged to (8, 3)), "
+        "along which input 0 of shape (4, 3) is replicated, and no other input brings it there",
+    ),
+    (
+        mxnet.broadcast_like(lhs_axes=(0,), rhs_axes=(1,)),
+        [(1, 3), (5, 4)],
+        "numpy.broadcast_arrays",
+        "numpy.broadcast_arrays has no attribute that says the size 4 of output axis 0 of (4, 3), along which input 0 "
+        "of shape (1, 3) is replicated, and no other input brings it there, however it is reshaped",
+    ),
+    (
+        numpy.add(),
+        [(2, 1), (1, 3)],
+        "torch.expand_as",
+        "torch.expand_as has no attribute that says the size 3 of output axis 1 of (2, 3), along which input 0 of "
+        "shape (2, 1) is replicated, and no other input brings it there, however it is reshaped",
+    ),
+    (
+        numpy.broadcast_arrays(),
+        [(3,), (2, 3)],
+        "poputil.expandToMatchRanks",
+        "poputil.expandToMatchRanks replicates nothing, and input 0 of shape (3,) is replicated along output axis 0 of "
+        "(2, 3)",
+    ),
+    (
+        numpy.broadcast_arrays(),
+        [(0, 1), (3,)],  # a reshape gives the first output, since neither it nor its input has elements
+        "poputil.expandToMatchRanks",
+        "poputil.expandToMatchRanks replicates nothing, and input 1 of shape (3,) is replicated along output axis 0 of "
+        "(0, 3)",
+    ),
+    (
+        numpy.broadcast_to(shape=(0, 3)),
+        [(1, 3)],
+        "mxnet.broadcast_to",
+        "mxnet.broadcast_to has no attribute that says the size 0 of output axis 0 of (0, 3), along which input 0 of "
+        "shape (1, 3) is replicated",
+    ),
+    (
+        numpy.broadcast_to(shape=(2,) * 9),
+        [()],
+        "paddle.expand",
+        "paddle.expand takes at most 8 axes, and the output (2, 2, 2, 2, 2, 2, 2, 2, 2) has 9 of another size than 1",
+    ),
+    (
+        einops.repeat(pattern="a b -> (a b) z", axes_lengths={"z": 2}),
+        [(2**63 - 1, 2)],
+        "onnx.Expand",
+        "an output has a merged axis of size 18446744073709551614, and the longest that a tensor's can be is 2^63-1",
+    ),
+]
+
+
+@pytest.mark.parametrize(("op", "shapes", "to", "why"), WHY_NOT)
+def test_what_can_never_be_said_is_a_problem_with_the_reason(op: Op, shapes: list[Shape], to: str, why: str) -> None:
+    with pytest.raises(Problem) as caught:
+        ask(op, *shapes, to=to)
+    assert (caught.value.code, caught.value.pointer, caught.value.detail) == ("untranslatable", "/to", why)
+
+
+# --- over the wire --------------------------------------------------------------------------------
+
+NGRAPH = {"op": {"name": "ngraph.Broadcast", "shape": [2, 3], "broadcast_axes": [0]}, "inputs": [[3]]}
+
+
+def test_the_contracts_example(http: httpx.Client) -> None:
+    answer = http.post("/v1/translate", json=NGRAPH | {"to": "stablehlo.broadcast_in_dim"}).json()
+    assert answer["exact"] is True
+    assert answer["steps"] == [
+        {"op": {"name": "stablehlo.broadcast_in_dim", "shape": [2, 3], "broadcast_dimensions": [1]}}
+    ]
+    language, text = answer["code"].values()
+    assert language == "mlir"
+    assert "%y = stablehlo.broadcast_in_dim %x, dims = [1] : (tensor<3xf32>) -> tensor<2x3xf32>" in text
+
+
+def test_a_step_of_several_inputs_names_its_input(http: httpx.Client) -> None:
+    answer = http.post("/v1/translate", json={"inputs": [[2, 1], [3]], "to": "ngraph.Broadcast"}).json()
+    assert (answer["exact"], answer["steps"]) == (
+        False,
+        [
+            {"op": {"name": "reshape", "shape": [2]}, "input": 0},
+            {"op": {"name": "ngraph.Broadcast", "shape": [2, 3], "broadcast_axes": [1]}, "input": 0},
+            {"op": {"name": "ngraph.Broadcast", "shape": [2, 3], "broadcast_axes": [0]}, "input": 1},
+        ],
+    )
+
+
+def test_a_step_of_two_tensors_names_both(http: httpx.Client) -> None:
+    answer = http.post("/v1/translate", json={"inputs": [[3], [2, 3]], "to": "torch.expand_as"}).json()
+    assert (answer["exact"], answer["steps"]) == (
+        True,
+        [
+            {"op": {"name": "torch.expand_as"}, "inputs": [1, 1]},
+            {"op": {"name": "torch.expand_as"}, "inputs": [0, 1]},
+        ],
+    )
+    assert answer["code"]["text"].splitlines()[-2:] == ["y1 = x1.expand_as(x1)", "y0 = x0.expand_as(y1)"]
+
+
+TEXTS = {
+    "numpy.broadcast_arrays": "[y, t1] = np.broadcast_arrays(x0, x1)",
+    "torch.broadcast_tensors": "[y, t1] = torch.broadcast_tensors(x0, x1)",
+    "jax.numpy.broadcast_arrays": "[y, t1] = jax.numpy.broadcast_arrays(x0, x1)",
+    "dask.array.broadcast_arrays": "[y, t1] = da.broadcast_arrays(x0, x1)",
+    "paddle.broadcast_tensors": "[y, t1] = paddle.broadcast_tensors([x0, x1])",
+    "xarray.broadcast": "[y, t1] = xr.broadcast(*arrays, exclude=('d1',))",
+    "julia.broadcast": "(y, t2,) = map(x -> broadcast((own, _...) -> own, x, t1, x1), (t1, x1,))",
+}
+
+
+@pytest.mark.parametrize(("to", "text"), TEXTS.items())
+def test_an_output_that_is_not_wanted_gets_a_name_of_its_own(to: str, text: str) -> None:
+    assert ask(torch.expand_as(), (3,), (2, 3), to=to).code.text.splitlines()[-1] == text
+
+
+MISTAKES: list[tuple[dict[str, Any], str, str, str]] = [
+    (NGRAPH | {"to": "numpy.broadcast"}, "unknown-op", "/to", "did you mean numpy.broadcast_to"),
+    (NGRAPH, "invalid-request", "/to", 'write for instance "to": "stablehlo.broadcast_in_dim"'),
+    (NGRAPH | {"to": 3}, "invalid-request", "/to", "must be a string"),
+    (NGRAPH | {"to": "onnx.Expand", "shape": [3]}, "invalid-request", "/shape", "belongs inside op"),
+    (NGRAPH | {"to": "onnx.Expand", "inputs": [[3], [3]]}, "invalid-request", "/inputs", "takes 1 input, not 2"),
+    (NGRAPH | {"to": "onnx.Expand", "op": "numpy.nothing"}, "unknown-op", "/op", "there is no op"),
+    (NGRAPH | {"to": "xarray.broadcast"}, "untranslatable", "/to", "xarray.broadcast has no attribute that says"),
+    ({"inputs": [[1]] * 1000, "to": "onnx.Expand"}, "work-too-large", "/inputs", "up to"),
+]
+
+
+@pytest.mark.parametrize(("request_body", "code", "pointer", "detail"), MISTAKES)
+def test_a_mistake_is_a_problem_that_says_where_and_what_would_be_right(
+    http: httpx.Client, request_body: dict[str, Any], code: str, pointer: str, detail: str
+) -> None:
+    answer = http.post("/v1/translate", json=request_body)
+    problem = answer.json()
+    assert (answer.status_code, problem["code"], problem["pointer"]) == (422, code, pointer)
+    assert detail in problem["detail"]
+
+
+def test_shapes_that_do_not_broadcast_have_nothing_to_translate(http: httpx.Client) -> None:
+    question = {"op": {"name": "numpy.broadcast_to", "shape": [3, 4]}, "inputs": [[3]]}
+    answer = http.post("/v1/translate", json=question | {"to": "onnx.Expand"})
+    assert (answer.status_code, answer.json()["code"]) == (422, "incompatible-shapes")
+    assert answer.json()["conflict"] == http.post("/v1/check", json=question).json()["conflict"]
+
+
+def test_the_client_gives_steps_whose_ops_go_back_to_it(client: Client) -> None:
+    answer = client.translate(PLACED, (1, 3), to="numpy.broadcast_to")
+    assert answer == ask(PLACED, (1, 3), to="numpy.broadcast_to")
+    reshape, broadcast = (step.op for step in answer.steps)
+    assert reshape.shape == (3, 1, 1)
+    row = np.arange(3.0).reshape(1, 3)
+    (theirs,), (ours,) = client.broadcast(broadcast, row.reshape(3, 1, 1)), client.broadcast(PLACED, row)
+    np.testing.assert_array_equal(ours, theirs)
+    with pytest.raises(axiscast.Untranslatable, match="no outputs"):
+        client.translate(numpy.broadcast_arrays(), (3,), to="poputil.canBroadcastToMatch")
+
+
+DIFFERS: list[tuple[dict[str, Any], str, list[str]]] = [
+    (
+        {"op": {"name": "numpy.broadcast_to", "shape": []}, "inputs": [[]]},
+        "openvino.Broadcast-3",
+        ["OpenVINO 2026.4 infers this shape, but its CPU plugin crashes on a scalar that is broadcast to the shape"],
+    ),
+    (
+        {"op": {"name": "numpy.broadcast_to", "shape": [2] * 6}, "inputs": [[2, 1, 2, 1, 2, 1]]},
+        "tensorflow.broadcast_to",
+        ["TensorFlow 2.21 fails when it runs this"],
+    ),
+    (
+        {"inputs": [[2, 1, 2, 1, 2, 1], [1, 2, 1, 2, 1, 2]]},
+        "tensorflow.broadcast_to",
+        ["TensorFlow 2.21 fails when it runs this"],
+    ),
+    ({"op": {"name": "numpy.broadcast_to", "shape": [2]}, "inputs": [[]]}, "openvino.Broadcast-3", []),
+    ({"op": {"name": "openvino.Broadcast-3", "target_shape": []}, "inputs": [[]]}, "numpy.broadcast_to", []),
+]
+
+
+@pytest.mark.parametrize(("request_", "to", "messages"), DIFFERS)
+def test_a_program_that_fails_in_the_release_has_a_warning(
+    http: httpx.Client, request_: dict[str, Any], to: str, messages: list[str]
+) -> None:
+    warnings = http.post("/v1/translate", json=request_ | {"to": to}).json()["warnings"]
+    assert [warning["code"] for warning in warnings] == ["release-differs"] * len(messages)
+    assert all(warning["message"].startswith(text) for warning, text in zip(warnings, messages, strict=True))
+
+
+def test_the_warnings_of_a_translation_are_printed() -> None:
+    answer = ask(numpy.broadcast_to(shape=()), (), to="openvino.Broadcast-3")
+    assert as_text(answer).splitlines()[-1] == f"warning (release-differs): {answer.warnings[0].message}"

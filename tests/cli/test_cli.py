@@ -1,0 +1,273 @@
+"""The command line: what it prints and how it exits."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import sys
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from io import StringIO
+from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Any
+
+import click
+import conftest
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from conftest import Served
+
+from axiscast.cli import main
+from axiscast.ops import OPS
+
+
+def run(*arguments: str, folder: Path | None = None) -> CompletedProcess[str]:
+    """A command in this process, which takes a twentieth of the time of one of its own."""
+    out, err, status = StringIO(), StringIO(), 0
+    with chdir(folder or Path.cwd()), redirect_stdout(out), redirect_stderr(err):
+        try:
+            main(arguments, prog_name="axiscast")
+        except SystemExit as end:
+            status = int(end.code or 0)
+    return CompletedProcess(arguments, status, out.getvalue(), err.getvalue())
+
+
+def process(*arguments: str, **options: Any) -> CompletedProcess[str]:
+    return conftest.run([sys.executable, "-m", "axiscast", *arguments], **options)
+
+
+@pytest.fixture(params=["here", "from a service"])
+def url(request: pytest.FixtureRequest, service: Served) -> list[str]:
+    return [] if request.param == "here" else ["--url", service.url]
+
+
+@pytest.mark.parametrize(("shapes", "status"), [(["3", "1"], 0), (["3", "4"], 1), (["3", "?!"], 2)])
+def test_a_process_does_the_same(shapes: list[str], status: int) -> None:
+    alone, here = process("check", *shapes), run("check", *shapes)
+    assert (alone.returncode, alone.stdout, alone.stderr) == (status, here.stdout, here.stderr)
+    assert here.returncode == status
+
+
+def test_check_prints_the_drawing_and_the_answer(url: list[str]) -> None:
+    done = run("check", "8,1,6,1", "7x1x5", *url)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("axis     0   1   2   3\ninput 0  8   1*  6   1*\n")
+    assert "\ncompatible: (8, 7, 6, 5)\n" in done.stdout
+
+
+def test_check_exits_with_1_where_shapes_do_not_broadcast(url: list[str]) -> None:
+    done = run("check", "3", "4", *url)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "incompatible (size-mismatch): On output axis 0, input 0 of shape (3,) has size 3" in done.stdout
+
+
+def test_check_takes_an_op_and_its_attributes_and_prints_json(url: list[str]) -> None:
+    done = run("check", "3", "--op", "ngraph.Broadcast", "--shape", "2,3", "--broadcast-axes", "0", "--json", *url)
+    assert json.loads(done.stdout)["outputs"] == [
+        {"shape": [2, 3], "input": 0, "axes": [1], "broadcast_axes": [0], "elements": 6}
+    ]
+
+
+def test_shape_alone_means_numpys_broadcast_to_and_dtype_adds_bytes() -> None:
+    done = run("check", "()", "--shape", "4,3", "--dtype", "bfloat16", "--json")
+    assert json.loads(done.stdout)["outputs"][0]["nbytes"] == 24
+
+
+TRANSLATE = ["translate", "3", "--op", "ngraph.Broadcast", "--shape", "2,3", "--broadcast-axes", "0", "--to"]
+MISTAKES = [
+    (["check", "3,a!"], "a shape '3,a!': write a shape as 8,1,6,1 or 8x1x6x1"),
+    (["check", "3", "--op", "ngraph.broadcast"], "did you mean ngraph.Broadcast?"),
+    (
+        ["check", "3", "--op", "ngraph.Broadcast", "--shape", "2,3"],
+        ": write for instance --broadcast-axes 0",
+    ),
+    (["check", "3", "--op", "ngraph.Broadcast", "--shape", "2,3", "--axis", "0"], "it has shape, broadcast_axes"),
+    (["check", "3", "--dtype", "floaty"], "there is no such dtype: did you mean float64"),
+    ([*TRANSLATE, "torch.expnd"], "there is no op 'torch.expnd': did you mean torch.expand"),
+    (["check", "3", "--op", "openvino.Broadcast-1", "--mode", "explict", "--target-shape", "3"], "mean explicit?"),
+    (["check", "3,-1"], "input 0, axis 1: must not be negative"),
+    (["translate", "3", "--to", "tf"], "tensorflow.add? `axiscast ops` lists them"),
+    (["ops", "nothing"], "there is no op 'nothing': `axiscast ops` lists them"),
+    (["ops", "expand"], "did you mean onnx.Expand or torch.expand or paddle"),
+    (["broadcast", "README.md", "--shape", "3", "-o", "x.npy"], "README.md is no .npy file that can be used"),
+    (["broadcast", "absent.npy", "--shape", "3", "-o", "x.npy"], "does not exist"),
+    (["serve", "--port", "99999"], "AXISCAST_PORT must be at most 65535"),
+    (["serve", "--workers", "0"], "AXISCAST_WORKERS must be a whole number of at least 1"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "said"), MISTAKES, ids=[said for _, said in MISTAKES])
+def test_a_mistake_exits_with_2_and_says_what_would_be_right(arguments: list[str], said: str) -> None:
+    serves = arguments[0] == "serve"  # which sets the environment of its process
+    done = process(*arguments) if serves else run(*arguments, folder=Path(__file__).parents[2])
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_broadcast_writes_files_that_numpy_reads(url: list[str], tmp_path: Path) -> None:
+    np.save(tmp_path / "in.npy", np.arange(3, dtype=np.int16))
+    done = run("broadcast", "in.npy", "--shape", "2,3", "-o", "out.npy", *url, folder=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "out.npy: int16 (2, 3), 12 bytes\n")
+    written = np.load(tmp_path / "out.npy")
+    assert (written.dtype, written.tolist()) == (np.int16, [[0, 1, 2], [0, 1, 2]])
+    assert {path.name for path in tmp_path.iterdir()} == {"in.npy", "out.npy"}
+
+
+def test_broadcast_takes_several_files_and_may_write_over_them(url: list[str], tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.arange(2).reshape(2, 1))
+    np.save(tmp_path / "b.npy", np.arange(3.0))
+    done = run("broadcast", "a.npy", "b.npy", "-o", "a.npy", "-o", "b.npy", *url, folder=tmp_path)
+    assert done.returncode == 0
+    assert np.load(tmp_path / "a.npy").tolist() == [[0, 0, 0], [1, 1, 1]]
+    assert np.load(tmp_path / "b.npy").tolist() == [[0, 1, 2], [0, 1, 2]]
+
+
+def test_broadcast_of_nothing_and_to_nothing(url: list[str], tmp_path: Path) -> None:
+    np.save(tmp_path / "in.npy", np.ones((1, 3)))
+    done = run("broadcast", "in.npy", "--shape", "0,3", "-o", "out.npy", *url, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert np.load(tmp_path / "out.npy").shape == (0, 3)
+
+
+def test_broadcast_that_does_not_fit_says_why_and_writes_nothing(tmp_path: Path) -> None:
+    np.save(tmp_path / "in.npy", np.arange(3))
+    done = run("broadcast", "in.npy", "--shape", "2,4", "-o", "out.npy", folder=tmp_path)
+    assert done.returncode == 1
+    assert "incompatible (size-mismatch)" in done.stdout
+    assert not (tmp_path / "out.npy").exists()
+
+
+def test_pickles_are_not_read(tmp_path: Path) -> None:
+    np.save(tmp_path / "in.npy", np.array([{}], object), allow_pickle=True)
+    done = run("broadcast", "in.npy", "--shape", "3", "-o", "out.npy", folder=tmp_path)
+    assert done.returncode == 2
+    assert "is no .npy file" in done.stderr
+
+
+def test_long_work_shows_a_progress_bar_on_a_terminal(tmp_path: Path) -> None:
+    np.save(tmp_path / "in.npy", np.zeros((1, 1024), np.uint8))
+    ours, theirs = pty.openpty()
+    done = process("broadcast", "in.npy", "--shape", "131072,1024", "-o", "out.npy", stderr=theirs, cwd=tmp_path)
+    os.close(theirs)
+    shown = os.read(ours, 65536).decode()
+    os.close(ours)
+    assert done.returncode == 0
+    assert re.search(r"128 MiB  \[#+-+\]  +\d\d%", shown)
+
+
+def test_a_table_is_folded_on_a_terminal_and_elsewhere_a_line_for_each_row() -> None:
+    whole = run("ops").stdout.splitlines()
+    assert len(whole) == 1 + len(OPS)
+    assert {line.count("\t") for line in whole} == {2}
+    assert "  " not in "".join(whole)
+    assert "\x1b" not in run("compare", "2", "3").stdout
+    ours, theirs = pty.openpty()
+    done = process("compare", "2", "3", stdout=theirs, env=os.environ | {"COLUMNS": "60"})
+    os.close(theirs)
+    shown = os.read(ours, 65536).decode()
+    os.close(ours)
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = [click.unstyle(line) for line in shown.splitlines()]
+    assert lines[1:3] == [
+        "numpy.broadcast_arrays             no   On output axis 0,",
+        "                                        input 0 of shape",
+    ]
+    assert max(map(len, lines)) <= 60
+    assert "\x1b[31mno\x1b[0m" in shown
+
+
+COMPLETIONS = {
+    "check 3 --op torch.ex": ["torch.expand", "torch.expand_as"],
+    "check 3 --broadcast-a": ["--broadcast-axes"],
+    "check 3 --op openvino.Broadcast-1 --mode ": ["numpy", "explicit", "pdpd"],
+    "check 3 --mode bi": ["bidirectional"],
+    "translate 3 --to keras": ["keras.ops.broadcast_to", "keras.ops.add", "keras.ops.where", "keras.ops.matmul"],
+    "check 3 --op torch.mas": ["torch.masked_fill"],
+    "check 3 --op torch.logical_x": ["torch.logical_xor"],
+    "ops julia": ["julia.broadcast"],
+}
+
+
+@pytest.mark.parametrize(("typed", "completed"), COMPLETIONS.items())
+def test_a_shell_completes_ops_attributes_and_modes(typed: str, completed: list[str]) -> None:
+    environment = {"COMP_WORDS": f"axiscast {typed}", "COMP_CWORD": str(len(typed.split(" ")))}
+    done = CliRunner().invoke(main, [], prog_name="axiscast", env=environment | {"_AXISCAST_COMPLETE": "bash_complete"})
+    assert [line.partition(",")[2] for line in done.stdout.splitlines()] == completed
+
+
+def test_translate_prints_the_steps_and_the_code(url: list[str]) -> None:
+    done = run(*TRANSLATE, "numpy.broadcast_to", *url)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == (
+        "1. numpy.broadcast_to(shape=(2, 3))\n\n"
+        "# x has shape (3,)\nimport numpy as np\n\ny = np.broadcast_to(x, (2, 3))\n"
+    )
+    answer = json.loads(run(*TRANSLATE, "stablehlo.broadcast_in_dim", "--json", *url).stdout)
+    assert answer["steps"] == [
+        {"op": {"name": "stablehlo.broadcast_in_dim", "shape": [2, 3], "broadcast_dimensions": [1]}}
+    ]
+
+
+def test_translate_exits_with_1_where_there_is_nothing_to_say(url: list[str]) -> None:
+    done = run(*TRANSLATE, "numpy.broadcast_arrays", *url)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.startswith("untranslatable: numpy.broadcast_arrays has no attribute that says the size 2 of")
+    done = run("translate", "3", "4", "--to", "torch.broadcast_tensors", *url)
+    assert (done.returncode, done.stdout[:19]) == (1, "incompatible-shapes")
+
+
+def test_ops_lists_and_shows(url: list[str]) -> None:
+    assert len(json.loads(run("ops", "--json", *url).stdout)) == len(OPS)
+    assert "poputil.expandToMatchRanks" in run("ops", *url).stdout
+    shown = run("ops", "openvino.Broadcast-1", *url).stdout
+    command = next(line.strip() for line in shown.splitlines() if line.strip().startswith("axiscast check"))
+    assert run(*command.split()[1:], *url).returncode == 0
+
+
+def test_a_file_that_is_no_ordinary_one_is_left_alone(tmp_path: Path) -> None:
+    np.save(tmp_path / "in.npy", np.arange(3))
+    os.mkfifo(tmp_path / "pipe")
+    done = run("broadcast", "in.npy", "--shape", "2,3", "-o", "pipe", folder=tmp_path)
+    assert (done.returncode, "no ordinary file" in done.stderr) == (2, True)
+    assert (tmp_path / "pipe").is_fifo()
+    done = run("broadcast", "pipe", "--shape", "2,3", "-o", "out.npy", folder=tmp_path)  # nobody writes to it
+    assert (done.returncode, "pipe is no ordinary file" in done.stderr) == (2, True)
+
+
+def test_no_other_file_is_touched(tmp_path: Path) -> None:
+    np.save(tmp_path / "out.npy.part.npy", np.arange(3))
+    (tmp_path / "out.npy.part.npy").rename(tmp_path / "out.npy.part")
+    assert run("broadcast", "out.npy.part", "--shape", "2,3", "-o", "out.npy", folder=tmp_path).returncode == 0
+    assert np.load(tmp_path / "out.npy").tolist() == [[0, 1, 2], [0, 1, 2]]
+    assert np.load(tmp_path / "out.npy.part").tolist() == [0, 1, 2]
+    assert {path.name for path in tmp_path.iterdir()} == {"out.npy", "out.npy.part"}
+
+
+WRONG_FILES = [
+    (["in.npy", "--shape", "2,3", "-o", "nowhere/out.npy"], "can't be written"),
+    (["in.npy", "--shape", "9223372036854775807,3", "-o", "out.npy"], "can't be written"),
+    (["in.npy", "in.npy", "-o", "out.npy", "-o", "out.npy"], "is given twice"),
+    (["in.npz", "--shape", "2,3", "-o", "out.npy"], "is no .npy file"),
+    (["short.npy", "--shape", "2,3", "-o", "out.npy"], "is no .npy file"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "said"), WRONG_FILES, ids=[" ".join(arguments) for arguments, _ in WRONG_FILES])
+def test_files_that_can_not_be_read_or_written_are_a_mistake(tmp_path: Path, arguments: list[str], said: str) -> None:
+    np.save(tmp_path / "in.npy", np.arange(3))
+    np.savez(tmp_path / "in.npz", np.arange(3))
+    (tmp_path / "short.npy").write_bytes((tmp_path / "in.npy").read_bytes()[:100])
+    done = run("broadcast", *arguments, folder=tmp_path)
+    assert (done.returncode, "Traceback" in done.stderr) == (2, False)
+    assert said in done.stderr
+    assert {path.name for path in tmp_path.iterdir()} == {"in.npy", "in.npz", "short.npy"}
+
+
+def test_a_big_endian_file_goes_to_a_service_too(url: list[str], tmp_path: Path) -> None:
+    np.save(tmp_path / "in.npy", np.array([1, 256], ">i4"))
+    assert run("broadcast", "in.npy", "--shape", "2,2", "-o", "out.npy", *url, folder=tmp_path).returncode == 0
+    assert np.load(tmp_path / "out.npy").tolist() == [[1, 256], [1, 256]]

@@ -1,0 +1,198 @@
+"""Exit statuses: what each command ends with, and what it says and leaves behind where there is no answer."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from contextlib import suppress
+from inspect import signature
+from pathlib import Path
+
+import conftest
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+from peer import GOOD, answering, peer
+
+from axiscast.cli import main
+
+TRANSLATE = "translate 3 --op numpy.broadcast_to --shape 2,3 --to"
+BROADCAST = "broadcast in.npy -o out.npy --shape"
+STATUSES = {
+    "check 3 1": 0,
+    "check N M": 0,  # for some sizes
+    "check 3 4": 1,
+    "check 3,a!": 2,
+    "check 3 --dtype floaty": 2,
+    "check": 2,
+    "compare 3 4": 0,  # each op has an answer of its own
+    "compare 3,a!": 2,
+    "ops": 0,
+    "ops nothing": 2,
+    f"{TRANSLATE} torch.expand": 0,
+    f"{TRANSLATE} numpy.broadcast_arrays": 1,
+    f"{TRANSLATE} nothing": 2,
+    f"{BROADCAST} 2,3": 0,
+    f"{BROADCAST} 2,4": 1,
+    "broadcast in.npy -o there/out.npy --shape 2,3": 2,
+    "check model.onnx": 2,  # it is none
+    "serve --port none": 2,
+    "nothing": 2,
+    "--help": 0,
+}
+ASKED = ["check 3 1", "check model.onnx", "compare 3", "ops", f"{TRANSLATE} torch.expand", f"{BROADCAST} 2,3"]
+"""What a service is asked for by --url."""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    np.save("in.npy", np.arange(3.0))
+    return tmp_path
+
+
+RUNNER = CliRunner(**{"mix_stderr": False} if "mix_stderr" in signature(CliRunner).parameters else {})
+"""Older releases of click join what is said on stderr with the rest, unless they are told."""
+
+
+def run(line: str) -> Result:
+    return RUNNER.invoke(main, line.split())
+
+
+@pytest.mark.parametrize(("line", "status"), STATUSES.items())
+def test_a_command_ends_with_0_for_yes_1_for_no_and_2_for_a_mistake(folder: Path, line: str, status: int) -> None:
+    Path("model.onnx").write_text("none")
+    done = run(line)
+    assert (done.exit_code, bool(done.stderr)) == (status, status == 2 and "onnx" not in line)
+
+
+def model() -> None:
+    onnx = pytest.importorskip("onnx")
+    graph = "(float[3] x, float[4] y, float[2,3] m) => (float[] o) {a = Add(x, x) o = MatMul(m, y) b = Add(o, x)}"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": 21]> g {graph}'), "model.onnx")
+
+
+def test_a_node_that_is_not_judged_is_3(folder: Path) -> None:
+    model()
+    assert run("check model.onnx").exit_code == 3
+
+
+@pytest.mark.parametrize("line", ASKED)
+def test_a_service_that_is_not_there_is_69_and_its_address_is_said(folder: Path, line: str) -> None:
+    model()
+    done = run(f"{line} --url http://127.0.0.1:1")
+    assert (done.exit_code, done.stdout) == (69, "")
+    assert done.stderr.startswith("Error: http://127.0.0.1:1: ")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def problem(status: int, code: str) -> bytes:
+    body = json.dumps({"code": code, "detail": "the service's words"}).encode()
+    head = b"HTTP/1.1 %d X\r\nContent-Type: application/problem+json\r\nX-Request-ID: mine\r\n" % status
+    return head + b"Content-Length: %d\r\n\r\n" % len(body) + body
+
+
+REFUSALS = [
+    (401, "unauthenticated", 77, "AXISCAST_API_KEY"),
+    (421, "misdirected-request", 77, "the service's words"),
+    (404, "not-found", 69, "the service's words"),
+    (408, "request-timeout", 69, "the service's words"),
+    (500, "internal", 69, "(request mine)"),
+    (422, "output-too-large", 2, "the service's words"),
+]
+
+
+@pytest.mark.parametrize(("came", "code", "status", "said"), REFUSALS, ids=[code for _, code, *_ in REFUSALS])
+def test_a_service_that_refuses_is_77_or_69_and_not_the_fault_of_the_command(
+    came: int, code: str, status: int, said: str
+) -> None:
+    attempts = 3 if came == 408 else 1
+    with peer(*[answering(problem(came, code))] * attempts) as url:
+        done = run(f"check 3 1 --url {url}")
+    assert (done.exit_code, said in done.stderr) == (status, True)
+    assert (f"Error: {url}: " in done.stderr, "Usage" in done.stderr) == (
+        (True, False) if status > 2 else (False, True)
+    )
+
+
+@pytest.mark.parametrize(("came", "status"), [(302, 69), (401, 77), (403, 77), (407, 77), (404, 69), (413, 69)])
+def test_a_proxys_status_is_77_or_69_and_not_the_fault_of_the_command(came: int, status: int) -> None:
+    page = b"HTTP/1.1 %d X\r\nContent-Type: text/html\r\nContent-Length: 3\r\n\r\n<p>" % came
+    with peer(answering(page)) as url:
+        done = run(f"check 3 1 --url {url}")
+    assert (done.exit_code, f"Error: {url}: status {came}" in done.stderr) == (status, True)
+
+
+def test_a_certificate_that_nobody_vouches_for_is_69_and_the_cure_is_said(
+    tls: conftest.ssl.SSLContext, pem: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(connection: object) -> None:
+        raise AssertionError("it was trusted")
+
+    with suppress(conftest.ssl.SSLError), peer(refused, tls=tls) as url:
+        done = run(f"ops --url {url}")
+    assert done.exit_code == 69
+    assert "SSL_CERT_FILE may name" in done.stderr
+    monkeypatch.setenv("SSL_CERT_FILE", str(pem / "certificate"))
+    with peer(answering(GOOD), tls=tls) as url:
+        assert run(f"check 3 --url {url}").exit_code == 0
+
+
+def test_an_answer_that_can_not_be_written_or_that_nobody_reads_says_neither_yes_nor_no() -> None:
+    command = [sys.executable, "-m", "axiscast", "check", "3", "4"]
+    with open("/dev/full", "w") as full:
+        done = conftest.run(command, stdout=full)
+    assert (done.returncode, done.stderr) == (2, "Error: the answer can't be written: No space left on device\n")
+    theirs, ours = os.pipe()
+    os.close(theirs)
+    done = conftest.run(command, stdout=ours)
+    os.close(ours)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+def test_what_is_interrupted_says_neither_yes_nor_no(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt  # no signal: a suite that was started in the background ignores SIGINT
+
+    monkeypatch.setattr("axiscast.library.check", interrupted)
+    assert run("check 3 4").exit_code == 130
+
+
+def test_sigterm_leaves_no_part_of_an_output_behind(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[str] = []
+
+    def terminate(view: object) -> None:
+        found.extend(path.name for path in folder.glob(".out.npy.*"))
+        signal.raise_signal(signal.SIGTERM)
+
+    def unlink(path: Path, missing_ok: bool = False) -> None:
+        signal.raise_signal(signal.SIGTERM)  # again, of one who is impatient
+        os.unlink(path)
+
+    monkeypatch.setattr("axiscast.engine.dense.chunks", terminate)
+    monkeypatch.setattr(Path, "unlink", unlink)
+    handler = signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    try:
+        assert run(f"{BROADCAST} 2,3").exit_code == 143
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    finally:
+        signal.signal(signal.SIGTERM, handler)
+    assert len(found) == 1
+    assert [path.name for path in folder.iterdir()] == ["in.npy"]
+
+
+def test_an_output_keeps_the_mode_of_what_it_replaces_and_the_link_to_it(folder: Path) -> None:
+    (folder / "there").mkdir()
+    target, link = folder / "there/target.npy", folder / "link.npy"
+    target.touch(0o600)
+    link.symlink_to(target)
+    assert run("broadcast in.npy -o link.npy --shape 2,3").exit_code == 0
+    assert (link.is_symlink(), target.stat().st_mode & 0o777) == (True, 0o600)
+    assert np.load(target).shape == (2, 3)
+    assert [path.name for path in target.parent.iterdir()] == ["target.npy"]
+    assert run("broadcast in.npy in.npy -o link.npy -o there/target.npy").exit_code == 2  # the same file twice
+    assert run("broadcast in.npy -o new.npy --shape 2,3").exit_code == 0
+    os.umask(mask := os.umask(0))
+    assert Path("new.npy").stat().st_mode & 0o777 == 0o666 & ~mask

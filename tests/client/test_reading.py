@@ -1,0 +1,227 @@
+"""Answers as the client reads them, from whatever pieces they come in, and however they lie."""
+
+import tracemalloc
+from operator import itemgetter
+
+import msgpack
+import numpy as np
+import pytest
+from arrays import EIGHT, FLOATS, bits, random_array
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import axiscast
+from axiscast.client.reading import TensorReader
+from axiscast.wire import tensors
+from axiscast.wire.codec import Media, decode
+from axiscast.wire.tensors import Tensor, msgpack_parts
+
+
+def answer(arrays, strided=False, bin_bytes=2**30):
+    """The bytes of an answer, as the service sends them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tensors, "BIN_BYTES", bin_bytes)
+        parts = [part for array in arrays for part in msgpack_parts(array, strided)]
+    return b"\x81\xa7outputs" + msgpack.Packer().pack_array_header(len(arrays)) + b"".join(parts)
+
+
+def read(body, sizes=(2**30,), out=None, length=None):
+    """What the client reads from a body that comes in pieces of these sizes, over and over."""
+    reader = TensorReader({"outputs": None}, len(body) if length is None else length, itemgetter("outputs"), out)
+    start, turn = 0, 0
+    while start < len(body):
+        size = sizes[turn % len(sizes)]
+        reader.feed(body[start : start + size])
+        start, turn = start + size, turn + 1
+    return reader.finish()
+
+
+@pytest.mark.parametrize(
+    ("bin_bytes", "bins"),
+    [(2**30, 1), (200, 1), (199, 2), (100, 2), (15, 14), (13, 16), (1, 200)],
+)
+def test_a_tensor_in_several_bins_is_one_tensor(bin_bytes, bins, monkeypatch):
+    monkeypatch.setattr(tensors, "BIN_BYTES", bin_bytes)
+    array = random_array("float64", (5, 5))
+    body = decode(b"".join(msgpack_parts(array, strided=False)), Media.MSGPACK)
+    assert (len(body["data"]) if isinstance(body["data"], list) else 1) == bins
+    assert bits(Tensor.model_validate(body).to_array("/inputs/0")) == bits(array)
+    assert [bits(again) for again in read(answer([array], bin_bytes=bin_bytes))] == [bits(array)]
+
+
+def test_a_tensor_in_thousands_of_tiny_bins_is_refused():
+    array = random_array("uint8", (70_000,))
+    assert [bits(again) for again in read(answer([array], bin_bytes=70), [4096])] == [bits(array)]
+    with pytest.raises(axiscast.InvalidAnswer, match="a tensor of 70000 bytes is in 70000 pieces"):
+        read(answer([array], bin_bytes=1), [4096])
+
+
+def test_fields_that_are_not_known_are_passed_over():
+    later = HONEST.replace(b"\x91\x83", b"\x91\x84") + b"\xa4more\x01"
+    assert [bits(again) for again in read(later, [4096])] == [bits(again) for again in read(HONEST, [4096])]
+    assert read(msgpack.packb({"outputs": [], "more": 1}), [4096]) == []
+
+
+@settings(max_examples=300)
+@given(
+    shapes=st.lists(st.lists(st.integers(0, 4), max_size=3), max_size=3),
+    name=st.sampled_from(["bool", "bfloat16", "float32", "complex128", "str<3>"]),
+    strided=st.booleans(),
+    bin_bytes=st.sampled_from([3, 8, 50, 2**30]),
+    sizes=st.lists(st.sampled_from([0, 1, 2, 3, 5, 8, 40, 1000]), min_size=1, max_size=8).filter(any),
+)
+def test_an_answer_is_read_whatever_pieces_it_comes_in(shapes, name, strided, bin_bytes, sizes):
+    arrays = [np.broadcast_to(random_array(name, shape), (2, *shape)) for shape in shapes]
+    body = answer(arrays, strided, bin_bytes)
+    fresh = read(body, sizes)
+    assert [(array.dtype, array.shape) for array in fresh] == [(array.dtype, array.shape) for array in arrays]
+    assert list(map(bits, fresh)) == list(map(bits, arrays))
+    assert all(array.flags.writeable != strided for array in fresh)
+    if not strided:
+        out = [np.zeros(array.shape, array.dtype) for array in arrays]
+        filled = read(body, sizes, out)
+        assert all(one is other for one, other in zip(filled, out, strict=True))
+        assert list(map(bits, out)) == list(map(bits, arrays))
+
+
+@pytest.mark.parametrize("nbytes", [0, 8, 255, 256, 65_536])
+def test_bins_of_every_header_are_read(nbytes):
+    body = msgpack.packb({"outputs": [{"dtype": "uint8", "shape": [nbytes], "data": bytes(nbytes)}] * 2})
+    for size in (1, 7, 2**20):
+        assert [array.shape for array in read(body, [size])] == [(nbytes,)] * 2
+
+
+@pytest.mark.parametrize(
+    "out",
+    [
+        pytest.param([], id="none"),
+        pytest.param([np.zeros(2, np.float32)] * 2, id="too many"),
+        pytest.param([np.zeros(3, np.float32)], id="another shape"),
+        pytest.param([np.zeros((1, 2), np.float32)], id="another rank"),
+        pytest.param([np.zeros(2, np.int32)], id="another dtype"),
+        pytest.param([np.zeros(2, ">f4")], id="big-endian"),
+    ],
+)
+def test_an_out_that_does_not_fit_is_the_callers_fault(out):
+    with pytest.raises(ValueError, match=r"^out "):
+        read(answer([np.zeros(2, np.float32)]), out=out)
+
+
+def lie(**fields):
+    """An answer of one tensor that contradicts itself. The fields come in the order of the wire."""
+    tensor = {key: value for key, value in (FLOATS | fields).items() if value is not ...}
+    tensor["data"] = tensor.pop("data", None)
+    return msgpack.packb({"outputs": [tensor]})
+
+
+HONEST = lie()
+OPENED = b"\x81\xa7outputs\x91\x83\xa5shape"
+LIES = {
+    "nothing": b"",
+    "not a map": msgpack.packb(["outputs"]),
+    "a number": b"\x05",
+    "an empty map": b"\x80",
+    "another field": msgpack.packb({"gradients": []}),
+    "a problem": msgpack.packb({"code": "internal"}),
+    "no list": msgpack.packb({"outputs": 5}),
+    "tensors that are no maps": msgpack.packb({"outputs": [5]}),
+    "0xc1": b"\xc1",
+    "JSON": b'{"outputs":[]}',
+    "no data": msgpack.packb({"outputs": [{"dtype": "float32", "shape": [2]}]}),
+    "an empty tensor": msgpack.packb({"outputs": [{}]}),
+    "data first": msgpack.packb({"outputs": [{"data": EIGHT, "dtype": "float32", "shape": [2]}]}),
+    "no dtype": lie(dtype=...),
+    "no shape": lie(shape=...),
+    "a dtype that is no string": lie(dtype=5),
+    "an unknown dtype": lie(dtype="object"),
+    "a datetime of no time": lie(dtype="datetime64[0s]", shape=[1]),
+    "a shape that is no list": lie(shape=2),
+    "a negative size": lie(shape=[-2]),
+    "a bool size": lie(shape=[True, 2]),
+    "a float size": lie(shape=[2.0]),
+    "rank 65": lie(shape=[1] * 64 + [2]),
+    "too few strides": lie(strides=[]),
+    "a negative stride": lie(strides=[-1]),
+    "a reach past the data": lie(strides=[2]),
+    "short data": lie(data=EIGHT[1:]),
+    "long data": lie(data=EIGHT + b"\0"),
+    "short bins": lie(data=[EIGHT[:4], EIGHT[:3]]),
+    "long bins": lie(data=[EIGHT[:4], EIGHT[:5]]),
+    "no bins": lie(data=[]),
+    "bins in bins": lie(data=[EIGHT[:4], [EIGHT[:4]]]),
+    "a string as data": lie(data="abcdefgh"),
+    "a list of numbers as data": lie(data=[1.0, 2.0]),
+    "no value as data": lie(data=None),
+    "a bool byte of 2": lie(dtype="bool", data=b"\1\2"),
+    "claims more than was announced": lie(shape=[10**15]),
+    "claims more than 2^64 bytes": lie(shape=[2**63, 2**63]),
+    "claims a size beyond 2^63": lie(shape=[0, 2**64 - 1], data=b""),
+    "a list as a key": b"\x81\xa7outputs\x91\x81\x90\x01",
+    "an extension": msgpack.packb({"outputs": [{"dtype": msgpack.ExtType(5, b"")}]}),
+    "a timestamp of too many nanoseconds": OPENED + b"\xc7\x0c\xff\xff\xff\xff\xff" + EIGHT,
+    "a shape of 2^31 sizes": OPENED + b"\xdd\x7f\xff\xff\xff",
+    "shapes announced inside shapes": OPENED + b"\xdd\x7f\xff\xff\xff" * 100,
+    "a string of 2 GiB": OPENED + b"\xdb\x7f\xff\xff\xff",
+    "lists nested too deep": OPENED + b"\x91" * 5000,
+    "bad UTF-8": b"\x81\xa7outputs\x91\x81\xa1\xff\x01",
+    "2^32 tensors": b"\x81\xa7outputs\xdd\xff\xff\xff\xff",
+    "a tensor too many": HONEST.replace(b"\x91\x83", b"\x92\x83"),
+    "bytes after it": HONEST + b"\x00",
+    "a second answer": HONEST + HONEST,
+}
+LIES |= {f"cut to {size} bytes": HONEST[:size] for size in range(1, len(HONEST))}
+
+
+def test_an_honest_answer_is_read():
+    assert read(HONEST)[0].tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("size", [1, 2**30], ids=["byte by byte", "whole"])
+@pytest.mark.parametrize("fault", LIES)
+def test_a_lie_is_an_invalid_answer_and_takes_no_memory(fault, size):
+    tracemalloc.start()
+    try:
+        with pytest.raises(axiscast.InvalidAnswer):
+            read(LIES[fault], [size])
+        assert tracemalloc.get_traced_memory()[1] < 2**24
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_claim_that_no_memory_holds_is_an_invalid_answer_even_where_no_length_was_announced():
+    reader = TensorReader({"outputs": None}, None, itemgetter("outputs"))
+    with pytest.raises(axiscast.InvalidAnswer):
+        reader.feed(lie(shape=[2**50]))
+
+
+def test_an_answer_that_was_invalid_stays_invalid():
+    reader = TensorReader({"outputs": None}, 100, itemgetter("outputs"))
+    for _ in range(2):
+        with pytest.raises(axiscast.InvalidAnswer):
+            reader.feed(b"\xc1")
+    with pytest.raises(axiscast.InvalidAnswer):
+        reader.finish()
+
+
+def reads(body, sizes):
+    """Whether a body is read at all. Any other exception than InvalidAnswer goes through."""
+    try:
+        read(body, sizes)
+    except axiscast.InvalidAnswer:
+        return False
+    return True
+
+
+@settings(max_examples=500)
+@given(st.binary(max_size=60), st.booleans(), st.sampled_from([1, 1000]))
+def test_random_bytes_are_an_invalid_answer(noise, opened, size):
+    assert not reads((OPENED if opened else b"") + noise, [size])
+
+
+@settings(max_examples=500)
+@given(st.data(), st.sampled_from([1, 7, 1000]))
+def test_a_damaged_answer_is_read_or_invalid(data, size):
+    body = bytearray(answer([np.arange(3.0), np.zeros((2, 2), bool)], strided=data.draw(st.booleans())))
+    for _ in range(data.draw(st.integers(1, 3))):
+        body[data.draw(st.integers(0, len(body) - 1))] = data.draw(st.integers(0, 255))
+    assert reads(bytes(body), [size]) in (True, False)

@@ -1,0 +1,129 @@
+"""Prometheus finds the service, and what alerts and the dashboard ask for is there."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import httpx
+import pytest
+import yaml
+from conftest import PATIENCE, Served, free_port, run, served, started, wait_for
+from deployment import CONTAINER, DEPLOY, POD, ROOT
+
+from axiscast.wire.problems import STATUS
+
+PROMETHEUS = DEPLOY / "prometheus"
+ALERTS = [
+    rule for group in yaml.safe_load((PROMETHEUS / "alerts.yaml").read_text())["groups"] for rule in group["rules"]
+]
+
+
+def test_prometheus_finds_the_pods_by_what_they_bear(http: httpx.Client) -> None:
+    (job,) = yaml.safe_load((PROMETHEUS / "prometheus.yaml").read_text())["scrape_configs"]
+    read = {label for rule in job["relabel_configs"] for label in rule["source_labels"]}
+    borne = {
+        "__meta_kubernetes_pod_" + re.sub(r"\W", "_", f"{kind}_{name}")
+        for kind in ("label", "annotation")
+        for name in POD["metadata"][f"{kind}s"]
+    }
+    assert borne < read
+    assert all(f'job="{job["job_name"]}"' in rule["expr"] for rule in ALERTS)
+    annotations = POD["metadata"]["annotations"]
+    assert int(annotations["prometheus.io/port"]) == CONTAINER["ports"][0]["containerPort"]
+    assert http.get(annotations["prometheus.io/path"]).status_code == 200
+
+
+def test_alerts_ask_for_metrics_that_the_service_has() -> None:
+    pytest.importorskip("prometheus_client")
+    from axiscast_service.metrics import Metrics
+
+    metrics = Metrics()
+    metrics.watch_memory(lambda: 0, 1)
+    metrics.began("GET")
+    metrics.ended("GET", "/v1/check", 200, 0.1)
+    given = set(re.findall(r"(?m)^(\w+)", metrics.exposition().decode()))
+    wanted = set(re.findall(r"\b(?:http_server|axiscast)_\w+(?={)", " ".join(rule["expr"] for rule in ALERTS)))
+    assert len(wanted) == 5
+    assert wanted <= given
+    codes = set(re.findall(r'code="([a-z-]+)"', " ".join(rule["expr"] for rule in ALERTS)))
+    assert codes <= set(STATUS)
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")
+def test_each_alert_fires_when_it_should_and_not_before() -> None:
+    tested = re.findall(r"alertname: (\w+)", (PROMETHEUS / "alerts_test.yaml").read_text())
+    assert {rule["alert"] for rule in ALERTS} == set(tested)
+    command = ["promtool", "test", "rules", "alerts_test.yaml"]
+    done = run(command, cwd=PROMETHEUS)
+    assert (done.returncode, "SUCCESS" in done.stdout) == (0, True), done.stdout + done.stderr
+
+
+def test_the_operators_page_says_what_to_do_about_each_alert() -> None:
+    page = (ROOT / "docs" / "operations.md").read_text()
+    rows = re.findall(r"(?m)^\| (Axiscast\w+) \| \w", page)
+    assert rows == [rule["alert"] for rule in ALERTS]
+
+
+# --- Grafana ---
+
+DASHBOARD = json.loads((DEPLOY / "grafana" / "axiscast.json").read_text())
+
+
+@contextmanager
+def prometheus_of(service: Served, folder: Path) -> Iterator[httpx.Client]:
+    """A real Prometheus that asks the service each second."""
+    (job,) = yaml.safe_load((PROMETHEUS / "prometheus.yaml").read_text())["scrape_configs"]
+    targets = [{"targets": [f"127.0.0.1:{service.port}"]}]
+    scraped = {"job_name": job["job_name"], "scrape_interval": "1s", "static_configs": targets}
+    (folder / "prometheus.yaml").write_text(yaml.safe_dump({"scrape_configs": [scraped]}))
+    address = f"127.0.0.1:{free_port()}"
+    options = ["--config.file=prometheus.yaml", "--storage.tsdb.path=data", f"--web.listen-address={address}"]
+    with (
+        started(["prometheus", *options], cwd=folder, stderr=subprocess.DEVNULL),
+        httpx.Client(base_url=f"http://{address}", timeout=PATIENCE) as client,
+    ):
+
+        def ready() -> bool:
+            with suppress(httpx.TransportError):
+                return client.get("/-/ready").status_code == 200
+            return False  # it has not begun to listen
+
+        assert wait_for(ready)
+        yield client
+
+
+def test_a_panel_says_what_it_shows_and_stands_alone() -> None:
+    places = [(panel["gridPos"]["x"], panel["gridPos"]["y"]) for panel in DASHBOARD["panels"]]
+    assert len(set(places)) == len(places) == 10
+    for panel in DASHBOARD["panels"]:
+        assert panel["description"].endswith(".")
+        assert panel["targets"]
+        assert panel["fieldConfig"]["defaults"]["unit"]
+
+
+@pytest.mark.skipif(shutil.which("prometheus") is None, reason="prometheus is not installed")
+def test_a_real_prometheus_answers_each_query_of_the_dashboard(tmp_path: Path) -> None:
+    pytest.importorskip("prometheus_client")
+    queries = [target["expr"] for panel in DASHBOARD["panels"] for target in panel["targets"]]
+    with served() as service, prometheus_of(service, tmp_path) as prometheus:
+
+        def values(query: str) -> list[float]:
+            httpx.get(f"{service.url}/v1/check?input=3&input=1")
+            httpx.get(f"{service.url}/v1/nothing")  # a problem, and a connection that is refused
+            with socket.create_connection(("127.0.0.1", service.port)) as connection:
+                connection.sendall(b"GET /livez HTTP/1.1\r\n\r\n")
+                connection.recv(100)
+            answer = prometheus.get("/api/v1/query", params={"query": query.replace("$__rate_interval", "1m")})
+            assert answer.status_code == 200, answer.text
+            return [float(series["value"][1]) for series in answer.json()["data"]["result"]]
+
+        for query in queries:
+            assert wait_for(lambda query=query: any(value >= 0 for value in values(query))), query  # NaN is neither
+        assert values('up{job="axiscast"}') == [1]

@@ -1,0 +1,92 @@
+"""What is too large is refused before anything is made of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from conftest import taken
+
+from axiscast.answers.footprint import tensors_bytes
+from axiscast.answers.limits import judge_request
+from axiscast.engine.views import gradient_bytes
+from axiscast.messages.tensors import BackpropRequest, BroadcastRequest
+from axiscast.messages.validation import validated
+from axiscast.wire.problems import Problem
+from axiscast_service.endpoints.backprop import _gradients
+from axiscast_service.endpoints.broadcast import extent_of, outputs
+from axiscast_service.runtime.budget import Budget, Holding
+
+MiB = 2**20
+
+
+def broadcast(**request: Any) -> None:
+    message = validated(BroadcastRequest, request)
+    extent = extent_of(message)
+    Holding(Budget(10 * MiB)).reserve_answer(tensors_bytes(extent, message.inputs))
+    outputs(message, extent, 2**34)
+
+
+def backprop(op: dict[str, Any], shape: list[int], gradient: dict[str, Any]) -> None:
+    message = validated(BackpropRequest, {"op": op, "inputs": [shape], "gradients": [gradient]})
+    extent = judge_request(message.op, tuple(message.inputs))
+    with Holding(Budget(10 * MiB)) as holding:
+        holding.reserve_answer(tensors_bytes(extent, message.gradients))
+        holding.reserve_answer(gradient_bytes(*_gradients(message, extent)))
+
+
+def overlapping(size: int) -> dict[str, Any]:
+    return {"dtype": "int8", "shape": [size, size], "strides": [1, 1], "data": bytes(2 * size - 1)}
+
+
+ONE = {"dtype": "float32", "shape": [1], "data": bytes(4)}
+NOTHING = {"dtype": "int8", "shape": [0, 2**40], "data": b""}
+TO: dict[str, Any] = {"name": "numpy.broadcast_to"}
+MERGE: dict[str, Any] = {"name": "einops.repeat", "pattern": "a b -> (a b r)"}
+OVERSIZED: dict[str, tuple[str, Callable[[], None]]] = {
+    "a dense output": ("output-too-large", lambda: broadcast(op=TO | {"shape": [10**12]}, inputs=[ONE])),
+    "an address": (
+        "output-too-large",
+        lambda: broadcast(op=TO | {"shape": [2**62, 2**62]}, inputs=[ONE], layout="strided"),
+    ),
+    "an address that is merged into nothing": (
+        "output-too-large",
+        lambda: broadcast(op=MERGE | {"axes_lengths": {"r": 2**40}}, inputs=[NOTHING]),
+    ),
+    "a sum": ("work-too-large", lambda: backprop(TO | {"shape": [40_000] * 2}, [1], overlapping(40_000))),
+    "a gradient": (
+        "work-too-large",
+        lambda: backprop(TO | {"shape": [16_000] * 2}, [16_000] * 2, overlapping(16_000)),
+    ),
+    "a gradient beyond the budget": (
+        "output-too-large",
+        lambda: backprop(TO | {"shape": [4000] * 2}, [4000] * 2, overlapping(4000)),
+    ),
+    "an empty gradient, wide when it is summed": (
+        "output-too-large",
+        lambda: backprop(
+            MERGE | {"axes_lengths": {"r": 1}}, [0, 2**61], {"dtype": "float16", "shape": [0], "data": b""}
+        ),
+    ),
+}
+
+
+def least_seconds(work: Callable[[], None]) -> float:
+    best = 9.0
+    for _ in range(20):
+        start = time.process_time()  # of work: what others do meanwhile doesn't count
+        with pytest.raises(Problem):
+            work()
+        best = min(best, time.process_time() - start)
+    return best
+
+
+@pytest.mark.parametrize(("code", "work"), OVERSIZED.values(), ids=OVERSIZED)
+def test_what_is_too_large_is_refused_in_5_ms_and_within_a_mebibyte(code: str, work: Callable[[], None]) -> None:
+    with pytest.raises(Problem) as refused:
+        work()
+    assert refused.value.code == code
+    assert taken(work) < MiB
+    assert least_seconds(work) < 0.005

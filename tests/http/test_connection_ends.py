@@ -1,0 +1,269 @@
+"""What ends: a response, a turn, an upload's memory, a handshake, and the listener's wait for the last connection."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import socket
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from conversation import CHECK, answered, application, connection, hooks, turns
+from raw_http import BODY
+from uvicorn.server import ServerState
+
+from axiscast.wire.problems import Problem
+from axiscast_service.app import create_app
+from axiscast_service.http.grammar import read_plain
+from axiscast_service.http.hooks import HOOKS
+from axiscast_service.http.limits import CONNECTIONS
+from axiscast_service.http.listener import Listener
+from axiscast_service.http.protocol import HTTPProtocol
+from axiscast_service.http.turns import Turns
+from axiscast_service.http.upload import LONG_BYTES, lend, room_for
+from axiscast_service.runtime.budget import FREE_BYTES, Budget, Holding
+from axiscast_service.settings import Settings
+
+pytestmark = pytest.mark.usefixtures("no_other_connections")
+
+
+@pytest.mark.parametrize("leaving", [False, True])
+def test_a_request_in_pieces_is_answered_without_a_fast_path(leaving: bool) -> None:
+    async def run() -> None:
+        pipe, protocol = connection(hooks())
+        if leaving:
+            protocol.shutdown()
+        protocol.fast_path = None
+        for piece in (b"POST /x?0 HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\n", b"1", b"23"):
+            pipe.deliver(piece)
+            await turns()
+        assert await answered(pipe, 1) == [0]
+        assert (b"connection: close" in pipe.received) == leaving
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(("leaving", "status"), [(False, b"500"), (True, b"503")])
+def test_an_application_that_is_stopped_is_refused_as_what_stopped_it(leaving: bool, status: bytes) -> None:
+    async def run() -> None:
+        pipe, protocol = connection(hooks())
+        pipe.deliver(b"GET /cancelled?0 HTTP/1.1\r\nHost: x\r\n\r\n")
+        if leaving:
+            protocol.shutdown()
+        await turns()
+        assert pipe.unsent[9:12] == status
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("value", [b"close", b"Close"])
+def test_an_application_may_end_the_connection(value: bytes) -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        headers = [(b"Connection", value), (b"content-length", b"0")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body"})
+
+    async def run() -> None:
+        pipe, _ = connection(hooks(), app=app)
+        pipe.deliver(b"GET /x?0 HTTP/1.1\r\nHost: x\r\n\r\n")
+        await turns()
+        pipe.take(2**20)
+        await turns()
+        assert pipe.received.lower().count(b"connection: close\r\n") == 1
+        assert pipe.lost
+
+    asyncio.run(run())
+
+
+def test_turns_end_when_nothing_waits() -> None:
+    class Loop:
+        def __init__(self) -> None:
+            self.calls: list[Any] = []
+
+        def call_soon(self, *call: Any) -> None:
+            self.calls.append(call)
+
+    loop: Any = Loop()
+    entrant: Any = SimpleNamespace(loop=loop, answer_short=lambda: None, take_rest=lambda: None)
+    shared = Turns()
+    shared.enter(entrant, pipelined=False)
+    shared.enter(entrant, pipelined=True)
+    ((run, argument),) = loop.calls
+    loop.calls.clear()
+    run(argument)
+    assert loop.calls == [(entrant.take_rest,), (entrant.take_rest,)]
+
+
+def test_a_request_whose_body_stays_out_is_awaited_on_a_connection_that_was_served() -> None:
+    async def run() -> None:
+        pipe, protocol = connection(hooks())
+        pipe.deliver(CHECK % 0)
+        assert await answered(pipe, 1) == [0]
+        assert not protocol.awaits_request()
+        for piece in (b"POST /x?1 HTTP/1.1\r\n", b"Host: x\r\nContent-Length: 9\r\n\r\n", b"12345678"):
+            pipe.deliver(piece)
+            await turns()
+            assert protocol.awaits_request()
+        pipe.deliver(b"9")
+        assert await answered(pipe, 2) == [0, 1]
+        assert not protocol.awaits_request()
+
+    asyncio.run(run())
+
+
+def test_a_handshake_that_found_no_room_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def run() -> None:
+        monkeypatch.setattr("axiscast_service.http.limits.MAX_CONNECTIONS", 0)
+        config = SimpleNamespace(loaded_app=application, timeout_keep_alive=60)
+        protocol = HTTPProtocol(config, ServerState(), {HOOKS: hooks()})
+        ours, theirs = socket.socketpair()
+        with theirs:
+            protocol.accepted(ours, encrypted=True)
+            assert protocol.crowded
+            assert list(CONNECTIONS.waiting) == [protocol]
+            assert CONNECTIONS.make_room()
+            assert theirs.recv(1) == b""
+            protocol.ended_unmade()
+        assert (CONNECTIONS.total, CONNECTIONS.waiting) == (0, {})
+
+    asyncio.run(run())
+
+
+def test_a_connection_that_closes_is_not_half_closed() -> None:
+    async def run() -> None:
+        pipe, protocol = connection(hooks())
+        pipe.unsent += b"1"
+        pipe.close()
+        protocol.close_gently(10, drains=True)
+        assert not pipe.ended
+        assert CONNECTIONS.draining == set()
+
+    asyncio.run(run())
+
+
+def test_the_listener_waits_until_a_late_connection_has_ended() -> None:
+    async def run() -> None:
+        state = ServerState()
+        _, late = connection(hooks())
+        late.server_state = state
+        state.connections.add(late)
+        listener = Listener.__new__(Listener)
+        listener.opening, listener.late = {}, [late]
+        waiting = asyncio.ensure_future(listener.wait_closed())
+        await asyncio.sleep(0.12)
+        assert not waiting.done()
+        state.connections.clear()
+        await asyncio.wait_for(waiting, 1)
+
+    asyncio.run(run())
+
+
+def test_the_room_of_a_body_is_kept_once_nothing_refers_to_it() -> None:
+    async def run() -> None:
+        budget = Budget(2**24)
+        room = room_for(LONG_BYTES + 1, windows=True)
+        body = lend(room, LONG_BYTES, budget)
+        assert body.nbytes == LONG_BYTES
+        body[:3] = b"abc"
+        assert bytes(room[:3]) == b"abc"
+        await turns()
+        assert budget.kept is None
+        del body
+        gc.collect()
+        await turns()
+        assert budget.kept is room
+
+    asyncio.run(run())
+
+
+def test_the_fast_path_gives_short_responses_to_allowed_hosts() -> None:
+    straight = create_app(Settings(allowed_hosts="there")).state.straight
+    straight.to_bodies = {"/v1/check": lambda body, sent, accept: (bytes(int(body)), "application/json")}
+    for nbytes, host, answers in (
+        (10, b"there", True),
+        (10, b"elsewhere", False),
+        (FREE_BYTES, b"there", True),
+        (FREE_BYTES + 1, b"there", False),
+    ):
+        body = b"%d" % nbytes
+        head = b"POST /v1/check HTTP/1.1\r\nHost: %b\r\nContent-Length: %d\r\n\r\n" % (host, len(body))
+        assert (straight.answer(head + body, []) is not None) == answers
+
+
+def test_a_post_whose_body_has_not_come_has_no_short_response() -> None:
+    request = b"POST /v1/check HTTP/1.1\r\nHost: x\r\nContent-Length: 16\r\n\r\n" + BODY
+    plain = read_plain(request + b"more")
+    assert plain is not None
+    assert (plain.body, plain.size) == (BODY, len(request))
+    assert [read_plain(request[:size]) for size in range(len(request))] == [None] * len(request)
+
+
+def test_what_a_request_holds_beyond_64_kib_is_reserved() -> None:
+    budget = Budget(4 * 2**20)
+    with Holding(budget) as memory:
+        memory.grow(FREE_BYTES)
+        assert budget.held == 0
+        memory.grow(1)
+        assert budget.held == 1
+        memory.grow(-2)
+        assert budget.held == 0
+        memory.grow(100 + 1)
+        assert budget.held == 100
+        with pytest.raises(Problem) as refused:
+            memory.grow(budget.limit)
+        assert refused.value.code == "body-too-large"
+        assert (memory.nbytes, budget.held) == (FREE_BYTES + 100, 100)
+    assert budget.held == 0
+
+
+def test_a_connection_whose_client_has_ended_its_half_closes_with_its_last_response() -> None:
+    async def run() -> None:
+        pipe, protocol = connection(hooks())
+        pipe.deliver(CHECK % 0 + CHECK % 1)
+        pipe.end()
+        assert not pipe.closing
+        await turns()
+        pipe.take(2**20)
+        await turns()
+        assert pipe.received.count(b"HTTP/1.1 200 OK\r\n") == 2
+        assert pipe.lost
+        assert protocol.held_bytes == 0
+
+    asyncio.run(run())
+
+
+def test_a_connection_beyond_the_reserve_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await begun.wait()
+        await application(scope, receive, send)
+
+    async def run() -> None:
+        monkeypatch.setattr("axiscast_service.http.limits.MAX_CONNECTIONS", 8)
+        shared = hooks()
+        for number in range(10):
+            pipe, protocol = connection(shared, app=app)
+            assert protocol.crowded == (number == 9)
+            pipe.deliver(b"GET /x?0 HTTP/1.1\r\nHost: x\r\n\r\n")
+            await turns()
+        assert pipe.unsent.startswith(b"HTTP/1.1 503 Service Unavailable\r\n")
+        begun.set()
+        await turns()
+
+    begun = asyncio.Event()
+    asyncio.run(run())
+
+
+def test_a_body_that_was_held_is_let_go() -> None:
+    async def run() -> None:
+        pipe, protocol = connection(hooks())
+        for piece in (b"POST /x?0 HTTP/1.1\r\nHost: x\r\nContent-Length: 6000\r\n\r\n", bytes(5000)):
+            pipe.deliver(piece)
+            await turns()
+        assert (protocol.held_bytes, protocol.drawn, protocol.hooks.budget.held) == (5000, 904, 904)
+        pipe.deliver(bytes(1000))
+        assert await answered(pipe, 1) == [0]
+        assert (protocol.held_bytes, protocol.drawn, protocol.hooks.budget.held) == (0, 0, 0)
+        assert pipe.received.startswith(b"HTTP/1.1 200 OK\r\n")
+
+    asyncio.run(run())

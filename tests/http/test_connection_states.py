@@ -1,0 +1,395 @@
+"""What a connection remembers between events, and what the turns, the budget and the free pages count."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+from collections.abc import Awaitable, Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from conversation import CHECK, answered, connection, hooks, turns
+
+from axiscast.wire.problems import Problem
+from axiscast_service.http import private
+from axiscast_service.http.hooks import READ_BYTES
+from axiscast_service.http.limits import CONNECTIONS
+from axiscast_service.http.turns import Turns
+from axiscast_service.runtime.budget import Budget, FreePages
+
+pytestmark = pytest.mark.usefixtures("no_other_connections")
+POST = b"POST /x?0 HTTP/1.1\r\nHost: x\r\n"
+LONG = POST + b"Content-Length: 100000\r\n\r\n"
+START = {"type": "http.response.start", "status": 200, "headers": []}
+END = {"type": "http.response.body"}
+Receive = Callable[[], Awaitable[Any]]
+Send = Callable[[Any], Awaitable[None]]
+
+
+# --- turns
+
+
+class Entrant:
+    """A connection that takes the ordinary way."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, name: int, asked: list[int], taken: list[int]) -> None:
+        self.loop, self.name, self.asked, self.taken = loop, name, asked, taken
+
+    def answer_short(self) -> bytes | None:
+        self.asked.append(self.name)
+        return None
+
+    def send_short(self, response: bytes) -> None:
+        raise AssertionError
+
+    def take_rest(self) -> None:
+        self.taken.append(self.name)
+
+
+def test_sixteen_requests_begin_to_take_the_ordinary_way_in_a_turn() -> None:
+    async def run() -> list[tuple[int, int]]:
+        loop, shared, counts = asyncio.get_running_loop(), Turns(), []
+        asked: list[int] = []
+        taken: list[int] = []
+        for name in range(40):
+            shared.enter(Entrant(loop, name, asked, taken), pipelined=False)
+        for _ in range(5):
+            counts.append((len(asked), len(taken)))
+            await asyncio.sleep(0)
+        assert taken == list(range(40))
+        return counts
+
+    assert asyncio.run(run()) == [(0, 0), (16, 0), (32, 16), (40, 32), (40, 40)]
+
+
+def test_one_request_in_four_is_a_pipelined_one_while_others_arrive() -> None:
+    async def run() -> list[int]:
+        loop, shared = asyncio.get_running_loop(), Turns()
+        asked: list[int] = []
+        for name in range(12):
+            shared.enter(Entrant(loop, name, asked, []), pipelined=name >= 8)
+        await turns()
+        return asked
+
+    assert asyncio.run(run()) == [0, 1, 2, 8, 3, 4, 5, 9, 6, 7, 10, 11]
+
+
+# --- one connection
+
+
+def test_a_connection_that_waits_for_its_turn_reads_one_buffer_and_waits_once() -> None:
+    async def run() -> None:
+        pipe, protocol = connection(hooks())
+        request = CHECK % 1
+        first = request * (READ_BYTES // len(request))
+        pipe.deliver(first[: READ_BYTES // 2])
+        pipe.deliver(first[READ_BYTES // 2 :])
+        assert not pipe.paused
+        pipe.deliver(request)
+        assert pipe.paused
+        assert len(protocol.hooks.turns._arrived) == 1
+        assert await answered(pipe, len(first) // len(request) + 1) == [1] * (len(first) // len(request) + 1)
+
+    asyncio.run(run())
+
+
+def test_a_request_is_awaited_until_its_body_has_come_and_not_while_it_is_in_flight() -> None:
+    async def app(scope: Any, receive: Receive, send: Send) -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+    async def run() -> None:
+        pipe, protocol = connection(hooks(), app=app)
+        assert protocol.awaits_request()
+        for sent, awaited in ((LONG, True), (bytes(65_000), True), (bytes(34_999), True), (b"1", False)):
+            pipe.deliver(sent)
+            await turns()
+            assert protocol.awaits_request() == awaited
+        pipe.lose()
+        assert not protocol.awaits_request()
+        await turns()
+
+    asyncio.run(run())
+
+
+def test_a_request_that_comes_after_the_shutdown_began_is_the_last_of_its_connection() -> None:
+    async def run() -> None:
+        pipe, protocol = connection(hooks())
+        protocol.shutdown()
+        pipe.deliver(b"GET /x?4 HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert await answered(pipe, 1) == [4]
+        assert b"connection: close\r\n" in pipe.received
+        await turns()
+        assert pipe.lost
+
+    asyncio.run(run())
+
+
+def test_a_request_behind_a_response_that_has_begun_is_answered_on_shutdown() -> None:
+    async def run() -> None:
+        pipe, protocol = connection(hooks())
+        pipe.deliver(b"GET /long?0 HTTP/1.1\r\nHost: x\r\n\r\n")
+        await turns()
+        assert protocol.write_paused
+        pipe.deliver(b"GET /x?1 HTTP/1.1\r\nHost: x\r\n\r\n")
+        protocol.shutdown()
+        assert await answered(pipe, 2) == [0, 1]
+        assert pipe.received.count(b"connection: close\r\n") == 1
+
+    asyncio.run(run())
+
+
+def test_the_application_is_told_once_its_client_has_gone() -> None:
+    async def app(scope: Any, receive: Receive, send: Send) -> None:
+        while (message := await receive())["type"] != "http.disconnect":
+            received.append(len(message["body"]))
+        received.append("gone")
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        received.append("not sent")
+
+    async def run() -> None:
+        pipe, _ = connection(hooks(), app=app)
+        pipe.deliver(LONG)
+        await turns()
+        pipe.lose()
+        await turns()
+
+    received: list[int | str] = []
+    asyncio.run(run())
+    assert received == ["gone", "not sent"]
+
+
+@pytest.mark.parametrize("method", [b"HEAD", b"POST"])
+def test_a_refusal_fits_the_head_of_a_request_whose_body_is_malformed(method: bytes) -> None:
+    def problem_response(problem: Problem, fields: Any) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
+        return 400, [(b"content-length", b"4"), (b"x-host", dict(fields)[b"host"])], b"body"
+
+    async def run() -> None:
+        shared = hooks()
+        shared.problem_response = problem_response
+        pipe, _ = connection(shared)
+        pipe.deliver(method + b" /x HTTP/1.1\r\nHost: there\r\nTransfer-Encoding: chunked\r\n\r\n")
+        await turns()
+        pipe.deliver(b"no size\r\n")
+        await turns()
+        head, _, body = bytes(pipe.unsent).partition(b"\r\n\r\n")
+        assert b"\r\nx-host: there\r\n" in head
+        assert body == (b"" if method == b"HEAD" else b"body")
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("followed", [False, True])
+def test_a_connection_whose_client_sent_more_than_its_last_request_is_closed_gently(followed: bool) -> None:
+    async def run() -> None:
+        pipe, protocol = connection(hooks())
+        pipe.deliver(b"GET /x?3 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert protocol.cycle is not None
+        if followed:
+            pipe.deliver(CHECK % 5)
+        assert await answered(pipe, 1) == [3]
+        await turns()
+        assert (pipe.ended, pipe.lost) == (followed, not followed)
+
+    asyncio.run(run())
+
+
+def test_a_connection_that_ends_in_its_handshake_counts_until_then() -> None:
+    async def run() -> None:
+        _, protocol = connection(hooks())
+        assert CONNECTIONS.total == 1
+        handshake = type(protocol)(
+            SimpleNamespace(loaded_app=None, timeout_keep_alive=1), protocol.server_state, protocol.state
+        )
+        ours, theirs = socket.socketpair()
+        with theirs:
+            handshake.accepted(ours, encrypted=True)
+            assert CONNECTIONS.total == 2
+            for _ in range(2):
+                handshake.ended_unmade()
+                assert CONNECTIONS.total == 1
+        assert list(CONNECTIONS.waiting) == [protocol]
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("pieces", "nbytes"),
+    [
+        ([POST + b"Content-Length: 1000\r\n\r\n", bytes(10), bytes(989), b"x"], 1000),
+        ([POST + b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\nx\r\n", b"0\r\n", b"\r\n"], 1),
+    ],
+)
+def test_a_short_request_is_in_flight_once_all_of_it_has_come(pieces: list[bytes], nbytes: int) -> None:
+    async def run() -> None:
+        pipe, protocol = connection(hooks())
+        for piece in pieces[:-1]:
+            pipe.deliver(piece)
+            await turns()
+            assert protocol.cycle is None
+            assert list(CONNECTIONS.arriving) == [protocol]
+        pipe.deliver(pieces[-1])
+        assert protocol.cycle is not None
+        assert await answered(pipe, 1) == [0]
+        assert b"x-bytes: %d\r\n" % nbytes in pipe.received
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("encrypted", [False, True])
+def test_a_url_of_https_is_answered_with_tls_alone(encrypted: bool) -> None:
+    async def run() -> None:
+        pipe, _ = connection(hooks(), encrypted)
+        pipe.deliver(b"GET https://x/x?0 HTTP/1.1\r\nHost: x\r\n\r\n")
+        await turns()
+        assert pipe.unsent.startswith(b"HTTP/1.1 200 " if encrypted else b"HTTP/1.1 421 ")
+
+    asyncio.run(run())
+
+
+def test_a_shutdown_closes_no_connection_whose_refusal_may_be_unread(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def run() -> None:
+        monkeypatch.setattr("axiscast_service.http.protocol.GRACE_SECONDS", 0)
+        pipe, protocol = connection(hooks())
+        pipe.deliver(b"no HTTP\r\n")
+        await turns()
+        assert pipe.unsent.startswith(b"HTTP/1.1 400 ")
+        protocol.shutdown()
+        await turns()
+        await asyncio.sleep(0.01)
+        assert not pipe.closing
+
+    asyncio.run(run())
+
+
+def test_all_that_wait_for_a_reader_go_on_when_it_reads() -> None:
+    async def run() -> None:
+        _, protocol = connection(hooks())
+        protocol.pause_writing()
+        waiting = [asyncio.ensure_future(protocol.writable()) for _ in range(2)]
+        await turns()
+        assert [one.done() for one in waiting] == [False, False]
+        protocol.resume_writing()
+        await turns()
+        assert [one.done() for one in waiting] == [True, True]
+
+    asyncio.run(run())
+
+
+def test_a_second_response_is_an_error_of_the_application(caplog: pytest.LogCaptureFixture) -> None:
+    async def app(scope: Any, receive: Receive, send: Send) -> None:
+        for message in (START, END, END):
+            await send(message)
+
+    async def run() -> None:
+        pipe, _ = connection(hooks(), app=app)
+        pipe.deliver(b"GET /x?0 HTTP/1.1\r\nHost: x\r\n\r\n")
+        await turns()
+        assert pipe.unsent.endswith(b"\r\n\r\n0\r\n\r\n")
+        assert pipe.unsent.count(b"0\r\n\r\n") == 1
+
+    asyncio.run(run())
+    assert "sent http.response.body out of its order" in caplog.text
+
+
+def test_an_application_that_is_stopped_after_its_response_has_sent_all_of_it() -> None:
+    async def app(scope: Any, receive: Receive, send: Send) -> None:
+        await send(START)
+        await send(END)
+        raise asyncio.CancelledError
+
+    async def run() -> None:
+        pipe, _ = connection(hooks(), app=app)
+        pipe.deliver(b"GET /x?0 HTTP/1.1\r\nHost: x\r\n\r\n")
+        await turns()
+        assert pipe.unsent.count(b"HTTP/1.1 ") == 1
+        assert not pipe.ended
+        pipe.deliver(CHECK % 1)
+        await turns()
+        assert pipe.unsent.count(b"HTTP/1.1 200 ") == 2
+
+    asyncio.run(run())
+
+
+def test_nothing_is_written_once_a_client_that_ended_its_half_is_given_up(caplog: pytest.LogCaptureFixture) -> None:
+    async def app(scope: Any, receive: Receive, send: Send) -> None:
+        await send(START)
+        await send(END | {"body": b"first", "more_body": True})
+        await turns()
+        await send(END | {"body": b"second"})
+
+    async def run() -> None:
+        pipe, protocol = connection(hooks(), app=app)
+        pipe.deliver(b"GET /x?0 HTTP/1.1\r\nHost: x\r\n\r\n")
+        await turns(5)
+        assert pipe.unsent.endswith(b"first\r\n")
+        pipe.end()
+        await turns()
+        await turns()
+        assert pipe.closing
+        assert pipe.unsent.endswith(b"first\r\n")
+        pipe.take(2**20)
+        await turns()
+        assert pipe.lost
+        assert protocol.cycle is None
+
+    asyncio.run(run())
+    assert caplog.text == ""
+
+
+# --- memory
+
+
+def test_free_pages_are_given_back_once_fifty_connections_have_closed_or_a_large_one() -> None:
+    class Loop:
+        def __init__(self) -> None:
+            self.later = self.given = 0
+
+        def call_later(self, seconds: float, callback: Callable[..., None], loop: Any) -> None:
+            self.later += 1
+
+        def run_in_executor(self, executor: None, function: Callable[[], None]) -> None:
+            self.given += 1
+
+    for large, before in ((False, 49), (True, 0)):
+        loop: Any = Loop()
+        pages = FreePages()
+        for _ in range(before):
+            pages.connection_closed(loop, False)
+        assert loop.later == 0
+        pages.connection_closed(loop, large)
+        assert loop.later == 1
+        pages._give_back(loop)
+        pages.connection_closed(loop, False)
+        assert (loop.later, loop.given) == (1, 1)
+
+
+def test_a_room_that_was_kept_is_for_a_body_of_at_least_half_its_size() -> None:
+    budget = Budget(4096)
+    assert budget.reuse(100) is None
+    for wanted, fits in ((200, True), (100, True), (99, False), (201, False)):
+        room = memoryview(bytearray(200))
+        claim = budget.claim(200)
+        assert claim is not None
+        assert budget.claim(100) is None  # one room is kept at a time
+        budget.keep(room, claim)
+        assert (budget.reuse(wanted) is room) == fits
+        assert (budget.kept is None) == fits
+        budget.end(claim)
+
+
+# --- the supervisor
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="there is no SIGHUP here")
+def test_a_hangup_reaches_each_worker_that_has_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[tuple[int, int]] = []
+    monkeypatch.setattr(os, "kill", lambda pid, number: sent.append((pid, number)))
+    supervisor: Any = SimpleNamespace(processes=[SimpleNamespace(pid=pid) for pid in (7, None, 8)])
+    private._pass_on(supervisor)
+    assert sent == [(7, signal.SIGHUP), (8, signal.SIGHUP)]

@@ -1,0 +1,284 @@
+"""Long uploads: random bytes come back byte for byte, whatever their number and the pieces they come in."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import socket
+import weakref
+from collections.abc import Callable, Iterator
+from itertools import accumulate, pairwise
+from typing import Any
+
+import msgpack
+import numpy as np
+import pytest
+from conftest import PATIENCE, Served, served, wait_for
+from test_protocol import running
+
+from axiscast import AsyncClient, Client
+from axiscast.wire.problems import Problem
+from axiscast_service.app import create_app
+from axiscast_service.http import upload
+from axiscast_service.http.upload import LONG_BYTES, WINDOW_BYTES, lend, room_for
+from axiscast_service.runtime.budget import FREE_BYTES, Budget
+from axiscast_service.settings import Settings
+
+MiB = 2**20
+Cut = Callable[[bytes], Iterator[bytes]]
+HEAD = b"POST /v1/broadcast HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/msgpack\r\n"
+
+
+@pytest.fixture(scope="module")
+def parser(absent: str) -> Iterator[Served]:
+    """A service with either of uvicorn's parsers."""
+    with served(absent) as running:
+        yield running
+
+
+def random_bytes(nbytes: int) -> bytes:
+    """None of them 0, which memory holds where nothing was written."""
+    return np.random.default_rng(nbytes).integers(1, 256, nbytes, np.uint8).tobytes()
+
+
+def body_of(nbytes: int) -> tuple[bytes, bytes]:
+    """A body of so many bytes that asks for its tensor's own bytes, and these."""
+
+    def packed(data: bytes) -> bytes:
+        return bytes(msgpack.packb({"inputs": [{"dtype": "uint8", "shape": [len(data)], "data": data}]}))
+
+    around = len(packed(bytes(MiB))) - MiB
+    data = random_bytes(nbytes - around)
+    body = packed(data)
+    assert len(body) == nbytes
+    return body, data
+
+
+def cut_by(*sizes: int) -> Cut:
+    """Cuts to pieces of these sizes, and then of the last of them."""
+
+    def cut(data: bytes) -> Iterator[bytes]:
+        at = [*accumulate(sizes, initial=0)]
+        at += range(at[-1] + sizes[-1], len(data), sizes[-1])
+        for start, stop in pairwise([place for place in at if place < len(data)] + [len(data)]):
+            yield data[start:stop]
+
+    return cut
+
+
+def cut_at_random(data: bytes) -> Iterator[bytes]:
+    sizes = np.random.default_rng(len(data)).integers(1, 400_000, len(data) // 100_000 + 2)
+    return cut_by(*sizes.tolist())(data)
+
+
+CUTS: dict[str, Cut] = {
+    "whole": cut_by(64 * MiB),
+    "even": cut_by(2**16),
+    "odd": cut_by(65_537),
+    "the first byte by itself": cut_by(1, MiB - 1),
+    "windows": cut_by(WINDOW_BYTES),
+    "random": cut_at_random,
+}
+
+
+def come_back(port: int, pieces: Iterator[bytes]) -> bytes:
+    """The data of the one tensor that is answered to a request in these pieces."""
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        connection.settimeout(60)
+        for piece in pieces:
+            connection.sendall(piece)
+        received = bytearray()
+        while part := connection.recv(MiB):
+            received += part
+    head, _, answer = bytes(received).partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 200 ")
+    (output,) = msgpack.unpackb(answer)["outputs"]
+    return bytes(output["data"])
+
+
+def announced(body: bytes, cut: Cut) -> Iterator[bytes]:
+    return cut(HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+
+
+def chunked(body: bytes, cut: Cut) -> Iterator[bytes]:
+    """A chunk for each piece."""
+    yield HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+    for piece in cut(body):
+        yield b"%x\r\n" % len(piece) + piece + b"\r\n"
+    yield b"0\r\n\r\n"
+
+
+# Around what is long, around windows, and as long as a service of the default settings takes beside its answer.
+SIZES = [LONG_BYTES, LONG_BYTES + 1, 3 * WINDOW_BYTES - 1, 3 * WINDOW_BYTES, 3 * WINDOW_BYTES + 1, 9 * MiB + 1]
+SIZES += [5 * WINDOW_BYTES, 16 * MiB + 12_345, 40 * MiB - 17]
+
+
+@pytest.mark.parametrize("cut", CUTS.values(), ids=CUTS)
+@pytest.mark.parametrize("framed", [announced, chunked])
+def test_random_bytes_come_back(parser: Served, framed: Callable[[bytes, Cut], Iterator[bytes]], cut: Cut) -> None:
+    for nbytes in (9 * MiB + 4321, 6 * MiB):
+        body, data = body_of(nbytes)
+        assert come_back(parser.port, framed(body, cut)) == data, nbytes
+
+
+@pytest.mark.parametrize("framed", [announced, chunked])
+@pytest.mark.parametrize("nbytes", SIZES)
+def test_any_number_of_bytes_comes_back(
+    parser: Served, framed: Callable[[bytes, Cut], Iterator[bytes]], nbytes: int
+) -> None:
+    body, data = body_of(nbytes)
+    assert come_back(parser.port, framed(body, CUTS["random"])) == data
+
+
+@pytest.mark.parametrize("nbytes", [9 * MiB + 1, 12 * MiB - 1, 25 * MiB + 333])
+def test_the_clients_arrays_come_back(parser: Served, nbytes: int) -> None:
+    array = np.frombuffer(random_bytes(nbytes), np.uint8)
+    with Client(parser.url) as client:
+        (same,) = client.broadcast("numpy.broadcast_arrays", array)
+        into = np.zeros(nbytes, np.uint8)
+        client.broadcast("numpy.broadcast_arrays", array, out=into)
+
+    async def awaited() -> Any:
+        async with AsyncClient(parser.url) as client:
+            (array_,) = await client.broadcast("numpy.broadcast_arrays", array)
+            return array_
+
+    for again in (same, into, asyncio.run(awaited())):
+        assert np.array_equal(again, array)
+
+
+def test_several_arrays_of_odd_sizes_come_back(parser: Served) -> None:
+    arrays = [
+        np.frombuffer(random_bytes(3 * MiB + 1 + seed), np.uint8)[seed:].reshape(3 * MiB + 1) for seed in range(3)
+    ]
+    with Client(parser.url) as client:
+        for again, array in zip(client.broadcast("numpy.broadcast_arrays", *arrays), arrays, strict=True):
+            assert np.array_equal(again, array)
+
+
+# --- rooms that are kept -------------------------------------------------------------------------
+
+
+def address(room: memoryview) -> int:
+    return int(np.frombuffer(room, np.uint8).ctypes.data)
+
+
+def left(budget: Budget, nbytes: int) -> int:
+    """The address of the room that a body of so many bytes had, which nothing refers to when this returns."""
+
+    async def lent() -> int:
+        room = budget.reuse(nbytes) or room_for(nbytes, windows=True)
+        tensor = np.frombuffer(lend(room, nbytes, budget), np.uint8)[1:]
+        before = budget.kept
+        await asyncio.sleep(0)
+        assert budget.kept is before
+        del tensor
+        await asyncio.sleep(0)
+        return address(room)
+
+    return asyncio.run(lent())
+
+
+def test_a_room_is_kept_for_the_next_body_while_no_request_needs_its_memory() -> None:
+    budget = Budget(64 * MiB)
+    assert budget.limit == 48 * MiB
+    left(budget, 12 * MiB + 1)  # more than a quarter
+    assert budget.kept is None
+    first = left(budget, 12 * MiB)
+    assert left(budget, 11 * MiB) == first
+    assert left(budget, 5 * MiB) != first  # more than half of the kept one would lie idle
+    assert budget.kept
+    assert budget.kept.nbytes == 12 * MiB
+    assert budget.reuse(6 * MiB - 1) is None
+    assert budget.draw(36 * MiB)
+    assert budget.kept
+    assert budget.draw(1)
+    assert budget.kept is None
+    left(budget, 12 * MiB)  # more than requests have left
+    assert budget.kept is None
+    assert budget.draw(12 * MiB - 1)
+    assert not budget.draw(1)
+
+
+def test_of_rooms_that_are_left_together_one_is_kept() -> None:
+    budget = Budget(64 * MiB)
+
+    async def lent() -> None:
+        bodies = [lend(room_for(MiB, windows=True), MiB, budget) for _ in range(3)]
+        places = list(map(address, bodies))
+        del bodies
+        await asyncio.sleep(0)
+        assert budget.kept
+        assert address(budget.kept) == places[0]
+
+    asyncio.run(lent())
+
+
+def test_a_room_for_which_no_body_comes_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    budget, room = Budget(64 * MiB), room_for(MiB, windows=True)
+    claim = budget.claim(MiB)
+    budget.keep(room, claim)
+    assert budget.reuse(MiB) is room
+    later = budget.claim(MiB)
+    budget.keep(room, later)
+    budget.end(claim)  # of the first time, since when a body has had it
+    assert budget.kept is room
+    assert budget.claim(MiB) is None
+    larger = budget.claim(2 * MiB)
+    assert larger is not None
+    assert budget.kept is None
+    assert budget.claim(3 * MiB) is None  # while the larger one is lent
+    budget.keep(room, larger)
+    budget.end(larger)
+    assert budget.kept is None
+
+    monkeypatch.setattr(upload, "KEPT_SECONDS", 0.01)
+
+    async def wait() -> None:
+        lend(room, MiB, budget)
+        async with asyncio.timeout(PATIENCE):
+            while budget.kept is None:
+                await asyncio.sleep(0)
+            while budget.kept is not None:
+                await asyncio.sleep(0.01)
+
+    asyncio.run(wait())
+
+
+def test_a_long_body_lies_where_the_last_one_lay_and_holds_all_of_that() -> None:
+    app = create_app(Settings(memory_budget_bytes=64 * MiB, request_seconds=int(PATIENCE)))
+    budget: Budget = app.state.budget
+    array = np.frombuffer(random_bytes(8 * MiB), np.uint8)
+    places = set()
+    with running(app) as port, Client(f"http://127.0.0.1:{port}") as client:
+        for shift in range(3):
+            (same,) = client.broadcast("numpy.broadcast_arrays", array[shift:])
+            assert np.array_equal(same, array[shift:])
+            assert wait_for(lambda: budget.kept is not None and budget.held == 0)
+            assert budget.kept
+            places.add(address(budget.kept))
+        with socket.create_connection(("127.0.0.1", port)) as connection:
+            connection.sendall(HEAD + b"Content-Length: %d\r\n\r\n" % (7 * MiB) + bytes(MiB))
+            assert wait_for(lambda: budget.held > 8 * MiB - FREE_BYTES)
+        assert wait_for(lambda: budget.kept is not None and budget.held == 0)
+    assert len(places) == 1
+
+
+def test_an_upload_that_is_refused_lets_go_of_its_memory_without_the_collector() -> None:
+    def refuse(nbytes: int) -> None:
+        raise Problem("overloaded", "full")
+
+    async def refused() -> None:
+        room = np.zeros(3 * WINDOW_BYTES, np.uint8)
+        held, done = weakref.ref(room), asyncio.get_running_loop().create_future()
+        receiving = upload.Upload(room.data, 0, refuse, done)
+        receiving.end()
+        del room, receiving
+        assert isinstance(done.result(), Problem)
+        assert held() is None
+
+    gc.disable()
+    try:
+        asyncio.run(refused())
+    finally:
+        gc.enable()

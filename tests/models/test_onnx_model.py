@@ -1,0 +1,412 @@
+"""An ONNX model in a file: its shapes, its names, and files that are not as they should be."""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from conftest import Served
+from onnx import helper
+from onnx_models import Check, checks, parsed, saved, verdicts
+
+import axiscast
+from axiscast import Client, UnusableModel
+from axiscast.models.check import OLDEST_ONNX
+from axiscast.models.onnx_model import read
+
+
+@pytest.fixture
+def check(tmp_path: Path) -> Check:
+    return checks(tmp_path)
+
+
+def test_the_same_unknown_size_stays_the_same_wherever_it_goes(check: Check) -> None:
+    graph = """(float[?,3] x, float[?,3] y) => (float[] o)
+        {r = Relu(x) a = Add(x, r) b = Add(x, y) n = NonZero(x) c = Mul(n, n)}"""
+    found = verdicts(check(graph))
+    (two, found_by_onnx) = found.pop("c")
+    assert (two, found_by_onnx[:5]) == (2, "unk__")
+    assert found == {
+        "a": ["unknown_0", 3],
+        "b": (["?", 3], ["inputs[0][0] == inputs[1][0] or inputs[0][0] == 1 or inputs[1][0] == 1"]),
+    }
+
+
+def test_names_of_sizes_become_names_and_stay_apart(check: Check) -> None:
+    named = ["a.b", "a_b", "a b", "2N", "\N{GREEK SMALL LETTER ALPHA}", "n" * 300, "n" * 301]
+    inputs = [helper.make_tensor_value_info(f"v{number}", 1, [name]) for number, name in enumerate(named)]
+    nodes = [helper.make_node("Add", [f"v{number}", f"v{number}"], [f"same{number}"]) for number in range(len(named))]
+    nodes += [helper.make_node("Add", ["v1", f"v{number}"], [f"other{number}"]) for number in range(len(named))]
+    found = verdicts(check(helper.make_model(helper.make_graph(nodes, "graph", inputs, []))))
+    names = [found[f"same{number}"][0] for number in range(len(named))]
+    assert names == ["a_b_3", "a_b", "a_b_2", "_2N", "_", "n" * 80, "n" * 80 + "_2"]
+    assert found["other1"] == ["a_b"]
+    assert found["other0"] == (["?"], ["a_b == a_b_3 or a_b == 1 or a_b_3 == 1"])
+
+
+@pytest.mark.parametrize("meant", [-1, "?"])
+def test_a_negative_size_and_a_question_mark_are_sizes_that_are_not_known(check: Check, meant: int | str) -> None:
+    inputs = [helper.make_tensor_value_info(name, 1, [meant, 3]) for name in "xy"]
+    model = helper.make_model(helper.make_graph([helper.make_node("Add", ["x", "y"], ["z"])], "graph", inputs, []))
+    (shape, conditions) = verdicts(check(model))["z"]
+    assert (shape, len(conditions)) == (["?", 3], 1)
+
+
+def test_nodes_of_subgraphs_and_functions_are_named_with_the_path_to_them(check: Check) -> None:
+    graph = """(float[2,3] x, float[4] y, bool c, int64 trips) => (float[] o)
+        <int64[2] outer = {2,4}>
+        {i = If(c) <then_branch = t () => (float[] p) {p = Add(x, y)},
+                    else_branch = e () => (float[] q) {s = Expand(x, outer) q = Add(x, x)}>
+         l = Loop(trips, c, x) <body = b (int64 n, bool g, float[2,3] state) => (bool k, float[] next)
+                    {k = Identity(g) next = Add(state, y)}>
+         f = my.scale(x, y)
+         g = my.old(x, y)}
+        <domain: "my", opset_import: ["": 21, "my": 1]> scale (m, b) => (r) {r = my.times(m, b)}
+        <domain: "my", opset_import: ["": 21]> times (m, b) => (r) {[inner] t = Mul(m, b) r = Identity(t)}
+        <domain: "my", opset_import: ["": 18]> old (m, b) => (r) {r = Mul(m, b)}"""
+    assert verdicts(check(graph)) == {
+        "i/then_branch/p": "size-mismatch",
+        "i/else_branch/s": "size-mismatch",
+        "i/else_branch/q": [2, 3],
+        "l/body/next": "size-mismatch",
+        "times/inner__2": "size-mismatch",
+        "g": "this function is written for another opset than the model",
+    }
+
+
+def test_weights_are_not_read_whether_they_are_there_or_not(check: Check) -> None:
+    model = parsed("(float[2,300] x) => (float[] o) {a = Add(x, w) b = Add(x, far)}")
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.ones((300,), np.float32), "w"))
+    model.graph.initializer.append(onnx.TensorProto(name="far", data_type=1, dims=[2, 1], data_location=1))
+    model.graph.initializer[-1].external_data.add(key="location", value="absent.bin")
+    assert verdicts(check(model)) == {"a": [2, 300], "b": [2, 300]}
+
+
+def test_weights_in_the_file_are_forgotten_at_once(tmp_path: Path) -> None:
+    weight = onnx.numpy_helper.from_array(np.ones(100_000, np.float32), "w")
+    model = parsed("""(float[1] x, bool c) => (float[] o)
+        {y = If(c) <then_branch = t () => (float[] p) {p = Add(x, w)},
+                    else_branch = e () => (float[] q) {q = Neg(x)}>}""")
+    model.graph.initializer.append(weight)
+    model.graph.node[0].attribute[0].g.initializer.append(weight)
+    model.graph.node.append(helper.make_node("Constant", [], ["v"], value=weight))
+    onnx.save(model, tmp_path / "model.onnx")
+    assert read(tmp_path / "model.onnx").graph.ByteSize() < 2000
+
+
+def test_what_the_file_says_of_other_values_counts_only_where_nothing_is_inferred(check: Check) -> None:
+    graph = """(float[2,4] x, float[3] y) => (float[2,3] o)
+        <float[2,3] r, float[2,3] m>
+        {r = Relu(x) m = my.Magic(x) a = Add(r, y) b = Add(m, y) o = Relu(x) c = Add(o, y)}"""
+    report = check(graph)
+    assert verdicts(report) == {"a": "size-mismatch", "b": [2, 3], "c": "size-mismatch"}
+    assert [[operand.by_file for operand in found.operands] for found in report.nodes if found.answer] == [
+        [False, False], [True, False], [False, False],
+    ]  # fmt: skip
+    assert "m is as the file says.\n" in report.text(all_nodes=True)
+
+
+def test_sizes_that_inference_does_not_know_are_the_files_where_ranks_agree(check: Check) -> None:
+    graph = """(float[N,3,8] x, float[N,8] y, int64[3] to) => (float[] o)
+        <float[N,S,8] r, float[N,3] wrong, float[N,S,8] e>
+        {r = Reshape(x, to) a = Mul(r, r) wrong = Reshape(x, to) b = Mul(wrong, x)
+         u = Unsqueeze(y, axis) e = Expand(u, to) c = Add(e, r)}"""
+    model = parsed(graph)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.array([1]), "axis"))
+    report = check(model)
+    assert verdicts(report) == {
+        "a": ["N", "S", 8],
+        "b": (["?", 3, 8], [
+            "inputs[0][0] == N or inputs[0][0] == 1 or N == 1",
+            "inputs[0][1] == 3 or inputs[0][1] == 1",
+            "inputs[0][2] == 8 or inputs[0][2] == 1",
+        ]),
+        "e": ["N", "S", 8],
+        "c": ["N", "S", 8],
+    }  # fmt: skip
+
+
+def test_what_the_file_says_of_inputs_and_weights_themselves_is_not_asked(check: Check) -> None:
+    """Exporters write it, and who edits a weight forgets it: onnx then ends with its two shapes."""
+    graph = """(float[N,8] x) => (float[N,8] o) <float[8] w, float[N,9] x, float[N,8] h> {h = Add(x, w) o = Relu(h)}"""
+    model = parsed(graph)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.ones(9, np.float32), "w"))
+    report = check(model)
+    assert verdicts(report) == {"h": "size-mismatch"}
+    assert (report.exit_status(), report.errors) == (1, ())
+
+
+def test_equal_expressions_are_one_size(check: Check) -> None:
+    inputs = [
+        helper.make_tensor_value_info(name, 1, ["N", size])
+        for name, size in {"x": "(((H - 1)//2)) + 1", "y": "1 + (H-1)//2", "z": "H//2"}.items()
+    ]
+    nodes = [helper.make_node("Add", ["x", "y"], ["a"]), helper.make_node("Add", ["x", "z"], ["b"])]
+    model = helper.make_model(helper.make_graph(nodes, "graph", inputs, []))
+    one = "H_minus_1_div_2_plus_1"
+    assert verdicts(check(model)) == {
+        "a": ["N", one],
+        "b": (["N", "?"], [f"{one} == H_div_2 or {one} == 1 or H_div_2 == 1"]),
+    }
+    assert verdicts(check(model, assume={"H": 64})) == {"a": ["N", 32], "b": ["N", 32]}
+    assert verdicts(check(model, assume={"H": 63}))["b"] == "size-mismatch"
+
+
+def test_an_assumed_size_goes_into_the_graph_before_shapes_are_inferred(check: Check) -> None:
+    graph = """(float[N,C,H,H] x, float[1,1,7,7] y) => (float[] o)
+        {p = MaxPool<kernel_shape = [2,2], strides = [2,2]>(x) a = Add(p, y)}"""
+    assert verdicts(check(graph, assume={"H": 14, "N": "2.."})) == {"a": ["N", "C", 7, 7]}
+    assert verdicts(check(graph, assume={"H": 15})) == {"a": ["N", "C", 7, 7]}
+    assert verdicts(check(graph, assume={"H": 16})) == {"a": "size-mismatch"}
+    model = parsed("(float[?,3] x, float[4,3] y) => (float[] o) {a = Add(x, y)}")
+    assert verdicts(check(model, assume={"unknown_0": 4})) == {"a": [4, 3]}
+    model.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "a.b"
+    for name in ("a.b", "a_b"):
+        assert verdicts(check(model, assume={name: 4})) == {"a": [4, 3]}
+    with pytest.raises(axiscast.InvalidRequest, match="assume/K: no size of the model has this name: the names are"):
+        check(model, assume={"K": 4})
+    with pytest.raises(axiscast.InvalidRequest, match="a range runs upwards"):
+        check(model, assume={"a_b": "5..3"})
+
+
+def test_constants_that_old_models_list_among_their_inputs_are_constants(check: Check) -> None:
+    graph = """(float[3] x, int64[2] shape, float[3] stale) => (float[] o)
+        <int64[2] shape = {2,3}, float[4] stale = {1,2,3,4}> {e = Expand(x, shape) a = Add(x, stale)}"""
+    model = parsed(graph, 8)
+    model.ir_version = 3
+    assert verdicts(check(model)) == {"e": [2, 3], "a": "size-mismatch"}
+
+
+def test_a_node_that_onnx_can_not_infer_is_not_judged_and_has_its_shapes_and_name(check: Check) -> None:
+    report = check("(float[2,3] x, float[4,5] y) => (float[] o) {m = MatMul(x, y) a = Add(m, x) r = Relu(m)}")
+    assert verdicts(report) == {
+        "m": "onnx says: Incompatible dimensions for matrix multiplication",
+        "a": "rank unknown: m",
+    }
+    assert [operand.shape for operand in report.nodes[0].operands] == [(2, 3), (4, 5)]
+    assert (report.exit_status(), report.errors) == (3, ())
+
+
+def test_each_fault_of_inference_is_told_once_also_inside_of_subgraphs(check: Check) -> None:
+    graph = """(float[2,3] x, float[4,5] y, bool c) => (float[] o)
+        {i = If(c) <then_branch = t () => (float[] p) {p = MatMul(x, y)},
+                    else_branch = e () => (float[] q) {q = Neg(x)}>
+         a = Add(x, y) c = Concat<axis = 0>(x, y) s = Neg(c)}"""
+    report = check(graph)
+    assert [(found.node, found.op, found.verdict) for found in report.nodes] == [
+        ("i/then_branch/p", "MatMul", "not_judged"),
+        ("a", "Add", "incompatible"),
+        ("c", "Concat", "not_judged"),
+    ]
+    assert report.errors == ()
+
+
+def test_an_input_that_is_changed_breaks_the_node_where_it_shows(check: Check) -> None:
+    """One node in turn gets another weight, in a chain that was fine."""
+    graph = "(float[N,8] x0) => (float[] o) {" + " ".join(f"x{n + 1} = Mul(x{n}, w{n})" for n in range(12)) + "}"
+    for broken in range(0, 12, 5):
+        model = parsed(graph)
+        for number in range(12):
+            size = 9 if number == broken else 8
+            model.graph.initializer.append(onnx.numpy_helper.from_array(np.ones(size, np.float32), f"w{number}"))
+        found = verdicts(check(model))
+        assert [name for name, verdict in found.items() if verdict == "size-mismatch"] == [f"x{broken + 1}"]
+
+
+# --- Files that are not as they should be --------------------------------------------------------
+
+
+def bomb(depth: int) -> bytes:
+    """A model whose functions call each other twice, level by level."""
+    functions = [
+        f'<domain: "my", opset_import: ["my": 1]> f{level} (p) => (r) {{q = my.f{level + 1}(p) r = my.f{level + 1}(q)}}'
+        for level in range(depth)
+    ]
+    last = f'<domain: "my", opset_import: ["": 21]> f{depth} (p) => (r) {{r = Add(p, p)}}'
+    model: bytes = parsed("(float[3] x) => (float[] o) {o = my.f0(x)}" + "".join(functions) + last).SerializeToString()
+    return model
+
+
+def calling_itself() -> bytes:
+    function = '<domain: "my", opset_import: ["my": 1]> f (p) => (r) {r = my.f(p)}'
+    model: bytes = parsed("(float[3] x) => (float[] o) {o = my.f(x)}" + function).SerializeToString()
+    return model
+
+
+BROKEN: dict[str, Callable[[], bytes]] = {
+    "is no ONNX model: it has no graph, or names no opset": lambda: b"",
+    "is no ONNX model: Error parsing message": lambda: b"\x80\x04K\x01.",
+    "is no ONNX model: Error parsing": lambda: parsed(
+        "(float[2] x) => (float[] o) {o = Add(x, x)}"
+    ).SerializeToString()[:-20],
+    "has some 1099511627776 nodes, functions counted at each call, and 100000 are the most": lambda: bomb(40),
+    "has a function that calls itself, 'f'": calling_itself,
+    "is an ONNX model whose shapes onnx can't infer: [TypeInferenceError] Cannot infer type and shape for node": (
+        lambda: parsed("(float[3] x) => (float[] o) {o = your.f(x)}").SerializeToString()
+    ),
+}
+
+
+@pytest.mark.parametrize(("said", "content"), BROKEN.items(), ids=BROKEN)
+def test_a_file_that_is_no_good_model_is_said_to_be_so_in_one_line(
+    tmp_path: Path, said: str, content: Callable[[], bytes]
+) -> None:
+    (tmp_path / "model.onnx").write_bytes(content())
+    _fails(said, tmp_path / "model.onnx")
+
+
+def _fails(said: str, path: Path) -> None:
+    with pytest.raises(UnusableModel) as raised:
+        axiscast.check_model(path)
+    assert str(raised.value).startswith(f"{path}: {said}")
+    assert (raised.value.path, raised.value.reason) == (str(path), str(raised.value).removeprefix(f"{path}: "))
+    assert "\n" not in str(raised.value)
+
+
+def test_a_file_that_can_not_be_read_is_said_to_be_so(tmp_path: Path) -> None:
+    _fails("does not exist", tmp_path / "absent.onnx")
+    (tmp_path / "folder.onnx").mkdir()
+    _fails("is no file", tmp_path / "folder.onnx")
+    with (tmp_path / "large.onnx").open("wb") as file:
+        file.truncate(2**31)
+    _fails("has 2147483648 bytes, and a model 2147483647 at most", tmp_path / "large.onnx")
+
+
+HOSTILE = {
+    "a cycle": "{a = Add(b, x) b = Add(a, x) o = Relu(b)}",
+    "an input that is nowhere": "{o = Add(x, absent)}",
+    "no names": '{o = Add(x, "") p = Expand(x, "")}',
+    "one name twice": "{o = Add(x, x) o = Add(x, o)}",
+}
+
+
+@pytest.mark.parametrize("nodes", HOSTILE.values(), ids=HOSTILE)
+def test_a_graph_that_can_not_be_is_not_judged(check: Check, nodes: str) -> None:
+    report = check(f"(float[2] x) => (float[2] o) {nodes}")
+    assert (report.exit_status(), report.counts["not_judged"] > 0) == (3, True)
+
+
+@pytest.mark.parametrize("written", ["no JSON", "5", '["N", {}]'])
+def test_what_a_file_writes_where_the_reader_does_is_forgotten(tmp_path: Path, written: str, check: Check) -> None:
+    model = onnx.parser.parse_model(
+        """<ir_version: 10, opset_import: ["": 21]>
+        graph (float[N,1] x, int64[2] s) => (float[a,b] o) {o = Expand(x, s)}"""
+    )
+    model.graph.node[0].metadata_props.add(key="axiscast.output", value=written)
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    assert check(model).exit_status() == 0
+
+
+def test_a_node_without_inputs_is_named(check: Check) -> None:
+    with pytest.raises(UnusableModel, match=r"\(op_type:Add, node name: o\): Input 0 is out of bounds"):
+        check("(float[2] x) => (float[2] o) {o = Add()}")
+
+
+def test_a_shape_of_too_many_axes_is_not_judged(check: Check) -> None:
+    inputs = [helper.make_tensor_value_info(name, 1, [1] * 5000) for name in "xy"]
+    model = helper.make_model(helper.make_graph([helper.make_node("Add", ["x", "y"], ["a"])], "graph", inputs, []))
+    report = check(model)
+    assert (report.exit_status(), report.nodes[0].reason[:17]) == (3, "a shape has 5000 ")
+
+
+def test_names_that_are_no_text_are_shown_all_the_same(tmp_path: Path) -> None:
+    content = parsed("(float[2] xxxx, float[3] y) => (float[] o) {o = Add(xxxx, y)}").SerializeToString()
+    (tmp_path / "model.onnx").write_bytes(content.replace(b"xxxx", b"\xff\xfexx"))
+    report = axiscast.check_model(tmp_path / "model.onnx")
+    assert report.nodes[0].operands[0].name == "\\xff\\xfexx"
+
+
+def test_a_trace_that_is_no_text_has_its_lines_all_the_same(tmp_path: Path) -> None:
+    model = parsed("(float[2] x, float[3] y) => (float[] o) {o = Add(x, y)}")
+    model.graph.node[0].metadata_props.add(key="pkg.torch.onnx.stack_trace", value='File "/a.py", line 3, in xxxx')
+    (tmp_path / "model.onnx").write_bytes(model.SerializeToString().replace(b"xxxx", b"\xff\xfexx"))
+    assert axiscast.check_model(tmp_path / "model.onnx").nodes[0].line == 3
+
+
+def test_a_model_whose_weights_lie_elsewhere_is_read_without_them(tmp_path: Path) -> None:
+    model = parsed("(float[N,1] x) => (float[] o) {a = Add(x, w) m = MatMul(x, w)}")
+    weight = onnx.TensorProto(name="w", data_type=1, dims=[1, 2**29], data_location=1)
+    weight.external_data.add(key="location", value="weights.bin")
+    model.graph.initializer.append(weight)
+    path = saved(tmp_path / "model.onnx", model)
+    assert (path.stat().st_size < 1000, verdicts(axiscast.check_model(path))) == (True, {"a": ["N", 2**29]})
+
+
+def test_a_source_line_is_the_last_that_is_no_packages(check: Check) -> None:
+    model = parsed("(float[2] x, float[3] y) => (float[] o) {a = Add(x, y) b = Mul(x, y) c = Sub(x, y)}")
+    frames = [
+        ("/home/me/train.py", 5),
+        ("/home/me/net.py", 17),
+        ("/usr/lib/python3.11/site-packages/torch/nn/modules/linear.py", 125),
+        ("<eval_with_key>.80", 10),
+    ]
+    trace = "\n".join(f'  File "{file}", line {line}, in forward\n    x + y' for file, line in frames)
+    only_packages = f'File "{frames[2][0]}", line 3, in f'
+    for node, value in zip(model.graph.node, (trace, only_packages, "no trace"), strict=True):
+        node.metadata_props.add(key="pkg.torch.onnx.stack_trace", value=value)
+    assert [(found.file, found.line) for found in check(model).nodes] == [
+        ("/home/me/net.py", 17), (None, None), (None, None),
+    ]  # fmt: skip
+
+
+def test_without_onnx_or_with_an_old_one_it_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.metadata.version", lambda name: "1.9.0")
+    with pytest.raises(ImportError, match=r"takes onnx 1.23 or later, and 1.9.0 is installed: pip install"):
+        axiscast.check_model(tmp_path / "model.onnx")
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    with pytest.raises(ImportError, match=r"takes the package onnx, 1.23 or later: pip install 'onnx>=1.23'"):
+        axiscast.check_model(tmp_path / "model.onnx")
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    assert project["optional-dependencies"]["onnx"] == [f"onnx>={OLDEST_ONNX}"]
+
+
+def test_what_the_file_says_before_a_node_that_fails_does_not_hide_what_follows(check: Check) -> None:
+    """By inference alone the product fits: its last axis is not known. By the file it does not."""
+    graph = """(float[N,8] x, int64[2] to) => (float[N,4] o) <float[N,8] r, float[N,4] m, float[N,4] b>
+        {r = Reshape(x, to) m = MatMul(r, w) b = Add(m, bias) o = Relu(b)}"""
+    model = parsed(graph)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.ones((9, 4), np.float32), "w"))
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.ones((4,), np.float32), "bias"))
+    report = check(model)
+    assert verdicts(report) == {
+        "m": "onnx says: Incompatible dimensions for matrix multiplication",
+        "b": ["N", 4],
+    }
+    assert [operand.by_file for operand in report.nodes[0].operands] == [True, False]
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        "(float[4611686018427387904] x) => (float[] o) {o = Add(x, x)}",
+        "(float[N] x) => (float[] o) <int64[1] s = {4611686018427387904}> {r = Reshape(x, s) o = Add(r, r)}",
+    ],
+)
+def test_a_vector_of_any_length_takes_no_time(check: Check, graph: str) -> None:
+    """onnx alone would make a list of as many entries."""
+    assert verdicts(check(graph)) == {"o": [4611686018427387904]}
+
+
+def test_thousands_of_symbolic_nodes_are_judged_by_a_service_with_the_default_budget(
+    check: Check, service: Served
+) -> None:
+    nodes = range(3000)
+    inputs = ", ".join(f"float[N{node}, A{node}] x{node}, float[M{node}, B{node}] y{node}" for node in nodes)
+    outputs = ", ".join(f"float[?, ?] z{node}" for node in nodes)
+    graph = f"({inputs}) => ({outputs}) {{ {' '.join(f'z{node} = Add(x{node}, y{node})' for node in nodes)} }}"
+    with Client(service.url) as client:
+        report = check(graph, check_batch=client.check_batch)
+    assert [finding.verdict for finding in report.nodes] == ["depends"] * 3000
+    last = report.nodes[-1].answer
+    assert last is not None
+    assert [condition.text for condition in last.conditions] == [
+        "N2999 == M2999 or N2999 == 1 or M2999 == 1",
+        "A2999 == B2999 or A2999 == 1 or B2999 == 1",
+    ]

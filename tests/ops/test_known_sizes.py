@@ -1,0 +1,274 @@
+"""A rule gives the same answer for integers, columns and symbols, or it refuses columns and symbols."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+from symbolic_truth import holds
+from test_batch import SHAPE_ATTRIBUTES
+from test_vectors import FILES, OP, vectors
+
+from axiscast.answers import compare as comparison
+from axiscast.answers.check import Question, plain_answer
+from axiscast.answers.columns import checked
+from axiscast.answers.symbolic import lower as lower_symbolic
+from axiscast.messages import CompareRequest
+from axiscast.ops import OPS, Op, lower
+from axiscast.ops.families import Unidirectional
+from axiscast.plan.alignment import Alignment, Incompatible, Relation, are_integers, fit_axes
+from axiscast.plan.plan import Shape
+from axiscast.wire.dimensions import Symbol
+from axiscast.wire.problems import Problem
+
+SIZES = [0, 1, 1, 1, 2, 2, 3, 4, 6]
+ROWS = 8
+"""Requests of each op and attributes."""
+RANKS = 10
+"""Requests of an op's vectors that are taken besides one for each of its attributes: of other ranks."""
+
+
+class Row(NamedTuple):
+    """A request of integers: the inputs, and the target if the op's is drawn too."""
+
+    shapes: tuple[Shape, ...]
+    target: Shape | None
+
+
+def instances() -> Iterator[tuple[Op, tuple[Shape, ...]]]:
+    """Every op of the catalogue, with attributes and shapes of its example and of its vectors."""
+    for kind in OPS.values():
+        yield kind.example()
+    found: dict[str, list[dict[str, Any]]] = {}
+    by_attributes: dict[str, dict[str, Any]] = {}
+    for name in FILES:
+        for vector in vectors(name):
+            op, target = vector["op"], _attribute(vector["op"]["name"])
+            found.setdefault(op["name"], []).append(vector)
+            by_attributes.setdefault(json.dumps({key: key == target or value for key, value in op.items()}), vector)
+    drawn = [*by_attributes.values()]
+    for name, its in found.items():
+        drawn += random.Random(name).sample(its, min(len(its), RANKS))
+    for vector in drawn:
+        with suppress(ValidationError):
+            yield OP.validate_python(vector["op"]), tuple(map(tuple, vector["inputs"]))
+
+
+def _attribute(name: str) -> str | None:
+    """The attribute of an op that may be a column, or hold symbols."""
+    return SHAPE_ATTRIBUTES.get(name)
+
+
+def rows(op: Op, shapes: Sequence[Shape], attribute: str | None) -> list[Row]:
+    """Requests near one of this op: of the same ranks, with many sizes that meet."""
+    draw = random.Random(f"{op!r} {shapes}")
+    target = None if attribute is None else getattr(op, attribute)
+
+    def near(shape: Shape) -> Shape:
+        return tuple(size if draw.random() < 0.6 else draw.choice(SIZES) for size in shape)
+
+    return [Row(tuple(map(near, shapes)), None if target is None else near(tuple(target))) for _ in range(ROWS)]
+
+
+def with_target(op: Op, attribute: str | None, target: Any) -> Op:
+    return op if target is None or attribute is None else op.model_copy(update={attribute: tuple(target)})
+
+
+def verdict(op: Op, shapes: tuple[Shape, ...]) -> list[list[int]] | None:
+    """The shapes that come out of integers; None if they do not fit."""
+    try:
+        return [list(output.shape) for output in lower(op, shapes).outputs]
+    except Incompatible:
+        return None
+
+
+def differences(op: Op, shapes: Sequence[Shape], attribute: str | None) -> list[str]:
+    """Where columns, or symbols, answer otherwise than integers do."""
+    drawn = rows(op, shapes, attribute)
+    wanted = [verdict(with_target(op, attribute, row.target), row.shapes) for row in drawn]
+    differ = [
+        f"columns: {row}" for row, one, other in zip(drawn, wanted, in_columns(op, drawn, attribute), strict=True)
+        if one != other and not (one is None and other is None)
+    ]  # fmt: skip
+    draw = random.Random(str(shapes))
+    for row, one in zip(drawn, wanted, strict=True):
+        differ += symbols_differ(op, row, attribute, one, draw)
+    return differ
+
+
+def in_columns(op: Op, drawn: Sequence[Row], attribute: str | None) -> list[list[list[int]] | None]:
+    inputs = [np.array([row.shapes[number] for row in drawn], np.int64) for number in range(len(drawn[0].shapes))]
+    inputs = [values.reshape(len(drawn), -1) for values in inputs]
+    targets = {}
+    if attribute is not None and drawn[0].target is not None:
+        targets[attribute] = np.array([row.target for row in drawn], np.int64).reshape(len(drawn), -1)
+        columns = [tuple(map(_column, values.T)) for values in targets.values()]
+        op = op.model_copy(update=dict(zip(targets, columns, strict=True)))
+    answer = checked(op, inputs, targets)
+    return [
+        [output[row].tolist() for output in answer.outputs] if answer.compatible[row] else None
+        for row in range(len(drawn))
+    ]
+
+
+def _column(values: Any) -> Any:
+    from axiscast.plan.column import Column
+
+    return Column(values)
+
+
+def symbols_differ(
+    op: Op, row: Row, attribute: str | None, wanted: list[list[int]] | None, draw: random.Random
+) -> list[str]:
+    """What the answer to a request with names in place of some sizes says otherwise of these sizes."""
+    names: dict[str, int] = {}
+    share = draw.random() < 0.5
+
+    def lifted(size: int) -> Any:
+        if size < 0 or draw.random() < 0.5:
+            return size
+        name = f"s{size}" if share else f"n{len(names)}"
+        names[name] = size
+        return Symbol(name)
+
+    shapes = tuple(tuple(map(lifted, shape)) for shape in row.shapes)
+    target = None if row.target is None else tuple(map(lifted, row.target))
+    if not names:
+        return []
+    try:
+        plan = lower_symbolic(with_target(op, attribute, target), shapes, {})
+        fits = all(holds(one.model_dump(exclude_unset=True), {}, names) for one in plan.conditions)
+    except Incompatible:
+        fits = False
+    said = f"symbols: {shapes} {target} where {names}"
+    if fits != (wanted is not None):
+        return [said]
+    if wanted is None:
+        return []
+    shown = [output.shape for output in plan.outputs]
+    agree = [
+        len(one) == len(other) and all(may_be(size, value, names) for size, value in zip(one, other, strict=True))
+        for one, other in zip(shown, wanted, strict=True)
+    ]
+    return [] if all(agree) else [f"{said}: {shown}, not {wanted}"]
+
+
+def may_be(shown: int | str, value: int, names: dict[str, int]) -> bool:
+    """Whether a size as a symbolic answer writes it may be this integer."""
+    if isinstance(shown, int) or shown in names:
+        return names.get(shown, shown) == value  # type: ignore[arg-type]
+    low, _, high = (shown if shown != "?" else "0..").partition("..")
+    return int(low) <= value and (not high or value <= int(high))
+
+
+def test_columns_and_symbols_answer_as_integers_do_for_every_op() -> None:
+    names, refusing = set(), set()
+    for op, shapes in instances():
+        attribute = _attribute(op.name)
+        if op.needs_integers():
+            with pytest.raises(Problem, match="compares"):
+                in_columns(op, rows(op, shapes, attribute), attribute)
+            refusing.add(op.name)
+        else:
+            assert differences(op, shapes, attribute) == [], op
+        names.add(op.name)
+    assert names == set(OPS)
+
+
+# ---- An op that compares sizes in `align`, as one may be added
+
+
+class Compared(Unidirectional):
+    """Each size of the input divides that of `shape`: (2, 3) fits (4, 6)."""
+
+    name: Literal["numpy.compared"] = "numpy.compared"
+    link = "https://numpy.org"
+
+    def align(self, shapes: tuple[Shape, ...]) -> Alignment:
+        (shape,), target = shapes, tuple(self.shape)
+        if len(shape) != len(target):
+            raise Incompatible("rank-mismatch", "The ranks differ.")
+        if all(self.fits(have, want) for have, want in zip(shape, target, strict=True)):
+            ones = (1,) * len(shape)
+            return fit_axes((ones,), target, tuple(range(len(target))), Relation.INTO)
+        raise Incompatible("size-mismatch", "A size does not divide the target's.")
+
+    def fits(self, have: int, want: int) -> bool:
+        return have == want or (have > 0 and want % have == 0)
+
+
+class Guarded(Compared):
+    """The same, which finds that nothing fits if a size is not an integer."""
+
+    def fits(self, have: int, want: int) -> bool:
+        return are_integers(have, want) and super().fits(have, want)
+
+
+class Careful(Guarded):
+    """The same, which says that it needs integers."""
+
+    def needs_integers(self) -> bool:
+        return True
+
+
+TILED = ((2, 3),)
+
+
+def test_an_op_that_needs_integers_and_does_not_say_so_is_found() -> None:
+    op = Guarded(shape=(4, 6))
+    assert verdict(op, TILED) == [[4, 6]]
+    assert any(said.startswith("columns") for said in differences(op, TILED, "shape"))
+    assert any(said.startswith("symbols") for said in differences(op, TILED, "shape"))
+    assert plain_answer(Question((("N", 3),), op.model_copy(update={"shape": (4, 6)})))  # it does answer
+
+
+def test_an_op_that_compares_a_column_is_refused_though_it_does_not_say_that_it_needs_integers() -> None:
+    for attribute in (None, "shape"):
+        drawn = rows(Compared(shape=(4, 6)), TILED, attribute)
+        with pytest.raises(Problem, match="takes rows, not columns"):
+            in_columns(Compared(shape=(4, 6)), drawn, attribute)
+
+
+def test_an_op_that_says_that_it_needs_integers_answers_them_and_refuses_all_else() -> None:
+    op = Careful(shape=(4, 6))
+    assert plain_answer(Question(TILED, op))["compatible"] is True
+    with pytest.raises(Problem) as raised:
+        in_columns(op, rows(op, TILED, None), None)
+    assert (raised.value.code, raised.value.pointer) == ("invalid-request", "/op")
+    assert raised.value.detail == (
+        "numpy.compared takes rows, not columns, because its rule compares sizes: send each check as a request of a "
+        "batch"
+    )
+    for shapes, target, pointer in (
+        ([("N", 3)], (4, 6), "/inputs"),
+        ([(2, 3)], ("N", 6), "/op/shape"),
+        ([("N", 3)], ("N", 3), "/inputs"),
+        ([("?", 3)], (4, 6), "/inputs"),
+    ):
+        symbolic = [tuple(Symbol(size) if isinstance(size, str) else size for size in shape) for shape in shapes]
+        target = tuple(Symbol(size) if isinstance(size, str) else size for size in target)  # type: ignore[misc]
+        with pytest.raises(Problem) as raised:
+            plain_answer(Question(symbolic, op.model_copy(update={"shape": target})))  # type: ignore[arg-type]
+        assert raised.value.pointer == pointer
+        assert raised.value.detail == (
+            "numpy.compared takes known sizes only, because its rule compares them: write an integer in place of each "
+            "name, range and ?"
+        )
+
+
+def test_a_comparison_skips_an_op_that_needs_integers_and_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(comparison, "OPS", {**OPS, "numpy.compared": Careful})
+    monkeypatch.setattr(comparison, "_kinds", comparison._kinds.__wrapped__)  # its cache has no such op
+    known = comparison.compare(CompareRequest(inputs=[(2, 3)], shape=(4, 6)))
+    assert "numpy.compared" in {result.op["name"] for result in known.results}
+    assert known.left_out == []
+    for inputs, shape in (([("N", 3)], (4, 6)), ([(2, 3)], ("N", 6))):
+        unknown = comparison.compare(CompareRequest(inputs=inputs, shape=shape))
+        assert "numpy.compared" not in {result.op["name"] for result in unknown.results}
+        assert "numpy.compared" in unknown.left_out

@@ -1,0 +1,180 @@
+"""Imports run downward only, in the source; and load nothing that is not used, in a fresh interpreter."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+from conftest import run
+
+import axiscast
+
+ROOT = Path(__file__).parents[2]
+LAYERS = [
+    "axiscast.wire",
+    "axiscast.plan",
+    "axiscast.ops",
+    "axiscast.engine",
+    "axiscast.messages",
+    "axiscast.answers",
+    "axiscast.errors",
+    "axiscast.library",
+    "axiscast.models",
+    "axiscast.training",
+    "axiscast.client",
+    "axiscast.cli",
+    "axiscast_service.settings",
+    "axiscast_service.static_files",
+    "axiscast_service.logs",
+    "axiscast_service.metrics",
+    "axiscast_service.openapi",
+    "axiscast_service.runtime",
+    "axiscast_service.http",
+    "axiscast_service.middleware",
+    "axiscast_service.endpoints",
+    "axiscast_service.fastpath",
+    "axiscast_service.app",
+    "axiscast_service.serve",
+]
+"""In order: each imports only what stands before it, or in itself."""
+UPWARD = {
+    ("axiscast.cli.serve", "axiscast_service.settings"),
+    ("axiscast.cli.serve", "axiscast_service.serve"),
+    ("axiscast.client.in_process", "axiscast_service.settings"),
+    ("axiscast.client.in_process", "axiscast_service.app"),
+}
+"""What starts the service, or is the service in process, if it is installed."""
+WEB = {"fastapi", "starlette", "uvicorn"}
+CASES = {
+    "the package": ("import axiscast", WEB | {"numpy", "httpx", "pydantic", "axiscast_service"}),
+    "the clients": (
+        "import axiscast; axiscast.Client, axiscast.AsyncClient",
+        WEB | {"axiscast_service", "axiscast.cli"},
+    ),
+    "the sync client": (
+        "import axiscast; axiscast.Client('http://127.0.0.1:1')",
+        {"asyncio", "anyio", "httpcore", "opentelemetry"},
+    ),
+    "what is suspicious": (
+        "import axiscast.answers.suspicion",
+        WEB | {"pydantic", "numpy", "httpx", "inspect"},
+    ),
+    "the messages": ("import axiscast.messages", WEB | {"numpy", "httpx", "axiscast_service", "click"}),
+    "an op": ("import axiscast.ops", WEB | {"httpx", "numpy", "click", "axiscast.client.client"}),
+    "the engine": (
+        "import axiscast.engine.views",
+        WEB | {"httpx", "click", "axiscast.client.client", "axiscast.client.call"},
+    ),
+    "a check": (
+        "import axiscast; axiscast.check(axiscast.numpy.broadcast_arrays(), (2, 3), (4,), explain=True); "
+        "axiscast.check_batch([{'inputs': [('N', 3), (4,)]}]); axiscast.compare((2,), shape=(3,)); "
+        "axiscast.translate('numpy.broadcast_arrays', 3, to='einops.repeat')",
+        WEB | {"numpy", "httpx", "click", "axiscast.client.client", "axiscast.client.call"},
+    ),
+    "a report": (
+        "import axiscast; str(axiscast.Report('model')); "
+        "import axiscast.models.sarif, axiscast.models.annotations, axiscast.models.judge",
+        WEB | {"numpy", "httpx", "click", "rich", "onnx", "axiscast.client.client", "axiscast.client.call"},
+    ),
+    "a watch": ("import axiscast; axiscast.watch()", {"numpy", "pydantic", "pytest", "axiscast.ops"}),
+    "the pytest plugin": (
+        "import axiscast.training.plugin",
+        {"numpy", "pydantic", "axiscast.ops", "axiscast.answers", "axiscast.training.watching"},
+    ),
+    "the application": (
+        "import axiscast_service.app",
+        {"axiscast.client.client", "axiscast.client.call", "axiscast.cli"},
+    ),
+    "the command line": (
+        "import axiscast.cli",
+        WEB | {"httpx", "onnx", "axiscast.client.client", "axiscast_service.app"},
+    ),
+}
+
+
+def modules() -> dict[str, Path]:
+    """Every module of the product but the package itself and `python -m axiscast`, which may import all."""
+    found = {}
+    for folder in ("client", "service"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            found[".".join(path.relative_to(ROOT / folder).with_suffix("").parts).removesuffix(".__init__")] = path
+    return {name: path for name, path in found.items() if name not in ("axiscast", "axiscast.__main__")}
+
+
+def imports(name: str, path: Path, everyone: set[str]) -> Iterator[str]:
+    """The modules of the product that a module imports, wherever in it."""
+    package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in everyone)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            source = ".".join([*base, *([node.module] if node.module else [])])
+            yield from {f"{source}.{alias.name}" for alias in node.names} & everyone or {source} & everyone
+
+
+def layer(name: str) -> int:
+    return next((number for number, room in enumerate(LAYERS) if f"{name}.".startswith(f"{room}.")), -1)
+
+
+def test_each_module_imports_only_from_its_own_layer_and_those_before_it() -> None:
+    everyone = modules()
+    assert len(everyone) > 100
+    assert {name for name in everyone if layer(name) < 0} <= {"axiscast_service"}
+    upward = {
+        (name, found)
+        for name, path in everyone.items()
+        for found in imports(name, path, {*everyone})
+        if layer(found) > layer(name) >= 0
+    }
+    assert upward == UPWARD
+
+
+def test_no_modules_import_each_other() -> None:
+    everyone = modules()
+    graph = {name: set(imports(name, path, {*everyone})) - {name} for name, path in everyone.items()}
+    TopologicalSorter(graph).prepare()
+
+
+@pytest.mark.parametrize(("statement", "forbidden"), CASES.values(), ids=CASES)
+def test_it_imports_nothing_of_the_layers_above(statement: str, forbidden: set[str]) -> None:
+    report = f"{statement}; import sys; print(*sys.modules)"
+    done = run([sys.executable, "-c", report])
+    assert done.returncode == 0, done.stderr
+    assert forbidden.isdisjoint(done.stdout.split())
+
+
+def test_every_exported_name_is_there_and_documented() -> None:
+    for name in axiscast.__all__:
+        assert getattr(axiscast, name).__doc__, name
+
+
+def test_type_checkers_know_every_framework_under_its_short_name() -> None:
+    """Type checkers need each import written out; at run time the files of ops/ are found."""
+    folder = Path(axiscast.__file__).parent
+    written = (folder / "__init__.py").read_text()
+    found = [path.stem for path in sorted((folder / "ops").glob("*.py")) if "\nFRAMEWORK = " in path.read_text()]
+    listed = re.findall(r"^    from \.ops import (\w+) as \1$", written, re.MULTILINE)
+    assert listed == found, "axiscast/__init__.py needs `from .ops import NAME as NAME` for each framework"
+
+
+def test_the_exported_names_are_the_ones_that_are_meant() -> None:
+    meant = """
+        check check_batch check_columns compare translate AsyncClient Client CheckedColumns Transfer
+        check_model Finding Operand Report UnusableModel
+        CheckAnswer CheckRequest Comparison ConflictAnswer Hint OpEntry OutputShape ResultShape TranslateAnswer
+        AxiscastError ServiceProblem IncompatibleShapes InvalidRequest UnknownOp InvalidTensor
+        NotStrided OutputTooLarge WorkTooLarge BodyTooLarge Untranslatable MisdirectedRequest Unauthenticated
+        RequestTimeout Overloaded ShuttingDown InternalError UnexpectedStatus ConnectionFailed
+        DeadlineExceeded InvalidAnswer
+        SuspiciousBroadcast watch check_torch check_jax
+    """
+    folder = Path(axiscast.__file__).parent / "ops"
+    frameworks = [path.stem for path in folder.glob("*.py") if "\nFRAMEWORK = " in path.read_text()]
+    assert {"numpy", "ngraph", "mindspore", "poputil", "openvino"} < set(frameworks)
+    assert axiscast.__all__ == dir(axiscast) == sorted([*meant.split(), *frameworks])

@@ -1,0 +1,166 @@
+"""The README and docs/: every example is run as it stands, every link leads somewhere."""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import runpy
+import shlex
+import shutil
+import sys
+import warnings
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from conftest import Served, run
+
+import axiscast
+from axiscast.cli import main
+from axiscast.ops import FRAMEWORKS, OPS
+
+ROOT = Path(__file__).parents[2]
+PAGES = {
+    str(path.relative_to(ROOT)): path.read_text()
+    for folder in (".", "docs", "docs/errors", "deploy", "examples")
+    for path in sorted((ROOT / folder).glob("*.md"))
+}
+URL = "http://127.0.0.1:8000"
+_FENCED = re.compile(r"^```(.*)\n((?:.*\n)*?)```$", re.MULTILINE)
+_IMPORTED = re.compile(r"^>>> (?:import|from) (\w+)", re.MULTILINE)
+
+
+def blocks(page: str, language: str) -> list[str]:
+    return [text for name, text in _FENCED.findall(PAGES[page]) if name == language]
+
+
+def commands(page: str) -> list[tuple[str, str]]:
+    """Each command of the console blocks, with the output that stands below it."""
+    parts = [part for block in blocks(page, "console") for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]]
+    return [(command, output) for command, _, output in (part.partition("\n") for part in parts)]
+
+
+def examples(page: str) -> list[doctest.Example]:
+    """The Python examples, without those of packages that are not installed: most frameworks, in the suite."""
+    kept, source = True, ""
+    for block in blocks(page, "python"):
+        if names := _IMPORTED.findall(block):
+            kept = all(map(find_spec, names))
+        source += block if kept else ""
+    return doctest.DocTestParser().get_examples(source, page)
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """This Python's commands first; a stand-in for curl where the machine has none."""
+    path = [str(Path(sys.executable).parent), os.environ["PATH"]]
+    if shutil.which("curl") is None:
+        stand_in = tmp_path_factory.mktemp("bin") / "curl"
+        stand_in.write_text(f"#!{sys.executable}\n{(Path(__file__).parents[1] / 'curl.py').read_text()}")
+        stand_in.chmod(0o755)
+        path.insert(0, str(stand_in.parent))
+    return os.environ | {"PATH": os.pathsep.join(path)}
+
+
+def printed(command: str, environment: dict[str, str]) -> str:
+    """All that a command writes. What axiscast does it does in this process, which has it all imported."""
+    text = None
+    if command.startswith("axiscast "):
+        own, _, command = command.partition(" | ")
+        text = CliRunner().invoke(main, shlex.split(own)[1:]).output
+    if command:
+        done = run(["bash", "-c", command], input=text, env=environment)
+        text = done.stdout + done.stderr
+    return text or ""
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if commands(page) and page != "examples/README.md"])
+def test_every_command_prints_what_stands_below_it(
+    page: str, service: Served, environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for command, output in commands(page):
+        lines = printed(command.replace(URL, service.url), environment).strip().splitlines()
+        assert [line.rstrip() for line in lines] == output.strip().splitlines(), command
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if examples(page)])
+def test_every_python_example_prints_what_stands_below_it(page: str, service: Served) -> None:
+    found = examples(page)
+    for example in found:
+        example.source = example.source.replace(URL, service.url)
+    test = doctest.DocTest(found, {}, page, page, 0, "")
+    report: list[str] = []
+    # Messages of frameworks end with blanks, and name lines of their sources.
+    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS if page.startswith("docs/errors") else 0
+    with warnings.catch_warnings():
+        results = doctest.DocTestRunner(optionflags=flags).run(test, out=report.append, clear_globs=False)
+    if "client" in test.globs:
+        test.globs["client"].close()
+    assert results.failed == 0, "".join(report)
+
+
+def test_the_readme_s_javascript_prints_what_the_readme_says(service: Served, tmp_path: Path) -> None:
+    """By the node that playwright brings, and a stand-in for @msgpack/msgpack."""
+    (script,) = blocks("README.md", "js")
+    (printed,) = re.findall(r"it prints `(.*)`:", PAGES["README.md"])
+    package = tmp_path / "node_modules/@msgpack/msgpack"
+    package.mkdir(parents=True)
+    (package / "index.mjs").write_text((Path(__file__).parents[1] / "msgpack.mjs").read_text())
+    (package / "package.json").write_text('{"exports": "./index.mjs"}')
+    (tmp_path / "example.mjs").write_text(script.replace(URL, service.url))
+    found = find_spec("playwright")
+    node = Path(found.origin).parent / "driver/node" if found and found.origin else "node"
+    done = run([node, "example.mjs"], cwd=tmp_path)
+    assert (done.stderr, done.stdout.strip()) == ("", printed)
+
+
+def test_the_examples_are_there() -> None:
+    assert sum(len(commands(page)) for page in PAGES) >= 35
+    assert sum(len(examples(page)) for page in PAGES) >= 60
+    assert len(PAGES["README.md"].splitlines()) <= 120, "two screens"
+
+
+def test_the_picture_of_the_frameworks_is_a_real_drawing() -> None:
+    drawing = next(output for command, output in commands("docs/checks.md") if "8,1,6,1 7,1,5" in command)
+    picture = blocks("docs/frameworks.md", "")[0]
+    assert [line[:23].rstrip() for line in picture.splitlines()[:5]] == drawing.splitlines()[:5]
+
+
+def test_the_references_that_are_made_for_the_site_have_every_op_and_every_name() -> None:
+    build = runpy.run_path(str(ROOT / "docs/build.py"))
+    ops, names = build["ops_reference"](), build["python_reference"]()
+    assert [f"### {name}" for name in OPS] == re.findall(r"^### .*", ops, re.MULTILINE)
+    assert {f"## {name}" for name in {*axiscast.__all__} - {*FRAMEWORKS}} <= set(names.splitlines())
+    assert "### Client.in_process" in names
+
+
+def anchors(text: str) -> Iterator[str]:
+    """Of each heading of a page the name that links have for it: letters and digits, lower, joined by hyphens."""
+    for heading in re.findall(r"^#+ (.*)$", _FENCED.sub("", text), re.MULTILINE):
+        yield re.sub(r"[^\w\s-]", "", heading.lower()).replace(" ", "-")
+
+
+def test_every_link_leads_somewhere() -> None:
+    broken, count = [], 0
+    for page, text in PAGES.items():
+        for link in re.findall(r"\]\(([^()\s]+)\)", re.sub(r"`[^`\n]*`", "", _FENCED.sub("", text))):
+            path, _, anchor = link.partition("#")
+            count += 1
+            if "://" in link:
+                continue
+            target = (ROOT / page).parent / path if path else ROOT / page
+            if not target.exists() or (anchor and anchor not in anchors(target.read_text())):
+                broken.append((page, link))
+    assert broken == []
+    assert count >= 80
+
+
+def test_every_page_of_the_documentation_is_found_from_its_index() -> None:
+    found = {"docs/index.md"}
+    for index in ("docs/index.md", "docs/errors/index.md"):
+        found |= {str(Path(index).parent / link) for link in re.findall(r"\]\(([\w./-]+\.md)\)", PAGES[index])}
+    assert {page for page in PAGES if page.startswith("docs/")} <= found

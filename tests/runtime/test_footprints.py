@@ -1,0 +1,376 @@
+"""What requests take in memory, against what they reserve for it."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import kept, taken
+
+from axiscast.answers.batch import check_rows
+from axiscast.answers.check import Question, check, plain_answer
+from axiscast.answers.columns import check_columns
+from axiscast.answers.compare import compare
+from axiscast.answers.footprint import answer_bytes, compared_bytes, json_bytes, tensors_bytes
+from axiscast.answers.limits import judge_request
+from axiscast.answers.translate import translate
+from axiscast.engine.views import backprop, gradient_bytes
+from axiscast.messages import CheckRequest, CompareRequest, TranslateRequest
+from axiscast.messages.tensors import BackpropRequest, BroadcastRequest, CheckBatchRequest
+from axiscast.messages.validation import validated
+from axiscast.wire import dtypes, survey
+from axiscast.wire.codec import Media, decode, encode
+from axiscast.wire.tensors import Tensor, json_parts
+from axiscast_service.endpoints import backprop as backprop_resource
+from axiscast_service.endpoints import broadcast
+from axiscast_service.endpoints.backprop import _gradients
+from axiscast_service.endpoints.broadcast import extent_of, outputs
+from axiscast_service.endpoints.stream import Outgoing, OutgoingArray
+from axiscast_service.runtime.budget import Budget, Holding
+
+KiB, MiB = 2**10, 2**20
+JSON, MSGPACK = Media.JSON, Media.MSGPACK
+WIDE = "\N{GRINNING FACE}"
+SLACK = 300 * KiB
+"""Caches that are filled the first time, and NumPy's own buffers."""
+
+
+class Reserved:
+    """Adds up what is asked for."""
+
+    def __init__(self) -> None:
+        self.nbytes = self.most = 0
+
+    def __call__(self, nbytes: int) -> None:
+        self.nbytes += nbytes
+        self.most = max(self.most, self.nbytes)
+
+
+def sent(tensor: Outgoing, reserved: Reserved) -> None:
+    """Make what is sent of a tensor."""
+    reserved(tensor.copied)
+    body = tensor.in_msgpack()
+    reserved(body.held)
+    deque(body.pieces, maxlen=0)
+
+
+# --- bodies --------------------------------------------------------------------------------------
+
+N = 8000
+ONE = {"inputs": [[1]]}
+NGRAPH = {"name": "ngraph.Broadcast", "shape": [1], "broadcast_axes": [*range(N)]}
+MXNET = {"name": "mxnet.broadcast_axis", "axis": [None] * N, "size": 1}
+XARRAY = {"name": "xarray.broadcast", "dims": []}
+BYTE: dict[str, Any] = {"dtype": "int8", "shape": [1]}
+BODIES: dict[str, tuple[Any, Any]] = {
+    "empty shapes": (CheckRequest, {"inputs": [[]] * N}),
+    "numbers": (CheckRequest, {"inputs": [[2**62 + number for number in range(N)]]}),
+    "floats": (CheckRequest, {"inputs": [[number + 0.5 for number in range(N)]]}),
+    "no shapes": (CheckRequest, {"inputs": [[None] * N]}),
+    "one symbol": (CheckRequest, {"inputs": [["2.."]] * N}),
+    "symbols": (CheckRequest, {"inputs": [[f"N{number}" for number in range(N)]]}),
+    "wide characters": (CheckRequest, {"inputs": [[WIDE]] * N}),
+    "axes": (CheckRequest, ONE | {"op": NGRAPH}),
+    "what is no axis": (CheckRequest, ONE | {"op": MXNET}),
+    "names": (CheckRequest, ONE | {"op": XARRAY | {"dims": [[f"a{number}"] for number in range(N)]}}),
+    "what is no name": (CheckRequest, ONE | {"op": XARRAY | {"dims": [[1] * N]}}),
+    "what are no names": (CheckRequest, ONE | {"op": XARRAY | {"exclude": [1] * N}}),
+    "unknown fields": (CheckRequest, {f"k{number}": 1 for number in range(2500)}),
+    "a long name of an op": (CheckRequest, ONE | {"op": WIDE + "a" * MiB}),
+    "tensors": (BroadcastRequest, {"inputs": [{"shape": []}] * N}),
+    "full tensors": (BroadcastRequest, {"inputs": [BYTE | {"strides": [1], "data": [1]}] * N}),
+    "base64": (BroadcastRequest, {"inputs": [BYTE | {"base64": "A" * MiB}]}),
+    "wide base64": (BroadcastRequest, {"inputs": [BYTE | {"base64": WIDE + "A" * MiB}]}),
+    "escaped base64": (BroadcastRequest, {"inputs": [BYTE | {"base64": '"' + "A" * MiB}]}),
+    "windows": (BroadcastRequest, {"inputs": [BYTE], "window": [[1, 2]] * N}),
+    "what is no window": (BroadcastRequest, {"inputs": [BYTE], "window": [[]] * N}),
+    "gradients": (BackpropRequest, {"inputs": [[]] * N, "gradients": [{"shape": []}] * N}),
+    "what is no target": (CompareRequest, ONE | {"shape": [None] * N}),
+    "rows": (CheckBatchRequest, {"requests": [{"inputs": [[1], [2]]}] * N}),
+    "maps": (CheckBatchRequest, {"requests": [{"a": number} for number in range(N)]}),
+    "keys": (CheckBatchRequest, {"requests": [{f"k{key}": 1 for key in range(200)}] * (N // 200)}),
+}
+
+
+@pytest.mark.parametrize("media", Media)
+@pytest.mark.parametrize(("model", "value"), BODIES.values(), ids=BODIES)
+def test_a_body_takes_no_more_than_is_reserved_for_it(model: Any, value: Any, media: Media) -> None:
+    body = encode(value, media)
+    if media is JSON and value is BODIES["wide characters"][1]:
+        body = json.dumps(value, ensure_ascii=False).encode()
+
+    def is_within() -> bool:
+        reserved = Reserved()
+        return taken(lambda: validated(model, decode(body, media, reserved))) <= reserved.most + 64 * KiB
+
+    assert is_within() or is_within()  # Python's own table of interned strings may have grown, by 2 MiB, once
+
+
+@pytest.mark.parametrize("dtype", [*dtypes.NUMPY_NAMES, *dtypes.ML_NAMES, "datetime64[ns]", "timedelta64[s]", "str<4>",
+                                   "str<100>", "bytes<3>", "bytes<100>", None])  # fmt: skip
+def test_lists_become_an_array_within_what_is_reserved(dtype: str | None) -> None:
+    element: Any = 1
+    if dtype is not None:
+        element = {"b": True, "c": [1, 2], "d": "2020-01-01T00:00:00", "s": WIDE * 4}.get(dtype[0], 1)
+        element = "AAAA" if dtype.startswith("bytes") else True if dtype == "bool" else element
+        element = 1.5 if dtype.startswith(("bfloat", "float")) and "e8m0" not in dtype else element
+    data = json.loads(json.dumps([[element]] * 5000))
+    dtypes.dtype_named(dtype or "int8")  # ml_dtypes is imported
+    tensor = Tensor(dtype=dtype, shape=(5000, 1), data=data)
+    peak = taken(lambda: tensor.to_array("/inputs/0"))
+    assert tensor.made_bytes() > 0
+    assert peak <= tensor.made_bytes() + 5000 * survey.NUMBER_BYTES  # flattening was reserved with the values
+
+
+def test_lists_of_long_items_take_three_times_their_width() -> None:
+    tensor = Tensor(dtype="str<262144>", shape=(1000,), data=[""] * 1000)
+    assert tensor.made_bytes() == 1000 * (3 * 2**20 + 80)
+
+
+def test_bytes_that_came_take_nothing_but_to_be_joined_or_decoded() -> None:
+    assert Tensor(dtype="int8", shape=(6,), data=b"abcdef").made_bytes() == 0
+    assert Tensor(dtype="int8", shape=(6,), data=[b"abc", b"def"]).made_bytes() == 6
+    assert Tensor(dtype="int8", shape=(6,), base64="YWJjZGVm").made_bytes() == 8
+
+
+def test_a_shape_that_no_list_has_takes_no_more_than_a_body_holds() -> None:
+    for dtype in ("int8", "no-such-dtype"):
+        assert Tensor(dtype=dtype, shape=(10**12,), data=[1]).made_bytes() <= 2**17 * 83
+
+
+# --- answers -------------------------------------------------------------------------------------
+
+RANK_4, RANK_64 = [[2**62] * 4] * 2000, [[1] * 64] * 100
+LONG = [f"{WIDE * 96}{axis:03}" for axis in range(64)]
+ANSWERS: dict[str, tuple[Any, Any, Any]] = {
+    "check, one input": (check, CheckRequest, {"inputs": [[3]]}),
+    "check, scalars": (check, CheckRequest, {"inputs": [[]] * 2500}),
+    "check, rank 4": (check, CheckRequest, {"inputs": RANK_4, "dtype": "int64", "explain": True}),
+    "check, rank 64": (check, CheckRequest, {"inputs": RANK_64, "dtype": "int64", "explain": True}),
+    "check, conflicts": (check, CheckRequest, {"inputs": [[2] * 64, *([[3] * 64] * 155)], "explain": True}),
+    "check, long names": (
+        check, CheckRequest,
+        {"inputs": [[2] * 64, *[[]] * 99], "op": {"name": "xarray.broadcast", "dims": [LONG, *[[]] * 99]}},
+    ),
+    "check, symbols": (check, CheckRequest, {"inputs": [["N"]] * 2000}),
+    "check, long symbols": (check, CheckRequest, {"inputs": [[f"{'N' * 96}{row}"] * 16 for row in range(40)]}),
+    "check, many conditions": (check, CheckRequest, {"inputs": [[f"N{row}"] for row in range(20)]}),
+    "check, conditions without names": (check, CheckRequest, {"inputs": [["?"]] * 20}),
+    "check, conditions on a target": (
+        check, CheckRequest, {"inputs": [["?"] * 40], "op": {"name": "numpy.broadcast_to", "shape": ["?"] * 40}},
+    ),
+    "compare": (compare, CompareRequest, {"inputs": [[]] * 2000}),
+    "compare, rank 64": (compare, CompareRequest, {"inputs": RANK_64}),
+    "compare, squares": (compare, CompareRequest, {"inputs": [[5], [5, 1]]}),
+    "compare, symbols": (compare, CompareRequest, {"inputs": [[f"N{row}", "M"] for row in range(10)]}),
+    "compare, long symbols": (compare, CompareRequest, {"inputs": [[f"{'N' * 96}{row}"] * 16 for row in range(4)]}),
+    "compare, a target": (compare, CompareRequest, {"inputs": [[1] * 64], "shape": [5] * 64}),
+    "translate": (
+        translate, TranslateRequest,
+        {"inputs": [[1] * 64] * 50, "to": "einops.repeat", "op": "torch.broadcast_tensors"},
+    ),
+    "translate to names": (translate, TranslateRequest, {"inputs": [[1] * 32] * 100, "to": "xarray.broadcast"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("media", Media)
+@pytest.mark.parametrize(("work", "model", "question"), ANSWERS.values(), ids=ANSWERS)
+def test_an_answer_takes_no_more_than_is_reserved_for_it(work: Any, model: Any, question: Any, media: Media) -> None:
+    request = validated(model, question)
+    shown = {"exclude_none": True} if work is translate else {"exclude_unset": True}
+    extent = judge_request(request.op, tuple(request.inputs)) if work is not compare else None
+    reserved = Reserved()
+
+    def answer() -> None:
+        reserved(compared_bytes(request.shapes) if work is compare else answer_bytes(extent))
+        encode(work(request).model_dump(**shown), media)
+
+    assert taken(answer) <= reserved.most + SLACK
+
+
+def test_checks_of_many_inputs_leave_nothing_behind() -> None:
+    def work() -> None:
+        for row in range(8):
+            plain_answer(Question([*[(2, 1)] * row, *[(1, 2, 1, 2, 1, 2, 1, 2, 1, 2)] * 300]))
+
+    assert kept(work) < SLACK
+
+
+def test_rows_take_no_more_than_is_reserved_for_them() -> None:
+    rows = [{"inputs": [[8, 1, 6, 1], [7, 1, 5]], "dtype": "int8"}] * 300 + [{"inputs": [[2, 3]] * 500}] * 4
+    reserved = Reserved()
+    assert taken(lambda: encode({"results": list(check_rows(rows, reserved))}, JSON)) <= reserved.most
+
+
+SYMBOLIC_ROWS: dict[str, dict[str, Any]] = {
+    "names": {"inputs": [["N"], ["M"]]},
+    "two axes": {"op": "onnx.Add", "inputs": [["batch", "seq"], ["n", "m"]]},
+    "four axes": {"inputs": [["a", "b", "c", "d"], ["e", "f", "g", "h"]]},
+    "no names": {"inputs": [["?"] * 4, ["?"] * 4]},
+    "ranges": {"inputs": [["2..5", "2.."], ["1..8", 5]]},
+    "long names": {"inputs": [[f"{'N' * 96}{axis}" for axis in range(4)], [f"{'M' * 96}{axis}" for axis in range(4)]]},
+    "a target": {"op": {"name": "numpy.broadcast_to", "shape": ["A", "B", "C"]}, "inputs": [["X", "Y", "Z"]]},
+    "a product": {"op": "numpy.matmul", "inputs": [["a", "b", "c"], ["d", "e", "f"]]},
+    "three inputs": {"op": "onnx.Where", "inputs": [["a", "b"], ["c", "d"], ["e", "f"]]},
+}
+
+
+@pytest.mark.parametrize("row", SYMBOLIC_ROWS.values(), ids=SYMBOLIC_ROWS)
+def test_symbolic_rows_take_what_is_reserved_for_them_and_not_much_less(row: dict[str, Any]) -> None:
+    reserved = Reserved()
+    answers: list[Any] = []
+    rows = [row] * 100
+    peak = taken(lambda: encode(answers.extend(check_rows(rows, reserved)) or answers, JSON))
+    assert all(answer["conditions"] for answer in answers)
+    assert peak <= reserved.most <= 4 * peak
+
+
+def test_rows_with_hints_take_no_more_than_is_reserved_for_them() -> None:
+    rows = [{"op": {"name": "numpy.broadcast_to", "shape": [3, 4]}, "inputs": [[3]]}] * 50
+    reserved = Reserved()
+    answers: list[Any] = []
+    peak = taken(lambda: encode(answers.extend(check_rows(rows, reserved)) or answers, JSON))
+    assert [len(answer["conflict"]["hints"]) for answer in answers] == [3] * 50
+    assert peak <= reserved.most
+
+
+def test_rows_with_warnings_take_no_more_than_is_reserved_for_them() -> None:
+    reserved = Reserved()
+    answers: list[Any] = []
+    peak = taken(
+        lambda: encode(answers.extend(check_rows([{"inputs": [[5], [5, 1]]}] * 100, reserved)) or answers, JSON)
+    )
+    assert all(answer["warnings"][0]["hint"] for answer in answers)
+    assert peak <= reserved.most
+
+
+def test_a_row_that_does_not_fit_spoils_no_other() -> None:
+    rows = [{"inputs": [[3]]}, {"inputs": [[1]] * 2000}, {"inputs": [[4]]}]
+    first, second, third = check_rows(rows, Holding(Budget(2 * MiB)).reserve_answer)
+    assert (first["compatible"], third["compatible"]) == (True, True)
+    assert second["error"]["code"] == "output-too-large"
+
+
+@pytest.mark.parametrize("inputs", [1, 2, 20])
+def test_columns_take_no_more_than_is_reserved_for_them(inputs: int) -> None:
+    column = {"dtype": "int64", "shape": [50_000, 3], "data": np.ones((50_000, 3), "<i8").tobytes()}
+    request = validated(CheckBatchRequest, {"inputs": [column] * inputs})
+    reserved = Reserved()
+    assert taken(lambda: check_columns(request, reserved)) <= reserved.most
+
+
+BACKPROPS = {
+    "a sum over rows": ("numpy.broadcast_to", [100_000], [[8, 100_000]], None),
+    "no sum": ("numpy.broadcast_to", [500_000], [[500_000]], None),
+    "a transposition": ("stablehlo", [500, 1000], [[1000, 2, 500]], None),
+    "overlapping strides": ("numpy.broadcast_to", [800, 800], [[2, 800, 800]], [1, 1, 1]),
+    "replicated": ("numpy.broadcast_to", [10**12, 500], [[3, 10**12, 500]], [500, 0, 1]),
+}
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float16", "bfloat16", "float32", "complex64", "complex128"])
+@pytest.mark.parametrize(("op", "shape", "gradients", "strides"), BACKPROPS.values(), ids=BACKPROPS)
+def test_a_backprop_takes_no_more_than_is_reserved_for_it(
+    op: str, shape: list[int], gradients: list[list[int]], strides: list[int] | None, dtype: str
+) -> None:
+    named: Any = {"name": op, "shape": gradients[0]}
+    if op == "stablehlo":
+        named = {"name": "stablehlo.broadcast_in_dim", "shape": gradients[0], "broadcast_dimensions": [2, 0]}
+    tensors = []
+    for size in gradients:
+        count = (
+            int(np.prod(size))
+            if strides is None
+            else 1 + sum((n - 1) * step for n, step in zip(size, strides, strict=True))
+        )
+        tensor: dict[str, Any] = {
+            "dtype": dtype,
+            "shape": size,
+            "data": bytes(count * dtypes.dtype_named(dtype).itemsize),
+        }
+        tensors.append(tensor if strides is None else tensor | {"strides": strides})
+    request = validated(BackpropRequest, {"op": named, "inputs": [shape], "gradients": tensors})
+    reserved = Reserved()
+
+    def work() -> None:
+        extent = judge_request(request.op, tuple(request.inputs))
+        reserved(tensors_bytes(extent, request.gradients))
+        plan, arrays = _gradients(request, extent)
+        reserved(gradient_bytes(plan, arrays))
+        for array in backprop(plan, arrays):
+            sent(OutgoingArray(array, array.shape, strides is not None and 0 in array.strides), reserved)
+
+    work()  # ml_dtypes is imported
+    reserved.nbytes = reserved.most = 0
+    peak = taken(work)
+    assert peak <= reserved.most + SLACK
+
+
+def test_a_strided_answer_that_must_be_copied_is_reserved() -> None:
+    tensor = {"dtype": "int8", "shape": [1000, 2000], "data": bytes(2 * 10**6)}
+    op = {"name": "stablehlo.broadcast_in_dim", "shape": [2000, 1000], "broadcast_dimensions": [1, 0]}
+    request = validated(BroadcastRequest, {"op": op, "inputs": [tensor], "layout": "strided"})
+    extent, reserved = extent_of(request), Reserved()
+    reserved(tensors_bytes(extent, request.inputs))
+    peak = taken(lambda: [sent(output, reserved) for output in outputs(request, extent, 2**40)])
+    assert 2 * 10**6 < peak <= reserved.most + SLACK
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float64", "str<100000>"])
+def test_a_window_that_is_gathered_takes_no_more_than_is_reserved_for_it(dtype: str) -> None:
+    size = 8 * MiB // dtypes.dtype_named(dtype).itemsize
+    data = memoryview(bytes(size * dtypes.dtype_named(dtype).itemsize + 1))[1:]  # where it lies in a message
+    tensor = {"dtype": dtype, "shape": [size], "data": data}
+    op = {"name": "einops.repeat", "pattern": "a -> (a r)", "axes_lengths": {"r": 3}}
+    request = validated(BroadcastRequest, {"op": op, "inputs": [tensor], "window": [[1, 2 * size]]})
+    extent, reserved = extent_of(request), Reserved()
+    reserved(tensors_bytes(extent, request.inputs))
+    peak = taken(lambda: [sent(output, reserved) for output in outputs(request, extent, 2**40)])
+    assert MiB // 2 < peak <= reserved.most + SLACK
+    assert reserved.most <= 3 * MiB
+
+
+TEXT = {"dtype": "str<500>", "shape": [1], "data": ["a"]}
+AT_ONCE: dict[str, tuple[Any, Any]] = {
+    "lists of wide elements": (
+        broadcast, {"inputs": [{"dtype": "str<262144>", "shape": [1000], "data": [""] * 1000}]},
+    ),
+    "long texts": (broadcast, {"inputs": [TEXT], "op": {"name": "numpy.broadcast_to", "shape": [400]}}),
+    "a gradient that is put together": (
+        backprop_resource,
+        {
+            "op": {"name": "einops.repeat", "pattern": "(a b) -> a b", "axes_lengths": {"a": 1024}},
+            "inputs": [[2**20]],
+            "gradients": [{"dtype": "int8", "shape": [1024, 1024], "strides": [0, 0], "data": [1]}],
+            "layout": "strided",
+        },
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("resource", "question"), AT_ONCE.values(), ids=AT_ONCE)
+def test_what_is_answered_at_once_with_nothing_reserved_takes_little(resource: Any, question: Any) -> None:
+    body = encode(question, JSON)
+    assert len(body) < 4096
+    answers: list[object] = []
+    assert taken(lambda: answers.append(resource.answer_to_body(2**40, body, JSON.value, ""))) < MiB
+    assert answers == [None]
+
+
+@pytest.mark.parametrize("as_base64", [False, True])
+@pytest.mark.parametrize("dtype", [*dtypes.NUMPY_NAMES, *dtypes.ML_NAMES, "datetime64[ns]", "datetime64[as]",
+                                   "timedelta64[s]", "str<4>", "str<100>", "bytes<3>", "bytes<100>"])  # fmt: skip
+def test_a_json_answer_takes_no_more_than_is_reserved_for_it(dtype: str, as_base64: bool) -> None:
+    kind = dtypes.dtype_named(dtype)
+    raw = np.random.default_rng(0).integers(2**62, size=(5000, 1))
+    if kind.kind == "U":
+        array: Any = np.full((5000, 1), WIDE * 100, kind)
+    else:
+        with np.errstate(all="ignore"):
+            array = raw.view(kind) if kind.kind in "mM" else (raw % 100 if kind.itemsize < 8 else raw).astype(kind)
+    b"".join(json_parts(array[:1], False, as_base64))
+    peak = taken(lambda: b"".join(json_parts(array, False, as_base64)))
+    assert peak <= json_bytes(10_000, array.nbytes)

@@ -1,0 +1,345 @@
+"""No request keeps the others waiting: what is done on the event loop, in one call of C, and what it is told to cost.
+
+Times are of the processor, for one thread: a busy machine changes them little. benchmarks/load/stalls.py searches for
+more, and measures what others wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import gc
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import msgpack
+import numpy as np
+import pytest
+from conftest import PATIENCE, run
+
+from axiscast.answers.cost import check_milliseconds, compare_milliseconds, translate_milliseconds
+from axiscast.answers.hints import MAX_SYMBOLIC_TRIES, MAX_TRIES, hints
+from axiscast.answers.limits import judge_request
+from axiscast.client.in_process import AsyncAppTransport
+from axiscast.messages import CheckRequest
+from axiscast.messages.validation import validated
+from axiscast.ops import ngraph
+from axiscast.plan.alignment import Incompatible
+from axiscast.wire import codec, survey, tensors
+from axiscast.wire.codec import Media, decode, encode
+from axiscast.wire.dimensions import Symbol
+from axiscast.wire.lists import list_to_array
+from axiscast.wire.tensors import Tensor, json_parts
+from axiscast_service.app import create_app
+from axiscast_service.runtime import threads
+from axiscast_service.runtime.threads import collecting_rarely
+from axiscast_service.settings import Settings
+
+
+@pytest.fixture(autouse=True)
+def frozen() -> Iterator[None]:
+    """What the rest of the suite has made is no part of a service, and a collection that looks through all of it takes
+    100 ms and more."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
+LOOP_SECONDS = 0.02
+
+
+"""Of the processor, for one callback of the event loop: some ten times what is meant to be done there."""
+
+
+KEPT_SECONDS = 0.04
+
+
+"""The same of one call of C that lets no other thread run; the slowest takes some 10 ms."""
+
+
+NAMES = [f"{letter}{digit}" for letter in "abcdefghi" for digit in "12345"]
+
+
+OVERLAPPING = {
+    "op": {"name": "numpy.broadcast_to", "shape": [100] + [2] * 18},
+    "inputs": [{"dtype": "int8", "shape": [2] * 18, "strides": list(range(1, 19)), "data": bytes(172)}],
+    "window": [[0, 1]] + [[0, 2]] * 18,
+}
+
+
+REVERSED = {
+    "op": {
+        "name": "einops.repeat",
+        "pattern": "a b c d e f g h i j k l m n o p q r -> r q p o n m l k j i h g f e d c b a z",
+        "axes_lengths": {"z": 3},
+    },
+    "inputs": [{"dtype": "int8", "shape": [2] * 18, "data": bytes(2**18)}],
+}
+
+
+TWENTY = {"inputs": [[name] for name in NAMES[:20]]}
+
+
+HINTED = {
+    "op": {"name": "ngraph.Broadcast", "shape": ["M", "N", "M", 2, 2, 3, 2, "M"], "broadcast_axes": [7, 6, 3, 0]},
+    "inputs": [[2, 2, "N", 2]],
+}
+
+
+FINDS: dict[str, tuple[str, Any, int]] = {
+    "strides that overlap": ("/v1/broadcast", OVERLAPPING, 200),
+    "axes reversed and repeated": ("/v1/broadcast", REVERSED, 200),
+    "names that all meet": ("/v1/check", TWENTY, 200),
+    "more names than are weighed": ("/v1/check", {"inputs": [[name] for name in NAMES]}, 422),
+    "rows of names": ("/v1/check/batch", {"requests": [TWENTY] * 12}, 200),
+    "hints where sizes are not known": ("/v1/check", HINTED, 200),
+    "names on each of eight axes": (
+        "/v1/check",
+        {"inputs": [[NAMES[(place + axis) % 20] for axis in range(8)] for place in range(20)]},
+        200,
+    ),
+    "ranges on 64 axes": (
+        "/v1/check",
+        {"op": "torch.broadcast_tensors", "inputs": [["1..2", "2.."] * 32, NAMES[:32] * 2]},
+        200,
+    ),
+    "a comparison of 1200 inputs": ("/v1/compare", {"inputs": [[1]] * 1200}, 200),
+    "a translation of 30 inputs of rank 32": (
+        "/v1/translate",
+        {"inputs": [[2, 1] * 16] * 30, "to": "einops.repeat"},
+        200,
+    ),
+    "columns of no rows, and thousands of axes": (
+        "/v1/check/batch",
+        {"op": "torch.broadcast_tensors", "inputs": [{"dtype": "int64", "shape": [0, 64], "data": b""}] * 150},
+        200,
+    ),
+    "a thousand numbers in a pattern": (
+        "/v1/check",
+        {"op": {"name": "einops.repeat", "pattern": "a -> a" + " 2" * 480}, "inputs": [[2]]},
+        422,
+    ),
+    "names beside what is excluded": (
+        "/v1/check",
+        {"op": {"name": "xarray.broadcast", "dims": [[]] * 900, "exclude": NAMES}, "inputs": [[]] * 900},
+        200,
+    ),
+    "rows with an unknown dtype": ("/v1/check/batch", {"requests": [{"inputs": [[3]], "dtype": "fload32"}] * 500}, 200),
+    "lists of lists": ("/v1/check", {"inputs": [[1]] * 43_000}, 422),
+    "as many inputs as are admitted": ("/v1/check", {"inputs": [[8, 1, 6, 1]] * 2500}, 200),
+    "a drawing of as many": ("/v1/check", {"inputs": [[8, 1, 6, 1]] * 2500, "explain": True}, 200),
+    "as many that clash": ("/v1/check", {"inputs": [[8, 1, 6, 1]] * 2499 + [[3]]}, 200),
+    "ten thousand short rows": ("/v1/check/batch", {"requests": [{"inputs": [[1]]}] * 10_000}, 200),
+    "a thousand small tensors": (
+        "/v1/broadcast",
+        {"op": "torch.broadcast_tensors", "inputs": [{"dtype": "int8", "shape": [1] * 8, "data": b"1"}] * 1000},
+        200,
+    ),
+    "a thousand strided tensors": (
+        "/v1/broadcast",
+        {
+            "op": "torch.broadcast_tensors",
+            "inputs": [{"dtype": "int8", "shape": [1] * 8, "data": b"1"}] * 1000,
+            "layout": "strided",
+        },
+        200,
+    ),
+    "a thousand gradients": (
+        "/v1/backprop",
+        {
+            "op": "torch.broadcast_tensors",
+            "inputs": [[1] * 8] * 1000,
+            "gradients": [{"dtype": "float32", "shape": [1] * 8, "data": bytes(4)}] * 1000,
+        },
+        200,
+    ),
+}
+
+
+@pytest.mark.parametrize(("path", "value", "status"), FINDS.values(), ids=FINDS)
+@pytest.mark.parametrize("answered", Media)
+def test_no_callback_of_the_event_loop_takes_long(
+    monkeypatch: pytest.MonkeyPatch, path: str, value: Any, status: int, answered: Media
+) -> None:
+    longest = 0.0
+    run = asyncio.Handle._run
+
+    def timed(handle: asyncio.Handle) -> None:
+        nonlocal longest
+        start = time.thread_time()
+        run(handle)
+        longest = max(longest, time.thread_time() - start)
+
+    async def ask() -> httpx.Response:
+        transport = AsyncAppTransport(create_app(Settings(host="127.0.0.1")))
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", timeout=PATIENCE) as http:
+            headers = {"Content-Type": Media.MSGPACK.value, "Accept": answered.value}
+            await http.post("/v1/check", content=msgpack.packb({"inputs": [[3]]}), headers=headers)  # what is made once
+            with monkeypatch.context() as patch:
+                patch.setattr(asyncio.Handle, "_run", timed)
+                return await http.post(path, content=msgpack.packb(value), headers=headers)
+
+    if answered is Media.JSON and value in (OVERLAPPING, REVERSED):
+        status = 422  # too many elements for JSON
+    assert asyncio.run(ask()).status_code == status
+    assert 0 < longest < LOOP_SECONDS
+
+
+def json_of(item: str, separator: str = ",") -> bytes:
+    count = min(survey.MAX_VALUES - 1, survey.MAX_TEXT_BYTES // (len(item) + 1) - 2) // (1 + item.count("["))
+    return f"[{separator.join([item] * count)}]".encode()
+
+
+def raw_json(body: bytes) -> Callable[[], object]:
+    """The parser's own part, in one call."""
+    text = body.decode()
+    return lambda: codec._FROM_LONG_JSON.decode(text)
+
+
+def raw_messagepack(item: Any) -> Callable[[], object]:
+    body = msgpack.packb([item] * (survey.MAX_VALUES - 1))
+    return lambda: msgpack.unpackb(body)
+
+
+LONGEST_TEXT = "A" * tensors.BASE64_BYTES
+
+
+PIECE = np.linspace(0, 1, tensors.PIECE_ELEMENTS)
+
+
+KEPT: dict[str, Callable[[], object]] = {
+    "JSON: empty lists": raw_json(json_of("[]")),
+    "JSON: lists in lists": raw_json(json_of("[[[]]]")),
+    "JSON: null": raw_json(json_of("null")),
+    "JSON: strings": raw_json(json_of('"abcdefgh"')),
+    "JSON: one long string": raw_json(b'"' + b"a" * (survey.MAX_TEXT_BYTES - 2) + b'"'),
+    "JSON: one string of escapes": raw_json(b'"' + b"\\u00e9" * (survey.MAX_TEXT_BYTES // 6 - 1) + b'"'),
+    "UTF-8": lambda: str(b"\xc3\xa9" * (survey.MAX_TEXT_BYTES // 2), "utf-8"),
+    "MessagePack: empty lists": raw_messagepack([]),
+    "MessagePack: nil": raw_messagepack(None),
+    "MessagePack: strings": raw_messagepack("abcdefgh"),
+    "MessagePack: floats": raw_messagepack(1.5),
+    "base64, read": lambda: base64.b64decode(LONGEST_TEXT),
+    "base64, written": lambda: base64.b64encode(bytes(tensors.BASE64_BYTES)),
+    "np.array of a list": lambda: np.array([1.5] * survey.MAX_VALUES),
+    "np.array of strings": lambda: np.array(["abcd"] * survey.MAX_VALUES, "U4"),
+    "tolist, and JSON of floats": lambda: encode(PIECE.tolist(), Media.JSON),
+    "floats as the shortest text": lambda: tensors._list_parts(PIECE.astype(np.float32)).__next__(),
+    "a batch's answer": lambda: codec.list_in_map("results", [b"x" * 400] * 10_000, Media.JSON),
+}
+
+
+"""Each call of C that keeps the interpreter, with the most that it is given."""
+
+
+@pytest.mark.parametrize("call", KEPT.values(), ids=KEPT)
+def test_what_keeps_the_interpreter_is_given_little_at_a_time(call: Callable[[], object]) -> None:
+    with collecting_rarely():
+        best = 9.0
+        for _ in range(3):
+            start = time.thread_time()
+            call()
+            best = min(best, time.thread_time() - start)
+    assert best < KEPT_SECONDS
+
+
+def longest_wait_beside(work: Callable[[], object]) -> float:
+    """Seconds for which a thread that wants to run Python waits at the most, while another does this work; without
+    those for which either waited for a core, which other processes had."""
+    longest, done, read = 0.0, threading.Event(), threading.Event()
+    worker = threading.Thread(target=lambda: (work(), done.set(), read.wait()))
+    with threads.switching():
+        worker.start()
+        tasks = [Path(f"/proc/self/task/{task}/schedstat") for task in (threading.get_native_id(), worker.native_id)]
+        before = time.perf_counter() - queued(tasks)
+        while not done.is_set():
+            time.sleep(0.0001)
+            now = time.perf_counter() - queued(tasks)
+            longest, before = max(longest, now - before), now
+    read.set()
+    worker.join()
+    return longest
+
+
+def queued(tasks: list[Path]) -> float:
+    """Seconds for which these threads have waited for a core so far."""
+    return sum(int(task.read_text().split()[1]) for task in tasks) / 1e9
+
+
+LONG_LISTS = json_of("0.123456789012345678")
+
+
+LONG_WORK: dict[str, Callable[[], object]] = {
+    "a JSON body of numbers": lambda: decode(LONG_LISTS, Media.JSON),
+    "a list of numbers to an array": lambda: list_to_array([1.5] * 2**17, "float32", (2**17,)),
+    "4 MiB of base64": lambda: Tensor(dtype="int8", shape=[3 * 2**20], base64="A" * 2**22).to_array("/inputs/0"),
+    "floats to JSON": lambda: b"".join(json_parts(np.linspace(0, 1, 2**17, dtype=np.float32), False, False)),
+}
+
+
+ALONE = """
+import sys, time
+from test_stalls import LONG_WORK, longest_wait_beside
+work = LONG_WORK[sys.argv[1]]
+start = time.thread_time()
+work()
+alone = time.thread_time() - start
+sys.exit(not any(longest_wait_beside(work) < max(alone / 3, 0.01) for _ in range(40)))
+"""
+
+
+"""In a process where no other test has left a thread: another thread waits for a part of the work's time."""
+
+
+@pytest.mark.parametrize("name", LONG_WORK)
+def test_other_threads_run_while_long_work_is_done(name: str) -> None:
+    folders = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(folders)}
+    assert run([sys.executable, "-c", ALONE, name], env=environment).returncode == 0
+
+
+def test_hints_are_searched_in_a_bounded_number_of_tries() -> None:
+    tries = []
+
+    def never_fits(op: Any, shapes: Any) -> Any:
+        tries.append(op)
+        raise Incompatible("size-mismatch", "never")
+
+    shape = tuple(Symbol(name) for name in "KLMN")  # each may be assumed to be what it meets
+    assert hints(ngraph.Broadcast(shape=(2, 3, 4, 5, 6, 7, 8, 9), broadcast_axes=(0,)), (shape,), never_fits) == []
+    assert len(tries) == MAX_SYMBOLIC_TRIES
+    tries.clear()
+    sizes = tuple(range(10, 14))
+    assert hints(ngraph.Broadcast(shape=(2, 3, 4, 5, 6, 7, 8, 9), broadcast_axes=(0,)), (sizes,), never_fits) == []
+    assert len(tries) <= MAX_TRIES
+
+
+def test_a_cost_is_told_of_each_thing_that_costs() -> None:
+    def cost(value: Any) -> float:
+        request = validated(CheckRequest, value)
+        return check_milliseconds(judge_request(request.op, tuple(request.inputs)))
+
+    assert cost({"inputs": [[8, 1, 6, 1], [7, 1, 5]]}) < threads.LOOP_MILLISECONDS / 2
+    assert cost({"inputs": [["N", 1], ["M"]]}) < threads.LOOP_MILLISECONDS
+    for found in ("names that all meet", "names on each of eight axes", "as many inputs as are admitted"):
+        assert cost(FINDS[found][1]) > 20
+    pattern = f"{'a' * 400} -> {'a' * 400} 2"
+    assert cost({"op": {"name": "einops.repeat", "pattern": pattern}, "inputs": [[2]]}) > threads.LOOP_MILLISECONDS
+
+
+def test_a_comparison_is_never_made_on_the_loop() -> None:
+    # /v1/compare of [1, 1, 1, 1] and a target of eight -1 took 6 ms, most of it the hints of each op that refuses.
+    assert compare_milliseconds(((),)) > threads.LOOP_MILLISECONDS
+
+
+def test_only_a_small_translation_of_one_input_is_made_on_the_loop() -> None:
+    # The slowest that was found of four axes takes 0.6 ms; of two inputs, which may lend their sizes, 5 ms.
+    assert translate_milliseconds([(7, 1, 5)]) <= threads.LOOP_MILLISECONDS
+    assert translate_milliseconds([(3, 1, 1, 1, 1)]) > threads.LOOP_MILLISECONDS
+    assert translate_milliseconds([(8, 1, 6, 4), (7, 1, 4)]) >= 4.7

@@ -1,0 +1,283 @@
+"""Long work: whose turn it is, and when it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import signal
+import sys
+import threading
+import time
+import weakref
+from array import array
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+from conftest import PATIENCE, started, wait_for
+
+from axiscast.client.in_process import AsyncAppTransport
+from axiscast.engine.dense import fill
+from axiscast.engine.sums import add_up
+from axiscast.wire.codec import Media, encode
+from axiscast.wire.problems import Problem
+from axiscast.wire.work import Abandoned, Work, checkpoint
+from axiscast_service.app import create_app
+from axiscast_service.endpoints import batch
+from axiscast_service.runtime import threads
+from axiscast_service.runtime.threads import Threads
+from axiscast_service.settings import Settings
+
+
+async def never() -> dict[str, Any]:
+    """What is received from a caller who says no more, and stays."""
+    await asyncio.Event().wait()
+    raise AssertionError
+
+
+def test_work_in_python_is_done_one_at_a_time_in_the_order_in_which_it_came() -> None:
+    at_work, most, order = 0, 0, []
+
+    def work(number: int) -> None:
+        nonlocal at_work, most
+        at_work += 1
+        most = max(most, at_work)
+        time.sleep(0.01)
+        order.append(number)
+        at_work -= 1
+
+    async def run() -> None:
+        own = Threads()
+        await asyncio.gather(*(own.python(5, never, work, number) for number in range(8)))
+
+    asyncio.run(run())
+    assert (most, order) == (1, list(range(8)))
+
+
+def test_short_work_is_done_at_once_on_the_event_loop() -> None:
+    async def run() -> list[int]:
+        own = Threads()
+        return [await own.python(milliseconds, never, threading.get_ident) for milliseconds in (0.5, 50)]
+
+    here, there = asyncio.run(run())
+    assert here == threading.get_ident() != there
+
+
+def test_more_work_than_can_be_waited_for_is_refused_and_taken_again_later() -> None:
+    go_on = threading.Event()
+
+    async def run() -> None:
+        own = Threads()
+        first = asyncio.create_task(own.python(4000, never, go_on.wait, PATIENCE))
+        await asyncio.sleep(0)
+        with pytest.raises(Problem) as refused:
+            await own.python(1001, never, print)
+        assert refused.value.code == "overloaded"
+        assert "4.0 seconds of work wait" in refused.value.detail
+        second = asyncio.create_task(own.python(1000, never, int))
+        await asyncio.sleep(0)
+        go_on.set()
+        assert (await first, await second) == (True, 0)
+        assert await own.python(9999, never, int) == 0  # alone it may be as long as it is
+
+    asyncio.run(run())
+
+
+def test_work_ends_at_its_next_checkpoint_once_its_caller_has_gone() -> None:
+    begun, ended = threading.Event(), []
+
+    def work() -> None:
+        begun.set()
+        try:
+            while True:
+                checkpoint()
+                time.sleep(0.001)
+        except Abandoned:
+            ended.append(True)
+            raise
+
+    async def leaves() -> dict[str, Any]:
+        while not begun.is_set():
+            await asyncio.sleep(0.001)
+        return {"type": "http.disconnect"}
+
+    async def run() -> None:
+        with pytest.raises(threads.ClientDisconnect):
+            await Threads().numpy(leaves, work)
+
+    asyncio.run(run())
+    assert ended == [True]
+
+
+def test_what_a_caller_who_has_gone_has_sent_is_freed_at_once() -> None:
+    """Not when the collector of cycles comes by: Python 3.12 and 3.13 make one of what a generator swallows."""
+    go_on = threading.Event()
+    body = array("b", bytes(1000))
+    sent = weakref.ref(body)
+
+    async def leaves() -> dict[str, Any]:
+        await asyncio.sleep(0)
+        return {"type": "http.disconnect"}
+
+    async def run() -> None:
+        own = Threads()
+        first = asyncio.create_task(own.python(5, never, go_on.wait, PATIENCE))
+        await asyncio.sleep(0)
+        nonlocal body
+        with pytest.raises(threads.ClientDisconnect):  # while it waits for its turn
+            await own.python(5, leaves, len, body)
+        del body
+        go_on.set()
+        await first
+
+    gc.disable()
+    try:
+        asyncio.run(run())
+        assert sent() is None
+    finally:
+        gc.enable()
+
+
+def test_work_ends_when_its_seconds_are_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("axiscast.wire.work.MAX_SECONDS", 0)
+    _, error = Work(checkpoint).run()
+    assert isinstance(error, Problem)
+    assert error.code == "work-too-large"
+    checkpoint()  # outside of a Work it ends nothing
+
+
+def rearranged(view: np.ndarray[Any, Any]) -> None:
+    fill(view, np.empty(view.shape, view.dtype))
+
+
+BIG = np.zeros((64, 2**20), np.uint8)
+
+
+ENDED: dict[str, Callable[[], object]] = {
+    "columns become rows": lambda: rearranged(BIG.reshape(2**13, 2**13).T),
+    "short rows repeat": lambda: rearranged(
+        np.broadcast_to(BIG.reshape(-1)[: 3 * 2**20].reshape(-1, 1, 3), (2**20, 20, 3))
+    ),
+    "a sum": lambda: add_up(BIG, (0,), np.dtype(np.uint8)),
+}
+
+
+@pytest.mark.parametrize("work", ENDED.values(), ids=ENDED)
+def test_long_work_of_numpy_has_checkpoints(work: Callable[[], object]) -> None:
+    left_off = Work(work)
+    left_off.abandon()
+    _, error = left_off.run()
+    assert isinstance(error, Abandoned)
+    passed: list[bool] = []
+
+    class Counting(Work):
+        def checkpoint(self) -> None:
+            passed.append(True)
+
+    assert Counting(work).run()[1] is None
+    assert len(passed) > 8
+
+
+def test_a_small_batch_that_comes_second_has_its_turn_before_the_first_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch, "TURN_SECONDS", 1.5 * threads.LOOP_MILLISECONDS / 1000)
+    begun, order = threading.Event(), []
+
+    def encode_row(row: Any, media: Media) -> bytes:
+        begun.set()
+        order.append([*row["outputs"][0]["shape"]])
+        return encode(row, media)
+
+    async def ask(http: httpx.AsyncClient, rows: int, size: int) -> None:
+        request = {"requests": [{"inputs": [[3], [size, 1]]}] * rows}
+        answer = await http.post("/v1/check/batch", json=request)
+        assert [row["compatible"] for row in answer.json()["results"]] == [True] * rows
+
+    async def run() -> None:
+        transport = AsyncAppTransport(create_app(Settings()))
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", timeout=PATIENCE) as http:
+            first = asyncio.create_task(ask(http, 2000, 4))
+            while not begun.is_set():
+                await asyncio.sleep(0)
+            await ask(http, 3, 5)
+            await first
+
+    monkeypatch.setattr(batch, "answer_in_bytes", encode_row)
+    asyncio.run(run())
+    assert (len(order), order[-1], order.count([5, 3])) == (2003, [4, 3], 3)
+
+
+@pytest.mark.parametrize(
+    ("rows", "seconds", "on_loop"),
+    [
+        ([{"inputs": [[3], [2, 1]]}] * 10, 0, 10),
+        ([{"inputs": [[3], [2, 1]]}] * 10, 2 * threads.LOOP_MILLISECONDS / 1000, 1),  # the time of a turn is over
+        ([{"inputs": [[3], [2, 1]]}, {"inputs": [[3], ["N", 1]]}], 0, 0),
+        ([{"inputs": [[1] * 4] * 60}] * 2, 0, 0),  # each takes long
+        ([{"op": {"name": "numpy.broadcast_to", "shape": [2, 3]}, "inputs": [[3]]}] * 2, 0, 2),
+        ([{"op": {"name": "einops.repeat", "pattern": f"{'a' * 400} -> {'a' * 400} 2"}, "inputs": [[2]]}], 0, 0),
+        ([{"op": "numpy.broadcast_to", "inputs": [[3]]}], 0, 0),  # refused, with a search for words
+        ([], 0, 0),
+    ],
+)
+def test_a_few_short_rows_are_checked_on_the_event_loop(
+    rows: list[Any], seconds: float, on_loop: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    makers, now = [], 0.0
+
+    def encode_row(row: Any, media: Media) -> bytes:
+        nonlocal now
+        makers.append(threading.get_ident())
+        now += seconds
+        return encode(row, media)
+
+    async def run() -> None:
+        transport = AsyncAppTransport(create_app(Settings()))
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", timeout=PATIENCE) as http:
+            answer = await http.post("/v1/check/batch", json={"requests": rows})
+            assert len(answer.json()["results"]) == len(rows)
+
+    monkeypatch.setattr(batch, "answer_in_bytes", encode_row)
+    monkeypatch.setattr(batch, "monotonic", lambda: now)
+    asyncio.run(run())
+    assert (len(makers), makers.count(threading.get_ident())) == (len(rows), on_loop)
+
+
+def test_a_transpose_of_many_short_axes_takes_few_steps_of_python() -> None:
+    steps = []
+
+    class Counting(Work):
+        def checkpoint(self) -> None:
+            steps.append(True)
+
+    assert Counting(rearranged, np.zeros([2] * 20, np.uint8).transpose()).run()[1] is None
+    assert len(steps) < 100
+
+
+STUCK = """
+import asyncio, re, signal, threading
+from axiscast_service.runtime import drain
+
+drain.LEAVE_SECONDS = 0.1
+signal.signal(signal.SIGTERM, lambda *_: None)
+
+async def run():
+    with drain.Drain(0.1, 0.1).on_sigterm():
+        print("ready", flush=True)
+        while True:
+            await asyncio.sleep(0.01)
+            if signal.getitimer(signal.ITIMER_REAL)[0]:
+                re.match("(a+)+$", "a" * 60 + "b")  # keeps the interpreter for ages
+
+asyncio.run(run())
+"""
+
+
+def test_a_process_that_is_stuck_is_ended_by_the_system() -> None:
+    with started([sys.executable, "-c", STUCK], stdout=-1) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(signal.SIGTERM)
+        assert wait_for(lambda: process.poll() is not None)
+        assert process.returncode == -signal.SIGALRM
