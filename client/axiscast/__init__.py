@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from .messages import *
     from .messages.tensors import *
     from .models import *
-    from .models.jax_program import *
-    from .models.torch_program import *
+    from .models.programs.jax_trace import *
+    from .models.programs.torch_export import *
     from .ops import dask as dask
     from .ops import einops as einops
     from .ops import jax as jax
@@ -56,7 +56,15 @@ if TYPE_CHECKING:
     from .training.watching import *
 
 _ROOMS = [
-    *("training.watching", "messages", "errors", "library", "models", "models.torch_program", "models.jax_program"),
+    *(
+        "training.watching",
+        "messages",
+        "errors",
+        "library",
+        "models",
+        "models.programs.torch_export",
+        "models.programs.jax_trace",
+    ),
     *("messages.tensors", "client.call", "client.client", "client.aio"),
 ]
 """Whose `__all__` this package exports, so that a name loads nothing above its own room: first the one that loads

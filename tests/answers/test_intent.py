@@ -11,8 +11,8 @@ from onnx_models import parsed, saved
 import axiscast
 from axiscast.answers.intent import Origin, Pair, is_meant, is_spanned
 from axiscast.answers.suspicion import square
-from axiscast.models.annotations import workflow_commands
-from axiscast.models.places import Repository
+from axiscast.models.formats.github import workflow_commands
+from axiscast.models.formats.repository import Repository
 
 ROW = Origin(source="y")
 HERE = {way: Origin(way, is_here=True, source="x") for way in ("index", "unsqueeze", "reduction")}

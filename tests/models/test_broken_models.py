@@ -11,7 +11,7 @@ import pytest
 from onnx_models import Check, checks, parsed
 
 from axiscast import Finding
-from axiscast.models.sentences import sentence
+from axiscast.models.formats.finding_message import sentence
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from onnx_models import Check, checks, parsed
 
-from axiscast.models.sentences import sentence
+from axiscast.models.formats.finding_message import sentence
 
 
 @pytest.fixture

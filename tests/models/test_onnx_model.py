@@ -17,7 +17,7 @@ from onnx_models import Check, checks, parsed, saved, verdicts
 import axiscast
 from axiscast import Client, UnusableModel
 from axiscast.models.check import OLDEST_ONNX
-from axiscast.models.onnx_model import read
+from axiscast.models.onnx.inference import read
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 import axiscast
-from axiscast.models import jax_program, torch_program
-from axiscast.models.programs import Names, report
+from axiscast.models.programs import jax_trace, torch_export
+from axiscast.models.programs.program_report import Names, report
 
 FOLDER = Path(__file__).parents[1] / "programs"
 
@@ -57,8 +57,8 @@ def recorded_torch(name: str = "torch", **environment: Any) -> axiscast.Report:
         inputs_to_parameters=recorded["parameters"], inputs_to_buffers={}, inputs_to_lifted_tensor_constants={}
     )
     program = SimpleNamespace(graph_signature=signature, graph_module=SimpleNamespace(named_modules=modules.items))
-    names = Names(torch_program.names_given(program))
-    return report("recorded", [*torch_program.meetings(program, names)], {})
+    names = Names(torch_export.names_given(program))
+    return report("recorded", [*torch_export.meetings(program, names)], {})
 
 
 def graph_of(recorded: list[dict[str, Any]], environment: Mapping[str, Any]) -> list[Any]:
@@ -88,7 +88,7 @@ def graph_of(recorded: list[dict[str, Any]], environment: Mapping[str, Any]) -> 
 def recorded_jax() -> axiscast.Report:
     recorded = json.loads((FOLDER / "jax.json").read_text())
     values: dict[int, Any] = {}
-    return report("recorded", jax_program.meetings(jaxpr_of(recorded, values), Names(), "/site-packages/jax/"), {})
+    return report("recorded", jax_trace.meetings(jaxpr_of(recorded, values), Names(), "/site-packages/jax/"), {})
 
 
 def jaxpr_of(recorded: Mapping[str, Any], values: dict[int, Any]) -> Any:
@@ -292,7 +292,7 @@ def test_a_node_of_torch_is_called_as_the_function_and_the_module_that_made_it(
     target: str, meta: dict[str, Any], op: str, name: str
 ) -> None:
     node = SimpleNamespace(name="node_1", target=target, meta=meta)
-    assert (torch_program._op(node), torch_program._named(node, {})) == (op, name)
+    assert (torch_export._op(node), torch_export._named(node, {})) == (op, name)
 
 
 def test_the_arguments_of_a_jaxpr_have_the_names_of_the_function() -> None:
@@ -317,7 +317,7 @@ def test_the_arguments_of_a_jaxpr_have_the_names_of_the_function() -> None:
         invars=[prediction, target], constvars=[], outvars=[difference],
         debug_info=SimpleNamespace(arg_names=("prediction", "batch['y']")),
     )  # fmt: skip
-    ((finding, _),) = jax_program.meetings(jaxpr, Names(), "/jax/")
+    ((finding, _),) = jax_trace.meetings(jaxpr, Names(), "/jax/")
     assert [(operand.name, operand.shape) for operand in finding.operands] == [
         ("prediction", (5, 1)), ("batch['y']", (5,)),
     ]  # fmt: skip

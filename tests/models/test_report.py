@@ -11,10 +11,10 @@ import pytest
 import axiscast
 from axiscast import Finding, Operand, Report
 from axiscast.messages import CheckAnswer
-from axiscast.models.annotations import workflow_commands
-from axiscast.models.places import Repository
-from axiscast.models.sarif import sarif
-from axiscast.models.sentences import sentence
+from axiscast.models.formats.finding_message import sentence
+from axiscast.models.formats.github import workflow_commands
+from axiscast.models.formats.repository import Repository
+from axiscast.models.formats.sarif import sarif
 
 
 def finding(node: str, *shapes: tuple[int | str, ...], **fields: Any) -> Finding:

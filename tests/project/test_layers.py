@@ -78,7 +78,7 @@ CASES = {
     ),
     "a report": (
         "import axiscast; str(axiscast.Report('model')); "
-        "import axiscast.models.sarif, axiscast.models.annotations, axiscast.models.judge",
+        "import axiscast.models.formats.sarif, axiscast.models.formats.github, axiscast.models.node_checks",
         WEB | {"numpy", "httpx", "click", "rich", "onnx", "axiscast.client.client", "axiscast.client.call"},
     ),
     "a watch": ("import axiscast; axiscast.watch()", {"numpy", "pydantic", "pytest", "axiscast.ops"}),

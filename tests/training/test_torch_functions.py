@@ -19,8 +19,8 @@ import pytest
 
 import axiscast
 from axiscast.answers.torch_functions import ELEMENTWISE, LISTS, LOSSES, name_of
-from axiscast.models import torch_program
-from axiscast.models.programs import Names, report
+from axiscast.models.programs import torch_export
+from axiscast.models.programs.program_report import Names, report
 
 RECORDED = Path(__file__).parents[1] / "programs" / "torch_functions.json"
 KNOWN = ELEMENTWISE | LOSSES
@@ -161,7 +161,7 @@ def is_in_report(overload: Any, call: Any) -> bool:
     signature = SimpleNamespace(inputs_to_parameters={}, inputs_to_buffers={}, inputs_to_lifted_tensor_constants={})
     module = SimpleNamespace(graph=SimpleNamespace(nodes=nodes))
     program = SimpleNamespace(graph_signature=signature, graph_module=SimpleNamespace(named_modules={"": module}.items))
-    meetings = [*torch_program.meetings(program, Names())]
+    meetings = [*torch_export.meetings(program, Names())]
     return bool(meetings if call.is_in_place else report("one call", meetings, {}).findings)
 
 

@@ -107,14 +107,14 @@ def report(
     if output_format == "json":
         click.echo(json.dumps({"models": [one.as_json() for one in reports]}))
     elif output_format == "github":
-        from ..models.annotations import workflow_commands
-        from ..models.places import Repository
+        from ..models.formats.github import workflow_commands
+        from ..models.formats.repository import Repository
 
         for line in workflow_commands(reports, Repository()):
             click.echo(line)
     elif output_format == "sarif":
-        from ..models.places import Repository
-        from ..models.sarif import sarif
+        from ..models.formats.repository import Repository
+        from ..models.formats.sarif import sarif
 
         click.echo(json.dumps(sarif(reports, Repository()), indent=2))
     return min(statuses, key=(1, 2, 3, 0).index)

@@ -13,9 +13,9 @@ from ..library import typed
 from ..messages import CheckRequest
 from ..messages.validation import validated
 from ..wire.problems import Problem
-from .judge import CheckBatch, Progress
-from .kinds import required
+from .node_checks import CheckBatch, Progress
 from .report import Report
+from .warning_kinds import required
 
 OLDEST_ONNX = "1.23"
 """The first release of onnx that this was tried with, as pyproject.toml has it."""
@@ -46,7 +46,7 @@ def check_model(
     0
     """
     _require_onnx()
-    from .onnx_checks import checked
+    from .onnx.model_report import checked
 
     assume = validated(CheckRequest, {"inputs": [], "assume": assume}).assume or {}
     example = validated(CheckRequest, {"inputs": [], "assume": example}).assume or {}

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from .display import printable
 from .finding import SUSPICIOUS, Finding, Kind, Verdict
-from .printable import printable
-from .sentences import as_json
-from .text import block
+from .formats.finding_message import as_json
+from .formats.terminal import block
 
 FailOn = Literal["incompatible", "square", "pinned", "depends"]
 """The gravest kinds first: each stands for itself and those before it."""

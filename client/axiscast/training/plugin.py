@@ -79,8 +79,8 @@ class Watched:
         outcome = yield
         if self._findings and "GITHUB_ACTIONS" in os.environ:
             from ..models import Report
-            from ..models.annotations import workflow_commands
-            from ..models.places import Repository
+            from ..models.formats.github import workflow_commands
+            from ..models.formats.repository import Repository
 
             report = Report(str(item.path), tuple(self._findings))
             setattr(outcome.get_result(), _SAID, [*workflow_commands([report], Repository())])

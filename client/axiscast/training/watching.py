@@ -121,7 +121,7 @@ def _finding(file: str, line: int, op: str, shapes: Sequence[tuple[int, ...]], k
     """None where the shapes do not broadcast, which torch says itself."""
     from ..library import check
     from ..models import Finding, Operand
-    from ..models.kinds import narrowed, to_warn
+    from ..models.warning_kinds import narrowed, to_warn
 
     answer = check("torch.broadcast_tensors", *shapes, warn=to_warn([kind]))
     answer = narrowed(answer, [kind], shapes)
@@ -131,7 +131,7 @@ def _finding(file: str, line: int, op: str, shapes: Sequence[tuple[int, ...]], k
 
 def _suspicious(finding: Finding) -> SuspiciousBroadcast:
     """A finding in words: what comes out, what to write, and how to say that it is meant."""
-    from ..models.sentences import sentence
+    from ..models.formats.finding_message import sentence
 
     suspicious = SuspiciousBroadcast(f"{finding.op}: {sentence(finding)}")
     suspicious.finding = finding

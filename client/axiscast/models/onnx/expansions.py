@@ -13,8 +13,8 @@ from typing import NamedTuple, TypeAlias
 
 from onnx import NodeProto
 
-from ..answers.suspicion import square
-from .onnx_lineage import trace_of
+from ...answers.suspicion import square
+from .graph_provenance import trace_of
 
 Shape: TypeAlias = "Sequence[int | str | None] | None"
 """A shape, with None for each size that is not known; None if not even the rank is known."""

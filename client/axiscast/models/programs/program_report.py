@@ -7,15 +7,15 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from ..answers.intent import SuspicionKind
-from ..library import check_batch
-from ..messages import CheckRequest
-from ..messages.validation import validated
-from .expressions import as_name, canonical
-from .finding import Finding, Operand, Size
-from .judge import Question, judged
-from .kinds import required
-from .report import Report
+from ...answers.intent import SuspicionKind
+from ...library import check_batch
+from ...messages import CheckRequest
+from ...messages.validation import validated
+from ..finding import Finding, Operand, Size
+from ..node_checks import Question, judged
+from ..report import Report
+from ..size_expressions import as_name, canonical
+from ..warning_kinds import required
 
 _WORD = re.compile(r"\w+")
 _PACKAGED = re.compile(r"[\\/](site-packages|dist-packages|lib[\\/]python[0-9.]+)[\\/]")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from ..answers.warnings import variable
-from ..wire.shapes import format_shape
-from .finding import Finding, Size, is_made_up
-from .printable import printable
+from ...answers.warnings import variable
+from ...wire.shapes import format_shape
+from ..display import printable
+from ..finding import Finding, Size, is_made_up
 
 _WORDS = {
     "+": "add add_any",

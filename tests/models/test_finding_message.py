@@ -8,8 +8,8 @@ import pytest
 
 import axiscast
 from axiscast import Finding, Operand
-from axiscast.models.operations import reshaping
-from axiscast.models.sentences import sentence
+from axiscast.models.formats.finding_message import sentence
+from axiscast.models.formats.operation_code import reshaping
 
 Shape = tuple[int | str, ...]
 

@@ -18,11 +18,11 @@ from onnx.helper import make_opsetid
 from onnx.numpy_helper import from_array, to_array
 from onnx.shape_inference import infer_node_outputs
 
-from ..wire.shapes import MAX_SIZE
-from .expressions import canonical
-from .onnx_file import KEPT_ELEMENTS, first_line
-from .onnx_graph import all_graphs, places, sizes_of, subgraphs, text
-from .onnx_model import InferenceFault, Model, Source
+from ...wire.shapes import MAX_SIZE
+from ..size_expressions import canonical
+from .file import KEPT_ELEMENTS, first_line
+from .graph import all_graphs, places, sizes_of, subgraphs, text
+from .inference import InferenceFault, Model, Source
 
 _FOLLOWED = frozenset(
     """Abs Add And Cast Ceil Concat ConstantOfShape CumSum Div Equal Expand Floor Gather Greater GreaterOrEqual Identity

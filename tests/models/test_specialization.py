@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import axiscast
-from axiscast.models import torch_guards
+from axiscast.models.programs import specialization
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # what torch says of the loss, and Dynamo sets off
 needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
@@ -37,24 +37,24 @@ def recorded(least: int | None = None) -> Any:
 
 
 def test_inputs_that_share_a_symbol_of_torch_are_tried_with_one() -> None:
-    tried: list[torch_guards.Axis] = []
+    tried: list[specialization.Axis] = []
 
-    def runs(program: Any, axis: torch_guards.Axis) -> bool:
+    def runs(program: Any, axis: specialization.Axis) -> bool:
         tried.append(axis)
         return axis[0] == "y"
 
-    (note,) = torch_guards.notes(recorded(), runs)
+    (note,) = specialization.notes(recorded(), runs)
     assert tried == [("x", 0), ("y", 0)]
     assert note.startswith(NOTE)
     assert "broadcasts a 1 of y." in note
 
 
 def test_a_size_that_eager_needs_to_be_equal_has_no_note() -> None:
-    assert [*torch_guards.notes(recorded(), lambda program, axis: False)] == []
+    assert [*specialization.notes(recorded(), lambda program, axis: False)] == []
 
 
 def test_a_size_that_the_user_named_has_no_note() -> None:
-    assert [*torch_guards.notes(recorded(least=0), lambda program, axis: True)] == []
+    assert [*specialization.notes(recorded(least=0), lambda program, axis: True)] == []
 
 
 def test_notes_do_not_change_the_exit_status_and_are_printed() -> None:

@@ -19,7 +19,7 @@ from axiscast import (
     UnexpectedStatus,
     WorkTooLarge,
 )
-from axiscast.models.judge import Question, judged
+from axiscast.models.node_checks import Question, judged
 
 REFUSAL = WorkTooLarge({"code": "work-too-large", "detail": "the rows before this one took 2 s", "status": 422})
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from .finding import Finding
-from .operations import expression, op_name
-from .printable import printable
-from .sentences import needed, sentence
+from ..display import printable
+from ..finding import Finding
+from .finding_message import needed, sentence
+from .operation_code import expression, op_name
 
 _LISTED = 20
 """Findings that need the same of which each has a line."""

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from axiscast.models.expressions import as_name, canonical, names_in
+from axiscast.models.size_expressions import as_name, canonical, names_in
 
 
 @pytest.mark.parametrize(

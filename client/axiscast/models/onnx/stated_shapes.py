@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from onnx import GraphProto, NodeProto, TensorShapeProto, ValueInfoProto
 
-from .onnx_graph import Dimension, size_of, text
+from .graph import Dimension, size_of, text
 
 NAMED_BY_ONNX = re.compile("unk__[0-9]+")
 """The names that onnx gives to sizes that it does not know."""

@@ -9,12 +9,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from .finding import Finding
-from .places import Repository
-from .printable import printable
-from .report import Report
-from .sentences import sentence
-from .text import naming
+from ..display import printable
+from ..finding import Finding
+from ..report import Report
+from .finding_message import sentence
+from .repository import Repository
+from .terminal import naming
 
 _RULES: dict[str, tuple[str, str]] = {
     "incompatible": ("error", "Shapes that do not broadcast, whatever the sizes, or at any sizes that were tried."),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..answers.torch_functions import ELEMENTWISE, LOSSES
+from ...answers.torch_functions import ELEMENTWISE, LOSSES
 
 Axis = tuple[str, int]
 """An input by its name, and one of its axes."""

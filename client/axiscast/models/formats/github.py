@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from .finding import Finding, Kind
-from .places import Repository
-from .printable import printable
-from .report import Report
-from .sentences import sentence
-from .text import common, naming, node
+from ..display import printable
+from ..finding import Finding, Kind
+from ..report import Report
+from .finding_message import sentence
+from .repository import Repository
+from .terminal import common, naming, node
 
 _COMMANDS: dict[Kind, str] = {
     "incompatible": "error",

@@ -9,15 +9,15 @@ from typing import Any, NamedTuple, TypeAlias
 
 from onnx import GraphProto, NodeProto
 
-from .expressions import as_name
-from .finding import Finding, Operand, Size
-from .judge import Question
-from .onnx_expansions import Expansions
-from .onnx_expansions import Operand as Unexpanded
-from .onnx_graph import is_added, size_of, subgraphs, target_of, text
-from .onnx_lineage import Ancestry, trace_of
-from .onnx_model import EXPAND_OPSET, Model
-from .onnx_stated import NAMED_BY_ONNX, is_by_file, output_of_file
+from ..finding import Finding, Operand, Size
+from ..node_checks import Question
+from ..size_expressions import as_name
+from .expansions import Expansions
+from .expansions import Operand as Unexpanded
+from .graph import is_added, size_of, subgraphs, target_of, text
+from .graph_provenance import Ancestry, trace_of
+from .inference import EXPAND_OPSET, Model
+from .stated_shapes import NAMED_BY_ONNX, is_by_file, output_of_file
 
 Scope: TypeAlias = "ChainMap[str, _Value]"
 """What is known of each value that a graph sees."""

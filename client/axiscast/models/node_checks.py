@@ -11,7 +11,7 @@ from ..answers.intent import SuspicionKind
 from ..errors import BodyTooLarge, OutputTooLarge, ServiceProblem, UnexpectedStatus, WorkTooLarge
 from ..messages import CheckAnswer
 from .finding import Finding
-from .kinds import narrowed, to_warn
+from .warning_kinds import narrowed, to_warn
 
 Request = dict[str, Any]
 Answers = Sequence[CheckAnswer | ServiceProblem]

@@ -15,10 +15,10 @@ import onnx
 from onnx import FunctionProto, GraphProto, ModelProto, TensorProto
 from onnx.inliner import inline_local_functions
 
-from ..errors import UnusableModel
-from ..wire.names import meant, near
-from .onnx_graph import all_nodes, subgraphs, text
-from .onnx_stated import OUTPUT_OF_FILE
+from ...errors import UnusableModel
+from ...wire.names import meant, near
+from .graph import all_nodes, subgraphs, text
+from .stated_shapes import OUTPUT_OF_FILE
 
 MAX_BYTES = 2**31 - 1
 """Protobuf's own limit. A larger model keeps its weights in other files, and those are not read."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .finding import Finding
-from .printable import printable
+from ..display import printable
+from ..finding import Finding
 
 
 def sizes_of(finding: Finding) -> str:

@@ -7,8 +7,8 @@ from functools import cached_property
 from os import path as os_path
 from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 
-from .finding import Finding
-from .report import Report
+from ..finding import Finding
+from ..report import Report
 
 
 class Repository:

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import Any, NamedTuple
 
-from ..answers.intent import SuspicionKind, Way
-from ..library import typed
-from .finding import Finding
-from .lineage import Fact, Frame, is_meant, made
-from .programs import Meeting, Names, installed, place, report
-from .report import Report
+from ...answers.intent import SuspicionKind, Way
+from ...library import typed
+from ..finding import Finding
+from ..provenance import Fact, Frame, is_meant, made
+from ..report import Report
+from .program_report import Meeting, Names, installed, place, report
 
 __all__ = ["check_jax"]
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto
 
-from .finding import Operand
-from .lineage import Fact, Frame, frames, is_meant, made, way_of_new_axis
-from .onnx_graph import text
+from ..finding import Operand
+from ..provenance import Fact, Frame, frames, is_meant, made, way_of_new_axis
+from .graph import text
 
 _TRACE = "pkg.torch.onnx.stack_trace"
 _COMPARISONS = {"Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual"}

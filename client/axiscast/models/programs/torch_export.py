@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ..answers.intent import SuspicionKind, Way
-from ..answers.torch_functions import COUNTS, ELEMENTWISE, LISTS, LOSSES, name_of
-from ..library import typed
-from . import torch_guards
-from .finding import Finding, Operand
-from .lineage import Fact, Frame, frames, is_meant, made, way_of_new_axis
-from .programs import Meeting, Names, installed, place, report
-from .report import Report
+from ...answers.intent import SuspicionKind, Way
+from ...answers.torch_functions import COUNTS, ELEMENTWISE, LISTS, LOSSES, name_of
+from ...library import typed
+from ..finding import Finding, Operand
+from ..provenance import Fact, Frame, frames, is_meant, made, way_of_new_axis
+from ..report import Report
+from . import specialization
+from .program_report import Meeting, Names, installed, place, report
 
 __all__ = ["check_torch"]
 
@@ -53,7 +53,7 @@ def check_torch(
     names = Names(names_given(program))
     ranges = {str(names.size(symbol)): _range(limits) for symbol, limits in program.range_constraints.items()}
     found = [*meetings(program, names)]
-    return report("ExportedProgram", found, ranges | dict(assume or {}), [*torch_guards.notes(program)], kinds)
+    return report("ExportedProgram", found, ranges | dict(assume or {}), [*specialization.notes(program)], kinds)
 
 
 def meetings(program: Any, names: Names) -> Iterator[Meeting]:

@@ -9,13 +9,13 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from .expressions import as_name
-from .finding import Finding, Pin, Tried
-from .judge import CheckBatch, Progress, judged
-from .onnx_graph import all_nodes
-from .onnx_model import Source
-from .onnx_nodes import questions
-from .onnx_trial import Kept, Trial, shape_of
+from ..finding import Finding, Pin, Tried
+from ..node_checks import CheckBatch, Progress, judged
+from ..size_expressions import as_name
+from .concrete_inference import Kept, Trial, shape_of
+from .graph import all_nodes
+from .inference import Source
+from .nodes import questions
 from .probe_sizes import (
     STEP,
     FreeSize,

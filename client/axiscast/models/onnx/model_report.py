@@ -7,16 +7,16 @@ from dataclasses import replace
 from os import fspath
 from pathlib import Path
 
-from ..answers.intent import SuspicionKind
-from ..wire.problems import Problem
-from .expressions import as_name
-from .finding import Finding, Pin, Tried
-from .judge import CheckBatch, Progress, judged
-from .onnx_model import Model, Source, inferred, source
-from .onnx_nodes import questions
+from ...answers.intent import SuspicionKind
+from ...wire.problems import Problem
+from ..finding import Finding, Pin, Tried
+from ..node_checks import CheckBatch, Progress, judged
+from ..report import Report
+from ..size_expressions import as_name
+from .inference import Model, Source, inferred, source
+from .nodes import questions
 from .probe import Probe, Probed
 from .probe_sizes import free_sizes
-from .report import Report
 
 
 def checked(

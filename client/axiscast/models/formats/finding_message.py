@@ -7,20 +7,20 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
-from ..answers.check import joined
-from ..answers.hints import are_few
-from ..answers.squares import Change, fixes, square_of, suspicion_of, written_out
-from ..answers.suspicion import Suspicion
-from ..answers.symbolic import lower
-from ..answers.warnings import all_pairs
-from ..messages import CheckRequest, Condition, DimensionPlace, Hint, Side
-from ..messages.validation import validated
-from ..plan.alignment import Alignment, Incompatible, Relation
-from ..wire.shapes import format_shape
-from .finding import Finding, Kind, Size, is_made_up
-from .operations import expression, is_call, is_own_name, name, named, op_name, reshaping, shapes_of, shown
-from .printable import printable
-from .trials_in_words import failing, pinned, pins_of, sizes_of, tried
+from ...answers.check import joined
+from ...answers.hints import are_few
+from ...answers.squares import Change, fixes, square_of, suspicion_of, written_out
+from ...answers.suspicion import Suspicion
+from ...answers.symbolic import lower
+from ...answers.warnings import all_pairs
+from ...messages import CheckRequest, Condition, DimensionPlace, Hint, Side
+from ...messages.validation import validated
+from ...plan.alignment import Alignment, Incompatible, Relation
+from ...wire.shapes import format_shape
+from ..display import printable
+from ..finding import Finding, Kind, Size, is_made_up
+from .operation_code import expression, is_call, is_own_name, name, named, op_name, reshaping, shapes_of, shown
+from .trial_text import failing, pinned, pins_of, sizes_of, tried
 
 _EXAMPLES = (13, 17, 19, 23)
 """Sizes to try, which nothing else is likely to have."""

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 from onnx import TensorProto
 
-from ..wire.dimensions import Symbol
-from .expressions import as_name, canonical, names_in
-from .onnx_graph import sizes_of, text
-from .onnx_model import Source
+from ...wire.dimensions import Symbol
+from ..size_expressions import as_name, canonical, names_in
+from .graph import sizes_of, text
+from .inference import Source
 
 MAX_RANK = 8
 """Integers of a constant up to which it may be a shape."""

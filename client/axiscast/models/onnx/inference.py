@@ -13,10 +13,10 @@ from onnx import GraphProto, ModelProto, TensorProto, ValueInfoProto
 from onnx.helper import make_node, make_tensor
 from onnx.shape_inference import InferenceError, infer_shapes
 
-from .expressions import as_name, canonical, names_in
-from .onnx_file import load, not_inferred, printable
-from .onnx_graph import SCALAR, all_graphs, all_nodes, sizes_of, subgraphs, target_of, text
-from .onnx_stated import NAMED_BY_ONNX, contradictions, forget_shapes, mark, recall, shapes_in
+from ..size_expressions import as_name, canonical, names_in
+from .file import load, not_inferred, printable
+from .graph import SCALAR, all_graphs, all_nodes, sizes_of, subgraphs, target_of, text
+from .stated_shapes import NAMED_BY_ONNX, contradictions, forget_shapes, mark, recall, shapes_in
 
 MAX_VECTOR = 2**20
 """Elements of a vector beside which onnx may follow values: some 140 MB and 0.2 s each."""

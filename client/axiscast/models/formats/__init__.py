@@ -1,0 +1,1 @@
+"""Formats of a report: terminal text, messages, SARIF and GitHub annotations."""

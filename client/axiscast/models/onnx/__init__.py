@@ -1,0 +1,1 @@
+"""ONNX files: reading, shape inference, and the checks of their nodes."""

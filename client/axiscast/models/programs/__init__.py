@@ -1,0 +1,1 @@
+"""Programs in memory: the exported programs of torch and the jaxprs of jax."""
