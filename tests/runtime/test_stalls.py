@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import gc
+import math
 import os
 import sys
 import threading
@@ -247,6 +248,24 @@ def test_what_keeps_the_interpreter_is_given_little_at_a_time(call: Callable[[],
             call()
             best = min(best, time.thread_time() - start)
     assert best < KEPT_SECONDS
+
+
+@pytest.mark.parametrize("shape", [(5000,), (3, 5000), (5000, 3), (2,) * 12], ids=str)
+@pytest.mark.parametrize("dtype", ["float32", "M8[us]", "S3"])
+def test_json_is_written_in_calls_of_at_most_512_elements(
+    monkeypatch: pytest.MonkeyPatch, dtype: str, shape: tuple[int, ...]
+) -> None:
+    sizes: list[int] = []
+    write = tensors.array_to_list
+
+    def noting(array: tensors.Array) -> list[Any]:
+        sizes.append(array.size)
+        return write(array)
+
+    monkeypatch.setattr(tensors, "array_to_list", noting)
+    assert b"".join(json_parts(np.zeros(shape, dtype), False, False)).endswith(b"]}")
+    assert sum(sizes) == math.prod(shape)
+    assert max(sizes) <= 512
 
 
 def longest_wait_beside(work: Callable[[], object]) -> float:
