@@ -24,7 +24,7 @@ import numpy as np
 import pytest
 from conftest import PATIENCE, run
 
-from axiscast.answers.cost import check_milliseconds, compare_milliseconds, translate_milliseconds
+from axiscast.answers.cost import body_milliseconds, check_milliseconds, compare_milliseconds, translate_milliseconds
 from axiscast.answers.hints import MAX_SYMBOLIC_TRIES, MAX_TRIES, hints
 from axiscast.answers.limits import judge_request
 from axiscast.client.in_process import AsyncAppTransport
@@ -348,6 +348,11 @@ def test_a_cost_is_told_of_each_thing_that_costs() -> None:
     assert cost({"inputs": [["N", 1], ["M"]]}) < threads.LOOP_MILLISECONDS
     for found in ("names that all meet", "names on each of eight axes", "as many inputs as are admitted"):
         assert cost(FINDS[found][1]) > 20
+    names = encode({"inputs": [[name] for name in NAMES * 10]}, Media.JSON)
+    assert len(names) < 4096
+    assert body_milliseconds(names, Media.JSON) > threads.LOOP_MILLISECONDS
+    tensor = encode({"inputs": [{"dtype": "int8", "shape": [4000], "data": bytes(4000)}]}, Media.MSGPACK)
+    assert body_milliseconds(tensor, Media.MSGPACK) < threads.LOOP_MILLISECONDS / 4
     pattern = f"{'a' * 400} -> {'a' * 400} 2"
     assert cost({"op": {"name": "einops.repeat", "pattern": pattern}, "inputs": [[2]]}) > threads.LOOP_MILLISECONDS
 

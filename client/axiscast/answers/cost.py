@@ -52,22 +52,28 @@ COMPARED_OP = 1.0
 SHORT_BYTES = 2**15
 """Bytes of a request that may be answered on the event loop, if most of them are those of tensors; longer ones are not
 looked at."""
+QUICK_BYTES = 2**11
+"""Bytes of a body that are parsed and validated in a millisecond, whatever they hold: a thousand names take most."""
 JSON_BYTE, MESSAGEPACK_BYTE, TENSOR_BYTE = 2e-4, 2e-5, 5e-6
 """Milliseconds in which a byte of a body is read and validated. Most bytes of MessagePack are tensors, which are not
 looked at, or by one call of NumPy."""
 
 
 def parse_milliseconds(nbytes: int, media: Media) -> float:
-    """Milliseconds in which a body is read and validated: from 4 KiB on more than one, whatever it holds."""
-    return nbytes / 4096 if nbytes <= 4096 else 1 + nbytes * (JSON_BYTE if media is Media.JSON else MESSAGEPACK_BYTE)
+    """Return the milliseconds in which a body of `nbytes` is parsed and validated."""
+    return (
+        nbytes / QUICK_BYTES
+        if nbytes <= QUICK_BYTES
+        else 1 + nbytes * (JSON_BYTE if media is Media.JSON else MESSAGEPACK_BYTE)
+    )
 
 
 def body_milliseconds(body: Buffer, media: Media) -> float:
     """The same of a body that is there: of a short one in MessagePack the bytes of long tensors cost next to nothing,
     since they are read where they stand."""
-    if media is Media.MSGPACK and 4096 < len(body) <= SHORT_BYTES:
+    if media is Media.MSGPACK and QUICK_BYTES < len(body) <= SHORT_BYTES:
         try:
-            _, bins = survey_msgpack(body, most=4096)  # which takes less than the values do
+            _, bins = survey_msgpack(body, most=QUICK_BYTES)  # which takes less than the values do
             inside = sum(end - start for start, _, end in bins)
             return parse_milliseconds(len(body) - inside, media) + inside * TENSOR_BYTE
         except Problem:
