@@ -53,7 +53,7 @@ SHORT_BYTES = 2**15
 """Bytes of a request that may be answered on the event loop, if most of them are those of tensors; longer ones are not
 looked at."""
 QUICK_BYTES = 2**11
-"""Bytes of a body that are parsed and validated in a millisecond, whatever they hold: a thousand names take most."""
+"""Bytes of a body that are parsed and validated within a millisecond, whatever they hold: names take most."""
 JSON_BYTE, MESSAGEPACK_BYTE, TENSOR_BYTE = 2e-4, 2e-5, 5e-6
 """Milliseconds in which a byte of a body is read and validated. Most bytes of MessagePack are tensors, which are not
 looked at, or by one call of NumPy."""
@@ -61,11 +61,9 @@ looked at, or by one call of NumPy."""
 
 def parse_milliseconds(nbytes: int, media: Media) -> float:
     """Return the milliseconds in which a body of `nbytes` is parsed and validated."""
-    return (
-        nbytes / QUICK_BYTES
-        if nbytes <= QUICK_BYTES
-        else 1 + nbytes * (JSON_BYTE if media is Media.JSON else MESSAGEPACK_BYTE)
-    )
+    if nbytes <= QUICK_BYTES:
+        return nbytes / (2 * QUICK_BYTES)
+    return 1 + nbytes * (JSON_BYTE if media is Media.JSON else MESSAGEPACK_BYTE)
 
 
 def body_milliseconds(body: Buffer, media: Media) -> float:
