@@ -15,20 +15,23 @@ import sys
 import threading
 import time
 import tracemalloc
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 import httpx
 import hypothesis
 import pytest
+from fork_server import ForkedService
 
 from axiscast import Client
 from axiscast.wire.problems import Problem
 
 Serve = Callable[..., "Served"]
+Service = subprocess.Popen[str] | ForkedService
+P = TypeVar("P", bound=Service)
 
 PATIENCE = 300.0
 """Seconds after which what a test waits for is held to hang. No claim about speed: a busy machine may be late."""
@@ -106,8 +109,19 @@ def uninterrupted() -> Iterator[None]:
 @contextmanager
 def started(command: Sequence[str | Path], **options: Any) -> Iterator[subprocess.Popen[str]]:
     """A process in a group of its own. When the block is left, and when pytest is killed, the whole group ends."""
+    with ended(lambda: _leading(command, **options)) as process:
+        yield process
+
+
+def _leading(command: Sequence[str | Path], **options: Any) -> subprocess.Popen[str]:
+    return subprocess.Popen(command, text=True, start_new_session=True, **options)
+
+
+@contextmanager
+def ended(start: Callable[[], P]) -> Iterator[P]:
+    """Start a process that leads a group. When the block is left, and when pytest is killed, the whole group ends."""
     with uninterrupted():
-        process = subprocess.Popen(command, text=True, start_new_session=True, **options)
+        process = start()
         guard().write(f"+{process.pid}\n")
     try:
         yield process
@@ -154,7 +168,7 @@ def unhurried(claim: Callable[[float], None], seconds: float) -> None:
 class Served:
     """A running service: its URL and its process; once it has ended, what it wrote to stderr."""
 
-    def __init__(self, url: str, process: subprocess.Popen[str]) -> None:
+    def __init__(self, url: str, process: Service) -> None:
         self.url = url
         self.port = int(url.rpartition(":")[2])
         self.process = process
@@ -189,31 +203,36 @@ def free_port() -> int:
 
 
 @contextmanager
-def served(absent: str = "", **settings: object) -> Iterator[Served]:
-    """`axiscast serve` in a process of its own, ready, with these settings in its environment. It runs as if the
-    packages in `absent` were not installed."""
+def served(absent: str = "", *, command: bool = False, **settings: object) -> Iterator[Served]:
+    """`axiscast serve`, ready, with these settings in its environment. It runs as if the packages in `absent` were not
+    installed. It is forked, unless `command` asks for a process that begins with the command, or it has workers."""
     port = free_port()
     environment = {key: value for key, value in os.environ.items() if not key.startswith("AXISCAST_")}
     environment |= {
         f"AXISCAST_{name.upper()}": str(value)
         for name, value in {"drain_seconds": 0, "allowed_hosts": "*", **settings}.items()
     }
+    certificate = settings.get("tls_certificate")
+    url = f"{'https' if certificate else 'http'}://127.0.0.1:{port}"
+    trust = ssl.create_default_context(cafile=str(certificate)) if certificate else trusted()
+    start = _interpreted if command or "workers" in settings else ForkedService
+    with ended(lambda: start(absent, port, environment)) as process:
+        running = Served(url, process)
+        _wait_until_ready(url, process, trust)
+        try:
+            yield running
+        finally:
+            running.log = running.end()
+
+
+def _interpreted(absent: str, port: int, environment: Mapping[str, str]) -> subprocess.Popen[str]:
+    """Start a service in a new interpreter."""
     run = ["-m", "axiscast"]
     if absent:
         blocked = dict.fromkeys(absent.split())
         run = ["-c", f"import sys; sys.modules |= {blocked}; from axiscast.cli import main; main()"]
     command = [sys.executable, *run, "serve", "--port", str(port)]
-    certificate = settings.get("tls_certificate")
-    url = f"{'https' if certificate else 'http'}://127.0.0.1:{port}"
-    with started(command, env=environment, stderr=subprocess.PIPE) as process:
-        running = Served(url, process)
-        _wait_until_ready(
-            url, process, ssl.create_default_context(cafile=str(certificate)) if certificate else trusted()
-        )
-        try:
-            yield running
-        finally:
-            running.log = running.end()
+    return _leading(command, env=environment, stderr=subprocess.PIPE)
 
 
 def warm(service: Served) -> int:
@@ -237,7 +256,7 @@ def trusted() -> ssl.SSLContext:
     return ssl.create_default_context()
 
 
-def _wait_until_ready(url: str, process: subprocess.Popen[str], verify: ssl.SSLContext) -> None:
+def _wait_until_ready(url: str, process: Service, verify: ssl.SSLContext) -> None:
     with httpx.Client(base_url=url, verify=verify) as http:
 
         def ready() -> bool:
@@ -295,7 +314,7 @@ def limited(module: ModuleType, limits: dict[str, int]) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def service() -> Iterator[Served]:
-    with served() as running:
+    with served(command=True) as running:
         yield running
 
 
