@@ -38,6 +38,7 @@ from axiscast.wire.dimensions import Symbol
 from axiscast.wire.lists import list_to_array
 from axiscast.wire.tensors import Tensor, json_parts
 from axiscast_service.app import create_app
+from axiscast_service.endpoints import compare
 from axiscast_service.runtime import threads
 from axiscast_service.runtime.threads import collecting_rarely
 from axiscast_service.settings import Settings
@@ -232,7 +233,7 @@ KEPT: dict[str, Callable[[], object]] = {
     "np.array of strings": lambda: np.array(["abcd"] * survey.MAX_VALUES, "U4"),
     "tolist, and JSON of floats": lambda: encode(PIECE.tolist(), Media.JSON),
     "floats as the shortest text": lambda: tensors._list_parts(PIECE.astype(np.float32)).__next__(),
-    "a batch's answer": lambda: codec.list_in_map("results", [b"x" * 400] * 10_000, Media.JSON),
+    "a batch's answer": lambda: codec.map_of_lists({"results": [b"x" * 400] * 10_000}, Media.JSON),
 }
 
 
@@ -266,6 +267,29 @@ def test_json_is_written_in_calls_of_at_most_512_elements(
     assert b"".join(json_parts(np.zeros(shape, dtype), False, False)).endswith(b"]}")
     assert sum(sizes) == math.prod(shape)
     assert max(sizes) <= 512
+
+
+@pytest.mark.parametrize("media", Media)
+def test_each_verdict_of_a_comparison_is_encoded_by_itself(monkeypatch: pytest.MonkeyPatch, media: Media) -> None:
+    lengths: list[int] = []
+
+    def noting(value: Any, media: Media) -> bytes:
+        content = encode(value, media)
+        lengths.append(len(content))
+        return content
+
+    monkeypatch.setattr(compare, "encode", noting)
+
+    async def ask() -> bytes:
+        transport = AsyncAppTransport(create_app(Settings(host="127.0.0.1")))
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", timeout=PATIENCE) as http:
+            answer = await http.post("/v1/compare", json={"inputs": [[8, 1]] * 300}, headers={"Accept": media.value})
+            return answer.content
+
+    whole = asyncio.run(ask())
+    assert sorted(decode(whole, media)) == ["results"]
+    assert len(lengths) == len(decode(whole, media)["results"])
+    assert sum(lengths) > 0.9 * len(whole) > 5 * max(lengths)
 
 
 def longest_wait_beside(work: Callable[[], object]) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any, NoReturn
 
@@ -59,13 +59,16 @@ def encode(value: Any, media: Media) -> bytes:
     return bytes(msgpack.packb(value, unicode_errors="replace", buf_size=PACKED_BYTES))
 
 
-def list_in_map(field: str, items: Sequence[bytes], media: Media) -> bytes:
-    """The bytes of {field: [item, ...]}, whose items are encoded already."""
+def map_of_lists(fields: Mapping[str, Sequence[bytes]], media: Media) -> bytes:
+    """Return the bytes of {field: [item, ...], ...}, whose items are already encoded."""
     if media is Media.JSON:
-        return encode(field, media).join([b"{", b":["]) + b",".join(items) + b"]}"
+        lists = [encode(field, media) + b":[" + b",".join(items) + b"]" for field, items in fields.items()]
+        return b"{" + b",".join(lists) + b"}"
     packer = msgpack.Packer()
-    head = packer.pack_map_header(1) + packer.pack(field) + packer.pack_array_header(len(items))
-    return bytes(head) + b"".join(items)
+    pieces = [packer.pack_map_header(len(fields))]
+    for field, items in fields.items():
+        pieces += [packer.pack(field), packer.pack_array_header(len(items)), *items]
+    return b"".join(pieces)
 
 
 def decode(body: Buffer, media: Media, reserve: Reserve = unlimited, is_answer: bool = False) -> Any:

@@ -11,7 +11,7 @@ from axiscast.answers.batch import check_rows
 from axiscast.answers.columns import check_columns
 from axiscast.answers.cost import columns_milliseconds, row_milliseconds
 from axiscast.messages.tensors import CheckBatchAnswer, CheckBatchRequest
-from axiscast.wire.codec import list_in_map
+from axiscast.wire.codec import map_of_lists
 from axiscast.wire.problems import Problem
 from axiscast.wire.tensors import Array
 
@@ -72,7 +72,7 @@ async def _rows(exchange: Exchange[CheckBatchRequest], requests: list[Any]) -> R
         turn(LOOP_MILLISECONDS / 1000)
     while len(answers) < len(requests):
         await exchange.run(1000 * TURN_SECONDS, turn, TURN_SECONDS)
-    return response_with(list_in_map("results", answers, exchange.media), exchange.media_type)
+    return response_with(map_of_lists({"results": answers}, exchange.media), exchange.media_type)
 
 
 def _whole(array: Array) -> Outgoing:

@@ -8,9 +8,10 @@ from axiscast.answers.compare import plain_comparison
 from axiscast.answers.cost import compare_milliseconds
 from axiscast.answers.footprint import compared_bytes
 from axiscast.messages import CompareAnswer, CompareRequest
+from axiscast.wire.codec import encode, map_of_lists
 
 from ..openapi import question
-from .exchange import encoded, receive
+from .exchange import receive, response_with
 
 router = APIRouter()
 
@@ -22,6 +23,9 @@ async def post_compare(request: Request) -> Response:
 
     def work() -> Response:
         exchange.reserve(compared_bytes(exchange.message.shapes))
-        return encoded(plain_comparison(exchange.message), exchange.media_type)
+        comparison = plain_comparison(exchange.message)
+        # One call for each verdict: a call of the encoder lets no other thread run.
+        fields = {field: [encode(item, exchange.media) for item in items] for field, items in comparison.items()}
+        return response_with(map_of_lists(fields, exchange.media), exchange.media_type)
 
     return await exchange.run(compare_milliseconds(exchange.message.shapes), work)
