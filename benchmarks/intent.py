@@ -24,23 +24,23 @@ from typing import Any, NamedTuple
 
 import axiscast
 from axiscast.answers import intent
-from axiscast.answers.intent import Pair
+from axiscast.answers.intent import OperandPair
 from axiscast.training import watching
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 
-def _here(pair: Pair) -> set[str]:
+def _here(pair: OperandPair) -> set[str]:
     return {origin.way for origin in pair.origins if origin.is_here and origin.way}
 
 
-def _is_one(pair: Pair) -> bool:
+def _is_one(pair: OperandPair) -> bool:
     one, other = pair.origins
     return one.source is not None and one.source == other.source
 
 
 CHOSEN = intent.is_meant
-RULES: dict[str, Callable[[Pair], bool]] = {
+RULES: dict[str, Callable[[OperandPair], bool]] = {
     "a: an axis was written anywhere": lambda pair: any(origin.way for origin in pair.origins) and not pair.is_loss,
     "b: nothing is meant": lambda pair: False,
     "c: an axis was written in the expression": lambda pair: bool(_here(pair)) and not pair.is_loss,
@@ -60,14 +60,14 @@ class Outcome(NamedTuple):
 
     half: str
     is_bug: bool
-    pairs: list[Pair]
+    pairs: list[OperandPair]
 
 
-def recorded(run: Callable[[], object]) -> list[Pair]:
+def recorded(run: Callable[[], object]) -> list[OperandPair]:
     """Return the facts of each square while `run` is watched or checked."""
-    pairs: list[Pair] = []
+    pairs: list[OperandPair] = []
 
-    def record(pair: Pair) -> bool:
+    def record(pair: OperandPair) -> bool:
         if pair.is_square:
             pairs.append(pair)
         return False

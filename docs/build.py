@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import axiscast
-from axiscast.answers.catalogue import catalogue
+from axiscast.answers.catalogue import list_ops
 from axiscast.ops import FRAMEWORKS, OPS
 
 ROOT = Path(__file__).parent.parent
@@ -109,7 +109,7 @@ def ops_reference() -> str:
 
 def _by_framework() -> Iterator[tuple[str, list[axiscast.OpEntry]]]:
     for framework in FRAMEWORKS:
-        yield framework, [entry for entry in catalogue().ops if entry.name.split(".")[0] == framework]
+        yield framework, [entry for entry in list_ops().ops if entry.name.split(".")[0] == framework]
 
 
 def _count(inputs: Any) -> str:

@@ -16,11 +16,11 @@ import httpx
 import pytest
 
 from axiscast.answers import diagram, limits
-from axiscast.answers.batch import check_rows
-from axiscast.answers.check import plain_answer
-from axiscast.answers.columns import check_columns
-from axiscast.answers.limits import Limit, judge_request
-from axiscast.answers.translate import translate
+from axiscast.answers.batch_rows import check_rows
+from axiscast.answers.check import check_to_dict
+from axiscast.answers.columns import answer_columns
+from axiscast.answers.limits import Limit, validate_request
+from axiscast.answers.translate import answer_translate
 from axiscast.messages import CheckRequest, TranslateRequest
 from axiscast.messages.tensors import BackpropRequest, BroadcastRequest, CheckBatchRequest
 from axiscast.messages.validation import validated
@@ -29,7 +29,7 @@ from axiscast.wire.codec import Media, decode, encode
 from axiscast.wire.problems import Problem
 from axiscast_service.app import create_app
 from axiscast_service.endpoints.backprop import _gradients, dense_gradients
-from axiscast_service.endpoints.broadcast import extent_of, outputs
+from axiscast_service.endpoints.broadcast import outputs, request_size_of
 from axiscast_service.middleware.admission import Admission
 from axiscast_service.runtime import threads
 from axiscast_service.runtime.budget import FREE_BYTES, Budget, Holding
@@ -76,29 +76,29 @@ async def in_pieces(body: bytes) -> AsyncIterator[bytes]:
 
 
 def checked(op: str | dict[str, Any], *inputs: list[Any], **fields: Any) -> dict[str, Any]:
-    return plain_answer(validated(CheckRequest, {"op": op, "inputs": list(inputs), **fields}))
+    return check_to_dict(validated(CheckRequest, {"op": op, "inputs": list(inputs), **fields}))
 
 
 def answered(max_output_bytes: int = 2**34, **request: Any) -> None:
     message = validated(BroadcastRequest, request)
-    outputs(message, extent_of(message), max_output_bytes)
+    outputs(message, request_size_of(message), max_output_bytes)
 
 
 def summed(op: str | dict[str, Any], inputs: list[Any], *gradients: Any) -> None:
     message = validated(BackpropRequest, {"op": op, "inputs": inputs, "gradients": list(gradients)})
-    _gradients(message, judge_request(message.op, tuple(message.inputs)))
+    _gradients(message, validate_request(message.op, tuple(message.inputs)))
 
 
 def sized(max_output_bytes: int, op: dict[str, Any], inputs: list[Any], *gradients: Any) -> None:
     fields = {"op": op, "inputs": inputs, "gradients": list(gradients), "layout": "dense"}
     message = validated(BackpropRequest, fields)
-    found = _gradients(message, judge_request(message.op, tuple(message.inputs)))
+    found = _gradients(message, validate_request(message.op, tuple(message.inputs)))
     dense_gradients(message, *found, Media.MSGPACK, max_output_bytes)
 
 
 def columns(op: Any, *inputs: Any) -> None:
     tensors = [{"shape": [len(rows), len(rows[0])], "data": rows} for rows in inputs]
-    check_columns(validated(CheckBatchRequest, {"op": op, "inputs": tensors}))
+    answer_columns(validated(CheckBatchRequest, {"op": op, "inputs": tensors}))
 
 
 def code_of_the_last(results: list[dict[str, Any]]) -> str | None:
@@ -210,15 +210,23 @@ CONSTANTS: dict[str, list[tuple[int, Callable[[], object]]]] = {
         (3, lambda: answered(inputs=[{"dtype": "bytes<3>", "shape": [1], "data": b"abc"}])),
     ],
     "limits.MAX_RANK": [(5, lambda: checked(TORCH, [1, 1, 1, 1, 1], [1]))],
-    "limits.MAX_AXES": [(15, lambda: checked(TORCH, [1] * 5, [1], [])), (12, lambda: checked(TORCH, [1], [1], []))],
+    "limits.MAX_LISTED_AXES": [
+        (15, lambda: checked(TORCH, [1] * 5, [1], [])),
+        (12, lambda: checked(TORCH, [1], [1], [])),
+    ],
     "limits.MAX_SYMBOLIC_AXES": [(5, lambda: checked(TORCH, ["N", 2, 3], [2, 3]))],
     "limits.MAX_CONDITIONS": [
         (3, lambda: checked(TORCH, ["A"], ["B"], ["C"])),  # each two of them
         (2, lambda: checked(TORCH, ["A", "B"], ["C", "D"])),
     ],
-    "diagram.MAX_INPUTS": [(3, lambda: drawn(3))],
+    "diagram.MAX_DRAWN_INPUTS": [(3, lambda: drawn(3))],
     "limits.MAX_TRANSLATED_INPUTS": [
-        (3, lambda: translate(validated(TranslateRequest, {"op": TORCH, "inputs": [[1]] * 3, "to": "onnx.Expand"}))),
+        (
+            3,
+            lambda: answer_translate(
+                validated(TranslateRequest, {"op": TORCH, "inputs": [[1]] * 3, "to": "onnx.Expand"})
+            ),
+        ),
     ],
     "limits.MAX_BATCH_ROWS": [(3, lambda: list(check_rows([{"inputs": [[1]]}] * 3)))],
     "limits.MAX_BATCH_SECONDS": [(2, lambda: row_after_seconds(2))],

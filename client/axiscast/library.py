@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from pydantic import ValidationError
 
-from .answers.check import Question, plain_answer, plain_question
+from .answers.check import PlainCheck, check_to_dict, plain_check
 from .errors import ServiceProblem, problem_from
 from .messages import (
     CheckAnswer,
@@ -93,17 +93,17 @@ def check(
     >>> [warning.code for warning in axiscast.check("numpy.add", (3, 1), (1, 4), warn=["mutual-stretch"]).warnings]
     ['mutual-stretch']
     """
-    question: Question | CheckRequest | None = None
+    question: PlainCheck | CheckRequest | None = None
     if (
         dtype is None and explain is False and not assume and warn == () and not attributes  # as most are
         and (plain := _plain(op)) is not None
     ):  # fmt: skip
-        question = plain_question(shapes, plain)
+        question = plain_check(shapes, plain)
     if question is None:
         question = validated(
             CheckRequest, check_question(op, shapes, dtype, explain, assume, warn, attributes), PythonWords()
         )
-    return _answer(plain_answer(question))
+    return _answer(check_to_dict(question))
 
 
 def _plain(op: AnyOp) -> Op | None:
@@ -132,7 +132,7 @@ def check_batch(requests: Iterable[CheckRequest | Mapping[str, Any]]) -> list[Ch
     >>> [answer.compatible for answer in axiscast.check_batch(requests)]
     [True, False]
     """
-    from .answers.batch import check_row
+    from .answers.batch_rows import check_row
 
     rows = batch_questions(requests)
     answers = [check_row(number, row, words=MapWords()) for number, row in enumerate(rows)]
@@ -155,13 +155,13 @@ def check_columns(op: AnyOp, *columns: Any, **attributes: Any) -> CheckedColumns
     >>> answer.compatible.tolist(), answer.outputs[0].tolist(), answer.conflict_axis.tolist()
     ([True, False], [[8, 7, 6], [-1, -1, -1]], [-1, 1])
     """
-    from .answers.columns import check_columns as answered
+    from .answers.columns import answer_columns
     from .messages.tensors import CheckBatchRequest
 
     question = columns_question(op, columns, attributes)
     named = question.plain_op | {name: _tensor(array) for name, array in question.targets.items()}
     request = {"op": named, "inputs": list(map(_tensor, question.inputs))}
-    return answered(validated(CheckBatchRequest, request, PythonWords()))
+    return answer_columns(validated(CheckBatchRequest, request, PythonWords()))
 
 
 @typed
@@ -178,9 +178,11 @@ def compare(
     >>> [verdict.op["name"] for verdict in axiscast.compare((2, 1), (3,)) if verdict.outputs[1:]][:2]
     ['numpy.broadcast_arrays', 'mindspore.add']
     """
-    from .answers.compare import compare as answered
+    from .answers.compare import answer_compare
 
-    return answered(validated(CompareRequest, compare_question(shapes, shape, assume, warn), PythonWords())).results
+    return answer_compare(
+        validated(CompareRequest, compare_question(shapes, shape, assume, warn), PythonWords())
+    ).results
 
 
 @typed
@@ -194,10 +196,10 @@ def translate(op: AnyOp, *shapes: Shape, to: str, **attributes: Any) -> Translat
     >>> axiscast.translate(op, (3,), to="stablehlo.broadcast_in_dim").steps[0].op
     broadcast_in_dim(name='stablehlo.broadcast_in_dim', shape=(2, 3), broadcast_dimensions=(1,))
     """
-    from .answers.translate import translate as answered
+    from .answers.translate import answer_translate
 
     words = PythonWords()
-    return answered(validated(TranslateRequest, translate_question(op, shapes, to, attributes), words), words)
+    return answer_translate(validated(TranslateRequest, translate_question(op, shapes, to, attributes), words), words)
 
 
 def _tensor(array: Any) -> dict[str, Any]:

@@ -16,10 +16,10 @@ from test_vectors import FILES, OP, vectors
 
 import axiscast
 from axiscast import Client
-from axiscast.answers import batch, columns, limits
-from axiscast.answers.batch import check_rows
-from axiscast.answers.check import plain_answer
-from axiscast.answers.columns import check_columns
+from axiscast.answers import batch_rows, columns, limits
+from axiscast.answers.batch_rows import check_rows
+from axiscast.answers.check import check_to_dict
+from axiscast.answers.columns import answer_columns
 from axiscast.messages.tensors import CheckBatchRequest, CheckedColumns
 from axiscast.messages.validation import validated
 from axiscast.ops import OPS, lower
@@ -41,7 +41,7 @@ def columns_of(op: dict[str, Any], inputs: list[Any], targets: list[Any] | None 
     if targets is not None:
         op[SHAPE_ATTRIBUTES[op["name"]]] = column(targets, len(targets[0]))
     tensors = [column(rows, len(rows[0])) for rows in inputs]
-    return check_columns(validated(CheckBatchRequest, {"op": op, "inputs": tensors}))
+    return answer_columns(validated(CheckBatchRequest, {"op": op, "inputs": tensors}))
 
 
 def batches() -> Iterator[tuple[bool, list[dict[str, Any]]]]:
@@ -277,11 +277,11 @@ def test_rows_are_late_by_the_time_of_the_processor(
 ) -> None:
     def slow(*arguments: Any) -> dict[str, Any]:
         work()
-        return plain_answer(*arguments)
+        return check_to_dict(*arguments)
 
     monkeypatch.setattr("axiscast_service.endpoints.batch.TURN_SECONDS", 0)
-    monkeypatch.setattr(batch, "MAX_BATCH_SECONDS", 0.05)
-    monkeypatch.setattr(batch, "plain_answer", slow)
+    monkeypatch.setattr(batch_rows, "MAX_BATCH_SECONDS", 0.05)
+    monkeypatch.setattr(batch_rows, "check_to_dict", slow)
     with Client.in_process() as client:
         first, second = client.check_batch([{"inputs": [(3,)]}] * 2)
     assert (getattr(first, "code", None), getattr(second, "code", None)) == (None, late)

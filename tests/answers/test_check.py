@@ -6,8 +6,8 @@ from itertools import product
 
 import pytest
 
-from axiscast.answers.catalogue import catalogue
-from axiscast.answers.check import as_text, check, plain_answer
+from axiscast.answers.catalogue import list_ops
+from axiscast.answers.check import answer_check, check_as_text, check_to_dict
 from axiscast.messages import CheckAnswer, CheckRequest
 from axiscast.messages.validation import validated
 from axiscast.ops import (
@@ -28,7 +28,7 @@ from axiscast.wire.problems import Problem
 
 
 def ask(op: Op, *shapes: tuple[int, ...], **options: object) -> CheckAnswer:
-    return check(CheckRequest(op=op, inputs=shapes, **options))
+    return answer_check(CheckRequest(op=op, inputs=shapes, **options))
 
 
 def drawing(op: Op, *shapes: tuple[int, ...]) -> str:
@@ -181,7 +181,7 @@ def test_mxnet_stretches_no_axis_where_none_is_named() -> None:
 
 
 def test_an_answer_as_text_says_all_there_is_to_say() -> None:
-    assert as_text(ask(numpy.broadcast_to(shape=(3,)), (1, 3))) == (
+    assert check_as_text(ask(numpy.broadcast_to(shape=(3,)), (1, 3))) == (
         "incompatible (rank-mismatch): Input 0 of shape (1, 3) has 2 axes, more than the 1 of the target (3,): "
         "numpy.broadcast_to adds axes and never drops one.\n"
         "hint: drop the leading axes of size 1 of input 0: (3,) fits\n"
@@ -200,7 +200,7 @@ def test_outputs_in_one_loop_are_those_of_the_placements() -> None:
     seen = 0
     for one, other in product(shapes, repeat=2):
         for op, inputs in ((numpy.broadcast_arrays(), (one, other)), (torch.expand(size=other), (one,))):
-            answer = plain_answer(CheckRequest(op=op, inputs=inputs, dtype="int16"))
+            answer = check_to_dict(CheckRequest(op=op, inputs=inputs, dtype="int16"))
             if answer["compatible"]:
                 seen += 1
                 assert [[*output.values()] for output in answer["outputs"]] == [
@@ -220,7 +220,7 @@ def test_outputs_in_one_loop_are_those_of_the_placements() -> None:
 def test_a_size_that_breaks_a_law_breaks_it_in_every_way_of_asking() -> None:
     for negative in (-1, -2):
         with pytest.raises(LawBroken):
-            plain_answer(CheckRequest.model_construct(op=numpy.broadcast_arrays(), inputs=[(negative,), (1,)]))
+            check_to_dict(CheckRequest.model_construct(op=numpy.broadcast_arrays(), inputs=[(negative,), (1,)]))
 
 
 def test_every_op_has_a_link_and_an_example_that_fits() -> None:
@@ -244,12 +244,12 @@ def test_every_op_has_a_link_and_an_example_that_fits() -> None:
 )  # fmt: skip
 def test_faults_are_said_together_and_what_was_meant(question: dict[str, object], said: str) -> None:
     with pytest.raises(Problem) as caught:
-        check(validated(CheckRequest, question))
+        answer_check(validated(CheckRequest, question))
     assert said in caught.value.detail
 
 
 def test_the_catalogue_says_which_attribute_is_the_target_and_which_belong_to_a_mode() -> None:
-    entries = {entry.name: entry for entry in catalogue().ops}
+    entries = {entry.name: entry for entry in list_ops().ops}
     targets = {
         "numpy.broadcast_to": "shape",
         "openvino.Broadcast-1": "target_shape",

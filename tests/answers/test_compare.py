@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 import axiscast
 from axiscast import Client, InvalidRequest
-from axiscast.answers.compare import compare, plain_comparison
+from axiscast.answers.compare import answer_compare, compare_to_dict
 from axiscast.cli import main
 from axiscast.messages import CompareRequest
 from axiscast.wire.codec import Media, encode
@@ -18,7 +18,7 @@ from axiscast.wire.codec import Media, encode
 
 def verdicts(*shapes: tuple[int, ...], shape: tuple[int, ...] | None = None) -> dict[str, object]:
     """The first output's shape, or the conflict's code, by op and mode."""
-    results = compare(CompareRequest(inputs=shapes, shape=shape)).results
+    results = answer_compare(CompareRequest(inputs=shapes, shape=shape)).results
     return {
         " ".join([op["name"], *([op["mode"]] if "mode" in op else [])]): (
             result.conflict.code if result.conflict else result.outputs[0].shape if result.outputs else True
@@ -110,7 +110,7 @@ def test_several_shapes_are_asked_of_the_ops_that_take_as_many() -> None:
 
 
 def test_ops_of_one_framework_that_agree_are_one_result() -> None:
-    results = compare(CompareRequest(inputs=[(2, 1), (3,)])).results
+    results = answer_compare(CompareRequest(inputs=[(2, 1), (3,)])).results
     assert {
         result.op["name"]: [op["name"] for op in result.also] for result in results if result.op["name"][:2] == "ja"
     } == {
@@ -120,7 +120,7 @@ def test_ops_of_one_framework_that_agree_are_one_result() -> None:
     ones = (1,) * 33
     assert {
         result.op["name"]: result.compatible
-        for result in compare(CompareRequest(inputs=[ones, ones])).results
+        for result in answer_compare(CompareRequest(inputs=[ones, ones])).results
         if result.op["name"].startswith("numpy")
     } == {"numpy.broadcast_arrays": False, "numpy.add": True, "numpy.matmul": True}
 
@@ -163,7 +163,7 @@ def test_an_op_whose_target_takes_no_names_is_left_out_by_name(http: httpx.Clien
 def test_the_wire_says_the_same(client: Client, http: httpx.Client) -> None:
     ours = [
         result.model_dump(mode="json", exclude_unset=True)
-        for result in compare(CompareRequest(inputs=[(1, 3)], shape=(2, -1))).results
+        for result in answer_compare(CompareRequest(inputs=[(1, 3)], shape=(2, -1))).results
     ]
     assert [
         result.model_dump(mode="json", exclude_unset=True) for result in client.compare((1, 3), shape=(2, -1))
@@ -183,7 +183,7 @@ def test_what_no_op_takes_is_an_invalid_request(
 
 def test_no_op_has_the_message_of_another_rule() -> None:
     for inputs, shape in (([(3, 1)], (1, 4)), ([(3,)], (2, -1)), ([(1, 3)], (3,)), ([(2, 1)], (0, 3))):
-        for result in compare(CompareRequest(inputs=inputs, shape=shape)).results:
+        for result in answer_compare(CompareRequest(inputs=inputs, shape=shape)).results:
             for other in result.also:
                 conflict = axiscast.check(other, *inputs).conflict
                 message = conflict and conflict.message.replace(other["name"], result.op["name"])
@@ -204,5 +204,5 @@ def test_no_op_has_the_message_of_another_rule() -> None:
 )
 def test_plain_values_are_those_of_the_typed_answer_in_their_order(asked: dict[str, object]) -> None:
     request = CompareRequest(**asked)
-    typed = compare(request).model_dump(exclude_unset=True)
-    assert encode(plain_comparison(request), Media.JSON) == encode(typed, Media.JSON)
+    typed = answer_compare(request).model_dump(exclude_unset=True)
+    assert encode(compare_to_dict(request), Media.JSON) == encode(typed, Media.JSON)

@@ -9,8 +9,8 @@ import pytest
 from test_vectors import FOLDER
 
 import axiscast
-from axiscast.answers.check import check
-from axiscast.answers.hints import MAX_ENTRIES
+from axiscast.answers.check import answer_check
+from axiscast.answers.hints import MAX_HINT_ENTRIES
 from axiscast.messages import CheckAnswer, CheckRequest, Hint
 from axiscast.messages.validation import validated
 from axiscast.ops import Op, mindspore, ngraph, numpy, openvino, xarray
@@ -19,8 +19,8 @@ from axiscast.wire.problems import Problem
 Shapes = list[tuple[int, ...]]
 
 
-def hints(op: Op, *shapes: tuple[int, ...]) -> list[Hint]:
-    conflict = check(CheckRequest(op=op, inputs=list(shapes))).conflict
+def find_hints(op: Op, *shapes: tuple[int, ...]) -> list[Hint]:
+    conflict = answer_check(CheckRequest(op=op, inputs=list(shapes))).conflict
     assert conflict is not None
     return conflict.hints
 
@@ -66,27 +66,27 @@ HINTS: list[tuple[Op, Shapes, str, Op, Shapes]] = [
 def test_a_hint_says_what_would_fit_in_words_and_as_a_request(
     op: Op, shapes: Shapes, text: str, other: Op, inputs: Shapes
 ) -> None:
-    (hint,) = (hint for hint in hints(op, *shapes) if hint.text == text)
+    (hint,) = (hint for hint in find_hints(op, *shapes) if hint.text == text)
     assert (hint.op, hint.inputs) == (other, inputs)
 
 
 def test_no_hint_is_given_where_nothing_fits() -> None:
-    assert hints(MUTUAL, (3,), (4,)) == []
+    assert find_hints(MUTUAL, (3,), (4,)) == []
 
 
 def test_no_hint_repeats_attributes_without_end() -> None:
-    few, many = ((*map("n{}".format, range(count)),) for count in (MAX_ENTRIES, MAX_ENTRIES + 1))
+    few, many = ((*map("n{}".format, range(count)),) for count in (MAX_HINT_ENTRIES, MAX_HINT_ENTRIES + 1))
     dims = (("x", "y"), ("x", "y"))
     shapes = [(2, 3), (3, 2)]
-    assert [hint.inputs for hint in hints(xarray.broadcast(dims=dims, exclude=few), *shapes)] == [[(3, 2), (3, 2)]]
-    assert hints(xarray.broadcast(dims=dims, exclude=many), *shapes) == []
+    assert [hint.inputs for hint in find_hints(xarray.broadcast(dims=dims, exclude=few), *shapes)] == [[(3, 2), (3, 2)]]
+    assert find_hints(xarray.broadcast(dims=dims, exclude=many), *shapes) == []
     like = ngraph.BroadcastLike(initial_broadcast_axes=(0,))
-    assert hints(like, (3,), (3, *[4] * (MAX_ENTRIES - 1)))
-    assert hints(like, (3,), (3, *[4] * MAX_ENTRIES)) == []
+    assert find_hints(like, (3,), (3, *[4] * (MAX_HINT_ENTRIES - 1)))
+    assert find_hints(like, (3,), (3, *[4] * MAX_HINT_ENTRIES)) == []
 
 
 def ask(request: dict[str, Any]) -> CheckAnswer:
-    return check(validated(CheckRequest, request))
+    return answer_check(validated(CheckRequest, request))
 
 
 def test_every_hint_of_every_vector_fits_when_it_is_asked() -> None:

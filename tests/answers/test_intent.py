@@ -9,8 +9,8 @@ import pytest
 from onnx_models import parsed, saved
 
 import axiscast
-from axiscast.answers.intent import Origin, Pair, is_meant, is_spanned
-from axiscast.answers.suspicion import square
+from axiscast.answers.intent import OperandPair, Origin, has_operand_with_both_axes, is_meant
+from axiscast.answers.two_sided import find_outer_product
 from axiscast.models.formats.github import workflow_commands
 from axiscast.models.formats.repository import Repository
 
@@ -20,38 +20,38 @@ BEFORE = {way: Origin(way, source="x") for way in ("index", "unsqueeze", "reduct
 RANGE = Origin(source="a range", is_index=True)
 
 MEANT = {
-    "x[:, None] * y": Pair((HERE["index"], ROW)),
-    "y - x[:, None]": Pair((ROW, HERE["index"])),
-    "column - x": Pair((BEFORE["unsqueeze"], Origin(source=BEFORE["unsqueeze"].source))),
-    "x.sum(1, keepdim=True) - x": Pair((BEFORE["reduction"], Origin(source=BEFORE["reduction"].source))),
-    "earlier <= range": Pair((Origin("unsqueeze", source="i", is_index=True), RANGE)),
-    "x.unsqueeze(1) >= y": Pair((HERE["unsqueeze"], ROW), is_discrete=True),
-    "lengths.unsqueeze(1) - range": Pair((HERE["unsqueeze"], RANGE)),
-    "a library's x.unsqueeze(1) - y": Pair((HERE["unsqueeze"], ROW), is_installed=True),
-    "where(pairs, x, y)": Pair((BEFORE["unsqueeze"], ROW), is_spanned=True),
+    "x[:, None] * y": OperandPair((HERE["index"], ROW)),
+    "y - x[:, None]": OperandPair((ROW, HERE["index"])),
+    "column - x": OperandPair((BEFORE["unsqueeze"], Origin(source=BEFORE["unsqueeze"].source))),
+    "x.sum(1, keepdim=True) - x": OperandPair((BEFORE["reduction"], Origin(source=BEFORE["reduction"].source))),
+    "earlier <= range": OperandPair((Origin("unsqueeze", source="i", is_index=True), RANGE)),
+    "x.unsqueeze(1) >= y": OperandPair((HERE["unsqueeze"], ROW), is_discrete=True),
+    "lengths.unsqueeze(1) - range": OperandPair((HERE["unsqueeze"], RANGE)),
+    "a library's x.unsqueeze(1) - y": OperandPair((HERE["unsqueeze"], ROW), is_installed=True),
+    "where(pairs, x, y)": OperandPair((BEFORE["unsqueeze"], ROW), has_operand_with_both_axes=True),
 }
 MISTAKES = {
-    "column - y": Pair((Origin(source="x"), ROW)),
-    "values whose origin is not known": Pair((Origin(), Origin())),
-    "x = x[:, None], then x - y": Pair((BEFORE["index"], ROW)),
-    "x = x.unsqueeze(1), then x - y": Pair((BEFORE["unsqueeze"], ROW)),
-    "x = x.unsqueeze(1), then x == y": Pair((BEFORE["unsqueeze"], ROW), is_discrete=True),
-    "x / y.unsqueeze(1)": Pair((ROW, HERE["unsqueeze"])),
-    "x.sum(1, keepdim=True) - y": Pair((HERE["reduction"], ROW)),
-    "x.argmax(1, keepdim=True) == y": Pair((HERE["reduction"], ROW), is_discrete=True),
-    "column - range": Pair((Origin(source="x"), RANGE)),
-    "mse_loss(x[:, None], x)": Pair((HERE["index"], Origin(source="x")), is_loss=True),
+    "column - y": OperandPair((Origin(source="x"), ROW)),
+    "values whose origin is not known": OperandPair((Origin(), Origin())),
+    "x = x[:, None], then x - y": OperandPair((BEFORE["index"], ROW)),
+    "x = x.unsqueeze(1), then x - y": OperandPair((BEFORE["unsqueeze"], ROW)),
+    "x = x.unsqueeze(1), then x == y": OperandPair((BEFORE["unsqueeze"], ROW), is_discrete=True),
+    "x / y.unsqueeze(1)": OperandPair((ROW, HERE["unsqueeze"])),
+    "x.sum(1, keepdim=True) - y": OperandPair((HERE["reduction"], ROW)),
+    "x.argmax(1, keepdim=True) == y": OperandPair((HERE["reduction"], ROW), is_discrete=True),
+    "column - range": OperandPair((Origin(source="x"), RANGE)),
+    "mse_loss(x[:, None], x)": OperandPair((HERE["index"], Origin(source="x")), is_loss=True),
 }
 
 
 @pytest.mark.parametrize("pair", MEANT.values(), ids=MEANT)
-def test_all_pairs_are_meant(pair: Pair) -> None:
+def test_all_pairs_are_meant(pair: OperandPair) -> None:
     assert is_meant(pair)
     assert is_meant(pair._replace(origins=pair.origins[::-1]))
 
 
 @pytest.mark.parametrize("pair", MISTAKES.values(), ids=MISTAKES)
-def test_element_by_element_is_meant(pair: Pair) -> None:
+def test_element_by_element_is_meant(pair: OperandPair) -> None:
     assert not is_meant(pair)
     assert not is_meant(pair._replace(origins=pair.origins[::-1]))
 
@@ -68,9 +68,9 @@ def test_element_by_element_is_meant(pair: Pair) -> None:
     ],
 )
 def test_a_square_is_spanned_by_an_input_with_both_axes(shapes: Any, expected: bool) -> None:
-    found = square(shapes)
+    found = find_outer_product(shapes)
     assert found is not None
-    assert is_spanned(shapes, found) is expected
+    assert has_operand_with_both_axes(shapes, found) is expected
 
 
 FILE = "/home/me/net.py"

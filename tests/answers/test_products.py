@@ -16,7 +16,7 @@ from test_vectors import vectors
 
 import axiscast
 from axiscast import CheckAnswer, Client
-from axiscast.answers.check import as_text
+from axiscast.answers.check import check_as_text
 from axiscast.cli import main
 from axiscast.ops import OPS, Op, einops, numpy, onnx, tensorflow, torch
 
@@ -111,7 +111,7 @@ def test_a_symbolic_result_covers_the_result_for_every_size() -> None:
 
 
 def test_a_text_and_a_command_say_the_result() -> None:
-    assert as_text(ask(numpy.matmul(), (1, 3, 4), (2, 4, 5))) == "compatible: (2, 3, 5)"
+    assert check_as_text(ask(numpy.matmul(), (1, 3, 4), (2, 4, 5))) == "compatible: (2, 3, 5)"
     written = CliRunner().invoke(main, ["check", "1,3,4", "2,4,5", "--op", "numpy.matmul"])
     assert "result   2   3         5" in written.output
     assert "compatible: (2, 3, 5)" in written.output

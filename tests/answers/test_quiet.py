@@ -17,7 +17,7 @@ from test_warnings import small_requests, squares_and_stretches
 
 import axiscast
 from axiscast import AsyncClient, Client
-from axiscast.answers.intent import SuspicionKind
+from axiscast.answers.intent import FindingKind
 from axiscast.messages import CheckRequest, WarningKind
 from axiscast.wire.codec import Media
 from axiscast_service.endpoints.check import answer_to_body, answer_to_query
@@ -251,4 +251,4 @@ def test_a_model_has_no_use_for_the_option() -> None:
 
 def test_the_words_are_those_of_watch_and_of_the_codes() -> None:
     assert set(get_args(WarningKind)) == {"square", *BOTH}
-    assert set(get_args(SuspicionKind)) == {"square", *BOTH, "every-square"}
+    assert set(get_args(FindingKind)) == {"square", *BOTH, "every-square"}

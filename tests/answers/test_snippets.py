@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from axiscast.answers.translate import translate
+from axiscast.answers.translate import answer_translate
 from axiscast.engine.views import place
 from axiscast.messages import TranslateRequest
 from axiscast.ops import (
@@ -283,7 +283,7 @@ def test_a_snippet_runs_and_gives_the_same_bytes(framework: str) -> None:
         if framework == "openvino" and crashes_openvino([*shapes, plan.outputs[0].output_shape]):
             continue
         try:
-            text = translate(TranslateRequest(op=op, inputs=shapes, to=to)).code.text
+            text = answer_translate(TranslateRequest(op=op, inputs=shapes, to=to)).code.text
         except Problem:
             continue
         inputs = dict(zip(names("x", len(shapes)), arrays, strict=True))
@@ -300,7 +300,7 @@ def test_only_what_was_executed_bears_no_mark() -> None:
     assert {name for name, framework in FRAMEWORKS.items() if framework.executed} <= set(RUNNERS)
     for to in OPS:
         try:
-            text = translate(TranslateRequest(op=numpy.broadcast_arrays(), inputs=[(3,), (3,)], to=to)).code.text
+            text = answer_translate(TranslateRequest(op=numpy.broadcast_arrays(), inputs=[(3,), (3,)], to=to)).code.text
         except Problem:
             continue
         assert ("unverified" in text) == (FRAMEWORKS[to.split(".")[0]].executed is None)
@@ -346,7 +346,7 @@ y = mx.nd.broadcast_axis(t1, axis=(0, 2), size=(2, 4))""",
 
 @pytest.mark.parametrize("to", TEXTS)
 def test_a_snippet_reads_as_a_person_writes_it(to: str) -> None:
-    answer = translate(TranslateRequest(op=EXPLICIT, inputs=[(3,)], to=to))
+    answer = answer_translate(TranslateRequest(op=EXPLICIT, inputs=[(3,)], to=to))
     assert answer.code.text == TEXTS[to]
     assert answer.code.language == ("c++" if to in ("ngraph.Broadcast", "poputil.broadcastToMatch") else "python")
 
@@ -401,4 +401,4 @@ y = t1.as_np_ndarray().reshape((0,)).as_nd_ndarray()  # to mx.nd.reshape 0 means
 
 @pytest.mark.parametrize(("op", "shape", "text"), EMPTY)
 def test_mxnet_is_told_that_0_is_a_size_and_no_axes_a_shape(op: Op, shape: Shape, text: str) -> None:
-    assert translate(TranslateRequest(op=op, inputs=[shape], to="mxnet.broadcast_axis")).code.text == text
+    assert answer_translate(TranslateRequest(op=op, inputs=[shape], to="mxnet.broadcast_axis")).code.text == text

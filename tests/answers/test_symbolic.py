@@ -13,7 +13,7 @@ from test_cli import run
 from test_vectors import FOLDER, SYMBOLIC_FILES
 
 from axiscast import Client, InvalidRequest
-from axiscast.answers.check import as_text, check
+from axiscast.answers.check import answer_check, check_as_text
 from axiscast.answers.limits import MAX_CONDITIONS
 from axiscast.messages import CheckAnswer, CheckRequest
 from axiscast.messages.tensors import BackpropRequest, BroadcastRequest
@@ -27,7 +27,7 @@ FIRST = set({op.align: name for name, op in reversed([*OPS.items()])}.values())
 
 
 def ask(request: Request) -> CheckAnswer:
-    return check(validated(CheckRequest, request))
+    return answer_check(validated(CheckRequest, request))
 
 
 def faults(request: Request, answer: CheckAnswer, real: Truth) -> list[str]:
@@ -379,7 +379,7 @@ def test_too_many_conditions_are_refused_and_as_many_as_are_taken_are_answered()
 
 
 def test_a_drawing_and_a_sentence_show_the_symbols() -> None:
-    assert as_text(ask({"inputs": [["N", "?", 1], ["M", 5, 4]], "explain": True})) == (
+    assert check_as_text(ask({"inputs": [["N", "?", 1], ["M", 5, 4]], "explain": True})) == (
         "axis     0   1   2\n"
         "input 0  N~  ?~  1*\n"
         "input 1  M~  5   4\n"
@@ -388,13 +388,13 @@ def test_a_drawing_and_a_sentence_show_the_symbols() -> None:
         "* stretched   ~ stretched for some sizes\n\n"
         "compatible if (N == M or N == 1 or M == 1) and (inputs[0][1] == 5 or inputs[0][1] == 1): (?, 5, 4)"
     )
-    many = as_text(ask({"inputs": [["?"]] * 30 + [[5]]}))
+    many = check_as_text(ask({"inputs": [["?"]] * 30 + [[5]]}))
     assert many.endswith(" and 10 more conditions: (5,)")
 
 
 def test_a_drawing_and_a_sentence_show_what_is_divided() -> None:
     split = repeat("(a b) (c d) (e f) -> a b c d e f g", {"b": 3, "d": 2, "f": 1, "g": 5}, ["N", "2..8", "N"])
-    assert as_text(ask({**split, "explain": True})) == (
+    assert check_as_text(ask({**split, "explain": True})) == (
         "axis       0   1          2   3   4   5   6\n"
         "input 0  N/3   3   (2..8)/2   2   N   1   +\n"
         "         -----------------------------------\n"

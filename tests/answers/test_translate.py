@@ -10,7 +10,7 @@ import pytest
 
 import axiscast
 from axiscast import Client
-from axiscast.answers.translate import as_text, translate
+from axiscast.answers.translate import answer_translate, translation_as_text
 from axiscast.messages import TranslateAnswer, TranslateRequest
 from axiscast.ops import Op, einops, mxnet, ngraph, numpy, onnx, openvino, poputil, stablehlo, torch, xarray
 from axiscast.wire.problems import Problem
@@ -19,12 +19,12 @@ Shape = tuple[int, ...]
 
 
 def ask(op: Op, *shapes: Shape, to: str) -> TranslateAnswer:
-    return translate(TranslateRequest(op=op, inputs=shapes, to=to))
+    return answer_translate(TranslateRequest(op=op, inputs=shapes, to=to))
 
 
 def said(op: Op, *shapes: Shape, to: str) -> list[str]:
     """The steps, a line for each."""
-    return as_text(ask(op, *shapes, to=to)).split("\n\n")[0].splitlines()
+    return translation_as_text(ask(op, *shapes, to=to)).split("\n\n")[0].splitlines()
 
 
 PLACED = stablehlo.broadcast_in_dim(shape=(3, 5, 4), broadcast_dimensions=(2, 0))
@@ -487,4 +487,4 @@ def test_a_program_that_fails_in_the_release_has_a_warning(
 
 def test_the_warnings_of_a_translation_are_printed() -> None:
     answer = ask(numpy.broadcast_to(shape=()), (), to="openvino.Broadcast-3")
-    assert as_text(answer).splitlines()[-1] == f"warning (release-differs): {answer.warnings[0].message}"
+    assert translation_as_text(answer).splitlines()[-1] == f"warning (release-differs): {answer.warnings[0].message}"

@@ -12,8 +12,8 @@ import pytest
 from test_cli import run
 
 import axiscast
-from axiscast.answers.check import as_text
-from axiscast.answers.suspicion import Suspicion, square, suspicion, suspicion_of_rows
+from axiscast.answers.check import check_as_text
+from axiscast.answers.two_sided import TwoSidedBroadcast, find_outer_product, find_two_sided, find_two_sided_in_rows
 from axiscast.answers.warnings import side_of_new_axes
 from axiscast.messages import CheckAnswer, Warned, WarningKind
 from axiscast.ops import julia, numpy, poputil
@@ -65,16 +65,16 @@ def small_requests() -> Iterator[tuple[Shape, ...]]:
 def test_a_suspicion_is_what_its_definition_says_for_all_small_shapes() -> None:
     kinds: Counter[str | None] = Counter()
     for shapes in small_requests():
-        found = suspicion(shapes)
+        found = find_two_sided(shapes)
         squares, stretches = squares_and_stretches(shapes)
         kind = "square" if squares else "mutual-stretch" if stretches else None
         assert (found and found.kind) == kind, shapes
         if found:
             assert (*found.inputs, *found.axes) in (squares or stretches), (shapes, found)
-        alone = square(shapes)
+        alone = find_outer_product(shapes)
         assert alone == (found if kind == "square" else None), shapes
         padded = [(None,) * (3 - len(shape)) + shape for shape in shapes]
-        in_rows = suspicion_of_rows(padded)
+        in_rows = find_two_sided_in_rows(padded)
         assert (in_rows and in_rows.kind) == kind, shapes
         kinds[kind] += 1
     assert min(kinds.values()) > 500, kinds
@@ -83,9 +83,9 @@ def test_a_suspicion_is_what_its_definition_says_for_all_small_shapes() -> None:
 def test_a_suspicion_is_found_among_many_inputs_without_a_look_at_each_pair() -> None:
     """There are three million pairs here."""
     chain = [(1,) * (64 - rank) + (2,) * rank for rank in range(64)] * 40
-    assert suspicion(chain) is None
-    assert suspicion([*chain, (3, *[1] * 63)]) is not None
-    assert suspicion([*chain, (2,), (2, 1)]) == Suspicion("square", (2560, 2561), (62, 63))
+    assert find_two_sided(chain) is None
+    assert find_two_sided([*chain, (3, *[1] * 63)]) is not None
+    assert find_two_sided([*chain, (2,), (2, 1)]) == TwoSidedBroadcast("square", (2560, 2561), (62, 63))
 
 
 # ---- The warnings
@@ -307,7 +307,7 @@ def test_what_is_assumed_of_a_name_counts() -> None:
 
 
 def test_the_text_says_the_fix_of_a_square_once() -> None:
-    assert as_text(axiscast.check(MUTUAL, (5,), (5, 1))).splitlines() == [
+    assert check_as_text(axiscast.check(MUTUAL, (5,), (5, 1))).splitlines() == [
         "compatible: (5, 5)",
         "warning (square): (5,) with (5, 1) broadcasts to (5, 5): every row meets every column. To combine them "
         "element by element, write `a[:, None]`. If you want all pairs, write `a[None]`.",

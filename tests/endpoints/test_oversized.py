@@ -10,13 +10,13 @@ import pytest
 from conftest import taken
 
 from axiscast.answers.footprint import tensors_bytes
-from axiscast.answers.limits import judge_request
+from axiscast.answers.limits import validate_request
 from axiscast.engine.views import gradient_bytes
 from axiscast.messages.tensors import BackpropRequest, BroadcastRequest
 from axiscast.messages.validation import validated
 from axiscast.wire.problems import Problem
 from axiscast_service.endpoints.backprop import _gradients
-from axiscast_service.endpoints.broadcast import extent_of, outputs
+from axiscast_service.endpoints.broadcast import outputs, request_size_of
 from axiscast_service.runtime.budget import Budget, Holding
 
 MiB = 2**20
@@ -24,17 +24,17 @@ MiB = 2**20
 
 def broadcast(**request: Any) -> None:
     message = validated(BroadcastRequest, request)
-    extent = extent_of(message)
-    Holding(Budget(10 * MiB)).reserve_answer(tensors_bytes(extent, message.inputs))
-    outputs(message, extent, 2**34)
+    request_size = request_size_of(message)
+    Holding(Budget(10 * MiB)).reserve_answer(tensors_bytes(request_size, message.inputs))
+    outputs(message, request_size, 2**34)
 
 
 def backprop(op: dict[str, Any], shape: list[int], gradient: dict[str, Any]) -> None:
     message = validated(BackpropRequest, {"op": op, "inputs": [shape], "gradients": [gradient]})
-    extent = judge_request(message.op, tuple(message.inputs))
+    request_size = validate_request(message.op, tuple(message.inputs))
     with Holding(Budget(10 * MiB)) as holding:
-        holding.reserve_answer(tensors_bytes(extent, message.gradients))
-        holding.reserve_answer(gradient_bytes(*_gradients(message, extent)))
+        holding.reserve_answer(tensors_bytes(request_size, message.gradients))
+        holding.reserve_answer(gradient_bytes(*_gradients(message, request_size)))
 
 
 def overlapping(size: int) -> dict[str, Any]:

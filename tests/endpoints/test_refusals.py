@@ -15,7 +15,7 @@ from axiscast.wire.problems import STATUS, Problem
 
 DOCUMENTS: dict[str, dict[str, object]] = {
     "MAX_RANK": {"detail": "a shape has 5 axes; this service takes up to 4", "limit": 4},
-    "MAX_AXES": {
+    "MAX_LISTED_AXES": {
         "detail": "3 inputs of up to 5 axes make 15 axes; this service takes up to 14: send fewer inputs at once",
         "limit": 14,
     },
@@ -81,7 +81,7 @@ DOCUMENTS: dict[str, dict[str, object]] = {
 """What the first way in to a constant is told, one above it."""
 PAIRS: list[tuple[Callable[[], object], dict[str, object]]] = [
     (
-        lambda: limits.judge_json(131_072, 1, 2**63),
+        lambda: limits.validate_json_size(131_072, 1, 2**63),
         {
             "detail": "a JSON answer holds up to 131072 elements and lists of them, of 4194304 bytes in all, and this "
             "one would hold 131072 elements in 1 lists, of 9223372036854775808 bytes: ask for MessagePack (Accept: "

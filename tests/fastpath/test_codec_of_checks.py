@@ -13,7 +13,7 @@ from pydantic_core import to_json
 
 pytest.importorskip("msgspec")
 
-from axiscast.answers.check import Question
+from axiscast.answers.check import PlainCheck
 from axiscast.wire.codec import Media, encode
 from axiscast.wire.dimensions import Symbol
 from axiscast.wire.problems import Problem
@@ -215,7 +215,7 @@ def by_the_schema(monkeypatch: pytest.MonkeyPatch) -> Any:
         with monkeypatch.context() as patch:
             patch.setattr(codec, "_READERS", {})
             patch.setattr(codec, "_WRITERS", {})
-            patch.setattr(codec, "plain_request", lambda value: None)
+            patch.setattr(codec, "read_plain_check", lambda value: None)
             return outcome(*arguments)  # type: ignore[arg-type]
 
     return slow
@@ -237,7 +237,7 @@ def test_odd_questions_get_the_same_bytes_with_the_quick_codec_and_without(
             patch.setattr(codec, "_READERS", {})
             patch.setattr(codec, "_WRITERS", {Media.JSON: to_json})
             assert outcome(body, media.value, accept) == slow, body
-        plain += isinstance(slow, tuple) and isinstance(codec.message_in_body(body, media), Question)
+        plain += isinstance(slow, tuple) and isinstance(codec.message_in_body(body, media), PlainCheck)
         refused += isinstance(slow, dict)
     assert plain > COUNT // 10
     assert refused > COUNT // 10

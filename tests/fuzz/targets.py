@@ -16,12 +16,12 @@ from raw_http import receive
 from starlette.datastructures import QueryParams
 from uvicorn.server import ServerState
 
-from axiscast.answers.batch import check_rows
-from axiscast.answers.check import check
-from axiscast.answers.columns import check_columns
-from axiscast.answers.compare import compare
-from axiscast.answers.limits import judge_request
-from axiscast.answers.translate import translate
+from axiscast.answers.batch_rows import check_rows
+from axiscast.answers.check import answer_check
+from axiscast.answers.columns import answer_columns
+from axiscast.answers.compare import answer_compare
+from axiscast.answers.limits import validate_request
+from axiscast.answers.translate import answer_translate
 from axiscast.client.reading import TensorReader
 from axiscast.engine.views import backprop
 from axiscast.errors import InvalidAnswer
@@ -32,7 +32,7 @@ from axiscast.wire.codec import Media, decode
 from axiscast.wire.problems import STATUS, Problem
 from axiscast.wire.shapes import parse_shape
 from axiscast_service.endpoints.backprop import _gradients
-from axiscast_service.endpoints.broadcast import extent_of, outputs
+from axiscast_service.endpoints.broadcast import outputs, request_size_of
 from axiscast_service.endpoints.check import _question
 from axiscast_service.http.hooks import HOOKS, Hooks
 from axiscast_service.http.protocol import HTTPProtocol
@@ -53,15 +53,15 @@ def request_in_json(data: bytes) -> str:
 
 def _request(data: bytes, media: Media) -> str:
     endpoints: list[tuple[Any, Callable[[Any], Any]]] = [
-        (CheckRequest, check),
+        (CheckRequest, answer_check),
         (CheckBatchRequest, _batch),
         (BroadcastRequest, _broadcast),
         (
             BackpropRequest,
-            lambda message: backprop(*_gradients(message, judge_request(message.op, tuple(message.inputs)))),
+            lambda message: backprop(*_gradients(message, validate_request(message.op, tuple(message.inputs)))),
         ),
-        (CompareRequest, compare),
-        (TranslateRequest, translate),
+        (CompareRequest, answer_compare),
+        (TranslateRequest, answer_translate),
     ]
     model, work = endpoints[data[0] % len(endpoints)] if data else endpoints[0]
     try:
@@ -73,7 +73,7 @@ def _request(data: bytes, media: Media) -> str:
 
 
 def _backprop(message: BackpropRequest) -> None:
-    backprop(*_gradients(message, judge_request(message.op, tuple(message.inputs))))
+    backprop(*_gradients(message, validate_request(message.op, tuple(message.inputs))))
 
 
 def _refused(problem: Problem) -> str:
@@ -85,7 +85,7 @@ def _refused(problem: Problem) -> str:
 
 
 def _broadcast(message: BroadcastRequest) -> None:
-    for tensor in outputs(message, extent_of(message), OUTPUT_BYTES):
+    for tensor in outputs(message, request_size_of(message), OUTPUT_BYTES):
         body = tensor.in_msgpack()
         assert sum(map(len, body.pieces)) == body.length
 
@@ -93,14 +93,14 @@ def _broadcast(message: BroadcastRequest) -> None:
 def _batch(message: CheckBatchRequest) -> Any:
     if message.requests is not None:
         return list(check_rows(message.requests))
-    return check_columns(message)
+    return answer_columns(message)
 
 
 def query(data: bytes) -> str:
     """The query string of a GET."""
     try:
         question = _question(QueryParams(data.decode("latin-1")).multi_items())
-        check(validated(CheckRequest, question))
+        answer_check(validated(CheckRequest, question))
     except Problem as problem:
         return _refused(problem)
     return "answered"

@@ -16,7 +16,7 @@ from test_batch import SHAPE_ATTRIBUTES
 from test_vectors import FILES, OP, vectors
 
 from axiscast.answers import compare as comparison
-from axiscast.answers.check import Question, plain_answer
+from axiscast.answers.check import PlainCheck, check_to_dict
 from axiscast.answers.columns import checked
 from axiscast.answers.symbolic import lower as lower_symbolic
 from axiscast.messages import CompareRequest
@@ -225,7 +225,7 @@ def test_an_op_that_needs_integers_and_does_not_say_so_is_found() -> None:
     assert verdict(op, TILED) == [[4, 6]]
     assert any(said.startswith("columns") for said in differences(op, TILED, "shape"))
     assert any(said.startswith("symbols") for said in differences(op, TILED, "shape"))
-    assert plain_answer(Question((("N", 3),), op.model_copy(update={"shape": (4, 6)})))  # it does answer
+    assert check_to_dict(PlainCheck((("N", 3),), op.model_copy(update={"shape": (4, 6)})))  # it does answer
 
 
 def test_an_op_that_compares_a_column_is_refused_though_it_does_not_say_that_it_needs_integers() -> None:
@@ -237,7 +237,7 @@ def test_an_op_that_compares_a_column_is_refused_though_it_does_not_say_that_it_
 
 def test_an_op_that_says_that_it_needs_integers_answers_them_and_refuses_all_else() -> None:
     op = Careful(shape=(4, 6))
-    assert plain_answer(Question(TILED, op))["compatible"] is True
+    assert check_to_dict(PlainCheck(TILED, op))["compatible"] is True
     with pytest.raises(Problem) as raised:
         in_columns(op, rows(op, TILED, None), None)
     assert (raised.value.code, raised.value.pointer) == ("invalid-request", "/op")
@@ -254,7 +254,7 @@ def test_an_op_that_says_that_it_needs_integers_answers_them_and_refuses_all_els
         symbolic = [tuple(Symbol(size) if isinstance(size, str) else size for size in shape) for shape in shapes]
         target = tuple(Symbol(size) if isinstance(size, str) else size for size in target)  # type: ignore[misc]
         with pytest.raises(Problem) as raised:
-            plain_answer(Question(symbolic, op.model_copy(update={"shape": target})))  # type: ignore[arg-type]
+            check_to_dict(PlainCheck(symbolic, op.model_copy(update={"shape": target})))  # type: ignore[arg-type]
         assert raised.value.pointer == pointer
         assert raised.value.detail == (
             "numpy.compared takes known sizes only, because its rule compares them: write an integer in place of each "

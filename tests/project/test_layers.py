@@ -61,7 +61,7 @@ CASES = {
         {"asyncio", "anyio", "httpcore", "opentelemetry"},
     ),
     "what is suspicious": (
-        "import axiscast.answers.suspicion",
+        "import axiscast.answers.two_sided",
         WEB | {"pydantic", "numpy", "httpx", "inspect"},
     ),
     "the messages": ("import axiscast.messages", WEB | {"numpy", "httpx", "axiscast_service", "click"}),

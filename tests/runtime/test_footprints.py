@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from conftest import kept, taken
 
-from axiscast.answers.batch import check_rows
-from axiscast.answers.check import Question, check, plain_answer
-from axiscast.answers.columns import check_columns
-from axiscast.answers.compare import compare
+from axiscast.answers.batch_rows import check_rows
+from axiscast.answers.check import PlainCheck, answer_check, check_to_dict
+from axiscast.answers.columns import answer_columns
+from axiscast.answers.compare import answer_compare
 from axiscast.answers.footprint import answer_bytes, compared_bytes, json_bytes, tensors_bytes
-from axiscast.answers.limits import judge_request
-from axiscast.answers.translate import translate
+from axiscast.answers.limits import validate_request
+from axiscast.answers.translate import answer_translate
 from axiscast.engine.views import backprop, gradient_bytes
 from axiscast.messages import CheckRequest, CompareRequest, TranslateRequest
 from axiscast.messages.tensors import BackpropRequest, BroadcastRequest, CheckBatchRequest
@@ -27,7 +27,7 @@ from axiscast.wire.tensors import Tensor, json_parts
 from axiscast_service.endpoints import backprop as backprop_resource
 from axiscast_service.endpoints import broadcast
 from axiscast_service.endpoints.backprop import _gradients
-from axiscast_service.endpoints.broadcast import extent_of, outputs
+from axiscast_service.endpoints.broadcast import outputs, request_size_of
 from axiscast_service.endpoints.stream import Outgoing, OutgoingArray
 from axiscast_service.runtime.budget import Budget, Holding
 
@@ -146,33 +146,35 @@ def test_a_shape_that_no_list_has_takes_no_more_than_a_body_holds() -> None:
 RANK_4, RANK_64 = [[2**62] * 4] * 2000, [[1] * 64] * 100
 LONG = [f"{WIDE * 96}{axis:03}" for axis in range(64)]
 ANSWERS: dict[str, tuple[Any, Any, Any]] = {
-    "check, one input": (check, CheckRequest, {"inputs": [[3]]}),
-    "check, scalars": (check, CheckRequest, {"inputs": [[]] * 2500}),
-    "check, rank 4": (check, CheckRequest, {"inputs": RANK_4, "dtype": "int64", "explain": True}),
-    "check, rank 64": (check, CheckRequest, {"inputs": RANK_64, "dtype": "int64", "explain": True}),
-    "check, conflicts": (check, CheckRequest, {"inputs": [[2] * 64, *([[3] * 64] * 155)], "explain": True}),
+    "check, one input": (answer_check, CheckRequest, {"inputs": [[3]]}),
+    "check, scalars": (answer_check, CheckRequest, {"inputs": [[]] * 2500}),
+    "check, rank 4": (answer_check, CheckRequest, {"inputs": RANK_4, "dtype": "int64", "explain": True}),
+    "check, rank 64": (answer_check, CheckRequest, {"inputs": RANK_64, "dtype": "int64", "explain": True}),
+    "check, conflicts": (answer_check, CheckRequest, {"inputs": [[2] * 64, *([[3] * 64] * 155)], "explain": True}),
     "check, long names": (
-        check, CheckRequest,
+        answer_check, CheckRequest,
         {"inputs": [[2] * 64, *[[]] * 99], "op": {"name": "xarray.broadcast", "dims": [LONG, *[[]] * 99]}},
     ),
-    "check, symbols": (check, CheckRequest, {"inputs": [["N"]] * 2000}),
-    "check, long symbols": (check, CheckRequest, {"inputs": [[f"{'N' * 96}{row}"] * 16 for row in range(40)]}),
-    "check, many conditions": (check, CheckRequest, {"inputs": [[f"N{row}"] for row in range(20)]}),
-    "check, conditions without names": (check, CheckRequest, {"inputs": [["?"]] * 20}),
+    "check, symbols": (answer_check, CheckRequest, {"inputs": [["N"]] * 2000}),
+    "check, long symbols": (answer_check, CheckRequest, {"inputs": [[f"{'N' * 96}{row}"] * 16 for row in range(40)]}),
+    "check, many conditions": (answer_check, CheckRequest, {"inputs": [[f"N{row}"] for row in range(20)]}),
+    "check, conditions without names": (answer_check, CheckRequest, {"inputs": [["?"]] * 20}),
     "check, conditions on a target": (
-        check, CheckRequest, {"inputs": [["?"] * 40], "op": {"name": "numpy.broadcast_to", "shape": ["?"] * 40}},
+        answer_check, CheckRequest, {"inputs": [["?"] * 40], "op": {"name": "numpy.broadcast_to", "shape": ["?"] * 40}},
     ),
-    "compare": (compare, CompareRequest, {"inputs": [[]] * 2000}),
-    "compare, rank 64": (compare, CompareRequest, {"inputs": RANK_64}),
-    "compare, squares": (compare, CompareRequest, {"inputs": [[5], [5, 1]]}),
-    "compare, symbols": (compare, CompareRequest, {"inputs": [[f"N{row}", "M"] for row in range(10)]}),
-    "compare, long symbols": (compare, CompareRequest, {"inputs": [[f"{'N' * 96}{row}"] * 16 for row in range(4)]}),
-    "compare, a target": (compare, CompareRequest, {"inputs": [[1] * 64], "shape": [5] * 64}),
+    "compare": (answer_compare, CompareRequest, {"inputs": [[]] * 2000}),
+    "compare, rank 64": (answer_compare, CompareRequest, {"inputs": RANK_64}),
+    "compare, squares": (answer_compare, CompareRequest, {"inputs": [[5], [5, 1]]}),
+    "compare, symbols": (answer_compare, CompareRequest, {"inputs": [[f"N{row}", "M"] for row in range(10)]}),
+    "compare, long symbols": (
+        answer_compare, CompareRequest, {"inputs": [[f"{'N' * 96}{row}"] * 16 for row in range(4)]},
+    ),
+    "compare, a target": (answer_compare, CompareRequest, {"inputs": [[1] * 64], "shape": [5] * 64}),
     "translate": (
-        translate, TranslateRequest,
+        answer_translate, TranslateRequest,
         {"inputs": [[1] * 64] * 50, "to": "einops.repeat", "op": "torch.broadcast_tensors"},
     ),
-    "translate to names": (translate, TranslateRequest, {"inputs": [[1] * 32] * 100, "to": "xarray.broadcast"}),
+    "translate to names": (answer_translate, TranslateRequest, {"inputs": [[1] * 32] * 100, "to": "xarray.broadcast"}),
 }  # fmt: skip
 
 
@@ -180,12 +182,12 @@ ANSWERS: dict[str, tuple[Any, Any, Any]] = {
 @pytest.mark.parametrize(("work", "model", "question"), ANSWERS.values(), ids=ANSWERS)
 def test_an_answer_takes_no_more_than_is_reserved_for_it(work: Any, model: Any, question: Any, media: Media) -> None:
     request = validated(model, question)
-    shown = {"exclude_none": True} if work is translate else {"exclude_unset": True}
-    extent = judge_request(request.op, tuple(request.inputs)) if work is not compare else None
+    shown = {"exclude_none": True} if work is answer_translate else {"exclude_unset": True}
+    request_size = validate_request(request.op, tuple(request.inputs)) if work is not answer_compare else None
     reserved = Reserved()
 
     def answer() -> None:
-        reserved(compared_bytes(request.shapes) if work is compare else answer_bytes(extent))
+        reserved(compared_bytes(request.shapes) if work is answer_compare else answer_bytes(request_size))
         encode(work(request).model_dump(**shown), media)
 
     assert taken(answer) <= reserved.most + SLACK
@@ -194,7 +196,7 @@ def test_an_answer_takes_no_more_than_is_reserved_for_it(work: Any, model: Any, 
 def test_checks_of_many_inputs_leave_nothing_behind() -> None:
     def work() -> None:
         for row in range(8):
-            plain_answer(Question([*[(2, 1)] * row, *[(1, 2, 1, 2, 1, 2, 1, 2, 1, 2)] * 300]))
+            check_to_dict(PlainCheck([*[(2, 1)] * row, *[(1, 2, 1, 2, 1, 2, 1, 2, 1, 2)] * 300]))
 
     assert kept(work) < SLACK
 
@@ -259,7 +261,7 @@ def test_columns_take_no_more_than_is_reserved_for_them(inputs: int) -> None:
     column = {"dtype": "int64", "shape": [50_000, 3], "data": np.ones((50_000, 3), "<i8").tobytes()}
     request = validated(CheckBatchRequest, {"inputs": [column] * inputs})
     reserved = Reserved()
-    assert taken(lambda: check_columns(request, reserved)) <= reserved.most
+    assert taken(lambda: answer_columns(request, reserved)) <= reserved.most
 
 
 BACKPROPS = {
@@ -296,9 +298,9 @@ def test_a_backprop_takes_no_more_than_is_reserved_for_it(
     reserved = Reserved()
 
     def work() -> None:
-        extent = judge_request(request.op, tuple(request.inputs))
-        reserved(tensors_bytes(extent, request.gradients))
-        plan, arrays = _gradients(request, extent)
+        request_size = validate_request(request.op, tuple(request.inputs))
+        reserved(tensors_bytes(request_size, request.gradients))
+        plan, arrays = _gradients(request, request_size)
         reserved(gradient_bytes(plan, arrays))
         for array in backprop(plan, arrays):
             sent(OutgoingArray(array, array.shape, strides is not None and 0 in array.strides), reserved)
@@ -313,9 +315,9 @@ def test_a_strided_answer_that_must_be_copied_is_reserved() -> None:
     tensor = {"dtype": "int8", "shape": [1000, 2000], "data": bytes(2 * 10**6)}
     op = {"name": "stablehlo.broadcast_in_dim", "shape": [2000, 1000], "broadcast_dimensions": [1, 0]}
     request = validated(BroadcastRequest, {"op": op, "inputs": [tensor], "layout": "strided"})
-    extent, reserved = extent_of(request), Reserved()
-    reserved(tensors_bytes(extent, request.inputs))
-    peak = taken(lambda: [sent(output, reserved) for output in outputs(request, extent, 2**40)])
+    request_size, reserved = request_size_of(request), Reserved()
+    reserved(tensors_bytes(request_size, request.inputs))
+    peak = taken(lambda: [sent(output, reserved) for output in outputs(request, request_size, 2**40)])
     assert 2 * 10**6 < peak <= reserved.most + SLACK
 
 
@@ -326,9 +328,9 @@ def test_a_window_that_is_gathered_takes_no_more_than_is_reserved_for_it(dtype: 
     tensor = {"dtype": dtype, "shape": [size], "data": data}
     op = {"name": "einops.repeat", "pattern": "a -> (a r)", "axes_lengths": {"r": 3}}
     request = validated(BroadcastRequest, {"op": op, "inputs": [tensor], "window": [[1, 2 * size]]})
-    extent, reserved = extent_of(request), Reserved()
-    reserved(tensors_bytes(extent, request.inputs))
-    peak = taken(lambda: [sent(output, reserved) for output in outputs(request, extent, 2**40)])
+    request_size, reserved = request_size_of(request), Reserved()
+    reserved(tensors_bytes(request_size, request.inputs))
+    peak = taken(lambda: [sent(output, reserved) for output in outputs(request, request_size, 2**40)])
     assert MiB // 2 < peak <= reserved.most + SLACK
     assert reserved.most <= 3 * MiB
 

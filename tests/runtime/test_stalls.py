@@ -25,8 +25,8 @@ import pytest
 from conftest import PATIENCE, run
 
 from axiscast.answers.cost import body_milliseconds, check_milliseconds, compare_milliseconds, translate_milliseconds
-from axiscast.answers.hints import MAX_SYMBOLIC_TRIES, MAX_TRIES, hints
-from axiscast.answers.limits import judge_request
+from axiscast.answers.hints import MAX_HINT_TRIES, MAX_SYMBOLIC_HINT_TRIES, find_hints
+from axiscast.answers.limits import validate_request
 from axiscast.client.in_process import AsyncAppTransport
 from axiscast.messages import CheckRequest
 from axiscast.messages.validation import validated
@@ -355,18 +355,18 @@ def test_hints_are_searched_in_a_bounded_number_of_tries() -> None:
         raise Incompatible("size-mismatch", "never")
 
     shape = tuple(Symbol(name) for name in "KLMN")  # each may be assumed to be what it meets
-    assert hints(ngraph.Broadcast(shape=(2, 3, 4, 5, 6, 7, 8, 9), broadcast_axes=(0,)), (shape,), never_fits) == []
-    assert len(tries) == MAX_SYMBOLIC_TRIES
+    assert find_hints(ngraph.Broadcast(shape=(2, 3, 4, 5, 6, 7, 8, 9), broadcast_axes=(0,)), (shape,), never_fits) == []
+    assert len(tries) == MAX_SYMBOLIC_HINT_TRIES
     tries.clear()
     sizes = tuple(range(10, 14))
-    assert hints(ngraph.Broadcast(shape=(2, 3, 4, 5, 6, 7, 8, 9), broadcast_axes=(0,)), (sizes,), never_fits) == []
-    assert len(tries) <= MAX_TRIES
+    assert find_hints(ngraph.Broadcast(shape=(2, 3, 4, 5, 6, 7, 8, 9), broadcast_axes=(0,)), (sizes,), never_fits) == []
+    assert len(tries) <= MAX_HINT_TRIES
 
 
 def test_a_cost_is_told_of_each_thing_that_costs() -> None:
     def cost(value: Any) -> float:
         request = validated(CheckRequest, value)
-        return check_milliseconds(judge_request(request.op, tuple(request.inputs)))
+        return check_milliseconds(validate_request(request.op, tuple(request.inputs)))
 
     assert cost({"inputs": [[8, 1, 6, 1], [7, 1, 5]]}) < threads.LOOP_MILLISECONDS / 2
     assert cost({"inputs": [["N", 1], ["M"]]}) < threads.LOOP_MILLISECONDS

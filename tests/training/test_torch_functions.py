@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 import axiscast
-from axiscast.answers.torch_functions import ELEMENTWISE, LISTS, LOSSES, name_of
+from axiscast.answers.torch_functions import ELEMENTWISE, LISTS, LOSSES, function_name
 from axiscast.models.programs import torch_export
 from axiscast.models.programs.program_report import Names, report
 
@@ -71,7 +71,7 @@ def test_names_of_overloads() -> None:
         "aten.lerp_.Tensor",
         "aten::add",
     ]
-    assert [*map(name_of, overloads)] == ["add", "or", "zeta", "lerp", ""]
+    assert [*map(function_name, overloads)] == ["add", "or", "zeta", "lerp", ""]
 
 
 def test_what_was_found_to_broadcast_is_known_or_exempt() -> None:
@@ -80,7 +80,7 @@ def test_what_was_found_to_broadcast_is_known_or_exempt() -> None:
     overloads = [name for name, is_pointwise in recorded["overloads"].items() if LISTS not in name and not is_pointwise]
     assert (len(functions) > 250, len(overloads) > 50) == (True, True)
     assert [name for name in functions if base(name) not in KNOWN and not is_exempt(base(name))] == []
-    assert [name for name in overloads if name_of(name) not in KNOWN and not is_exempt(name_of(name))] == []
+    assert [name for name in overloads if function_name(name) not in KNOWN and not is_exempt(function_name(name))] == []
 
 
 @needs_torch
@@ -135,7 +135,7 @@ def test_check_torch_finds_what_broadcasts() -> None:
     )
     assert torch.Tag.pointwise in overloads["aten.add.Tensor"].tags
     silent = [name for name, call in found.items() if not is_in_report(overloads[name], call)]
-    assert [name for name in silent if not is_exempt(name_of(name))] == []
+    assert [name for name in silent if not is_exempt(function_name(name))] == []
     assert {*json.loads(RECORDED.read_text())["overloads"]} - {*found} == set()
 
 

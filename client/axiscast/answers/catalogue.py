@@ -12,7 +12,7 @@ from ..ops import ALIASES, FRAMEWORKS, OPS
 
 
 @lru_cache(1)
-def catalogue() -> Catalogue:
+def list_ops() -> Catalogue:
     """Every op, in the catalogue's order."""
     aliases: defaultdict[type, list[str]] = defaultdict(list)
     for alias, entry in ALIASES.items():

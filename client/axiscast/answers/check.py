@@ -19,11 +19,11 @@ from ..plan.settling import settle
 from ..wire.problems import Problem
 from ..wire.shapes import MAX_SIZE, format_shape
 from .diagram import draw
-from .hints import Lower, hints
-from .limits import MAX_RANK, Extent, exact, judge_request
-from .suspicion import KEPT_INPUTS
-from .symbolic import SymbolicPlacement, SymbolicPlan, judge_assumed
+from .hints import Lower, find_hints
+from .limits import MAX_RANK, RequestSize, int64_or_text, validate_request
+from .symbolic import SymbolicPlacement, SymbolicPlan, validate_assumptions
 from .symbolic import lower as lower_symbolic
+from .two_sided import KEPT_INPUTS
 from .warnings import input_warnings
 
 AnyPlacement = Placement | SymbolicPlacement
@@ -34,24 +34,24 @@ _JOINED_CONDITIONS = 20
 """Conditions that an answer in text lists."""
 
 
-LEFT_OUT: Op = CheckRequest.model_fields["op"].default
+DEFAULT_OP: Op = CheckRequest.model_fields["op"].default
 """The op of a request that names none: this object, and no other op that is equal to it."""
-_LEFT_OUT_PLAIN = {"name": LEFT_OUT.name}
+_LEFT_OUT_PLAIN = {"name": DEFAULT_OP.name}
 
 
-class Question(NamedTuple):
+class PlainCheck(NamedTuple):
     """A CheckRequest, as valid as one, of no other fields than these: most have none, and it takes less to make."""
 
     inputs: Sequence[Shape]
-    op: Op = LEFT_OUT
+    op: Op = DEFAULT_OP
     assume: Mapping[str, Any] | None = None
     dtype: None = None
     explain: bool = False
     warn: Sequence[str] = ()
 
 
-def plain_question(inputs: Any, op: Op = LEFT_OUT) -> Question | None:
-    """The Question of these inputs; None where they are not all lists or tuples of integers that are sizes."""
+def plain_check(inputs: Any, op: Op = DEFAULT_OP) -> PlainCheck | None:
+    """The PlainCheck of these inputs; None where they are not all lists or tuples of integers that are sizes."""
     if type(inputs) is not list and type(inputs) is not tuple:
         return None
     for shape in inputs:
@@ -60,16 +60,18 @@ def plain_question(inputs: Any, op: Op = LEFT_OUT) -> Question | None:
         for size in shape:
             if type(size) is not int or not 0 <= size <= MAX_SIZE:
                 return None
-    return Question([*map(tuple, inputs)], op)
+    return PlainCheck([*map(tuple, inputs)], op)
 
 
-def plain_request(value: Any) -> Question | None:
-    """Return the Question of a request with `inputs`, perhaps `op`, and no other field; None if it is not plain, or not
-    valid."""
+def read_plain_check(value: Any) -> PlainCheck | None:
+    """Return a request with `inputs`, perhaps `op`, and no other field as a PlainCheck.
+
+    If the request has other fields or sizes, or is invalid, return None.
+    """
     if type(value) is not dict or "inputs" not in value or not value.keys() <= {"inputs", "op"}:
         return None
     if "op" not in value:
-        return plain_question(value["inputs"])
+        return plain_check(value["inputs"])
     fields = {"name": value["op"]} if type(value["op"]) is str else value["op"]
     if type(fields) is not dict or type(fields.get("name")) is not str:
         return None
@@ -77,27 +79,27 @@ def plain_request(value: Any) -> Question | None:
         op = read_op(fields)
     except ValidationError:
         return None
-    return None if op is None else plain_question(value["inputs"], op)
+    return None if op is None else plain_check(value["inputs"], op)
 
 
-def check(request: CheckRequest) -> CheckAnswer:
+def answer_check(request: CheckRequest) -> CheckAnswer:
     """The answer to a check, typed. Raises Problem for what the op could never accept."""
-    return CheckAnswer.model_validate(plain_answer(request))
+    return CheckAnswer.model_validate(check_to_dict(request))
 
 
-def plain_answer(
-    request: CheckRequest | Question, extent: Extent | None = None, explains_conflict: bool = True
+def check_to_dict(
+    request: CheckRequest | PlainCheck, request_size: RequestSize | None = None, explains_conflict: bool = True
 ) -> dict[str, Any]:
     """Return the answer to a check, as the plain values of a CheckAnswer that are sent.
 
-    `extent` is that of the request, if it is known. If `explains_conflict` is False, a conflict and its hints, which
-    cost most, are not searched for. Raises Problem for what the op could never accept.
+    `request_size` is that of the request, if it is known. If `explains_conflict` is False, the answer omits the
+    conflict and its hints, which cost most. Raises Problem for what the op could never accept.
     """
-    extent = extent or judge_request(request.op, tuple(request.inputs))
-    op, shapes, rank, symbolic = extent.op, extent.shapes, extent.rank, extent.is_symbolic
+    request_size = request_size or validate_request(request.op, tuple(request.inputs))
+    op, shapes, rank, symbolic = request_size.op, request_size.shapes, request_size.rank, request_size.is_symbolic
     itemsize = _itemsize(request.dtype)
     if request.assume:
-        judge_assumed(op, shapes, request.assume)
+        validate_assumptions(op, shapes, request.assume)
     dims = op.output_dims()
     lower_here: Lower = partial(lower_symbolic, assume=request.assume or {}) if symbolic else lower
     plan: Plan | SymbolicPlan | None = None
@@ -119,7 +121,7 @@ def plain_answer(
     except Incompatible as incompatible:
         conflict = incompatible.conflict
     answer: dict[str, Any] = {"compatible": conflict is None}
-    if op is LEFT_OUT:
+    if op is DEFAULT_OP:
         answer["op"] = _LEFT_OUT_PLAIN
     elif op.alias is not None:
         answer["op"] = op.model_dump(mode="json", exclude_none=True)
@@ -152,12 +154,12 @@ def plain_answer(
     return answer
 
 
-def as_text(answer: CheckAnswer) -> str:
+def check_as_text(answer: CheckAnswer) -> str:
     """An answer for a terminal: the drawing, if it was asked for, and a sentence for each thing to say."""
     lines = [answer.diagram, ""] if answer.diagram else []
     if answer.conflict is None:
-        shapes = reached(answer)
-        verdict = "compatible" if answer.compatible else f"compatible if {joined(answer.conditions)}"
+        shapes = result_shapes_text(answer)
+        verdict = "compatible" if answer.compatible else f"compatible if {join_conditions(answer.conditions)}"
         lines.append(f"{verdict}: {shapes}" if shapes else verdict)
     else:
         lines.append(f"incompatible ({answer.conflict.code}): {answer.conflict.message}")
@@ -165,7 +167,7 @@ def as_text(answer: CheckAnswer) -> str:
     return "\n".join([*lines, *warning_lines(answer.warnings)])
 
 
-def reached(answer: CheckAnswer | Comparison) -> str:
+def result_shapes_text(answer: CheckAnswer | Comparison) -> str:
     """Return the shapes that shapes which broadcast lead to, in words: the result's, else those of the outputs."""
     shapes = [answer.result.shape] if answer.result else [output.shape for output in answer.outputs]
     return ", ".join(dict.fromkeys(map(format_shape, shapes)))
@@ -177,7 +179,7 @@ def warning_lines(warnings: Iterable[Warned]) -> Iterator[str]:
         yield f"warning ({warning.code}): {warning.message}"
 
 
-def joined(conditions: Sequence[Condition]) -> str:
+def join_conditions(conditions: Sequence[Condition]) -> str:
     """All of them in one sentence, the alternatives in parentheses where several are joined."""
     texts = [condition.text for condition in conditions[:_JOINED_CONDITIONS]]
     if len(conditions) > 1:
@@ -187,12 +189,12 @@ def joined(conditions: Sequence[Condition]) -> str:
     return " and ".join(texts)
 
 
-def plan_of(extent: Extent) -> Plan:
+def plan_or_problem(request_size: RequestSize) -> Plan:
     """The plan of a request. Raises Problem (incompatible-shapes, with the conflict) where there is none."""
     try:
-        return lower(extent.op, extent.shapes)
+        return lower(request_size.op, request_size.shapes)
     except Incompatible as incompatible:
-        conflict = conflict_answer(extent.op, extent.shapes, incompatible.conflict)
+        conflict = conflict_answer(request_size.op, request_size.shapes, incompatible.conflict)
         raise Problem("incompatible-shapes", conflict["message"], conflict=conflict) from None
 
 
@@ -205,7 +207,7 @@ def conflict_answer(op: Op, shapes: tuple[Shape, ...], conflict: Conflict, lower
         "inputs": list(conflict.inputs[:_NAMED_INPUTS]),
         "sizes": list(conflict.sizes[:_NAMED_INPUTS]),
         **({"axes": list(conflict.axes[:_NAMED_INPUTS])} if conflict.axes else {}),
-        "hints": hints(op, shapes, lower),
+        "hints": find_hints(op, shapes, lower),
     }
 
 
@@ -239,7 +241,9 @@ def _output(
     output: dict[str, Any] = {"shape": shape, "input": placement.input}
     if placement.merges is not None or placement.input_shape != shapes[placement.input]:
         output["factors"] = placement.output_shape
-        output["shape"] = [exact(size) if isinstance(size, int) else size for size in shape]  # a merge may be huge
+        output["shape"] = [
+            int64_or_text(size) if isinstance(size, int) else size for size in shape
+        ]  # a merge may be huge
     output["axes"] = placement.output_axes
     output["broadcast_axes"] = placement.broadcast_axes
     elements: int | None
@@ -248,20 +252,20 @@ def _output(
         elements = _product(placement.shape)
     else:
         elements = placement.elements
-    output["elements"] = None if elements is None else exact(elements)
+    output["elements"] = None if elements is None else int64_or_text(elements)
     if dims is not None:
         output["dims"] = dims
     if itemsize is not None:
-        output["nbytes"] = None if elements is None else exact(elements * itemsize)
+        output["nbytes"] = None if elements is None else int64_or_text(elements * itemsize)
     return output
 
 
 def _sent_result(shape: Sequence[int | str], itemsize: int | None) -> dict[str, Any]:
     """A result as it is sent (a ResultShape)."""
     elements = _product(shape)
-    result = {"shape": shape, "elements": None if elements is None else exact(elements)}
+    result = {"shape": shape, "elements": None if elements is None else int64_or_text(elements)}
     if itemsize is not None:
-        result["nbytes"] = None if elements is None else exact(elements * itemsize)
+        result["nbytes"] = None if elements is None else int64_or_text(elements * itemsize)
     return result
 
 
@@ -277,14 +281,14 @@ def _right_outputs(
     """The outputs, as `_output` gives them, of right-aligned inputs that meet at these sizes, by the axes that each of
     them fills (RightAlignment.filled). Most checks are answered here, in one loop and without placements."""
     elements = prod(sizes)
-    sent = exact(elements)
+    sent = int64_or_text(elements)
     outputs: list[dict[str, Any]] = []
     axes_of = _axes if len(shapes) <= KEPT_INPUTS else _axes.__wrapped__
     for number, axes, replicated in axes_of(tuple(map(len, shapes)), tuple(filled), len(sizes)):
         outputs.append({"shape": sizes, "input": number, "axes": axes, "broadcast_axes": replicated, "elements": sent})
     if itemsize is not None:
         for output in outputs:
-            output["nbytes"] = exact(elements * itemsize)
+            output["nbytes"] = int64_or_text(elements * itemsize)
     return outputs
 
 

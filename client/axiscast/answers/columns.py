@@ -21,13 +21,13 @@ from ..wire.shapes import MAX_SIZE
 from ..wire.tensors import Tensor
 from ..wire.work import checkpoint
 from .footprint import BLOCK_ROWS, columns_bytes
-from .limits import MAX_COLUMN_SIZES, MAX_ROWS_ALONE, judge_request
+from .limits import MAX_COLUMN_SIZES, MAX_ROWS_ALONE, validate_request
 
 Values = np.ndarray[Any, np.dtype[np.int64]]
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
 
-def check_columns(request: CheckBatchRequest, reserve: Reserve = unlimited) -> CheckedColumns:
+def answer_columns(request: CheckBatchRequest, reserve: Reserve = unlimited) -> CheckedColumns:
     """The answers to all rows. Raises Problem for what is wrong with the columns themselves.
 
     `reserve` is asked for what they take, once the tensors' heads and once the outputs' ranks are known.
@@ -51,14 +51,14 @@ def checked(
     shapes = tuple(map(_columns, inputs))
     if op.needs_integers():
         raise _needs_rows(op)
-    judge_request(op, shapes)
+    validate_request(op, shapes)
     counts = {len(values) for values in (*inputs, *targets.values())}
     if len(counts) > 1:
         several = " and ".join(map(str, sorted(counts)[:5]))
         raise Problem("invalid-request", f"inputs: the columns have {several} rows: give as many", pointer="/inputs")
     (count,) = counts
     ranks, outputs = [values.shape[1] for values in (*inputs, *targets.values())], op.output_count(len(inputs))
-    MAX_COLUMN_SIZES.judge(count * (sum(ranks) + outputs * op.highest_rank(shapes) + 1))
+    MAX_COLUMN_SIZES.check(count * (sum(ranks) + outputs * op.highest_rank(shapes) + 1))
     conflict = None
     try:
         alignment = align(op, shapes)
@@ -228,7 +228,7 @@ def _blame_alone(op: Op, inputs: Sequence[Values], answer: CheckedColumns) -> No
     for values in inputs:
         negative = _with_negative(negative, values)
     rows = np.flatnonzero(~(answer.compatible | negative))
-    MAX_ROWS_ALONE.judge(len(rows))
+    MAX_ROWS_ALONE.check(len(rows))
     for row in rows:
         checkpoint()
         try:

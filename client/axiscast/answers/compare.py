@@ -13,21 +13,21 @@ from ..ops import OPS, Op
 from ..wire.dimensions import Symbol
 from ..wire.problems import Problem
 from ..wire.work import checkpoint
-from .check import Question, plain_answer
+from .check import PlainCheck, check_to_dict
 
 _FIELDS = ("compatible", "outputs", "result", "conditions", "conflict", "warnings")
 
 
-def compare(request: CompareRequest) -> CompareAnswer:
+def answer_compare(request: CompareRequest) -> CompareAnswer:
     """Return the verdict of each op and mode that needs no more than these inputs, and the target if there is one; ops
     of one framework that agree share a verdict.
 
     Raises Problem if there is no such op.
     """
-    return CompareAnswer.model_validate(plain_comparison(request))
+    return CompareAnswer.model_validate(compare_to_dict(request))
 
 
-def plain_comparison(request: CompareRequest) -> dict[str, Any]:
+def compare_to_dict(request: CompareRequest) -> dict[str, Any]:
     """Return the same as the plain values of a CompareAnswer that are sent."""
     results: list[dict[str, Any]] = []
     verdicts: list[tuple[Any, ...]] = []
@@ -36,8 +36,8 @@ def plain_comparison(request: CompareRequest) -> dict[str, Any]:
         if is_symbolic and op.needs_integers():
             continue
         checkpoint()
-        question = Question(request.inputs, op, request.assume, warn=request.warn)
-        answer = plain_answer(question, explains_conflict=op.shares_axes)
+        question = PlainCheck(request.inputs, op, request.assume, warn=request.warn)
+        answer = check_to_dict(question, explains_conflict=op.shares_axes)
         if not op.shares_axes and answer["compatible"] is False:
             continue  # a product is another operation, of interest only if the shapes fit it
         plain_op = op.model_dump(mode="json", exclude_none=True)
@@ -55,11 +55,11 @@ def plain_comparison(request: CompareRequest) -> dict[str, Any]:
     for result in results:
         if not result["also"]:
             del result["also"]
-    names = left_out(request)
+    names = skipped_ops(request)
     return {"results": results} | ({"left_out": names} if names else {})
 
 
-def left_out(request: CompareRequest) -> list[str]:
+def skipped_ops(request: CompareRequest) -> list[str]:
     """Return the ops that take known sizes only, if a size is unknown."""
     if not _is_symbolic(request):
         return []

@@ -18,10 +18,10 @@ from ..wire.codec import Media
 from ..wire.dimensions import Symbol
 from ..wire.problems import Problem
 from ..wire.survey import Buffer, survey_msgpack
-from .check import plain_request
+from .check import read_plain_check
 from .footprint import BLOCK_ROWS
-from .hints import MAX_SYMBOLIC_TRIES
-from .limits import MAX_CONDITIONS, MAX_RANK, Extent, judge_request
+from .hints import MAX_SYMBOLIC_HINT_TRIES
+from .limits import MAX_CONDITIONS, MAX_RANK, RequestSize, validate_request
 
 if TYPE_CHECKING:  # which takes NumPy
     from ..wire.tensors import Tensor
@@ -79,9 +79,9 @@ def body_milliseconds(body: Buffer, media: Media) -> float:
     return parse_milliseconds(len(body), media)
 
 
-def check_milliseconds(extent: Extent) -> float:
+def check_milliseconds(request_size: RequestSize) -> float:
     """Milliseconds of the plan of a request, and of its answer."""
-    op, shapes, rank, axes, entries, is_symbolic = extent
+    op, shapes, rank, axes, entries, is_symbolic = request_size
     milliseconds = REQUEST + AXIS * (axes if entries <= rank else len(shapes) * min(max(entries, 4), MAX_RANK))
     if entries or "pattern" in op.__dict__:
         milliseconds += ATTRIBUTE_ENTRY * (entries + len(op.__dict__.get("pattern", "")) / 2)
@@ -97,17 +97,17 @@ def _symbols_milliseconds(shapes: Sequence[Sequence[object]]) -> float:
     for sizes in shapes:
         met.update(axis for axis, size in enumerate(reversed(sizes)) if type(size) is Symbol)
     pairs = sum(count * (count + 1) // 2 for count in met.values())
-    tries = MAX_SYMBOLIC_TRIES if met and max(map(len, shapes)) > 2 else 0
+    tries = MAX_SYMBOLIC_HINT_TRIES if met and max(map(len, shapes)) > 2 else 0
     return SYMBOL * met.total() + CONDITION * min(pairs, MAX_CONDITIONS) + SYMBOLIC_TRY * tries
 
 
 def row_milliseconds(row: Any) -> float:
     """Return the milliseconds of a row of a batch with integer shapes and perhaps an op; infinity for any other row."""
-    question = plain_request(row)
+    question = read_plain_check(row)
     if question is None:
         return inf
     try:
-        return check_milliseconds(judge_request(question.op, tuple(question.inputs), of_integers=True))
+        return check_milliseconds(validate_request(question.op, tuple(question.inputs), of_integers=True))
     except Problem:
         return REQUEST
 

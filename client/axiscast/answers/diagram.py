@@ -7,7 +7,7 @@ from ..plan.alignment import Alignment, Conflict
 from ..plan.plan import Placement, Plan, Shape
 from .symbolic import SymbolicPlacement, SymbolicPlan
 
-MAX_INPUTS = 8
+MAX_DRAWN_INPUTS = 8
 """Inputs that are drawn; a drawing of more says how many are left out."""
 
 _LEGEND = {"*": "* stretched", "~": "~ stretched for some sizes", "+": "+ new axis", "^": "^ conflict"}
@@ -30,8 +30,8 @@ def draw(
     else:
         heads, rows, ruled = _broadcast(op, shapes, alignment, outcome)
     lines = _lay_out([("axis", heads), *rows], ruled)
-    if len(shapes) > MAX_INPUTS:
-        lines.append(f"and {len(shapes) - MAX_INPUTS} more inputs")
+    if len(shapes) > MAX_DRAWN_INPUTS:
+        lines.append(f"and {len(shapes) - MAX_DRAWN_INPUTS} more inputs")
     marks = set("".join(cell for _, cells in rows for cell in cells))
     legend = "   ".join(text for mark, text in _LEGEND.items() if mark in marks)
     return "\n".join([*lines, legend] if legend else lines)
@@ -45,13 +45,13 @@ def _broadcast(
     plan = None if isinstance(outcome, Conflict) else outcome
     rows = [
         (f"input {number}", _input_cells(alignment, plan, number) if alignment else _plain(shape))
-        for number, shape in enumerate(shapes[:MAX_INPUTS])
+        for number, shape in enumerate(shapes[:MAX_DRAWN_INPUTS])
     ]
     if target is not None:
         rows.append(("target", _plain(target)))
     ruled = len(rows) + 1 if plan and plan.outputs else None
     if plan is not None:
-        outputs = list(map(_output_cells, plan.outputs[:MAX_INPUTS]))
+        outputs = list(map(_output_cells, plan.outputs[:MAX_DRAWN_INPUTS]))
         alike = len({*map(tuple, outputs)}) == 1
         name = "output" if len(outputs) == 1 else "outputs"
         rows += [
@@ -80,7 +80,7 @@ def _product(
     plan = None if isinstance(outcome, Conflict) else outcome
     rows = [
         (f"input {number}", [_operand_cell(alignment, plan, number, axis) for axis in columns])
-        for number in range(min(len(shapes), MAX_INPUTS))
+        for number in range(min(len(shapes), MAX_DRAWN_INPUTS))
     ]
     if plan is not None:
         sizes = dict(zip(result, plan.result or (), strict=True))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ..ops import OPS
 from ..wire.dimensions import Symbol
-from .limits import MAX_AXES, MAX_CONDITIONS, MAX_RANK, Extent
+from .limits import MAX_CONDITIONS, MAX_LISTED_AXES, MAX_RANK, RequestSize
 
 if TYPE_CHECKING:
     from ..wire.tensors import Tensor
@@ -38,16 +38,16 @@ BLOCK_ROWS = 2**14
 own cache."""
 
 
-def answer_bytes(extent: Extent) -> int:
+def answer_bytes(request_size: RequestSize) -> int:
     """Bytes of the shapes that come out, and of all that leads to them."""
-    nbytes = AXIS_BYTES * extent.axes
-    if names := extent.op.output_dims():
-        nbytes += _text_bytes({name for dims in names for name in dims}, len(extent.shapes))
-    if extent.is_symbolic:
-        shapes: list[Sequence[object]] = [*extent.shapes]
-        if len(extent.op.__dict__) > 1:  # its attributes may be a shape too, which the inputs meet
-            shapes.append([size for _, _, size in extent.op.symbols()])
-        nbytes += _symbols_bytes(shapes, extent.rank)
+    nbytes = AXIS_BYTES * request_size.axes
+    if names := request_size.op.output_dims():
+        nbytes += _text_bytes({name for dims in names for name in dims}, len(request_size.shapes))
+    if request_size.is_symbolic:
+        shapes: list[Sequence[object]] = [*request_size.shapes]
+        if len(request_size.op.__dict__) > 1:  # its attributes may be a shape too, which the inputs meet
+            shapes.append([size for _, _, size in request_size.op.symbols()])
+        nbytes += _symbols_bytes(shapes, request_size.rank)
     return nbytes
 
 
@@ -62,9 +62,9 @@ def _symbols_bytes(shapes: Sequence[Sequence[object]], rank: int) -> int:
     return CONDITION_BYTES * conditions + _text_bytes(set(symbols), len(shapes))
 
 
-def tensors_bytes(extent: Extent, tensors: Iterable[Tensor]) -> int:
+def tensors_bytes(request_size: RequestSize, tensors: Iterable[Tensor]) -> int:
     """Bytes of the same, and of the arrays that are made of these tensors."""
-    return answer_bytes(extent) + sum(tensor.made_bytes() for tensor in tensors)
+    return answer_bytes(request_size) + sum(tensor.made_bytes() for tensor in tensors)
 
 
 def _text_bytes(names: Iterable[str], outputs: int) -> int:
@@ -76,7 +76,7 @@ def compared_bytes(shapes: Sequence[Sequence[object]]) -> int:
     """Bytes of what every op answers to these shapes, the target's among them."""
     rank = max(min(max(map(len, shapes), default=0), MAX_RANK), 4)
     frameworks = {name.split(".")[0] for name, op in OPS.items() if op.max_inputs is None}  # an answer of each is kept
-    each = AXIS_BYTES * min(len(shapes) * rank, MAX_AXES) + _symbols_bytes(shapes, rank)
+    each = AXIS_BYTES * min(len(shapes) * rank, MAX_LISTED_AXES) + _symbols_bytes(shapes, rank)
     return len(frameworks) * each + len(OPS) * (COMPARED_BYTES * rank + HINTS_BYTES)
 
 

@@ -19,13 +19,13 @@ from ..wire.work import checkpoint
 from .symbolic import SymbolicPlan
 
 MAX_HINTS = 3
-MAX_INPUTS = 8
-MAX_ENTRIES = 8
+MAX_HINT_INPUTS = 8
+MAX_HINT_ENTRIES = 8
 """Sizes of a shape, or entries of an attribute. Beyond these no hint is searched for: what would be found is not what
 was meant."""
-MAX_TRIES = 64
+MAX_HINT_TRIES = 64
 """Changes that are tried in one search: some two milliseconds."""
-MAX_SYMBOLIC_TRIES = 8
+MAX_SYMBOLIC_HINT_TRIES = 8
 """Those of them whose sizes are not known and do not clash at once: each takes half a millisecond or so."""
 
 
@@ -33,24 +33,24 @@ Lower = Callable[[Op, tuple[Shape, ...]], Plan | SymbolicPlan]
 """From a request to its plan; raises Incompatible."""
 Try = Callable[[Op, tuple[Shape, ...]], Sequence[int | str] | None]
 """From a request to the shape of its result or its first output; None if it does not broadcast for all sizes."""
-Hint = tuple[str, Op, tuple[Shape, ...]]
+Candidate = tuple[str, Op, tuple[Shape, ...]]
 """A change in words, and the request that it leads to."""
 
 
-def hints(op: Op, shapes: tuple[Shape, ...], lower: Lower = lower_integers) -> list[dict[str, Any]]:
+def find_hints(op: Op, shapes: tuple[Shape, ...], lower: Lower = lower_integers) -> list[dict[str, Any]]:
     """Up to MAX_HINTS requests near this one that broadcast, the likeliest first, each as it is sent (a messages.Hint).
 
     `lower` tries a request, with what is assumed of its symbols.
     """
     target = getattr(op, op.target) if op.target else None
-    if not are_few(op, shapes):
+    if not is_small(op, shapes):
         return []
     of_integers = lower is lower_integers
     tries, symbolic_tries = count(), count()
     found: dict[object, dict[str, Any]] = {}
 
     def fitting(op: Op, shapes: tuple[Shape, ...]) -> Sequence[int | str] | None:
-        if next(tries) >= MAX_TRIES:
+        if next(tries) >= MAX_HINT_TRIES:
             raise _Enough
         checkpoint()
         try:
@@ -60,7 +60,7 @@ def hints(op: Op, shapes: tuple[Shape, ...], lower: Lower = lower_integers) -> l
                     return alignment.met()
                 if alignment.clash() is not None:
                     return None  # as most do: the sentence that says why costs more than all before it
-            if not of_integers and next(symbolic_tries) >= MAX_SYMBOLIC_TRIES:
+            if not of_integers and next(symbolic_tries) >= MAX_SYMBOLIC_HINT_TRIES:
                 raise _Enough
             plan = settled(alignment) if of_integers else lower(op, shapes)
         except Incompatible:
@@ -73,7 +73,7 @@ def hints(op: Op, shapes: tuple[Shape, ...], lower: Lower = lower_integers) -> l
 
     try:
         for text, other, inputs in _candidates(op, shapes, target, fitting):
-            found.setdefault((other, inputs), as_sent(text, other, inputs))
+            found.setdefault((other, inputs), hint_to_dict(text, other, inputs))
             if len(found) == MAX_HINTS:
                 break
     except _Enough:
@@ -85,19 +85,19 @@ class _Enough(Exception):
     """So many changes were tried that no other is."""
 
 
-def are_few(op: Op, shapes: tuple[Shape, ...]) -> bool:
+def is_small(op: Op, shapes: tuple[Shape, ...]) -> bool:
     """Whether a request is small enough for a hint."""
     lists = [value for value in (*shapes, *op.__dict__.values()) if isinstance(value, (tuple, dict))]
-    return len(shapes) <= MAX_INPUTS and max(map(len, lists)) <= MAX_ENTRIES
+    return len(shapes) <= MAX_HINT_INPUTS and max(map(len, lists)) <= MAX_HINT_ENTRIES
 
 
-def as_sent(text: str, op: Op, shapes: tuple[Shape, ...]) -> dict[str, Any]:
+def hint_to_dict(text: str, op: Op, shapes: tuple[Shape, ...]) -> dict[str, Any]:
     """A hint as it is sent."""
     plain_op = op.model_dump(mode="json", exclude_none=True)
     return {"text": text, "op": plain_op, "inputs": [list(shape) for shape in shapes]}
 
 
-def _candidates(op: Op, shapes: tuple[Shape, ...], target: Shape | None, fitting: Try) -> Iterator[Hint]:
+def _candidates(op: Op, shapes: tuple[Shape, ...], target: Shape | None, fitting: Try) -> Iterator[Candidate]:
     if not op.shares_axes:
         yield from _multiplied(op, shapes, fitting)
     yield from _swapped(op, shapes, target, fitting)
@@ -109,7 +109,7 @@ def _candidates(op: Op, shapes: tuple[Shape, ...], target: Shape | None, fitting
         yield from _other_axes(shapes, fitting)
 
 
-def _multiplied(op: Op, shapes: tuple[Shape, ...], fitting: Try) -> Iterator[Hint]:
+def _multiplied(op: Op, shapes: tuple[Shape, ...], fitting: Try) -> Iterator[Candidate]:
     """Yield a product with one operand transposed, or both, or with an axis that a vector lacks, or its operands
     exchanged."""
     if _sums_agree(op, shapes):
@@ -142,7 +142,7 @@ def _sums_agree(op: Op, shapes: tuple[Shape, ...]) -> bool:
     return all(len({term.size for term in axis.terms}) == 1 for axis in axes if axis.requirement is not None)
 
 
-def _transposed(op: Op, shapes: tuple[Shape, ...], numbers: tuple[int, ...]) -> Hint | None:
+def _transposed(op: Op, shapes: tuple[Shape, ...], numbers: tuple[int, ...]) -> Candidate | None:
     """Return the product in which these operands are transposed, by attributes if it has them."""
     if any(len(shapes[number]) < 2 or shapes[number][-1] == shapes[number][-2] for number in numbers):
         return None
@@ -164,7 +164,7 @@ def _with(shapes: tuple[Shape, ...], number: int, shape: Shape) -> tuple[Shape, 
     return (*shapes[:number], shape, *shapes[number + 1 :])
 
 
-def _swapped(op: Op, shapes: tuple[Shape, ...], target: Shape | None, fitting: Try) -> Iterator[Hint]:
+def _swapped(op: Op, shapes: tuple[Shape, ...], target: Shape | None, fitting: Try) -> Iterator[Candidate]:
     """Two axes of one input that stand the other way round in another input, or in the target."""
     for number, shape in enumerate(shapes):
         partners = [
@@ -189,7 +189,7 @@ def _swapped(op: Op, shapes: tuple[Shape, ...], target: Shape | None, fitting: T
                 return
 
 
-def _reshaped(op: Op, shapes: tuple[Shape, ...], fitting: Try) -> Iterator[Hint]:
+def _reshaped(op: Op, shapes: tuple[Shape, ...], fitting: Try) -> Iterator[Candidate]:
     """One input with size-1 axes after its own, or among them, or without its leading ones."""
     ranks = [len(shape) for shape in shapes]
     room = max([*ranks, len(getattr(op, op.target) or ()) if op.target else 0])
@@ -221,7 +221,7 @@ def _reshaped(op: Op, shapes: tuple[Shape, ...], fitting: Try) -> Iterator[Hint]
                 break
 
 
-def _other_target(op: Op, shapes: tuple[Shape, ...], target: Shape, fitting: Try) -> Iterator[Hint]:
+def _other_target(op: Op, shapes: tuple[Shape, ...], target: Shape, fitting: Try) -> Iterator[Candidate]:
     """A -1 that this framework refuses, written out."""
     (shape,) = shapes
     new = len(target) - len(shape)
@@ -242,7 +242,7 @@ def _other_target(op: Op, shapes: tuple[Shape, ...], target: Shape, fitting: Try
         yield text, keeping, shapes
 
 
-def _other_op(op: Op, shapes: tuple[Shape, ...], target: Shape, fitting: Try) -> Iterator[Hint]:
+def _other_op(op: Op, shapes: tuple[Shape, ...], target: Shape, fitting: Try) -> Iterator[Candidate]:
     """Another framework's op that takes the same input to the same target."""
     for other, words in _others(shapes[0], target):
         if type(other) is type(op):
@@ -281,7 +281,7 @@ def _may_equal(size: int | Symbol, wanted: int | Symbol) -> bool:
     return size == wanted
 
 
-def _other_axes(shapes: tuple[Shape, ...], fitting: Try) -> Iterator[Hint]:
+def _other_axes(shapes: tuple[Shape, ...], fitting: Try) -> Iterator[Candidate]:
     """Other axes of ngraph.BroadcastLike, which may be those that it does not infer."""
     arg, like = shapes
     for lacking in combinations(range(len(like)), max(len(like) - len(arg), 0)):

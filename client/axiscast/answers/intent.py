@@ -2,7 +2,7 @@
 
 Shapes alone can't say it: x[:, None] - x and prediction - target have the same ones. So each checker collects facts of
 the two inputs, from frames or from a graph, and this rule decides. docs/training.md has the rules that it was chosen
-from, and what each finds. This file imports next to nothing, as suspicion.py.
+from, and what each finds. This file imports next to nothing, as two_sided.py.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from .suspicion import Suspicion
+from .two_sided import TwoSidedBroadcast
 
-SuspicionKind = Literal["square", "every-square", "mutual-stretch", "rank-promotion"]
+FindingKind = Literal["square", "every-square", "mutual-stretch", "rank-promotion"]
 """What can be reported: a square that is not meant; every square; two inputs that stretch each other; inputs of
 different ranks."""
 Way = Literal["", "index", "unsqueeze", "reduction"]
@@ -32,7 +32,7 @@ class Origin(NamedTuple):
     """Whether it holds positions: integers that no data enter, such as a range."""
 
 
-class Pair(NamedTuple):
+class OperandPair(NamedTuple):
     """Two inputs of an operation that stretch each other, and the facts of the operation."""
 
     origins: tuple[Origin, Origin]
@@ -42,19 +42,19 @@ class Pair(NamedTuple):
     """Whether the operation compares predictions with targets, element by element."""
     is_discrete: bool = False
     """Whether it is a comparison, or takes integers and booleans only."""
-    is_spanned: bool = False
+    has_operand_with_both_axes: bool = False
     """Whether another input has both axes already."""
     is_installed: bool = False
     """Whether its expression is the code of an installed package."""
 
 
-def is_meant(pair: Pair) -> bool:
+def is_meant(pair: OperandPair) -> bool:
     """Return whether all pairs are meant, so that no warning is given.
 
     >>> row, column = Origin(), Origin("index", is_here=True)
-    >>> is_meant(Pair((row, column)))                                 # x[:, None] - y
+    >>> is_meant(OperandPair((row, column)))                                 # x[:, None] - y
     True
-    >>> is_meant(Pair((row, Origin("unsqueeze", is_here=True))))      # x.unsqueeze(1) - y
+    >>> is_meant(OperandPair((row, Origin("unsqueeze", is_here=True))))      # x.unsqueeze(1) - y
     False
     """
     if pair.is_loss:
@@ -62,7 +62,7 @@ def is_meant(pair: Pair) -> bool:
     one, other = pair.origins
     if not pair.is_square:
         return bool(one.way or other.way)
-    if pair.is_spanned or (one.source is not None and one.source == other.source):
+    if pair.has_operand_with_both_axes or (one.source is not None and one.source == other.source):
         return True
     if one.is_index and other.is_index:
         return True
@@ -72,13 +72,15 @@ def is_meant(pair: Pair) -> bool:
     return "unsqueeze" in here and (pair.is_discrete or pair.is_installed or one.is_index or other.is_index)
 
 
-def is_spanned(shapes: Sequence[Sequence[object]], found: Suspicion) -> bool:
+def has_operand_with_both_axes(shapes: Sequence[Sequence[object]], found: TwoSidedBroadcast) -> bool:
     """Return whether one of the shapes has both axes of a square, neither of size 1.
 
-    >>> from .suspicion import square
+    >>> from .two_sided import find_outer_product
     >>> shapes = [(5,), (5, 1), (5, 5)]
-    >>> is_spanned(shapes[:2], square(shapes[:2])), is_spanned(shapes, square(shapes))
-    (False, True)
+    >>> has_operand_with_both_axes(shapes[:2], find_outer_product(shapes[:2]))
+    False
+    >>> has_operand_with_both_axes(shapes, find_outer_product(shapes))
+    True
     """
     rank = max(map(len, shapes))
     return any(

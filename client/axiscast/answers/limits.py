@@ -33,21 +33,21 @@ class Limit(int):
     _counted: str
     _pointer: str | None
 
-    def judge(self, count: int) -> None:
+    def check(self, count: int) -> None:
         """Raises Problem (work-too-large) where there is more."""
         if count > self:
             raise self.problem({self._counted: count})
 
     def problem(self, figures: dict[str, Any], code: str = "work-too-large") -> Problem:
         """The refusal, with the figures that its text needs; `elements` and `nbytes` are in its document too."""
-        facts = {name: exact(figures[name]) for name in ("elements", "nbytes") if name in figures}
+        facts = {name: int64_or_text(figures[name]) for name in ("elements", "nbytes") if name in figures}
         text = self._text.format(most=int(self), **figures)
         return Problem(code, text, pointer=self._pointer, **facts, limit=int(self))
 
 
 MAX_RANK = Limit(64, "a shape has {count} axes; this service takes up to {most}")
 """NumPy's own: an array of more axes can't be made."""
-MAX_AXES = Limit(
+MAX_LISTED_AXES = Limit(
     10_000,
     "{inputs} inputs of up to {rank} axes make {count} axes; this service takes up to {most}: "
     "send fewer inputs at once",
@@ -138,7 +138,7 @@ OUTPUT_TEXT = (
 """The text of the limit that is a setting, AXISCAST_MAX_OUTPUT_BYTES."""
 
 
-class Extent(NamedTuple):
+class RequestSize(NamedTuple):
     """A request, and the figures by which its limits, its cost and its memory are told."""
 
     op: Op
@@ -153,18 +153,20 @@ class Extent(NamedTuple):
     """Whether a size is not known."""
 
 
-def judge_request(op: Op, shapes: tuple[Shape, ...], of_integers: bool = False) -> Extent:
-    """The extent of a request; `of_integers` where it is known that all sizes of the inputs are. Raises Problem for
-    a number of inputs that the op never takes, or for unknown sizes if it needs integers (invalid-request); or for too
-    many axes, unless the op's own rule refuses those already (work-too-large)."""
+def validate_request(op: Op, shapes: tuple[Shape, ...], of_integers: bool = False) -> RequestSize:
+    """Return the size of a request. Pass `of_integers` if all sizes of the inputs are known to be integers.
+
+    Raises Problem: invalid-request for a number of inputs that the op never takes, and for symbolic sizes if the op
+    needs integers; work-too-large for too many axes, unless the rule of the op refuses them already.
+    """
     if wrong := op.input_count_problem(len(shapes)):
         raise Problem("invalid-request", wrong, pointer="/inputs")
     rank = op.highest_rank(shapes)
     if rank > MAX_RANK and not exceeds_rank(op, shapes):
         raise MAX_RANK.problem({"count": rank})
     axes = len(shapes) * max(min(rank, MAX_RANK), 4)
-    if axes > MAX_AXES:
-        raise MAX_AXES.problem({"count": axes, "inputs": len(shapes), "rank": rank})
+    if axes > MAX_LISTED_AXES:
+        raise MAX_LISTED_AXES.problem({"count": axes, "inputs": len(shapes), "rank": rank})
     entries, is_symbolic = 0, False
     for shape in () if of_integers else shapes:  # loops, since every request passes here
         for size in shape:
@@ -185,10 +187,10 @@ def judge_request(op: Op, shapes: tuple[Shape, ...], of_integers: bool = False) 
             "write an integer in place of each name, range and ?",
             pointer=f"/op/{in_op}" if in_op else "/inputs",
         )
-    return Extent(op, shapes, rank, axes, entries, is_symbolic)
+    return RequestSize(op, shapes, rank, axes, entries, is_symbolic)
 
 
-def judge_output(shapes: Sequence[Shape], itemsizes: Sequence[int], limit: int) -> None:
+def validate_output_bytes(shapes: Sequence[Shape], itemsizes: Sequence[int], limit: int) -> None:
     """Raises Problem (output-too-large) where dense outputs of these shapes exceed `limit` bytes in all."""
     nbytes = sum(prod(shape) * itemsize for shape, itemsize in zip(shapes, itemsizes, strict=True))
     if nbytes > limit:
@@ -197,7 +199,7 @@ def judge_output(shapes: Sequence[Shape], itemsizes: Sequence[int], limit: int) 
         raise Limit(limit, OUTPUT_TEXT).problem(figures, "output-too-large")
 
 
-def judge_address(shape: Shape, itemsize: int) -> None:
+def validate_span(shape: Shape, itemsize: int) -> None:
     """Raises Problem (output-too-large) for a shape that no array can have, even when it is only a view."""
     nbytes = prod(max(size, 1) for size in shape) * itemsize
     if nbytes > MAX_ADDRESS:
@@ -205,13 +207,13 @@ def judge_address(shape: Shape, itemsize: int) -> None:
         raise MAX_ADDRESS.problem(figures, "output-too-large")
 
 
-def judge_json(elements: int, lists: int, nbytes: int) -> None:
+def validate_json_size(elements: int, lists: int, nbytes: int) -> None:
     """Raises Problem (output-too-large) for a JSON answer of too many elements and lists, or of too many bytes."""
     if elements + lists > MAX_JSON_ELEMENTS or nbytes > MAX_JSON_BYTES:
         figures = {"most_bytes": MAX_JSON_BYTES, "elements": elements, "lists": lists, "nbytes": nbytes}
         raise MAX_JSON_ELEMENTS.problem(figures, "output-too-large")
 
 
-def exact(number: int) -> int | str:
+def int64_or_text(number: int) -> int | str:
     """A number that any reader of int64 keeps: a decimal string beyond 2^63-1."""
     return number if number <= 2**63 - 1 else str(number)

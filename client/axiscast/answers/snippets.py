@@ -18,7 +18,7 @@ from ..plan.plan import Plan, Shape
 from ..wire.shapes import format_shape
 
 
-def code(to: str, plan: Plan, steps: Sequence[Step]) -> Code:
+def write_code(to: str, plan: Plan, steps: Sequence[Step]) -> Code:
     """The steps as source text. Inputs are x, or x0, x1, ...; outputs are y, or y0, y1, ..."""
     framework = to.split(".")[0]
     words = FRAMEWORKS[framework]

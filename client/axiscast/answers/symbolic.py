@@ -25,7 +25,7 @@ from ..wire.problems import Problem
 from ..wire.shapes import MAX_SIZE
 from ..wire.work import checkpoint
 from .limits import MAX_CONDITIONS, MAX_SYMBOLIC_AXES
-from .variables import Size, Variables
+from .symbol_table import Size, SymbolTable
 
 Dimension = int | str
 
@@ -63,7 +63,7 @@ def lower(op: Op, shapes: tuple[Shape, ...], assume: Mapping[str, Size]) -> Symb
 
     Raises Incompatible where no sizes broadcast, Problem (work-too-large) for too many of them.
     """
-    MAX_SYMBOLIC_AXES.judge(sum(map(len, shapes)))
+    MAX_SYMBOLIC_AXES.check(sum(map(len, shapes)))
     places: dict[int, Side] = {
         id(size): DimensionPlace(input=number, axis=axis)
         for number, shape in enumerate(shapes)
@@ -74,10 +74,10 @@ def lower(op: Op, shapes: tuple[Shape, ...], assume: Mapping[str, Size]) -> Symb
     alignment = align(op, shapes)
     if alignment.refusal is not None:
         settle(integer_axes(alignment))
-    return _settle(alignment, Variables(assume, places))
+    return _settle(alignment, SymbolTable(assume, places))
 
 
-def judge_assumed(op: Op, shapes: Sequence[Shape], assume: Mapping[str, Size]) -> None:
+def validate_assumptions(op: Op, shapes: Sequence[Shape], assume: Mapping[str, Size]) -> None:
     """Raises Problem (invalid-request) where a name is assumed that does not occur, or to be more than a range."""
     sizes: list[Size] = [size for shape in shapes for size in shape]
     sizes += [size for _, _, size in op.symbols()]
@@ -113,7 +113,7 @@ def _clauses(relation: Relation, numbers: Sequence[int], sizes: Sizes) -> Iterat
             stretching = sorted((number for number in first if number != ONE), key=first.__getitem__)
             leader = _leader(stretching, sizes)
             if leader is None:
-                MAX_CONDITIONS.judge(len(stretching) * (len(stretching) - 1) // 2)
+                MAX_CONDITIONS.check(len(stretching) * (len(stretching) - 1) // 2)
             for end, other in enumerate(stretching):
                 for one in stretching[:end] if leader is None else (leader,):
                     start, stop = sorted((first[one], first[other]))
@@ -127,7 +127,7 @@ def _leader(stretching: Sequence[int], sizes: Sizes) -> int | None:
     return min(apart, key=lambda number: sizes.bounds(number)[0] != sizes.bounds(number)[1], default=None)
 
 
-def _settle(alignment: Alignment, variables: Variables) -> SymbolicPlan:
+def _settle(alignment: Alignment, variables: SymbolTable) -> SymbolicPlan:
     """The plan of an alignment with symbols. Raises Incompatible (size-mismatch, lowest axis) where no sizes agree."""
     met = [[variables.of(term.size) for term in axis.terms] for axis in alignment.axes]
     placed = [
@@ -191,7 +191,7 @@ def _standing_for(number: int, sizes: Sizes) -> int:
     return low if low == high else -1 - sizes.members(number)[0]
 
 
-def _weighed(alignment: Alignment, met: Sequence[Sequence[int]], variables: Variables) -> tuple[Sizes, list[Clause]]:
+def _weighed(alignment: Alignment, met: Sequence[Sequence[int]], variables: SymbolTable) -> tuple[Sizes, list[Clause]]:
     """All that follows from the sizes that meet, and the clauses that say so; raises Incompatible, see _settle."""
     blank, sizes = Sizes(variables.bounds), Sizes(variables.bounds)
     clauses: dict[object, Clause] = {}
@@ -207,7 +207,7 @@ def _weighed(alignment: Alignment, met: Sequence[Sequence[int]], variables: Vari
             sizes.add(clause)
             clauses[clause.key] = clause
             checkpoint()
-            MAX_CONDITIONS.judge(len(clauses))
+            MAX_CONDITIONS.check(len(clauses))
     return sizes, list(clauses.values())
 
 
@@ -218,7 +218,7 @@ def _meet_integers(alignment: Alignment, number: int, axis: Axis) -> None:
         meet(alignment, number, Axis(axis.relation, integers))
 
 
-def _because(sizes: Sizes, variables: Variables, clash: Iterable[Size]) -> str:
+def _because(sizes: Sizes, variables: SymbolTable, clash: Iterable[Size]) -> str:
     """What else is known of the symbols that clash."""
     facts = []
     for size in clash:
@@ -240,7 +240,7 @@ def _reached(relation: Relation, numbers: Sequence[int], sizes: Sizes) -> list[i
     return stretching if leader is None else [leader]
 
 
-def _notation(sizes: Sizes, variables: Variables, reached: Sequence[int], but: str | None = None) -> Dimension:
+def _notation(sizes: Sizes, variables: SymbolTable, reached: Sequence[int], but: str | None = None) -> Dimension:
     """The size of an output axis: the narrowest integer, name (`but` this one), range or ? that covers its values."""
     if reached and reached[0] in variables.quotients:
         return _product(sizes, variables, reached)
@@ -267,7 +267,7 @@ def _range(low: int, high: int) -> Dimension:
     return f"{low}..{high}"
 
 
-def _product(sizes: Sizes, variables: Variables, numbers: Sequence[int]) -> Dimension:
+def _product(sizes: Sizes, variables: SymbolTable, numbers: Sequence[int]) -> Dimension:
     """The size of an axis that is merged of axes of these sizes, each without a condition on it but its own."""
     parts = [variables.quotients.get(number, (number, 1)) for number in numbers]
     divisor, spans = prod(divisor for _, divisor in parts), [sizes.bounds(number) for number, _ in parts]
@@ -293,7 +293,7 @@ def _stretches(sizes: Sizes, number: int, reached: Sequence[int]) -> tuple[bool,
     return sometimes, sometimes and not sizes.admits(others=[number]) and not sizes.admits(ones=reached)
 
 
-def _needed(clauses: Sequence[Clause], sizes: Sizes, variables: Variables) -> list[Clause]:
+def _needed(clauses: Sequence[Clause], sizes: Sizes, variables: SymbolTable) -> list[Clause]:
     """The same said in the shortest clauses, none of which follows from the others and the bounds."""
     shortest = [_shortest(clause, sizes, variables) for clause in clauses]
     base = Sizes(variables.bounds)
@@ -316,7 +316,7 @@ def _needed(clauses: Sequence[Clause], sizes: Sizes, variables: Variables) -> li
     return sorted(needed, key=order.__getitem__)
 
 
-def _shortest(clause: Clause, sizes: Sizes, variables: Variables) -> Clause:
+def _shortest(clause: Clause, sizes: Sizes, variables: SymbolTable) -> Clause:
     """A clause without what never saves it; of a size that is divided, all that divides it, or its one value."""
     if clause.divides and clause.equation:
         number = clause.equation[0]
@@ -333,7 +333,7 @@ def _shortest(clause: Clause, sizes: Sizes, variables: Variables) -> Clause:
     return clause
 
 
-def _condition(clause: Clause, variables: Variables) -> Condition:
+def _condition(clause: Clause, variables: SymbolTable) -> Condition:
     """A clause as it is sent."""
     equations = [clause.equation] if clause.equation else []
     equations += [(number, ONE) for number in clause.unless]

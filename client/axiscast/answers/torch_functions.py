@@ -47,7 +47,7 @@ def _by_name(table: dict[str, str]) -> dict[str, tuple[str, ...]]:
 
 ELEMENTWISE = _by_name(_ELEMENTWISE)
 """The keywords of the operands, in order, by the function's name; none if all of its arguments are operands."""
-COUNTS = {"masked_scatter": 2}
+OPERAND_COUNTS = {"masked_scatter": 2}
 """How many of the first arguments are operands, if a later one can be a tensor that does not meet them."""
 LOSSES = _by_name(_LOSSES)
 """The same of losses, in which no operand is meant to broadcast."""
@@ -55,11 +55,11 @@ LISTS = "_foreach_"
 """How the names of functions begin that take lists of operands: the first of each list meet, then the second ones."""
 
 
-def name_of(overload: str) -> str:
+def function_name(overload: str) -> str:
     """Return the name by which an overload of aten is in these tables, also if it works in place.
 
-    >>> name_of("aten.linalg_vecdot.default"), name_of("aten.__iand__.Tensor"), name_of("aten.mul_.Tensor")
-    ('vecdot', 'and', 'mul')
+    >>> [*map(function_name, ("aten.linalg_vecdot.default", "aten.__iand__.Tensor", "aten.mul_.Tensor"))]
+    ['vecdot', 'and', 'mul']
     """
     found = _SPELLINGS.match(overload)
     return found[1] if found else ""

@@ -13,34 +13,34 @@ from ..plan.plan import Placement, Plan
 from ..wire.problems import Problem
 from ..wire.shapes import MAX_SIZE, format_shape
 from ..wire.work import checkpoint
-from .check import plan_of, warning_lines
-from .lending import by_all, by_lenders, emptied, is_rearranged
-from .limits import MAX_TRANSLATED_INPUTS, judge_request
-from .snippets import code, release_differences
-from .steps import by_one_op, coarse, large
+from .check import plan_or_problem, warning_lines
+from .limits import MAX_TRANSLATED_INPUTS, validate_request
+from .shape_sources import by_all, by_lenders, emptied, is_rearranged
+from .snippets import release_differences, write_code
+from .translation_steps import by_one_op, coarse, large
 
 
-def translate(request: TranslateRequest, words: Words | None = None) -> TranslateAnswer:
+def answer_translate(request: TranslateRequest, words: Words | None = None) -> TranslateAnswer:
     """The steps, and their source text. Raises Problem (unknown-op, in these words; incompatible-shapes,
     untranslatable)."""
     kind, shapes = op_class(request.to), tuple(request.inputs)
     if kind is None:
         raise unknown_op(request.to, "/to", words)
     kind = OPS[kind.model_fields["name"].default]
-    MAX_TRANSLATED_INPUTS.judge(len(shapes))
-    plan = plan_of(judge_request(request.op, shapes))
+    MAX_TRANSLATED_INPUTS.check(len(shapes))
+    plan = plan_or_problem(validate_request(request.op, shapes))
     steps = steps_of(plan, kind)
     if steps is None:
         raise Problem("untranslatable", _why_not(request.op, plan, kind), pointer="/to")
     return TranslateAnswer(
         exact=all(isinstance(step.op, Op) for step in steps),
         steps=steps,
-        code=code(kind.model_fields["name"].default, plan, steps),
+        code=write_code(kind.model_fields["name"].default, plan, steps),
         warnings=[Warned(code="release-differs", message=text) for text in release_differences(plan, steps)],
     )
 
 
-def as_text(answer: TranslateAnswer) -> str:
+def translation_as_text(answer: TranslateAnswer) -> str:
     """An answer for a terminal: each step on a line, then the code, then the warnings."""
     lines = []
     for number, step in enumerate(answer.steps, 1):

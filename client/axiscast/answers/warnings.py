@@ -10,9 +10,9 @@ from ..ops import Op
 from ..plan.alignment import Alignment
 from ..plan.plan import Shape
 from ..wire.shapes import format_shape
-from .hints import Lower, are_few, as_sent
-from .squares import fixes, rows_of, square_of, suspicion_of, written_out
-from .suspicion import Suspicion
+from .hints import Lower, hint_to_dict, is_small
+from .outer_products import elementwise_fixes, explicit_all_pairs, outer_product_of, rows_of, two_sided_of
+from .two_sided import TwoSidedBroadcast
 
 
 def input_warnings(
@@ -28,30 +28,30 @@ def input_warnings(
     `alignment` is that of the inputs, with the sizes that symbolic.py puts in the place of symbols. `outputs` are as
     they are sent, one for each input. `lower` tries a request, with what is assumed of its symbols.
     """
-    if found := square_of(alignment):
+    if found := outer_product_of(alignment):
         return [_square_warning(op, shapes, alignment, outputs, found, lower)]
     warnings: list[dict[str, Any]] = []
-    if "mutual-stretch" in warn and (found := suspicion_of(alignment)):
+    if "mutual-stretch" in warn and (found := two_sided_of(alignment)):
         message = (
             f"{_meeting(found, shapes, alignment, outputs)} "
             "If only one of them was meant to expand, the other one lacks an axis."
         )
         warnings.append({"code": found.kind, "message": message})
     if "rank-promotion" in warn:
-        warnings += rank_promotion(shapes, outputs)
+        warnings += rank_promotion_warnings(shapes, outputs)
     return warnings
 
 
-def variable(number: int) -> str:
+def input_letter(number: int) -> str:
     """Return what sentences call an input: a, b, c and so on.
 
-    >>> variable(1), variable(30)
+    >>> input_letter(1), input_letter(30)
     ('b', 'inputs[30]')
     """
     return ascii_lowercase[number] if number < len(ascii_lowercase) else f"inputs[{number}]"
 
 
-def all_pairs(axes: Sequence[int], rank: int) -> str:
+def all_pairs_text(axes: Sequence[int], rank: int) -> str:
     """Return what is combined if each of two inputs expands to the other along these axes of an output of this rank."""
     if rank == 2:
         return "every row meets every column"
@@ -60,21 +60,21 @@ def all_pairs(axes: Sequence[int], rank: int) -> str:
 
 
 def _meeting(
-    found: Suspicion, shapes: tuple[Shape, ...], alignment: Alignment, outputs: Sequence[dict[str, Any]]
+    found: TwoSidedBroadcast, shapes: tuple[Shape, ...], alignment: Alignment, outputs: Sequence[dict[str, Any]]
 ) -> str:
-    """Return the sentence that says which shape the two inputs of a suspicion have together."""
+    """Return the sentence that says which shape the two inputs of a find_two_sided have together."""
     pair = sorted(found.inputs)
     rows = [rows_of(alignment)[number] for number in pair]
     axes = [axis for axis in range(len(rows[0])) if any(row[axis] is not None for row in rows)]
     whole = outputs[pair[0]]["shape"]
     together = [whole[axis] if any(row[axis] not in (None, 1) for row in rows) else 1 for axis in axes]
-    named = ["" if len(shapes) == 2 else f"`{variable(number)}` " for number in pair]
+    named = ["" if len(shapes) == 2 else f"`{input_letter(number)}` " for number in pair]
     one, other = (name + format_shape(shapes[number]) for name, number in zip(named, pair, strict=True))
-    pairs = all_pairs([*map(axes.index, found.axes)], len(axes))
+    pairs = all_pairs_text([*map(axes.index, found.axes)], len(axes))
     return f"{one} with {other} broadcasts to {format_shape(together)}: {pairs}."
 
 
-def rank_promotion(shapes: tuple[Shape, ...], outputs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def rank_promotion_warnings(shapes: tuple[Shape, ...], outputs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the warning that an input gets new axes. A scalar, which has no axis, does not count."""
     ranks = {*map(len, shapes)} - {0}
     if len(ranks) < 2:
@@ -101,7 +101,7 @@ def _square_warning(
     shapes: tuple[Shape, ...],
     alignment: Alignment,
     outputs: Sequence[dict[str, Any]],
-    found: Suspicion,
+    found: TwoSidedBroadcast,
     lower: Lower,
 ) -> dict[str, Any]:
     """Return the warning. If a change of one of the two inputs fixes it, the message and the hint have the first."""
@@ -110,13 +110,13 @@ def _square_warning(
         "code": found.kind,
         "message": f"{meeting} To combine them element by element, give all inputs the same axes.",
     }
-    if not are_few(op, shapes):
+    if not is_small(op, shapes):
         return warning
-    if fix := next(fixes(op, shapes, alignment, found, lower), None):
-        code = f"`{variable(fix.input)}{fix.code}`"
+    if fix := next(elementwise_fixes(op, shapes, alignment, found, lower), None):
+        code = f"`{input_letter(fix.input)}{fix.code}`"
         text = f"{code} has shape {format_shape(fix.shape)}: the output is {format_shape(fix.output)}"
-        warning["hint"] = as_sent(text, op, fix.inputs)
+        warning["hint"] = hint_to_dict(text, op, fix.inputs)
         warning["message"] = f"{meeting} To combine them element by element, write {code}."
-    if meant := written_out(op, shapes, alignment, found, lower):
-        warning["message"] += f" If you want all pairs, write `{variable(meant.input)}{meant.code}`."
+    if meant := explicit_all_pairs(op, shapes, alignment, found, lower):
+        warning["message"] += f" If you want all pairs, write `{input_letter(meant.input)}{meant.code}`."
     return warning

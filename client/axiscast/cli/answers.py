@@ -40,9 +40,9 @@ def ask(request: CheckRequest, url: str | None) -> CheckAnswer:
 
 def colored(answer: CheckAnswer) -> str:
     """An answer for a terminal, in colors."""
-    from ..answers.check import as_text
+    from ..answers.check import check_as_text
 
-    return in_colors(as_text(answer))
+    return in_colors(check_as_text(answer))
 
 
 def in_colors(text: str) -> str:

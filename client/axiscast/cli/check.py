@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from ..answers.intent import SuspicionKind
+from ..answers.intent import FindingKind
 from ..errors import ServiceProblem
 from ..messages import CheckAnswer, CheckRequest
 from ..models.report import FailOn
@@ -58,7 +58,7 @@ def check(
     fail_on: FailOn | None,
     example: dict[str, int],
     probe: bool,
-    kinds: tuple[SuspicionKind, ...],
+    kinds: tuple[FindingKind, ...],
     **attributes: Any,
 ) -> None:
     """Do these shapes broadcast, and to what? Write a shape as 8,1,6,1 or 8x1x6x1, a scalar as ().

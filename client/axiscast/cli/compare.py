@@ -52,8 +52,8 @@ def compare(
     if as_json:
         click.echo(json.dumps([result.model_dump(exclude_unset=True) for result in results]))
         return
-    from ..answers.check import joined, reached, warning_lines
-    from ..answers.compare import left_out
+    from ..answers.check import join_conditions, result_shapes_text, warning_lines
+    from ..answers.compare import skipped_ops
 
     rows = [("op", "", "output, or why not")]
     for result in results:
@@ -62,13 +62,13 @@ def compare(
         if result.conflict is not None:
             rows.append((name, click.style("no", fg="red"), result.conflict.message + also))
         else:
-            shapes_out = reached(result)
+            shapes_out = result_shapes_text(result)
             if result.compatible:
                 rows.append((name, click.style("yes", fg="green"), shapes_out + also))
             else:
-                told = ": ".join(filter(None, (joined(result.conditions), shapes_out)))
+                told = ": ".join(filter(None, (join_conditions(result.conditions), shapes_out)))
                 rows.append((name, click.style("if", fg="yellow"), told + also))
-    rows += [(name, "-", "left out: it takes known sizes only") for name in left_out(request)]
+    rows += [(name, "-", "left out: it takes known sizes only") for name in skipped_ops(request)]
     echo_table(rows)
     warnings = {warning.message: warning for result in results for warning in result.warnings}
     if warnings:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, get_args
 
 import click
 
-from ..answers.intent import SuspicionKind
+from ..answers.intent import FindingKind
 from ..errors import UnusableModel
 from ..models import Report, check_model
 from ..models.report import FailOn
@@ -62,15 +62,15 @@ def _sizes(context: click.Context, option: click.Parameter, words: Sequence[str]
     return sizes
 
 
-def _kinds(context: click.Context, option: click.Parameter, words: Sequence[str]) -> tuple[SuspicionKind, ...]:
+def _kinds(context: click.Context, option: click.Parameter, words: Sequence[str]) -> tuple[FindingKind, ...]:
     """Return some kinds. Raises BadParameter."""
     kinds = [kind for text in words for kind in text.split(",")]
     for kind in kinds:
-        if kind not in get_args(SuspicionKind):
+        if kind not in get_args(FindingKind):
             raise click.BadParameter(
-                f"{kind[:60]!r} must be one of {', '.join(get_args(SuspicionKind))}", context, option
+                f"{kind[:60]!r} must be one of {', '.join(get_args(FindingKind))}", context, option
             )
-    return tuple(kind for kind in get_args(SuspicionKind) if kind in kinds)
+    return tuple(kind for kind in get_args(FindingKind) if kind in kinds)
 
 
 def report(
@@ -78,7 +78,7 @@ def report(
     assume: Mapping[str, int | str],
     example: Mapping[str, int],
     probe: bool,
-    kinds: Sequence[SuspicionKind],
+    kinds: Sequence[FindingKind],
     url: str | None,
     output_format: str | None,
     all_nodes: bool,

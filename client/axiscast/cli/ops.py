@@ -54,9 +54,9 @@ def ops(name: str | None, url: str | None, as_json: bool) -> None:
 
 def _catalogue(url: str | None) -> list[OpEntry]:
     if url is None:
-        from ..answers.catalogue import catalogue
+        from ..answers.catalogue import list_ops
 
-        return catalogue().ops
+        return list_ops().ops
     with client_of(url) as client:
         return client.ops()
 

@@ -61,9 +61,9 @@ def translate(
     if as_json:
         click.echo(json.dumps(answer.model_dump(exclude_none=True)))
         return
-    from ..answers.translate import as_text
+    from ..answers.translate import translation_as_text
 
-    click.echo(in_colors(as_text(answer)))
+    click.echo(in_colors(translation_as_text(answer)))
 
 
 def _translated(request: TranslateRequest, url: str | None) -> TranslateAnswer:

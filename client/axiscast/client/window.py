@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import EllipsisType
 from typing import Any, SupportsIndex
 
-from ..answers.limits import judge_request
+from ..answers.limits import validate_request
 from ..messages.arguments import AnyOp, sizes
 from ..ops import lower
 from ..plan.alignment import Incompatible
@@ -35,7 +35,7 @@ def bounds(window: Window, op: AnyOp, shapes: Sequence[tuple[int, ...]]) -> list
     if any(whole.symbols()):
         return None
     try:
-        judge_request(whole, tuple(shapes))
+        validate_request(whole, tuple(shapes))
         outputs = {output.shape for output in lower(whole, tuple(shapes)).outputs}
     except (Incompatible, Problem):
         return None

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
 
-from ..answers.intent import SuspicionKind
+from ..answers.intent import FindingKind
 from ..errors import UnusableModel
 from ..library import check_batch as ask_here
 from ..library import typed
@@ -28,7 +28,7 @@ def check_model(
     assume: Mapping[str, int | str] | None = None,
     example: Mapping[str, int] | None = None,
     probe: bool = True,
-    kinds: Sequence[SuspicionKind] = ("square",),
+    kinds: Sequence[FindingKind] = ("square",),
     check_batch: CheckBatch = ask_here,
     progress: Progress | None = None,
 ) -> Report:

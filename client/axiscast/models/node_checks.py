@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from ..answers.intent import SuspicionKind
+from ..answers.intent import FindingKind
 from ..errors import BodyTooLarge, OutputTooLarge, ServiceProblem, UnexpectedStatus, WorkTooLarge
 from ..messages import CheckAnswer
 from .finding import Finding
@@ -44,7 +44,7 @@ def judged(
     check_batch: CheckBatch,
     assume: Mapping[str, int | str] | None = None,
     progress: Progress | None = None,
-    kinds: Sequence[SuspicionKind] = ("square",),
+    kinds: Sequence[FindingKind] = ("square",),
 ) -> list[Finding]:
     """The findings with their answers, in order; equal questions are asked once. `assume` says what is known of a name,
     where it occurs; of warnings, findings have these `kinds`. Raises the exceptions of `check_batch`, but for those of
@@ -70,9 +70,7 @@ def judged(
     return [_finding(question, answers.get(key), kinds) for question, key in zip(questions, keys, strict=True)]
 
 
-def _finding(
-    question: Question, answer: CheckAnswer | ServiceProblem | None, kinds: Sequence[SuspicionKind]
-) -> Finding:
+def _finding(question: Question, answer: CheckAnswer | ServiceProblem | None, kinds: Sequence[FindingKind]) -> Finding:
     if isinstance(answer, ServiceProblem):
         return replace(question.finding, reason=answer.detail)
     if answer is None or question.request is None or (question.finding.reason and answer.conflict is None):

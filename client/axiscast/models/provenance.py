@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..answers import intent
-from ..answers.intent import Origin, Pair, Way
-from ..answers.suspicion import suspicion
+from ..answers.intent import OperandPair, Origin, Way
+from ..answers.two_sided import find_two_sided
 from .finding import Size
 
 _FRAME = re.compile(r'File "([^"\n<>]+)", line ([0-9]{1,9})[^\n]*(?:\n[ \t]+(?!File )([^\n]*))?')
@@ -86,7 +86,7 @@ def is_meant(
 ) -> bool:
     """Return whether all pairs are meant, where values with these shapes make a square on the line `frame`."""
     found = (
-        suspicion(shapes) if shapes else None
+        find_two_sided(shapes) if shapes else None
     )  # with symbols, the sizes of a square may be equal by a condition only
     if found is None:
         return False
@@ -94,12 +94,12 @@ def is_meant(
     rank = max(map(len, shapes))
     is_installed = frame is not None and frame.is_packaged
     return intent.is_meant(
-        Pair(
+        OperandPair(
             (one, other),
             is_square=any(axis < rank - len(shapes[number]) for number, axis in zip(*found[1:], strict=True)),
             is_loss=is_loss,
             is_discrete=is_discrete,
-            is_spanned=intent.is_spanned(shapes, found),
+            has_operand_with_both_axes=intent.has_operand_with_both_axes(shapes, found),
             is_installed=is_installed,
         )
     )

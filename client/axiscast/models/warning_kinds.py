@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any, get_args
 
-from ..answers.intent import SuspicionKind
-from ..answers.warnings import rank_promotion
+from ..answers.intent import FindingKind
+from ..answers.warnings import rank_promotion_warnings
 from ..messages import CheckAnswer, Warned, WarningKind
 
 
-def required(kinds: Collection[str]) -> tuple[SuspicionKind, ...]:
+def required(kinds: Collection[str]) -> tuple[FindingKind, ...]:
     """Return kinds as they were given. Raises ValueError if there are none, or others."""
-    if isinstance(kinds, str) or not kinds or not set(kinds) <= set(get_args(SuspicionKind)):
-        raise ValueError(f"kinds must be some of {get_args(SuspicionKind)}, not {kinds!r}")
-    return tuple(kind for kind in get_args(SuspicionKind) if kind in kinds)
+    if isinstance(kinds, str) or not kinds or not set(kinds) <= set(get_args(FindingKind)):
+        raise ValueError(f"kinds must be some of {get_args(FindingKind)}, not {kinds!r}")
+    return tuple(kind for kind in get_args(FindingKind) if kind in kinds)
 
 
 def to_warn(kinds: Collection[str]) -> list[WarningKind]:
@@ -36,6 +36,6 @@ def narrowed(
     warnings = [warning for warning in answer.warnings if kept.get(warning.code, True)]
     if kept["rank-promotion"] and answer.outputs and not any(warning.code in kept for warning in warnings):
         outputs = [{"shape": output.shape, "axes": output.axes} for output in answer.outputs]
-        promoted = rank_promotion(tuple(tuple(shape) for shape in shapes), outputs)
+        promoted = rank_promotion_warnings(tuple(tuple(shape) for shape in shapes), outputs)
         warnings += [Warned(**warning) for warning in promoted]
     return answer.model_copy(update={"warnings": warnings})

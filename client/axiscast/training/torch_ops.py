@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, Literal, NamedTuple
 
-from ..answers.torch_functions import COUNTS, ELEMENTWISE, LISTS, LOSSES
+from ..answers.torch_functions import ELEMENTWISE, LISTS, LOSSES, OPERAND_COUNTS
 
 Axis = Literal["", "always", "index", "keepdim", "range"]
 
@@ -60,7 +60,7 @@ def roles() -> Mapping[Any, Role]:
         home = (
             "torch" if hasattr(torch, name) else next((home for home in parts if hasattr(parts[home], name)), "torch")
         )
-        role = Role(f"{home}.{name}", True, words, COUNTS.get(name), axis=axis, keeps=True)
+        role = Role(f"{home}.{name}", True, words, OPERAND_COUNTS.get(name), axis=axis, keeps=True)
         found |= dict.fromkeys(_spellings(name, (torch, torch.Tensor, *parts.values())), role)
     for name, words in LOSSES.items():
         role = Role(f"torch.nn.functional.{name}", True, words)

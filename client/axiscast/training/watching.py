@@ -16,8 +16,8 @@ from math import prod
 from types import FrameType, FunctionType
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
-from ..answers.intent import Pair, SuspicionKind, Way, is_meant, is_spanned
-from ..answers.suspicion import Suspicion, suspicion
+from ..answers.intent import FindingKind, OperandPair, Way, has_operand_with_both_axes, is_meant
+from ..answers.two_sided import TwoSidedBroadcast, find_two_sided
 from .call_sites import CallSites, place
 from .frames import is_installed, own_frames, user_frame
 from .origins import Origins
@@ -31,7 +31,7 @@ __all__ = ["SuspiciousBroadcast", "watch"]
 
 
 MINIMUM = "2.4"
-_KINDS: tuple[SuspicionKind, ...] = get_args(SuspicionKind)
+_KINDS: tuple[FindingKind, ...] = get_args(FindingKind)
 _LOSSES = "torch.nn.functional."
 _NUMBERS = frozenset({int, float, bool, complex, type(None)})
 _MAX_FINDINGS = 1000
@@ -46,7 +46,7 @@ class SuspiciousBroadcast(UserWarning):
 
 
 def watch(
-    on: Literal["warn", "error"] | Callable[[Finding], object] = "warn", kinds: Sequence[SuspicionKind] = ("square",)
+    on: Literal["warn", "error"] | Callable[[Finding], object] = "warn", kinds: Sequence[FindingKind] = ("square",)
 ) -> Watch:
     """A context in which each suspicious broadcast of a torch operation is a finding, told once for each line.
 
@@ -73,7 +73,7 @@ class Watch:
     """What a watched block did: `findings`, in order, one for each line and operation, up to 1,000."""
 
     def __init__(
-        self, on: Literal["warn", "error"] | Callable[[Finding], object], kinds: Sequence[SuspicionKind]
+        self, on: Literal["warn", "error"] | Callable[[Finding], object], kinds: Sequence[FindingKind]
     ) -> None:
         if on not in ("warn", "error") and not callable(on):
             raise ValueError(f'on must be "warn", "error" or a function of a finding, not {on!r}')
@@ -96,7 +96,7 @@ class Watch:
         mode, self._mode = self._mode, None
         mode.__exit__(*exception)
 
-    def report(self, op: str, shapes: Sequence[tuple[int, ...]], kind: SuspicionKind) -> None:
+    def report(self, op: str, shapes: Sequence[tuple[int, ...]], kind: FindingKind) -> None:
         """Report operands that meet with these shapes, once for each line and operation; as an error, each time."""
         frame = user_frame()
         line = (frame.f_code.co_filename, frame.f_lineno, op)
@@ -117,7 +117,7 @@ class Watch:
             raise _suspicious(finding)
 
 
-def _finding(file: str, line: int, op: str, shapes: Sequence[tuple[int, ...]], kind: SuspicionKind) -> Finding | None:
+def _finding(file: str, line: int, op: str, shapes: Sequence[tuple[int, ...]], kind: FindingKind) -> Finding | None:
     """None where the shapes do not broadcast, which torch says itself."""
     from ..library import check
     from ..models import Finding, Operand
@@ -258,7 +258,7 @@ class Calls:
             shapes.append(shape)
         kinds = self.watch.kinds
         # Without an axis of size 1 an operand of the highest rank has all axes, and stretches along none.
-        found = suspicion(shapes) if any(1 in shape for shape in shapes) else None
+        found = find_two_sided(shapes) if any(1 in shape for shape in shapes) else None
         if found is not None and found.kind == "square" and "every-square" in kinds:
             self.watch.report(role.op, shapes, "every-square")
         elif found is not None and found.kind in kinds and not self.is_meant(role, operands, shapes, found, frame):
@@ -271,7 +271,7 @@ class Calls:
         role: Role,
         operands: Sequence[Any],
         shapes: Sequence[tuple[int, ...]],
-        found: Suspicion,
+        found: TwoSidedBroadcast,
         frame: FrameType | None,
     ) -> bool:
         """Return whether all pairs are meant where two of these operands make a square, or stretch each other."""
@@ -281,13 +281,13 @@ class Calls:
         with self.unnoticed():
             types = [self.tensor.dtype.__get__(operand) for operand in pair]
         return is_meant(
-            Pair(
+            OperandPair(
                 (one, other),
                 is_square=found.kind == "square",
                 is_loss=role.op.startswith(_LOSSES),
                 is_discrete=role.op in COMPARISONS
                 or not any(each.is_floating_point or each.is_complex for each in types),
-                is_spanned=is_spanned(shapes, found),
+                has_operand_with_both_axes=has_operand_with_both_axes(shapes, found),
                 is_installed=bool(frames) and is_installed(frames[0].f_code.co_filename),
             )
         )

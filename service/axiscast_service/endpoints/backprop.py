@@ -8,17 +8,17 @@ from math import prod
 
 from fastapi import APIRouter, Request, Response
 
-from axiscast.answers.check import plan_of
+from axiscast.answers.check import plan_or_problem
 from axiscast.answers.cost import check_milliseconds
 from axiscast.answers.footprint import tensors_bytes
 from axiscast.answers.limits import (
     MAX_RESULT_ELEMENTS,
     MAX_WORK_ELEMENTS,
-    Extent,
-    judge_address,
-    judge_json,
-    judge_output,
-    judge_request,
+    RequestSize,
+    validate_json_size,
+    validate_output_bytes,
+    validate_request,
+    validate_span,
 )
 from axiscast.engine.views import WIDEST_SUM, backprop, gradient_bytes, gradient_work, result_elements
 from axiscast.messages.tensors import BackpropAnswer, BackpropRequest
@@ -46,13 +46,13 @@ async def post_backprop(request: Request) -> Response:
     """Gradients of the outputs in, gradients of the inputs out: summed over the broadcast axes."""
     exchange = await receive(request, BackpropRequest)
     message = exchange.message
-    extent = judge_request(message.op, tuple(message.inputs))
-    milliseconds = check_milliseconds(extent)
+    request_size = validate_request(message.op, tuple(message.inputs))
+    milliseconds = check_milliseconds(request_size)
     max_output_bytes = request.app.state.settings.max_output_bytes
 
     def prepare() -> tuple[Callable[[], list[OutgoingArray]], int]:
-        exchange.reserve(tensors_bytes(extent, message.gradients))
-        plan, gradients = _gradients(message, extent)
+        exchange.reserve(tensors_bytes(request_size, message.gradients))
+        plan, gradients = _gradients(message, request_size)
         exchange.reserve(gradient_bytes(plan, gradients))
         dense = dense_gradients(message, plan, gradients, exchange.media, max_output_bytes)
         return lambda: _outgoing(backprop(plan, gradients), dense, message.layout), gradient_work(gradients)
@@ -69,12 +69,12 @@ def answer_to_body(max_output_bytes: int, body: bytes, content_type: str, accept
     if found is None:
         return None
     message, media_type, milliseconds = found
-    extent = judge_request(message.op, tuple(message.inputs))
-    milliseconds += 2 * check_milliseconds(extent)
-    if milliseconds > LOOP_MILLISECONDS or tensors_bytes(extent, message.gradients) > SHORT_BYTES:
+    request_size = validate_request(message.op, tuple(message.inputs))
+    milliseconds += 2 * check_milliseconds(request_size)
+    if milliseconds > LOOP_MILLISECONDS or tensors_bytes(request_size, message.gradients) > SHORT_BYTES:
         return None
     media = MEDIA_NAMES[media_type]
-    plan, gradients = _gradients(message, extent)
+    plan, gradients = _gradients(message, request_size)
     dense = dense_gradients(message, plan, gradients, media, max_output_bytes)
     if gradient_work(gradients) > LOOP_ELEMENTS or gradient_bytes(plan, gradients) > SHORT_BYTES:
         return None
@@ -110,16 +110,16 @@ def dense_gradients(
     if media is Media.JSON:
         lists = 0 if message.json_data == "base64" else sum(map(lists_in, shapes))
         nbytes = sum(prod(shape) * itemsize for shape, itemsize in zip(shapes, itemsizes, strict=True))
-        judge_json(sum(map(prod, shapes)), lists, nbytes)
+        validate_json_size(sum(map(prod, shapes)), lists, nbytes)
     elif shapes:
-        judge_output(shapes, itemsizes, max_output_bytes)
+        validate_output_bytes(shapes, itemsizes, max_output_bytes)
     return dense
 
 
-def _gradients(message: BackpropRequest, extent: Extent) -> tuple[Plan, list[Array]]:
+def _gradients(message: BackpropRequest, request_size: RequestSize) -> tuple[Plan, list[Array]]:
     """The plan and one gradient for each output of it. Raises Problem before anything is summed."""
     arrays = [tensor.to_array(f"/gradients/{number}") for number, tensor in enumerate(message.gradients)]
-    plan = plan_of(extent)
+    plan = plan_or_problem(request_size)
     if not plan.outputs:
         raise Problem("invalid-request", f"{message.op.name} has no outputs, so it has no gradients", pointer="/op")
     if len(message.gradients) != len(plan.outputs):
@@ -145,14 +145,14 @@ def _gradients(message: BackpropRequest, extent: Extent) -> tuple[Plan, list[Arr
                 pointer=f"{pointer}/dtype",
             )
         # Its axes are not merged in here; and an array without elements is summed as it is, in a wider dtype.
-        judge_address(placement.output_shape, array.itemsize if array.size else WIDEST_SUM)
-    MAX_WORK_ELEMENTS.judge(gradient_work(arrays))
-    MAX_RESULT_ELEMENTS.judge(
+        validate_span(placement.output_shape, array.itemsize if array.size else WIDEST_SUM)
+    MAX_WORK_ELEMENTS.check(gradient_work(arrays))
+    MAX_RESULT_ELEMENTS.check(
         sum(result_elements(placement, array) for placement, array in zip(plan.outputs, arrays, strict=True))
     )
     for shape in plan.input_shapes:
-        judge_address(shape, arrays[0].itemsize)
+        validate_span(shape, arrays[0].itemsize)
     for placement in plan.outputs:
         if placement.input_shape != plan.input_shapes[placement.input]:
-            MAX_RESULT_ELEMENTS.judge(prod(placement.input_shape))  # split axes are put together again in memory
+            MAX_RESULT_ELEMENTS.check(prod(placement.input_shape))  # split axes are put together again in memory
     return plan, arrays

@@ -7,8 +7,8 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
-from axiscast.answers.batch import check_rows
-from axiscast.answers.columns import check_columns
+from axiscast.answers.batch_rows import check_rows
+from axiscast.answers.columns import answer_columns
 from axiscast.answers.cost import columns_milliseconds, row_milliseconds
 from axiscast.messages.tensors import CheckBatchAnswer, CheckBatchRequest
 from axiscast.wire.codec import map_of_lists
@@ -39,7 +39,7 @@ async def post_check_batch(request: Request) -> Response:
         raise Problem("invalid-request", "give either requests (rows), or op and inputs (columns)", pointer="")
     if message.requests is not None:
         return await _rows(exchange, message.requests)
-    columns = await exchange.run(columns_milliseconds(message.inputs or ()), check_columns, message, exchange.reserve)
+    columns = await exchange.run(columns_milliseconds(message.inputs or ()), answer_columns, message, exchange.reserve)
     fields: dict[str, Outgoing | list[Outgoing]] = {
         "compatible": _whole(columns.compatible),
         "outputs": [_whole(output) for output in columns.outputs],

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
-from axiscast.answers.check import plan_of
+from axiscast.answers.check import plan_or_problem
 from axiscast.answers.cost import check_milliseconds
 from axiscast.answers.footprint import tensors_bytes
-from axiscast.answers.limits import MAX_LOOKUPS, Extent, judge_address, judge_output, judge_request
+from axiscast.answers.limits import MAX_LOOKUPS, RequestSize, validate_output_bytes, validate_request, validate_span
 from axiscast.engine.gather import Gathered
 from axiscast.engine.views import Window, merge, place
 from axiscast.messages.tensors import BroadcastAnswer, BroadcastRequest
@@ -34,13 +34,13 @@ async def post_broadcast(request: Request) -> Response:
     """
     exchange = await receive(request, BroadcastRequest)
     message = exchange.message
-    extent = extent_of(message)
+    request_size = request_size_of(message)
 
     def work() -> list[Outgoing]:
-        exchange.reserve(tensors_bytes(extent, message.inputs))
-        return outputs(message, extent, request.app.state.settings.max_output_bytes)
+        exchange.reserve(tensors_bytes(request_size, message.inputs))
+        return outputs(message, request_size, request.app.state.settings.max_output_bytes)
 
-    tensors = await exchange.run(check_milliseconds(extent), work)
+    tensors = await exchange.run(check_milliseconds(request_size), work)
     request.state.layout = message.layout
     return await answer(exchange, {"outputs": tensors}, message.json_data)
 
@@ -52,26 +52,26 @@ def answer_to_body(max_output_bytes: int, body: bytes, content_type: str, accept
     if found is None:
         return None
     message, media_type, milliseconds = found
-    extent = extent_of(message)
-    milliseconds += check_milliseconds(extent)
-    if milliseconds > LOOP_MILLISECONDS or tensors_bytes(extent, message.inputs) > SHORT_BYTES:
+    request_size = request_size_of(message)
+    milliseconds += check_milliseconds(request_size)
+    if milliseconds > LOOP_MILLISECONDS or tensors_bytes(request_size, message.inputs) > SHORT_BYTES:
         return None
-    fields = {"outputs": outputs(message, extent, max_output_bytes)}
+    fields = {"outputs": outputs(message, request_size, max_output_bytes)}
     content = short_answer(fields, MEDIA_NAMES[media_type], message.json_data, milliseconds)
     return None if content is None else (content, media_type, message.layout)
 
 
-def extent_of(message: BroadcastRequest) -> Extent:
-    return judge_request(message.op, tuple([tensor.shape for tensor in message.inputs]))
+def request_size_of(message: BroadcastRequest) -> RequestSize:
+    return validate_request(message.op, tuple([tensor.shape for tensor in message.inputs]))
 
 
-def outputs(message: BroadcastRequest, extent: Extent, max_output_bytes: int) -> list[Outgoing]:
+def outputs(message: BroadcastRequest, request_size: RequestSize, max_output_bytes: int) -> list[Outgoing]:
     """The outputs, or the window of each, as views of the inputs. Raises Problem before anything is allocated.
 
     Tensors come first: if their data do not have the shape that they say, whether that shape fits is no help.
     """
     arrays = [tensor.to_array(f"/inputs/{number}") for number, tensor in enumerate(message.inputs)]
-    plan = plan_of(extent)
+    plan = plan_or_problem(request_size)
     if not plan.outputs:
         raise Problem("invalid-request", f"{message.op.name} has no outputs: ask POST /v1/check", pointer="/op")
     window = _window(message.window, plan) if message.window is not None else None
@@ -79,9 +79,9 @@ def outputs(message: BroadcastRequest, extent: Extent, max_output_bytes: int) ->
     shapes = [box if box is not None else placement.shape for placement in plan.outputs]
     itemsizes = [arrays[placement.input].itemsize for placement in plan.outputs]
     if message.layout == "dense":
-        judge_output(shapes, itemsizes, max_output_bytes)
+        validate_output_bytes(shapes, itemsizes, max_output_bytes)
     for placement, itemsize in zip(plan.outputs, itemsizes, strict=True):
-        judge_address(placement.output_shape if box is None else box, itemsize)
+        validate_span(placement.output_shape if box is None else box, itemsize)
     strided = message.layout == "strided"
     return [
         _outgoing(placement, arrays[placement.input], window, shape, strided)
@@ -103,7 +103,7 @@ def _outgoing(placement: Placement, array: Array, window: Window | None, shape: 
             'read it from the input: ask for "layout": "dense"',
         )
     gathered = Gathered(placement, array, window)
-    MAX_LOOKUPS.judge(gathered.lookups)
+    MAX_LOOKUPS.check(gathered.lookups)
     return OutgoingBox(gathered)
 
 

@@ -8,10 +8,10 @@ from urllib.parse import parse_qsl
 
 from fastapi import APIRouter, Request, Response
 
-from axiscast.answers.check import LEFT_OUT, Question, as_text, plain_answer
+from axiscast.answers.check import DEFAULT_OP, PlainCheck, check_as_text, check_to_dict
 from axiscast.answers.cost import check_milliseconds, parse_milliseconds
 from axiscast.answers.footprint import answer_bytes
-from axiscast.answers.limits import Extent, judge_request
+from axiscast.answers.limits import RequestSize, validate_request
 from axiscast.messages import CheckAnswer, CheckRequest
 from axiscast.messages.questions import assumptions_from_text, attribute_from_text
 from axiscast.messages.validation import validated
@@ -35,13 +35,13 @@ async def post_check(request: Request) -> Response:
     """Which shapes come out, or why none do. No tensor data."""
     exchange = await receive(request, CheckRequest)
     message, media_type = exchange.message, exchange.media_type
-    extent = judge_request(message.op, tuple(message.inputs))
+    request_size = validate_request(message.op, tuple(message.inputs))
 
     def work() -> Response:
-        exchange.reserve(answer_bytes(extent))
-        return response_with(_answer(message, extent, media_type), media_type)
+        exchange.reserve(answer_bytes(request_size))
+        return response_with(_answer(message, request_size, media_type), media_type)
 
-    return await exchange.run(check_milliseconds(extent), work)
+    return await exchange.run(check_milliseconds(request_size), work)
 
 
 @router.get(
@@ -66,12 +66,12 @@ async def check_in_url(request: Request) -> Response:
     media_type = TEXT if wants_text else answer_type(request, Media.JSON, offers_text=True)
     memory: Holding = request.state.memory
     message = await threads.python(milliseconds, request.receive, _message, query, media_type == TEXT)
-    extent = judge_request(message.op, tuple(message.inputs))
-    milliseconds += check_milliseconds(extent)
+    request_size = validate_request(message.op, tuple(message.inputs))
+    milliseconds += check_milliseconds(request_size)
 
     def work() -> bytes:
-        memory.reserve_answer(answer_bytes(extent))
-        return _answer(message, extent, media_type)
+        memory.reserve_answer(answer_bytes(request_size))
+        return _answer(message, request_size, media_type)
 
     content = await threads.python(milliseconds, request.receive, work)
     return tagged(request, content, media_type)
@@ -94,7 +94,7 @@ def answer_to_query(query: str, accept: str) -> tuple[bytes, str] | None:
     milliseconds = parse_milliseconds(len(query), Media.JSON)
     if milliseconds > LOOP_MILLISECONDS:
         return None
-    message: CheckRequest | Question | None = question_in_query(query)
+    message: CheckRequest | PlainCheck | None = question_in_query(query)
     parameters = [] if message else parse_qsl(query, keep_blank_values=True)
     media_type = TEXT if ("format", "text") in parameters else best_offer(accept, Media.JSON, True)
     if message is None or media_type == TEXT:
@@ -102,18 +102,20 @@ def answer_to_query(query: str, accept: str) -> tuple[bytes, str] | None:
     return _answer_at_once(message, media_type, milliseconds)
 
 
-def _answer_at_once(message: CheckRequest | Question, media_type: str, milliseconds: float) -> tuple[bytes, str] | None:
-    # What codec.py reads as a Question has no other sizes than integers.
-    extent = judge_request(message.op, tuple(message.inputs), of_integers=type(message) is Question)
-    if milliseconds + check_milliseconds(extent) > LOOP_MILLISECONDS:
+def _answer_at_once(
+    message: CheckRequest | PlainCheck, media_type: str, milliseconds: float
+) -> tuple[bytes, str] | None:
+    # What codec.py reads as a PlainCheck has no other sizes than integers.
+    request_size = validate_request(message.op, tuple(message.inputs), of_integers=type(message) is PlainCheck)
+    if milliseconds + check_milliseconds(request_size) > LOOP_MILLISECONDS:
         return None
-    return _answer(message, extent, media_type), media_type
+    return _answer(message, request_size, media_type), media_type
 
 
-def _answer(message: CheckRequest | Question, extent: Extent, media_type: str) -> bytes:
-    answer = plain_answer(message, extent)
+def _answer(message: CheckRequest | PlainCheck, request_size: RequestSize, media_type: str) -> bytes:
+    answer = check_to_dict(message, request_size)
     if media_type == TEXT:
-        return as_text(CheckAnswer.model_validate(answer)).encode() + b"\n"
+        return check_as_text(CheckAnswer.model_validate(answer)).encode() + b"\n"
     return answer_in_bytes(answer, MEDIA_NAMES[media_type])
 
 
@@ -138,7 +140,7 @@ def _question(query: list[tuple[str, str]]) -> dict[str, Any]:
         else:
             given[name] = text
     # An alias, so that the answer says which op was applied.
-    name = given.get("op", "np.broadcast_to" if "shape" in given else LEFT_OUT.name)
+    name = given.get("op", "np.broadcast_to" if "shape" in given else DEFAULT_OP.name)
     op: dict[str, Any] = {"name": name}
     kind = op_class(name)
     for attribute, text in given.items():

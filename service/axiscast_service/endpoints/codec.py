@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import msgpack
 from pydantic_core import from_json, to_json
 
-from axiscast.answers.check import Question, plain_question, plain_request
+from axiscast.answers.check import PlainCheck, plain_check, read_plain_check
 from axiscast.messages import CheckRequest
 from axiscast.messages.validation import validated
 from axiscast.ops import Op, read_op
@@ -48,15 +48,15 @@ else:
     _WRITERS[Media.JSON] = to_json
 
 
-def message_in_body(body: bytes, media: Media) -> CheckRequest | Question:
+def message_in_body(body: bytes, media: Media) -> CheckRequest | PlainCheck:
     """The message in a body of at most a few thousand bytes. Raises Problem for anything that is wrong with it."""
     if (read := _READERS.get(media)) is not None:
         try:
             fields = read(body)
-            question, inner = Question(fields.inputs), 0
+            question, inner = PlainCheck(fields.inputs), 0
             if fields.op:
                 op, inner = _op(fields.op, media)
-                question = Question(fields.inputs, op)
+                question = PlainCheck(fields.inputs, op)
             # msgspec takes the last of two fields of one name. In JSON each field has a colon; MessagePack counts them.
             outer = 2 if fields.op else 1
             if body.count(b":") == outer + inner if media is Media.JSON else body[0] - 0x80 == outer:
@@ -66,11 +66,11 @@ def message_in_body(body: bytes, media: Media) -> CheckRequest | Question:
     elif plain := _without_msgspec(body, media):
         return plain
     value = decode(body, media)
-    return plain_request(value) or validated(CheckRequest, value)
+    return read_plain_check(value) or validated(CheckRequest, value)
 
 
-def _without_msgspec(body: bytes, media: Media) -> Question | None:
-    """Return the Question in a body; None if it is not plain, or not valid, or may have a field twice."""
+def _without_msgspec(body: bytes, media: Media) -> PlainCheck | None:
+    """Return the PlainCheck in a body; None if it is not plain, or not valid, or may have a field twice."""
     try:
         value = from_json(body, allow_inf_nan=False) if media is Media.JSON else msgpack.unpackb(body)
     except _ERRORS:
@@ -82,7 +82,7 @@ def _without_msgspec(body: bytes, media: Media) -> Question | None:
         is_plain = body.count(b":") == len(value) + inner
     else:
         is_plain = not inner and body[0] - 0x80 == len(value)
-    return plain_request(value) if is_plain else None
+    return read_plain_check(value) if is_plain else None
 
 
 def _op(content: Any, media: Media) -> tuple[Op, int]:
@@ -102,15 +102,15 @@ def _op(content: Any, media: Media) -> tuple[Op, int]:
     return op, len(fields) if fields is value else 0
 
 
-def question_in_query(query: str) -> Question | None:
+def question_in_query(query: str) -> PlainCheck | None:
     """A query as a message; None where it is not plain: inputs of integers."""
     if len(query) > _QUERY or not query.startswith("input=") or query.encode().translate(None, b"input=&x,0123456789"):
         return None
     shapes = query[6:].replace("x", ",").replace("&input=", "],[")  # of all else than sizes JSON makes an error
     try:
         if (read := _READERS.get(Media.JSON)) is not None:
-            return Question(read(f'{{"inputs":[[{shapes}]]}}').inputs)
-        return plain_question(from_json(f"[[{shapes}]]"))
+            return PlainCheck(read(f'{{"inputs":[[{shapes}]]}}').inputs)
+        return plain_check(from_json(f"[[{shapes}]]"))
     except _ERRORS:
         return None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
-from axiscast.answers.compare import plain_comparison
+from axiscast.answers.compare import compare_to_dict
 from axiscast.answers.cost import compare_milliseconds
 from axiscast.answers.footprint import compared_bytes
 from axiscast.messages import CompareAnswer, CompareRequest
@@ -23,7 +23,7 @@ async def post_compare(request: Request) -> Response:
 
     def work() -> Response:
         exchange.reserve(compared_bytes(exchange.message.shapes))
-        comparison = plain_comparison(exchange.message)
+        comparison = compare_to_dict(exchange.message)
         # One call for each verdict: a call of the encoder lets no other thread run.
         fields = {field: [encode(item, exchange.media) for item in items] for field, items in comparison.items()}
         return response_with(map_of_lists(fields, exchange.media), exchange.media_type)

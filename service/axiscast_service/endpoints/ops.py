@@ -7,7 +7,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Request, Response
 
-from axiscast.answers.catalogue import catalogue
+from axiscast.answers.catalogue import list_ops
 from axiscast.messages.catalogue import Catalogue, OpEntry
 from axiscast.messages.validation import unknown_op
 from axiscast.ops import op_class
@@ -34,7 +34,7 @@ async def get_ops(request: Request) -> Response:
 
 @cache
 def _catalogue(media: Media) -> bytes:
-    return encode(catalogue().model_dump(), media)
+    return encode(list_ops().model_dump(), media)
 
 
 @router.get("/v1/ops/{name}", summary="One op", responses=answers(OpEntry, problems=("not-found",)))
@@ -44,5 +44,5 @@ async def get_op(request: Request, name: Name) -> Response:
     kind = op_class(name)
     if kind is None:
         raise Problem("not-found", unknown_op(name, "").detail)
-    entry = next(entry for entry in catalogue().ops if entry.name == kind.model_fields["name"].default)
+    entry = next(entry for entry in list_ops().ops if entry.name == kind.model_fields["name"].default)
     return encoded(entry.model_dump(), answer_type(request, Media.JSON))

@@ -14,9 +14,9 @@ from itertools import groupby
 from typing import Any
 from urllib.parse import urlencode
 
-from axiscast.answers.catalogue import catalogue
-from axiscast.answers.check import check
-from axiscast.answers.compare import compare
+from axiscast.answers.catalogue import list_ops
+from axiscast.answers.check import answer_check
+from axiscast.answers.compare import answer_compare
 from axiscast.messages import CheckRequest, CompareRequest, Comparison, OpEntry
 from axiscast.messages.questions import text_of
 from axiscast.ops import OPS
@@ -44,10 +44,10 @@ def reference() -> str:
     """The page, as HTML. Every text in it is ours, and is escaped nevertheless."""
     answers: dict[str, list[str]] = defaultdict(list)
     for inputs, target in _DIFFERENCES:
-        for result in compare(CompareRequest(inputs=inputs, shape=target)).results:
+        for result in answer_compare(CompareRequest(inputs=inputs, shape=target)).results:
             for op in (result.op, *result.also):
                 answers[op["name"]].append(_answer(op, inputs, target, result))
-    frameworks = [(name, list(entries)) for name, entries in groupby(catalogue().ops, _framework)]
+    frameworks = [(name, list(entries)) for name, entries in groupby(list_ops().ops, _framework)]
     links = "".join(f'<li><a href="#{name}">{name}</a></li>' for name, _ in frameworks)
     sections = "\n".join(_section(name, entries, answers) for name, entries in frameworks)
     return f"""<!doctype html>
@@ -111,7 +111,7 @@ def _article(entry: OpEntry, answers: Sequence[str]) -> str:
 <a href="{escape(entry.link)}" rel="noreferrer">Definition</a></p>
 {f"<dl>{attributes}</dl>" if attributes else ""}
 <p>Example: {_link(entry.example["op"], entry.example["inputs"])}</p>
-<pre tabindex="0" role="region" aria-label="{name}, drawn">{escape(check(question).diagram or "")}</pre>
+<pre tabindex="0" role="region" aria-label="{name}, drawn">{escape(answer_check(question).diagram or "")}</pre>
 {table if answers else ""}
 </article>"""
 

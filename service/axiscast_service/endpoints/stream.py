@@ -18,7 +18,7 @@ from starlette.types import Receive, Scope, Send
 
 from axiscast.answers.cost import JSON_ELEMENT, OUTPUT
 from axiscast.answers.footprint import json_bytes
-from axiscast.answers.limits import judge_json
+from axiscast.answers.limits import validate_json_size
 from axiscast.engine.dense import SMALL_BYTES, buffered, chunks, in_order, is_quick, rearranged, rearranged_bytes
 from axiscast.engine.gather import Gathered
 from axiscast.plan.plan import Shape
@@ -293,7 +293,7 @@ def _json_extent(tensors: Sequence[Outgoing], as_base64: bool) -> tuple[int, int
     nested = sum(lists_in(tensor.shape) for tensor in tensors if not (tensor.strided or as_base64))
     sizes = [tensor.elements for tensor in tensors]
     elements, nbytes = sum(size for size, _ in sizes), sum(nbytes for _, nbytes in sizes)
-    judge_json(elements, nested, nbytes)
+    validate_json_size(elements, nested, nbytes)
     return elements + nested, json_bytes(elements + nested, nbytes)
 
 

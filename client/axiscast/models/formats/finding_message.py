@@ -7,12 +7,18 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
-from ...answers.check import joined
-from ...answers.hints import are_few
-from ...answers.squares import Change, fixes, square_of, suspicion_of, written_out
-from ...answers.suspicion import Suspicion
+from ...answers.check import join_conditions
+from ...answers.hints import is_small
+from ...answers.outer_products import (
+    InputReshape,
+    elementwise_fixes,
+    explicit_all_pairs,
+    outer_product_of,
+    two_sided_of,
+)
 from ...answers.symbolic import lower
-from ...answers.warnings import all_pairs
+from ...answers.two_sided import TwoSidedBroadcast
+from ...answers.warnings import all_pairs_text
 from ...messages import CheckRequest, Condition, DimensionPlace, Hint, Side
 from ...messages.validation import validated
 from ...plan.alignment import Alignment, Incompatible, Relation
@@ -64,10 +70,10 @@ def _stated(finding: Finding) -> Iterator[str]:
 
 def _mutual_stretch(finding: Finding) -> str:
     _, alignment = _aligned(finding)
-    found = alignment and suspicion_of(alignment)
+    found = alignment and two_sided_of(alignment)
     if not found:
         return _warned(finding, "mutual-stretch")
-    meet = all_pairs(found.axes, max(map(len, shapes_of(finding))))
+    meet = all_pairs_text(found.axes, max(map(len, shapes_of(finding))))
     return f"{_outcome(finding)}: {meet}. If only one of them was meant to expand, the other one lacks an axis."
 
 
@@ -100,7 +106,7 @@ def needs(finding: Finding) -> str:
         listed = f"axes {', '.join(first)} and {last}" if first else f"axis {last}"
         said.append(f"the sizes on {listed} are equal, or 1")
     if others:
-        text = joined(others)
+        text = join_conditions(others)
         said.append(f"({text})" if axes and len(others) == 1 and " or " in text else text)
     return ", and ".join(said)
 
@@ -136,24 +142,24 @@ def _outcome(finding: Finding) -> str:
 class _Square(NamedTuple):
     """A square, the change that combines its operands element by element, and the one that writes out all pairs."""
 
-    found: Suspicion
-    fix: Change | None
-    meant: Change | None
+    found: TwoSidedBroadcast
+    fix: InputReshape | None
+    meant: InputReshape | None
 
 
 def _square_of(finding: Finding) -> _Square | None:
     """Return the square of a finding; None if what was assumed of sizes makes it one."""
     shapes, alignment = _aligned(finding)
-    found = alignment and square_of(alignment)
+    found = alignment and outer_product_of(alignment)
     if not alignment or not found:
         return None
     op = CheckRequest.model_fields["op"].default
-    if not are_few(op, shapes):
+    if not is_small(op, shapes):
         return _Square(found, None, None)
     lower_here = partial(lower, assume={})
     # One axis less is written more shortly than one more, and leaves no axis of size 1 behind.
-    fix = next(iter([*fixes(op, shapes, alignment, found, lower_here)][::-1]), None)
-    return _Square(found, fix, written_out(op, shapes, alignment, found, lower_here))
+    fix = next(iter([*elementwise_fixes(op, shapes, alignment, found, lower_here)][::-1]), None)
+    return _Square(found, fix, explicit_all_pairs(op, shapes, alignment, found, lower_here))
 
 
 def _square(finding: Finding) -> str:
@@ -165,7 +171,7 @@ def _square(finding: Finding) -> str:
     if is_own_name(finding, lacking) and len(finding.operands) == 2 and rank == 2:
         meet = f"every row meets every {name(finding, lacking)}"
     else:
-        meet = all_pairs(square.found.axes, rank)
+        meet = all_pairs_text(square.found.axes, rank)
     said = [f"{_outcome(finding)}: {meet}."]
     said.append(f"Write {_changed(finding, square.fix)}." if square.fix else "Give all operands the same axes.")
     if square.meant:
@@ -173,7 +179,7 @@ def _square(finding: Finding) -> str:
     return " ".join(said)
 
 
-def _plain(change: Change) -> list[list[Size]]:
+def _plain(change: InputReshape) -> list[list[Size]]:
     """Return the shapes of a request as plain values."""
     return [[size if isinstance(size, int) else str(size) for size in shape] for shape in change.inputs]
 
@@ -195,7 +201,7 @@ def _warned(finding: Finding, code: str) -> str:
     return next(warning.message for warning in warnings if warning.code == code)
 
 
-def _changed(finding: Finding, change: Change) -> str:
+def _changed(finding: Finding, change: InputReshape) -> str:
     return expression(finding, {change.input: change.code}, ())
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from ...answers.warnings import variable
+from ...answers.warnings import input_letter
 from ...wire.shapes import format_shape
 from ..display import printable
 from ..finding import Finding, Size, is_made_up
@@ -76,7 +76,7 @@ def name(finding: Finding, number: int) -> str:
     """Return what an operand is called: its name, without what an exporter put around it; or a letter."""
     own = finding.operands[number].name
     if not own:
-        return variable(number)
+        return input_letter(number)
     if scripted := _SCRIPTED.fullmatch(own):
         scope, op = scripted["scope"], scripted["op"]
         own = (scope if _MODULES.fullmatch(op) else f"{scope}.{op}") if scope else op

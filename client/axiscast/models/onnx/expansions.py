@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 
 from onnx import NodeProto
 
-from ...answers.suspicion import square
+from ...answers.two_sided import find_outer_product
 from .graph_provenance import trace_of
 
 Shape: TypeAlias = "Sequence[int | str | None] | None"
@@ -98,7 +98,7 @@ class Expansions:
         own = [[size for size in row if size is not None] for row in aligned]
         if any(row[rank - len(sizes) :] != sizes for row, sizes in zip(aligned, own, strict=True)):
             return None
-        found = square(own)
+        found = find_outer_product(own)
         if found is None or not all(expanded[number] for number in found.inputs):
             return None
         return [self._operand(value, [axis - rank for axis in order]) for value in known]

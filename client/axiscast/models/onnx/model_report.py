@@ -7,7 +7,7 @@ from dataclasses import replace
 from os import fspath
 from pathlib import Path
 
-from ...answers.intent import SuspicionKind
+from ...answers.intent import FindingKind
 from ...wire.problems import Problem
 from ..finding import Finding, Pin, Tried
 from ..node_checks import CheckBatch, Progress, judged
@@ -26,7 +26,7 @@ def checked(
     probe: bool,
     check_batch: CheckBatch,
     progress: Progress | None,
-    kinds: Sequence[SuspicionKind],
+    kinds: Sequence[FindingKind],
 ) -> Report:
     """Return the report of a model. Raises UnusableModel, and InvalidRequest for an unknown name."""
     origin = source(path, {name: size for name, size in assume.items() if isinstance(size, int)})

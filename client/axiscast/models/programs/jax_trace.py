@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import Any, NamedTuple
 
-from ...answers.intent import SuspicionKind, Way
+from ...answers.intent import FindingKind, Way
 from ...library import typed
 from ..finding import Finding
 from ..provenance import Fact, Frame, is_meant, made
@@ -64,7 +64,7 @@ class Value(NamedTuple):
 
 @typed
 def check_jax(
-    traced: Any, *, assume: Mapping[str, int | str] | None = None, kinds: Sequence[SuspicionKind] = ("square",)
+    traced: Any, *, assume: Mapping[str, int | str] | None = None, kinds: Sequence[FindingKind] = ("square",)
 ) -> Report:
     """The report of `jax.jit(function).trace(...)`, or of a jaxpr: each operation in which arrays meet.
 

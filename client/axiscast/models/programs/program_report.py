@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from ...answers.intent import SuspicionKind
+from ...answers.intent import FindingKind
 from ...library import check_batch
 from ...messages import CheckRequest
 from ...messages.validation import validated
@@ -34,7 +34,7 @@ def report(
     meetings: Sequence[Meeting],
     assume: Mapping[str, int | str],
     notes: Sequence[str] = (),
-    kinds: Sequence[SuspicionKind] = ("square",),
+    kinds: Sequence[FindingKind] = ("square",),
 ) -> Report:
     """The report of a program. Raises InvalidRequest for an `assume` that says nothing, ValueError for other kinds."""
     kinds = required(kinds)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ...answers.intent import SuspicionKind, Way
-from ...answers.torch_functions import COUNTS, ELEMENTWISE, LISTS, LOSSES, name_of
+from ...answers.intent import FindingKind, Way
+from ...answers.torch_functions import ELEMENTWISE, LISTS, LOSSES, OPERAND_COUNTS, function_name
 from ...library import typed
 from ..finding import Finding, Operand
 from ..provenance import Fact, Frame, frames, is_meant, made, way_of_new_axis
@@ -33,7 +33,7 @@ _COMPARISONS = ("aten.eq.", "aten.ne.", "aten.lt.", "aten.le.", "aten.gt.", "ate
 
 @typed
 def check_torch(
-    program: Any, *, assume: Mapping[str, int | str] | None = None, kinds: Sequence[SuspicionKind] = ("square",)
+    program: Any, *, assume: Mapping[str, int | str] | None = None, kinds: Sequence[FindingKind] = ("square",)
 ) -> Report:
     """The report of a `torch.export.ExportedProgram`: each operation in which tensors meet, and whether they broadcast.
 
@@ -109,7 +109,7 @@ def _source_name(place: Any) -> str:
 
 def _meets(node: Any) -> bool:
     tags = getattr(node.target, "tags", ())
-    return name_of(str(node.target)) in _MEETING or any(tag.name == "pointwise" for tag in tags)
+    return function_name(str(node.target)) in _MEETING or any(tag.name == "pointwise" for tag in tags)
 
 
 def _op(node: Any) -> str:
@@ -123,7 +123,7 @@ def _op(node: Any) -> str:
 def _named(node: Any, held: Mapping[str, str]) -> str:
     """The name of the tensor that a node gives: of a parameter or a module in the program, else the node's."""
     modules = [*node.meta.get("nn_module_stack", {}).values()]
-    path = str(modules[-1][0]) if modules and name_of(str(node.target)) in _MODULES else ""
+    path = str(modules[-1][0]) if modules and function_name(str(node.target)) in _MODULES else ""
     last = path.rpartition(".")[2]
     return (path if last.isdigit() else last) or held.get(node.name, node.name)
 
@@ -137,7 +137,7 @@ def _operands(node: Any, expanded: Mapping[str, list[Any]]) -> Iterator[list[Any
         yield from ([*_tensors(part)] for part in zip(*lists, strict=False))
     elif _meets(node):
         tensors = [*_tensors(node.args)]
-        yield tensors[: COUNTS.get(name_of(str(node.target)))]
+        yield tensors[: OPERAND_COUNTS.get(function_name(str(node.target)))]
 
 
 def _expanded(nodes: Iterable[Any]) -> dict[str, list[Any]]:
@@ -151,7 +151,7 @@ def _expanded(nodes: Iterable[Any]) -> dict[str, list[Any]]:
 
 def _is_loss(node: Any) -> bool:
     """Whether a node is a loss, or a part of one."""
-    return _function(node) in LOSSES or name_of(str(node.target)) in LOSSES
+    return _function(node) in LOSSES or function_name(str(node.target)) in LOSSES
 
 
 def _function(node: Any) -> str:

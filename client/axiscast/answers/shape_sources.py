@@ -12,7 +12,7 @@ from ..messages import Reshape, Step, Transpose
 from ..ops import Op, from_plan
 from ..plan.plan import Placement, Plan, Shape
 from ..wire.work import checkpoint
-from .steps import by_one_op, joined, moves, own_first, reshaped, steps_around
+from .translation_steps import by_one_op, merge_reshapes, moves, own_first, reshaped, steps_around
 
 MAX_FAILURES = 16
 """The most failed pairs of tensors before the search ends. Each takes a millisecond or more."""
@@ -114,7 +114,7 @@ def _moved(placement: Placement, shape: Shape) -> Sequence[Transpose | Reshape]:
         return reshaped(shape, placement.output_shape)
     source: dict[int, int] = {axis: own for own, axis in enumerate(placement.output_axes)}
     order = [source.get(axis) for axis in range(len(placement.output_shape))]
-    return joined(shape, [*reshaped(shape, placement.input_shape), *moves(placement.input_shape, order)])
+    return merge_reshapes(shape, [*reshaped(shape, placement.input_shape), *moves(placement.input_shape, order)])
 
 
 def _rearranged(placement: Placement, shapes: Sequence[Shape], kind: type[Op]) -> list[Step] | None:

@@ -9,9 +9,9 @@ from ..messages import CheckRequest
 from ..messages.validation import RowWords, Words, validated
 from ..wire.memory import Reserve, unlimited
 from ..wire.problems import Problem
-from .check import plain_answer, plain_request
+from .check import check_to_dict, read_plain_check
 from .footprint import HINTS_BYTES, answer_bytes
-from .limits import MAX_BATCH_ROWS, MAX_BATCH_SECONDS, judge_request
+from .limits import MAX_BATCH_ROWS, MAX_BATCH_SECONDS, validate_request
 
 
 def check_rows(
@@ -23,7 +23,7 @@ def check_rows(
 
     Raises Problem (overloaded) where there is no memory for a row now: the whole batch is then to be sent again.
     """
-    MAX_BATCH_ROWS.judge(len(requests))
+    MAX_BATCH_ROWS.check(len(requests))
     for number, request in enumerate(requests):
         yield check_row(number, request, reserve, seconds() > MAX_BATCH_SECONDS)
 
@@ -37,10 +37,10 @@ def check_row(
             raise Problem(
                 "work-too-large", f"the rows before this one took {MAX_BATCH_SECONDS} s: send the rest in another batch"
             )
-        question = plain_request(request) or validated(CheckRequest, request, words or RowWords())
-        extent = judge_request(question.op, tuple(question.inputs))
-        reserve(answer_bytes(extent))
-        answer = plain_answer(question, extent)
+        question = read_plain_check(request) or validated(CheckRequest, request, words or RowWords())
+        request_size = validate_request(question.op, tuple(question.inputs))
+        reserve(answer_bytes(request_size))
+        answer = check_to_dict(question, request_size)
         if "conflict" in answer or any("hint" in warning for warning in answer["warnings"]):
             reserve(HINTS_BYTES)
         return answer

@@ -1,4 +1,4 @@
-"""Variables: the sizes of a symbolic request by number, as plan/sizes.py reads them."""
+"""SymbolTable: the sizes of a symbolic request by number, as plan/sizes.py reads them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..wire.shapes import MAX_SIZE
 Size = int | Symbol
 
 
-class Variables:
+class SymbolTable:
     """The sizes of a request by number: a number for each integer, each name and each other symbol."""
 
     def __init__(self, assume: Mapping[str, Size], places: Mapping[int, Side]) -> None:

@@ -1,4 +1,4 @@
-"""Suspicion: which two inputs stretch each other. That is legal, and of a square probably a mistake.
+"""TwoSidedBroadcast: which two inputs stretch each other. That is legal, and of a square probably a mistake.
 
 An input fills the axes where its size is not 1, and stretches along those that another input fills. Two inputs
 stretch each other where each fills an axis that the other stretches along: (3, 1) and (1, 4). They make a square
@@ -21,7 +21,7 @@ KEPT_INPUTS = 8
 would be 600 of as many as a request may have."""
 
 
-class Suspicion(NamedTuple):
+class TwoSidedBroadcast(NamedTuple):
     """Two inputs that stretch each other."""
 
     kind: Literal["square", "mutual-stretch"]
@@ -31,28 +31,28 @@ class Suspicion(NamedTuple):
     filled by the other input. In a square the first input lacks the first axis."""
 
 
-def suspicion(shapes: Sequence[Sequence[Any]], filled: list[int] | None = None) -> Suspicion | None:
+def find_two_sided(shapes: Sequence[Sequence[Any]], filled: list[int] | None = None) -> TwoSidedBroadcast | None:
     """A square of two of these shapes, which broadcast and are aligned on their last axes; where there is none, two
     that stretch each other; else None, in a microsecond. A size that is not known is taken for another than 1.
     `filled` has for each shape the axes that it fills, where the caller has them: a bit for each, the last axis the
     lowest.
 
-    >>> suspicion([(5,), (5, 1)])
-    Suspicion(kind='square', inputs=(0, 1), axes=(0, 1))
-    >>> suspicion([(3, 1), (1, 4)]).kind
+    >>> find_two_sided([(5,), (5, 1)])
+    TwoSidedBroadcast(kind='square', inputs=(0, 1), axes=(0, 1))
+    >>> find_two_sided([(3, 1), (1, 4)]).kind
     'mutual-stretch'
-    >>> suspicion([(8, 3, 32, 32), (3, 1, 1), ()])
+    >>> find_two_sided([(8, 3, 32, 32), (3, 1, 1), ()])
     """
     filled = _filled(shapes) if filled is None else filled
-    return square(shapes, filled) or _stretch(filled, max(map(len, shapes)))
+    return find_outer_product(shapes, filled) or _stretch(filled, max(map(len, shapes)))
 
 
-def square(shapes: Sequence[Sequence[Any]], filled: list[int] | None = None) -> Suspicion | None:
-    """Return a square of two of these shapes, or None. The arguments are those of `suspicion`.
+def find_outer_product(shapes: Sequence[Sequence[Any]], filled: list[int] | None = None) -> TwoSidedBroadcast | None:
+    """Return a square of two of these shapes, or None. The arguments are those of `find_two_sided`.
 
-    >>> square([(5,), (5, 1)]).inputs
+    >>> find_outer_product([(5,), (5, 1)]).inputs
     (0, 1)
-    >>> square([(3, 1), (1, 4)])
+    >>> find_outer_product([(3, 1), (1, 4)])
     """
     ranks = [*map(len, shapes)]
     rank = max(ranks)
@@ -75,7 +75,7 @@ def _filled(shapes: Sequence[Sequence[Any]]) -> list[int]:
     return filled
 
 
-def suspicion_of_rows(rows: Sequence[Sequence[Any]]) -> Suspicion | None:
+def find_two_sided_in_rows(rows: Sequence[Sequence[Any]]) -> TwoSidedBroadcast | None:
     """The same of shapes that are aligned in any way: for each input a row, in it for each axis of the output the
     input's size, or None where the input lacks the axis. Sizes other than 1 that meet on an axis are equal."""
     filled = [reduce(lambda axes, size: 2 * axes + (size not in (None, 1)), row, 0) for row in rows]
@@ -88,7 +88,7 @@ def _some_alike(shapes: Sequence[Sequence[Any]], filled: Sequence[int]) -> bool:
     return len({size for shape in shapes for size in shape if size != 1}) < reduce(or_, filled).bit_count()
 
 
-def _square(rows: Sequence[Sequence[Any]], filled: Sequence[int]) -> Suspicion | None:
+def _square(rows: Sequence[Sequence[Any]], filled: Sequence[int]) -> TwoSidedBroadcast | None:
     """A square, by the inputs' rows, and by the axes that each fills, as bits: the last axis is the lowest."""
     columns = [*zip(*rows, strict=True)]
     sizes = [next((size for size in column if size not in (None, 1)), 1) for column in columns]
@@ -101,21 +101,21 @@ def _square(rows: Sequence[Sequence[Any]], filled: Sequence[int]) -> Suspicion |
             if fills >> len(sizes) - 1 - axis & 1 and (shared := alike & ~fills):
                 bit = shared.bit_length() - 1
                 first = next(number for number, fills in enumerate(lacking) if fills >> bit & 1)
-                return Suspicion("square", (first, second), (axis, len(sizes) - 1 - bit))
+                return TwoSidedBroadcast("square", (first, second), (axis, len(sizes) - 1 - bit))
     return None
 
 
-def _stretch(filled: Sequence[int], rank: int) -> Suspicion | None:
+def _stretch(filled: Sequence[int], rank: int) -> TwoSidedBroadcast | None:
     """That of the first inputs that fill two sets of axes of which none includes the other, if there are such."""
     stretch = _mutual_stretch if len(filled) <= KEPT_INPUTS else _mutual_stretch.__wrapped__
     return stretch(tuple(filled), rank)
 
 
 @lru_cache(256)
-def _mutual_stretch(filled: tuple[int, ...], rank: int) -> Suspicion | None:
+def _mutual_stretch(filled: tuple[int, ...], rank: int) -> TwoSidedBroadcast | None:
     """See _stretch. Kept, since few such sets are asked for again and again, with other sizes."""
     for one, other in pairwise(sorted(filled)):  # as numbers, sets ascend that include one another
         if one & ~other:
             axes = rank - (other & ~one).bit_length(), rank - (one & ~other).bit_length()
-            return Suspicion("mutual-stretch", (filled.index(one), filled.index(other)), axes)
+            return TwoSidedBroadcast("mutual-stretch", (filled.index(one), filled.index(other)), axes)
     return None

@@ -9,11 +9,11 @@ from ..ops import Op, align
 from ..plan.alignment import Alignment, Incompatible, Relation, RightAlignment
 from ..plan.plan import Shape
 from .hints import Lower
-from .suspicion import Suspicion, square, suspicion, suspicion_of_rows
 from .symbolic import SymbolicPlan
+from .two_sided import TwoSidedBroadcast, find_outer_product, find_two_sided, find_two_sided_in_rows
 
 
-class Change(NamedTuple):
+class InputReshape(NamedTuple):
     """A request with another shape of one input."""
 
     input: int
@@ -29,22 +29,22 @@ class Change(NamedTuple):
         return self.inputs[self.input]
 
 
-def suspicion_of(alignment: Alignment, inputs: Sequence[int] | None = None) -> Suspicion | None:
+def two_sided_of(alignment: Alignment, inputs: Sequence[int] | None = None) -> TwoSidedBroadcast | None:
     """Of all inputs, or of these."""
     if _is_plain(alignment):
         shapes = alignment.input_shapes
         if inputs is not None:
-            return suspicion([shapes[number] for number in inputs])
-        return suspicion(shapes, alignment.filled if isinstance(alignment, RightAlignment) else None)
+            return find_two_sided([shapes[number] for number in inputs])
+        return find_two_sided(shapes, alignment.filled if isinstance(alignment, RightAlignment) else None)
     rows = rows_of(alignment)
-    return suspicion_of_rows(rows if inputs is None else [rows[number] for number in inputs])
+    return find_two_sided_in_rows(rows if inputs is None else [rows[number] for number in inputs])
 
 
-def square_of(alignment: Alignment) -> Suspicion | None:
+def outer_product_of(alignment: Alignment) -> TwoSidedBroadcast | None:
     """Return a square of two inputs, or None: at once if the inputs have the same rank and are right-aligned."""
     if isinstance(alignment, RightAlignment) and alignment.relation is Relation.MUTUAL:
-        return square(alignment.input_shapes, alignment.filled)
-    found = suspicion_of_rows(rows_of(alignment))
+        return find_outer_product(alignment.input_shapes, alignment.filled)
+    found = find_two_sided_in_rows(rows_of(alignment))
     return found if found and found.kind == "square" else None
 
 
@@ -53,7 +53,7 @@ def _is_plain(alignment: Alignment) -> bool:
 
 
 def rows_of(alignment: Alignment) -> Sequence[Sequence[object]]:
-    """See suspicion_of_rows. On the axes where inputs do not stretch to each other, nothing is filled."""
+    """See find_two_sided_in_rows. On the axes where inputs do not stretch to each other, nothing is filled."""
     if _is_plain(alignment):
         rank = max(map(len, alignment.input_shapes))
         return [(*[None] * (rank - len(shape)), *shape) for shape in alignment.input_shapes]
@@ -65,7 +65,9 @@ def rows_of(alignment: Alignment) -> Sequence[Sequence[object]]:
     return rows
 
 
-def fixes(op: Op, shapes: tuple[Shape, ...], alignment: Alignment, found: Suspicion, lower: Lower) -> Iterator[Change]:
+def elementwise_fixes(
+    op: Op, shapes: tuple[Shape, ...], alignment: Alignment, found: TwoSidedBroadcast, lower: Lower
+) -> Iterator[InputReshape]:
     """Yield the changes that combine the two inputs of a square element by element: new axes, then one axis less."""
     (first, second), (axis, beside) = found.inputs, found.axes
     rows = rows_of(alignment)
@@ -76,19 +78,19 @@ def fixes(op: Op, shapes: tuple[Shape, ...], alignment: Alignment, found: Suspic
     for candidates in (wider, narrower):
         for number, code, changed in candidates:
             change = _change(op, shapes, number, code, changed, lower)
-            if change is not None and not suspicion_of(change.alignment, found.inputs):
+            if change is not None and not two_sided_of(change.alignment, found.inputs):
                 yield change
                 break
 
 
-def written_out(
-    op: Op, shapes: tuple[Shape, ...], alignment: Alignment, found: Suspicion, lower: Lower
-) -> Change | None:
+def explicit_all_pairs(
+    op: Op, shapes: tuple[Shape, ...], alignment: Alignment, found: TwoSidedBroadcast, lower: Lower
+) -> InputReshape | None:
     """Return the change that combines all pairs and makes no square, since the missing axis is written out."""
     first = found.inputs[0]
     for code, shape in _wider(shapes[first], len(alignment.axes)):
         change = _change(op, shapes, first, code, shape, lower)
-        if change is not None and suspicion_of(change.alignment, found.inputs):
+        if change is not None and two_sided_of(change.alignment, found.inputs):
             return change
     return None
 
@@ -109,7 +111,9 @@ def _wider(shape: Shape, rank: int) -> Iterator[tuple[str, Shape]]:
         yield f"[{', '.join([':'] * len(shape) + nones)}]", (*shape, *[1] * count)
 
 
-def _change(op: Op, shapes: tuple[Shape, ...], number: int, code: str, shape: Shape, lower: Lower) -> Change | None:
+def _change(
+    op: Op, shapes: tuple[Shape, ...], number: int, code: str, shape: Shape, lower: Lower
+) -> InputReshape | None:
     """Return the request with another shape of one input; None if it does not broadcast for all sizes, or two of its
     inputs make a square."""
     inputs = (*shapes[:number], shape, *shapes[number + 1 :])
@@ -120,4 +124,4 @@ def _change(op: Op, shapes: tuple[Shape, ...], number: int, code: str, shape: Sh
     if isinstance(plan, SymbolicPlan) and plan.conditions:
         return None
     alignment = plan.apart if isinstance(plan, SymbolicPlan) else align(op, inputs)
-    return None if square_of(alignment) else Change(number, code, inputs, plan.outputs[0].shape, alignment)
+    return None if outer_product_of(alignment) else InputReshape(number, code, inputs, plan.outputs[0].shape, alignment)

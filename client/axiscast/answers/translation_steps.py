@@ -57,7 +57,7 @@ def steps_around(plan: Plan, op: Op, arrangements: Sequence[Arrangement], lent: 
         placement = arrangement.placement
         shape = plan.input_shapes[placement.input]
         before = [*reshaped(shape, placement.input_shape), *moves(placement.input_shape, arrangement.taken)]
-        for move in joined(shape, before):
+        for move in merge_reshapes(shape, before):
             yield Step(op=move, input=placement.input if several else None)
     for lender, shape in lent.items():
         yield Step(op=Reshape(shape=shape), input=lender)
@@ -65,7 +65,7 @@ def steps_around(plan: Plan, op: Op, arrangements: Sequence[Arrangement], lent: 
     for arrangement in arrangements:
         placement = arrangement.placement
         after = [*moves(arrangement.after, arrangement.put_back), *reshaped(placement.output_shape, placement.shape)]
-        for move in joined(arrangement.after, after):
+        for move in merge_reshapes(arrangement.after, after):
             yield Step(op=move, input=placement.input if several else None)
 
 
@@ -89,7 +89,7 @@ def reshaped(shape: Shape, wanted: Shape) -> list[Transpose | Reshape]:
     return [] if shape == wanted else [Reshape(shape=wanted)]
 
 
-def joined(shape: Shape, steps: Sequence[Transpose | Reshape]) -> Sequence[Transpose | Reshape]:
+def merge_reshapes(shape: Shape, steps: Sequence[Transpose | Reshape]) -> Sequence[Transpose | Reshape]:
     """Return the steps that begin with `shape`. Two reshapes in a row become one."""
     match steps:
         case [Reshape(), Reshape(shape=wanted)]:
@@ -143,7 +143,7 @@ def coarse(plan: Plan) -> Plan:
     return Plan(plan.input_shapes, (coarse,))
 
 
-Pair = tuple[int | None, int]
+AxisPair = tuple[int | None, int]
 """An axis before the op: the input's axis (None: a new one of size 1), and the output axis on which it lands."""
 
 
@@ -152,7 +152,7 @@ class Arrangement:
     """A placement as the op is to see it: some axes of the input, on some axes of the output."""
 
     placement: Placement
-    pairs: Sequence[Pair]
+    pairs: Sequence[AxisPair]
     """The axes that the op takes, in order. Those of the input that it does not take have size 1."""
     order: Sequence[int]
     """The output axes that the op gives, in order; a negative one has size 1 and is dropped again. Those that it does
@@ -227,7 +227,7 @@ def _all(output: Placement) -> range:
     return range(len(output.output_shape))
 
 
-def _landed_right(output: Placement) -> list[Pair]:
+def _landed_right(output: Placement) -> list[AxisPair]:
     """The input's axes on the last of the output's, where only axes of size 1 need land elsewhere for that."""
     new = len(output.output_shape) - len(output.input_shape)
     if any(size != 1 and output.output_axes[axis] != axis + new for axis, size in enumerate(output.input_shape)):
@@ -235,12 +235,12 @@ def _landed_right(output: Placement) -> list[Pair]:
     return [(axis, axis + new) for axis in range(len(output.input_shape))]
 
 
-def _landed_ascending(output: Placement) -> list[Pair]:
+def _landed_ascending(output: Placement) -> list[AxisPair]:
     """The input's axes in ascending order, where only axes of size 1 need land elsewhere for that; those on axes of
     size 1, as far as there are any, so that they need not stretch."""
     fixed = [(axis, own) for axis, own in enumerate(output.output_axes) if output.input_shape[axis] != 1]
     bounds = [(-1, -1), *fixed, (len(output.input_shape), len(output.output_shape))]
-    landed: list[Pair] = [*fixed]
+    landed: list[AxisPair] = [*fixed]
     for (axis, low), (next_axis, high) in pairwise(bounds):
         free = sorted(range(low + 1, high), key=lambda own: output.output_shape[own] != 1)
         count = next_axis - axis - 1
@@ -255,22 +255,22 @@ def _from_first(output: Placement) -> range:
     return range(min(output.output_axes, default=len(output.output_shape)), len(output.output_shape))
 
 
-def _own(output: Placement) -> list[Pair]:
+def _own(output: Placement) -> list[AxisPair]:
     return list(enumerate(output.output_axes))
 
 
-def _unstretched(output: Placement) -> list[Pair]:
+def _unstretched(output: Placement) -> list[AxisPair]:
     """The input's axes without those that it fills from size 1."""
     return [(axis, output_axis) for axis, output_axis in _own(output) if output_axis not in output.broadcast_axes]
 
 
-def _filled(output: Placement, output_axes: Sequence[int]) -> list[Pair]:
+def _filled(output: Placement, output_axes: Sequence[int]) -> list[AxisPair]:
     """These output axes, each with the input's axis or a new one of size 1."""
     source = {output_axis: axis for axis, output_axis in enumerate(output.output_axes)}
     return [(source.get(axis), axis) for axis in output_axes]
 
 
-def _ascending(pairs: list[Pair]) -> list[Pair]:
+def _ascending(pairs: list[AxisPair]) -> list[AxisPair]:
     return sorted(pairs, key=lambda pair: pair[1])
 
 
