@@ -3,7 +3,7 @@
 import ml_dtypes
 import numpy as np
 
-from axiscast.wire.codec import Media, decode
+from axiscast.wire.codec import Encoding, decode
 from axiscast.wire.tensors import Tensor, json_parts, msgpack_parts
 
 NUMBERS = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
@@ -62,7 +62,7 @@ def bits(array):
 
 def through_msgpack(array, strided):
     body = b"".join(msgpack_parts(array, strided))
-    return Tensor.model_validate(decode(body, Media.MSGPACK)).to_array("/inputs/0")
+    return Tensor.model_validate(decode(body, Encoding.MSGPACK)).to_array("/inputs/0")
 
 
 def through_json(array, strided, as_base64):
@@ -72,7 +72,7 @@ def through_json(array, strided, as_base64):
 
 def received(body):
     """The array of a tensor in JSON text."""
-    return Tensor.model_validate(decode(body.encode(), Media.JSON)).to_array("/inputs/0")
+    return Tensor.model_validate(decode(body.encode(), Encoding.JSON)).to_array("/inputs/0")
 
 
 EIGHT = b"\0" * 8

@@ -14,7 +14,7 @@ from typing import Any
 import h11
 from uvicorn.server import ServerState
 
-from axiscast.wire.problems import STATUS
+from axiscast.wire.problems import PROBLEM_KINDS
 from axiscast_service.http.grammar import read_plain
 from axiscast_service.http.hooks import HOOKS, Hooks
 from axiscast_service.http.protocol import HTTPProtocol
@@ -163,7 +163,7 @@ def hooks(**settings: Any) -> Hooks:
     """Hooks of this application, with a large budget unless `settings` has one."""
     sent: list[str] = []
     return Hooks(
-        problem_response=lambda problem, _: (STATUS[problem.code].status, [(b"content-length", b"0")], b""),
+        problem_response=lambda problem, _: (PROBLEM_KINDS[problem.code].status, [(b"content-length", b"0")], b""),
         fast_path=Echo(),
         problem_sent=sent.append,
         **{"budget": Budget(2**30), **settings},

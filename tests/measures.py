@@ -24,8 +24,8 @@ from axiscast.answers.translate import answer_translate
 from axiscast.messages import CheckRequest, TranslateRequest
 from axiscast.messages.tensors import BackpropRequest, BroadcastRequest, CheckBatchRequest
 from axiscast.messages.validation import validated
-from axiscast.wire import codec, dtypes, shapes, survey
-from axiscast.wire.codec import Media, decode, encode
+from axiscast.wire import codec, dtypes, prescan, shapes
+from axiscast.wire.codec import Encoding, decode, encode
 from axiscast.wire.problems import Problem
 from axiscast_service.app import create_app
 from axiscast_service.endpoints.backprop import _gradients, dense_gradients
@@ -37,7 +37,7 @@ from axiscast_service.settings import Settings
 
 TO: dict[str, Any] = {"name": "numpy.broadcast_to"}
 MODULES: dict[str, ModuleType] = {
-    module.__name__.split(".")[-1]: module for module in (limits, codec, survey, dtypes, shapes, threads, diagram)
+    module.__name__.split(".")[-1]: module for module in (limits, codec, prescan, dtypes, shapes, threads, diagram)
 }
 Ask = Callable[[int], object]
 """Does what measures so much under the limit that it is given (a setting), or that stands in its module (a constant).
@@ -93,7 +93,7 @@ def sized(max_output_bytes: int, op: dict[str, Any], inputs: list[Any], *gradien
     fields = {"op": op, "inputs": inputs, "gradients": list(gradients), "layout": "dense"}
     message = validated(BackpropRequest, fields)
     found = _gradients(message, validate_request(message.op, tuple(message.inputs)))
-    dense_gradients(message, *found, Media.MSGPACK, max_output_bytes)
+    dense_gradients(message, *found, Encoding.MSGPACK, max_output_bytes)
 
 
 def columns(op: Any, *inputs: Any) -> None:
@@ -157,7 +157,7 @@ def drawn(count: int) -> str | None:
 
 
 def packed(value: Any) -> bytes:
-    return encode(value, Media.MSGPACK)
+    return encode(value, Encoding.MSGPACK)
 
 
 def said(code: str, work: Callable[[], object]) -> str | None:
@@ -182,24 +182,24 @@ REPLICATED = {"dtype": "int8", "shape": [2, 3, 2], "strides": [0, 0, 1], "data":
 
 CONSTANTS: dict[str, list[tuple[int, Callable[[], object]]]] = {
     "threads.NUMPY_THREADS": [(3, lambda: threads_at_once(3))],
-    "survey.MAX_VALUES": [
-        (4, lambda: decode(packed([1, 2, 3]), Media.MSGPACK)),  # a list and its three
-        (5, lambda: decode(packed({"a": 1, "b": 2}), Media.MSGPACK)),  # a map, its keys and their values
-        (4, lambda: decode(b"[1, 2, 3, 4]", Media.JSON)),  # three commas and a list
-        (4, lambda: decode(b'{"a": 1, "b": 2}', Media.JSON)),  # a comma, two colons and a map
+    "prescan.MAX_VALUES": [
+        (4, lambda: decode(packed([1, 2, 3]), Encoding.MSGPACK)),  # a list and its three
+        (5, lambda: decode(packed({"a": 1, "b": 2}), Encoding.MSGPACK)),  # a map, its keys and their values
+        (4, lambda: decode(b"[1, 2, 3, 4]", Encoding.JSON)),  # three commas and a list
+        (4, lambda: decode(b'{"a": 1, "b": 2}', Encoding.JSON)),  # a comma, two colons and a map
     ],
-    "survey.MAX_TEXT_BYTES": [
-        (6, lambda: decode(packed({"a": "xyz"}), Media.MSGPACK)),  # each string with its first byte
-        (3, lambda: decode(b"[1]", Media.JSON)),
+    "prescan.MAX_TEXT_BYTES": [
+        (6, lambda: decode(packed({"a": "xyz"}), Encoding.MSGPACK)),  # each string with its first byte
+        (3, lambda: decode(b"[1]", Encoding.JSON)),
         (len(QUESTION), lambda: posted("/v1/check", QUESTION)),
         (len(QUESTION), lambda: posted("/v1/check", in_pieces(QUESTION))),
     ],
-    "codec.MAX_DIGITS": [(3, lambda: decode(b"[123" + b" " * codec.SHORT_BYTES + b"]", Media.JSON))],
-    "codec.MAX_DEPTH": [(3, lambda: decode(b'[{"a":[' + b"]}]", Media.JSON))],
+    "codec.MAX_DIGITS": [(3, lambda: decode(b"[123" + b" " * codec.SHORT_JSON_BYTES + b"]", Encoding.JSON))],
+    "codec.MAX_DEPTH": [(3, lambda: decode(b'[{"a":[' + b"]}]", Encoding.JSON))],
     "codec.MAX_FIELDS": [
-        (3, lambda media=media: decode(encode({"a": 1, "b": 2, "c": 3}, media), media)) for media in Media
+        (3, lambda media=media: decode(encode({"a": 1, "b": 2, "c": 3}, media), media)) for media in Encoding
     ],
-    "codec.MAX_KEY": [(3, lambda media=media: decode(encode({"abc": 1}, media), media)) for media in Media],
+    "codec.MAX_KEY": [(3, lambda media=media: decode(encode({"abc": 1}, media), media)) for media in Encoding],
     "shapes.MAX_NAMES": [
         (2, lambda: checked(TORCH, ["N", "M"], assume={"N": 2, "M": 3})),
         (2, lambda: checked(SPLIT, [4])),
@@ -315,9 +315,9 @@ def with_constant(name: str, value: int, work: Callable[[], object]) -> object:
         for loaded in [loaded for name, loaded in sys.modules.items() if name.startswith("axiscast")]:
             if vars(loaded).get(constant) == old:
                 patch.setattr(loaded, constant, new)
-        for cached in dtypes.dtype_named, dtypes.name_of:
+        for cached in dtypes.dtype_from_name, dtypes.dtype_name:
             cached.cache_clear()
         try:
             return refusal(work)
         finally:
-            dtypes.dtype_named.cache_clear()
+            dtypes.dtype_from_name.cache_clear()

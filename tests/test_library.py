@@ -15,7 +15,7 @@ import axiscast
 from axiscast import Client, ServiceProblem
 from axiscast.answers.catalogue import list_ops
 from axiscast.ops import einops, mindspore, mxnet, ngraph, numpy, openvino, torch, xarray
-from axiscast.wire.problems import STATUS
+from axiscast.wire.problems import PROBLEM_KINDS
 
 COLUMNS = np.array([[3, 1], [5, 4], [2, 2]]), np.array([[4], [4], [3]])
 
@@ -117,7 +117,7 @@ OVER_HTTP_ALONE = {
 
 
 def test_every_code_is_one_of_both_ways_or_of_http_alone() -> None:
-    assert set(STATUS) == {*REFUSED, *OVER_HTTP_ALONE}
+    assert set(PROBLEM_KINDS) == {*REFUSED, *OVER_HTTP_ALONE}
     assert OVER_HTTP_ALONE.isdisjoint(REFUSED)
 
 

@@ -104,13 +104,13 @@ def _advice(name: str) -> str:
         )
     from .ops.aliases import NICKNAMES
     from .ops.help import python_name
-    from .wire.names import meant, near
+    from .wire.wording import close_matches, did_you_mean
 
     if name in NICKNAMES:
-        return meant([NICKNAMES[name].partition(".")[0]])
-    own = near(name, _attribute("__all__"), 2, 0.75)
+        return did_you_mean([NICKNAMES[name].partition(".")[0]])
+    own = close_matches(name, _attribute("__all__"), 2, 0.75)
     ops = [python_name(kind) for kind in _room("ops").OPS.values() if kind.__name__.lower() == name.lower()]
-    return meant((own + ops)[:4])
+    return did_you_mean((own + ops)[:4])
 
 
 if not TYPE_CHECKING:  # else every misspelt name would be one of type Any

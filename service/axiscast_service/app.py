@@ -17,9 +17,9 @@ from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect
 from starlette.routing import Match
 
-from axiscast.wire.codec import Media, encode
-from axiscast.wire.names import meant, near
+from axiscast.wire.codec import Encoding, encode
 from axiscast.wire.problems import Problem
+from axiscast.wire.wording import close_matches, did_you_mean
 
 from .endpoints import backprop, batch, broadcast, check, compare, ops, pages, translate
 from .fastpath.fast_path import Straight
@@ -150,7 +150,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
             "/v1/backprop": partial(backprop.answer_to_body, settings.max_output_bytes),
         },
     )
-    app.state.document = cache(lambda: Part(encode(app.openapi(), Media.JSON), Media.JSON.value))
+    app.state.document = cache(lambda: Part(encode(app.openapi(), Encoding.JSON), Encoding.JSON.value))
     for resource in (*_QUESTIONS, ops, pages):
         app.include_router(resource.router, tags=["broadcasting"])
     describe(app, asks_for_keys=keys is not None, asks_for_names=bool(names))
@@ -168,7 +168,7 @@ async def _http_exception(request: Request, error: Exception) -> Response:
     if error.status_code != 405:
         there = "see /docs" if request.app.state.settings.docs else "what there is begins with /v1/"
         path = request.scope["path"]
-        close = meant(near(path, _PATHS, 1))
+        close = did_you_mean(close_matches(path, _PATHS, 1))
         advice = f"{close} {there[0].upper()}{there[1:]}" if close else f": {there}"
         return response_of(Problem("not-found", f"nothing is at {path[:200]}{advice}"), request)
     # Starlette's own Allow names the first route of this path only.

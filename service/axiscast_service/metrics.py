@@ -25,9 +25,9 @@ from prometheus_client import (
 )
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
-from axiscast.wire.problems import STATUS
+from axiscast.wire.problems import PROBLEM_KINDS
 
-REASONS = (*STATUS, "silent", "stalled-reader", "no-room", "handshake")
+REASONS = (*PROBLEM_KINDS, "silent", "stalled-reader", "no-room", "handshake")
 """Why a connection is refused or cut."""
 BUCKETS = (0.001, 0.0025, *Histogram.DEFAULT_BUCKETS[:-1], 30.0, 60.0)
 """OpenTelemetry's, and more at both ends: a check takes less than a millisecond, a stream may take a minute."""
@@ -56,7 +56,7 @@ class Metrics:
         )
         self._duration = cache(duration.labels)
         problems = self._counter("axiscast_problems", "Problem documents sent.", "code")
-        self._problems = {code: problems.labels(code) for code in STATUS}
+        self._problems = {code: problems.labels(code) for code in PROBLEM_KINDS}
         output = self._counter("axiscast_output_bytes", "Bytes sent as answers to broadcast.", "layout")
         self._output = {layout: output.labels(layout) for layout in ("dense", "strided")}
         refused = self._counter(

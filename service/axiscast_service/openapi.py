@@ -14,8 +14,8 @@ from axiscast.answers.catalogue import example_request
 from axiscast.messages import CheckRequest, CompareRequest, ProblemDetails, TranslateRequest, WarningKind
 from axiscast.messages.tensors import BackpropRequest, BroadcastRequest, CheckBatchRequest
 from axiscast.ops import OPS
-from axiscast.wire.codec import Media
-from axiscast.wire.problems import STATUS
+from axiscast.wire.codec import Encoding
+from axiscast.wire.problems import PROBLEM_KINDS
 
 _REF = "#/components/schemas/{model}"
 _ANY_OP = _REF.format(model="Op")
@@ -33,7 +33,7 @@ _NGRAPH = {"op": {"name": "ngraph.Broadcast", "shape": [2, 3], "broadcast_axes":
 _ROWS = {"op": {"name": "numpy.broadcast_to", "shape": [1000000, 3]}, "inputs": [{"shape": [3], "data": [1, 2, 3]}]}
 
 DESCRIPTION = f"""\
-A request is JSON (`{Media.JSON.value}`) or MessagePack (`{Media.MSGPACK.value}`; `application/msgpack` and
+A request is JSON (`{Encoding.JSON.value}`) or MessagePack (`{Encoding.MSGPACK.value}`; `application/msgpack` and
 `application/x-msgpack` are understood too), as its `Content-Type` says; both have the same fields. Its answer comes in
 the same encoding unless `Accept` names the other.
 
@@ -118,8 +118,8 @@ def body(model: type[BaseModel]) -> dict[str, Any]:
         "requestBody": {
             "required": True,
             "content": {
-                Media.JSON.value: {"schema": schema, "examples": named},
-                Media.MSGPACK.value: {"schema": schema},
+                Encoding.JSON.value: {"schema": schema, "examples": named},
+                Encoding.MSGPACK.value: {"schema": schema},
             },
         }
     }
@@ -131,7 +131,7 @@ def answers(
     """The responses of a route: 200 in both encodings, and the problems that it gives."""
     _ANSWERS[model] = None
     schema = {"$ref": _REF.format(model=model.__name__)}
-    content: dict[str, Any] = {Media.JSON.value: {"schema": schema}, Media.MSGPACK.value: {"schema": schema}}
+    content: dict[str, Any] = {Encoding.JSON.value: {"schema": schema}, Encoding.MSGPACK.value: {"schema": schema}}
     if text:
         content["text/plain"] = {"schema": {"type": "string"}}
     responses: dict[int | str, dict[str, Any]] = {200: {"description": "The answer.", "content": content}}
@@ -141,8 +141,8 @@ def answers(
 def _refusals(*codes: str) -> dict[int | str, dict[str, Any]]:
     """The responses of problems."""
     problem = {"schema": {"$ref": _REF.format(model=ProblemDetails.__name__)}}
-    content = {"application/problem+json": problem, Media.MSGPACK.value: problem}
-    return {STATUS[code][0]: {"description": STATUS[code][1], "content": content} for code in codes}
+    content = {"application/problem+json": problem, Encoding.MSGPACK.value: problem}
+    return {PROBLEM_KINDS[code][0]: {"description": PROBLEM_KINDS[code][1], "content": content} for code in codes}
 
 
 def example_queries() -> dict[str, Any]:

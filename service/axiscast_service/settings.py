@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
-from axiscast.wire.names import near
+from axiscast.wire.wording import close_matches
 
 PREFIX = "AXISCAST_"
 CLIENTS_KEY = "AXISCAST_API_KEY"
@@ -72,7 +72,7 @@ def misspelt(environment: Mapping[str, str] = os.environ) -> list[str]:
     for variable in sorted(environment):
         name = variable.removeprefix(PREFIX)
         if name != variable and variable != CLIENTS_KEY and name not in names:
-            close = near(name, names, 1)
+            close = close_matches(name, names, 1)
             which = f"{PREFIX}{close[0]} may be meant" if close else "`axiscast serve --help` lists them"
             sentences.append(f"{variable} is set, and no setting has this name: {which}")
     return sentences

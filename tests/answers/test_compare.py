@@ -13,7 +13,7 @@ from axiscast import Client, InvalidRequest
 from axiscast.answers.compare import answer_compare, compare_to_dict
 from axiscast.cli import main
 from axiscast.messages import CompareRequest
-from axiscast.wire.codec import Media, encode
+from axiscast.wire.codec import Encoding, encode
 
 
 def verdicts(*shapes: tuple[int, ...], shape: tuple[int, ...] | None = None) -> dict[str, object]:
@@ -205,4 +205,4 @@ def test_no_op_has_the_message_of_another_rule() -> None:
 def test_plain_values_are_those_of_the_typed_answer_in_their_order(asked: dict[str, object]) -> None:
     request = CompareRequest(**asked)
     typed = answer_compare(request).model_dump(exclude_unset=True)
-    assert encode(compare_to_dict(request), Media.JSON) == encode(typed, Media.JSON)
+    assert encode(compare_to_dict(request), Encoding.JSON) == encode(typed, Encoding.JSON)

@@ -19,7 +19,7 @@ import axiscast
 from axiscast import AsyncClient, Client
 from axiscast.answers.intent import FindingKind
 from axiscast.messages import CheckRequest, WarningKind
-from axiscast.wire.codec import Media
+from axiscast.wire.codec import Encoding
 from axiscast_service.endpoints.check import answer_to_body, answer_to_query
 
 BOTH = ["mutual-stretch", "rank-promotion"]
@@ -52,7 +52,7 @@ class Way:
 
     def fast_path(self, shapes: Any, warn: Any) -> list[str]:
         body = json.dumps(self.body(shapes, warn)).encode()
-        found = answer_to_body(body, Media.JSON.value, "")
+        found = answer_to_body(body, Encoding.JSON.value, "")
         assert found is not None
         return codes(json.loads(found[0])["warnings"])
 

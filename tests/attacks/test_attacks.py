@@ -19,7 +19,7 @@ import pytest
 from conftest import PATIENCE, Served, served, warm
 
 from attacks.cases import ATTACKS, MIB, REQUEST_SECONDS, SENDS_ON, Attack
-from axiscast.wire.problems import STATUS
+from axiscast.wire.problems import PROBLEM_KINDS
 
 SLOW = {attack.name: attack for attack in ATTACKS if any(isinstance(piece, float) for piece in attack.pieces)}
 
@@ -124,7 +124,7 @@ def test_an_attack_gets_its_answer_and_costs_little(
         assert reply.document["code"] == attack.code, attack.invariant
     if reply.status >= 400:
         document = reply.document
-        assert STATUS[document["code"]][0] == reply.status
+        assert PROBLEM_KINDS[document["code"]][0] == reply.status
         assert 20 < len(document["detail"]) < 1500
         assert "Traceback" not in document["detail"]
     assert took < attack.seconds

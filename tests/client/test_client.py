@@ -20,7 +20,7 @@ from conftest import PATIENCE, Served, run
 import axiscast
 from axiscast import AsyncClient, Client, errors
 from axiscast.ops import ngraph, poputil, torch
-from axiscast.wire.problems import STATUS
+from axiscast.wire.problems import PROBLEM_KINDS
 
 ROW = np.array([1, 2, 3], np.float32)
 
@@ -252,12 +252,12 @@ PROBLEMS: dict[str, tuple[type[errors.ServiceProblem], Callable[[Any], Any]]] = 
 def test_a_problem_raises_its_own_exception(anyone: Any, kind: type[errors.ServiceProblem], call: Any) -> None:
     with pytest.raises(kind) as caught:
         call(anyone)
-    assert (caught.value.status, caught.value.code) == (STATUS[kind.code][0], kind.code)
+    assert (caught.value.status, caught.value.code) == (PROBLEM_KINDS[kind.code][0], kind.code)
     assert str(caught.value).startswith(caught.value.detail)
 
 
 def test_every_exception_of_a_code_is_public_and_its_code_one_of_the_services() -> None:
-    assert set(errors.BY_CODE) < set(STATUS)
+    assert set(errors.BY_CODE) < set(PROBLEM_KINDS)
     assert {kind.__name__ for kind in errors.BY_CODE.values()} < set(errors.__all__)
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import axiscast
 from axiscast.client.reading import TensorReader
 from axiscast.wire import tensors
-from axiscast.wire.codec import Media, decode
+from axiscast.wire.codec import Encoding, decode
 from axiscast.wire.tensors import Tensor, msgpack_parts
 
 
@@ -43,7 +43,7 @@ def read(body, sizes=(2**30,), out=None, length=None):
 def test_a_tensor_in_several_bins_is_one_tensor(bin_bytes, bins, monkeypatch):
     monkeypatch.setattr(tensors, "BIN_BYTES", bin_bytes)
     array = random_array("float64", (5, 5))
-    body = decode(b"".join(msgpack_parts(array, strided=False)), Media.MSGPACK)
+    body = decode(b"".join(msgpack_parts(array, strided=False)), Encoding.MSGPACK)
     assert (len(body["data"]) if isinstance(body["data"], list) else 1) == bins
     assert bits(Tensor.model_validate(body).to_array("/inputs/0")) == bits(array)
     assert [bits(again) for again in read(answer([array], bin_bytes=bin_bytes))] == [bits(array)]

@@ -17,7 +17,7 @@ import yaml
 from conftest import PATIENCE, Served, free_port, run, served, started, wait_for
 from deployment import CONTAINER, DEPLOY, POD, ROOT
 
-from axiscast.wire.problems import STATUS
+from axiscast.wire.problems import PROBLEM_KINDS
 
 PROMETHEUS = DEPLOY / "prometheus"
 ALERTS = [
@@ -53,7 +53,7 @@ def test_alerts_ask_for_metrics_that_the_service_has() -> None:
     assert len(wanted) == 5
     assert wanted <= given
     codes = set(re.findall(r'code="([a-z-]+)"', " ".join(rule["expr"] for rule in ALERTS)))
-    assert codes <= set(STATUS)
+    assert codes <= set(PROBLEM_KINDS)
 
 
 @pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")

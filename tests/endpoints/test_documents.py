@@ -12,7 +12,7 @@ from questions import JSON, MSGPACK, post
 
 import axiscast_service
 from axiscast.ops import OPS
-from axiscast.wire.problems import STATUS, Problem
+from axiscast.wire.problems import PROBLEM_KINDS, Problem
 from axiscast_service.openapi import EXAMPLES
 
 
@@ -61,10 +61,10 @@ def test_every_code_of_a_problem_is_explained_where_its_type_leads_and_on_the_pa
     page = (Path(__file__).parents[2] / "docs" / "wire.md").read_text()
     rows = re.findall(r"^\| `([a-z-]+)` \| ([0-9]{3}) \| (.+) \| (.+) \|$", page, re.MULTILINE)
     schemas = http.get("/openapi.json").json()["components"]["schemas"]
-    assert [code for code, *_ in rows] == [*STATUS] == schemas["ProblemDetails"]["properties"]["code"]["enum"]
-    for code, status, title, cure in rows:
+    assert [code for code, *_ in rows] == [*PROBLEM_KINDS] == schemas["ProblemDetails"]["properties"]["code"]["enum"]
+    for code, status, title, remedy in rows:
         answer = http.get(Problem(code, "").document()["type"])
-        assert (answer.status_code, answer.text) == (200, f"{status} {code}: {title}.\n{cure}\n")
+        assert (answer.status_code, answer.text) == (200, f"{status} {code}: {title}.\n{remedy}\n")
     assert "did you mean overloaded?" in http.get("/problems/overload").json()["detail"]
 
 

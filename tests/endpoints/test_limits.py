@@ -12,7 +12,7 @@ import pytest
 from measures import CONSTANTS, FIXED, MODULES, SETTINGS, TO, TORCH, answered, checked, holding, refusal, with_constant
 
 from axiscast.wire import shapes
-from axiscast.wire.problems import STATUS
+from axiscast.wire.problems import PROBLEM_KINDS
 from axiscast.wire.tensors import Tensor
 from axiscast_service.runtime.budget import FREE_BYTES, Holding
 from axiscast_service.settings import Settings, variable_of
@@ -33,7 +33,7 @@ def test_the_list_of_limits_says_what_holds(value: str, name: str, status: str, 
         actual = getattr(MODULES[module], constant)
     assert int(value) == actual
     if code:
-        assert STATUS[code][0] == int(status)
+        assert PROBLEM_KINDS[code][0] == int(status)
 
 
 def test_every_limit_is_on_the_list() -> None:

@@ -11,7 +11,7 @@ from measures import BYTES, CONSTANTS, FLOATS, answered, with_constant
 
 from axiscast.answers import limits
 from axiscast.answers.limits import Limit
-from axiscast.wire.problems import STATUS, Problem
+from axiscast.wire.problems import PROBLEM_KINDS, Problem
 
 DOCUMENTS: dict[str, dict[str, object]] = {
     "MAX_RANK": {"detail": "a shape has 5 axes; this service takes up to 4", "limit": 4},
@@ -112,7 +112,7 @@ def test_a_refusal_says_how_much_there_is_and_may_be_and_what_to_do() -> None:
         with pytest.raises(Problem) as refused:
             work()
         document = refused.value.document()
-        title = STATUS[document["code"]][1]
+        title = PROBLEM_KINDS[document["code"]][1]
         head = {"type": f"/problems/{document['code']}", "title": title, "status": 422}
         found.append(json.dumps(document))
         wanted.append(json.dumps({**head, "detail": members["detail"], "code": document["code"]} | members))

@@ -14,7 +14,7 @@ from pydantic_core import to_json
 pytest.importorskip("msgspec")
 
 from axiscast.answers.check import PlainCheck
-from axiscast.wire.codec import Media, encode
+from axiscast.wire.codec import Encoding, encode
 from axiscast.wire.dimensions import Symbol
 from axiscast.wire.problems import Problem
 from axiscast_service.endpoints import codec
@@ -221,21 +221,21 @@ def by_the_schema(monkeypatch: pytest.MonkeyPatch) -> Any:
     return slow
 
 
-@pytest.mark.parametrize("media", list(Media))
+@pytest.mark.parametrize("media", list(Encoding))
 def test_odd_questions_get_the_same_bytes_with_the_quick_codec_and_without(
-    media: Media, by_the_schema: Any, monkeypatch: pytest.MonkeyPatch
+    media: Encoding, by_the_schema: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rng = random.Random(20261122 + len(media.value))
     plain = refused = 0
     for _ in range(COUNT // 2):
         asked = question(rng)
-        body = damaged(rng, as_json(rng, asked) if media is Media.JSON else as_msgpack(rng, asked))
-        accept = rng.choice(["", Media.JSON.value, Media.MSGPACK.value])
+        body = damaged(rng, as_json(rng, asked) if media is Encoding.JSON else as_msgpack(rng, asked))
+        accept = rng.choice(["", Encoding.JSON.value, Encoding.MSGPACK.value])
         quick, slow = outcome(body, media.value, accept), by_the_schema(body, media.value, accept)
         assert quick == slow, body
         with monkeypatch.context() as patch:
             patch.setattr(codec, "_READERS", {})
-            patch.setattr(codec, "_WRITERS", {Media.JSON: to_json})
+            patch.setattr(codec, "_WRITERS", {Encoding.JSON: to_json})
             assert outcome(body, media.value, accept) == slow, body
         plain += isinstance(slow, tuple) and isinstance(codec.message_in_body(body, media), PlainCheck)
         refused += isinstance(slow, dict)
@@ -243,9 +243,11 @@ def test_odd_questions_get_the_same_bytes_with_the_quick_codec_and_without(
     assert refused > COUNT // 10
 
 
-@pytest.mark.parametrize("media", list(Media))
-def test_what_is_nested_too_deep_is_refused_with_the_quick_codec_and_without(media: Media, by_the_schema: Any) -> None:
-    deep = b"[" * 900 + b"]" * 900 if media is Media.JSON else b"\x91" * 1500 + b"\x90"
+@pytest.mark.parametrize("media", list(Encoding))
+def test_what_is_nested_too_deep_is_refused_with_the_quick_codec_and_without(
+    media: Encoding, by_the_schema: Any
+) -> None:
+    deep = b"[" * 900 + b"]" * 900 if media is Encoding.JSON else b"\x91" * 1500 + b"\x90"
     hollow: Any = {"inputs": [[3]], "op": {"name": "numpy.broadcast_to", "shape": "deep"}}
     body = encode(hollow, media).replace(encode("deep", media), deep)
     assert "nested too deep" in outcome(body, media.value, "")["detail"]
@@ -254,7 +256,7 @@ def test_what_is_nested_too_deep_is_refused_with_the_quick_codec_and_without(med
 
 @pytest.mark.parametrize("readers", [codec._READERS, {}], ids=["msgspec", "no msgspec"])
 def test_a_query_is_the_same_question_with_the_quick_codec_and_without(
-    monkeypatch: pytest.MonkeyPatch, readers: dict[Media, Any]
+    monkeypatch: pytest.MonkeyPatch, readers: dict[Encoding, Any]
 ) -> None:
     monkeypatch.setattr(codec, "_READERS", readers)
     rng = random.Random(5)
@@ -281,10 +283,10 @@ def test_a_query_is_the_same_question_with_the_quick_codec_and_without(
     assert plain > COUNT // 200
 
 
-@pytest.mark.parametrize("writers", [codec._WRITERS, {Media.JSON: to_json}], ids=["msgspec", "no msgspec"])
+@pytest.mark.parametrize("writers", [codec._WRITERS, {Encoding.JSON: to_json}], ids=["msgspec", "no msgspec"])
 def test_what_is_not_plain_is_written_as_the_codec_writes_it(writers: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(codec, "_WRITERS", writers)
     for text in (*ODD_TEXTS, "".join(map(chr, range(127))), "\u2028", "</script>", Symbol("N"), Symbol("2..4")):
-        for media in Media:
+        for media in Encoding:
             answer = {"a": [text, 2**63, -1, None]}
             assert codec.answer_in_bytes(answer, media) == encode(answer, media)

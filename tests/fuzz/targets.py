@@ -28,8 +28,8 @@ from axiscast.errors import InvalidAnswer
 from axiscast.messages import CheckRequest, CompareRequest, TranslateRequest
 from axiscast.messages.tensors import BackpropRequest, BroadcastRequest, CheckBatchRequest
 from axiscast.messages.validation import validated
-from axiscast.wire.codec import Media, decode
-from axiscast.wire.problems import STATUS, Problem
+from axiscast.wire.codec import Encoding, decode
+from axiscast.wire.problems import PROBLEM_KINDS, Problem
 from axiscast.wire.shapes import parse_shape
 from axiscast_service.endpoints.backprop import _gradients
 from axiscast_service.endpoints.broadcast import outputs, request_size_of
@@ -43,15 +43,15 @@ OUTPUT_BYTES = 2**24
 
 def request_in_msgpack(data: bytes) -> str:
     """A body in MessagePack, to whichever endpoint its first byte says."""
-    return _request(data, Media.MSGPACK)
+    return _request(data, Encoding.MSGPACK)
 
 
 def request_in_json(data: bytes) -> str:
     """A body in JSON, to whichever endpoint its first byte says."""
-    return _request(data, Media.JSON)
+    return _request(data, Encoding.JSON)
 
 
-def _request(data: bytes, media: Media) -> str:
+def _request(data: bytes, media: Encoding) -> str:
     endpoints: list[tuple[Any, Callable[[Any], Any]]] = [
         (CheckRequest, answer_check),
         (CheckBatchRequest, _batch),
@@ -79,7 +79,7 @@ def _backprop(message: BackpropRequest) -> None:
 def _refused(problem: Problem) -> str:
     """The code of a problem that is one to send: about the request, and no longer than a person reads."""
     document = problem.document()
-    assert STATUS[problem.code][0] == document["status"] < 500, document
+    assert PROBLEM_KINDS[problem.code][0] == document["status"] < 500, document
     assert 0 < len(document["detail"]) < 4000
     return problem.code
 

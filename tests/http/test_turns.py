@@ -13,7 +13,7 @@ import uvicorn
 from raw_http import BODY, POST, receive
 from uvicorn.server import ServerState
 
-from axiscast.wire.codec import Media, encode
+from axiscast.wire.codec import Encoding, encode
 from axiscast_service.app import create_app
 from axiscast_service.http import limits
 from axiscast_service.http.parser import CHUNKS_AT_ONCE, Event, Parser
@@ -229,7 +229,7 @@ def test_a_caller_that_takes_nothing_has_one_answer_that_is_not_short() -> None:
         "op": {"name": "numpy.broadcast_to", "shape": [20_000]},
         "inputs": [{"dtype": "int8", "shape": [], "data": b"1"}],
     }
-    body = encode(value, Media.MSGPACK)
+    body = encode(value, Encoding.MSGPACK)
     head = b"POST /v1/broadcast HTTP/1.1\r\nHost: x\r\nContent-Type: application/msgpack\r\nContent-Length: %d\r\n\r\n"
     written = asyncio.run(in_one_turn({"full": [head % len(body) + body] * 5}, Full))["full"]
     assert 20_000 < len(written) < 2 * 20_000

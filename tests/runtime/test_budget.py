@@ -20,7 +20,7 @@ import pytest
 import uvicorn
 from conftest import PATIENCE, Served, free_port, served, wait_for, warm
 
-from axiscast.wire.codec import Media, encode
+from axiscast.wire.codec import Encoding, encode
 from axiscast.wire.problems import Problem
 from axiscast_service.app import create_app
 from axiscast_service.endpoints import exchange
@@ -29,7 +29,7 @@ from axiscast_service.runtime.budget import FREE_BYTES, Budget, Holding
 from axiscast_service.settings import Settings
 
 MiB = 2**20
-JSON, MSGPACK = Media.JSON, Media.MSGPACK
+JSON, MSGPACK = Encoding.JSON, Encoding.MSGPACK
 WIDE = "\N{GRINNING FACE}"
 
 
@@ -101,12 +101,12 @@ def app_served(**settings: Any) -> Iterator[tuple[str, Budget]]:
         thread.join()
 
 
-def head(path: str, length: int | None, media: Media = MSGPACK) -> bytes:
+def head(path: str, length: int | None, media: Encoding = MSGPACK) -> bytes:
     said = f"Content-Length: {length}" if length is not None else "Transfer-Encoding: chunked"
     return f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: {media.value}\r\n{said}\r\n\r\n".encode()
 
 
-def post(path: str, value: Any, media: Media = MSGPACK) -> bytes:
+def post(path: str, value: Any, media: Encoding = MSGPACK) -> bytes:
     body = encode(value, media)
     return head(path, len(body), media) + body
 
@@ -217,7 +217,7 @@ def test_a_caller_who_goes_while_others_are_worked_for_holds_nothing(monkeypatch
 )
 def test_nothing_is_held_after_an_answer(path: str, value: Any, status: int) -> None:
     with app_served() as (url, budget):
-        for media in Media:
+        for media in Encoding:
             body = value if media is MSGPACK else None
             content = msgpack.packb(body) if body is not None else b"[" + b"0," * 100_000 + b"0]"
             answer = httpx.post(url + path, content=content, headers={"Content-Type": media.value})
@@ -322,7 +322,7 @@ KINDS: dict[str, list[bytes]] = {
     "unfinished lists": [head("/v1/check", 30 * len(STRINGS)) + STRINGS * 30],
     "half of a body": [head("/v1/broadcast", LARGE) + bytes(LARGE // 2)],
     "a body without end": [head("/v1/broadcast", None) + b"800000\r\n" + bytes(LARGE) + b"\r\n"],
-    "wide text": [post("/v1/check", {"inputs": [[1]], "op": WIDE + "a" * 2 * MiB}, media) for media in Media],
+    "wide text": [post("/v1/check", {"inputs": [[1]], "op": WIDE + "a" * 2 * MiB}, media) for media in Encoding],
     "JSON": [post("/v1/broadcast", {"inputs": [{"shape": [100_000], "data": [1.5] * 100_000}]}, JSON)],
     "base64": [post("/v1/broadcast", {"inputs": [{"dtype": "int8", "shape": [6 * MiB], "base64": BASE64}]}, JSON)],
     "JSON answers": [post("/v1/broadcast", TALL, JSON)],

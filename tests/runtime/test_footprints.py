@@ -21,8 +21,8 @@ from axiscast.engine.views import backprop, gradient_bytes
 from axiscast.messages import CheckRequest, CompareRequest, TranslateRequest
 from axiscast.messages.tensors import BackpropRequest, BroadcastRequest, CheckBatchRequest
 from axiscast.messages.validation import validated
-from axiscast.wire import dtypes, survey
-from axiscast.wire.codec import Media, decode, encode
+from axiscast.wire import dtypes, prescan
+from axiscast.wire.codec import Encoding, decode, encode
 from axiscast.wire.tensors import Tensor, json_parts
 from axiscast_service.endpoints import backprop as backprop_resource
 from axiscast_service.endpoints import broadcast
@@ -32,7 +32,7 @@ from axiscast_service.endpoints.stream import Outgoing, OutgoingArray
 from axiscast_service.runtime.budget import Budget, Holding
 
 KiB, MiB = 2**10, 2**20
-JSON, MSGPACK = Media.JSON, Media.MSGPACK
+JSON, MSGPACK = Encoding.JSON, Encoding.MSGPACK
 WIDE = "\N{GRINNING FACE}"
 SLACK = 300 * KiB
 """Caches that are filled the first time, and NumPy's own buffers."""
@@ -95,9 +95,9 @@ BODIES: dict[str, tuple[Any, Any]] = {
 }
 
 
-@pytest.mark.parametrize("media", Media)
+@pytest.mark.parametrize("media", Encoding)
 @pytest.mark.parametrize(("model", "value"), BODIES.values(), ids=BODIES)
-def test_a_body_takes_no_more_than_is_reserved_for_it(model: Any, value: Any, media: Media) -> None:
+def test_a_body_takes_no_more_than_is_reserved_for_it(model: Any, value: Any, media: Encoding) -> None:
     body = encode(value, media)
     if media is JSON and value is BODIES["wide characters"][1]:
         body = json.dumps(value, ensure_ascii=False).encode()
@@ -118,27 +118,27 @@ def test_lists_become_an_array_within_what_is_reserved(dtype: str | None) -> Non
         element = "AAAA" if dtype.startswith("bytes") else True if dtype == "bool" else element
         element = 1.5 if dtype.startswith(("bfloat", "float")) and "e8m0" not in dtype else element
     data = json.loads(json.dumps([[element]] * 5000))
-    dtypes.dtype_named(dtype or "int8")  # ml_dtypes is imported
+    dtypes.dtype_from_name(dtype or "int8")  # ml_dtypes is imported
     tensor = Tensor(dtype=dtype, shape=(5000, 1), data=data)
     peak = taken(lambda: tensor.to_array("/inputs/0"))
-    assert tensor.made_bytes() > 0
-    assert peak <= tensor.made_bytes() + 5000 * survey.NUMBER_BYTES  # flattening was reserved with the values
+    assert tensor.decoded_bytes() > 0
+    assert peak <= tensor.decoded_bytes() + 5000 * prescan.NUMBER_BYTES  # flattening was reserved with the values
 
 
 def test_lists_of_long_items_take_three_times_their_width() -> None:
     tensor = Tensor(dtype="str<262144>", shape=(1000,), data=[""] * 1000)
-    assert tensor.made_bytes() == 1000 * (3 * 2**20 + 80)
+    assert tensor.decoded_bytes() == 1000 * (3 * 2**20 + 80)
 
 
 def test_bytes_that_came_take_nothing_but_to_be_joined_or_decoded() -> None:
-    assert Tensor(dtype="int8", shape=(6,), data=b"abcdef").made_bytes() == 0
-    assert Tensor(dtype="int8", shape=(6,), data=[b"abc", b"def"]).made_bytes() == 6
-    assert Tensor(dtype="int8", shape=(6,), base64="YWJjZGVm").made_bytes() == 8
+    assert Tensor(dtype="int8", shape=(6,), data=b"abcdef").decoded_bytes() == 0
+    assert Tensor(dtype="int8", shape=(6,), data=[b"abc", b"def"]).decoded_bytes() == 6
+    assert Tensor(dtype="int8", shape=(6,), base64="YWJjZGVm").decoded_bytes() == 8
 
 
 def test_a_shape_that_no_list_has_takes_no_more_than_a_body_holds() -> None:
     for dtype in ("int8", "no-such-dtype"):
-        assert Tensor(dtype=dtype, shape=(10**12,), data=[1]).made_bytes() <= 2**17 * 83
+        assert Tensor(dtype=dtype, shape=(10**12,), data=[1]).decoded_bytes() <= 2**17 * 83
 
 
 # --- answers -------------------------------------------------------------------------------------
@@ -178,9 +178,9 @@ ANSWERS: dict[str, tuple[Any, Any, Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("media", Media)
+@pytest.mark.parametrize("media", Encoding)
 @pytest.mark.parametrize(("work", "model", "question"), ANSWERS.values(), ids=ANSWERS)
-def test_an_answer_takes_no_more_than_is_reserved_for_it(work: Any, model: Any, question: Any, media: Media) -> None:
+def test_an_answer_takes_no_more_than_is_reserved_for_it(work: Any, model: Any, question: Any, media: Encoding) -> None:
     request = validated(model, question)
     shown = {"exclude_none": True} if work is answer_translate else {"exclude_unset": True}
     request_size = validate_request(request.op, tuple(request.inputs)) if work is not answer_compare else None
@@ -291,7 +291,7 @@ def test_a_backprop_takes_no_more_than_is_reserved_for_it(
         tensor: dict[str, Any] = {
             "dtype": dtype,
             "shape": size,
-            "data": bytes(count * dtypes.dtype_named(dtype).itemsize),
+            "data": bytes(count * dtypes.dtype_from_name(dtype).itemsize),
         }
         tensors.append(tensor if strides is None else tensor | {"strides": strides})
     request = validated(BackpropRequest, {"op": named, "inputs": [shape], "gradients": tensors})
@@ -323,8 +323,8 @@ def test_a_strided_answer_that_must_be_copied_is_reserved() -> None:
 
 @pytest.mark.parametrize("dtype", ["int8", "float64", "str<100000>"])
 def test_a_window_that_is_gathered_takes_no_more_than_is_reserved_for_it(dtype: str) -> None:
-    size = 8 * MiB // dtypes.dtype_named(dtype).itemsize
-    data = memoryview(bytes(size * dtypes.dtype_named(dtype).itemsize + 1))[1:]  # where it lies in a message
+    size = 8 * MiB // dtypes.dtype_from_name(dtype).itemsize
+    data = memoryview(bytes(size * dtypes.dtype_from_name(dtype).itemsize + 1))[1:]  # where it lies in a message
     tensor = {"dtype": dtype, "shape": [size], "data": data}
     op = {"name": "einops.repeat", "pattern": "a -> (a r)", "axes_lengths": {"r": 3}}
     request = validated(BroadcastRequest, {"op": op, "inputs": [tensor], "window": [[1, 2 * size]]})
@@ -366,7 +366,7 @@ def test_what_is_answered_at_once_with_nothing_reserved_takes_little(resource: A
 @pytest.mark.parametrize("dtype", [*dtypes.NUMPY_NAMES, *dtypes.ML_NAMES, "datetime64[ns]", "datetime64[as]",
                                    "timedelta64[s]", "str<4>", "str<100>", "bytes<3>", "bytes<100>"])  # fmt: skip
 def test_a_json_answer_takes_no_more_than_is_reserved_for_it(dtype: str, as_base64: bool) -> None:
-    kind = dtypes.dtype_named(dtype)
+    kind = dtypes.dtype_from_name(dtype)
     raw = np.random.default_rng(0).integers(2**62, size=(5000, 1))
     if kind.kind == "U":
         array: Any = np.full((5000, 1), WIDE * 100, kind)

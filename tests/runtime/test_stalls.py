@@ -33,9 +33,9 @@ from axiscast.messages.validation import validated
 from axiscast.ops import ngraph
 from axiscast.plan.alignment import Incompatible
 from axiscast.wire import codec, survey, tensors
-from axiscast.wire.codec import Media, decode, encode
+from axiscast.wire.codec import Encoding, decode, encode
 from axiscast.wire.dimensions import Symbol
-from axiscast.wire.lists import list_to_array
+from axiscast.wire.json_lists import list_to_array
 from axiscast.wire.tensors import Tensor, json_parts
 from axiscast_service.app import create_app
 from axiscast_service.endpoints import compare
@@ -165,9 +165,9 @@ FINDS: dict[str, tuple[str, Any, int]] = {
 
 
 @pytest.mark.parametrize(("path", "value", "status"), FINDS.values(), ids=FINDS)
-@pytest.mark.parametrize("answered", Media)
+@pytest.mark.parametrize("answered", Encoding)
 def test_no_callback_of_the_event_loop_takes_long(
-    monkeypatch: pytest.MonkeyPatch, path: str, value: Any, status: int, answered: Media
+    monkeypatch: pytest.MonkeyPatch, path: str, value: Any, status: int, answered: Encoding
 ) -> None:
     longest = 0.0
     run = asyncio.Handle._run
@@ -181,13 +181,13 @@ def test_no_callback_of_the_event_loop_takes_long(
     async def ask() -> httpx.Response:
         transport = AsyncAppTransport(create_app(Settings(host="127.0.0.1")))
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", timeout=PATIENCE) as http:
-            headers = {"Content-Type": Media.MSGPACK.value, "Accept": answered.value}
+            headers = {"Content-Type": Encoding.MSGPACK.value, "Accept": answered.value}
             await http.post("/v1/check", content=msgpack.packb({"inputs": [[3]]}), headers=headers)  # what is made once
             with monkeypatch.context() as patch:
                 patch.setattr(asyncio.Handle, "_run", timed)
                 return await http.post(path, content=msgpack.packb(value), headers=headers)
 
-    if answered is Media.JSON and value in (OVERLAPPING, REVERSED):
+    if answered is Encoding.JSON and value in (OVERLAPPING, REVERSED):
         status = 422  # too many elements for JSON
     assert asyncio.run(ask()).status_code == status
     assert 0 < longest < LOOP_SECONDS
@@ -209,10 +209,10 @@ def raw_messagepack(item: Any) -> Callable[[], object]:
     return lambda: msgpack.unpackb(body)
 
 
-LONGEST_TEXT = "A" * tensors.BASE64_BYTES
+LONGEST_TEXT = "A" * tensors.BASE64_CHUNK_BYTES
 
 
-PIECE = np.linspace(0, 1, tensors.PIECE_ELEMENTS)
+PIECE = np.linspace(0, 1, tensors.JSON_CHUNK_ELEMENTS)
 
 
 KEPT: dict[str, Callable[[], object]] = {
@@ -228,12 +228,12 @@ KEPT: dict[str, Callable[[], object]] = {
     "MessagePack: strings": raw_messagepack("abcdefgh"),
     "MessagePack: floats": raw_messagepack(1.5),
     "base64, read": lambda: base64.b64decode(LONGEST_TEXT),
-    "base64, written": lambda: base64.b64encode(bytes(tensors.BASE64_BYTES)),
+    "base64, written": lambda: base64.b64encode(bytes(tensors.BASE64_CHUNK_BYTES)),
     "np.array of a list": lambda: np.array([1.5] * survey.MAX_VALUES),
     "np.array of strings": lambda: np.array(["abcd"] * survey.MAX_VALUES, "U4"),
-    "tolist, and JSON of floats": lambda: encode(PIECE.tolist(), Media.JSON),
+    "tolist, and JSON of floats": lambda: encode(PIECE.tolist(), Encoding.JSON),
     "floats as the shortest text": lambda: tensors._list_parts(PIECE.astype(np.float32)).__next__(),
-    "a batch's answer": lambda: codec.map_of_lists({"results": [b"x" * 400] * 10_000}, Media.JSON),
+    "a batch's answer": lambda: codec.map_of_lists({"results": [b"x" * 400] * 10_000}, Encoding.JSON),
 }
 
 
@@ -269,11 +269,11 @@ def test_json_is_written_in_calls_of_at_most_512_elements(
     assert max(sizes) <= 512
 
 
-@pytest.mark.parametrize("media", Media)
-def test_each_verdict_of_a_comparison_is_encoded_by_itself(monkeypatch: pytest.MonkeyPatch, media: Media) -> None:
+@pytest.mark.parametrize("media", Encoding)
+def test_each_verdict_of_a_comparison_is_encoded_by_itself(monkeypatch: pytest.MonkeyPatch, media: Encoding) -> None:
     lengths: list[int] = []
 
-    def noting(value: Any, media: Media) -> bytes:
+    def noting(value: Any, media: Encoding) -> bytes:
         content = encode(value, media)
         lengths.append(len(content))
         return content
@@ -319,7 +319,7 @@ LONG_LISTS = json_of("0.123456789012345678")
 
 
 LONG_WORK: dict[str, Callable[[], object]] = {
-    "a JSON body of numbers": lambda: decode(LONG_LISTS, Media.JSON),
+    "a JSON body of numbers": lambda: decode(LONG_LISTS, Encoding.JSON),
     "a list of numbers to an array": lambda: list_to_array([1.5] * 2**17, "float32", (2**17,)),
     "4 MiB of base64": lambda: Tensor(dtype="int8", shape=[3 * 2**20], base64="A" * 2**22).to_array("/inputs/0"),
     "floats to JSON": lambda: b"".join(json_parts(np.linspace(0, 1, 2**17, dtype=np.float32), False, False)),
@@ -372,11 +372,11 @@ def test_a_cost_is_told_of_each_thing_that_costs() -> None:
     assert cost({"inputs": [["N", 1], ["M"]]}) < threads.LOOP_MILLISECONDS
     for found in ("names that all meet", "names on each of eight axes", "as many inputs as are admitted"):
         assert cost(FINDS[found][1]) > 20
-    names = encode({"inputs": [[name] for name in NAMES * 10]}, Media.JSON)
+    names = encode({"inputs": [[name] for name in NAMES * 10]}, Encoding.JSON)
     assert len(names) < 4096
-    assert body_milliseconds(names, Media.JSON) > threads.LOOP_MILLISECONDS
-    tensor = encode({"inputs": [{"dtype": "int8", "shape": [4000], "data": bytes(4000)}]}, Media.MSGPACK)
-    assert body_milliseconds(tensor, Media.MSGPACK) < threads.LOOP_MILLISECONDS / 4
+    assert body_milliseconds(names, Encoding.JSON) > threads.LOOP_MILLISECONDS
+    tensor = encode({"inputs": [{"dtype": "int8", "shape": [4000], "data": bytes(4000)}]}, Encoding.MSGPACK)
+    assert body_milliseconds(tensor, Encoding.MSGPACK) < threads.LOOP_MILLISECONDS / 4
     pattern = f"{'a' * 400} -> {'a' * 400} 2"
     assert cost({"op": {"name": "einops.repeat", "pattern": pattern}, "inputs": [[2]]}) > threads.LOOP_MILLISECONDS
 

@@ -21,9 +21,9 @@ from conftest import PATIENCE, started, wait_for
 from axiscast.client.in_process import AsyncAppTransport
 from axiscast.engine.dense import fill
 from axiscast.engine.sums import add_up
-from axiscast.wire.codec import Media, encode
+from axiscast.wire.cancellation import CancellableWork, WorkCancelled, checkpoint
+from axiscast.wire.codec import Encoding, encode
 from axiscast.wire.problems import Problem
-from axiscast.wire.work import Abandoned, Work, checkpoint
 from axiscast_service.app import create_app
 from axiscast_service.endpoints import batch
 from axiscast_service.runtime import threads
@@ -94,7 +94,7 @@ def test_work_ends_at_its_next_checkpoint_once_its_caller_has_gone() -> None:
             while True:
                 checkpoint()
                 time.sleep(0.001)
-        except Abandoned:
+        except WorkCancelled:
             ended.append(True)
             raise
 
@@ -141,8 +141,8 @@ def test_what_a_caller_who_has_gone_has_sent_is_freed_at_once() -> None:
 
 
 def test_work_ends_when_its_seconds_are_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("axiscast.wire.work.MAX_SECONDS", 0)
-    _, error = Work(checkpoint).run()
+    monkeypatch.setattr("axiscast.wire.cancellation.MAX_SECONDS", 0)
+    _, error = CancellableWork(checkpoint).run()
     assert isinstance(error, Problem)
     assert error.code == "work-too-large"
     checkpoint()  # outside of a Work it ends nothing
@@ -166,13 +166,13 @@ ENDED: dict[str, Callable[[], object]] = {
 
 @pytest.mark.parametrize("work", ENDED.values(), ids=ENDED)
 def test_long_work_of_numpy_has_checkpoints(work: Callable[[], object]) -> None:
-    left_off = Work(work)
-    left_off.abandon()
+    left_off = CancellableWork(work)
+    left_off.cancel()
     _, error = left_off.run()
-    assert isinstance(error, Abandoned)
+    assert isinstance(error, WorkCancelled)
     passed: list[bool] = []
 
-    class Counting(Work):
+    class Counting(CancellableWork):
         def checkpoint(self) -> None:
             passed.append(True)
 
@@ -184,7 +184,7 @@ def test_a_small_batch_that_comes_second_has_its_turn_before_the_first_ends(monk
     monkeypatch.setattr(batch, "TURN_SECONDS", 1.5 * threads.LOOP_MILLISECONDS / 1000)
     begun, order = threading.Event(), []
 
-    def encode_row(row: Any, media: Media) -> bytes:
+    def encode_row(row: Any, media: Encoding) -> bytes:
         begun.set()
         order.append([*row["outputs"][0]["shape"]])
         return encode(row, media)
@@ -226,7 +226,7 @@ def test_a_few_short_rows_are_checked_on_the_event_loop(
 ) -> None:
     makers, now = [], 0.0
 
-    def encode_row(row: Any, media: Media) -> bytes:
+    def encode_row(row: Any, media: Encoding) -> bytes:
         nonlocal now
         makers.append(threading.get_ident())
         now += seconds
@@ -247,7 +247,7 @@ def test_a_few_short_rows_are_checked_on_the_event_loop(
 def test_a_transpose_of_many_short_axes_takes_few_steps_of_python() -> None:
     steps = []
 
-    class Counting(Work):
+    class Counting(CancellableWork):
         def checkpoint(self) -> None:
             steps.append(True)
 

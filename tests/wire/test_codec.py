@@ -9,11 +9,11 @@ from conftest import taken
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from axiscast.wire import survey
-from axiscast.wire.codec import MEDIA_NAMES, Media, decode, encode
+from axiscast.wire import prescan
+from axiscast.wire.codec import ENCODINGS, Encoding, decode, encode
 from axiscast.wire.problems import Problem
 
-JSON, MSGPACK = Media.JSON, Media.MSGPACK
+JSON, MSGPACK = Encoding.JSON, Encoding.MSGPACK
 
 
 def refusal(body, media):
@@ -61,7 +61,7 @@ def test_a_message_is_these_bytes(media, body):
 
 
 def test_every_name_of_messagepack_means_messagepack():
-    names = {name: media.value for name, media in MEDIA_NAMES.items()}
+    names = {name: media.value for name, media in ENCODINGS.items()}
     assert names == {
         "application/json": "application/json",
         "application/vnd.msgpack": "application/vnd.msgpack",
@@ -183,14 +183,14 @@ def test_a_refusal_echoes_no_more_than_the_head_of_a_key():
 
 
 @settings(max_examples=500)
-@given(st.binary(max_size=100), st.sampled_from(Media))
+@given(st.binary(max_size=100), st.sampled_from(Encoding))
 @example(b"\xc7\x0c\xff\xff\xff\xff\xff" + b"\0" * 8, MSGPACK)  # a timestamp of too many nanoseconds
 def test_any_bytes_are_a_value_or_malformed(body, media):
     assert outcome(body, media) in ("a value", "malformed-body")
 
 
 @settings(max_examples=300)
-@given(st.data(), st.sampled_from(Media))
+@given(st.data(), st.sampled_from(Encoding))
 def test_a_damaged_message_is_a_value_or_malformed(data, media):
     body = bytearray(encode(MESSAGE, media))
     for _ in range(data.draw(st.integers(1, 3))):
@@ -210,7 +210,7 @@ VALUES = st.recursive(
 
 
 @settings(max_examples=200)
-@given(VALUES, st.sampled_from(Media))
+@given(VALUES, st.sampled_from(Encoding))
 def test_decoding_gives_back_what_was_encoded(value, media):
     assert decode(encode(value, media), media) == value
 
@@ -229,8 +229,8 @@ def depth(value):
 @given(TANGLED, st.text('[]{}"\\\\', max_size=4))
 def test_brackets_in_strings_are_not_deep(value, rest):
     text = json.dumps(value)
-    assert survey.json_depth(text.encode()) == depth(value)
-    assert survey.json_depth(memoryview(text.encode() + b"]" * 9 + rest.encode())) >= depth(value)
+    assert prescan.json_depth(text.encode()) == depth(value)
+    assert prescan.json_depth(memoryview(text.encode() + b"]" * 9 + rest.encode())) >= depth(value)
 
 
 NOT_SURVEYED = {0xC1, *range(0xC7, 0xCA), *range(0xD4, 0xD9)}
@@ -251,22 +251,22 @@ def whole(body):
 def test_a_body_is_surveyed_to_where_msgpack_reads_it(pieces):
     body = b"".join(pieces)
     try:
-        survey.survey_msgpack(body)
+        prescan.prescan_msgpack(body)
     except Problem:
         assert not whole(body)
     else:
         assert whole(body)
 
 
-@pytest.mark.parametrize("size", [survey.VIEW_BYTES - 1, survey.VIEW_BYTES, 70_000])
+@pytest.mark.parametrize("size", [prescan.MIN_VIEW_BYTES - 1, prescan.MIN_VIEW_BYTES, 70_000])
 def test_a_long_bin_is_a_view_of_the_body_and_a_short_one_is_not(size):
     datas = [bytes([number]) * size for number in (1, 2)]
     body = bytearray(msgpack.packb({"a": datas[0], "b": [b"short", datas[1]], "c": "end"}))
     value = decode(body, MSGPACK)
     assert value == {"a": datas[0], "b": [b"short", datas[1]], "c": "end"}
-    body[body.index(1) :] = bytes(len(body) - body.index(1)) if size < survey.VIEW_BYTES else body[body.index(1) :]
+    body[body.index(1) :] = bytes(len(body) - body.index(1)) if size < prescan.MIN_VIEW_BYTES else body[body.index(1) :]
     assert value["a"] == datas[0]
-    assert isinstance(value["a"], bytes) == (size < survey.VIEW_BYTES)
+    assert isinstance(value["a"], bytes) == (size < prescan.MIN_VIEW_BYTES)
 
 
 def test_a_long_bin_as_a_key_is_refused():
@@ -293,21 +293,21 @@ def list_header(count):
     ],
 )
 def test_the_values_of_one_body_are_limited(count, media, body, monkeypatch):
-    monkeypatch.setattr(survey, "MAX_VALUES", 100)
+    monkeypatch.setattr(prescan, "MAX_VALUES", 100)
     assert len(decode(body(count), media)) == count
     assert "more than 100 values" in refusal(body(count + 1), media)
 
 
 def test_the_data_of_a_tensor_is_one_value(monkeypatch):
-    monkeypatch.setattr(survey, "MAX_VALUES", 10)
+    monkeypatch.setattr(prescan, "MAX_VALUES", 10)
     assert len(decode(b"\xc6\x00\x01\x00\x00" + b"\x80" * 2**16, MSGPACK)) == 2**16
 
 
 FLOODS = {
     "one list of 10 MB of maps": list_header(10**7) + b"\x80" * 10**7,
-    "lists of 10 MB of maps": b"\x9a" + (list_header(survey.MAX_VALUES) + b"\x80" * survey.MAX_VALUES) * 10,
+    "lists of 10 MB of maps": b"\x9a" + (list_header(prescan.MAX_VALUES) + b"\x80" * prescan.MAX_VALUES) * 10,
     "10 MB of small lists of maps": list_header(900_000) + (b"\x9a" + b"\x80" * 10) * 900_000,
-    "lists announced inside lists": list_header(survey.MAX_VALUES) * 1000,
+    "lists announced inside lists": list_header(prescan.MAX_VALUES) * 1000,
     "lists that never end": (list_header(90_000) + b"\xa2ab" * 89_999) * 100,
 }
 
@@ -348,10 +348,10 @@ def test_values_take_what_is_reserved_and_no_more_than_80_times_the_body(item):
 
 @pytest.mark.parametrize("item", [b"[],", b"{},", b"1,", b"[", b'{"":'], ids=bytes.decode)
 def test_a_flood_of_json_is_refused_before_it_is_parsed(item):
-    body = b"[" + item * (survey.MAX_VALUES + 1)
+    body = b"[" + item * (prescan.MAX_VALUES + 1)
     tracemalloc.start()
     try:
-        assert f"more than {survey.MAX_VALUES} values" in refusal(body, JSON)
+        assert f"more than {prescan.MAX_VALUES} values" in refusal(body, JSON)
         assert tracemalloc.get_traced_memory()[1] < 2**20
     finally:
         tracemalloc.stop()

@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 from arrays import NAMES, dtype_of
 
-from axiscast.wire.dtypes import UnknownDtype, dtype_named, name_of
+from axiscast.wire.dtypes import UnknownDtype, dtype_from_name, dtype_name
 from axiscast.wire.tensors import json_parts, msgpack_parts
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_name_and_its_dtype_are_a_pair(name):
-    assert dtype_named(name) == dtype_of(name)
-    assert name_of(dtype_of(name)) == name
-    assert name_of(dtype_of(name).newbyteorder(">")) == name
+    assert dtype_from_name(name) == dtype_of(name)
+    assert dtype_name(dtype_of(name)) == name
+    assert dtype_name(dtype_of(name).newbyteorder(">")) == name
 
 
 UNKNOWN = ["object", "O", "void8", "float128", "float", "f4", ">f4", "Float32", "", "int3", "float8", "float32\n"]
@@ -24,7 +24,7 @@ UNKNOWN += ["bytes<0>", "bytes<1048577>", "bytes<9999999999>", "\ud800"]
 @pytest.mark.parametrize("name", UNKNOWN, ids=ascii)
 def test_a_name_of_no_dtype_is_refused_with_examples(name):
     with pytest.raises(UnknownDtype, match=r"[Ww]rite one as float32, int64|takes 1 to 1048576 bytes an element"):
-        dtype_named(name)
+        dtype_from_name(name)
 
 
 @pytest.mark.parametrize(

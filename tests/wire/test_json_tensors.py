@@ -16,7 +16,7 @@ from arrays import (
     through_json,
 )
 
-from axiscast.wire.lists import array_to_list
+from axiscast.wire.json_lists import array_to_list
 from axiscast.wire.tensors import json_parts
 
 

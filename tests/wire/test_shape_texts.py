@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from axiscast.wire.shapes import MAX_TEXT, parse_shape
+from axiscast.wire.shapes import MAX_SHAPE_CHARACTERS, parse_shape
 
 SHAPES: dict[str, list[int | str] | None] = {
     "": [],
@@ -69,8 +69,8 @@ SHAPES: dict[str, list[int | str] | None] = {
     "8**1": None,
     "٣": None,
     "1" * 20: None,
-    "(" * MAX_TEXT: None,
-    " " * (MAX_TEXT + 1): None,
+    "(" * MAX_SHAPE_CHARACTERS: None,
+    " " * (MAX_SHAPE_CHARACTERS + 1): None,
 }
 """A text, and the sizes that it says; None where it says none."""
 

@@ -15,7 +15,7 @@ from arrays import (
     through_msgpack,
 )
 
-from axiscast.wire.codec import Media, decode
+from axiscast.wire.codec import Encoding, decode
 from axiscast.wire.tensors import Tensor, json_parts, msgpack_parts
 
 
@@ -66,7 +66,7 @@ def test_a_contiguous_array_is_sent_and_received_without_a_copy():
     array = np.zeros(1000)
     *_, data = msgpack_parts(array, strided=False)
     assert np.shares_memory(np.frombuffer(data), array)
-    body = decode(b"".join(msgpack_parts(array, strided=False)), Media.MSGPACK)
+    body = decode(b"".join(msgpack_parts(array, strided=False)), Encoding.MSGPACK)
     assert np.shares_memory(Tensor.model_validate(body).to_array("/x"), np.frombuffer(body["data"]))
 
 

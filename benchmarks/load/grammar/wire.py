@@ -51,7 +51,7 @@ def text(rng: Rng, nbytes: int) -> Case:
 
 
 def packed(rng: Rng, nbytes: int) -> Case:
-    """Bodies that are hard on a MessagePack parser, and on the survey before it."""
+    """Bodies that are hard on a MessagePack parser, and on the prescan before it."""
     unit = rng.choice([
         b"\x01", b"\xc0", b"\x80", b"\x90", b"\xa0", b"\xc4\x00", b"\xa1a", b"\x91\x90", b"\x81\xa1a\x01", b"\xc4\x01a",
         b"\xc5\x10\x00" + b"\0" * 4096, b"\xcb" + b"\0" * 8, b"\xcf" + b"\xff" * 8, b"\xd9\x20" + b"a" * 32,

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..messages import CheckRequest
 from ..messages.validation import RowWords, Words, validated
-from ..wire.memory import Reserve, unlimited
+from ..wire.prescan import ReserveMemory, unlimited_memory
 from ..wire.problems import Problem
 from .check import check_to_dict, read_plain_check
 from .footprint import HINTS_BYTES, answer_bytes
@@ -15,7 +15,7 @@ from .limits import MAX_BATCH_ROWS, MAX_BATCH_SECONDS, validate_request
 
 
 def check_rows(
-    requests: Sequence[Any], reserve: Reserve = unlimited, seconds: Callable[[], float] = lambda: 0
+    requests: Sequence[Any], reserve: ReserveMemory = unlimited_memory, seconds: Callable[[], float] = lambda: 0
 ) -> Iterator[dict[str, Any]]:
     """The answer to each request, as plain values: of check, or {"error": problem} where it is not valid, or where
     those before it took too long. `reserve` is asked for the memory of each before it is made, and `seconds` for the
@@ -29,7 +29,11 @@ def check_rows(
 
 
 def check_row(
-    number: int, request: Any, reserve: Reserve = unlimited, is_late: bool = False, words: Words | None = None
+    number: int,
+    request: Any,
+    reserve: ReserveMemory = unlimited_memory,
+    is_late: bool = False,
+    words: Words | None = None,
 ) -> dict[str, Any]:
     """The answer to one request of a batch; the same as in `check_rows`."""
     try:

@@ -222,10 +222,10 @@ def _alignment(op: Op, shapes: tuple[Shape, ...]) -> Alignment | None:
 def _itemsize(dtype: str | None) -> int | None:
     if dtype is None:
         return None
-    from ..wire.dtypes import UnknownDtype, dtype_named  # takes NumPy, which a check without a dtype does not
+    from ..wire.dtypes import UnknownDtype, dtype_from_name  # takes NumPy, which a check without a dtype does not
 
     try:
-        return dtype_named(dtype).itemsize
+        return dtype_from_name(dtype).itemsize
     except UnknownDtype as error:
         raise Problem("invalid-request", f"dtype: {error}", pointer="/dtype") from None
 

@@ -14,12 +14,12 @@ from ..ops import Op, align, lower
 from ..plan.alignment import Alignment, Incompatible, Relation
 from ..plan.column import Column, SizesUnknown
 from ..plan.plan import Shape
-from ..wire.memory import Reserve, unlimited
-from ..wire.names import counted
+from ..wire.cancellation import checkpoint
+from ..wire.prescan import ReserveMemory, unlimited_memory
 from ..wire.problems import Problem
 from ..wire.shapes import MAX_SIZE
 from ..wire.tensors import Tensor
-from ..wire.work import checkpoint
+from ..wire.wording import count_of
 from .footprint import BLOCK_ROWS, columns_bytes
 from .limits import MAX_COLUMN_SIZES, MAX_ROWS_ALONE, validate_request
 
@@ -27,13 +27,13 @@ Values = np.ndarray[Any, np.dtype[np.int64]]
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
 
-def answer_columns(request: CheckBatchRequest, reserve: Reserve = unlimited) -> CheckedColumns:
+def answer_columns(request: CheckBatchRequest, reserve: ReserveMemory = unlimited_memory) -> CheckedColumns:
     """The answers to all rows. Raises Problem for what is wrong with the columns themselves.
 
     `reserve` is asked for what they take, once the tensors' heads and once the outputs' ranks are known.
     """
     tensors, columns = request.inputs or [], _target_columns(request.op)
-    reserve(sum(tensor.made_bytes() for tensor in (*tensors, *columns.values())))
+    reserve(sum(tensor.decoded_bytes() for tensor in (*tensors, *columns.values())))
     inputs = [_sizes(tensor, f"/inputs/{number}") for number, tensor in enumerate(tensors)]
     targets = {name: _sizes(tensor, _pointer(name)) for name, tensor in columns.items()}
     op = _op(request.op, targets)
@@ -42,7 +42,7 @@ def answer_columns(request: CheckBatchRequest, reserve: Reserve = unlimited) -> 
 
 
 def checked(
-    op: Op, inputs: Sequence[Values], targets: Mapping[str, Values], reserve: Reserve = unlimited
+    op: Op, inputs: Sequence[Values], targets: Mapping[str, Values], reserve: ReserveMemory = unlimited_memory
 ) -> CheckedColumns:
     """Return the answers to all rows of one op, whose attributes named in `targets` are columns.
 
@@ -125,7 +125,7 @@ def _sizes(tensor: Tensor, pointer: str) -> Values:
         raise Problem(
             "invalid-tensor",
             f"{pointer[1:]}: must be an int64 tensor (n, rank), a shape in each row; this is {values.dtype} "
-            f"with {counted(values.ndim, 'axis', 'axes')}",
+            f"with {count_of(values.ndim, 'axis', 'axes')}",
             pointer=pointer,
         )
     return values

@@ -10,9 +10,9 @@ from pydantic import ValidationError
 
 from ..messages import CompareAnswer, CompareRequest
 from ..ops import OPS, Op
+from ..wire.cancellation import checkpoint
 from ..wire.dimensions import Symbol
 from ..wire.problems import Problem
-from ..wire.work import checkpoint
 from .check import PlainCheck, check_to_dict
 
 _FIELDS = ("compatible", "outputs", "result", "conditions", "conflict", "warnings")

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from ..ops import OPS
 from ..plan.plan import Shape
-from ..wire.codec import Media
+from ..wire.codec import Encoding
 from ..wire.dimensions import Symbol
+from ..wire.prescan import Buffer, prescan_msgpack
 from ..wire.problems import Problem
-from ..wire.survey import Buffer, survey_msgpack
 from .check import read_plain_check
 from .footprint import BLOCK_ROWS
 from .hints import MAX_SYMBOLIC_HINT_TRIES
@@ -59,19 +59,19 @@ JSON_BYTE, MESSAGEPACK_BYTE, TENSOR_BYTE = 2e-4, 2e-5, 5e-6
 looked at, or by one call of NumPy."""
 
 
-def parse_milliseconds(nbytes: int, media: Media) -> float:
+def parse_milliseconds(nbytes: int, media: Encoding) -> float:
     """Return the milliseconds in which a body of `nbytes` is parsed and validated."""
     if nbytes <= QUICK_BYTES:
         return nbytes / (2 * QUICK_BYTES)
-    return 1 + nbytes * (JSON_BYTE if media is Media.JSON else MESSAGEPACK_BYTE)
+    return 1 + nbytes * (JSON_BYTE if media is Encoding.JSON else MESSAGEPACK_BYTE)
 
 
-def body_milliseconds(body: Buffer, media: Media) -> float:
+def body_milliseconds(body: Buffer, media: Encoding) -> float:
     """The same of a body that is there: of a short one in MessagePack the bytes of long tensors cost next to nothing,
     since they are read where they stand."""
-    if media is Media.MSGPACK and QUICK_BYTES < len(body) <= SHORT_BYTES:
+    if media is Encoding.MSGPACK and QUICK_BYTES < len(body) <= SHORT_BYTES:
         try:
-            _, bins = survey_msgpack(body, most=QUICK_BYTES)  # which takes less than the values do
+            _, bins = prescan_msgpack(body, most=QUICK_BYTES)  # which takes less than the values do
             inside = sum(end - start for start, _, end in bins)
             return parse_milliseconds(len(body) - inside, media) + inside * TENSOR_BYTE
         except Problem:

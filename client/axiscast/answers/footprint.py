@@ -64,7 +64,7 @@ def _symbols_bytes(shapes: Sequence[Sequence[object]], rank: int) -> int:
 
 def tensors_bytes(request_size: RequestSize, tensors: Iterable[Tensor]) -> int:
     """Bytes of the same, and of the arrays that are made of these tensors."""
-    return answer_bytes(request_size) + sum(tensor.made_bytes() for tensor in tensors)
+    return answer_bytes(request_size) + sum(tensor.decoded_bytes() for tensor in tensors)
 
 
 def _text_bytes(names: Iterable[str], outputs: int) -> int:

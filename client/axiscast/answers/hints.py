@@ -13,9 +13,9 @@ from ..ops import lower as lower_integers
 from ..plan.alignment import Incompatible, RightAlignment
 from ..plan.plan import Plan, Shape
 from ..plan.settling import settled
+from ..wire.cancellation import checkpoint
 from ..wire.dimensions import Symbol
 from ..wire.shapes import format_shape
-from ..wire.work import checkpoint
 from .symbolic import SymbolicPlan
 
 MAX_HINTS = 3

@@ -11,7 +11,7 @@ from math import gcd, prod
 from ..messages import Reshape, Step, Transpose
 from ..ops import Op, from_plan
 from ..plan.plan import Placement, Plan, Shape
-from ..wire.work import checkpoint
+from ..wire.cancellation import checkpoint
 from .translation_steps import by_one_op, merge_reshapes, moves, own_first, reshaped, steps_around
 
 MAX_FAILURES = 16

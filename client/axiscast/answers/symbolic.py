@@ -20,10 +20,10 @@ from ..plan.alignment import Alignment, Axis, Relation, are_integers, changed
 from ..plan.plan import Shape
 from ..plan.settling import integer_axes, meet, mismatch, settle
 from ..plan.sizes import ONE, Clause, Sizes
+from ..wire.cancellation import checkpoint
 from ..wire.dimensions import Quotient, Symbol
 from ..wire.problems import Problem
 from ..wire.shapes import MAX_SIZE
-from ..wire.work import checkpoint
 from .limits import MAX_CONDITIONS, MAX_SYMBOLIC_AXES
 from .symbol_table import Size, SymbolTable
 

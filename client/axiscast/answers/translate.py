@@ -10,9 +10,9 @@ from ..messages import Step, TranslateAnswer, TranslateRequest, Warned
 from ..messages.validation import Words, unknown_op
 from ..ops import OPS, Op, op_class
 from ..plan.plan import Placement, Plan
+from ..wire.cancellation import checkpoint
 from ..wire.problems import Problem
 from ..wire.shapes import MAX_SIZE, format_shape
-from ..wire.work import checkpoint
 from .check import plan_or_problem, warning_lines
 from .limits import MAX_TRANSLATED_INPUTS, validate_request
 from .shape_sources import by_all, by_lenders, emptied, is_rearranged

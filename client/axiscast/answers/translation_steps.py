@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from ..messages import Reshape, Step, Transpose
 from ..ops import Op, from_plan
 from ..plan.plan import Placement, Plan, Shape
-from ..wire.work import checkpoint
+from ..wire.cancellation import checkpoint
 
 
 def by_one_op(plan: Plan, kind: type[Op]) -> list[Step] | None:

@@ -17,9 +17,9 @@ from ..messages import WarningKind
 from ..messages.questions import assumptions_from_text, attribute_from_text, text_of
 from ..messages.validation import M, Words, input_place, validated
 from ..ops import ALIASES, OPS, op_class
-from ..wire.names import meant, near
 from ..wire.problems import Problem
 from ..wire.shapes import parse_shape
+from ..wire.wording import close_matches, did_you_mean
 
 if TYPE_CHECKING:
     from ..client.client import Client
@@ -160,8 +160,8 @@ def shape_in(text: str, what: str = "a shape") -> list[int | str]:
 def _not_a_model(text: str) -> str:
     """Return the message for a file name in place of a shape."""
     path = Path(text)
-    models = near(path.stem, [found.stem for found in path.parent.glob("*.onnx")])
-    close = meant([str(path.with_name(f"{name}.onnx")) for name in models])
+    models = close_matches(path.stem, [found.stem for found in path.parent.glob("*.onnx")])
+    close = did_you_mean([str(path.with_name(f"{name}.onnx")) for name in models])
     there = "" if path.is_file() else ", and there is no such file"
     return f"{text!r} is not a shape, and the name of a model ends in .onnx{there}{close}"
 

@@ -14,7 +14,7 @@ import click
 from ..errors import BodyTooLarge, ServiceProblem, WorkTooLarge
 from ..messages import CheckAnswer, CheckRequest
 from ..messages.validation import Words, validated
-from ..wire.codec import Media, decode
+from ..wire.codec import Encoding, decode
 from ..wire.problems import Problem
 from .answers import answers_from
 from .arguments import CommandWords
@@ -111,7 +111,7 @@ def _request(line: bytes) -> CheckRequest:
     if not line.lstrip().startswith(b"{"):
         raise Problem("invalid-request", 'it is not a request: write {"op": "numpy.add", "inputs": [[3, 1], [4]]}')
     try:
-        value = decode(line, Media.JSON)
+        value = decode(line, Encoding.JSON)
     except Problem as problem:
         raise Problem("invalid-request", problem.detail.replace("the body", "it")) from None
     return validated(CheckRequest, value, LineWords())

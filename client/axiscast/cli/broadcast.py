@@ -59,7 +59,7 @@ def broadcast(
     axiscast broadcast in.npy --shape 4,3 -o out.npy
     axiscast broadcast a.npy b.npy -o a_out.npy -o b_out.npy
     """
-    from ..wire.tensors import to_wire
+    from ..wire.tensors import to_little_endian
 
     arrays = [_loaded(path) for path in inputs]
     request = question(
@@ -73,7 +73,7 @@ def broadcast(
         sys.exit(1)
     if len(outputs) != len(answer.outputs):
         raise click.UsageError(f"{request.op.name} gives {len(answer.outputs)} outputs here: write -o once for each")
-    arrays = [array if url is None else to_wire(array) for array in arrays]
+    arrays = [array if url is None else to_little_endian(array) for array in arrays]
     filled = _written(request.op, arrays, answer, outputs, url)
     for path, array in zip(outputs, filled, strict=True):
         facts = {
@@ -161,13 +161,13 @@ def _umask() -> int:
 def _loaded(path: Path) -> Array:
     import numpy as np
 
-    from ..wire.dtypes import name_of
+    from ..wire.dtypes import dtype_name
 
     if not path.is_file():
         raise click.UsageError(f"{path} is no ordinary file: write it to one first")
     try:
         array: Array = np.lib.format.open_memmap(path, "r")
-        name_of(array.dtype)
+        dtype_name(array.dtype)
     except Exception as error:  # NumPy raises whatever its parsers do: what matters is that the file is none
         raise click.UsageError(f"{path} is no .npy file that can be used: {error}") from None
     return array

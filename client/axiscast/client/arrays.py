@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal, NoReturn
 
 import numpy as np
 
-from ..wire.dtypes import ML_NAMES, dtype_named
+from ..wire.dtypes import ML_NAMES, dtype_from_name
 from ..wire.tensors import Array
 from .axes import Axis
 
@@ -148,7 +148,9 @@ class Torch(Library):
                 return np.asarray(plain.numpy())
             import torch
 
-            return np.asarray(plain.view(getattr(torch, f"int{8 * plain.itemsize}")).numpy()).view(dtype_named(name))
+            return np.asarray(plain.view(getattr(torch, f"int{8 * plain.itemsize}")).numpy()).view(
+                dtype_from_name(name)
+            )
         except (RuntimeError, TypeError) as error:  # no memory of its own, or a dtype that NumPy does not have
             refuse(value, f"of {value.dtype}", f"torch says: {error}")
 
@@ -241,7 +243,7 @@ class Paddle(Library):
         if not value.place.is_cpu_place():
             refuse(value, f"on {value.place}", "x.cpu()")
         array, name = np.asarray(value), str(value.dtype).removeprefix("paddle.")
-        return array.view(dtype_named(name)) if name in ML_NAMES else array  # which come as integers
+        return array.view(dtype_from_name(name)) if name in ML_NAMES else array  # which come as integers
 
 
 class XArray(Library):

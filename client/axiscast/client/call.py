@@ -10,7 +10,7 @@ import httpx
 
 from ..errors import AxiscastError, InvalidAnswer, InvalidRequest, UnknownOp
 from ..plan.alignment import Incompatible
-from ..wire.codec import Media
+from ..wire.codec import Encoding
 from ..wire.problems import Problem
 from .reading import Chunk, Reader, problem, unexpected_status
 
@@ -18,7 +18,7 @@ __all__ = ["Transfer"]
 
 T = TypeVar("T")
 
-MSGPACK = Media.MSGPACK.value
+MSGPACK = Encoding.MSGPACK.value
 SEND_BYTES = 2**20 - 2**12
 """Pieces in which a large body is sent: a page less than what Linux takes more slowly."""
 

@@ -43,7 +43,7 @@ from ..plan.alignment import Incompatible
 from ..wire.dtypes import UnknownDtype
 from ..wire.problems import Problem
 from ..wire.shapes import format_shape
-from ..wire.tensors import Array, is_replicated, msgpack_parts
+from ..wire.tensors import Array, msgpack_parts, replicated_axes
 from . import expected
 from .arrays import Like, array_of, judge_targets, maker_of, overlap, target_of
 from .axes import Axis, gradient_axes, output_axes
@@ -363,7 +363,7 @@ def _message(fields: Mapping[str, Any], last: str, arrays: Sequence[Array]) -> l
     parts: list[bytes | memoryview] = [head[: len(head) - len(arrays)]]  # the tensors stand where so many nils were
     for array in arrays:
         try:
-            parts += msgpack_parts(array, strided=any(is_replicated(array)))
+            parts += msgpack_parts(array, strided=any(replicated_axes(array)))
         except UnknownDtype as error:
             raise TypeError(str(error)) from None
     if sum(map(len, parts)) <= SEND_BYTES:

@@ -12,9 +12,9 @@ from ..errors import InvalidAnswer
 from ..messages import CheckAnswer, Comparison
 from ..messages.arguments import AnyOp
 from ..ops import Op, lower, op_class, read_op
-from ..wire.dtypes import name_of
+from ..wire.dtypes import dtype_name
 from ..wire.shapes import format_shape
-from ..wire.tensors import Array, Strides, is_replicated, reach_of
+from ..wire.tensors import Array, Strides, replicated_axes, strided_size
 
 MAX_TENSORS = 2**16
 """Tensors of one field where the question does not say how many: more than any service answers."""
@@ -41,7 +41,7 @@ class Expected(NamedTuple):
             return f"a tensor has the shape {format_shape(shape)}, and {wanted_shape} was asked for"
         if self.strided not in (None, strides is not None):
             return f"a tensor is {'dense' if strides is None else 'strided'} where the other layout was asked for"
-        count = prod(shape) if strides is None else reach_of(shape, strides)
+        count = prod(shape) if strides is None else strided_size(shape, strides)
         most = prod(shape) if self.elements is None else self.elements
         if count > most:
             return f"a tensor has {count} elements in its data, and {most} are the most that were asked for"
@@ -93,7 +93,7 @@ def outputs(op: AnyOp, arrays: Sequence[Array], layout: str, window: Any) -> Seq
     # A strided output holds none but elements of its input.
     return [
         Expected(
-            name_of(array.dtype),
+            dtype_name(array.dtype),
             placement.shape if of_window is None else of_window,
             strided,
             _distinct(array) if strided else None,
@@ -105,7 +105,7 @@ def outputs(op: AnyOp, arrays: Sequence[Array], layout: str, window: Any) -> Seq
 
 def gradients(shapes: Sequence[Sequence[int]], of_outputs: Sequence[Array]) -> Sequence[Expected]:
     """The gradients of inputs: of these shapes, each of the dtype of its output's gradient, dense or strided."""
-    names = [name_of(array.dtype) for array in of_outputs]
+    names = [dtype_name(array.dtype) for array in of_outputs]
     names += names[-1:] * (len(shapes) - len(names))
     return [Expected(name, tuple(shape)) for name, shape in zip(names, shapes, strict=False)]
 
@@ -127,4 +127,4 @@ def columns(op: AnyOp, inputs: Sequence[Array], targets: Mapping[str, Array]) ->
 
 
 def _distinct(array: Array) -> int:
-    return prod(size for size, gone in zip(array.shape, is_replicated(array), strict=True) if not gone)
+    return prod(size for size, gone in zip(array.shape, replicated_axes(array), strict=True) if not gone)

@@ -12,11 +12,11 @@ import numpy as np
 from pydantic import ValidationError
 
 from ..errors import AxiscastError, InvalidAnswer, UnexpectedStatus, problem_from
-from ..wire.codec import Media, decode
-from ..wire.dtypes import dtype_named, impossible_element
-from ..wire.memory import Reserve
+from ..wire.codec import Encoding, decode
+from ..wire.dtypes import dtype_from_name, find_invalid_element
+from ..wire.prescan import ReserveMemory
 from ..wire.problems import Problem
-from ..wire.tensors import Array, bin_header, msgpack_head, reach_of, to_wire, view_of
+from ..wire.tensors import Array, bin_header, msgpack_tensor_header, strided_size, tensor_view, to_little_endian
 from .expected import MAX_TENSORS, Expected, Fields
 
 T = TypeVar("T")
@@ -69,7 +69,9 @@ class Plain(Generic[T]):
     `too_long` is raised for a longer one instead of InvalidAnswer.
     """
 
-    def __init__(self, most: int, finish: Callable[[bytes, Reserve], T], too_long: AxiscastError | None = None) -> None:
+    def __init__(
+        self, most: int, finish: Callable[[bytes, ReserveMemory], T], too_long: AxiscastError | None = None
+    ) -> None:
         self._body = bytearray()
         self._most = most
         self._finish = finish
@@ -99,9 +101,9 @@ class Plain(Generic[T]):
 def typed(model: Any, inputs: int, finish: Callable[[Any], T]) -> Plain[T]:
     """Reads an answer of this model to a question about so many inputs, and makes the result of it."""
 
-    def read(body: bytes, reserve: Reserve) -> T:
+    def read(body: bytes, reserve: ReserveMemory) -> T:
         try:
-            return finish(model.model_validate(decode(body, Media.MSGPACK, reserve, is_answer=True)))
+            return finish(model.model_validate(decode(body, Encoding.MSGPACK, reserve, is_answer=True)))
         except (Problem, ValidationError) as error:
             raise InvalidAnswer(f"the answer does not fit the schema: {_first_line(error)}") from None
 
@@ -116,9 +118,9 @@ def problem(media: str, status: int) -> Plain[Any]:
     """Reads the problem that an answer holds, and raises it; UnexpectedStatus if there is none."""
     unexpected = unexpected_status(status)
 
-    def read(body: bytes, reserve: Reserve) -> Any:
+    def read(body: bytes, reserve: ReserveMemory) -> Any:
         try:
-            document = decode(body, Media.JSON if media.endswith("json") else Media.MSGPACK, reserve)
+            document = decode(body, Encoding.JSON if media.endswith("json") else Encoding.MSGPACK, reserve)
             is_one = isinstance(document, dict) and isinstance(document.get("code"), str)
             found = problem_from(document, status) if is_one else None
         except (ValueError, Problem):
@@ -227,11 +229,11 @@ class TensorReader(Generic[T]):
         sizes = tuple(size for size in shape or () if size is not None)
         if name is None or shape is None or len(sizes) < len(shape) or strided is not False:
             return False
-        nbytes = math.prod(sizes) * dtype_named(name).itemsize
-        head = msgpack.packb({field: [None]})[:-1] + msgpack_head(name, sizes, None, 1) + bin_header(nbytes)
+        nbytes = math.prod(sizes) * dtype_from_name(name).itemsize
+        head = msgpack.packb({field: [None]})[:-1] + msgpack_tensor_header(name, sizes, None, 1) + bin_header(nbytes)
         if len(body) != len(head) + nbytes or body[: len(head)] != head:
             return False
-        array = view_of(bytearray(body[len(head) :]), name, sizes, None)
+        array = tensor_view(bytearray(body[len(head) :]), name, sizes, None)
         array.flags.writeable = True
         self._arrays[field] = [array]
         return True
@@ -317,17 +319,17 @@ class TensorReader(Generic[T]):
             raise ValueError("a tensor's strides do not fit its shape")
         if refusal := expected.refusal(name, shape, strides):
             raise ValueError(refusal)
-        dtype = dtype_named(name)
-        nbytes = (math.prod(shape) if strides is None else reach_of(shape, strides)) * dtype.itemsize
+        dtype = dtype_from_name(name)
+        nbytes = (math.prod(shape) if strides is None else strided_size(shape, strides)) * dtype.itemsize
         if self._length is not None and nbytes > self._length:
             raise ValueError(f"a tensor claims {nbytes} bytes of an answer of {self._length}")
         target = _empty(nbytes) if out is None else _raw_of(out, dtype, shape)
         yield from self._fill(memoryview(target))  # type: ignore[arg-type]
         if out is not None:
-            if wrong := impossible_element(name, target):
+            if wrong := find_invalid_element(name, target):
                 raise ValueError(wrong)
             return out
-        array = view_of(target, name, shape, strides)
+        array = tensor_view(target, name, shape, strides)
         array.flags.writeable = strides is None
         return array
 
@@ -389,6 +391,6 @@ def _is_sizes(value: Any) -> bool:
 
 def _raw_of(out: Array, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
     """The bytes of the caller's array. Raises _CallersFault where it is another than the output."""
-    if out.shape != shape or out.dtype != dtype or to_wire(out) is not out:
+    if out.shape != shape or out.dtype != dtype or to_little_endian(out) is not out:
         raise _CallersFault(f"out is {out.dtype} {out.shape}, and the output is {dtype} {shape}")
     return out.reshape(-1).view(np.uint8)

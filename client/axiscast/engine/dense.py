@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..wire.work import checkpoint
+from ..wire.cancellation import checkpoint
 from .layout import Array, Layout, Sizes, collapse, in_units, layout_of, to_units
 
 Write = Callable[[Array, Array], None]

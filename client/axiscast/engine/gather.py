@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from ..plan.plan import Placement, Shape
+from ..wire.cancellation import checkpoint
 from ..wire.shapes import MAX_SIZE
-from ..wire.tensors import span
-from ..wire.work import checkpoint
+from ..wire.tensors import memory_span
 from .dense import blocks
 from .layout import collapse
 from .views import Window, merged_axes, reads
@@ -31,7 +31,7 @@ class Gathered:
 
     def __init__(self, placement: Placement, array: Array, window: Window) -> None:
         array = array.reshape(placement.input_shape)  # a view: axes are at most split
-        memory = span(array)
+        memory = memory_span(array)
         if memory is None:
             raise ValueError("an array that steps back, or between its elements, is not gathered from")
         self.shape: Shape = tuple(stop - start for start, stop in window)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..plan.plan import Placement, Plan
-from ..wire.dtypes import storage
+from ..wire.dtypes import storage_dtype
 from ..wire.tensors import strided_view
 from .sums import accumulator, add_up, working_bytes
 
@@ -39,7 +39,7 @@ def place(placement: Placement, array: Array, window: Window | None = None) -> A
     box: list[Any] = []
     array = array.reshape(placement.input_shape)  # a view: axes are at most split
     if window is None and array.size and array.flags.c_contiguous:  # most are: the same view, at a third of the cost
-        raw = array.view(storage(array.dtype))
+        raw = array.view(storage_dtype(array.dtype))
         whole: Array = np.ndarray(shape, raw.dtype, raw, 0, reads(placement, array))
         whole.flags.writeable = False
         return whole.view(array.dtype)

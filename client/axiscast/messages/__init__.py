@@ -18,8 +18,8 @@ from pydantic import (
 
 from ..ops import OPS, AnyOp, ByName, IntegerOpField, Op, OpField, numpy
 from ..wire.dimensions import Dimension, Dimensions, DimensionShape
-from ..wire.problems import STATUS
-from ..wire.shapes import AtFirstFault, Shape, few
+from ..wire.problems import PROBLEM_KINDS
+from ..wire.shapes import ShapeField, StopAtFirstError, limit_names
 from .base import Answer, Many, Request
 from .catalogue import OpEntry
 
@@ -40,7 +40,7 @@ WarningKind = Literal["square", "mutual-stretch", "rank-promotion"]
 
 _Warn = Annotated[
     list[WarningKind],
-    AtFirstFault(),
+    StopAtFirstError(),
     Field(
         description="Warnings to add to those of every answer: `mutual-stretch`, `rank-promotion`; `square` is always "
         "there. Code that is right often has the added ones. None when left out.",
@@ -49,7 +49,7 @@ _Warn = Annotated[
 ]
 
 _Assumptions = Annotated[
-    Annotated[dict[str, Dimension], BeforeValidator(few)] | None,
+    Annotated[dict[str, Dimension], BeforeValidator(limit_names)] | None,
     Field(description="What is known of a name: a range, or a size.", examples=[{"N": "2.."}]),
 ]
 
@@ -62,7 +62,7 @@ class CheckRequest(Request):
         description="The op, or its name where it needs no attribute; numpy.broadcast_arrays when left out. An "
         "alias of an op, such as torch.mul, is taken too.",
     )
-    inputs: Annotated[list[DimensionShape], AtFirstFault()] = Field(
+    inputs: Annotated[list[DimensionShape], StopAtFirstError()] = Field(
         description='The shape of each input. A size that is not known is a name ("N": everywhere the same size), '
         'a range ("1..8", "2..") or "?" (or null); so also in an attribute that is a shape.',
         examples=[[[8, 1, 6, 1], [7, 1, 5]]],
@@ -226,7 +226,7 @@ class ProblemDetails(Answer):
     code: str = Field(
         description="What kind of problem it is, for programs; a newer service may have others.",
         examples=["invalid-request"],
-        json_schema_extra={"enum": [*STATUS]},
+        json_schema_extra={"enum": [*PROBLEM_KINDS]},
     )
     pointer: str | None = Field(default=None, description="JSON Pointer to what is wrong.")
     conflict: ConflictAnswer | None = Field(
@@ -244,7 +244,7 @@ class ProblemDetails(Answer):
 class CompareRequest(Request):
     """What every framework would answer to these shapes."""
 
-    inputs: Annotated[list[DimensionShape], AtFirstFault()] = Field(
+    inputs: Annotated[list[DimensionShape], StopAtFirstError()] = Field(
         description="The shape of each input; sizes that are not known are written as in a check.", examples=[[[1, 3]]]
     )
     shape: Dimensions | None = Field(
@@ -288,7 +288,7 @@ class Transpose(Answer):
     model_config = ConfigDict(frozen=True)
 
     name: Literal["transpose"] = "transpose"
-    permutation: Annotated[tuple[int, ...], AtFirstFault()] = Field(
+    permutation: Annotated[tuple[int, ...], StopAtFirstError()] = Field(
         description="The axes in their new order.", examples=[[1, 0]]
     )
 
@@ -299,7 +299,7 @@ class Reshape(Answer):
     model_config = ConfigDict(frozen=True)
 
     name: Literal["reshape"] = "reshape"
-    shape: Shape = Field(description="The new shape.", examples=[[3, 1]])
+    shape: ShapeField = Field(description="The new shape.", examples=[[3, 1]])
 
 
 class IntegerRequest(Request):
@@ -315,7 +315,9 @@ class IntegerRequest(Request):
 class TranslateRequest(IntegerRequest):
     """The same operation in another framework's words."""
 
-    inputs: Annotated[list[Shape], AtFirstFault()] = Field(description="The shape of each input.", examples=[[[3]]])
+    inputs: Annotated[list[ShapeField], StopAtFirstError()] = Field(
+        description="The shape of each input.", examples=[[[3]]]
+    )
     to: str = Field(
         description="The op to say it with.",
         examples=["stablehlo.broadcast_in_dim"],

@@ -12,8 +12,8 @@ from pydantic import BaseModel
 
 from ..ops import Op, op_class
 from ..ops.help import as_call
-from ..wire.names import meant, near
 from ..wire.shapes import MAX_SIZE, format_shape, parse_shape
+from ..wire.wording import close_matches, did_you_mean
 from . import CheckRequest
 
 if TYPE_CHECKING:  # which takes NumPy
@@ -214,8 +214,8 @@ def _refuse_misspelt(attributes: Mapping[str, Any], name: str, options: Sequence
             continue
         if key in ("inputs", "shapes", "arrays", "args"):
             raise TypeError(f"there is no keyword {key}: write the inputs one by one after the op, (3, 1), (4,)")
-        if (close := near(key, options, 1, 0.75)) and close[0] != key:
-            raise TypeError(f"there is no keyword {key}{meant(close)}")
+        if (close := close_matches(key, options, 1, 0.75)) and close[0] != key:
+            raise TypeError(f"there is no keyword {key}{did_you_mean(close)}")
 
 
 def _no_op(value: Any) -> str:
@@ -295,11 +295,11 @@ def _assumptions(assume: Mapping[str, int | str]) -> dict[str, int | str]:
 def _dtype(dtype: Any) -> str:
     if isinstance(dtype, str):
         return dtype
-    from ..wire.dtypes import UnknownDtype, dtype_named  # takes NumPy
+    from ..wire.dtypes import UnknownDtype, dtype_from_name  # takes NumPy
 
     name = str(getattr(dtype, "name", None) or getattr(dtype, "__name__", dtype)).rpartition(".")[2]
     try:
-        dtype_named(name)
+        dtype_from_name(name)
     except UnknownDtype:
         name = "float32"
     raise TypeError(f'dtype is a name, not {kind_in_python(dtype)}: write dtype="{name}"')

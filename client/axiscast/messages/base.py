@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ..wire.errors import InvalidRequest, UnknownOp
-from ..wire.shapes import AtFirstFault
+from ..wire.shapes import StopAtFirstError
 from .validation import problem_of
 
 T = TypeVar("T")
-Many = Annotated[list[T], AtFirstFault()]
+Many = Annotated[list[T], StopAtFirstError()]
 """A list in an answer."""
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 from pydantic import BaseModel
 
-from ..wire.names import LONGEST
+from ..wire.wording import MAX_NAME_CHARACTERS
 
 MOST_SIZES = 64
 """The most sizes that a correction shows, which is the highest rank of a shape."""
@@ -39,5 +39,5 @@ def is_short(value: Any, depth: int = 2) -> bool:
         items = [*value, *value.values()] if isinstance(value, dict) else value
         return depth > 0 and len(value) <= MOST_SIZES and all(is_short(item, depth - 1) for item in items)
     if isinstance(value, str):
-        return len(value) <= LONGEST
+        return len(value) <= MAX_NAME_CHARACTERS
     return value is None or isinstance(value, float) or (isinstance(value, int) and abs(value) < 2**64)

@@ -9,8 +9,8 @@ from typing import Any
 from pydantic import BaseModel
 
 from ..ops import OPS, op_class
-from ..wire.names import LONGEST
-from ..wire.shapes import MAX_TEXT, kind_of, parse_shape
+from ..wire.shapes import MAX_SHAPE_CHARACTERS, json_type_name, parse_shape
+from ..wire.wording import MAX_NAME_CHARACTERS
 from .fault import MOST_SIZES, Fault, is_short
 from .tensor_forms import tensor, window
 
@@ -29,11 +29,11 @@ def rewritten(fault: Fault) -> str | None:
 def op_in(found: Any) -> Any:
     """Return the op that is written as ``{"torch.expand": {...}}``, ``{"op": "torch.expand", ...}``,
     ``["torch.expand", {...}]`` or as JSON in a string; None if there is none."""
-    if isinstance(found, str) and len(found) <= MAX_TEXT and found.lstrip().startswith("{"):
-        from ..wire.codec import decode_text  # which loads msgpack
+    if isinstance(found, str) and len(found) <= MAX_SHAPE_CHARACTERS and found.lstrip().startswith("{"):
+        from ..wire.codec import parse_json  # which loads msgpack
 
         try:
-            found = decode_text(found)
+            found = parse_json(found)
         except ValueError:
             return None
     if not isinstance(found, (list, dict)) or len(found) > MOST_SIZES:
@@ -159,7 +159,9 @@ def _shapes_in(found: Any) -> list[Any] | None:
 
     If there are no shapes, or too many, return None.
     """
-    if not isinstance(found, (str, list, dict)) or len(found) > (MAX_TEXT if isinstance(found, str) else MOST_SIZES):
+    if not isinstance(found, (str, list, dict)) or len(found) > (
+        MAX_SHAPE_CHARACTERS if isinstance(found, str) else MOST_SIZES
+    ):
         return None
     if isinstance(found, str):
         texts = re.findall(r"[(\[][^()\[\]]*[)\]]", found)
@@ -199,7 +201,7 @@ def _inputs(fault: Fault) -> str | None:
         return None
     if fault.kind == "list_type":
         inputs = _inputs_in(fault.model, fault.found)
-        wrong = f"must be a list of inputs, not {kind_of(fault.found)}"
+        wrong = f"must be a list of inputs, not {json_type_name(fault.found)}"
     else:
         others = {name: value for name, value in fault.request.items() if name not in fault.model.model_fields}
         inputs = _inputs_in(fault.model, others) if others else None
@@ -232,7 +234,7 @@ def _one_size(fault: Fault) -> str | None:
         choice = f"{one} for one input, or {each} for {'two' if len(sizes) == 2 else len(sizes)}"
         return f"is a size, and each input is a list of them: write {choice if len(sizes) > 1 else one}"
     written = f"write {json.dumps(shape)}" if isinstance(place[-1], int) else fault.write(place, shape)
-    return f"must be a list of integers, not {kind_of(found)}: {written}"
+    return f"must be a list of integers, not {json_type_name(found)}: {written}"
 
 
 def shape_in(found: Any) -> list[int | str] | None:
@@ -252,7 +254,7 @@ def _size(fault: Fault) -> str | None:
     """Return the correction of a size that is a text."""
     if fault.kind not in ("not_a_size", "not_an_integer") or not isinstance(fault.found, str):
         return None
-    text = fault.found[:MAX_TEXT].strip()
+    text = fault.found[:MAX_SHAPE_CHARACTERS].strip()
     if re.fullmatch("[0-9]{1,19}", text):
         return f"must be an integer, not a string: write {int(text)}"
     if re.fullmatch(r"[0-9]{1,19}\.0*", text):
@@ -260,12 +262,13 @@ def _size(fault: Fault) -> str | None:
     if fault.kind == "not_a_size" and re.fullmatch(r"[0-9]+\.\.[0-9]*", text):
         return None  # a range: the fault says why it holds no size
     if fault.kind == "not_an_integer":
-        return f"must be an integer, not a string: names and ? are for check and compare ({fault.found[:LONGEST]!r})"
-    name = re.sub(r"\W+", "_", text, flags=re.ASCII).strip("_")[:LONGEST]
+        shown = fault.found[:MAX_NAME_CHARACTERS]
+        return f"must be an integer, not a string: names and ? are for check and compare ({shown!r})"
+    name = re.sub(r"\W+", "_", text, flags=re.ASCII).strip("_")[:MAX_NAME_CHARACTERS]
     written = '"?"' if text.lower() in _UNKNOWN else f'"{name}"' if re.match("[A-Za-z_]", name) else ""
     return (
         f'must be an integer, a name such as "N", a range such as "1..8" or "2..", or "?"; not '
-        f"{json.dumps(fault.found[:LONGEST])}" + (f": write {written}" if written else "")
+        f"{json.dumps(fault.found[:MAX_NAME_CHARACTERS])}" + (f": write {written}" if written else "")
     )
 
 

@@ -8,8 +8,8 @@ from functools import cache
 from typing import Any
 
 from ..ops import Op
-from ..wire.names import meant, near
-from ..wire.shapes import MAX_TEXT, parse_shape
+from ..wire.shapes import MAX_SHAPE_CHARACTERS, parse_shape
+from ..wire.wording import close_matches, did_you_mean
 
 
 def attribute_from_text(op: type[Op], name: str, text: str) -> Any:
@@ -19,7 +19,7 @@ def attribute_from_text(op: type[Op], name: str, text: str) -> Any:
     """
     attributes = [field for field in op.model_fields if field != "name"]
     if name not in attributes:
-        wire_name, close = op.model_fields["name"].default, meant(near(name, attributes, 1))
+        wire_name, close = op.model_fields["name"].default, did_you_mean(close_matches(name, attributes, 1))
         raise ValueError(f"{wire_name} has no such attribute{close} (it has {', '.join(attributes) or 'none'})")
     schemas = _schemas(op, name)
     if any(schema.get("type") == "array" and _holds_integers(schema) for schema in schemas):
@@ -67,8 +67,8 @@ def assumptions_from_text(text: str) -> dict[str, Any]:
     """
     if text.lstrip().startswith("{"):
         return dict(_json_in(text, 'write N=2.., or JSON such as {"N":"2.."}'))
-    if len(text) > MAX_TEXT:
-        raise ValueError(f"has at most {MAX_TEXT} characters")
+    if len(text) > MAX_SHAPE_CHARACTERS:
+        raise ValueError(f"has at most {MAX_SHAPE_CHARACTERS} characters")
     assumptions: dict[str, int | str] = {}
     for part in _NEXT_NAME.split(_BETWEEN.sub(" ", text).strip()):
         found = _ASSUMPTION.fullmatch(part)
@@ -82,10 +82,10 @@ def assumptions_from_text(text: str) -> dict[str, Any]:
 
 
 def _json_in(text: str, form: str) -> Any:
-    from ..wire.codec import decode_text  # which loads msgpack
+    from ..wire.codec import parse_json  # which loads msgpack
 
     try:
-        return decode_text(text)
+        return parse_json(text)
     except ValueError as error:
         if not text.lstrip().startswith(("[", "{")):
             raise ValueError(form) from None

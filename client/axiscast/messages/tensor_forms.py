@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from ..wire.shapes import MAX_TEXT, kind_of
+from ..wire.shapes import MAX_SHAPE_CHARACTERS, json_type_name
 from .fault import MOST_SIZES, Fault, is_short
 
 
@@ -25,7 +25,7 @@ def tensor(fault: Fault) -> str | None:
         if shape is None or not is_short(found, 4):
             return f"must be a tensor such as {example}"
         whole = {"dtype": "float32", "shape": shape, "data": found}
-        return f"must be a tensor, not {kind_of(found)}: write {json.dumps(whole)}"
+        return f"must be a tensor, not {json_type_name(found)}: write {json.dumps(whole)}"
     if len(place) != 3 or not isinstance(place[1], int):
         return None
     sent = fault.request[place[0]][place[1]]
@@ -69,7 +69,7 @@ def window(fault: Fault) -> str | None:
     if isinstance(sent, dict):
         lists = [bounds for bounds in sent.values() if isinstance(bounds, list)]
         pairs = [list(bounds) for bounds in zip(*lists, strict=False)] if len(lists) == 2 else []
-    elif isinstance(sent, str) and len(sent) <= MAX_TEXT:
+    elif isinstance(sent, str) and len(sent) <= MAX_SHAPE_CHARACTERS:
         pairs = [[int(bounds[1]), int(bounds[2])] for part in sent.split(",") if (bounds := _SLICE.fullmatch(part))]
     else:
         pairs = [sent] if isinstance(sent, list) and len(sent) == 2 and _are_integers(sent) else []
@@ -83,7 +83,7 @@ def window(fault: Fault) -> str | None:
     if fault.kind == "list_type":
         return f"must be {pair}: [[0, 2]] of one, [[0, 2], [0, 3]] of two axes"
     if fault.kind in ("tuple_type", "too_long"):
-        wrong = kind_of(found) if fault.kind == "tuple_type" else f"a list of {len(found)}"
+        wrong = json_type_name(found) if fault.kind == "tuple_type" else f"a list of {len(found)}"
         return f"must be a pair, not {wrong}: write {_bounds_written(found)}"
     return None
 

@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal, NamedTuple
 import numpy as np
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from ..wire.names import counted
-from ..wire.shapes import AtFirstFault, Integer, Shape
+from ..wire.shapes import Integer, ShapeField, StopAtFirstError
 from ..wire.tensors import Array, Tensor
+from ..wire.wording import count_of
 from . import CheckAnswer, CheckRequest, IntegerRequest, ProblemDetails
 from .base import Answer, Many, Request
 
@@ -34,7 +34,7 @@ class CheckBatchRequest(Request):
         description="Columns: the op of every row. An attribute that is a shape may be an int64 tensor (n, rank).",
         examples=["numpy.broadcast_arrays"],
     )
-    inputs: Annotated[list[Tensor], AtFirstFault()] | None = Field(
+    inputs: Annotated[list[Tensor], StopAtFirstError()] | None = Field(
         default=None,
         description="Columns: for each input an int64 tensor (n, rank), in whose row r is its shape in query r.",
         examples=[[{"shape": [2, 2], "data": [[3, 1], [1, 4]]}]],
@@ -90,7 +90,7 @@ def column(values: Any) -> Array:
         ) from None
     if array.ndim != 2:
         one = ": use check for a single shape" if array.ndim < 2 else ""
-        raise ValueError(f"{form}, not one of {counted(array.ndim, 'axis', 'axes')}{one}")
+        raise ValueError(f"{form}, not one of {count_of(array.ndim, 'axis', 'axes')}{one}")
     if array.dtype.kind not in "iu":
         raise ValueError(f"{form}, not one of {array.dtype}")
     return array.astype(np.int64, casting="same_kind", copy=False)
@@ -99,14 +99,14 @@ def column(values: Any) -> Array:
 class BroadcastRequest(IntegerRequest):
     """Tensors in, broadcast tensors out."""
 
-    inputs: Annotated[list[Tensor], AtFirstFault()] = Field(
+    inputs: Annotated[list[Tensor], StopAtFirstError()] = Field(
         description="The input tensors.", examples=[[{"dtype": "float32", "shape": [3], "data": [1, 2, 3]}]]
     )
     layout: Literal["dense", "strided"] = Field(
         default="dense",
         description="strided costs the bytes of the input, not those of the output; dense when left out.",
     )
-    window: Annotated[list[Bounds], AtFirstFault()] | None = Field(
+    window: Annotated[list[Bounds], StopAtFirstError()] | None = Field(
         default=None, description="[start, stop] on each output axis: only that box of the output."
     )
     json_data: Literal["list", "base64"] = Field(
@@ -123,8 +123,10 @@ class BroadcastAnswer(Answer):
 class BackpropRequest(IntegerRequest):
     """Gradients of the outputs in, gradients of the inputs out."""
 
-    inputs: Annotated[list[Shape], AtFirstFault()] = Field(description="The shape of each input.", examples=[[[3]]])
-    gradients: Annotated[list[Tensor], AtFirstFault()] = Field(
+    inputs: Annotated[list[ShapeField], StopAtFirstError()] = Field(
+        description="The shape of each input.", examples=[[[3]]]
+    )
+    gradients: Annotated[list[Tensor], StopAtFirstError()] = Field(
         description="The gradient of each output.",
         examples=[[{"dtype": "float32", "shape": [3], "data": [1, 2, 3]}]],
     )

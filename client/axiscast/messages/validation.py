@@ -13,10 +13,10 @@ from pydantic_core import ErrorDetails
 
 from ..ops import ALIASES, FRAMEWORKS, OPS, op_class
 from ..ops.aliases import full_name
-from ..wire.faults import complaint, literals, renamed
-from ..wire.names import LONGEST, counted, meant, near
 from ..wire.problems import Problem
-from ..wire.shapes import kind_of
+from ..wire.shapes import json_type_name
+from ..wire.validation_errors import allowed_values, error_message, merge_renamed_fields
+from ..wire.wording import MAX_NAME_CHARACTERS, close_matches, count_of, did_you_mean
 from .advice import advice
 from .fault import Fault
 from .forms import rewritten, row_written, shape_in
@@ -62,7 +62,7 @@ class RowWords(Words):
 
     def whole(self, model: type[BaseModel], found: Any) -> str:
         written = row_written(found) or '{"inputs": [[3], [4]]}'
-        return f"must be a map, not {kind_of(found)}: write {written}"
+        return f"must be a map, not {json_type_name(found)}: write {written}"
 
 
 class PythonWords(Words):
@@ -117,14 +117,16 @@ def problem_of(error: ValidationError, model: type[BaseModel], value: Any, words
     words = words or Words()
     found = error.errors(include_url=False)
     beside = [("op", name) for fault in found if fault["type"] == "extra_forbidden" for name in _names_in(fault)]
-    faults = renamed([fault for fault in found if fault["type"] != "missing" or fault["loc"] not in beside])
+    faults = merge_renamed_fields(
+        [fault for fault in found if fault["type"] != "missing" or fault["loc"] not in beside]
+    )
     place = _place(faults[0])
     pointer = "".join(f"/{str(step)[:100].replace('~', '~0').replace('/', '~1')}" for step in place)
     if faults[0]["type"] == "union_tag_invalid":
         return unknown_op(str(faults[0]["ctx"]["tag"]), pointer, words)
     sentences = dict.fromkeys(_sentence(fault, model, value, words) for fault in faults[:_MOST_FAULTS])
     more = len(faults) - _MOST_FAULTS
-    rest = f" ({counted(more, 'more fault')} in this request)" if more > 0 else ""
+    rest = f" ({count_of(more, 'more fault')} in this request)" if more > 0 else ""
     return Problem("invalid-request", "; ".join(sentences) + rest, pointer=pointer)
 
 
@@ -156,10 +158,12 @@ def _place(fault: ErrorDetails) -> tuple[int | str, ...]:
 def unknown_op(name: str, pointer: str, words: Words | None = None) -> Problem:
     """Return the problem of an unknown op. It explains a known function that does not broadcast, or suggests names."""
     framework = _framework(name)
-    known = advice(name[:LONGEST], framework)
-    said = f": {known};" if known else meant(near_ops(name)) or _has(framework)
+    known = advice(name[:MAX_NAME_CHARACTERS], framework)
+    said = f": {known};" if known else did_you_mean(near_ops(name)) or _has(framework)
     return Problem(
-        "unknown-op", f"there is no op {name[:LONGEST]!r}{said} {(words or Words()).catalogue}", pointer=pointer
+        "unknown-op",
+        f"there is no op {name[:MAX_NAME_CHARACTERS]!r}{said} {(words or Words()).catalogue}",
+        pointer=pointer,
     )
 
 
@@ -171,7 +175,7 @@ def _has(framework: str | None) -> str:
 
 def _framework(name: str) -> str | None:
     """Return the framework of a name, or None."""
-    return _names()[0].get(full_name(name[:LONGEST]).lower().partition(".")[0])
+    return _names()[0].get(full_name(name[:MAX_NAME_CHARACTERS]).lower().partition(".")[0])
 
 
 def near_ops(name: str) -> list[str]:
@@ -180,12 +184,12 @@ def near_ops(name: str) -> list[str]:
     They are of its framework, if it begins with one or a usual short name of it; else they have the same last part, or
     a name like it.
     """
-    full = full_name(name[:LONGEST]).lower()
+    full = full_name(name[:MAX_NAME_CHARACTERS]).lower()
     head, _, tail = full.partition(".")
     frameworks, ops = _names()
-    framework = frameworks.get(head) or next(iter(near(head, frameworks.values(), 1, 0.75)), None)
+    framework = frameworks.get(head) or next(iter(close_matches(head, frameworks.values(), 1, 0.75)), None)
     if framework is None:
-        return [op for op in ops if op.lower().endswith(f".{head}")][:5] or near(name, ops)
+        return [op for op in ops if op.lower().endswith(f".{head}")][:5] or close_matches(name, ops)
     own = [op for op in ops if op.startswith(f"{framework}.")]
     if not tail:
         return own[:3]
@@ -199,7 +203,7 @@ def _near_last(name: str, ops: Sequence[str], cutoff: float) -> list[str]:
     by_last: dict[str, list[str]] = {}
     for op in ops:
         by_last.setdefault(op.rpartition(".")[2].lower(), []).append(op)
-    close = [op for part in near(last, by_last, 3, cutoff) for op in by_last[part]]
+    close = [op for part in close_matches(last, by_last, 3, cutoff) for op in by_last[part]]
     return sorted(close, key=lambda op: op.rpartition(".")[0].lower() != module)[:3]
 
 
@@ -225,7 +229,7 @@ def _complaint(fault: ErrorDetails, place: Sequence[int | str], top: type[BaseMo
     if kind == "bool_type" and isinstance(words, MapWords):
         return f"must be True or False, not {type(found).__name__} {found!r:.20}"
     if kind == "literal_error" and (other := _elsewhere(found, place)):
-        return f"must be {literals(fault)}{other}"
+        return f"must be {allowed_values(fault)}{other}"
     if kind == "model_type" and not place:
         return words.whole(top, found)
     if kind == "list_type" and example is not None:
@@ -233,9 +237,9 @@ def _complaint(fault: ErrorDetails, place: Sequence[int | str], top: type[BaseMo
         return f"must be a list, such as {words.field(place, example if shape is None else [shape])}"
     if kind == "string_type" and isinstance(example, str):
         noun = "a name" if " " not in example else "one"
-        return f"must be a string, not {kind_of(found)}: write {noun} such as {json.dumps(example)}"
+        return f"must be a string, not {json_type_name(found)}: write {noun} such as {json.dumps(example)}"
     example = None if example is None else words.field(place, example)
-    plain = complaint(fault, place[-1] if place else "", fields, example)
+    plain = error_message(fault, place[-1] if place else "", fields, example)
     unknown = kind == "greater_than_equal" and found == -1 and "explain" in top.model_fields
     return f'{plain}; write "?" for one that is not known' if unknown else plain
 

@@ -18,8 +18,8 @@ from ..plan.alignment import Alignment, Conflict
 from ..plan.plan import Plan, Shape
 from ..wire.dimensions import Symbol
 from ..wire.errors import InvalidRequest
-from ..wire.faults import complaint, renamed
 from ..wire.problems import Problem
+from ..wire.validation_errors import error_message, merge_renamed_fields
 from .help import documentation, missing, signature
 
 
@@ -249,13 +249,13 @@ def _list_ops(module: str) -> None:
 
 def _refusal(kind: type[Op], names: list[str], error: ValidationError) -> InvalidRequest:
     """Why no op of this kind has such attributes: the first fault, where it stands and what would be right."""
-    fault = renamed(error.errors(include_url=False))[0]
+    fault = merge_renamed_fields(error.errors(include_url=False))[0]
     place = [str(step) for step in (*fault["loc"], fault.get("ctx", {}).get("field")) if step is not None]
     field = kind.model_fields.get(place[0]) if place else None
     example = f"{place[0]}={field.examples[0]}" if field is not None and field.examples else None
     steps = [
         kind.alias or kind.model_fields["name"].default,
         "/".join(place)[:200],
-        complaint(fault, (place or [""])[-1], names, example),
+        error_message(fault, (place or [""])[-1], names, example),
     ]
     return InvalidRequest(Problem("invalid-request", ": ".join(filter(None, steps))[:1000]).document())

@@ -21,7 +21,7 @@ from pydantic import BeforeValidator, Field
 from ..plan.alignment import Alignment, Axis, Conflict, Incompatible, Output, Relation, Term, are_integers
 from ..plan.plan import Plan, Shape
 from ..plan.settling import meet, mismatch, settle
-from ..wire.shapes import MAX_SIZE, Integer, few, format_shape
+from ..wire.shapes import MAX_SIZE, Integer, format_shape, limit_names
 from .base import Op
 from .framework import PYTHON, Framework
 from .torch import is_unchecked
@@ -60,7 +60,7 @@ class repeat(Op):
         description="Left -> right, names between spaces (no other white space).",
         examples=["h w -> h w c"],
     )
-    axes_lengths: Annotated[dict[str, Integer], BeforeValidator(few)] = Field(
+    axes_lengths: Annotated[dict[str, Integer], BeforeValidator(limit_names)] = Field(
         default={},
         description="The length of each new name, and of others to be checked; none when left out.",
         examples=[{"c": 3}],

@@ -7,7 +7,7 @@ from typing import Any, get_args
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from ..wire.names import meant, near
+from ..wire.wording import close_matches, did_you_mean
 
 
 def python_name(kind: type[BaseModel]) -> str:
@@ -91,6 +91,6 @@ def missing(module: str, name: str, ops: Mapping[str, str], aliases: Mapping[str
         if own.startswith(f"{name}_") or own.endswith(f"_{name}") or f".{name}." in wire
     ]
     by_name = {own: own for own in ops.values()} | {wire.partition(".")[2]: own for wire, own in ops.items()}
-    close = list(dict.fromkeys(by_name[found] for found in near(name, by_name)))
-    there = meant((parts or close)[:4]) or f": its ops are {', '.join(ops.values())}"
+    close = list(dict.fromkeys(by_name[found] for found in close_matches(name, by_name)))
+    there = did_you_mean((parts or close)[:4]) or f": its ops are {', '.join(ops.values())}"
     return AttributeError(f"module {module!r} has no attribute {name!r}{there}")

@@ -7,7 +7,7 @@ from pydantic import Field
 from ..plan.alignment import Alignment, Incompatible, Relation, check_mapping, check_sizes, fit_axes
 from ..plan.plan import Plan, Shape
 from ..wire.dimensions import Dimensions
-from ..wire.shapes import Integers, brief, format_shape
+from ..wire.shapes import Integers, format_shape, shorten
 from .base import Op
 from .framework import MLIR, Framework
 
@@ -43,7 +43,7 @@ class broadcast(Op):
         if len(shape) + len(added) != len(target):
             raise Incompatible(
                 "axes-count",
-                f"dimensions {brief(added)} adds {len(added)} axes to the {len(shape)} of input 0 of shape "
+                f"dimensions {shorten(added)} adds {len(added)} axes to the {len(shape)} of input 0 of shape "
                 f"{format_shape(shape)}, and the output {format_shape(target)} has {len(target)}.",
             )
         check_mapping(added, target, "dimensions")

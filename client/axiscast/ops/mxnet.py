@@ -26,7 +26,7 @@ from ..plan.alignment import (
 from ..plan.plan import Plan, Shape
 from ..plan.settling import settle
 from ..wire.dimensions import DimensionOrDimensions, Dimensions
-from ..wire.shapes import IntegerOrIntegers, Integers, as_list, brief, format_shape
+from ..wire.shapes import IntegerOrIntegers, Integers, as_list, format_shape, shorten
 from .aliases import aliases
 from .base import Op
 from .families import Choice, Elementwise, Unidirectional
@@ -289,7 +289,7 @@ def _check_counts(one: object, other: object, name: str, other_name: str) -> Non
     if len(first) != len(second):
         raise Incompatible(
             "axes-count",
-            f"{name} {brief(first)} has {len(first)} entries and {other_name} {brief(second)} has {len(second)}: "
+            f"{name} {shorten(first)} has {len(first)} entries and {other_name} {shorten(second)} has {len(second)}: "
             "give as many.",
         )
 

@@ -11,7 +11,7 @@ from pydantic import Field
 from ..plan.alignment import Alignment, Conflict, Incompatible, Relation, are_integers, check_sizes, fit_axes
 from ..plan.plan import Plan, Shape
 from ..wire.dimensions import Dimensions
-from ..wire.shapes import AxisSet, brief, format_shape
+from ..wire.shapes import AxisSet, format_shape, shorten
 from .base import Op
 from .framework import CPP, Framework
 
@@ -128,7 +128,7 @@ def _kept_axes(arg: Shape, shape: Shape, broadcast_axes: tuple[int, ...], name: 
         raise Incompatible(
             "rank-mismatch",
             f"Input 0 of shape {format_shape(arg)} has {len(arg)} axes, but the output {format_shape(shape)} without "
-            f"broadcast axes {brief(broadcast_axes)} leaves {len(kept)}: {name} names every axis that the input lacks "
-            "and no axis that it has.",
+            f"broadcast axes {shorten(broadcast_axes)} leaves {len(kept)}: {name} names every axis that the input "
+            "lacks and no axis that it has.",
         )
     return kept

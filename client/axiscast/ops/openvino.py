@@ -31,7 +31,7 @@ from ..plan.alignment import (
 )
 from ..plan.plan import Plan, Shape
 from ..wire.dimensions import Dimensions
-from ..wire.shapes import Integer, Integers, brief, format_shape
+from ..wire.shapes import Integer, Integers, format_shape, shorten
 from .aliases import aliases
 from .base import Op
 from .families import Elementwise
@@ -300,7 +300,7 @@ class Add1(Elementwise):
 
 def _explicit(shape: Shape, target: Shape, mapping: tuple[int, ...]) -> Alignment:
     """Input axis `i` on output axis `mapping[i]`, ascending; a scalar may name one axis, of size 1."""
-    named = f"axes_mapping {brief(mapping)}"
+    named = f"axes_mapping {shorten(mapping)}"
     if len(mapping) != len(shape) and not (shape == () and len(mapping) == 1):
         raise Incompatible(
             "axes-count",

@@ -7,7 +7,7 @@ from pydantic import Field
 from ..plan.alignment import Alignment, Incompatible, Relation, check_mapping, check_sizes, fit_axes
 from ..plan.plan import Plan, Shape
 from ..wire.dimensions import Dimensions
-from ..wire.shapes import Integers, brief, format_shape
+from ..wire.shapes import Integers, format_shape, shorten
 from .base import Op
 from .framework import MLIR, Framework
 
@@ -40,8 +40,8 @@ class broadcast_in_dim(Op):
         if len(mapping) != len(shape):
             raise Incompatible(
                 "axes-count",
-                f"broadcast_dimensions {brief(mapping)} has {len(mapping)} entries for the {len(shape)} axes of input "
-                f"0 of shape {format_shape(shape)}: each operand axis needs its output axis.",
+                f"broadcast_dimensions {shorten(mapping)} has {len(mapping)} entries for the {len(shape)} axes of "
+                f"input 0 of shape {format_shape(shape)}: each operand axis needs its output axis.",
             )
         check_mapping(mapping, target, "broadcast_dimensions")
         check_sizes(target, "shape", self.name)

@@ -13,7 +13,7 @@ from pydantic_core import PydanticKnownError
 from ..plan.alignment import Alignment, Axis, Conflict, Incompatible, Output, Relation, Term
 from ..plan.plan import Plan, Shape
 from ..plan.settling import settle
-from ..wire.shapes import AtFirstFault, brief, format_shape
+from ..wire.shapes import StopAtFirstError, format_shape, shorten
 from .aliases import aliases
 from .base import Op
 from .framework import PYTHON, Framework
@@ -29,7 +29,7 @@ FRAMEWORK = Framework(
 )
 MAX_CHARACTERS = 100
 Name = Annotated[str, Field(max_length=MAX_CHARACTERS)]
-Names = Annotated[tuple[Name, ...], AtFirstFault()]
+Names = Annotated[tuple[Name, ...], StopAtFirstError()]
 
 
 def _as_text(value: Any, names: ValidatorFunctionWrapHandler) -> Any:
@@ -66,7 +66,7 @@ class broadcast(Op):
         "arrays = [xr.DataArray(array, dims=names) for array, names in zip([{xs}], dims)]\n"
         "[{ys}] = xr.broadcast(*arrays, exclude={exclude})",
     )
-    dims: Annotated[tuple[Names, ...], AtFirstFault()] = Field(
+    dims: Annotated[tuple[Names, ...], StopAtFirstError()] = Field(
         description="The names of each input's dimensions.", examples=[[["x", "y"], ["y"]]]
     )
     exclude: NamesOrText = Field(
@@ -136,7 +136,7 @@ class broadcast(Op):
             return (
                 "exclude-string",
                 f"exclude {self.exclude!r} is a string, which xarray reads character by character: "
-                f"{brief(list(dict.fromkeys(self.exclude)))} are not broadcast, though their sizes must agree. "
+                f"{shorten(list(dict.fromkeys(self.exclude)))} are not broadcast, though their sizes must agree. "
                 "Write a list of names.",
             )
         return None
@@ -182,7 +182,7 @@ class broadcast(Op):
             if len(set(names)) < len(names):
                 raise Incompatible(
                     "axis-repeated",
-                    f"dims names an axis of input {number} twice, {brief(names)}: rename one: names say which axes "
+                    f"dims names an axis of input {number} twice, {shorten(names)}: rename one: names say which axes "
                     "meet.",
                 )
         for number, names in enumerate(self.dims):

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from ..plan.alignment import Alignment, Axis, Incompatible, Output, Relation, Term, check_mapping
 from ..plan.plan import Shape
-from ..wire.shapes import Integers, brief, format_shape
+from ..wire.shapes import Integers, format_shape, shorten
 from .aliases import aliases
 from .families import Elementwise
 from .framework import CPP, Framework
@@ -51,7 +51,10 @@ class Add(Elementwise):
 
     def _mapping(self, smaller: Shape, larger: Shape) -> tuple[int, ...]:
         """The axis of the larger for each of the smaller."""
-        mapping, words = tuple(self.broadcast_dimensions), f"broadcast_dimensions {brief(self.broadcast_dimensions)}"
+        mapping, words = (
+            tuple(self.broadcast_dimensions),
+            f"broadcast_dimensions {shorten(self.broadcast_dimensions)}",
+        )
         every = tuple(range(len(larger)))
         if not mapping and len(smaller) == len(larger):
             return every

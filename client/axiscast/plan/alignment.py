@@ -14,7 +14,7 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from ..wire.shapes import brief, format_shape
+from ..wire.shapes import format_shape, shorten
 from .column import Column
 from .plan import Placement, Plan, Shape
 
@@ -348,12 +348,12 @@ def check_mapping(mapping: Sequence[int], target: Shape, attribute: str) -> None
         if not 0 <= axis < len(target):
             raise Incompatible(
                 "axis-out-of-range",
-                f"{attribute} {brief(mapping)} names axis {axis}, outside the target {format_shape(target)}: "
+                f"{attribute} {shorten(mapping)} names axis {axis}, outside the target {format_shape(target)}: "
                 + (f"its axes are 0 to {len(target) - 1}." if target else "a scalar has no axes."),
             )
     for position, axis in enumerate(mapping):
         if axis in mapping[:position]:
             raise Incompatible(
                 "axis-repeated",
-                f"{attribute} {brief(mapping)} names axis {axis} twice: each output axis takes one input axis.",
+                f"{attribute} {shorten(mapping)} names axis {axis} twice: each output axis takes one input axis.",
             )

@@ -10,9 +10,17 @@ from typing import Any, NoReturn
 
 import msgpack
 
-from .memory import Reserve, unlimited
+from .prescan import (
+    Bins,
+    Buffer,
+    ReserveMemory,
+    json_depth,
+    malformed_body,
+    prescan_json,
+    prescan_msgpack,
+    unlimited_memory,
+)
 from .problems import Problem
-from .survey import Bins, Buffer, json_depth, malformed, survey_json, survey_msgpack
 
 MAX_KEY = 1000
 """Characters of a map's key: every field's name is shorter."""
@@ -23,14 +31,14 @@ MAX_DEPTH = 500
 
 MAX_DIGITS = 400
 """Digits of an integer in a long body: beyond 309 no float holds it."""
-SHORT_BYTES = 4 * 2**10
+SHORT_JSON_BYTES = 4 * 2**10
 """JSON of up to so many bytes is read in a fraction of a millisecond, whatever it holds."""
-PACKED_BYTES = 4 * 2**10
+PACKER_BUFFER_BYTES = 4 * 2**10
 """What a packer begins with, and lets grow. By itself it takes 256 KiB, which the service's allocator has from the
 system, and gives back, for each value anew."""
 
 
-class Media(Enum):
+class Encoding(Enum):
     """An encoding, by its canonical media type."""
 
     JSON = "application/json"
@@ -39,11 +47,11 @@ class Media(Enum):
     __hash__ = object.__hash__  # that of Enum is in Python, and each request needs it three times
 
 
-MEDIA_NAMES = {
-    "application/json": Media.JSON,
-    "application/vnd.msgpack": Media.MSGPACK,
-    "application/msgpack": Media.MSGPACK,
-    "application/x-msgpack": Media.MSGPACK,
+ENCODINGS = {
+    "application/json": Encoding.JSON,
+    "application/vnd.msgpack": Encoding.MSGPACK,
+    "application/msgpack": Encoding.MSGPACK,
+    "application/x-msgpack": Encoding.MSGPACK,
 }
 """Every media type that is understood."""
 
@@ -52,16 +60,16 @@ MEDIA_NAMES = {
 _TO_JSON = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False)
 
 
-def encode(value: Any, media: Media) -> bytes:
+def encode(value: Any, media: Encoding) -> bytes:
     """The bytes of a plain value (maps, lists, strings, numbers, bytes in MessagePack)."""
-    if media is Media.JSON:
+    if media is Encoding.JSON:
         return _TO_JSON.encode(value).encode()
-    return bytes(msgpack.packb(value, unicode_errors="replace", buf_size=PACKED_BYTES))
+    return bytes(msgpack.packb(value, unicode_errors="replace", buf_size=PACKER_BUFFER_BYTES))
 
 
-def map_of_lists(fields: Mapping[str, Sequence[bytes]], media: Media) -> bytes:
+def map_of_lists(fields: Mapping[str, Sequence[bytes]], media: Encoding) -> bytes:
     """Return the bytes of {field: [item, ...], ...}, whose items are already encoded."""
-    if media is Media.JSON:
+    if media is Encoding.JSON:
         lists = [encode(field, media) + b":[" + b",".join(items) + b"]" for field, items in fields.items()]
         return b"{" + b",".join(lists) + b"}"
     packer = msgpack.Packer()
@@ -71,27 +79,27 @@ def map_of_lists(fields: Mapping[str, Sequence[bytes]], media: Media) -> bytes:
     return b"".join(pieces)
 
 
-def decode(body: Buffer, media: Media, reserve: Reserve = unlimited, is_answer: bool = False) -> Any:
+def decode(body: Buffer, media: Encoding, reserve: ReserveMemory = unlimited_memory, is_answer: bool = False) -> Any:
     """The plain value of a whole body; long binary data in MessagePack is a view of the body, not a copy.
 
     Raises Problem (malformed-body) with what is wrong and where it can be said. `reserve` is told what memory the
     values take, at the most, before they are made. An answer in MessagePack may hold more than a request.
     """
-    return _decode_json(body, reserve) if media is Media.JSON else _decode_msgpack(body, reserve, is_answer)
+    return _decode_json(body, reserve) if media is Encoding.JSON else _decode_msgpack(body, reserve, is_answer)
 
 
-def decode_text(text: str) -> Any:
+def parse_json(text: str) -> Any:
     """The plain value of JSON that stands in a URL or a command. Raises ValueError where a body would be refused."""
     try:
-        return decode(text.encode(), Media.JSON)
+        return decode(text.encode(), Encoding.JSON)
     except Problem as problem:
         raise ValueError(problem.detail.replace("the body is", "it is")) from None
 
 
-def _decode_msgpack(body: Buffer, reserve: Reserve, is_answer: bool) -> Any:
+def _decode_msgpack(body: Buffer, reserve: ReserveMemory, is_answer: bool) -> Any:
     if bytes(body[:1]) in (b"{", b"["):  # a lone number, to MessagePack
-        raise malformed("the body looks like JSON: send Content-Type: application/json, or MessagePack")
-    nbytes, bins = survey_msgpack(body, is_answer)
+        raise malformed_body("the body looks like JSON: send Content-Type: application/json, or MessagePack")
+    nbytes, bins = prescan_msgpack(body, is_answer)
     reserve(nbytes)
     rest, views = _apart(body, bins) if bins else (body, [])
     given = iter(views)
@@ -105,11 +113,11 @@ def _decode_msgpack(body: Buffer, reserve: Reserve, is_answer: bool) -> Any:
     except Problem:
         raise
     except msgpack.StackError:
-        raise malformed("the MessagePack value is nested too deep") from None
+        raise malformed_body("the MessagePack value is nested too deep") from None
     except UnicodeDecodeError:
-        raise malformed("a MessagePack string is not UTF-8; send binary data as bin") from None
+        raise malformed_body("a MessagePack string is not UTF-8; send binary data as bin") from None
     except (msgpack.UnpackException, ValueError, TypeError, OverflowError, RecursionError) as error:
-        raise malformed(f"the body is not MessagePack: {_reason(error)}") from None
+        raise malformed_body(f"the body is not MessagePack: {_reason(error)}") from None
 
 
 _ABSENT = b"\xd4\x00\x00"
@@ -135,37 +143,37 @@ def _reason(error: Exception) -> str:
 def _unique(items: list[tuple[Any, Any]]) -> dict[str, Any]:
     """The map of these pairs. Raises Problem for a key that is no string, or that comes twice."""
     if len(items) > MAX_FIELDS:
-        raise malformed(f"a map has {len(items)} keys; {MAX_FIELDS} are the most")
+        raise malformed_body(f"a map has {len(items)} keys; {MAX_FIELDS} are the most")
     result: dict[str, Any] = {}
     for key, value in items:
         if not isinstance(key, str):
-            raise malformed("a key of a map is not a string")
+            raise malformed_body("a key of a map is not a string")
         if len(key) > MAX_KEY:
-            raise malformed(f"a key of a map has more than {MAX_KEY} characters")
+            raise malformed_body(f"a key of a map has more than {MAX_KEY} characters")
         if key in result:
-            raise malformed(f"the key {key[:60]!r} comes twice in one map")
+            raise malformed_body(f"the key {key[:60]!r} comes twice in one map")
         result[key] = value
     return result
 
 
-def _decode_json(body: Buffer, reserve: Reserve) -> Any:
+def _decode_json(body: Buffer, reserve: ReserveMemory) -> Any:
     first = bytes(body[:1])
     if b"\x80" <= first <= b"\x8f" or first in (b"\xde", b"\xdf"):  # a map, to MessagePack
-        raise malformed("the body looks like MessagePack: send Content-Type: application/vnd.msgpack, or JSON")
-    nbytes, opened = survey_json(body)
+        raise malformed_body("the body looks like MessagePack: send Content-Type: application/vnd.msgpack, or JSON")
+    nbytes, opened = prescan_json(body)
     reserve(nbytes)
     if opened > MAX_DEPTH and json_depth(body) > MAX_DEPTH:
-        raise malformed(
+        raise malformed_body(
             f"the JSON value is nested too deep: {MAX_DEPTH} lists and maps inside one another are the most"
         )
     try:
-        decoder = _FROM_JSON if len(body) <= SHORT_BYTES else _FROM_LONG_JSON
+        decoder = _FROM_JSON if len(body) <= SHORT_JSON_BYTES else _FROM_LONG_JSON
         return decoder.decode(str(body, "utf-8"))
     except UnicodeDecodeError:
-        raise malformed("the body is not UTF-8") from None
+        raise malformed_body("the body is not UTF-8") from None
     except json.JSONDecodeError as error:
-        place, cure = f"{error.msg} at byte {error.pos}", _json_cure(error)
-        raise malformed(f"the body is not JSON: {f'{cure} ({place})' if cure else place}") from None
+        place, remedy = f"{error.msg} at byte {error.pos}", _json_remedy(error)
+        raise malformed_body(f"the body is not JSON: {f'{remedy} ({place})' if remedy else place}") from None
     except ValueError:  # an integer of thousands of digits
         raise _too_many_digits() from None
 
@@ -175,7 +183,7 @@ _COPIED = {"None": "null", "True": "true", "False": "false", "undefined": "null"
 _WORD = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
 
 
-def _json_cure(error: json.JSONDecodeError) -> str:
+def _json_remedy(error: json.JSONDecodeError) -> str:
     """What to do about a text that is not JSON, but JSON in another language's form; empty if it is not."""
     before, after = error.doc[: error.pos].rstrip(), error.doc[error.pos :].lstrip()
     if error.msg.startswith("Illegal trailing comma"):  # from Python 3.13 on, and at the comma
@@ -205,11 +213,11 @@ def _json_cure(error: json.JSONDecodeError) -> str:
 
 
 def _too_many_digits() -> Problem:
-    return malformed("a number in the body has too many digits")
+    return malformed_body("a number in the body has too many digits")
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise malformed(f'{name} is not JSON: write "{name}" in quotes where data holds it')
+    raise malformed_body(f'{name} is not JSON: write "{name}" in quotes where data holds it')
 
 
 def _integer(text: str) -> int:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BeforeValidator, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError, PydanticKnownError
 
-from .shapes import MAX_SIZE, AtFirstFault, as_int, as_list, one_or_list_of
+from .shapes import MAX_SIZE, StopAtFirstError, as_int, as_list, one_or_list_of
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _RANGE = re.compile(r"([0-9]{1,19})\.\.([0-9]{1,19})?")
@@ -89,7 +89,7 @@ def _schema(lowest: int) -> WithJsonSchema:
 
 
 Dimension = Annotated[Any, PlainValidator(as_dimension), _schema(0)]
-DimensionShape = Annotated[tuple[Dimension, ...], AtFirstFault(), BeforeValidator(as_list)]
+DimensionShape = Annotated[tuple[Dimension, ...], StopAtFirstError(), BeforeValidator(as_list)]
 """The shape of an input, in check."""
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ if TYPE_CHECKING:
     DimensionOrDimensions = int | str | Sequence[Any]
 else:
     _Attribute = Annotated[Any, PlainValidator(lambda value: _bounded(value, -(2**63))), _schema(-(2**63))]
-    Dimensions = Annotated[tuple[_Attribute, ...], AtFirstFault(), BeforeValidator(as_list)]
+    Dimensions = Annotated[tuple[_Attribute, ...], StopAtFirstError(), BeforeValidator(as_list)]
     """A shape as an attribute may say it: negative numbers mean what the op says, symbols are for check alone."""
     DimensionOrDimensions = one_or_list_of(_Attribute, int, str)
     """One size, or a list of them."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .names import meant, near
+from .wording import close_matches, did_you_mean
 
 NUMPY_NAMES = [
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
@@ -29,7 +29,7 @@ _SIZED = re.compile(r"(bytes|str)<([0-9]{1,7})>")
 _TIMED = re.compile(r"(datetime64|timedelta64)\[(|[1-9][0-9]{0,8})(Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)\]")
 MAX_ITEM_BYTES = 2**20  # a longer string is a document, not an element
 
-EXAMPLES = "float32, int64, bool, bfloat16, complex64, datetime64[ns], str<8>"
+DTYPE_EXAMPLES = "float32, int64, bool, bfloat16, complex64, datetime64[ns], str<8>"
 
 
 class UnknownDtype(ValueError):
@@ -37,7 +37,7 @@ class UnknownDtype(ValueError):
 
 
 @lru_cache(256)
-def dtype_named(name: str) -> np.dtype[Any]:
+def dtype_from_name(name: str) -> np.dtype[Any]:
     """The little-endian NumPy dtype of a name on the wire. Raises UnknownDtype, with what would be right."""
     if name in NUMPY_NAMES:
         return np.dtype(name).newbyteorder("<")
@@ -57,8 +57,8 @@ def dtype_named(name: str) -> np.dtype[Any]:
             return np.dtype(name).newbyteorder("<")
         except (TypeError, ValueError, OverflowError):
             pass
-    close = meant(_meant(name))
-    raise UnknownDtype(f"there is no such dtype{f'{close} Write' if close else '; write'} one as {EXAMPLES}")
+    close = did_you_mean(_meant(name))
+    raise UnknownDtype(f"there is no such dtype{f'{close} Write' if close else '; write'} one as {DTYPE_EXAMPLES}")
 
 
 def _meant(name: str) -> list[str]:
@@ -72,7 +72,7 @@ def _meant(name: str) -> list[str]:
     if match := _SHORT.fullmatch(name.lower()):  # NumPy's own have bytes, and others' bits
         kind, number = match[1], int(match[2])
         found += [f"{_KINDS[kind]}{bits}" for bits in (8 * number, number)]
-    return [close for close in dict.fromkeys(found) if close in _NAMES] or near(name, _NAMES)
+    return [close for close in dict.fromkeys(found) if close in _NAMES] or close_matches(name, _NAMES)
 
 
 _PARTIAL = {"string": "str<8>", "str": "str<8>", "bytes": "bytes<8>"}
@@ -83,7 +83,7 @@ _SHORT = re.compile(f"[<>=|]?({'|'.join(_KINDS)})([0-9]{{1,3}})")
 
 
 @lru_cache(256)
-def name_of(dtype: np.dtype[Any]) -> str:
+def dtype_name(dtype: np.dtype[Any]) -> str:
     """The name on the wire of a NumPy dtype, whatever its byte order. Raises UnknownDtype for objects and structs."""
     if dtype.kind == "S":
         return f"bytes<{dtype.itemsize}>"
@@ -92,16 +92,16 @@ def name_of(dtype: np.dtype[Any]) -> str:
     name = dtype.name
     if name in NUMPY_NAMES or name in ML_NAMES or _TIMED.fullmatch(name):
         return name
-    raise UnknownDtype(f"a tensor of dtype {dtype} can't be sent; convert it to one of {EXAMPLES}")
+    raise UnknownDtype(f"a tensor of dtype {dtype} can't be sent; convert it to one of {DTYPE_EXAMPLES}")
 
 
 @lru_cache(256)
-def storage(dtype: np.dtype[Any]) -> np.dtype[Any]:
+def storage_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """The dtype in which elements move without being looked at: unsigned integers or void of the same width."""
     return np.dtype(f"<u{dtype.itemsize}" if dtype.itemsize in (1, 2, 4, 8) else f"V{dtype.itemsize}")
 
 
-def impossible_element(name: str, data: np.ndarray[Any, np.dtype[np.uint8]]) -> str | None:
+def find_invalid_element(name: str, data: np.ndarray[Any, np.dtype[np.uint8]]) -> str | None:
     """What bit pattern in `data` (bytes) the dtype does not have, in words; None where there is none."""
     largest = _LARGEST_BYTE.get(name)
     if largest is not None and data.size and int(data.max()) > largest:

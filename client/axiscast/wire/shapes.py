@@ -19,7 +19,7 @@ def as_int(value: Any) -> int:
     if type(value) is int:
         return value
     if isinstance(value, bool) or not hasattr(type(value), "__index__"):
-        raise PydanticCustomError("not_an_integer", "must be an integer, not {found}", {"found": kind_of(value)})
+        raise PydanticCustomError("not_an_integer", "must be an integer, not {found}", {"found": json_type_name(value)})
     return index(value)
 
 
@@ -32,7 +32,7 @@ def as_list(value: Any) -> Any:
     if isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray)):
         return list(value)
     raise PydanticCustomError(
-        "not_a_list", "must be a list of integers such as [2, 3], not {found}", {"found": kind_of(value)}
+        "not_a_list", "must be a list of integers such as [2, 3], not {found}", {"found": json_type_name(value)}
     )
 
 
@@ -45,7 +45,7 @@ def _distinct(values: list[Any]) -> list[int]:
     return [value for value, _ in groupby(sorted(map(as_int, values)))]
 
 
-def kind_of(value: Any) -> str:
+def json_type_name(value: Any) -> str:
     """What JSON would call a value, for messages; never the value itself."""
     if value is None:
         return "null"
@@ -54,18 +54,18 @@ def kind_of(value: Any) -> str:
     return kinds.get(type(value), f"a {type(value).__name__}")
 
 
-def few(value: Any) -> Any:
+def limit_names(value: Any) -> Any:
     """A map that is not too large to be validated: every fault in it would be held."""
-    if isinstance(value, dict) and len(value) > MAX_NAMES:
-        facts = {"count": len(value), "most": MAX_NAMES}
+    if isinstance(value, dict) and len(value) > MAX_ASSUMED_NAMES:
+        facts = {"count": len(value), "most": MAX_ASSUMED_NAMES}
         raise PydanticCustomError("too_many_names", "names {count} sizes; {most} are the most", facts)
     return value
 
 
-MAX_NAMES = 1000
+MAX_ASSUMED_NAMES = 1000
 
 
-class AtFirstFault(FailFast):
+class StopAtFirstError(FailFast):
     """Validation of a list ends with its first fault: a million faults would each be held to report one."""
 
     __hash__ = object.__hash__  # unlike its base, it may stand in a union
@@ -77,12 +77,12 @@ def one_or_list_of(item: Any, *kinds: type) -> Any:
         lambda value: [value] if isinstance(value, kinds) else as_list(value),
         json_schema_input_type=tuple[item, ...] | item,
     )
-    return Annotated[tuple[item, ...], AtFirstFault(), read]
+    return Annotated[tuple[item, ...], StopAtFirstError(), read]
 
 
 Integer = Annotated[int, Field(ge=-(2**63), le=MAX_SIZE), BeforeValidator(as_int)]
-Size = Annotated[int, Field(ge=0, le=MAX_SIZE), BeforeValidator(as_int)]
-Shape = Annotated[tuple[Size, ...], AtFirstFault(), BeforeValidator(as_list)]
+SizeField = Annotated[int, Field(ge=0, le=MAX_SIZE), BeforeValidator(as_int)]
+ShapeField = Annotated[tuple[SizeField, ...], StopAtFirstError(), BeforeValidator(as_list)]
 """A shape as a tensor has it: sizes from 0 to 2^63-1; () is a scalar."""
 
 if TYPE_CHECKING:
@@ -91,14 +91,16 @@ if TYPE_CHECKING:
     AxisSet = Collection[int]
     IntegerOrIntegers = int | Sequence[int]
 else:
-    Integers = Annotated[tuple[Integer, ...], AtFirstFault(), BeforeValidator(as_list)]
+    Integers = Annotated[tuple[Integer, ...], StopAtFirstError(), BeforeValidator(as_list)]
     """A shape, or a list of axes, as an attribute may say it: negative numbers mean what the op says."""
-    AxisSet = Annotated[tuple[Integer, ...], AtFirstFault(), BeforeValidator(lambda value: _distinct(as_list(value)))]
+    AxisSet = Annotated[
+        tuple[Integer, ...], StopAtFirstError(), BeforeValidator(lambda value: _distinct(as_list(value)))
+    ]
     """A set of axes: order and repeats are ignored."""
     IntegerOrIntegers = one_or_list_of(Integer, int)
     """One integer, or a list of them."""
 
-MAX_TEXT = 2000
+MAX_SHAPE_CHARACTERS = 2000
 """Characters of a shape as text: 64 sizes of 20 digits, with room."""
 _NAME = r"[A-Za-z_][A-Za-z0-9_.]*"
 _BRACKETS = re.compile(rf"(?:{_NAME} ?[:=] ?)?(?:{_NAME} ?)?(?:\((.*)\)|\[(.*)\])")
@@ -118,8 +120,8 @@ def parse_shape(text: str) -> list[int | str]:
     The empty string, ``()`` and ``[]`` are a scalar. Raises ValueError, with what would be right. The page reads the
     same (sizesOf in question.js).
     """
-    if len(text) > MAX_TEXT:
-        raise ValueError(f"a shape has at most {MAX_TEXT} characters")
+    if len(text) > MAX_SHAPE_CHARACTERS:
+        raise ValueError(f"a shape has at most {MAX_SHAPE_CHARACTERS} characters")
     body = " ".join(text.split())
     for _ in range(2):  # torch.Size([8, 1])
         if brackets := _BRACKETS.fullmatch(body):
@@ -133,7 +135,7 @@ def parse_shape(text: str) -> list[int | str]:
     return [int(part) if _INTEGER.fullmatch(part) else part for part in parts]
 
 
-def brief(values: Sequence[object]) -> str:
+def shorten(values: Sequence[object]) -> str:
     """A list for a message, its middle left out where it is long."""
     listed = list(values)
     if len(listed) <= _BRIEF:

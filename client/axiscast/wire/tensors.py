@@ -16,13 +16,13 @@ import msgpack
 import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from .codec import PACKED_BYTES, Media, encode
-from .dtypes import EXAMPLES, UnknownDtype, dtype_named, impossible_element, name_of, storage
-from .lists import ELEMENT_BYTES, InvalidData, array_to_list, list_to_array
-from .names import counted
+from .codec import PACKER_BUFFER_BYTES, Encoding, encode
+from .dtypes import DTYPE_EXAMPLES, UnknownDtype, dtype_from_name, dtype_name, find_invalid_element, storage_dtype
+from .json_lists import ELEMENT_BYTES, MAX_AXES, InvalidData, array_to_list, list_to_array
+from .prescan import MAX_VALUES
 from .problems import Problem
-from .shapes import MAX_SIZE, AtFirstFault, Integer, Shape, as_list, format_shape
-from .survey import MAX_VALUES
+from .shapes import MAX_SIZE, Integer, ShapeField, StopAtFirstError, as_list, format_shape
+from .wording import count_of
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Strides = tuple[int, ...]
@@ -31,9 +31,9 @@ _BASE64 = re.compile("[A-Za-z0-9+/]*={0,2}")
 _BASE64_OF_URLS = re.compile("[A-Za-z0-9_-]*={0,2}")
 BIN_BYTES = 2**30
 """A MessagePack bin cannot hold 4 GiB; a larger tensor is a list of bins of this size."""
-PIECE_ELEMENTS = 512
+JSON_CHUNK_ELEMENTS = 512
 """Elements that are written as JSON in one call, which nothing else can interrupt: some 0.5 ms."""
-BASE64_BYTES = 3 * 2**16
+BASE64_CHUNK_BYTES = 3 * 2**16
 """Bytes that are written as base64, and characters that are read, in one call: some 2 ms."""
 
 
@@ -48,11 +48,12 @@ class Tensor(BaseModel):
 
     dtype: str | None = Field(
         default=None,
-        description=f"Such as {EXAMPLES}. Of JSON lists of booleans or numbers NumPy infers it where it is left out.",
+        description=f"Such as {DTYPE_EXAMPLES}. Of JSON lists of booleans or numbers NumPy infers it where it is left "
+        "out.",
         examples=["float32"],
     )
-    shape: Shape = Field(description="Sizes; [] is a scalar.", examples=[[3]])
-    strides: Annotated[tuple[Integer, ...], AtFirstFault(), BeforeValidator(as_list)] | None = Field(
+    shape: ShapeField = Field(description="Sizes; [] is a scalar.", examples=[[3]])
+    strides: Annotated[tuple[Integer, ...], StopAtFirstError(), BeforeValidator(as_list)] | None = Field(
         default=None, description="Elements to step on each axis, 0 where replicated; absent: dense, C order."
     )
     data: Any = Field(
@@ -63,14 +64,14 @@ class Tensor(BaseModel):
     )
     base64: str | None = Field(default=None, description="JSON: the raw elements in base64, in place of data.")
 
-    def made_bytes(self) -> int:
+    def decoded_bytes(self) -> int:
         """Bytes of memory that `to_array` takes besides the bytes that came, at the most."""
         if self.base64 is not None:
             return len(self.base64)
         if not isinstance(self.data, list) or _are_bins(self.data):
             return sum(map(len, self.data)) if isinstance(self.data, list) else 0
         try:
-            itemsize = dtype_named(self.dtype).itemsize if self.dtype is not None else 8
+            itemsize = dtype_from_name(self.dtype).itemsize if self.dtype is not None else 8
         except UnknownDtype:  # it is refused before anything is made
             return 0
         size = math.prod(self.shape) if self.strides is None else len(self.data)
@@ -88,12 +89,12 @@ class Tensor(BaseModel):
             raise Problem("invalid-tensor", f"{place[1:]}: {error}", pointer=place) from None
 
     def _to_array(self) -> Array:
-        if len(self.shape) > 64:
-            raise InvalidData(f"a tensor has at most 64 axes, and this one has {len(self.shape)}")
+        if len(self.shape) > MAX_AXES:
+            raise InvalidData(f"a tensor has at most {MAX_AXES} axes, and this one has {len(self.shape)}")
         if self.strides is not None and len(self.strides) != len(self.shape):
             raise InvalidData(
-                f"strides has {counted(len(self.strides), 'entry', 'entries')} for "
-                f"{counted(len(self.shape), 'axis', 'axes')}: give one for each axis"
+                f"strides has {count_of(len(self.strides), 'entry', 'entries')} for "
+                f"{count_of(len(self.shape), 'axis', 'axes')}: give one for each axis"
             )
         if self.strides is not None and min(self.strides, default=0) < 0:
             raise InvalidData("strides are not negative: reverse the axis before it is sent")
@@ -101,39 +102,41 @@ class Tensor(BaseModel):
             raise InvalidData("give either data or base64, once")
         raw = self._raw()
         if raw is None:
-            wanted = None if self.strides is None else reach_of(self.shape, self.strides)
+            wanted = None if self.strides is None else strided_size(self.shape, self.strides)
             listed = list_to_array(self.data, self.dtype, self.shape, wanted)
-            return view_of(listed.view(np.uint8), name_of(listed.dtype), self.shape, self.strides)
+            return tensor_view(listed.view(np.uint8), dtype_name(listed.dtype), self.shape, self.strides)
         if self.dtype is None:
-            raise InvalidData(f"dtype is missing: say what the bytes are, such as {EXAMPLES}")
-        return view_of(raw, self.dtype, self.shape, self.strides, "data" if self.base64 is None else "base64")
+            raise InvalidData(f"dtype is missing: say what the bytes are, such as {DTYPE_EXAMPLES}")
+        return tensor_view(raw, self.dtype, self.shape, self.strides, "data" if self.base64 is None else "base64")
 
     def _dense_bytes(self) -> int | None:
         """Bytes of a dense tensor of this shape and dtype; None of a strided one, or where the dtype is none."""
         try:
-            return math.prod(self.shape) * dtype_named(self.dtype or "").itemsize if self.strides is None else None
+            return math.prod(self.shape) * dtype_from_name(self.dtype or "").itemsize if self.strides is None else None
         except UnknownDtype:
             return None
 
     def _from_base64(self, text: str) -> memoryview:
         """The bytes that the text stands for. Raises InvalidBase64."""
         raw = bytearray()
-        for start in range(0, len(text), BASE64_BYTES):
-            piece = text[start : start + BASE64_BYTES]
+        for start in range(0, len(text), BASE64_CHUNK_BYTES):
+            piece = text[start : start + BASE64_CHUNK_BYTES]
             try:
                 if "=" in piece and start + len(piece) < len(text):
                     raise ValueError
                 raw += binascii.a2b_base64(piece, strict_mode=True)
             except ValueError:
                 if not len(piece) % 4 or not _BASE64.fullmatch(piece):
-                    raise InvalidBase64(f"holds characters or padding that base64 does not have{_cure(text)}") from None
-                wrong, nbytes = f"has {counted(len(text), 'character')}", self._dense_bytes()
+                    raise InvalidBase64(
+                        f"holds characters or padding that base64 does not have{_base64_remedy(text)}"
+                    ) from None
+                wrong, nbytes = f"has {count_of(len(text), 'character')}", self._dense_bytes()
                 if nbytes is None or len(text) == -(-4 * nbytes // 3):
                     raise InvalidBase64(f"{wrong}: fill up a multiple of 4 with =") from None
                 needed = -(-nbytes // 3) * 4
                 short = ": the text seems cut short" if len(text) < needed else ""
                 raise InvalidBase64(
-                    f"{wrong}, and {needed} are needed for the {counted(nbytes, 'byte')} of {self.dtype} "
+                    f"{wrong}, and {needed} are needed for the {count_of(nbytes, 'byte')} of {self.dtype} "
                     f"{format_shape(self.shape)}{short}"
                 ) from None
         return memoryview(raw).toreadonly()
@@ -148,11 +151,11 @@ class Tensor(BaseModel):
         return _joined(data, sum(map(len, data))) if _are_bins(data) else None
 
 
-def _cure(text: str) -> str:
+def _base64_remedy(text: str) -> str:
     """What to do about base64 in a data URL, or in the alphabet of URLs."""
     if text.startswith("data:"):
         return ": take away everything up to the comma"
-    if _BASE64_OF_URLS.fullmatch(text[:BASE64_BYTES]):
+    if _BASE64_OF_URLS.fullmatch(text[:BASE64_CHUNK_BYTES]):
         return ": write + for - and / for _"
     return ""
 
@@ -170,7 +173,7 @@ def _joined(bins: Sequence[bytes | memoryview], size: int) -> Array:
     return whole
 
 
-def view_of(
+def tensor_view(
     raw: bytes | bytearray | memoryview | Array,
     name: str,
     shape: tuple[int, ...],
@@ -179,18 +182,18 @@ def view_of(
 ) -> Array:
     """The read-only array over `raw`, no element copied. Raises ValueError in words where they do not agree, of the
     `field` that held the bytes."""
-    dtype = dtype_named(name)
+    dtype = dtype_from_name(name)
     data = np.frombuffer(raw, np.uint8)
     size = math.prod(shape)
     if math.prod(max(size, 1) for size in shape) * dtype.itemsize > MAX_SIZE:
         raise InvalidData(f"the shape {format_shape(shape)} of {name} exceeds 2^63-1 bytes")
-    reach = size if strides is None else reach_of(shape, strides)
+    reach = size if strides is None else strided_size(shape, strides)
     if data.size != reach * dtype.itemsize:
         wanted = f"the shape {format_shape(shape)} of {name} needs"
         if strides is not None:
             wanted = f"the shape and strides {format_shape(shape)} {format_shape(strides)} of {name} need"
-        raise InvalidData(f"{field} has {counted(data.size, 'byte')}, and {wanted} {reach * dtype.itemsize}")
-    if wrong := impossible_element(name, data):
+        raise InvalidData(f"{field} has {count_of(data.size, 'byte')}, and {wanted} {reach * dtype.itemsize}")
+    if wrong := find_invalid_element(name, data):
         raise InvalidData(wrong)
     if size:
         # An axis of size 1 is never stepped along: its stride may be anything, so it is nothing here.
@@ -206,7 +209,7 @@ def view_of(
     return array
 
 
-def reach_of(shape: tuple[int, ...], strides: Strides) -> int:
+def strided_size(shape: tuple[int, ...], strides: Strides) -> int:
     """Elements from the first to the farthest one that a strided tensor reads; 0 where it is empty."""
     if 0 in shape:
         return 0
@@ -216,17 +219,17 @@ def reach_of(shape: tuple[int, ...], strides: Strides) -> int:
 def compact(array: Array) -> tuple[Array, Strides]:
     """The distinct elements of an array, flat in C order (a copy only where they do not lie so already),
     and the element strides that read the array from them: 0 on replicated axes."""
-    box, strides = distinct(array)
+    box, strides = distinct_elements(array)
     return np.ascontiguousarray(box).reshape(-1), strides
 
 
-def distinct(array: Array) -> tuple[Array, Strides]:
+def distinct_elements(array: Array) -> tuple[Array, Strides]:
     """A view of the distinct elements of an array, and the element strides that read the array from them once
     they lie flat in C order: 0 on replicated axes."""
     if not array.size:
         return np.empty(0, array.dtype), (0,) * array.ndim
-    replicated = is_replicated(array)
-    memory = span(array)
+    replicated = replicated_axes(array)
+    memory = memory_span(array)
     if (
         memory is not None
         and math.prod(size for size, gone in zip(array.shape, replicated, strict=True) if not gone) > memory.size
@@ -243,25 +246,25 @@ def distinct(array: Array) -> tuple[Array, Strides]:
 def strided_view(array: Array, shape: Sequence[int], strides: Sequence[int]) -> Array:
     """A read-only view of an array's memory with another shape and other strides (in bytes)."""
     # Seen as integers meanwhile: NumPy's own function does not know every dtype of ml_dtypes.
-    raw = array.view(storage(array.dtype))
+    raw = array.view(storage_dtype(array.dtype))
     return np.lib.stride_tricks.as_strided(raw, shape, strides, writeable=False).view(array.dtype)
 
 
-def span(array: Array) -> Array | None:
+def memory_span(array: Array) -> Array | None:
     """The elements from an array's first to its farthest, as they lie in memory, flat; None where strides step
     back, or between elements. Fewer than the array's own where its strides overlap."""
     if any(step < 0 or step % array.itemsize for step in array.strides):
         return None
     steps = [step // array.itemsize for step in array.strides]
-    return strided_view(array, (reach_of(array.shape, tuple(steps)),), (array.itemsize,))
+    return strided_view(array, (strided_size(array.shape, tuple(steps)),), (array.itemsize,))
 
 
-def is_replicated(array: Array) -> list[bool]:
+def replicated_axes(array: Array) -> list[bool]:
     """For each axis, whether its elements are one and the same (stride 0)."""
     return [step == 0 and size > 1 for size, step in zip(array.shape, array.strides, strict=True)]
 
 
-def to_wire(array: Array) -> Array:
+def to_little_endian(array: Array) -> Array:
     """The array as the wire holds elements, little-endian: itself, or a converted copy."""
     return array if array.dtype.newbyteorder("<") == array.dtype else array.astype(array.dtype.newbyteorder("<"))
 
@@ -279,13 +282,13 @@ def bin_header(size: int) -> bytes:
     return struct.pack(">BI", 0xC6, size)
 
 
-def msgpack_head(dtype: str, shape: tuple[int, ...], strides: Strides | None, bins: int) -> bytes:
+def msgpack_tensor_header(dtype: str, shape: tuple[int, ...], strides: Strides | None, bins: int) -> bytes:
     """A tensor map up to its data: the small fields first; a list header follows where there are several bins."""
     fields: dict[str, Any] = {"dtype": dtype, "shape": list(shape)}
     if strides is not None:
         fields["strides"] = list(strides)
     fields["data"] = [None] * bins if bins > 1 else None
-    head: bytes = msgpack.packb(fields, buf_size=PACKED_BYTES)
+    head: bytes = msgpack.packb(fields, buf_size=PACKER_BUFFER_BYTES)
     return head[:-bins]  # the data stand where so many nils were
 
 
@@ -294,11 +297,11 @@ def msgpack_parts(array: Array, strided: bool) -> Iterator[bytes | memoryview]:
 
     `strided`: each distinct element once, with strides; else dense.
     """
-    name = name_of(array.dtype)
+    name = dtype_name(array.dtype)
     data, strides = compact(array) if strided else (np.ascontiguousarray(array).reshape(-1), None)
-    raw = to_wire(data).view(np.uint8)
+    raw = to_little_endian(data).view(np.uint8)
     sizes = bin_sizes(raw.size)
-    yield msgpack_head(name, array.shape, strides, len(sizes))
+    yield msgpack_tensor_header(name, array.shape, strides, len(sizes))
     start = 0
     for size in sizes:
         yield bin_header(size)
@@ -312,12 +315,12 @@ def msgpack_parts(array: Array, strided: bool) -> Iterator[bytes | memoryview]:
 def json_parts(array: Array, strided: bool, as_base64: bool) -> Iterator[bytes]:
     """A tensor in JSON, as pieces of a few elements each: dense and nested as its shape, or strided and flat; or in
     base64. What writes numbers keeps the interpreter to itself, so it gets few at a time."""
-    fields: dict[str, Any] = {"dtype": name_of(array.dtype), "shape": list(array.shape)}
+    fields: dict[str, Any] = {"dtype": dtype_name(array.dtype), "shape": list(array.shape)}
     if strided:
         array, strides = compact(array)
         fields["strides"] = list(strides)
-    array = to_wire(array)
-    yield encode(fields, Media.JSON)[:-1] + (b',"base64":' if as_base64 else b',"data":')
+    array = to_little_endian(array)
+    yield encode(fields, Encoding.JSON)[:-1] + (b',"base64":' if as_base64 else b',"data":')
     if as_base64:
         yield from _base64_parts(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
     else:
@@ -327,25 +330,25 @@ def json_parts(array: Array, strided: bool, as_base64: bool) -> Iterator[bytes]:
 
 def _base64_parts(raw: memoryview) -> Iterator[bytes]:
     yield b'"'
-    for start in range(0, len(raw), BASE64_BYTES):
-        yield base64.b64encode(raw[start : start + BASE64_BYTES])
+    for start in range(0, len(raw), BASE64_CHUNK_BYTES):
+        yield base64.b64encode(raw[start : start + BASE64_CHUNK_BYTES])
     yield b'"'
 
 
 def _list_parts(array: Array) -> Iterator[bytes]:
-    if _widest_level(array.shape) <= PIECE_ELEMENTS:
-        yield encode(array_to_list(array), Media.JSON)
+    if _widest_level(array.shape) <= JSON_CHUNK_ELEMENTS:
+        yield encode(array_to_list(array), Encoding.JSON)
         return
     row = max(_widest_level(array.shape[1:]), 1)
-    rows = max(PIECE_ELEMENTS // row, 1)
+    rows = max(JSON_CHUNK_ELEMENTS // row, 1)
     yield b"["
     for start in range(0, len(array), rows):
         if start:
             yield b","
-        if row > PIECE_ELEMENTS:
+        if row > JSON_CHUNK_ELEMENTS:
             yield from _list_parts(array[start])
         else:
-            yield encode(array_to_list(array[start : start + rows]), Media.JSON)[1:-1]
+            yield encode(array_to_list(array[start : start + rows]), Encoding.JSON)[1:-1]
     yield b"]"
 
 

@@ -23,12 +23,12 @@ from axiscast.answers.limits import (
 from axiscast.engine.views import WIDEST_SUM, backprop, gradient_bytes, gradient_work, result_elements
 from axiscast.messages.tensors import BackpropAnswer, BackpropRequest
 from axiscast.plan.plan import Plan
-from axiscast.wire.codec import MEDIA_NAMES, Media
-from axiscast.wire.dtypes import name_of
-from axiscast.wire.names import counted
+from axiscast.wire.codec import ENCODINGS, Encoding
+from axiscast.wire.dtypes import dtype_name
 from axiscast.wire.problems import Problem
 from axiscast.wire.shapes import format_shape
-from axiscast.wire.tensors import Array, is_replicated
+from axiscast.wire.tensors import Array, replicated_axes
+from axiscast.wire.wording import count_of
 
 from ..openapi import question
 from ..runtime.threads import LOOP_MILLISECONDS
@@ -73,7 +73,7 @@ def answer_to_body(max_output_bytes: int, body: bytes, content_type: str, accept
     milliseconds += 2 * check_milliseconds(request_size)
     if milliseconds > LOOP_MILLISECONDS or tensors_bytes(request_size, message.gradients) > SHORT_BYTES:
         return None
-    media = MEDIA_NAMES[media_type]
+    media = ENCODINGS[media_type]
     plan, gradients = _gradients(message, request_size)
     dense = dense_gradients(message, plan, gradients, media, max_output_bytes)
     if gradient_work(gradients) > LOOP_ELEMENTS or gradient_bytes(plan, gradients) > SHORT_BYTES:
@@ -85,13 +85,13 @@ def answer_to_body(max_output_bytes: int, body: bytes, content_type: str, accept
 
 def _outgoing(results: list[Array], dense: list[bool], layout: str | None) -> list[OutgoingArray]:
     return [
-        OutgoingArray(array, array.shape, strided=layout == "strided" or (not whole and any(is_replicated(array))))
+        OutgoingArray(array, array.shape, strided=layout == "strided" or (not whole and any(replicated_axes(array))))
         for array, whole in zip(results, dense, strict=True)
     ]
 
 
 def dense_gradients(
-    message: BackpropRequest, plan: Plan, gradients: list[Array], media: Media, max_output_bytes: int
+    message: BackpropRequest, plan: Plan, gradients: list[Array], media: Encoding, max_output_bytes: int
 ) -> list[bool]:
     """For each input, whether its gradient goes out dense even where it is replicated. By itself a reader of JSON
     expects lists, and one of MessagePack, whose arrays have strides, what is cheapest; a shape that is only lent may be
@@ -100,14 +100,14 @@ def dense_gradients(
     Raises Problem (output-too-large) for dense results that are too large, before anything is summed.
     """
     fed = {placement.input for placement in plan.outputs}
-    by_itself = [media is Media.JSON and number in fed for number in range(len(plan.input_shapes))]
+    by_itself = [media is Encoding.JSON and number in fed for number in range(len(plan.input_shapes))]
     dense = by_itself if message.layout is None else [message.layout == "dense"] * len(by_itself)
     widths = [gradients[0].itemsize] * len(dense)
     for placement, gradient in reversed(list(zip(plan.outputs, gradients, strict=True))):
         widths[placement.input] = gradient.itemsize
     shapes = list(compress(plan.input_shapes, dense))
     itemsizes = list(compress(widths, dense))
-    if media is Media.JSON:
+    if media is Encoding.JSON:
         lists = 0 if message.json_data == "base64" else sum(map(lists_in, shapes))
         nbytes = sum(prod(shape) * itemsize for shape, itemsize in zip(shapes, itemsizes, strict=True))
         validate_json_size(sum(map(prod, shapes)), lists, nbytes)
@@ -125,7 +125,7 @@ def _gradients(message: BackpropRequest, request_size: RequestSize) -> tuple[Pla
     if len(message.gradients) != len(plan.outputs):
         raise Problem(
             "invalid-request",
-            f"gradients: has {counted(len(arrays), 'gradient')} for {counted(len(plan.outputs), 'output')}: "
+            f"gradients: has {count_of(len(arrays), 'gradient')} for {count_of(len(plan.outputs), 'output')}: "
             "give one for each output",
             pointer="/gradients",
         )
@@ -141,7 +141,8 @@ def _gradients(message: BackpropRequest, request_size: RequestSize) -> tuple[Pla
         if array.dtype.kind in "bSUMm":
             raise Problem(
                 "invalid-tensor",
-                f"gradients/{number}: the dtype {name_of(array.dtype)} has no sum; send a number dtype such as float32",
+                f"gradients/{number}: the dtype {dtype_name(array.dtype)} has no sum; send a number dtype such as "
+                "float32",
                 pointer=f"{pointer}/dtype",
             )
         # Its axes are not merged in here; and an array without elements is summed as it is, in a wider dtype.

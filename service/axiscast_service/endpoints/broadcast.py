@@ -12,11 +12,11 @@ from axiscast.engine.gather import Gathered
 from axiscast.engine.views import Window, merge, place
 from axiscast.messages.tensors import BroadcastAnswer, BroadcastRequest
 from axiscast.plan.plan import Placement, Plan, Shape
-from axiscast.wire.codec import MEDIA_NAMES
-from axiscast.wire.names import counted
+from axiscast.wire.codec import ENCODINGS
 from axiscast.wire.problems import Problem
 from axiscast.wire.shapes import format_shape
 from axiscast.wire.tensors import Array
+from axiscast.wire.wording import count_of
 
 from ..openapi import question
 from ..runtime.threads import LOOP_MILLISECONDS
@@ -57,7 +57,7 @@ def answer_to_body(max_output_bytes: int, body: bytes, content_type: str, accept
     if milliseconds > LOOP_MILLISECONDS or tensors_bytes(request_size, message.inputs) > SHORT_BYTES:
         return None
     fields = {"outputs": outputs(message, request_size, max_output_bytes)}
-    content = short_answer(fields, MEDIA_NAMES[media_type], message.json_data, milliseconds)
+    content = short_answer(fields, ENCODINGS[media_type], message.json_data, milliseconds)
     return None if content is None else (content, media_type, message.layout)
 
 
@@ -118,8 +118,8 @@ def _window(window: list[tuple[int, int]], plan: Plan) -> Window:
     if len(window) != len(shape):
         raise Problem(
             "invalid-request",
-            f"window: has {counted(len(window), 'pair')}, and the output {list(shape)} has "
-            f"{counted(len(shape), 'axis', 'axes')}: "
+            f"window: has {count_of(len(window), 'pair')}, and the output {list(shape)} has "
+            f"{count_of(len(shape), 'axis', 'axes')}: "
             f"write one for each, such as {[[0, size] for size in shape]} for all of it",
             pointer="/window",
         )

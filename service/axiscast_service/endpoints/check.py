@@ -16,7 +16,7 @@ from axiscast.messages import CheckAnswer, CheckRequest
 from axiscast.messages.questions import assumptions_from_text, attribute_from_text
 from axiscast.messages.validation import validated
 from axiscast.ops import op_class
-from axiscast.wire.codec import MEDIA_NAMES, Media
+from axiscast.wire.codec import ENCODINGS, Encoding
 
 from ..middleware.caching import tagged
 from ..middleware.negotiation import TEXT, answer_type, best_offer, media_named
@@ -60,10 +60,10 @@ async def check_in_url(request: Request) -> Response:
     With `Accept: text/plain` or `format=text` the answer is a drawing and a sentence.
     """
     text = request.scope["query_string"].decode("latin-1")
-    threads, milliseconds = threads_of(request), parse_milliseconds(len(text), Media.JSON)
+    threads, milliseconds = threads_of(request), parse_milliseconds(len(text), Encoding.JSON)
     query = await threads.python(milliseconds, request.receive, partial(parse_qsl, text, keep_blank_values=True))
     wants_text = ("format", "text") in query
-    media_type = TEXT if wants_text else answer_type(request, Media.JSON, offers_text=True)
+    media_type = TEXT if wants_text else answer_type(request, Encoding.JSON, offers_text=True)
     memory: Holding = request.state.memory
     message = await threads.python(milliseconds, request.receive, _message, query, media_type == TEXT)
     request_size = validate_request(message.op, tuple(message.inputs))
@@ -91,12 +91,12 @@ def answer_to_body(body: bytes, content_type: str, accept: str) -> tuple[bytes, 
 def answer_to_query(query: str, accept: str) -> tuple[bytes, str] | None:
     """The answer to a GET, and its media type; None where it takes longer than the event loop may be held. Raises
     Problem."""
-    milliseconds = parse_milliseconds(len(query), Media.JSON)
+    milliseconds = parse_milliseconds(len(query), Encoding.JSON)
     if milliseconds > LOOP_MILLISECONDS:
         return None
     message: CheckRequest | PlainCheck | None = question_in_query(query)
     parameters = [] if message else parse_qsl(query, keep_blank_values=True)
-    media_type = TEXT if ("format", "text") in parameters else best_offer(accept, Media.JSON, True)
+    media_type = TEXT if ("format", "text") in parameters else best_offer(accept, Encoding.JSON, True)
     if message is None or media_type == TEXT:
         message = _message(parameters or parse_qsl(query, keep_blank_values=True), media_type == TEXT)
     return _answer_at_once(message, media_type, milliseconds)
@@ -116,7 +116,7 @@ def _answer(message: CheckRequest | PlainCheck, request_size: RequestSize, media
     answer = check_to_dict(message, request_size)
     if media_type == TEXT:
         return check_as_text(CheckAnswer.model_validate(answer)).encode() + b"\n"
-    return answer_in_bytes(answer, MEDIA_NAMES[media_type])
+    return answer_in_bytes(answer, ENCODINGS[media_type])
 
 
 def _message(query: list[tuple[str, str]], as_drawing: bool) -> CheckRequest:

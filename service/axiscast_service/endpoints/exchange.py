@@ -12,10 +12,9 @@ from starlette.responses import Response
 
 from axiscast.answers.cost import body_milliseconds
 from axiscast.messages.validation import validated
-from axiscast.wire.codec import MEDIA_NAMES, Media, decode, encode
-from axiscast.wire.memory import Reserve, unlimited
+from axiscast.wire.codec import ENCODINGS, Encoding, decode, encode
+from axiscast.wire.prescan import Buffer, ReserveMemory, check_json_bytes, unlimited_memory
 from axiscast.wire.problems import Problem
-from axiscast.wire.survey import Buffer, judge_json_bytes
 
 from ..http.hooks import BODY_READ_BYTES
 from ..http.protocol import HELD_BYTES
@@ -45,8 +44,8 @@ class Exchange(Generic[M]):
     request: Request
 
     @property
-    def media(self) -> Media:
-        return MEDIA_NAMES[self.media_type]
+    def media(self) -> Encoding:
+        return ENCODINGS[self.media_type]
 
     def reserve(self, nbytes: int) -> None:
         """Hold memory for the answer, before it is taken. Raises Problem where it is not to be had."""
@@ -64,7 +63,7 @@ class Exchange(Generic[M]):
 
 def encoded(value: Any, media_type: str) -> Response:
     """A plain value as a response."""
-    return response_with(encode(value, MEDIA_NAMES[media_type]), media_type)
+    return response_with(encode(value, ENCODINGS[media_type]), media_type)
 
 
 def response_with(content: bytes, media_type: str) -> Response:
@@ -78,15 +77,15 @@ async def receive(request: Request, model: type[M]) -> Exchange[M]:
     media_type = answer_type(request, media)
     memory: Holding = request.state.memory
     announced = request.headers.get("content-length", "")
-    if media is Media.JSON and announced.isdecimal():
-        judge_json_bytes(int(announced))  # before it comes
+    if media is Encoding.JSON and announced.isdecimal():
+        check_json_bytes(int(announced))  # before it comes
     body = await read_body(request, request.app.state.settings.max_body_bytes, memory)
     if not request.scope["state"].get("body_complete", True):
         request.state.place.take()  # until now it was a connection that waits for its client
     size = len(body)
     milliseconds = body_milliseconds(body, media)
     message = await threads_of(request).python(milliseconds, request.receive, parsed, body, media, model, memory.grow)
-    if media is Media.JSON:  # what was read of MessagePack may be views of the body
+    if media is Encoding.JSON:  # what was read of MessagePack may be views of the body
         del body
         memory.grow(-size)
     return Exchange(message, media_type, milliseconds, request)
@@ -101,7 +100,7 @@ def threads_of(request: Request) -> Threads:
     return threads
 
 
-def parsed(body: Buffer, media: Media, model: type[M], reserve: Reserve = unlimited) -> M:
+def parsed(body: Buffer, media: Encoding, model: type[M], reserve: ReserveMemory = unlimited_memory) -> M:
     """A body as a message. Raises Problem for anything that is wrong with it."""
     return validated(model, decode(body, media, reserve))
 
@@ -130,13 +129,13 @@ async def read_body(request: Request, limit: int, memory: Holding) -> Buffer:
     room = min(limit, memory.most) if length is None else length
     receive_into = request.scope.get("extensions", {}).get(EXTENSION, {}).get("receive_into")
     kept = memory.budget.reuse(room) if receive_into else None
-    reserve: Reserve = memory.grow
+    reserve: ReserveMemory = memory.grow
     transit = 0
     if room > FREE_BYTES:
         transit = TRANSIT_BYTES
         memory.grow(transit + (kept.nbytes if kept else length or 0))  # refused now rather than later,
         if kept:
-            reserve = unlimited  # for all of a kept room is held already
+            reserve = unlimited_memory  # for all of a kept room is held already
         else:
             memory.grow(-(length or 0))  # but a slow sender holds only what it has sent
     body = kept or room_for(room, windows=receive_into is not None)

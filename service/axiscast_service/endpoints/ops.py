@@ -11,7 +11,7 @@ from axiscast.answers.catalogue import list_ops
 from axiscast.messages.catalogue import Catalogue, OpEntry
 from axiscast.messages.validation import unknown_op
 from axiscast.ops import op_class
-from axiscast.wire.codec import MEDIA_NAMES, Media, encode
+from axiscast.wire.codec import ENCODINGS, Encoding, encode
 from axiscast.wire.problems import Problem
 
 from ..middleware.negotiation import answer_type
@@ -27,13 +27,13 @@ Name = Annotated[str, Path(description="The op's name, or an alias.", examples=[
 @router.head("/v1/ops", include_in_schema=False)
 async def get_ops(request: Request) -> Response:
     """The catalogue: each op, its attributes, its definition, the release it was held against, an example."""
-    media_type = answer_type(request, Media.JSON)
-    content = await threads_of(request).aside(partial(_catalogue, MEDIA_NAMES[media_type]))
+    media_type = answer_type(request, Encoding.JSON)
+    content = await threads_of(request).aside(partial(_catalogue, ENCODINGS[media_type]))
     return response_with(content, media_type)
 
 
 @cache
-def _catalogue(media: Media) -> bytes:
+def _catalogue(media: Encoding) -> bytes:
     return encode(list_ops().model_dump(), media)
 
 
@@ -45,4 +45,4 @@ async def get_op(request: Request, name: Name) -> Response:
     if kind is None:
         raise Problem("not-found", unknown_op(name, "").detail)
     entry = next(entry for entry in list_ops().ops if entry.name == kind.model_fields["name"].default)
-    return encoded(entry.model_dump(), answer_type(request, Media.JSON))
+    return encoded(entry.model_dump(), answer_type(request, Encoding.JSON))

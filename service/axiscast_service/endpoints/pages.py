@@ -12,9 +12,9 @@ from fastapi import APIRouter, Request, Response
 from starlette.responses import JSONResponse, PlainTextResponse
 
 from axiscast.ops import op_class
-from axiscast.wire.names import meant, near
-from axiscast.wire.problems import STATUS, Problem
+from axiscast.wire.problems import PROBLEM_KINDS, Problem
 from axiscast.wire.shapes import format_shape, parse_shape
+from axiscast.wire.wording import close_matches, did_you_mean
 
 from ..middleware.caching import Part, tag_of
 from ..static_files import PARTS, POLICY
@@ -125,10 +125,12 @@ async def get_metrics(request: Request) -> Response:
 @router.api_route("/problems/{code}", methods=_METHODS)
 async def get_problem(code: str) -> Response:
     """What a problem of this code means, and what to do: where the `type` of its document leads."""
-    if code not in STATUS:
-        raise Problem("not-found", f"there is no problem of this code{meant(near(code, STATUS))}")
-    status, title, cure = STATUS[code]
-    return PlainTextResponse(f"{status} {code}: {title}.\n{cure}\n", headers={"Cache-Control": "no-cache"})
+    if code not in PROBLEM_KINDS:
+        raise Problem(
+            "not-found", f"there is no problem of this code{did_you_mean(close_matches(code, PROBLEM_KINDS))}"
+        )
+    status, title, remedy = PROBLEM_KINDS[code]
+    return PlainTextResponse(f"{status} {code}: {title}.\n{remedy}\n", headers={"Cache-Control": "no-cache"})
 
 
 @router.api_route("/livez", methods=_METHODS)

@@ -12,9 +12,9 @@ from axiscast.messages.forms import op_in
 from axiscast.messages.questions import text_of
 from axiscast.messages.validation import Words, input_place
 from axiscast.ops import OPS, Op, op_class
-from axiscast.wire.names import meant, near
 from axiscast.wire.problems import Problem
-from axiscast.wire.shapes import MAX_TEXT, parse_shape
+from axiscast.wire.shapes import MAX_SHAPE_CHARACTERS, parse_shape
+from axiscast.wire.wording import close_matches, did_you_mean
 
 PARAMETERS = ("input", "op", "dtype", "explain", "format", "assume", "warn")
 """The parameters that are not attributes of the op."""
@@ -84,7 +84,7 @@ def judge_attribute(name: str, given: Mapping[str, str], op: type[Op]) -> None:
         there = f": write input={name[:_SHOWN]} for another input"
     elif len(missing) == 1:
         there = f" of {wire_name}: write {missing[0]}, which is missing, in place of {name[:_SHOWN]}"
-    elif close := meant(near(name, [*attributes, *PARAMETERS], 1)):
+    elif close := did_you_mean(close_matches(name, [*attributes, *PARAMETERS], 1)):
         there = close
     elif "op" not in given and owner:
         there = f" without an op: write op={owner}&{name}={given[name][:_SHOWN]}"
@@ -98,7 +98,7 @@ def shape_in(text: str) -> list[int | str]:
     try:
         return parse_shape(text)
     except ValueError as error:
-        if len(text) > MAX_TEXT:
+        if len(text) > MAX_SHAPE_CHARACTERS:
             raise error
         several = [part for part in _SHAPE.findall(text) or _SEVERAL.split(text) if _is_shape(part)]
         if len(several) > 1:
@@ -125,7 +125,9 @@ def _is_shape(text: str) -> bool:
 def _inputs_written(texts: Sequence[str]) -> str:
     """Return the query for these shapes. If one of them is not a shape, return an empty text."""
     try:
-        shapes = [parse_shape(part) for text in texts[:9] for part in _SHAPE.findall(text[:MAX_TEXT]) or [text]]
+        shapes = [
+            parse_shape(part) for text in texts[:9] for part in _SHAPE.findall(text[:MAX_SHAPE_CHARACTERS]) or [text]
+        ]
     except ValueError:
         return ""
     return f": ?{'&'.join(f'input={text_of(shape) if _are_integers(shape) else _joined(shape)}' for shape in shapes)}"

@@ -22,19 +22,19 @@ from axiscast.answers.limits import validate_json_size
 from axiscast.engine.dense import SMALL_BYTES, buffered, chunks, in_order, is_quick, rearranged, rearranged_bytes
 from axiscast.engine.gather import Gathered
 from axiscast.plan.plan import Shape
-from axiscast.wire.codec import Media, encode
-from axiscast.wire.dtypes import name_of
+from axiscast.wire.cancellation import checkpoint
+from axiscast.wire.codec import Encoding, encode
+from axiscast.wire.dtypes import dtype_name
 from axiscast.wire.tensors import (
     Array,
     bin_header,
     bin_sizes,
-    distinct,
+    distinct_elements,
     json_parts,
-    msgpack_head,
     msgpack_parts,
-    to_wire,
+    msgpack_tensor_header,
+    to_little_endian,
 )
-from axiscast.wire.work import checkpoint
 
 from ..runtime.threads import LOOP_MILLISECONDS, Threads, WhileConnected
 from .exchange import SHORT_BYTES, Exchange, response_with, threads_of
@@ -70,7 +70,7 @@ class OutgoingArray:
         """Bytes that are copied before the first of them is sent in MessagePack."""
         if not self.strided:
             return rearranged_bytes(self.array) if self.array.nbytes > SMALL_BYTES else 0
-        elements, _ = distinct(self.array)
+        elements, _ = distinct_elements(self.array)
         return 0 if elements.flags.c_contiguous else elements.nbytes
 
     @property
@@ -81,16 +81,16 @@ class OutgoingArray:
     @property
     def elements(self) -> tuple[int, int]:
         """How many elements go out in JSON, and how many bytes they have."""
-        array = distinct(self.array)[0] if self.strided else self.array
+        array = distinct_elements(self.array)[0] if self.strided else self.array
         return array.size, array.nbytes
 
     def in_msgpack(self) -> Body:
         """The tensor in MessagePack. A dense one is written out while it is sent: no more than a few chunks exist at
         once."""
         if not self.strided:
-            view = to_wire(self.array)
+            view = to_little_endian(self.array)
             if view.nbytes <= SMALL_BYTES:
-                head = msgpack_head(name_of(view.dtype), self.shape, None, 1) + bin_header(view.nbytes)
+                head = msgpack_tensor_header(dtype_name(view.dtype), self.shape, None, 1) + bin_header(view.nbytes)
                 return Body([head, in_order(view).tobytes()], len(head) + view.nbytes, view.nbytes)
             view = rearranged(view)
             return _streamed(view, self.shape, chunks(view), buffered(view))
@@ -142,7 +142,7 @@ async def answer(exchange: Exchange[Any], fields: Fields, json_data: str) -> Res
     """The answer {field: tensor or [tensor, ...], ...}."""
     tensors = _tensors(fields)
     milliseconds = OUTPUT * len(tensors)
-    if exchange.media is Media.JSON:
+    if exchange.media is Encoding.JSON:
         return await _in_json(exchange, fields, tensors, milliseconds, json_data == "base64")
     copied, lookups = await exchange.run(milliseconds, _copied_and_looked_up, tensors)
     exchange.reserve(copied)
@@ -200,7 +200,7 @@ def _opening(fields: int, field: str, count: int | None) -> bytes:
 
 def _streamed(tensor: Array | Gathered, shape: Shape, stream: Iterator[memoryview], held: int) -> Body:
     sizes = bin_sizes(tensor.nbytes)
-    head = msgpack_head(name_of(tensor.dtype), shape, None, len(sizes))
+    head = msgpack_tensor_header(dtype_name(tensor.dtype), shape, None, len(sizes))
     header_bytes = sum(len(bin_header(size)) for size in sizes)
     return Body(_dense_pieces(stream, head, sizes), len(head) + header_bytes + tensor.nbytes, held)
 
@@ -283,7 +283,7 @@ async def _in_json(
     exchange.reserve(nbytes)
 
     def build() -> Response:
-        return response_with(b"".join(_json_pieces(fields, as_base64)), Media.JSON.value)
+        return response_with(b"".join(_json_pieces(fields, as_base64)), Encoding.JSON.value)
 
     return await exchange.run(milliseconds + elements * JSON_ELEMENT, build)
 
@@ -297,14 +297,14 @@ def _json_extent(tensors: Sequence[Outgoing], as_base64: bool) -> tuple[int, int
     return elements + nested, json_bytes(elements + nested, nbytes)
 
 
-def short_answer(fields: Fields, media: Media, json_data: str, milliseconds: float) -> bytes | None:
+def short_answer(fields: Fields, media: Encoding, json_data: str, milliseconds: float) -> bytes | None:
     """The bytes of the answer to what took so long already; None where it is longer than JOIN_BYTES in MessagePack, or
     takes more than SHORT_BYTES in JSON, or would hold the event loop for too long."""
     tensors = _tensors(fields)
     milliseconds += OUTPUT * len(tensors)
     if milliseconds > LOOP_MILLISECONDS:
         return None
-    if media is Media.JSON:
+    if media is Encoding.JSON:
         elements, nbytes = _json_extent(tensors, json_data == "base64")
         if milliseconds + JSON_ELEMENT * elements > LOOP_MILLISECONDS or nbytes > SHORT_BYTES:
             return None
@@ -319,7 +319,7 @@ def short_answer(fields: Fields, media: Media, json_data: str, milliseconds: flo
 
 def _json_pieces(fields: Fields, as_base64: bool) -> Iterator[bytes]:
     for number, (field, content) in enumerate(fields.items()):
-        yield (b"," if number else b"{") + encode(field, Media.JSON) + b":"
+        yield (b"," if number else b"{") + encode(field, Encoding.JSON) + b":"
         if isinstance(content, Outgoing):
             yield from _json_tensor(content, as_base64)
         else:

@@ -16,7 +16,7 @@ from functools import lru_cache, partial
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from axiscast.wire.codec import MEDIA_NAMES
+from axiscast.wire.codec import ENCODINGS
 from axiscast.wire.problems import Problem
 
 from ..endpoints.check import answer_to_query
@@ -42,7 +42,7 @@ ROUTE = "/v1/check"
 ToBody = Callable[[bytes, str, str], tuple[bytes, str, *tuple[str, ...]] | None]
 """Returns the response to a POST from its body, Content-Type and Accept: the bytes, their media type, and the layout of
 a broadcast. Returns None if it is long, or takes longer than the event loop may be held. May raise Problem."""
-_CONTENT_TYPES = {name: name.encode() for name in MEDIA_NAMES} | {TEXT: b"text/plain; charset=utf-8"}
+_CONTENT_TYPES = {name: name.encode() for name in ENCODINGS} | {TEXT: b"text/plain; charset=utf-8"}
 
 
 def _own_fields(keyed: bool) -> bytes:

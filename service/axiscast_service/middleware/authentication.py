@@ -10,11 +10,11 @@ from pathlib import Path
 
 from starlette.types import Scope
 
-from axiscast.wire.problems import STATUS, Problem
+from axiscast.wire.problems import PROBLEM_KINDS, Problem
 
 from ..static_files import PARTS
 
-OPEN = {*PARTS, "/ops", "/openapi.json", "/livez", "/readyz", *(f"/problems/{code}" for code in STATUS)}
+OPEN = {*PARTS, "/ops", "/openapi.json", "/livez", "/readyz", *(f"/problems/{code}" for code in PROBLEM_KINDS)}
 """Paths that need no key: the same bytes for everyone, and what a probe asks. All others need one, routes or not."""
 LEAST_CHARACTERS = 16
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")

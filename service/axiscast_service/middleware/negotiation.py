@@ -7,22 +7,22 @@ from functools import lru_cache
 
 from starlette.requests import Request
 
-from axiscast.wire.codec import MEDIA_NAMES, Media
+from axiscast.wire.codec import ENCODINGS, Encoding
 from axiscast.wire.problems import Problem
 
-SUPPORTED = ", ".join(MEDIA_NAMES)
+SUPPORTED = ", ".join(ENCODINGS)
 TEXT = "text/plain"
 _QUALITY = re.compile(r"0(\.[0-9]{0,3})?|1(\.0{0,3})?")
 _PROBLEM_JSON = "application/problem+json"
 
 
-def request_media(request: Request) -> Media:
+def request_media(request: Request) -> Encoding:
     """The encoding of a request's body. Raises Problem (unsupported-media-type)."""
     return media_named(request.headers.get("content-type", ""), ",".join(request.headers.getlist("content-encoding")))
 
 
 @lru_cache(16)
-def media_named(content_type: str, coding: str = "") -> Media:
+def media_named(content_type: str, coding: str = "") -> Encoding:
     """The encoding that a Content-Type, and a Content-Encoding, name. Raises Problem (unsupported-media-type)."""
     coding = coding.strip().lower()
     if coding.strip(", ") not in ("", "identity"):
@@ -31,15 +31,15 @@ def media_named(content_type: str, coding: str = "") -> Media:
             f"the body has Content-Encoding {coding[:40]}: send it without one (identity)",
         )
     name = content_type.split(";")[0].strip().lower()
-    if name not in MEDIA_NAMES:
+    if name not in ENCODINGS:
         what = f"Content-Type {name[:60]} is not understood" if name else "Content-Type is missing"
         default = " (curl's default)" if name == "application/x-www-form-urlencoded" else ""
         advice = f"for JSON, add the header Content-Type: application/json; supported are {SUPPORTED}"
-        raise Problem("unsupported-media-type", f"{what}{default}: {advice}", supported=list(MEDIA_NAMES))
-    return MEDIA_NAMES[name]
+        raise Problem("unsupported-media-type", f"{what}{default}: {advice}", supported=list(ENCODINGS))
+    return ENCODINGS[name]
 
 
-def answer_type(request: Request, otherwise: Media, offers_text: bool = False) -> str:
+def answer_type(request: Request, otherwise: Encoding, offers_text: bool = False) -> str:
     """The media type of the answer, by Accept; `otherwise` where Accept leaves the choice.
 
     Raises Problem (not-acceptable).
@@ -48,12 +48,12 @@ def answer_type(request: Request, otherwise: Media, offers_text: bool = False) -
 
 
 @lru_cache(16)
-def best_offer(accept: str, otherwise: Media, offers_text: bool = False) -> str:
+def best_offer(accept: str, otherwise: Encoding, offers_text: bool = False) -> str:
     """The media type of the answer, by the text of Accept; see answer_type."""
     ranges = _ranges(accept)
     if not ranges:
         return otherwise.value
-    offers = [otherwise.value, *MEDIA_NAMES, *([TEXT] if offers_text else [])]
+    offers = [otherwise.value, *ENCODINGS, *([TEXT] if offers_text else [])]
     # max keeps the first of equals: the request's own encoding, then JSON.
     quality, offer = max(((_quality(offer, ranges), offer) for offer in offers), key=lambda pair: pair[0])
     if quality <= 0:

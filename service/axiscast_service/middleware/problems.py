@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from axiscast.wire.codec import MEDIA_NAMES, Media, encode
+from axiscast.wire.codec import ENCODINGS, Encoding, encode
 from axiscast.wire.problems import Problem
 
 from .negotiation import best_offer
@@ -33,13 +33,13 @@ class Refusal(NamedTuple):
 def refusal_of(problem: Problem, content_type: str, accept: str) -> Refusal:
     """Return the problem document for a request with this Content-Type and this Accept. It is MessagePack only if
     Accept or the request's body is."""
-    body = MEDIA_NAMES.get(content_type.split(";")[0].strip().lower(), Media.JSON)
-    media = Media.JSON
+    body = ENCODINGS.get(content_type.split(";")[0].strip().lower(), Encoding.JSON)
+    media = Encoding.JSON
     if problem.code != "not-acceptable":
         try:
-            media = MEDIA_NAMES.get(best_offer(accept, body, True), Media.JSON)
+            media = ENCODINGS.get(best_offer(accept, body, True), Encoding.JSON)
         except Problem:
-            media = Media.JSON  # nothing that is acceptable can be sent: JSON, as for a 406
+            media = Encoding.JSON  # nothing that is acceptable can be sent: JSON, as for a 406
     document = problem.document()
     headers = {"Vary": "Accept", "Cache-Control": "no-store"}
     if problem.code == "method-not-allowed":
@@ -52,7 +52,7 @@ def refusal_of(problem: Problem, content_type: str, accept: str) -> Refusal:
         headers["WWW-Authenticate"] = "Bearer"
     if problem.code in ("body-too-large", "unauthenticated", "misdirected-request"):
         headers["Connection"] = "close"  # the body, if there is one, is not read
-    media_type = "application/problem+json" if media is Media.JSON else media.value
+    media_type = "application/problem+json" if media is Encoding.JSON else media.value
     return Refusal(document["status"], headers, encode(document, media), media_type)
 
 

@@ -23,8 +23,8 @@ from anyio import CapacityLimiter
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive
 
+from axiscast.wire.cancellation import CancellableWork, WorkCancelled
 from axiscast.wire.problems import Problem
-from axiscast.wire.work import Abandoned, Work
 
 T = TypeVar("T")
 
@@ -112,12 +112,12 @@ class Threads:
 
 async def _on_thread(limiter: CapacityLimiter, receive: Receive, work: Callable[..., T], arguments: Any) -> T:
     """The result. Raises ClientDisconnect where the caller has gone before it was there."""
-    piece = Work(work, *arguments)
+    piece = CancellableWork(work, *arguments)
     del arguments
     outcome: tuple[Any, Exception | None] | None = None
-    with WhileConnected(receive, piece.abandon):
+    with WhileConnected(receive, piece.cancel):
         outcome = await anyio.to_thread.run_sync(piece.run, limiter=limiter)
-    if outcome is None or isinstance(outcome[1], Abandoned):
+    if outcome is None or isinstance(outcome[1], WorkCancelled):
         raise ClientDisconnect
     result: T = outcome[0]
     error = outcome[1]

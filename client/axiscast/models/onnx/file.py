@@ -16,7 +16,7 @@ from onnx import FunctionProto, GraphProto, ModelProto, TensorProto
 from onnx.inliner import inline_local_functions
 
 from ...errors import UnusableModel
-from ...wire.names import meant, near
+from ...wire.wording import close_matches, did_you_mean
 from .graph import all_nodes, subgraphs, text
 from .stated_shapes import OUTPUT_OF_FILE
 
@@ -33,8 +33,8 @@ def load(path: Path) -> ModelProto:
     if not path.is_file():
         if path.exists():
             raise UnusableModel("is no file")
-        stems = near(path.stem, [file.stem for file in path.parent.glob("*.onnx")])
-        raise UnusableModel(f"does not exist{meant([str(path.with_name(f'{stem}.onnx')) for stem in stems])}")
+        stems = close_matches(path.stem, [file.stem for file in path.parent.glob("*.onnx")])
+        raise UnusableModel(f"does not exist{did_you_mean([str(path.with_name(f'{stem}.onnx')) for stem in stems])}")
     if (size := path.stat().st_size) > MAX_BYTES:
         raise UnusableModel(f"has {size} bytes, and a model {MAX_BYTES} at most: save its weights as external data")
     try:

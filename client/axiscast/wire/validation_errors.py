@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 from pydantic_core import ErrorDetails
 
-from .names import meant, near
-from .shapes import kind_of
+from .shapes import json_type_name
+from .wording import close_matches, did_you_mean
 
 _COMPLAINTS = {
     "union_tag_not_found": 'an op needs its name, such as {"name": "numpy.broadcast_to", "shape": [4, 3]}',
@@ -28,7 +28,7 @@ _NO = (0, "", "0", "no", "false", "False")
 """What others write for false."""
 
 
-def renamed(faults: list[ErrorDetails]) -> list[ErrorDetails]:
+def merge_renamed_fields(faults: list[ErrorDetails]) -> list[ErrorDetails]:
     """The same faults, where a field that is missing and the only one that stands in its place are one."""
     places: dict[tuple[int | str, ...], list[ErrorDetails]] = {}
     for fault in faults:
@@ -43,7 +43,7 @@ def renamed(faults: list[ErrorDetails]) -> list[ErrorDetails]:
     return [fault for fault in faults if fault not in gone]
 
 
-def complaint(fault: ErrorDetails, name: int | str, fields: Iterable[str], example: str | None) -> str:
+def error_message(fault: ErrorDetails, name: int | str, fields: Iterable[str], example: str | None) -> str:
     """What is wrong with the field of this name, of a map that has these `fields`; `example` is the field as it might
     be written."""
     kind, found = fault["type"], fault["input"]
@@ -54,21 +54,21 @@ def complaint(fault: ErrorDetails, name: int | str, fields: Iterable[str], examp
     if kind == "extra_forbidden":
         fields = list(fields)
         there = f" (there are {', '.join(fields)})" if fields else ""
-        return f"is no field here{meant(near(str(name), fields, 1))}{there}"
+        return f"is no field here{did_you_mean(close_matches(str(name), fields, 1))}{there}"
     if kind == "literal_error":
-        expected = literals(fault)
-        close = near(found, re.findall("'([^']*)'", expected), 1) if isinstance(found, str) else []
-        return f"must be {expected}{meant(close)}"
+        expected = allowed_values(fault)
+        close = close_matches(found, re.findall("'([^']*)'", expected), 1) if isinstance(found, str) else []
+        return f"must be {expected}{did_you_mean(close)}"
     if kind == "not_an_integer" and isinstance(found, float) and found.is_integer():
         return f"{fault['msg']}: write {found:.0f}"
     if kind == "string_type":
-        return f"must be a string, not {kind_of(found)}"
+        return f"must be a string, not {json_type_name(found)}"
     if kind == "bool_type":
         no = isinstance(found, (int, float, str)) and found in _NO
-        return f"must be true or false, not {kind_of(found)}: write {'false' if no else 'true'}"
+        return f"must be true or false, not {json_type_name(found)}: write {'false' if no else 'true'}"
     return _COMPLAINTS.get(kind, fault["msg"])
 
 
-def literals(fault: ErrorDetails) -> str:
+def allowed_values(fault: ErrorDetails) -> str:
     """The values that a field may have, in words."""
     return str(fault.get("ctx", {}).get("expected", "another value"))

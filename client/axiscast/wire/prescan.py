@@ -13,6 +13,7 @@ and msgpack together.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import accumulate
 
 from .problems import Problem
@@ -21,10 +22,18 @@ Buffer = bytes | bytearray | memoryview
 Bins = list[tuple[int, int, int]]
 """The long bins of a MessagePack body: where the header of each begins, where its bytes begin, where they end."""
 
+ReserveMemory = Callable[[int], object]
+"""Is called with a number of bytes before they are allocated. Raises Problem if they are not available."""
+
+
+def unlimited_memory(nbytes: int) -> None:
+    """Reserve any number of bytes."""
+
+
 MAX_VALUES = 2**17
 """Values in one body, the bytes of tensors excepted: a JSON tensor of so many numbers, a batch of 10,000 small checks.
 The parsers keep the interpreter to themselves while they make them: some 5 ms."""
-ANSWER_VALUES = 2**20
+MAX_ANSWER_VALUES = 2**20
 """Values in one answer: to a batch of 10,000 checks, each of two inputs or some more."""
 MAX_TEXT_BYTES = 4 * 2**20
 """Bytes of a JSON body; of strings, and of tensors too short to be read in place, in MessagePack. Parsers copy them,
@@ -37,16 +46,16 @@ NULL_BYTES = 300
 LIST_BYTES = 110
 MAP_BYTES = 700
 LONG_BIN_BYTES = 600
-WIDEST = 5
+MEMORY_PER_TEXT_BYTE = 5
 """Bytes of memory for a byte of UTF-8, at the most: one wide character makes all of a string wide, and both the
 narrow and the wide form exist for a moment."""
-VIEW_BYTES = 1024
+MIN_VIEW_BYTES = 1024
 """A bin of so many bytes is read where it stands in the body; shorter ones are copied."""
 _PIECE = 2**16
 """Bytes that are counted at once, in a copy."""
 
 
-def malformed(detail: str) -> Problem:
+def malformed_body(detail: str) -> Problem:
     return Problem("malformed-body", detail)
 
 
@@ -67,11 +76,14 @@ _EXTENSIONS = {0xC7: 1, 0xC8: 2, 0xC9: 4} | dict.fromkeys(range(0xD4, 0xD9), 0)
 _LENGTHS = [1 if first < 0x80 or first >= 0xE0 else _NUMBERS.get(first, 0) for first in range(256)]
 _LENGTHS[0xA0:0xC0] = range(1, 33)
 """By first byte: how many bytes a value takes that this byte decides; 0 for the others."""
-_COSTS = [STRING_BYTES + WIDEST * (first - 0xA0) if 0xA0 <= first < 0xC0 else NUMBER_BYTES for first in range(256)]
+_COSTS = [
+    STRING_BYTES + MEMORY_PER_TEXT_BYTE * (first - 0xA0) if 0xA0 <= first < 0xC0 else NUMBER_BYTES
+    for first in range(256)
+]
 _COSTS[0xC0] = NULL_BYTES
 
 
-def survey_msgpack(body: Buffer, is_answer: bool = False, most: int | None = None) -> tuple[int, Bins]:
+def prescan_msgpack(body: Buffer, is_answer: bool = False, most: int | None = None) -> tuple[int, Bins]:
     """Bytes of memory that the values of a MessagePack body take, at the most, beside the bytes of long bins; and those
     bins.
 
@@ -80,7 +92,7 @@ def survey_msgpack(body: Buffer, is_answer: bool = False, most: int | None = Non
     values, and as much text as its reader takes: nobody else waits for it. `most` are the values that are too many.
     """
     bins: Bins = []
-    most = most or (ANSWER_VALUES if is_answer else MAX_VALUES)
+    most = most or (MAX_ANSWER_VALUES if is_answer else MAX_VALUES)
     nbytes, position, left, values, text = 0, 0, 1, 1, 0
     try:
         while left:
@@ -101,7 +113,7 @@ def survey_msgpack(body: Buffer, is_answer: bool = False, most: int | None = Non
                 position += _WIDTHS[first]
                 size = int.from_bytes(body[start + 1 : position], "big")
             if first in _BINS:
-                if size < VIEW_BYTES:
+                if size < MIN_VIEW_BYTES:
                     nbytes += NUMBER_BYTES + size
                     text += size
                 else:
@@ -109,7 +121,7 @@ def survey_msgpack(body: Buffer, is_answer: bool = False, most: int | None = Non
                     bins.append((start, position, position + size))
                 position += size
             elif first in _STRINGS:
-                nbytes += STRING_BYTES + WIDEST * size
+                nbytes += STRING_BYTES + MEMORY_PER_TEXT_BYTE * size
                 text += size
                 position += size
             else:
@@ -119,15 +131,15 @@ def survey_msgpack(body: Buffer, is_answer: bool = False, most: int | None = Non
                 values += inside
                 left += inside
                 if values > most:
-                    raise malformed(f"the body holds more than {most} values")
+                    raise malformed_body(f"the body holds more than {most} values")
                 if left > len(body) - position:  # each takes a byte at least
                     raise IndexError
     except IndexError:
         position = len(body) + 1
     if position > len(body):
-        raise malformed("the MessagePack value is truncated")
+        raise malformed_body("the MessagePack value is truncated")
     if position < len(body):
-        raise malformed("bytes follow the MessagePack value: send one map and nothing after it")
+        raise malformed_body("bytes follow the MessagePack value: send one map and nothing after it")
     if text > MAX_TEXT_BYTES and not is_answer:
         raise Problem(
             "body-too-large",
@@ -141,9 +153,11 @@ def survey_msgpack(body: Buffer, is_answer: bool = False, most: int | None = Non
 def _no_value(body: Buffer, start: int) -> Problem:
     """The problem of a first byte that begins no value which is understood."""
     if body[start] not in _EXTENSIONS:
-        return malformed(f"the body is not MessagePack: no value begins with the byte {body[start]:#x}")
+        return malformed_body(f"the body is not MessagePack: no value begins with the byte {body[start]:#x}")
     kind = int.from_bytes(body[start + 1 + _EXTENSIONS[body[start]] :][:1], "big", signed=True)
-    return malformed(f"extension types are not understood (type {kind}); send numbers, strings, bin, lists and maps")
+    return malformed_body(
+        f"extension types are not understood (type {kind}); send numbers, strings, bin, lists and maps"
+    )
 
 
 # --- JSON ----------------------------------------------------------------------------------------
@@ -153,14 +167,14 @@ _STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
 _NO_STEPS = bytes({*range(256)} - {*b"[{]}"})
 
 
-def survey_json(body: Buffer) -> tuple[int, int]:
+def prescan_json(body: Buffer) -> tuple[int, int]:
     """Bytes of memory that the text and the values of a JSON body take, at the most; and how many lists and maps may
     begin in it.
 
     Raises Problem (malformed-body; body-too-large) for too many values or bytes.
     """
     view = memoryview(body)
-    judge_json_bytes(len(view))
+    check_json_bytes(len(view))
     commas = colons = lists = maps = quotes = nulls = 0
     plain = True
     for start in range(0, len(view), _PIECE):
@@ -175,8 +189,10 @@ def survey_json(body: Buffer) -> tuple[int, int]:
         plain = plain and piece.isascii() and b"\\" not in piece
     # Each value but the first follows one of these, so this bounds the values before parsing.
     if commas + colons + lists + maps > MAX_VALUES:
-        raise malformed(f"the body may hold more than {MAX_VALUES} values; send tensors as base64 or as MessagePack")
-    text = 2 * len(view) * (1 if plain else WIDEST)
+        raise malformed_body(
+            f"the body may hold more than {MAX_VALUES} values; send tensors as base64 or as MessagePack"
+        )
+    text = 2 * len(view) * (1 if plain else MEMORY_PER_TEXT_BYTE)
     nbytes = (
         text
         + commas * NUMBER_BYTES
@@ -196,7 +212,7 @@ def json_depth(body: Buffer) -> int:
     return max(accumulate(memoryview(steps).cast("b"), initial=0))
 
 
-def judge_json_bytes(nbytes: int) -> None:
+def check_json_bytes(nbytes: int) -> None:
     """Raises Problem (body-too-large) for a longer JSON body than is read."""
     if nbytes > MAX_TEXT_BYTES:
         raise Problem(

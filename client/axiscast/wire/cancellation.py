@@ -20,21 +20,21 @@ MAX_SECONDS = 10
 _thread = local()
 
 
-class Abandoned(Exception):
+class WorkCancelled(Exception):
     """Nobody waits for this any more."""
 
 
-class Work:
+class CancellableWork:
     """One piece of work: a function and its arguments."""
 
     def __init__(self, function: Callable[..., Any], *arguments: Any) -> None:
         self._call: tuple[Callable[..., Any], tuple[Any, ...]] | None = (function, arguments)
         self._end = 0.0
-        self._abandoned = False
+        self._cancelled = False
 
-    def abandon(self) -> None:
+    def cancel(self) -> None:
         """Let the work end at its next checkpoint. From any thread."""
-        self._abandoned = True
+        self._cancelled = True
 
     def run(self) -> tuple[Any, Exception | None]:
         """The result, or the exception. Raised on a thread, it would be part of a cycle with what waits for the thread,
@@ -53,14 +53,14 @@ class Work:
 
     def checkpoint(self) -> None:
         """Raises Abandoned, or Problem (work-too-large) where it has taken too long."""
-        if self._abandoned:
-            raise Abandoned
+        if self._cancelled:
+            raise WorkCancelled
         if monotonic() > self._end:
             raise Problem("work-too-large", f"this took more than {MAX_SECONDS} seconds: ask for less at once")
 
 
 def checkpoint() -> None:
     """Go on with the work of this thread. Raises what ends it: see Work.checkpoint."""
-    work: Work | None = getattr(_thread, "work", None)
+    work: CancellableWork | None = getattr(_thread, "work", None)
     if work is not None:
         work.checkpoint()

@@ -16,15 +16,15 @@ from typing import Any
 import numpy as np
 
 from .dates import date_count
-from .dtypes import EXAMPLES, dtype_named
-from .names import counted
-from .shapes import MAX_SIZE, format_shape, kind_of
+from .dtypes import DTYPE_EXAMPLES, dtype_from_name
+from .shapes import MAX_SIZE, format_shape, json_type_name
+from .wording import count_of
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 MAX_AXES = 64
 """Axes that an array of NumPy may have."""
-EXACT = 2**53
+MAX_EXACT_INTEGER = 2**53
 """Beyond this a reader that holds numbers as doubles would change an integer."""
 NAT = -(2**63)
 """How datetimes and timedeltas hold NaT."""
@@ -52,7 +52,7 @@ def list_to_array(
     """
     inferred = name is None
     name = name or _inferred(data)
-    dtype = dtype_named(name)
+    dtype = dtype_from_name(name)
     if flat_size is not None and not isinstance(data, list):
         raise InvalidData("the data of a strided tensor is a flat list, or base64")
     values = data if flat_size is not None or _is_flat(data, shape, dtype.kind == "c") else _flatten(data, shape)
@@ -66,7 +66,7 @@ def list_to_array(
 
 def _wrong_count(count: int, shape: tuple[int, ...], wanted: int, strides: str = "") -> InvalidData:
     needs = f"the shape {format_shape(shape)}{strides} needs {wanted}"
-    return InvalidData(f"data holds {counted(count, 'element')}, and {needs}")
+    return InvalidData(f"data holds {count_of(count, 'element')}, and {needs}")
 
 
 def _is_flat(data: Any, shape: tuple[int, ...], pairs: bool) -> bool:
@@ -130,7 +130,7 @@ def _inferred_one(value: Any) -> str:
     if type(value) is float or (isinstance(value, str) and value in _SPECIAL_FLOATS):
         return "float64"
     raise InvalidData(
-        f"dtype is missing, and only lists of booleans or of numbers do without; give one, such as {EXAMPLES}"
+        f"dtype is missing, and only lists of booleans or of numbers do without; give one, such as {DTYPE_EXAMPLES}"
     )
 
 
@@ -171,13 +171,13 @@ def _advice(value: Any, kind: str) -> str:
     text = value.strip() if isinstance(value, str) else ""
     if kind == "b" and value in (0, 1, "0", "1", "true", "false", "True", "False"):
         return f": write {'true' if text.lower() == 'true' or value in (1, '1') else 'false'}"
-    if kind == "i" and isinstance(value, float) and value.is_integer() and abs(value) < EXACT:
+    if kind == "i" and isinstance(value, float) and value.is_integer() and abs(value) < MAX_EXACT_INTEGER:
         return f": write {value:.0f}"
     if kind in "fc" and _NUMBER.fullmatch(text):
         return f": write {text} without quotes"
     is_other = value is None or isinstance(value, (list, dict) if kind in "USM" else (list, dict, str))
     special = ': write "NaN", "Infinity" or "-Infinity" for those' if kind in "fc" else ""
-    return (f", but {kind_of(value)}" if is_other else "") + special
+    return (f", but {json_type_name(value)}" if is_other else "") + special
 
 
 def _kind(dtype: np.dtype[Any]) -> str:
@@ -280,7 +280,9 @@ def array_to_list(array: Array) -> Any:
     if kind in "iu":
         integers = array.astype(np.int64) if array.dtype.kind == "V" else array
         # Narrow integers are not compared: NumPy 2.0 crashes where a replicated one meets a number beyond its range.
-        large = integers.itemsize == 8 and bool(((integers > EXACT) | (integers < -EXACT)).any())
+        large = integers.itemsize == 8 and bool(
+            ((integers > MAX_EXACT_INTEGER) | (integers < -MAX_EXACT_INTEGER)).any()
+        )
         return _map(integers.tolist(), _exact) if large else integers.tolist()
     if kind == "m":
         return _map(array.view(np.int64).tolist(), lambda count: "NaT" if count == NAT else _exact(count))
@@ -317,7 +319,7 @@ def _dates(array: Array) -> Any:
 
 
 def _exact(value: int) -> int | str:
-    return value if abs(value) <= EXACT else str(value)
+    return value if abs(value) <= MAX_EXACT_INTEGER else str(value)
 
 
 def _map(value: Any, change: Callable[[Any], Any]) -> Any:
