@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from axiscast.ops import ALIASES, OPS, Op, align, op_class
 from axiscast.ops.families import Elementwise, MatrixProduct, Multidirectional
 from axiscast.plan.alignment import Incompatible
-from axiscast.plan.settling import settle
+from axiscast.plan.resolution import resolve
 
 Shapes = tuple[tuple[int, ...], ...]
 POOL: list[tuple[int, ...]] = [
@@ -98,7 +98,7 @@ def expected(kind: type[Op], request: Request) -> list[int] | str | None:
     """The shape that the rule gives, None for a refusal; a text if the release is known to differ."""
     op = kind.model_validate(request.attributes)
     try:
-        plan = settle(align(op, request.shapes))
+        plan = resolve(align(op, request.shapes))
     except Incompatible as incompatible:
         return op.release_difference(request.shapes, incompatible.conflict)
     if differs := op.release_difference(request.shapes, None):

@@ -163,6 +163,16 @@ def test_a_conflict_of_summed_axes_of_symbolic_sizes_names_both_operands() -> No
     assert "input 1 of shape (3, M) has size 3" in conflict.message
 
 
+def test_integers_of_summed_axes_conflict_alike_beside_symbolic_sizes() -> None:
+    conflict = ask(torch.matmul(), ("N", 2, 3), ("N", 4, 5)).conflict
+    assert conflict is not None
+    assert (conflict.axis, conflict.inputs, conflict.axes, conflict.sizes) == (None, [0, 1], [2, 1], [3, 4])
+    assert conflict.message == (
+        "Axis 2 of input 0 of shape (N, 2, 3) has size 3 and axis 1 of input 1 of shape (N, 4, 5) has size 4: "
+        "torch.matmul sums over these axes, so their sizes must be equal."
+    )
+
+
 def test_a_conflict_of_one_input_names_its_axis() -> None:
     conflict = ask(einops.repeat(pattern="h (a b) -> h a b", axes_lengths={"a": 2}), (2, 5)).conflict
     assert conflict is not None

@@ -22,8 +22,9 @@ from axiscast.answers.symbolic import lower as lower_symbolic
 from axiscast.messages import CompareRequest
 from axiscast.ops import OPS, Op, lower
 from axiscast.ops.families import Unidirectional
-from axiscast.plan.alignment import Alignment, Incompatible, Relation, are_integers, fit_axes
+from axiscast.plan.alignment import Alignment, Incompatible, are_integers, fit_axes
 from axiscast.plan.plan import Shape
+from axiscast.plan.relations import Relation
 from axiscast.wire.dimensions import Symbol
 from axiscast.wire.problems import Problem
 
@@ -196,7 +197,7 @@ class Compared(Unidirectional):
             raise Incompatible("rank-mismatch", "The ranks differ.")
         if all(self.fits(have, want) for have, want in zip(shape, target, strict=True)):
             ones = (1,) * len(shape)
-            return fit_axes((ones,), target, tuple(range(len(target))), Relation.INTO)
+            return fit_axes((ones,), target, tuple(range(len(target))), Relation.BROADCAST_TO)
         raise Incompatible("size-mismatch", "A size does not divide the target's.")
 
     def fits(self, have: int, want: int) -> bool:

@@ -100,4 +100,4 @@ def test_the_axes_of_an_alignment_are_listed_once() -> None:
     ],
 )
 def test_sizes_that_agree_are_found_without_a_plan(alignment, sizes):
-    assert alignment.met() == sizes
+    assert alignment.broadcast_shape() == sizes

@@ -15,7 +15,7 @@ from ..messages import CheckAnswer, CheckRequest, Comparison, Condition, Warned
 from ..ops import Op, align, lower, read_op
 from ..plan.alignment import Alignment, Conflict, Incompatible, RightAlignment
 from ..plan.plan import Placement, Plan, Shape
-from ..plan.settling import settle
+from ..plan.resolution import resolve_axes
 from ..wire.problems import Problem
 from ..wire.shapes import MAX_SIZE, format_shape
 from .diagram import draw
@@ -107,17 +107,17 @@ def check_to_dict(
     conflict: Conflict | None = None
     outputs: list[dict[str, Any]] = []
     try:
-        sizes = None
         if symbolic:
             plan = lower_symbolic(op, shapes, request.assume or {})
             alignment = plan.apart
         else:
             # The rank that an op limits is one of which `rank` is the highest.
             alignment = op.align(shapes) if op.max_rank is None or rank <= op.max_rank else align(op, shapes)
-            if dims is None and isinstance(alignment, RightAlignment) and (sizes := alignment.met()) is not None:
-                outputs = _right_outputs(shapes, sizes, alignment.filled or [], itemsize)
+            right = alignment if dims is None and isinstance(alignment, RightAlignment) else None
+            if right is not None and (sizes := right.broadcast_shape()) is not None:
+                outputs = _right_outputs(shapes, sizes, right.nonunit_masks or [], itemsize)
             else:
-                plan = settle(alignment)
+                plan = resolve_axes(alignment)
     except Incompatible as incompatible:
         conflict = incompatible.conflict
     answer: dict[str, Any] = {"compatible": conflict is None}
@@ -279,7 +279,7 @@ def _right_outputs(
     shapes: tuple[Shape, ...], sizes: Shape, filled: Sequence[int], itemsize: int | None
 ) -> list[dict[str, Any]]:
     """The outputs, as `_output` gives them, of right-aligned inputs that meet at these sizes, by the axes that each of
-    them fills (RightAlignment.filled). Most checks are answered here, in one loop and without placements."""
+    them fills (RightAlignment.nonunit_masks). Most checks are answered here, in one loop and without placements."""
     elements = prod(sizes)
     sent = int64_or_text(elements)
     outputs: list[dict[str, Any]] = []

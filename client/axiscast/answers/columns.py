@@ -11,9 +11,10 @@ from ..messages import CheckRequest
 from ..messages.tensors import CheckBatchRequest, CheckedColumns
 from ..messages.validation import validated
 from ..ops import Op, align, lower
-from ..plan.alignment import Alignment, Incompatible, Relation
+from ..plan.alignment import Alignment, Incompatible
 from ..plan.column import Column, SizesUnknown
 from ..plan.plan import Shape
+from ..plan.relations import Relation
 from ..wire.cancellation import checkpoint
 from ..wire.prescan import ReserveMemory, unlimited_memory
 from ..wire.problems import Problem
@@ -155,8 +156,9 @@ def _settled(alignment: Alignment, inputs: Sequence[Values], count: int) -> Chec
             terms = [_values(term.size, block) for term in axis.terms]
             if terms and axis.terms[-1].input is None:
                 negative = _with_negative(negative, terms[-1])
-            sizes[number], clash = _meet(axis.relation, terms)
-            if clash is not False:
+            sizes[number], fits = _common_size(axis.relation, terms)
+            if fits is not True:
+                clash = np.logical_not(fits)
                 bad |= clash
                 if number in shown:
                     np.copyto(blamed, number, where=clash)
@@ -174,7 +176,10 @@ def _settled(alignment: Alignment, inputs: Sequence[Values], count: int) -> Chec
 
 
 def _values(size: Any, block: slice) -> Any:
-    return np.ascontiguousarray(size.values[block]) if isinstance(size, Column) else size
+    """Return the sizes of these rows. An integer beyond int64 becomes an object array, which holds it exactly."""
+    if isinstance(size, Column):
+        return np.ascontiguousarray(size.values[block])
+    return size if size <= MAX_SIZE else np.array(size, object)
 
 
 def _with_negative(negative: Flags, values: Any) -> Flags:
@@ -185,30 +190,16 @@ def _with_negative(negative: Flags, values: Any) -> Flags:
     return negative | (below if below.ndim == 1 else below.any(axis=1))
 
 
-def _meet(relation: Relation, terms: Sequence[Any]) -> tuple[Any, Any]:
-    """The size at which columns and integers meet, and in which rows they do not; see alignment.meet."""
-    if len(terms) < 2:
-        return (terms[0] if terms else 1), False
-    *others, size = terms
-    clash: Any = False
-    match relation:
-        case Relation.INTO:
-            for term in others:
-                clash = clash | ((term != size) & (term != 1))
-        case Relation.FROM_ONE:
-            for term in others:
-                clash = clash | (term != 1)
-        case Relation.EQUAL:
-            for term in others:
-                clash = clash | (term != size)
-        case Relation.MULTIPLE:
-            for term in others:
-                clash = clash | (term % size != 0 if size <= MAX_SIZE else term != 0)
-        case Relation.MUTUAL:
-            for term in others:
-                clash = clash | ((term != size) & (term != 1) & (size != 1))
-                size = np.where(size == 1, term, size)
-    return size, clash
+def _common_size(relation: Relation, sizes: Sequence[Any]) -> tuple[Any, Any]:
+    """Return the size of an axis in each row, and whether the sizes fit. Each of `sizes` is an array or an integer."""
+    if len(sizes) < 2:
+        return (sizes[0] if sizes else 1), True
+    common, fits = sizes[-1], True
+    for size in sizes[:-1]:
+        fits = fits & relation.holds(size, common)
+        if relation.is_two_sided:
+            common = np.where(common == 1, size, common)
+    return common, fits
 
 
 def _product(sizes: Sequence[Any], bad: Flags) -> Any:

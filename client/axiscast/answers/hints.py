@@ -12,7 +12,7 @@ from ..ops import Op, align, mindspore, ngraph, numpy, openvino
 from ..ops import lower as lower_integers
 from ..plan.alignment import Incompatible, RightAlignment
 from ..plan.plan import Plan, Shape
-from ..plan.settling import settled
+from ..plan.resolution import has_integer_mismatch, try_resolve
 from ..wire.cancellation import checkpoint
 from ..wire.dimensions import Symbol
 from ..wire.shapes import format_shape
@@ -57,12 +57,12 @@ def find_hints(op: Op, shapes: tuple[Shape, ...], lower: Lower = lower_integers)
             alignment = align(op, shapes)
             if isinstance(alignment, RightAlignment):
                 if of_integers:
-                    return alignment.met()
-                if alignment.clash() is not None:
+                    return alignment.broadcast_shape()
+                if has_integer_mismatch(alignment):
                     return None  # as most do: the sentence that says why costs more than all before it
             if not of_integers and next(symbolic_tries) >= MAX_SYMBOLIC_HINT_TRIES:
                 raise _Enough
-            plan = settled(alignment) if of_integers else lower(op, shapes)
+            plan = try_resolve(alignment) if of_integers else lower(op, shapes)
         except Incompatible:
             return None
         if plan is None or (isinstance(plan, SymbolicPlan) and plan.conditions):

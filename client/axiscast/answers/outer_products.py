@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ..ops import Op, align
-from ..plan.alignment import Alignment, Incompatible, Relation, RightAlignment
+from ..plan.alignment import Alignment, Incompatible, RightAlignment
 from ..plan.plan import Shape
+from ..plan.relations import Relation
 from .hints import Lower
 from .symbolic import SymbolicPlan
 from .two_sided import TwoSidedBroadcast, find_outer_product, find_two_sided, find_two_sided_in_rows
@@ -35,21 +36,21 @@ def two_sided_of(alignment: Alignment, inputs: Sequence[int] | None = None) -> T
         shapes = alignment.input_shapes
         if inputs is not None:
             return find_two_sided([shapes[number] for number in inputs])
-        return find_two_sided(shapes, alignment.filled if isinstance(alignment, RightAlignment) else None)
+        return find_two_sided(shapes, alignment.nonunit_masks if isinstance(alignment, RightAlignment) else None)
     rows = rows_of(alignment)
     return find_two_sided_in_rows(rows if inputs is None else [rows[number] for number in inputs])
 
 
 def outer_product_of(alignment: Alignment) -> TwoSidedBroadcast | None:
     """Return a square of two inputs, or None: at once if the inputs have the same rank and are right-aligned."""
-    if isinstance(alignment, RightAlignment) and alignment.relation is Relation.MUTUAL:
-        return find_outer_product(alignment.input_shapes, alignment.filled)
+    if isinstance(alignment, RightAlignment) and alignment.relation is Relation.BROADCAST:
+        return find_outer_product(alignment.input_shapes, alignment.nonunit_masks)
     found = find_two_sided_in_rows(rows_of(alignment))
     return found if found and found.kind == "square" else None
 
 
 def _is_plain(alignment: Alignment) -> bool:
-    return isinstance(alignment, RightAlignment) and alignment.relation is Relation.MUTUAL
+    return isinstance(alignment, RightAlignment) and alignment.relation is Relation.BROADCAST
 
 
 def rows_of(alignment: Alignment) -> Sequence[Sequence[object]]:
@@ -61,7 +62,7 @@ def rows_of(alignment: Alignment) -> Sequence[Sequence[object]]:
     for number, axis in enumerate(alignment.axes):
         for term in axis.terms:
             if term.input is not None:
-                rows[term.input][number] = term.size if axis.relation is Relation.MUTUAL else 1
+                rows[term.input][number] = term.size if axis.relation is Relation.BROADCAST else 1
     return rows
 
 

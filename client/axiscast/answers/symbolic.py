@@ -10,16 +10,17 @@ range that a narrower one would replace.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from math import prod
 
 from ..messages import Condition, DimensionPlace, Equation, Side
 from ..ops import Op, align
-from ..plan.alignment import Alignment, Axis, Relation, are_integers, changed
+from ..plan.alignment import Alignment, changed
 from ..plan.plan import Shape
-from ..plan.settling import integer_axes, meet, mismatch, settle
-from ..plan.sizes import ONE, Clause, Sizes
+from ..plan.relations import Relation
+from ..plan.resolution import check_integers, integer_axes, mismatch, resolve
+from ..plan.sizes import ONE, Clause, Sizes, SymbolicSize
 from ..wire.cancellation import checkpoint
 from ..wire.dimensions import Quotient, Symbol
 from ..wire.problems import Problem
@@ -73,7 +74,7 @@ def lower(op: Op, shapes: tuple[Shape, ...], assume: Mapping[str, Size]) -> Symb
     places |= {id(size): DimensionPlace(attribute=name, axis=axis) for name, axis, size in op.symbols()}
     alignment = align(op, shapes)
     if alignment.refusal is not None:
-        settle(integer_axes(alignment))
+        resolve(integer_axes(alignment))
     return _settle(alignment, SymbolTable(assume, places))
 
 
@@ -94,36 +95,35 @@ def validate_assumptions(op: Op, shapes: Sequence[Shape], assume: Mapping[str, S
 
 
 def _clauses(relation: Relation, numbers: Sequence[int], sizes: Sizes) -> Iterator[tuple[Clause, int, int]]:
-    """What a relation says of the variables that meet, each clause with the positions of the two that it is about."""
+    """Yield the clauses that state a relation between variables, each with the positions of its two variables."""
+    for first, second in _pairs(relation, numbers, sizes):
+        clause = relation.holds(SymbolicSize(numbers[first]), SymbolicSize(numbers[second]))
+        unless = tuple(number for number in clause.unless if not sizes.excludes_one(number))
+        yield replace(clause, unless=unless), first, second
+
+
+def _pairs(relation: Relation, numbers: Sequence[int], sizes: Sizes) -> Iterator[tuple[int, int]]:
+    """Yield the positions of the variables between which a relation must hold."""
+    if relation.has_target:
+        yield from ((position, len(numbers) - 1) for position in range(len(numbers) - 1))
+        return
     first = {number: position for position, number in reversed(list(enumerate(numbers)))}
-    last = len(numbers) - 1
-    match relation:
-        case Relation.EQUAL:
-            for number, position in first.items():
-                yield Clause((numbers[0], number)), 0, position
-        case Relation.FROM_ONE:
-            for position, number in enumerate(numbers[:-1]):
-                yield Clause((number, ONE)), position, last
-        case Relation.INTO:
-            for position, number in enumerate(numbers[:-1]):
-                yield Clause((number, numbers[-1]), (number,)), position, last
-        case Relation.MULTIPLE:
-            yield Clause((numbers[0], numbers[1]), divides=True), 0, last
-        case Relation.MUTUAL:
-            stretching = sorted((number for number in first if number != ONE), key=first.__getitem__)
-            leader = _leader(stretching, sizes)
-            if leader is None:
-                MAX_CONDITIONS.check(len(stretching) * (len(stretching) - 1) // 2)
-            for end, other in enumerate(stretching):
-                for one in stretching[:end] if leader is None else (leader,):
-                    start, stop = sorted((first[one], first[other]))
-                    unless = tuple(number for number in (numbers[start], numbers[stop]) if number != leader)
-                    yield Clause((numbers[start], numbers[stop]), unless), start, stop
+    if not relation.is_two_sided:
+        yield from ((0, position) for position in first.values())
+        return
+    expanding = sorted((number for number in first if number != ONE), key=first.__getitem__)
+    leader = _leader(expanding, sizes)
+    if leader is None:
+        MAX_CONDITIONS.check(len(expanding) * (len(expanding) - 1) // 2)
+    for end, other in enumerate(expanding):
+        for one in expanding[:end] if leader is None else (leader,):
+            start, stop = sorted((first[one], first[other]))
+            yield start, stop
 
 
-def _leader(stretching: Sequence[int], sizes: Sizes) -> int | None:
+def _leader(expanding: Sequence[int], sizes: Sizes) -> int | None:
     """A size that is not 1, an integer if there is one: all others are 1, or equal to it."""
-    apart = [number for number in stretching if sizes.excludes_one(number)]
+    apart = [number for number in expanding if sizes.excludes_one(number)]
     return min(apart, key=lambda number: sizes.bounds(number)[0] != sizes.bounds(number)[1], default=None)
 
 
@@ -196,7 +196,7 @@ def _weighed(alignment: Alignment, met: Sequence[Sequence[int]], variables: Symb
     blank, sizes = Sizes(variables.bounds), Sizes(variables.bounds)
     clauses: dict[object, Clause] = {}
     for number, (axis, numbers) in enumerate(zip(alignment.axes, met, strict=True)):
-        _meet_integers(alignment, number, axis)
+        check_integers(alignment, number, axis)
         for clause, start, stop in _clauses(axis.relation, numbers, blank):
             if clause.key in clauses or blank.entails(clause):
                 continue
@@ -209,13 +209,6 @@ def _weighed(alignment: Alignment, met: Sequence[Sequence[int]], variables: Symb
             checkpoint()
             MAX_CONDITIONS.check(len(clauses))
     return sizes, list(clauses.values())
-
-
-def _meet_integers(alignment: Alignment, number: int, axis: Axis) -> None:
-    """Raises Incompatible, as it is raised where all sizes are known, for the integers of an axis."""
-    integers = tuple(term for term in axis.terms if are_integers(term.size))
-    if integers and (axis.relation in (Relation.EQUAL, Relation.MUTUAL) or integers[-1] is axis.terms[-1]):
-        meet(alignment, number, Axis(axis.relation, integers))
 
 
 def _because(sizes: Sizes, variables: SymbolTable, clash: Iterable[Size]) -> str:
@@ -233,11 +226,11 @@ def _because(sizes: Sizes, variables: SymbolTable, clash: Iterable[Size]) -> str
 
 def _reached(relation: Relation, numbers: Sequence[int], sizes: Sizes) -> list[int]:
     """The variables of which the one that is not 1 is the size of an output axis."""
-    if relation is not Relation.MUTUAL:
+    if not relation.is_two_sided:
         return list(numbers[-1:])
-    stretching = [number for number in dict.fromkeys(numbers) if number != ONE]
-    leader = _leader(stretching, sizes)
-    return stretching if leader is None else [leader]
+    expanding = [number for number in dict.fromkeys(numbers) if number != ONE]
+    leader = _leader(expanding, sizes)
+    return expanding if leader is None else [leader]
 
 
 def _notation(sizes: Sizes, variables: SymbolTable, reached: Sequence[int], but: str | None = None) -> Dimension:

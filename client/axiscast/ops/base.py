@@ -171,7 +171,7 @@ class Op(_Model):
         return False
 
     def needs_integers(self) -> bool:
-        """Return whether `align` needs every size as an integer, since no relation of plan/alignment.py says what fits.
+        """Return whether `align` needs every size as an integer, since no relation of plan/relations.py says what fits.
 
         Columns and symbols are then refused. tests/ops/test_known_sizes.py finds an op that needs integers and returns
         False here.

@@ -4,7 +4,7 @@ from typing import Literal
 
 from ..plan.alignment import Conflict, Incompatible, meet_right, unchecked_sizes
 from ..plan.plan import Shape
-from ..plan.settling import settle
+from ..plan.resolution import resolve
 from .aliases import aliases
 from .families import MatrixProduct, Multidirectional, Unidirectional
 from .framework import PYTHON, Framework
@@ -59,7 +59,7 @@ class matmul(MatrixProduct):
         if summed[0] == summed[1] or min(summed) > 1:
             return None
         try:
-            settle(meet_right((left[:-2], right[:-2])))
+            resolve(meet_right((left[:-2], right[:-2])))
         except Incompatible:
             return None
         return "Dask 2026.8 compares these summed sizes only in `compute()`: until then the product has a shape."

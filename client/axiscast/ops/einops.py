@@ -18,9 +18,10 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field
 
-from ..plan.alignment import Alignment, Axis, Conflict, Incompatible, Output, Relation, Term, are_integers
+from ..plan.alignment import Alignment, Axis, Conflict, Incompatible, Output, Term, are_integers
 from ..plan.plan import Plan, Shape
-from ..plan.settling import meet, mismatch, settle
+from ..plan.relations import Relation
+from ..plan.resolution import check_axis, mismatch, resolve
 from ..wire.shapes import MAX_SIZE, Integer, format_shape, limit_names
 from .base import Op
 from .framework import PYTHON, Framework
@@ -155,7 +156,7 @@ class repeat(Op):
         positive = self.model_copy(update={"axes_lengths": self.axes_lengths | dict.fromkeys(negative, 1)})
         try:
             left, right = self._expanded(shapes[0])
-            sizes = iter(settle(positive.align(shapes)).outputs[0].output_shape)
+            sizes = iter(resolve(positive.align(shapes)).outputs[0].output_shape)
         except Incompatible:
             return False
         if any(name in negative for group in left for name in group):
@@ -236,14 +237,13 @@ class repeat(Op):
             requirement = (
                 f"the pattern wants {' * '.join(f'{name}={length}' for name, length in lengths.items()) or '1'}"
             )
-        demand = Axis(
-            Relation.MULTIPLE if rest else Relation.EQUAL, (Term(0, axis, size), Term(None, None, product)), requirement
-        )
+        relation = Relation.DIVISIBLE if rest else Relation.EQUAL
+        demand = Axis(relation, (Term(0, axis, size), Term(None, None, product)), requirement)
         alone = Alignment((shape,), None, (demand,), ())
         if rest and product == 0:
             raise mismatch(alone, 0, demand, demand.terms)
         if are_integers(size):
-            meet(alone, 0, demand)
+            check_axis(alone, 0, demand)
         if rest:
             lengths[rest[0]] = size // product
         elif len(group) == 1:

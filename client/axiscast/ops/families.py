@@ -12,7 +12,6 @@ from ..plan.alignment import (
     Axis,
     Incompatible,
     Output,
-    Relation,
     Term,
     check_rank,
     fit_axes,
@@ -21,6 +20,7 @@ from ..plan.alignment import (
     meet_right,
 )
 from ..plan.plan import Plan, Shape
+from ..plan.relations import Relation
 from ..wire.dimensions import Dimensions
 from ..wire.shapes import format_shape
 from .base import Op
@@ -102,9 +102,9 @@ class MatrixProduct(Op):
         )
         axes = (
             *stacked,
-            Axis(Relation.MUTUAL, tuple(rows)),
+            Axis(Relation.BROADCAST, tuple(rows)),
             summed(self.name, terms[0][rank + 1], terms[1][rank]),
-            Axis(Relation.MUTUAL, tuple(columns)),
+            Axis(Relation.BROADCAST, tuple(columns)),
         )
         outputs = Output(0, placed[0], every), Output(1, placed[1], (*every[:rank], rank + 1, rank + 2))
         result = (*range(rank), *[rank] * len(rows), *[rank + 2] * len(columns))
@@ -161,7 +161,7 @@ class UnidirectionalLike(Op):
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         shape, like = shapes
         check_rank(shape, like, self.name)
-        return fit_axes(shapes, like, tuple(range(len(like) - len(shape), len(like))), Relation.INTO, lender=1)
+        return fit_axes(shapes, like, tuple(range(len(like) - len(shape), len(like))), Relation.BROADCAST_TO, lender=1)
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self | None:

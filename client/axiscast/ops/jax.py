@@ -9,8 +9,9 @@ from typing import Literal, Self
 
 from pydantic import Field
 
-from ..plan.alignment import Alignment, Incompatible, Relation, check_sizes, fit_axes
+from ..plan.alignment import Alignment, Incompatible, check_sizes, fit_axes
 from ..plan.plan import Plan, Shape
+from ..plan.relations import Relation
 from ..wire.dimensions import Dimensions
 from ..wire.shapes import format_shape
 from .aliases import aliases

@@ -7,8 +7,9 @@ from 1 in Julia's own words.
 
 from typing import Literal, Self
 
-from ..plan.alignment import Alignment, Axis, Output, Relation, Term
+from ..plan.alignment import Alignment, Axis, Output, Term
 from ..plan.plan import Shape
+from ..plan.relations import Relation
 from .families import Multidirectional
 from .framework import Framework, Language
 
@@ -33,7 +34,7 @@ class broadcast(Multidirectional):
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         axes = tuple(
             Axis(
-                Relation.MUTUAL,
+                Relation.BROADCAST,
                 tuple(Term(number, axis, shape[axis]) for number, shape in enumerate(shapes) if axis < len(shape)),
             )
             for axis in range(max(map(len, shapes)))

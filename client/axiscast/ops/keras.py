@@ -8,7 +8,7 @@ from typing import Literal
 
 from ..plan.alignment import Conflict, meet_right
 from ..plan.plan import Shape
-from ..plan.settling import settle
+from ..plan.resolution import resolve
 from .aliases import aliases
 from .families import Choice, Elementwise, MatrixProduct, Unidirectional
 from .framework import PYTHON, Framework
@@ -61,7 +61,7 @@ class add(Elementwise):
                 None if conflict else "Keras 3.15 fails here on TensorFlow: it reads input 1 as a bias, not a vector."
             )
         aligned = len(one) - len(other) + other.index(one[axis])
-        same = not conflict and settle(meet_right(shapes)).outputs[0].shape == one and (aligned == axis or 0 in one)
+        same = not conflict and resolve(meet_right(shapes)).outputs[0].shape == one and (aligned == axis or 0 in one)
         where = "the last axis" if one[-1] == one[axis] else "axis 1"
         message = f"Keras 3.15 on TensorFlow adds input 1 as a bias along {where} of input 0, whose shape it gives."
         return None if same else message

@@ -6,7 +6,7 @@ from pydantic import ValidationError
 
 from ..plan.alignment import Alignment, Incompatible
 from ..plan.plan import Placement, Plan, Shape
-from ..plan.settling import settle, settled
+from ..plan.resolution import resolve, try_resolve
 from ..wire.errors import InvalidRequest
 from .base import Op
 
@@ -20,7 +20,7 @@ def lower(op: Op, shapes: tuple[Shape, ...]) -> Plan:
     >>> lower(numpy.broadcast_to(shape=(2, 3)), ((3,),)).outputs[0].broadcast_axes
     (0,)
     """
-    return settle(align(op, shapes))
+    return resolve(align(op, shapes))
 
 
 def align(op: Op, shapes: tuple[Shape, ...]) -> Alignment:
@@ -55,7 +55,7 @@ def from_plan(kind: type[Op], plan: Plan) -> Op | None:
         return None
     try:
         op = kind.from_plan(plan)
-        lowered = None if op is None else settled(align(op, plan.input_shapes))
+        lowered = None if op is None else try_resolve(align(op, plan.input_shapes))
         return op if lowered is not None and (lowered == plan or lowered == _unstretched(plan)) else None
     except (Incompatible, ValidationError, InvalidRequest):  # a merged axis is longer than an attribute can say
         return None

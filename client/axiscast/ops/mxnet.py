@@ -17,14 +17,14 @@ from ..plan.alignment import (
     Conflict,
     Incompatible,
     Output,
-    Relation,
     Term,
     check_sizes,
     fit_axes,
     fit_right_keeping,
 )
 from ..plan.plan import Plan, Shape
-from ..plan.settling import settle
+from ..plan.relations import Relation
+from ..plan.resolution import resolve
 from ..wire.dimensions import DimensionOrDimensions, Dimensions
 from ..wire.shapes import IntegerOrIntegers, Integers, as_list, format_shape, shorten
 from .aliases import aliases
@@ -125,7 +125,7 @@ class broadcast_like(Op):
                     f"{format_shape(rhs)} has {len(rhs)}: {self.name} aligns no ranks; name lhs_axes and rhs_axes, "
                     "or reshape.",
                 )
-            return fit_axes(shapes, rhs, tuple(range(len(lhs))), Relation.INTO, lender=1)
+            return fit_axes(shapes, rhs, tuple(range(len(lhs))), Relation.BROADCAST_TO, lender=1)
         _check_counts(self.lhs_axes, self.rhs_axes, "lhs_axes", "rhs_axes")
         if not self.lhs_axes:
             raise Incompatible(
@@ -259,7 +259,7 @@ def _kernel_difference(small: Shape, big: Shape) -> str | None:
 
 def _stretch_difference(op: Op, shapes: tuple[Shape, ...]) -> str | None:
     """How the release fails to run an op that stretches input 0, and broadcasts by its rule."""
-    reached = settle(op.align(shapes)).outputs[0].output_shape
+    reached = resolve(op.align(shapes)).outputs[0].output_shape
     return _kernel_difference((1,) * (len(reached) - len(shapes[0])) + shapes[0], reached)
 
 

@@ -8,8 +8,9 @@ from typing import Literal, Self
 
 from pydantic import Field
 
-from ..plan.alignment import Alignment, Conflict, Incompatible, Relation, are_integers, check_sizes, fit_axes
+from ..plan.alignment import Alignment, Conflict, Incompatible, are_integers, check_sizes, fit_axes
 from ..plan.plan import Plan, Shape
+from ..plan.relations import Relation
 from ..wire.dimensions import Dimensions
 from ..wire.shapes import AxisSet, format_shape, shorten
 from .base import Op

@@ -14,7 +14,6 @@ from ..plan.alignment import (
     Conflict,
     Incompatible,
     Output,
-    Relation,
     Term,
     check_rank,
     check_sizes,
@@ -22,7 +21,8 @@ from ..plan.alignment import (
     meet_right,
 )
 from ..plan.plan import Plan, Shape
-from ..plan.settling import settle
+from ..plan.relations import Relation
+from ..plan.resolution import resolve
 from ..wire.dimensions import Dimensions
 from ..wire.shapes import Number, format_shape
 from .aliases import aliases
@@ -143,7 +143,7 @@ class PRelu(Elementwise):
         if conflict is None:
             return None
         try:
-            settle(meet_right(shapes))
+            resolve(meet_right(shapes))
         except Incompatible:
             return None
         return "onnxruntime 1.32 expands PRelu's X too, to a shape that onnx does not infer."
@@ -193,7 +193,7 @@ class Gemm(Op):
         axes = []
         for axis, term in enumerate(whole):
             terms = [Term(2, axis - 2 + len(c), c[axis - 2]) for c in added if axis >= 2 - len(c)]
-            axes.append(Axis(Relation.INTO, (*terms, term)))
+            axes.append(Axis(Relation.BROADCAST_TO, (*terms, term)))
         inner = summed(self.name, Term(0, k, a[k]), Term(1, rows, b[rows]))
         return Alignment(shapes, None, (*axes, inner), outputs, result=(0, 1))
 

@@ -19,7 +19,6 @@ from ..plan.alignment import (
     Conflict,
     Incompatible,
     Output,
-    Relation,
     Term,
     check_mapping,
     check_rank,
@@ -30,6 +29,7 @@ from ..plan.alignment import (
     meet_right,
 )
 from ..plan.plan import Plan, Shape
+from ..plan.relations import Relation
 from ..wire.dimensions import Dimensions
 from ..wire.shapes import Integer, Integers, format_shape, shorten
 from .aliases import aliases
@@ -320,7 +320,7 @@ def _explicit(shape: Shape, target: Shape, mapping: tuple[int, ...]) -> Alignmen
         one = Axis(Relation.EQUAL, (Term(0, None, 1), Term(None, mapping[0], target[mapping[0]])))
         axes = (*placed.axes[: mapping[0]], one, *placed.axes[mapping[0] + 1 :])
         return Alignment(placed.input_shapes, target, axes, placed.outputs)
-    return fit_axes((shape,), target, mapping, Relation.INTO)
+    return fit_axes((shape,), target, mapping, Relation.BROADCAST_TO)
 
 
 def _pdpd(shape: Shape, target: Shape, axis: int) -> Alignment:
@@ -329,7 +329,7 @@ def _pdpd(shape: Shape, target: Shape, axis: int) -> Alignment:
     if axis < -1:
         raise Incompatible("axis-out-of-range", f"axis {axis} is below -1: pdpd counts from 0, and -1 aligns right.")
     start = rank - len(shape) if axis == -1 else axis
-    placed = fit_axes((shape,), target, tuple(range(max(start, 0), min(start + len(shape), rank))), Relation.MUTUAL)
+    placed = fit_axes((shape,), target, tuple(range(max(start, 0), min(start + len(shape), rank))), Relation.BROADCAST)
     if start < 0 or start + len(shape) != rank:
         refusal = Incompatible(
             "rank-mismatch",

@@ -8,7 +8,7 @@ from typing import Literal, Self
 
 from ..plan.alignment import Alignment, Conflict, fit_right, meet_right
 from ..plan.plan import Plan, Shape
-from ..plan.settling import settle
+from ..plan.resolution import resolve
 from .aliases import aliases
 from .families import Choice, Elementwise, MatrixProduct, Multidirectional, UnidirectionalKeeping, UnidirectionalLike
 from .framework import PYTHON, Framework
@@ -125,7 +125,7 @@ class matmul(MatrixProduct):
         if len(left) == len(right):
             return "Paddle 3.3 does not compare the stacks of matrices if a tensor is empty." if conflict else None
         longer = max(shapes, key=len)[:-2]
-        if conflict or settle(meet_right((left[:-2], right[:-2]))).outputs[0].shape != longer:
+        if conflict or resolve(meet_right((left[:-2], right[:-2]))).outputs[0].shape != longer:
             return "Paddle 3.3 does not broadcast the stacks if a tensor is empty: it takes that of more axes."
         return None
 

@@ -13,7 +13,6 @@ from ..plan.alignment import (
     Axis,
     Conflict,
     Output,
-    Relation,
     Term,
     are_integers,
     changed,
@@ -21,7 +20,8 @@ from ..plan.alignment import (
     meet_right,
 )
 from ..plan.plan import Plan, Shape
-from ..plan.settling import settle
+from ..plan.relations import Relation
+from ..plan.resolution import resolve
 from ..wire.dimensions import Dimensions
 from .base import Op
 from .framework import CPP, Framework
@@ -121,8 +121,8 @@ class canBroadcastToMatch(Op):
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         """The rule of broadcastToMatch, without outputs. An axis that the release refuses too is blamed first."""
         alignment = changed(meet_right(shapes), outputs=())
-        refused = tuple(Axis(Relation.MUTUAL, ()) if _passes(axis) else axis for axis in alignment.axes)
-        settle(changed(alignment, axes=refused))
+        refused = tuple(Axis(Relation.BROADCAST, ()) if _passes(axis) else axis for axis in alignment.axes)
+        resolve(changed(alignment, axes=refused))
         return alignment
 
     @classmethod

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from pydantic import Field, PlainSerializer, ValidatorFunctionWrapHandler, WrapValidator
 from pydantic_core import PydanticKnownError
 
-from ..plan.alignment import Alignment, Axis, Conflict, Incompatible, Output, Relation, Term
+from ..plan.alignment import Alignment, Axis, Conflict, Incompatible, Output, Term
 from ..plan.plan import Plan, Shape
-from ..plan.settling import settle
+from ..plan.relations import Relation
+from ..plan.resolution import resolve
 from ..wire.shapes import StopAtFirstError, format_shape, shorten
 from .aliases import aliases
 from .base import Op
@@ -149,7 +150,7 @@ class broadcast(Op):
     def _says(self, plan: Plan) -> bool:
         """Whether this op lowers to the plan."""
         try:
-            return settle(self.align(plan.input_shapes)) == plan
+            return resolve(self.align(plan.input_shapes)) == plan
         except Incompatible:
             return False
 

@@ -8,8 +8,9 @@ from typing import Literal, Self
 
 from pydantic import Field
 
-from ..plan.alignment import Alignment, Axis, Incompatible, Output, Relation, Term, check_mapping
+from ..plan.alignment import Alignment, Axis, Incompatible, Output, Term, check_mapping
 from ..plan.plan import Shape
+from ..plan.relations import Relation
 from ..wire.shapes import Integers, format_shape, shorten
 from .aliases import aliases
 from .families import Elementwise
@@ -40,7 +41,7 @@ class Add(Elementwise):
         for number, (shape, mapping) in enumerate(zip(shapes, maps, strict=True)):
             for axis, place in enumerate(mapping):
                 terms[place].append(Term(number, axis, shape[axis]))
-        axes = tuple(Axis(Relation.MUTUAL, tuple(meeting)) for meeting in terms)
+        axes = tuple(Axis(Relation.BROADCAST, tuple(meeting)) for meeting in terms)
         return Alignment(
             shapes, None, axes, tuple(Output(number, mapping, range(len(axes))) for number, mapping in enumerate(maps))
         )

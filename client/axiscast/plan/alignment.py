@@ -1,15 +1,13 @@
-"""Alignment: which sizes meet on which output axis, and by which relation. Settled, it becomes a plan.
+"""Alignment: which sizes meet on which output axis, and by which relation. Its resolution is a plan.
 
-A framework's rule says how axes find each other, from ranks and attributes alone. Whether the sizes that meet agree is
-one of five relations. settling.py applies them to integers, answers/symbolic.py to symbols, and answers/columns.py to
-columns, which stand in a shape where an integer would. A rule compares sizes only where `are_integers` says it can.
+A framework's rule aligns axes by ranks and attributes alone. relations.py states when the sizes on one axis fit. A size
+may be an integer, a symbolic size or a Column, so a rule compares sizes only if `are_integers` is true for them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from enum import Enum
 from functools import cached_property
 from itertools import accumulate
 from typing import Any, NamedTuple
@@ -17,6 +15,7 @@ from typing import Any, NamedTuple
 from ..wire.shapes import format_shape, shorten
 from .column import Column
 from .plan import Placement, Plan, Shape
+from .relations import Relation
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +39,6 @@ class Incompatible(Exception):
     def __init__(self, code: str, message: str, **where: object) -> None:
         super().__init__(message)
         self.conflict = Conflict(code, message, **where)  # type: ignore[arg-type]
-
-
-class Relation(Enum):
-    """What sizes that meet on one output axis must be to each other; each value says it for people."""
-
-    MUTUAL = "sizes that meet must be equal, or 1 to be stretched"
-    INTO = "an input's size must equal the target's, or be 1 to be stretched"
-    EQUAL = "the sizes must be equal: a size 1 is not stretched"
-    FROM_ONE = "an axis that is named must have size 1, and then gets the size given"
-    MULTIPLE = "the size must be a multiple of the number given"
 
 
 class Term(NamedTuple):
@@ -116,34 +105,31 @@ class RightAlignment(Alignment):
     """
 
     relation: Relation
-    reached: Shape | None
-    """The sizes that the target asks for: `target`, but where that holds a -1 the input's own size."""
+    effective_target: Shape | None
+    """The target, in which the input's own size replaces each -1."""
     result = None
-    filled: list[int] | None = None
-    """Once `met` has found that integers agree: of each input, and of the target, the axes where its size is not 1, as
-    bits, the last axis the lowest."""
+    nonunit_masks: list[int] | None = None
+    """For each input, and for the target, a bit mask of the axes whose size is not 1. The lowest bit is the last axis.
+    `broadcast_shape` sets it."""
 
     def __init__(
-        self, shapes: tuple[Shape, ...], relation: Relation, target: Shape | None = None, reached: Shape | None = None
+        self, shapes: tuple[Shape, ...], relation: Relation, target: Shape | None = None, effective: Shape | None = None
     ) -> None:
         self.input_shapes = shapes
         self.target = target
         self.refusal = None
         self.relation = relation
-        self.reached = target if reached is None else reached
+        self.effective_target = target if effective is None else effective
 
     @cached_property
     def axes(self) -> tuple[Axis, ...]:  # type: ignore[override]
-        return tuple(map(self.axis, range(self._rank)))
-
-    def axis(self, number: int) -> Axis:
-        """That of `axes`."""
-        rank, terms = self._rank, []
-        for owner, shape in enumerate(self._everyone):
-            axis = number - rank + len(shape)
-            if axis >= 0:
-                terms.append(Term(owner if owner < len(self.input_shapes) else None, axis, shape[axis]))
-        return Axis(self.relation, tuple(terms))
+        rank = self._rank
+        terms: list[list[Term]] = [[] for _ in range(rank)]
+        for number, shape in enumerate(self._everyone):
+            owner = number if number < len(self.input_shapes) else None
+            for axis, size in enumerate(shape):
+                terms[rank - len(shape) + axis].append(Term(owner, axis, size))
+        return tuple([Axis(self.relation, tuple(meeting)) for meeting in terms])
 
     @cached_property
     def outputs(self) -> tuple[Output, ...]:  # type: ignore[override]
@@ -159,62 +145,48 @@ class RightAlignment(Alignment):
 
     @property
     def _everyone(self) -> tuple[Shape, ...]:
-        return self.input_shapes if self.reached is None else (*self.input_shapes, self.reached)
+        return self.input_shapes if self.effective_target is None else (*self.input_shapes, self.effective_target)
 
-    def clash(self) -> int | None:
-        """The lowest axis on which integers do not agree; None where all do. What symbols must be is not looked at."""
-        everyone = self._everyone
-        lowest = rank = max(map(len, everyone))
-        sizes: list[int] = [1] * rank
-        for shape in everyone:
-            for axis, size in enumerate(shape, rank - len(shape)):
-                if size != 1 and type(size) is int and sizes[axis] != size:
-                    if sizes[axis] == 1:
-                        sizes[axis] = size
-                    elif axis < lowest:
-                        lowest = axis
-        if self.relation is Relation.INTO and self.reached is not None:
-            for axis, own in enumerate(self.reached[:lowest]):
-                if own == 1 and sizes[axis] != 1:
-                    return axis
-        return lowest if lowest < rank else None
+    def broadcast_shape(self) -> Shape | None:
+        """Return the shape to which integers that fit broadcast. If any size is symbolic or does not fit, return None.
 
-    def met(self) -> Shape | None:
-        """The sizes at which integers that agree meet; None of all else."""
-        everyone = self.input_shapes if self.reached is None else (*self.input_shapes, self.reached)
+        This is the fast path of resolution.try_resolve for Relation.BROADCAST and BROADCAST_TO: the sizes that are not
+        1 must be equal. It also sets `nonunit_masks`.
+        """
+        everyone = self.input_shapes if self.effective_target is None else (*self.input_shapes, self.effective_target)
         rank = max(map(len, everyone))
-        sizes, filled = [1] * rank, []
+        sizes, masks = [1] * rank, []
         for shape in everyone:
-            axis, fills = rank - len(shape), 0
+            axis, mask = rank - len(shape), 0
             for size in shape:
-                fills += fills
+                mask += mask
                 if size != 1:
                     if type(size) is not int or size < 0:  # law P1; the others hold of whatever is right-aligned
                         return None
-                    fills += 1
+                    mask += 1
                     if sizes[axis] != size:
                         if sizes[axis] != 1:
                             return None
                         sizes[axis] = size
                 axis += 1
-            filled.append(fills)
-        whole = tuple(sizes)
-        if self.relation is Relation.INTO and whole != self.reached:
+            masks.append(mask)
+        common = tuple(sizes)
+        if self.relation is Relation.BROADCAST_TO and common != self.effective_target:
             return None
-        self.filled = filled
-        return whole
+        self.nonunit_masks = masks
+        return common
 
-    def settled(self) -> Plan | None:
-        """The plan of integers that agree; None of all else."""
-        whole = self.met()
-        if whole is None:
+    def plan(self) -> Plan | None:
+        """Return the plan of integers that fit. If any size is symbolic or does not fit, return None."""
+        common = self.broadcast_shape()
+        if common is None:
             return None
-        rank = len(whole)
+        rank = len(common)
         return Plan(
             self.input_shapes,
             tuple(
                 [
-                    Placement(number, shape, whole, tuple(range(rank - len(shape), rank)))
+                    Placement(number, shape, common, tuple(range(rank - len(shape), rank)))
                     for number, shape in enumerate(self.input_shapes)
                 ]
             ),
@@ -228,12 +200,12 @@ def are_integers(*sizes: int) -> bool:
 
 def meet_right(shapes: tuple[Shape, ...], target: Shape | None = None) -> Alignment:
     """Shapes aligned on their last axes, each stretching to the others; and to a target, if there is one."""
-    return RightAlignment(shapes, Relation.MUTUAL, target)
+    return RightAlignment(shapes, Relation.BROADCAST, target)
 
 
 def fit_right(shape: Shape, target: Shape) -> Alignment:
     """One input aligned on its last axes, stretching into a target of no lower rank (see `check_rank`)."""
-    return RightAlignment((shape,), Relation.INTO, target)
+    return RightAlignment((shape,), Relation.BROADCAST_TO, target)
 
 
 def fit_right_plainly(shape: Shape, target: Shape, attribute: str, framework: str) -> Alignment:
@@ -260,7 +232,7 @@ def fit_right_keeping(shape: Shape, target: Shape, attribute: str, framework: st
             )
     kept = target[:new] + tuple(_kept(have, want, keep) for have, want in zip(shape, target[new:], strict=True))
     check_sizes(kept, attribute, framework)
-    return RightAlignment((shape,), Relation.INTO, target, kept)
+    return RightAlignment((shape,), Relation.BROADCAST_TO, target, kept)
 
 
 def fit_right_padding(shape: Shape, target: Shape, attribute: str, framework: str) -> Alignment:
@@ -269,7 +241,7 @@ def fit_right_padding(shape: Shape, target: Shape, attribute: str, framework: st
     own, wanted = ((1,) * (rank - len(sizes)) + sizes for sizes in (shape, target))
     reached = tuple(map(_kept, own, wanted))
     check_sizes(reached, attribute, framework)
-    return RightAlignment((shape,), Relation.INTO, target, reached)
+    return RightAlignment((shape,), Relation.BROADCAST_TO, target, reached)
 
 
 def unchecked_sizes(shape: Shape, target: Shape, keep: int | None = -1) -> Shape:
@@ -312,7 +284,7 @@ def fit_axes(
 def fit_second(shapes: tuple[Shape, ...], start: int) -> Alignment:
     """Two inputs of which the second stretches into the first, from its axis `start` on; both are outputs."""
     whole, shape = shapes
-    placed = fit_axes(shapes, whole, tuple(range(start, start + len(shape))), Relation.INTO, lender=0, number=1)
+    placed = fit_axes(shapes, whole, tuple(range(start, start + len(shape))), Relation.BROADCAST_TO, lender=0, number=1)
     every = tuple(range(len(whole)))
     return changed(placed, outputs=(Output(0, every, every), *placed.outputs))
 

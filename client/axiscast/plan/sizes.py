@@ -42,9 +42,41 @@ class Clause:
         """Equal for two clauses that say the same in another order."""
         return frozenset(self.equation or ()), frozenset(self.unless), self.divides
 
+    def __or__(self, other: Clause) -> Clause:
+        """Return that this clause holds or `other` does, which says that a variable is 1."""
+        assert other.equation is not None
+        number, one = other.equation
+        assert one == ONE
+        return Clause(self.equation, (*self.unless, number))
+
 
 ONE = 0
 """The variable that is the size 1."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SymbolicSize:
+    """A variable in the condition of a relation (relations.py): a comparison returns a Clause instead of a bool."""
+
+    variable: int
+
+    def __eq__(self, other: object) -> Clause:  # type: ignore[override]  # object.__eq__ returns a bool
+        return Clause((self.variable, other.variable if isinstance(other, SymbolicSize) else ONE))
+
+    def __mod__(self, divisor: SymbolicSize) -> _Remainder:
+        return _Remainder(self.variable, divisor.variable)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Remainder:
+    """The remainder of a symbolic size: compared with 0, it returns the Clause that there is none."""
+
+    variable: int
+    divisor: int
+
+    def __eq__(self, zero: object) -> Clause:  # type: ignore[override]  # object.__eq__ returns a bool
+        assert zero == 0
+        return Clause((self.variable, self.divisor), divides=True)
 
 
 class Sizes:

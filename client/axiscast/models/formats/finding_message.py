@@ -21,7 +21,8 @@ from ...answers.two_sided import TwoSidedBroadcast
 from ...answers.warnings import all_pairs_text
 from ...messages import CheckRequest, Condition, DimensionPlace, Hint, Side
 from ...messages.validation import validated
-from ...plan.alignment import Alignment, Incompatible, Relation
+from ...plan.alignment import Alignment, Incompatible
+from ...plan.relations import Relation
 from ...wire.shapes import format_shape
 from ..display import printable
 from ..finding import Finding, Kind, Size, is_made_up
@@ -210,7 +211,7 @@ def _incompatible(finding: Finding) -> str:
     if conflict is None:
         return ""
     said = _renamed(finding, conflict.message)
-    if Relation.MUTUAL.value in conflict.message and conflict.axis is not None and None not in conflict.inputs:
+    if Relation.BROADCAST.requirement in conflict.message and conflict.axis is not None and None not in conflict.inputs:
         sides = [
             f"{size} in {name(finding, number or 0)}"
             for size, number in zip(conflict.sizes, conflict.inputs, strict=True)

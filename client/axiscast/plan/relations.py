@@ -1,0 +1,60 @@
+"""The relations between the sizes on one axis: a table with a row for each relation.
+
+A row states its condition once, for every kind of size. Integers evaluate the condition to a bool, NumPy arrays to an
+array of bools, and symbolic sizes (solver.SymbolicSize) to a Clause. Three loops read the table: resolution.py has the
+one for integers, answers/columns.py the one for arrays, and answers/symbolic.py the one for symbolic sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum, auto
+from typing import Any
+
+
+class AxisSize(Enum):
+    """Which of the sizes on an axis becomes the size of the axis."""
+
+    ANY = auto()
+    """All sizes are equal."""
+    NONUNIT = auto()
+    """The size that is not 1: each input may expand to the others."""
+    TARGET = auto()
+    """The last size: all others are compared with it, and a conflict names it."""
+
+
+class Relation(Enum):
+    """How the sizes on one axis must relate: in words, as a condition on two sizes, and the size of the axis."""
+
+    BROADCAST = (
+        "sizes that meet must be equal, or 1 to be stretched",
+        lambda size, other: (size == other) | (size == 1) | (other == 1),
+        AxisSize.NONUNIT,
+    )
+    BROADCAST_TO = (
+        "an input's size must equal the target's, or be 1 to be stretched",
+        lambda size, target: (size == target) | (size == 1),
+        AxisSize.TARGET,
+    )
+    EQUAL = (
+        "the sizes must be equal: a size 1 is not stretched",
+        lambda size, other: size == other,
+        AxisSize.ANY,
+    )
+    FROM_ONE = (
+        "an axis that is named must have size 1, and then gets the size given",
+        lambda size, target: size == 1,
+        AxisSize.TARGET,
+    )
+    DIVISIBLE = (
+        "the size must be a multiple of the number given",
+        lambda size, divisor: size % divisor == 0,
+        AxisSize.TARGET,
+    )
+
+    def __init__(self, requirement: str, holds: Callable[[Any, Any], Any], axis_size: AxisSize) -> None:
+        self.requirement = requirement
+        self.holds = holds
+        """The condition. Its types are Any because each kind of size returns its own kind of truth."""
+        self.has_target = axis_size is AxisSize.TARGET
+        self.is_two_sided = axis_size is AxisSize.NONUNIT

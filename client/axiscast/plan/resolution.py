@@ -1,0 +1,153 @@
+"""Resolution of integer sizes: the plan of an alignment, or the conflict if its sizes do not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..wire.shapes import format_shape
+from .alignment import Alignment, Axis, Incompatible, RightAlignment, Term, are_integers, changed
+from .plan import Placement, Plan
+
+
+def resolve(alignment: Alignment) -> Plan:
+    """Return the plan of an alignment. Raises Incompatible (size-mismatch on the lowest axis, or the refusal)."""
+    if isinstance(alignment, RightAlignment) and (plan := alignment.plan()) is not None:
+        return plan
+    return resolve_axes(alignment)
+
+
+def resolve_axes(alignment: Alignment) -> Plan:
+    """Do the same axis by axis, without the fast path of right-aligned shapes."""
+    sizes = [check_axis(alignment, number, axis) for number, axis in enumerate(alignment.axes)]
+    if alignment.refusal is not None:
+        raise alignment.refusal
+    return _plan(alignment, sizes)
+
+
+def try_resolve(alignment: Alignment) -> Plan | None:
+    """Return the plan of an alignment, or None if `resolve` raises. None takes less time than the error message."""
+    if isinstance(alignment, RightAlignment) and (plan := alignment.plan()) is not None:
+        return plan
+    sizes = []
+    for axis in alignment.axes:
+        if (size := _common_size(axis)) is None:
+            return None
+        sizes.append(size)
+    return None if alignment.refusal is not None else _plan(alignment, sizes)
+
+
+def _plan(alignment: Alignment, sizes: Sequence[int]) -> Plan:
+    """Return the plan of an alignment whose axes have these sizes."""
+    whole = tuple(sizes)
+    return Plan(
+        alignment.input_shapes,
+        tuple(
+            [
+                Placement(
+                    output.input,
+                    alignment.input_shapes[output.input] if output.placed_shape is None else output.placed_shape,
+                    whole if len(output.axes) == len(sizes) else tuple(sizes[axis] for axis in output.axes),
+                    output.output_axes,
+                    output.merges,
+                )
+                for output in alignment.outputs
+            ]
+        ),
+        None if alignment.result is None else tuple(sizes[axis] for axis in alignment.result),
+    )
+
+
+def check_axis(alignment: Alignment, number: int, axis: Axis) -> int:
+    """Return the size of output axis `number`, whose sizes are integers. Raises Incompatible (size-mismatch)."""
+    size = _common_size(axis)
+    if size is None:
+        raise mismatch(alignment, number, axis, _conflicting_terms(axis))
+    return size
+
+
+def check_integers(alignment: Alignment, number: int, axis: Axis) -> None:
+    """Do the same for the integers of an axis on which some sizes are symbolic."""
+    if (integers := _integers_of(axis)) is not None:
+        check_axis(alignment, number, integers)
+
+
+def has_integer_mismatch(alignment: Alignment) -> bool:
+    """Return whether integers of an alignment do not fit, whatever its symbolic sizes are."""
+    return any((integers := _integers_of(axis)) and _common_size(integers) is None for axis in alignment.axes)
+
+
+def _integers_of(axis: Axis) -> Axis | None:
+    """Return the axis with its integers only, or None if they can't be compared because the target is symbolic."""
+    relation, terms, requirement = axis
+    if relation.has_target and not (terms and are_integers(terms[-1].size)):
+        return None
+    return Axis(relation, tuple(term for term in terms if are_integers(term.size)), requirement)
+
+
+def _common_size(axis: Axis) -> int | None:
+    """Return the size of an axis of integers, or None if they do not fit."""
+    relation, terms, _ = axis
+    if len(terms) < 2:
+        return terms[0].size if terms else 1
+    holds, is_two_sided, common = relation.holds, relation.is_two_sided, terms[-1].size
+    for _, _, size in terms[:-1]:
+        if not holds(size, common):
+            return None
+        if is_two_sided and common == 1:
+            common = size
+    return common
+
+
+def integer_axes(alignment: Alignment) -> Alignment:
+    """The same, with nothing on the axes where a symbol meets: what can be settled at once."""
+    axes = (
+        axis if are_integers(*(term.size for term in axis.terms)) else Axis(axis.relation, ())
+        for axis in alignment.axes
+    )
+    return changed(alignment, axes=tuple(axes))
+
+
+def _conflicting_terms(axis: Axis) -> list[Term]:
+    """Return the terms that a conflict names: the first one that does not fit and the target.
+
+    If the relation has no target, return the first term of each size. BROADCAST leaves out the size 1, which fits.
+    """
+    relation, (*others, target) = axis.relation, axis.terms
+    if relation.has_target:
+        return [next(term for term in others if not relation.holds(term.size, target.size)), target]
+    first: dict[int, Term] = {}
+    for term in axis.terms:
+        if term.size != 1 or not relation.is_two_sided:
+            first.setdefault(term.size, term)
+    return list(first.values())
+
+
+def mismatch(alignment: Alignment, number: int, axis: Axis, clash: Sequence[Term], because: str = "") -> Incompatible:
+    """The conflict of these terms on output axis `number`; `because` is what else must be known to see it."""
+
+    def owner(term: Term) -> str:
+        if term.input is None:
+            return "the op's attribute" if alignment.target is None else f"the target {format_shape(alignment.target)}"
+        return f"input {term.input} of shape {format_shape(alignment.input_shapes[term.input])}"
+
+    if axis.requirement is not None:
+        own = [term for term in clash if term.input is not None]
+        met = " and ".join(f"axis {term.axis} of {owner(term)} has size {term.size}" for term in own)
+        return Incompatible(
+            "size-mismatch",
+            f"A{met[1:]}{because}: {axis.requirement}.",
+            inputs=tuple(term.input for term in own),
+            sizes=tuple(term.size for term in own),
+            axes=tuple(term.axis for term in own),
+        )
+    shown = clash[:4]
+    sizes = ", ".join([f"{owner(term)} has size {term.size}" for term in shown[:-1]])
+    more = f" (and {len(clash) - len(shown)} more sizes)" if len(clash) > len(shown) else ""
+    last = f"{owner(shown[-1])} has size {shown[-1].size}"
+    return Incompatible(
+        "size-mismatch",
+        f"On output axis {number}, {sizes} but {last}{more}{because}: {axis.relation.requirement}.",
+        axis=number,
+        inputs=tuple([term.input for term in clash]),
+        sizes=tuple([term.size for term in clash]),
+    )

@@ -1,0 +1,63 @@
+"""The table of relations: each row has the same meaning for integers, NumPy arrays and symbolic sizes."""
+
+import numpy as np
+import pytest
+
+from axiscast.plan.alignment import Alignment, Axis, Output, Term, fit_right, meet_right
+from axiscast.plan.relations import Relation
+from axiscast.plan.resolution import try_resolve
+from axiscast.plan.sizes import Sizes, SymbolicSize
+
+SIZES = (0, 1, 2, 3, 6)
+
+# For each relation, the pairs of a size and another size (a target, a divisor) that it admits: written by hand.
+ADMITTED = {
+    Relation.BROADCAST: {
+        (0, 0), (0, 1), (1, 0), (1, 1), (1, 2), (1, 3), (1, 6), (2, 1), (2, 2), (3, 1), (3, 3), (6, 1), (6, 6),
+    },
+    Relation.BROADCAST_TO: {(0, 0), (1, 0), (1, 1), (1, 2), (1, 3), (1, 6), (2, 2), (3, 3), (6, 6)},
+    Relation.EQUAL: {(0, 0), (1, 1), (2, 2), (3, 3), (6, 6)},
+    Relation.FROM_ONE: {(1, 0), (1, 1), (1, 2), (1, 3), (1, 6)},
+    Relation.DIVISIBLE: {
+        (0, 1), (1, 1), (2, 1), (3, 1), (6, 1), (0, 2), (2, 2), (6, 2), (0, 3), (3, 3), (6, 3), (0, 6), (6, 6),
+    },
+}  # fmt: skip
+PAIRS = [(size, other) for size in SIZES for other in SIZES]
+CASES = [
+    pytest.param(relation, size, other, id=f"{relation.name} {size} {other}")
+    for relation in Relation
+    for size, other in PAIRS
+    if relation is not Relation.DIVISIBLE or other != 0
+]
+
+
+def test_every_relation_has_a_row_of_admitted_pairs():
+    assert set(ADMITTED) == set(Relation)
+
+
+@pytest.mark.parametrize(("relation", "size", "other"), CASES)
+def test_a_relation_admits_these_integers(relation, size, other):
+    axis = Axis(relation, (Term(0, 0, size), Term(None, None, other)))
+    assert (try_resolve(Alignment((), None, (axis,), ())) is not None) == ((size, other) in ADMITTED[relation])
+
+
+@pytest.mark.parametrize("relation", Relation)
+def test_a_relation_admits_the_same_sizes_in_arrays(relation):
+    for other in SIZES[relation is Relation.DIVISIBLE :]:
+        admitted = np.broadcast_to(relation.holds(np.array(SIZES), other), len(SIZES))
+        assert admitted.tolist() == [(size, other) in ADMITTED[relation] for size in SIZES]
+
+
+@pytest.mark.parametrize(("relation", "size", "other"), CASES)
+def test_a_relation_admits_the_same_sizes_in_the_solver(relation, size, other):
+    solver = Sizes([(1, 1), (size, size), (other, other)])
+    clause = relation.holds(SymbolicSize(1), SymbolicSize(2))
+    assert solver.entails(clause) == ((size, other) in ADMITTED[relation])
+
+
+@pytest.mark.parametrize("target", [None, (1, 3), (2, 1), (2, 3)])
+@pytest.mark.parametrize("shape", [(1, 1), (2, 1), (2, 3), (0, 3), (3,), (2,), ()])
+def test_the_fast_path_of_right_aligned_shapes_follows_the_table(shape, target):
+    right = meet_right((shape, (2, 1))) if target is None else fit_right(shape, target)
+    general = Alignment(right.input_shapes, right.target, right.axes, tuple(Output(*one) for one in right.outputs))
+    assert right.plan() == try_resolve(general)
