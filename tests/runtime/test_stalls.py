@@ -32,7 +32,7 @@ from axiscast.messages import CheckRequest
 from axiscast.messages.validation import validated
 from axiscast.ops import ngraph
 from axiscast.plan.alignment import Incompatible
-from axiscast.wire import codec, survey, tensors
+from axiscast.wire import codec, prescan, tensors
 from axiscast.wire.codec import Encoding, decode, encode
 from axiscast.wire.dimensions import Symbol
 from axiscast.wire.json_lists import list_to_array
@@ -194,7 +194,7 @@ def test_no_callback_of_the_event_loop_takes_long(
 
 
 def json_of(item: str, separator: str = ",") -> bytes:
-    count = min(survey.MAX_VALUES - 1, survey.MAX_TEXT_BYTES // (len(item) + 1) - 2) // (1 + item.count("["))
+    count = min(prescan.MAX_VALUES - 1, prescan.MAX_TEXT_BYTES // (len(item) + 1) - 2) // (1 + item.count("["))
     return f"[{separator.join([item] * count)}]".encode()
 
 
@@ -205,7 +205,7 @@ def raw_json(body: bytes) -> Callable[[], object]:
 
 
 def raw_messagepack(item: Any) -> Callable[[], object]:
-    body = msgpack.packb([item] * (survey.MAX_VALUES - 1))
+    body = msgpack.packb([item] * (prescan.MAX_VALUES - 1))
     return lambda: msgpack.unpackb(body)
 
 
@@ -220,17 +220,17 @@ KEPT: dict[str, Callable[[], object]] = {
     "JSON: lists in lists": raw_json(json_of("[[[]]]")),
     "JSON: null": raw_json(json_of("null")),
     "JSON: strings": raw_json(json_of('"abcdefgh"')),
-    "JSON: one long string": raw_json(b'"' + b"a" * (survey.MAX_TEXT_BYTES - 2) + b'"'),
-    "JSON: one string of escapes": raw_json(b'"' + b"\\u00e9" * (survey.MAX_TEXT_BYTES // 6 - 1) + b'"'),
-    "UTF-8": lambda: str(b"\xc3\xa9" * (survey.MAX_TEXT_BYTES // 2), "utf-8"),
+    "JSON: one long string": raw_json(b'"' + b"a" * (prescan.MAX_TEXT_BYTES - 2) + b'"'),
+    "JSON: one string of escapes": raw_json(b'"' + b"\\u00e9" * (prescan.MAX_TEXT_BYTES // 6 - 1) + b'"'),
+    "UTF-8": lambda: str(b"\xc3\xa9" * (prescan.MAX_TEXT_BYTES // 2), "utf-8"),
     "MessagePack: empty lists": raw_messagepack([]),
     "MessagePack: nil": raw_messagepack(None),
     "MessagePack: strings": raw_messagepack("abcdefgh"),
     "MessagePack: floats": raw_messagepack(1.5),
     "base64, read": lambda: base64.b64decode(LONGEST_TEXT),
     "base64, written": lambda: base64.b64encode(bytes(tensors.BASE64_CHUNK_BYTES)),
-    "np.array of a list": lambda: np.array([1.5] * survey.MAX_VALUES),
-    "np.array of strings": lambda: np.array(["abcd"] * survey.MAX_VALUES, "U4"),
+    "np.array of a list": lambda: np.array([1.5] * prescan.MAX_VALUES),
+    "np.array of strings": lambda: np.array(["abcd"] * prescan.MAX_VALUES, "U4"),
     "tolist, and JSON of floats": lambda: encode(PIECE.tolist(), Encoding.JSON),
     "floats as the shortest text": lambda: tensors._list_parts(PIECE.astype(np.float32)).__next__(),
     "a batch's answer": lambda: codec.map_of_lists({"results": [b"x" * 400] * 10_000}, Encoding.JSON),
