@@ -3,7 +3,7 @@ know."""
 
 from .base import Op
 from .fields import AnyOp, ByName, IntegerOpField, OpField
-from .files import ALIASES, FRAMEWORKS, OPS, op_class, read_op
+from .files import ALIASES, FRAMEWORKS, OPS, list_error_messages, op_class, read_op
 from .framework import Framework
 from .lowering import align, exceeds_rank, from_plan, lower
 
@@ -20,6 +20,7 @@ __all__ = [
     "align",
     "exceeds_rank",
     "from_plan",
+    "list_error_messages",
     "lower",
     "op_class",
     "read_op",

@@ -6,6 +6,7 @@ from ..plan.alignment import Conflict, Incompatible, meet_right, unchecked_sizes
 from ..plan.plan import Shape
 from ..plan.resolution import resolve
 from .aliases import aliases
+from .error_messages import ErrorMessage
 from .families import MatrixProduct, Multidirectional, Unidirectional
 from .framework import PYTHON, Framework
 
@@ -77,3 +78,8 @@ ALIASES = {
     ),
     **aliases(broadcast_arrays, "where clip", "dask.array", inputs=3),
 }
+
+MESSAGES = (
+    ErrorMessage("operands could not be broadcast together with shapes <*>", "dask.array.broadcast_arrays"),
+    ErrorMessage("cannot broadcast shape <0> to shape <=shape>", "dask.array.broadcast_to"),
+)

@@ -24,6 +24,7 @@ from ..plan.relations import Relation
 from ..plan.resolution import check_axis, mismatch, resolve
 from ..wire.shapes import MAX_SIZE, Integer, format_shape, limit_names
 from .base import Op
+from .error_messages import ErrorMessage
 from .framework import PYTHON, Framework
 from .torch import is_unchecked
 
@@ -369,3 +370,12 @@ def _grouped(factors: Shape, shape: Shape) -> list[range] | None:
         groups.append(range(way[end], end))
         end = way[end]
     return groups[::-1] if end == 0 else None
+
+
+MESSAGES = (
+    ErrorMessage(
+        'Error while processing repeat-reduction pattern "<pattern>". Input tensor shape: <0>. Additional info: '
+        "<%axes_lengths>.",
+        "einops.repeat",
+    ),
+)

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from .aliases import Alias, full_name, named
 from .base import Op
+from .error_messages import ErrorMessage
 from .framework import Framework
 
 T = TypeVar("T")
@@ -110,3 +111,8 @@ def read_op(fields: Mapping[str, Any]) -> Op | None:
     if len(fields) == 1:
         _BARE[name] = op
     return op
+
+
+def list_error_messages() -> list[ErrorMessage]:
+    """Return the wordings of error messages that the files list in MESSAGES, in the catalogue's order."""
+    return [message for name in FRAMEWORKS for message in getattr(_module(name), "MESSAGES", ())]

@@ -16,6 +16,7 @@ from ..wire.dimensions import Dimensions
 from ..wire.shapes import format_shape
 from .aliases import aliases
 from .base import Op
+from .error_messages import ErrorMessage
 from .families import Elementwise, MatrixProduct, Multidirectional, Unidirectional
 from .framework import PYTHON, Framework
 
@@ -134,3 +135,32 @@ ALIASES = {
         "jax.lax",
     ),
 }
+
+_ELEMENTWISE = ("jax.numpy.add", "jax.numpy.broadcast_arrays")
+MESSAGES = (
+    ErrorMessage("Incompatible shapes for broadcasting: shapes=[<*>]", _ELEMENTWISE),
+    ErrorMessage("Incompatible shapes for broadcasting: (<*>)", _ELEMENTWISE),
+    ErrorMessage("Incompatible shapes for broadcasting: <0> and requested shape <=shape>", "jax.numpy.broadcast_to"),
+    ErrorMessage(" got incompatible shapes for broadcasting: <*>", _ELEMENTWISE),
+    ErrorMessage(
+        "Incompatible types for broadcasting: input type=<0> and requested type=<=shape>", "jax.numpy.broadcast_to"
+    ),
+    ErrorMessage(
+        "Cannot broadcast to shape with fewer dimensions: arr_shape=<0> shape=<=shape>", "jax.numpy.broadcast_to"
+    ),
+    ErrorMessage(
+        "broadcast_in_dim operand dimension sizes must either be 1, or be equal to their corresponding dimensions in "
+        "the target broadcast shape; got operand of shape <0>, target broadcast shape <=shape>, broadcast_dimensions "
+        "<=broadcast_dimensions>",
+        "stablehlo.broadcast_in_dim",
+    ),
+    ErrorMessage("Incompatible types for matmul arguments: <0> and <1>", "jax.numpy.matmul"),
+    ErrorMessage(
+        "dot_general requires contracting dimensions to have the same shape, got (<#0>,) and (<#1>,).",
+        about="A product of matrices failed: the axes that are summed have different sizes.",
+    ),
+    ErrorMessage(
+        ": arrays must have the same number of dimensions, got {",
+        about="The functions of jax.lax take arrays of the same rank only. Those of jax.numpy add missing axes.",
+    ),
+)

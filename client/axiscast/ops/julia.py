@@ -10,6 +10,7 @@ from typing import Literal, Self
 from ..plan.alignment import Alignment, Axis, Output, Term
 from ..plan.plan import Shape
 from ..plan.relations import Relation
+from .error_messages import ErrorMessage
 from .families import Multidirectional
 from .framework import Framework, Language
 
@@ -47,3 +48,9 @@ class broadcast(Multidirectional):
     @classmethod
     def example(cls) -> tuple[Self, tuple[Shape, ...]]:
         return cls(), ((2, 3), (2,))
+
+
+MESSAGES = (
+    # From base/broadcast.jl: not raised here.
+    ErrorMessage("arrays could not be broadcast to a common size; got a dimension with lengths <#> and <#>"),
+)

@@ -10,6 +10,7 @@ from ..plan.alignment import Conflict, meet_right
 from ..plan.plan import Shape
 from ..plan.resolution import resolve
 from .aliases import aliases
+from .error_messages import ErrorMessage
 from .families import Choice, Elementwise, MatrixProduct, Unidirectional
 from .framework import PYTHON, Framework
 from .tensorflow import missing_choice, missing_kernel, missing_product
@@ -99,3 +100,20 @@ ALIASES = {
         "keras.ops",
     ),
 }
+
+MESSAGES = (
+    ErrorMessage(
+        "Cannot broadcast shape, the failure dim has value <...>, which cannot be broadcasted to <...>. Input shapes "
+        "are: <0> and <1>.",
+        "keras.ops.add",
+    ),
+    ErrorMessage(
+        "Inner dimensions (`x1.shape[-1]` and `x2.shape[-2]`) must be equal, but received `x1.shape=<0>` and "
+        "`x2.shape=<1>`",
+        "keras.ops.matmul",
+    ),
+    ErrorMessage(
+        "Inputs have incompatible shapes. Received shapes <0> and <1>",
+        about="A Keras layer that merges its inputs could not broadcast them. The shapes are without the batch axis.",
+    ),
+)

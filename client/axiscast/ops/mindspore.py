@@ -5,6 +5,7 @@ from typing import Literal
 from ..plan.alignment import Conflict, unchecked_sizes
 from ..plan.plan import Shape
 from .aliases import aliases
+from .error_messages import ErrorMessage
 from .families import Choice, Elementwise, MatrixProduct, UnidirectionalKeeping
 from .framework import PYTHON, Framework
 from .lowering import lower
@@ -102,3 +103,26 @@ ALIASES = {
     **aliases(matmul, "matmul", "mindspore.ops", "mindspore.mint"),
     **aliases(broadcast_to, "broadcast_to", "mindspore.ops", "mindspore.mint"),
 }
+
+MESSAGES = (
+    ErrorMessage(
+        "For '<node>', <...>.shape need to broadcast. The value of <...> but got <...>.shape = <0> and <...>.shape = "
+        "<1>",
+        "mindspore.add",
+        nodes={"Maximum": "mindspore.maximum", "Minimum": "mindspore.maximum"},
+    ),
+    ErrorMessage(
+        "For 'BroadcastTo', in order to broadcast, each dimension pair must be equal or input dimension is 1 or target "
+        "dimension is -1. But got x_shape: <0>, target shape: <=shape>",
+        "mindspore.broadcast_to",
+    ),
+    ErrorMessage("op, shape1[-1] must be equal to shape2[-2], but got <#0> and <#1>", "mindspore.matmul"),
+    ErrorMessage("op, shape1 and shape2 must be broadcastable, but got <0> and <1>", "mindspore.matmul"),
+    ErrorMessage(
+        "For 'MatMul' the input dimensions must be equal, but got 'x1_col': <#0> and 'x2_row': <#1>", "mindspore.matmul"
+    ),
+    ErrorMessage(
+        "For primitive [BroadcastTo]: input's rank should be less equal to the number of proposed_shape",
+        about="broadcast_to can't remove axes: the tensor has more axes than the requested shape.",
+    ),
+)

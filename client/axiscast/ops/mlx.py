@@ -3,6 +3,7 @@
 from typing import Literal
 
 from .aliases import aliases
+from .error_messages import ErrorMessage
 from .families import Choice, Elementwise, MatrixProduct, Unidirectional
 from .framework import PYTHON, Framework
 
@@ -57,3 +58,13 @@ ALIASES = {
     ),
     **aliases(where, "clip", "mlx.core"),
 }
+
+MESSAGES = (
+    ErrorMessage("[broadcast_shapes] Shapes <0> and <1> cannot be broadcast", "mlx.core.add"),
+    ErrorMessage("Cannot broadcast array of shape <0> into shape <=shape>", "mlx.core.broadcast_to"),
+    ErrorMessage(
+        "[matmul] Last dimension of first input with shape <0> must match second to last dimension of second input "
+        "with shape <1>",
+        "mlx.core.matmul",
+    ),
+)

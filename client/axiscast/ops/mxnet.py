@@ -29,6 +29,7 @@ from ..wire.dimensions import DimensionOrDimensions, Dimensions
 from ..wire.shapes import IntegerOrIntegers, Integers, as_list, format_shape, shorten
 from .aliases import aliases
 from .base import Op
+from .error_messages import ErrorMessage
 from .families import Choice, Elementwise, Unidirectional
 from .framework import PYTHON, Framework
 
@@ -347,3 +348,16 @@ ALIASES = {
     **aliases(broadcast_like, "broadcast_like", "mxnet.nd"),
     **aliases(broadcast_to, "broadcast_to", "mxnet.nd"),
 }
+
+_CHECK = "Check failed: l == 1 || r == 1: operands could not be broadcast together with shapes "
+MESSAGES = (
+    ErrorMessage(_CHECK + "<*>", "mxnet.broadcast_add"),
+    ErrorMessage("Array cannot be broadcasted from <0> to <=shape>", "mxnet.broadcast_to"),
+    ErrorMessage("Operand of shape <0> cannot be broadcasted to <=shape>", "mxnet.broadcast_to"),
+    ErrorMessage(": shape <0> is not broadcastable to <=shape>", "mxnet.np.broadcast_to"),
+    ErrorMessage("(s3 == 1 && s1 == s2): Operands could not be broadcast together.", "mxnet.np.where"),
+    ErrorMessage(
+        "Broadcasting axis must have size 1",
+        about="mxnet.broadcast_axis expands axes of size 1 only, and one that it names has another size.",
+    ),
+)

@@ -7,6 +7,7 @@ Shapes are aligned on their last axes. `broadcast_arrays` stretches size 1 of ei
 from typing import Literal
 
 from .aliases import aliases
+from .error_messages import ErrorMessage
 from .families import Choice, Elementwise, MatrixProduct, Multidirectional, Unidirectional
 from .framework import PYTHON, Framework
 
@@ -83,3 +84,48 @@ ALIASES = {
     **aliases(where, "clip", "numpy"),
     **aliases(matmul, "matmul", "numpy.linalg"),
 }
+
+_REMAPPED = "operands could not be broadcast together with remapped shapes [original->remapped]: "
+_PRODUCT = "has a mismatch in its core dimension <...>, with gufunc signature (n?,k),(k,m?)->(n?,m?)"
+MESSAGES = (
+    ErrorMessage(
+        "operands could not be broadcast together with shapes <*compact>",
+        ("numpy.add", "numpy.where", "numpy.broadcast_arrays"),
+    ),
+    ErrorMessage(
+        "non-broadcastable output operand with shape <=shape> doesn't match the broadcast shape <0>",
+        "numpy.broadcast_to",
+    ),
+    ErrorMessage("could not broadcast input array from shape <0> into shape <=shape>", "numpy.broadcast_to"),
+    ErrorMessage(
+        "value array of shape <0> could not be broadcast to indexing result of shape <=shape>", "numpy.broadcast_to"
+    ),
+    ErrorMessage(
+        "indexing arrays could not be broadcast together with shapes <*>",
+        "numpy.broadcast_arrays",
+        about="The index arrays are broadcast against each other before they select elements.",
+    ),
+    ErrorMessage(
+        "objects cannot be broadcast to a single shape. Mismatch is between arg <...> with shape <0> and arg <...> "
+        "with shape <1>.",
+        "numpy.broadcast_arrays",
+    ),
+    ErrorMessage(_REMAPPED + "<0> and requested shape <=shape>", "numpy.broadcast_to"),
+    ErrorMessage(
+        _REMAPPED + "<0>->(<...>,newaxis,newaxis) <1>->(<...>,newaxis,newaxis) and requested shape", "numpy.matmul"
+    ),
+    ErrorMessage(
+        _REMAPPED + "<0>->(<...>) <1>->(",
+        about="An einsum failed: a letter has different sizes in its operands. The message does not have the equation.",
+    ),
+    ErrorMessage("matmul: Input operand 1 " + _PRODUCT + " (size <#1> is different from <#0>)", "numpy.matmul"),
+    ErrorMessage("shapes <0> and <1> not aligned: ", "numpy.matmul", ranks=2),
+    ErrorMessage(
+        "input operand has more dimensions than allowed by the axis remapping",
+        about="numpy.broadcast_to can't remove axes: the array has more axes than the requested shape.",
+    ),
+    ErrorMessage(
+        "cannot broadcast a non-scalar to a scalar array",
+        about="numpy.broadcast_to can't remove axes: only a scalar broadcasts to the shape ().",
+    ),
+)

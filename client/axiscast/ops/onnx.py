@@ -27,6 +27,7 @@ from ..wire.dimensions import Dimensions
 from ..wire.shapes import Number, format_shape
 from .aliases import aliases
 from .base import Op
+from .error_messages import ErrorMessage
 from .families import Elementwise, MatrixProduct, summed
 from .framework import PYTHON, Framework
 
@@ -215,3 +216,33 @@ ALIASES = {
     ),
     **aliases(MatMul, "MatMulInteger", "onnx"),
 }
+
+_RUNNING = "Non-zero status code returned while running <node> node. Name:'<...>' Status Message: "
+MESSAGES = (
+    ErrorMessage(
+        _RUNNING + "<...>Attempting to broadcast an axis by a dimension other than 1. <#> by <#>", "onnx.{node}"
+    ),
+    ErrorMessage(
+        _RUNNING + "<...>Can broadcast 0 by 0 or 1. <#> is invalid.",
+        "onnx.{node}",
+        about="A size of 0 broadcasts with 0 or 1 only.",
+    ),
+    ErrorMessage(
+        _RUNNING + "invalid expand shape",
+        "onnx.{node}",
+        about="The target of Expand does not fit the shape of its input.",
+    ),
+    ErrorMessage(_RUNNING + "<...>MatMul dimension mismatch", "onnx.{node}"),
+    ErrorMessage(_RUNNING + "<...>operand cannot broadcast on dim ", "onnx.{node}"),
+    ErrorMessage(_RUNNING + "Gemm: Invalid bias shape for broadcast", "onnx.{node}"),
+    ErrorMessage(_RUNNING + "GEMM: Dimension mismatch, ", "onnx.{node}"),
+    ErrorMessage("Op (<node>) [ShapeInferenceError] Incompatible dimensions", "onnx.{node}"),
+    ErrorMessage(
+        "Op (<node>) [ShapeInferenceError] Dimension mismatch in unification between <#> and <#>", "onnx.{node}"
+    ),
+    ErrorMessage("(op_type:<node><...>): [ShapeInferenceError] Incompatible dimensions", "onnx.{node}"),
+    ErrorMessage(
+        "(op_type:<node><...>): [ShapeInferenceError] Dimension mismatch in unification between <#> and <#>",
+        "onnx.{node}",
+    ),
+)

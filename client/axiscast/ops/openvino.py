@@ -34,6 +34,7 @@ from ..wire.dimensions import Dimensions
 from ..wire.shapes import Integer, Integers, format_shape, shorten
 from .aliases import aliases
 from .base import Op
+from .error_messages import ErrorMessage
 from .families import Elementwise
 from .framework import PYTHON, Framework
 
@@ -349,4 +350,39 @@ ALIASES = aliases(
     NotEqual-1 Greater-1 GreaterEqual-1 Less-1 LessEqual-1 LogicalAnd-1 LogicalOr-1 LogicalXor-1 BitwiseAnd-13
     BitwiseOr-13 BitwiseXor-13 BitwiseLeftShift-15 BitwiseRightShift-15""",
     "openvino",
+)
+
+_NODE = "While validating node '<...>::<node> <...> (<:>) -> (<...> with friendly_name '<...>': "
+MESSAGES = (
+    ErrorMessage(
+        "Check 'TRShape::merge_into(output_shape, input_shapes[1])' failed at <...>: "
+        + _NODE
+        + "Argument shapes are inconsistent.",
+        "openvino.{node}-1",
+        attributes={"auto_broadcast": "none"},
+    ),
+    ErrorMessage(_NODE + "Argument shapes are inconsistent.", "openvino.{node}-1"),
+    ErrorMessage(
+        "Input shape dimension equal <#> cannot be broadcasted (numpy mode) to <#>.",
+        about="A Broadcast in mode numpy failed.",
+    ),
+    ErrorMessage(
+        "Broadcast incorrect target shape. Expecting either 1 or <#>. Got <#>",
+        about="A Broadcast in mode bidirectional failed.",
+    ),
+    ErrorMessage(
+        "Broadcast target[axes_mapping[<...>]] Expected <#>. Got <#>",
+        about="A Broadcast in mode explicit failed.",
+    ),
+    ErrorMessage(
+        "Broadcast target_shape has smaller rank <...> than arg shape ",
+        about="Broadcast can't remove axes: its input has more axes than the target shape.",
+    ),
+    ErrorMessage(
+        "[CPU] <node> node with name '<...>' <...>Eltwise shape infer input shapes dim index: ", "openvino.{node}-1"
+    ),
+    ErrorMessage(
+        _NODE + "Incompatible MatMul <...> dimension",
+        about="A MatMul failed: its matrices, or its stacks of matrices, do not fit each other.",
+    ),
 )

@@ -10,6 +10,7 @@ from ..plan.alignment import Alignment, Conflict, fit_right, meet_right
 from ..plan.plan import Plan, Shape
 from ..plan.resolution import resolve
 from .aliases import aliases
+from .error_messages import ErrorMessage
 from .families import Choice, Elementwise, MatrixProduct, Multidirectional, UnidirectionalKeeping, UnidirectionalLike
 from .framework import PYTHON, Framework
 
@@ -144,3 +145,45 @@ ALIASES = {
     **aliases(matmul, "matmul", "paddle.linalg"),
     **aliases(matmul, "mm", "paddle"),
 }
+
+MESSAGES = (
+    ErrorMessage(
+        "Operands could not be broadcast together with the shape of X = <0> and the shape of Y = <1>", "paddle.add"
+    ),
+    ErrorMessage("The shape of tensor a <0>:<...> must match shape of tensor b <1>:", "paddle.add"),
+    ErrorMessage(
+        "The shape of tensor assigned value must match the shape of target shape: <0>, but now shape is <=shape>",
+        "paddle.expand",
+    ),
+    ErrorMessage(
+        "The shape of broadcast output <0> is different from that of inplace tensor <=shape> in the Inplace operation",
+        "paddle.expand",
+    ),
+    ErrorMessage(
+        "The value (<#>) of the non-singleton dimension does not match the corresponding value (<#>) in shape for "
+        "expand_v2 op",
+        about="An expand failed: a size of the tensor is neither 1 nor that of the target.",
+    ),
+    ErrorMessage(
+        "The value (<#0>) of the non-singleton dimension does not match the corresponding value (<#1>) in shape for "
+        "expand_as_v2 op",
+        "paddle.expand_as",
+    ),
+    ErrorMessage(
+        "BroadcastTensorsOp inputs does not satisfy bcast semantics, <...>dim_size[<#>] != target_dim_size[<#>]",
+        "paddle.broadcast_tensors",
+    ),
+    ErrorMessage(
+        "In operator matmul, the <...> dimension of Input(X) must be equal to <...>dimension of Input(X) is [<#0>], "
+        "and the <...> dimension of Input(Y) is [<#1>]",
+        "paddle.matmul",
+    ),
+    ErrorMessage(
+        "but received X_broadcast's shape[<...>] = [<#0>]received Y_broadcast's shape[<...>] = [<#1>]",
+        "paddle.matmul",
+    ),
+    ErrorMessage(
+        "The number of elements (<...>) of 'shape' for expand_v2 op must be greater than or equal to the rank",
+        about="An expand can't remove axes: the tensor has more axes than the requested shape.",
+    ),
+)

@@ -11,6 +11,7 @@ from pydantic import Field, StrictBool
 from ..plan.alignment import Conflict
 from ..plan.plan import Shape
 from .aliases import aliases
+from .error_messages import ErrorMessage
 from .families import Choice, Elementwise, MatrixProduct, Multidirectional, Unidirectional
 from .framework import PYTHON, Framework
 
@@ -130,3 +131,36 @@ ALIASES = {
     **aliases(add, "bitwise_and bitwise_or bitwise_xor left_shift right_shift", "tensorflow.bitwise"),
     **aliases(matmul, "matmul", "tensorflow.linalg"),
 }
+
+_KERNELS = """AddV2 Add Sub Mul Div RealDiv FloorDiv TruncateDiv Pow Maximum Minimum Equal NotEqual Less LessEqual
+    Greater GreaterEqual LogicalAnd LogicalOr Atan2 FloorMod Mod TruncateMod DivNoNan MulNoNan SquaredDifference Xdivy Xlogy
+    Xlog1py BitwiseAnd BitwiseOr BitwiseXor LeftShift RightShift NextAfter Zeta Igamma Igammac Polygamma Complex"""
+_NODES = dict.fromkeys(_KERNELS.split(), "tensorflow.add") | {"SelectV2": "tensorflow.where"}
+_GRAPH = "Dimensions must be equal, but are <...> and <...> for '{{node <...>}} = "
+MESSAGES = (
+    ErrorMessage("Incompatible shapes: <0> vs. <=shape> [Op:BroadcastTo]", "tensorflow.broadcast_to"),
+    ErrorMessage("Incompatible shapes: <0> vs. <1>", "tensorflow.add"),
+    ErrorMessage("condition <0>, then <1>, and else <2> must be broadcastable", "tensorflow.where"),
+    ErrorMessage(
+        "Incompatible shapes for broadcasting. Two shapes are compatible if for each dimension pair they are either "
+        "equal or one of them is 1. Received: <0> and <1>",
+        "tensorflow.broadcast_static_shape",
+    ),
+    ErrorMessage("Matrix size-incompatible: In[0]: <0>, In[1]: <1>", "tensorflow.matmul"),
+    ErrorMessage("In[0] and In[1] must have compatible batch dimensions: <0> vs. <1>", "tensorflow.matmul"),
+    ErrorMessage("Cannot broadcast input shape <0> into final shape <=shape>", "tensorflow.broadcast_to"),
+    ErrorMessage(
+        _GRAPH + "MatMul[<...>transpose_a=false, transpose_b=false](<...>)' with input shapes: <*>",
+        "tensorflow.matmul",
+    ),
+    ErrorMessage(
+        _GRAPH + "BroadcastTo[<...>](<...>)' with input shapes: <0>, <...> and with input tensors computed as partial "
+        "shapes: input[1] = <=shape>",
+        "tensorflow.broadcast_to",
+    ),
+    ErrorMessage(_GRAPH + "<node>[<...>](<...>)' with input shapes: <*>", nodes=_NODES),
+    ErrorMessage(
+        "Rank of input (<...>) must be no greater than rank of output shape (",
+        about="tensorflow.broadcast_to can't remove axes: the tensor has more axes than the requested shape.",
+    ),
+)

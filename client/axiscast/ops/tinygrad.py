@@ -8,6 +8,7 @@ from typing import Literal
 from ..plan.alignment import Alignment, Conflict, fit_right_padding, unchecked_sizes
 from ..plan.plan import Shape
 from .aliases import aliases
+from .error_messages import ErrorMessage
 from .families import Choice, Elementwise, MatrixProduct, UnidirectionalKeeping
 from .framework import PYTHON, Framework
 
@@ -77,3 +78,9 @@ ALIASES = {
     **aliases(matmul, "dot", "tinygrad", "tinygrad.Tensor"),
     **aliases(expand, "expand", "tinygrad.Tensor"),
 }
+
+MESSAGES = (
+    ErrorMessage("objects cannot be broadcast to a single shape (<*>)", ("tinygrad.add", "tinygrad.where")),
+    ErrorMessage("cannot broadcast <0> to new_shape=<=shape>", "tinygrad.expand"),
+    ErrorMessage("cannot dot <0> and <1>", "tinygrad.matmul"),
+)

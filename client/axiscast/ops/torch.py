@@ -14,6 +14,7 @@ from ..wire.dimensions import Dimensions
 from ..wire.shapes import format_shape
 from .aliases import aliases
 from .base import Op
+from .error_messages import ErrorMessage
 from .families import Elementwise, MatrixProduct, Multidirectional, UnidirectionalLike
 from .framework import PYTHON, Framework
 
@@ -147,3 +148,33 @@ ALIASES = {
     **aliases(expand_as, "expand_as", "torch.Tensor"),
     **aliases(broadcast_to, "broadcast_to", "torch.Tensor"),
 }
+
+MESSAGES = (
+    ErrorMessage("The size of tensor a (<#0>) must match the size of tensor b (<#1>) at non-singleton dimension <@>"),
+    ErrorMessage(
+        "The expanded size of the tensor (<...>) must match the existing size (<...>) at non-singleton dimension "
+        "<...>. Target sizes: <=size>. Tensor sizes: <0>",
+        "torch.expand",
+    ),
+    ErrorMessage("expand(torch.<...>{<0>}, size=<=size>): the number of sizes provided", "torch.expand"),
+    ErrorMessage("output with shape <=size> doesn't match the broadcast shape <0>", "torch.expand"),
+    ErrorMessage("value tensor of shape <0> cannot be broadcast to indexing result of shape <=size>", "torch.expand"),
+    ErrorMessage(
+        "indexing tensors could not be broadcast together with shapes <*>",
+        "torch.broadcast_tensors",
+        about="The index tensors are broadcast against each other before they select elements.",
+    ),
+    ErrorMessage(
+        "Attempting to broadcast a dimension of length <...> at <...>! Mismatching argument at index <...> had <1>; "
+        "but expected shape should be broadcastable to <0>",
+        "torch.broadcast_tensors",
+    ),
+    ErrorMessage(
+        "Using a target size (<1>) that is different to the input size (<0>). This will likely lead to incorrect "
+        "results",
+        "torch.broadcast_tensors",
+        about="The loss broadcasts its input and target against each other, and is wrong unless all pairs are meant.",
+    ),
+    ErrorMessage("mat1 and mat2 shapes cannot be multiplied (<0x> and <1x>)", "torch.matmul"),
+    ErrorMessage("size mismatch, got input (<...>), mat (<0x>), vec (<1x>)", "torch.matmul"),
+)

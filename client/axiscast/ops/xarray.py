@@ -17,6 +17,7 @@ from ..plan.resolution import resolve
 from ..wire.shapes import StopAtFirstError, format_shape, shorten
 from .aliases import aliases
 from .base import Op
+from .error_messages import ErrorMessage
 from .framework import PYTHON, Framework
 
 FRAMEWORK = Framework(
@@ -218,3 +219,14 @@ def _own(names: Sequence[str], apart: dict[str, int]) -> list[str]:
 
 
 ALIASES = {**aliases(broadcast, "apply_ufunc", "xarray"), **aliases(broadcast, "where", "xarray", inputs=3)}
+
+MESSAGES = (
+    ErrorMessage(
+        "cannot reindex or align along dimension '<...>' because of conflicting dimension sizes: {<#>, <#>}",
+        about="Dimensions of the same name must have the same size: xarray expands none of them.",
+    ),
+    ErrorMessage(
+        "operands cannot be broadcast together with mismatched lengths for dimension '<...>': (<#0>, <#1>)",
+        about="Dimensions of the same name must have the same size: xarray expands none of them.",
+    ),
+)

@@ -1,0 +1,177 @@
+"""why: the check that is in the text of an error, and a sentence about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+
+from ..messages import CheckRequest
+from ..messages.validation import validated
+from ..messages.why import WhyAnswer
+from ..ops import Op, op_class, read_op
+from ..wire.problems import Problem
+from ..wire.shapes import format_shape
+from .check import plain_answer
+from .error_topics import topic_of
+from .operands import operands_in
+from .wordings import Reading, Sizes, readings, single_blanks
+
+_UNKNOWN = (
+    "No error message about shapes was found in this text. Paste the last lines of the traceback, from the name of the "
+    "exception on, or check the shapes themselves."
+)
+
+
+class Diagnosis(NamedTuple):
+    """What the text of an error says: all of the check, parts of it, or what it is about."""
+
+    op: Op | None = None
+    inputs: list[Sizes] | None = None
+    sizes: list[int] | None = None
+    about: str = ""
+    operands: tuple[str, str] | None = None
+    """The source text of the operands, if the traceback has it."""
+    node: str = ""
+    """The framework's name of the operation, if the message has it."""
+    axis: int | None = None
+    """The output axis on which the sizes conflict."""
+
+    @property
+    def request(self) -> CheckRequest | None:
+        """The check; None if the text does not hold all of it. Raises Problem if its values are not valid."""
+        if self.op is None or self.inputs is None:
+            return None
+        return validated(CheckRequest, {"op": self.op, "inputs": self.inputs, "explain": True})
+
+
+def why(text: str) -> WhyAnswer:
+    """Return what is to be said about the text of an error."""
+    return WhyAnswer.model_validate(plain_why(diagnose(text)))
+
+
+def diagnose(text: str) -> Diagnosis:
+    """Return what the last error about shapes in a text says: of exceptions that follow each other, the one that was
+    raised."""
+    blanks = single_blanks(text)
+    if found := readings(blanks):
+        return _diagnosis(found[-1], operands_in(text))
+    return Diagnosis(about=topic_of(blanks) or _UNKNOWN)
+
+
+def diagnoses(text: str) -> Iterator[Diagnosis]:
+    """Yield what each error about shapes in a text says, in their order."""
+    return (_diagnosis(reading, None) for reading in readings(single_blanks(text)))
+
+
+def _diagnosis(reading: Reading, operands: tuple[str, str] | None) -> Diagnosis:
+    inputs = [_unknown_if_negative(sizes) for _, sizes in sorted(reading.shapes.items())] or None
+    sizes = [size for _, size in sorted(reading.sizes, key=lambda size: size[0] or 0)] or None
+    op = _op_of(reading, inputs)
+    return Diagnosis(op, inputs, sizes, reading.message.about, None if inputs else operands, reading.node, reading.axis)
+
+
+def _unknown_if_negative(sizes: Sizes) -> Sizes:
+    return ["?" if isinstance(size, int) and size < 0 else size for size in sizes]
+
+
+def _op_of(reading: Reading, inputs: list[Sizes] | None) -> Op | None:
+    """Return the op of a message; None if the message does not say it, or lacks an attribute that it needs."""
+    message = reading.message
+    names = message.nodes.get(reading.node, message.op) or ()
+    for name in (names,) if isinstance(names, str) else names:
+        name = name.replace("{node}", reading.node)
+        kind = op_class(name)
+        if kind is None or (inputs is not None and not kind.takes(len(inputs))):
+            continue
+        if message.ranks is not None and max(map(len, inputs or []), default=0) > message.ranks:
+            continue
+        try:
+            return read_op({"name": name, **message.attributes, **reading.attributes})
+        except ValidationError:
+            continue
+    return None
+
+
+def plain_why(diagnosis: Diagnosis, request: CheckRequest | None = None) -> dict[str, Any]:
+    """Return the plain values of a WhyAnswer. `request` is the diagnosis's own, if it has been read."""
+    answer: dict[str, Any] = {"op": None, "inputs": diagnosis.inputs, "sizes": diagnosis.sizes, "check": None}
+    if diagnosis.op is not None:
+        answer["op"] = diagnosis.op.model_dump(mode="json", exclude_none=True)
+    try:
+        request = request or diagnosis.request
+        check = None if request is None else plain_answer(request)
+    except Problem as problem:
+        return {**answer, "message": f"The shapes in this message can't be checked. {_sentence(problem.detail)}"}
+    if check is None:
+        return {**answer, "message": _of_parts(diagnosis)}
+    if "conflict" in check:
+        answer["sizes"] = [*check["conflict"]["sizes"]] or answer["sizes"]
+    return {**answer, "check": check, "message": _of_check(diagnosis, answer["op"], check)}
+
+
+def _of_check(diagnosis: Diagnosis, op: Mapping[str, Any], check: Mapping[str, Any]) -> str:
+    """Return the sentences about a whole check."""
+    shapes = _joined([format_shape(shape) for shape in diagnosis.inputs or []])
+    target = diagnosis.op and diagnosis.op.target and getattr(diagnosis.op, diagnosis.op.target)
+    asked = shapes if target is None else f"{shapes} to {format_shape(target)}"
+    if check["compatible"] is False:
+        sentences = [diagnosis.about, f"{op['name']} can't broadcast {asked}.", check["conflict"]["message"]]
+    elif check["compatible"] is None:
+        sentences = [diagnosis.about, f"{op['name']} broadcasts {asked} for some sizes only."]
+    elif diagnosis.about:
+        sentences = [diagnosis.about, *(warning["message"] for warning in check["warnings"])]
+    else:
+        sentences = [
+            f"{op['name']} does broadcast {asked}. The call has an option that the message does not show, or the "
+            "shapes in the message are not those of its inputs."
+        ]
+    return " ".join(filter(None, sentences))
+
+
+def _of_parts(diagnosis: Diagnosis) -> str:
+    """Return the sentences about a message without a whole check: what it holds, and what to look for."""
+    op, inputs, about = diagnosis.op, diagnosis.inputs, diagnosis.about
+    name = (op.alias or op.name) if op is not None else diagnosis.node
+    sentences = [about or (name and f"{name} failed."), _of_sizes(diagnosis)]
+    if inputs:
+        sentences.append(f"The message has the shapes {_joined([*map(format_shape, inputs)])}.")
+    elif op is not None or diagnosis.sizes:
+        what = [f"`{operand}`" for operand in diagnosis.operands or ()] or ["the operands"]
+        option = f" --op {name}" if op is not None else ""
+        sentences.append(
+            f"The message does not have the shapes: print those of {_joined(what)}, and check them, as in `axiscast "
+            f"check 2,64,7,7 64{option}`."
+        )
+    return " ".join(filter(None, sentences))
+
+
+def _of_sizes(diagnosis: Diagnosis) -> str:
+    """Return the sentence about sizes that conflict."""
+    sizes, axis = diagnosis.sizes or [], diagnosis.axis
+    if len(sizes) < 2:
+        return ""
+    if diagnosis.about or (diagnosis.op is not None and not diagnosis.op.shares_axes):
+        return f"The sizes that conflict are {sizes[0]} and {sizes[1]}."
+    where = "one axis" if axis is None else f"axis {axis} of the result, which has at least {axis + 1} axes"
+    return f"Sizes {sizes[0]} and {sizes[1]} meet on {where}: they must be equal, or 1 if the axis is broadcast."
+
+
+def _joined(texts: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(texts[:-1]), *texts[-1:]]))
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def as_text(answer: WhyAnswer) -> str:
+    """Return an answer for a terminal: the sentences, the drawing and the hints."""
+    lines = [answer.message]
+    if answer.check is not None:
+        if answer.check.diagram:
+            lines += ["", answer.check.diagram]
+        hints = answer.check.conflict.hints if answer.check.conflict else []
+        lines += ["", *(f"hint: {hint.text}" for hint in hints)] if hints else []
+    return "\n".join(lines)

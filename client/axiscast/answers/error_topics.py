@@ -1,0 +1,134 @@
+"""What error messages that are not about broadcasting are about: phrases of frameworks, and a sentence for each."""
+
+from __future__ import annotations
+
+_TOPICS: dict[str, tuple[str, ...]] = {
+    "This is about an index: it is outside of its axis, or there are more indices than axes.": (
+        "is out of bounds for axis", "is out of bounds for dimension", "too many indices", "index out of range in self",
+        "slice_sizes must be less than or equal to operand shape", "indices element out of data bounds",
+        "index must be less than the size of input dim", "of slice is out of bounds", "is out of bounds with size",
+        "indexer is out-of-bounds", " is not in [0, ", "slice index ", "of op(embedding) expected >= 0",
+    ),
+    "This is about a boolean mask, which must have the shape of what it selects from.": (
+        "boolean index did not match", "the shape of the mask", "numpy boolean array indexing assignment",
+        "array conditional must be same shape as self",
+    ),
+    "This is about an axis that the array does not have, or about a list of axes of another length than its rank.": (
+        "is out of bounds for array of dimension", "axes don't match array", "dimension out of range (expected",
+        "invalid reduction dimension", "transpose expects a vector of size", "the reduce dim index",
+        "out of the tensor rank range", "invalid attribute perm", "the axis must be in", "the axis value must be in",
+        "size of perm should equal to rank", "axes for array with", "invalid axis", "exceeds input dimensions",
+        "does not match the length of the desired ordering", "out of range [", "invalid value of attribute 'axis'",
+        "for attribute 'axis'", "input order must have shape [n]", "not found in array dimensions",
+        "is not a valid dimension or coordinate", "should be equal to or greater than the axis's size",
+        "== param.axes.ndim()",
+    ),
+    "This is about joining arrays (concatenate, stack): sizes must be equal on all axes but the one that is joined.": (
+        "except for the concatenation axis", "the same number of dimensions, but the array at index",
+        "all input arrays must have the same shape", "must match except in dimension", "stack expects each tensor",
+        "tensors must have same number of dimensions: got", "cannot concatenate arrays", "concatop : ", "[op:concatv2]",
+        "shapes of all inputs must match", "non concat axis dimensions must match", "all inputs to concat must have",
+        "op (concat) ", "op_type:concat", "except on the concatenation axis", "-th dimension of input[0] and input[",
+        "must match except in given concat axis", "all input shape must be the same", "[stack] all arrays must have",
+        "must have the same shape except on the `axis` dim", "shapes do not align", "concat.cc",
+        "stacked arrays must have the same shape", "primitive[concat]",
+    ),
+    "This is about a reshape: the new shape must have as many elements as the old one.": (
+        "cannot reshape", "is invalid for input of size", "view size is not compatible", "input to reshape is a tensor",
+        "can't reshape", "cannot be reshaped", "in reshapeop is invalid",
+        "the total size of the tensor must be unchanged",
+        "total size of new array must be unchanged", "target shape size is larger than the current shape",
+        "is incompatible with input shape", "new and old shape do not match total elements",
+    ),
+    "This is about a squeeze: only axes of size 1 can be removed.": (
+        "select an axis to squeeze out", "can not squeeze dim", "squeezebase", "cannot squeeze",
+    ),
+    "This is about gather or scatter: the index must have the rank of the tensor, and fit its other axes.": (
+        "apart from dimension",
+    ),
+    "This is about data types, not shapes.": (
+        "to have same dtype", "did not contain a loop with signature", "cannot cast ufunc", "' not understood",
+        "can't be cast to the desired output type", "requires arguments to have the same dtype",
+        "(zero-based) was expected to be a",
+        "do not have the same element type", "requires compatible dtypes", "unsupported operand type(s)",
+        "the same dtypes", "arguments of dtype", "same dtypes", "issues with types <class",
+    ),
+    "This is about a convolution or a normalisation: the channels or sizes of the input do not fit the layer.": (
+        "channels instead", "kernel size can't be greater", "input depth must be evenly divisible",
+        "is not equal to kernel channels", "number of input's channels", "input feature dimension size",
+        "filter input channel count", "'c_in' of input", "expect the input channels", "running_mean should contain",
+        "given normalized_shape", "number of spatial dimensions",
+    ),
+    "This is about an einsum: a letter has different sizes, or the equation does not fit its operands.": (
+        "einsum()", "[einsum]", "[op:einsum]", "size of label", "same label have different shapes",
+        "einstein sum subscripts",
+    ),
+    "This is about a product of matrices or vectors: the axes that are summed, or the stacks, do not fit.": (
+        "of batch2 tensor to be", "inconsistent tensor size, expected tensor", "matmul input shapes are incompatible",
+        "the same batch size in bmmop", "for batchmatmul, inputs shape", "dot shape error",
+    ),
+    "This is about a function of linear algebra: the axes of its arguments do not fit each other.": (
+        "with gufunc signature",
+    ),
+    "This is about the chunks of a Dask array: they do not add up to its shape. Shapes that do not broadcast can be "
+    "the cause: check those of the operands.": ("chunks do not add up to shape",),
+    "This is about an einops pattern: it does not fit its input, or itself.": ("-reduction pattern \"",),
+    "This is about a loss whose target does not fit its input: it takes targets of a certain shape, and broadcasts "
+    "none.": (
+        "to match target batch_size", "multi-target not supported", "must be the same as input size", "is deprecated. "
+        "please ensure they have the same size", "`labels.shape` must equal", "input(logits) and input(label)",
+        "var is of incorrect size",
+    ),
+    "This is about a layer or a model that was built for other input sizes.": (
+        "is incompatible with the layer", "must be equal to input_size", "error(s) in loading state_dict",
+        "size mismatch for ",
+    ),
+    "This is about vmap: the axes that are mapped must have the same size.": (
+        "vmap got inconsistent", "vmap: expected",
+    ),
+    "This is about a split: the size of the axis must be the sum, or a multiple, of the parts.": (
+        "does not result in an equal division", "split_sizes to sum", "evenly divide the split", "op (split)",
+        "along the split dimension must be", "evenly divisible by 'num_splits'", "chunk expects",
+    ),
+    "This is about a matrix that must be square.": (
+        "must be square", "batches of square matrices", "must have shape [..., n, n]",
+        "the last two dimensions are expected to be equal",
+    ),
+    "This is about one value that was expected where there are several.": (
+        "truth value of a", "boolean value of tensor", "converted to python scalars", "cannot be converted to scalar",
+        "created only for scalar outputs", "defined for scalar-output functions", "only 0-dimensional arrays",
+        "only length-1 arrays",
+    ),
+    "This is about a nested list whose rows have different lengths.": (
+        "inhomogeneous shape", "expected sequence of length", "non-rectangular python sequence",
+        "setting an array element with a sequence",
+    ),
+    "This is about an operation that takes inputs of the same shape, and does not broadcast.": (
+        "must be scalar or have the same shape as cases", "clamp requires min.shape", "incompatible attr in node",
+        "shapes must be equal", ") are incompatible", "operator where inferring shapes failed",
+        "the assigned value shape", "not compatible with expected shape", "as many biases as the last dimension",
+        "unable to coerce to ", "does not match length of index", "identically-labeled", "indices imply",
+        "must all be the same length", "all arrays must be of the same length", "mismatch) actual", "mismatch) x:",
+        "inferred shape and existing shape differ",
+    ),
+    "This is about a function that JAX traces: its shapes and branches can't depend on values, and types must not "
+    "change.": (
+        "jax.errors.", "scan body function carry", "cond branches must have equal types", "jax arrays are immutable",
+        "true_fun and", "shapes must be 1d sequences of concrete values",
+    ),
+    "This is about tile or repeat: there must be a count for each axis.": (
+        "expected multiples argument", "'repeat' input tensor must have",
+    ),
+    "This is about memory: the array is too large.": (
+        "unable to allocate", "out of memory", "cannot allocate memory", "resource exhausted",
+    ),
+}  # fmt: skip
+
+
+def topic_of(text: str) -> str | None:
+    """Return the sentence about the first phrase in a text with single blanks. If it has none, return None."""
+    text = text.lower()
+    places = (
+        (at, sentence) for sentence, phrases in _TOPICS.items() for phrase in phrases if (at := text.find(phrase)) >= 0
+    )
+    return min(places, default=(0, None))[1]

@@ -1,0 +1,210 @@
+"""Wordings of error messages (ops/error_messages.py), found in a text in time linear in its length.
+
+A wording is words and slots in turn. `str.find` looks for its longest words; from the first words before them, the
+slots are then read in their order, each once. No slot is read twice for one place of the longest words, so there is
+nothing to go back to, and each slot ends within a few thousand characters.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, NamedTuple
+
+from ..ops import list_error_messages
+from ..ops.error_messages import ErrorMessage
+from ..wire.shapes import parse_shape
+from ..wire.work import checkpoint
+
+MAX_SHAPES = 32
+"""Shapes that are read of one message."""
+_GAP = 400
+"""Characters of `<...>`."""
+_LONG_GAP = 4000
+"""Characters between the first words of a wording and its longest, and of all that `<:>` reads."""
+_SLOT = re.compile(r"<([^<>]+)>")
+_INNER = r"[^][(){}]{0,1000}"
+_SHAPE = re.compile(
+    r"(?:\[const vector\]|[A-Za-z][A-Za-z0-9_.]{0,19})?"
+    rf"(?:\((\[{_INNER}\])\)|(\({_INNER}\)|\[{_INNER}\]|\{{{_INNER}\}}))"
+)
+_BETWEEN = re.compile(r", and | and |, |,| ")
+_TYPED = re.compile(rf"\]:[a-z0-9_]{{1,20}}(\[{_INNER}\])")
+_MATRIX = re.compile(r"\d{1,19}(?:x\d{1,19}){0,63}")
+_NUMBER = re.compile(r"-?\d{1,19}")
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,60}")
+_ENTRY = re.compile(r"'([A-Za-z_][A-Za-z0-9_]{0,60})': (\d{1,19})")
+
+Sizes = list[int | str]
+
+
+class Reading(NamedTuple):
+    """A wording in a text, with the values of its slots."""
+
+    message: ErrorMessage
+    start: int
+    end: int
+    shapes: dict[int, Sizes]
+    attributes: dict[str, Any]
+    sizes: list[tuple[int | None, int]]
+    """The sizes that conflict, each with the number of its input if it is known."""
+    node: str
+    axis: int | None = None
+    """The output axis on which they conflict."""
+
+
+class _Slot(NamedTuple):
+    kind: str
+    name: str
+
+
+class _Wording(NamedTuple):
+    message: ErrorMessage
+    parts: tuple[str | _Slot, ...]
+    longest: str
+    first: str
+
+    def readings(self, text: str) -> Iterator[Reading]:
+        """Yield its readings in a text whose white space is single blanks, none inside another."""
+        at, last = -1, -1
+        while (at := text.find(self.longest, at + 1)) >= 0:
+            start = at if self.first == self.longest else text.rfind(self.first, max(at - _LONG_GAP, last + 1), at)
+            if start <= last:
+                continue  # there is none, or it has been read
+            last = start
+            if reading := self._read(text, start):
+                yield reading
+                at = last = max(at, reading.end - 1)
+
+    def _read(self, text: str, start: int) -> Reading | None:
+        reading, at = Reading(self.message, start, start, {}, {}, [], ""), start
+        for number, part in enumerate(self.parts):
+            if isinstance(part, str):
+                if not text.startswith(part, at):
+                    return None
+                at += len(part)
+                continue
+            words = self.parts[number + 1] if number + 1 < len(self.parts) else ""
+            found = _read_slot(part, text, at, str(words), reading)
+            if found is None:
+                return None
+            at, reading = found
+        return reading._replace(end=at)
+
+
+@cache
+def _wordings() -> list[_Wording]:
+    """Return all wordings, in the catalogue's order."""
+    return [_compiled(message) for message in list_error_messages()]
+
+
+def _compiled(message: ErrorMessage) -> _Wording:
+    pieces = _SLOT.split(message.text)
+    parts = tuple(
+        piece if number % 2 == 0 else _slot(piece) for number, piece in enumerate(pieces) if piece or number % 2
+    )
+    words = [part for part in parts if isinstance(part, str)]
+    return _Wording(message, parts, max(words, key=len), words[0])
+
+
+def _slot(text: str) -> _Slot:
+    for kind in ("...", "*compact", "*", ":", "=", "%", "#", "@"):
+        if text.startswith(kind):
+            return _Slot(kind, text[len(kind) :])
+    if text == "node":
+        return _Slot("node", "")
+    if text.endswith("x") and text[:-1].isdecimal():
+        return _Slot("x", text[:-1])
+    return _Slot("shape", text) if text.isdecimal() else _Slot("text", text)
+
+
+def readings(text: str) -> list[Reading]:
+    """Return the readings of all wordings, in their order, none inside another; of those that start together, the
+    longest. White space in the text must be single blanks."""
+    found: list[Reading] = []
+    every: list[Reading] = []
+    for wording in _wordings():
+        checkpoint()
+        every += wording.readings(text)
+    for reading in sorted(every, key=_place):
+        if not found or reading.start >= found[-1].end:
+            found.append(reading)
+    return found
+
+
+def _place(reading: Reading) -> tuple[int, int]:
+    return reading.start, -reading.end
+
+
+def _read_slot(slot: _Slot, text: str, at: int, words: str, reading: Reading) -> tuple[int, Reading] | None:
+    """Read a slot that ends before `words`. Return its end and the reading with its value, or None."""
+    kind, name = slot
+    if kind == "...":
+        end = text.find(words, at, at + _GAP) if words else at
+        return None if end < 0 else (end, reading)
+    if kind in ("*", "*compact"):
+        return _read_shapes(text, at, reading, is_compact=kind == "*compact")
+    if kind == ":":
+        end = text.find(words, at, at + _LONG_GAP)
+        shapes = [_sizes(found[1]) for found in _TYPED.finditer(text, at, max(end, at))][:MAX_SHAPES]
+        return None if end < 0 or None in shapes else (end, reading._replace(shapes=dict(enumerate(shapes))))  # type: ignore[arg-type]
+    if kind in ("text", "%"):
+        end = text.find(words, at, at + 1000)
+        value: Any = text[at:end]
+        if kind == "%":
+            value = {entry[1]: int(entry[2]) for entry in _ENTRY.finditer(value)}
+        reading.attributes[name] = value
+        return None if end < 0 else (end, reading)
+    if kind == "node":
+        found = _WORD.match(text, at)
+        return found and (found.end(), reading._replace(node=found[0]))
+    if kind == "@":
+        found = _NUMBER.match(text, at)
+        return found and (found.end(), reading._replace(axis=int(found[0])))
+    if kind == "#":
+        found = _NUMBER.match(text, at)
+        if found:
+            reading.sizes.append((int(name) if name else None, int(found[0])))
+        return found and (found.end(), reading)
+    found = (_MATRIX if kind == "x" else _SHAPE).match(text, at)
+    sizes = found and _sizes(found[0] if kind == "x" else found[1] or found[2])
+    if not found or sizes is None:
+        return None
+    if kind == "=":
+        reading.attributes[name] = sizes
+    else:
+        reading.shapes[int(name)] = sizes
+    return found.end(), reading
+
+
+def _read_shapes(text: str, at: int, reading: Reading, is_compact: bool) -> tuple[int, Reading] | None:
+    """Read two shapes or more, with commas, blanks or "and" between them."""
+    end = at
+    for number in range(MAX_SHAPES):
+        found = _SHAPE.match(text, at)
+        sizes = found and _sizes(found[1] or found[2])
+        if not found or sizes is None or (is_compact and " " in found[0]):
+            break
+        reading.shapes[number] = sizes
+        end = found.end()
+        between = _BETWEEN.match(text, end)
+        if not between:
+            break
+        at = between.end()
+    return (end, reading) if len(reading.shapes) > 1 else None
+
+
+def _sizes(text: str) -> Sizes | None:
+    """Return the sizes of a shape as text; None if it is not one. A negative size is unknown."""
+    if text[0] == "{":
+        text = f"[{text[1:-1]}]"
+    try:
+        return parse_shape(text)
+    except ValueError:
+        return None
+
+
+def single_blanks(text: str) -> str:
+    """Return a text with each run of white space replaced by one blank."""
+    return " ".join(text.split())
