@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .library import *
     from .messages import *
     from .messages.tensors import *
+    from .messages.why import *
     from .models import *
     from .models.programs.jax_trace import *
     from .models.programs.torch_export import *
@@ -65,7 +66,7 @@ _ROOMS = [
         "models.programs.torch_export",
         "models.programs.jax_trace",
     ),
-    *("messages.tensors", "client.call", "client.client", "client.aio"),
+    *("messages.tensors", "messages.why", "client.call", "client.client", "client.aio"),
 ]
 """Whose `__all__` this package exports, so that a name loads nothing above its own room: first the one that loads
 nothing at all, for the code of others that it runs in, and then from the lowest layer up."""

@@ -34,13 +34,15 @@ from .messages.arguments import (
     translate_question,
 )
 from .messages.validation import MapWords, PythonWords, validated
+from .messages.why import WhyAnswer
 from .ops import OPS, Op, read_op
 from .wire.problems import Problem
+from .wire.shapes import kind_of
 
 if TYPE_CHECKING:  # which takes NumPy
     from .messages.tensors import CheckedColumns
 
-__all__ = ["check", "check_batch", "check_columns", "compare", "translate"]
+__all__ = ["check", "check_batch", "check_columns", "compare", "translate", "why"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -200,6 +202,25 @@ def translate(op: AnyOp, *shapes: Shape, to: str, **attributes: Any) -> Translat
 
     words = PythonWords()
     return answer_translate(validated(TranslateRequest, translate_question(op, shapes, to, attributes), words), words)
+
+
+@typed
+def why(text: str) -> WhyAnswer:
+    """Return what the text of an error says: the op, the shapes and the answer to their check, or what it is about.
+
+    The text is a message, a traceback or a log. Of several errors about shapes, the last one is read. What the text
+    does not hold is None. Raises InvalidRequest for what is not a text.
+
+    >>> import axiscast
+    >>> answer = axiscast.why("ValueError: operands could not be broadcast together with shapes (2,64,7,7) (64,)")
+    >>> answer.op.name, answer.inputs, answer.check.conflict.hints[0].text
+    ('numpy.add', [(2, 64, 7, 7), (64,)], 'reshape input 1 to (64, 1, 1), x[:, None, None]: it then fits')
+    """
+    from .answers.diagnosis import why as answered
+
+    if not isinstance(text, str):
+        raise Problem("invalid-request", f"text: must be a string, not {kind_of(text)}", pointer="/text")
+    return answered(text)
 
 
 def _tensor(array: Any) -> dict[str, Any]:

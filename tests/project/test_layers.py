@@ -76,6 +76,11 @@ CASES = {
         "axiscast.translate('numpy.broadcast_arrays', 3, to='einops.repeat')",
         WEB | {"numpy", "httpx", "click", "axiscast.client.client", "axiscast.client.call"},
     ),
+    "the text of an error": (
+        "import axiscast; axiscast.why('operands could not be broadcast together with shapes (3,4) (5,)'); "
+        "axiscast.why('')",
+        WEB | {"numpy", "httpx", "click", "axiscast.client.client", "axiscast.client.call"},
+    ),
     "a report": (
         "import axiscast; str(axiscast.Report('model')); "
         "import axiscast.models.formats.sarif, axiscast.models.formats.github, axiscast.models.node_checks",
@@ -165,9 +170,10 @@ def test_type_checkers_know_every_framework_under_its_short_name() -> None:
 
 def test_the_exported_names_are_the_ones_that_are_meant() -> None:
     meant = """
-        check check_batch check_columns compare translate AsyncClient Client CheckedColumns Transfer
+        check check_batch check_columns compare translate why AsyncClient Client CheckedColumns Transfer
         check_model Finding Operand Report UnusableModel
         CheckAnswer CheckRequest Comparison ConflictAnswer Hint OpEntry OutputShape ResultShape TranslateAnswer
+            WhyAnswer
         AxiscastError ServiceProblem IncompatibleShapes InvalidRequest UnknownOp InvalidTensor
         NotStrided OutputTooLarge WorkTooLarge BodyTooLarge Untranslatable MisdirectedRequest Unauthenticated
         RequestTimeout Overloaded ShuttingDown InternalError UnexpectedStatus ConnectionFailed

@@ -24,7 +24,7 @@ _TOPICS: dict[str, tuple[str, ...]] = {
         "== param.axes.ndim()",
     ),
     "This is about joining arrays (concatenate, stack): sizes must be equal on all axes but the one that is joined.": (
-        "except for the concatenation axis", "the same number of dimensions, but the array at index",
+        "except for the concatenation axis", "same number of dimensions, but the array at index",
         "all input arrays must have the same shape", "must match except in dimension", "stack expects each tensor",
         "tensors must have same number of dimensions: got", "cannot concatenate arrays", "concatop : ", "[op:concatv2]",
         "shapes of all inputs must match", "non concat axis dimensions must match", "all inputs to concat must have",
@@ -38,7 +38,7 @@ _TOPICS: dict[str, tuple[str, ...]] = {
         "can't reshape", "cannot be reshaped", "in reshapeop is invalid",
         "the total size of the tensor must be unchanged",
         "total size of new array must be unchanged", "target shape size is larger than the current shape",
-        "is incompatible with input shape", "new and old shape do not match total elements",
+        "is incompatible with input shape",
     ),
     "This is about a squeeze: only axes of size 1 can be removed.": (
         "select an axis to squeeze out", "can not squeeze dim", "squeezebase", "cannot squeeze",
@@ -126,9 +126,9 @@ _TOPICS: dict[str, tuple[str, ...]] = {
 
 
 def topic_of(text: str) -> str | None:
-    """Return the sentence about the first phrase in a text with single blanks. If it has none, return None."""
+    """Return the sentence about the last phrase in a text with single blanks. If it has none, return None."""
     text = text.lower()
     places = (
-        (at, sentence) for sentence, phrases in _TOPICS.items() for phrase in phrases if (at := text.find(phrase)) >= 0
+        (at, sentence) for sentence, phrases in _TOPICS.items() for phrase in phrases if (at := text.rfind(phrase)) >= 0
     )
-    return min(places, default=(0, None))[1]
+    return max(places, default=(0, None))[1]

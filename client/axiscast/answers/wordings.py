@@ -206,5 +206,5 @@ def _sizes(text: str) -> Sizes | None:
 
 
 def single_blanks(text: str) -> str:
-    """Return a text with each run of white space replaced by one blank."""
-    return " ".join(text.split())
+    """Return a text with each run of white space replaced by one blank, without the E of pytest before each line."""
+    return " ".join(text.replace("\nE  ", "\n ").split())

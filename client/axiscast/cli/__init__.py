@@ -23,6 +23,7 @@ from .compare import compare
 from .ops import ops
 from .serve import serve
 from .translate import translate
+from .why import why
 
 
 class Commands(click.Group):
@@ -61,7 +62,7 @@ def main() -> None:
     """
 
 
-for command in (serve, check, broadcast, compare, translate, ops):
+for command in (serve, check, broadcast, compare, translate, why, ops):
     assert command.callback is not None
     command.callback = problems_in_words()(command.callback)
     main.add_command(command)

@@ -133,8 +133,9 @@ ALIASES = {
 }
 
 _KERNELS = """AddV2 Add Sub Mul Div RealDiv FloorDiv TruncateDiv Pow Maximum Minimum Equal NotEqual Less LessEqual
-    Greater GreaterEqual LogicalAnd LogicalOr Atan2 FloorMod Mod TruncateMod DivNoNan MulNoNan SquaredDifference Xdivy Xlogy
-    Xlog1py BitwiseAnd BitwiseOr BitwiseXor LeftShift RightShift NextAfter Zeta Igamma Igammac Polygamma Complex"""
+    Greater GreaterEqual LogicalAnd LogicalOr Atan2 FloorMod Mod TruncateMod DivNoNan MulNoNan SquaredDifference Xdivy
+    Xlogy Xlog1py BitwiseAnd BitwiseOr BitwiseXor LeftShift RightShift NextAfter Zeta Igamma Igammac Polygamma
+    Complex"""
 _NODES = dict.fromkeys(_KERNELS.split(), "tensorflow.add") | {"SelectV2": "tensorflow.where"}
 _GRAPH = "Dimensions must be equal, but are <...> and <...> for '{{node <...>}} = "
 MESSAGES = (

@@ -1,0 +1,84 @@
+"""axiscast why: the text of an error on the command line, and a log on standard input."""
+
+from __future__ import annotations
+
+import json
+import pty
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+from conftest import PATIENCE, Served, run, started
+
+from axiscast.cli import main
+
+TEXT = "ValueError: operands could not be broadcast together with shapes (2,64,7,7) (64,)"
+SIZES = "RuntimeError: The size of tensor a (7) must match the size of tensor b (64) at non-singleton dimension 3"
+RESHAPE = "RuntimeError: shape '[4, 2]' is invalid for input of size 6"
+
+
+def why(*words: str, log: str | bytes = "") -> tuple[int, str]:
+    done = CliRunner().invoke(main, ["why", *words], input=log, prog_name="axiscast")
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    return done.exit_code, done.output
+
+
+@pytest.fixture(params=["here", "from a service"])
+def url(request: pytest.FixtureRequest, service: Served) -> list[str]:
+    return [] if request.param == "here" else ["--url", service.url]
+
+
+def test_a_message_is_answered_with_the_drawing_and_the_hint(url: list[str]) -> None:
+    status, out = why(TEXT, *url)
+    assert status == 0
+    assert out.startswith("numpy.add can't broadcast (2, 64, 7, 7) and (64,). On output axis 3, ")
+    assert "\ninput 1  +    +   +   64\n" in out
+    assert out.endswith("hint: reshape input 1 to (64, 1, 1), x[:, None, None]: it then fits\n")
+
+
+def test_each_error_of_a_log_is_answered_once(url: list[str]) -> None:
+    status, out = why(*url, log=f"start\n{TEXT}\n{SIZES}\nepoch\n{TEXT}\n")
+    assert status == 0
+    assert out.count("can't broadcast") == 1
+    assert out.count("Sizes 7 and 64 meet on axis 3 of the result") == 1
+
+
+def test_json_has_a_line_for_each_error() -> None:
+    status, out = why("--json", log=f"{TEXT}\n{SIZES}\n")
+    first, second = map(json.loads, out.splitlines())
+    assert (first["op"], first["inputs"], first["sizes"]) == ({"name": "numpy.add"}, [[2, 64, 7, 7], [64]], [7, 64])
+    assert first["check"]["conflict"]["axis"] == 3
+    assert (second["op"], second["inputs"], second["check"], second["sizes"]) == (None, None, None, [7, 64])
+    assert status == 0
+
+
+@pytest.mark.parametrize(("text", "words"), [(RESHAPE, "about a reshape"), ("all is well", "No error message")])
+def test_the_status_is_1_if_no_error_is_about_broadcasting(text: str, words: str) -> None:
+    for status, out in (why(text), why(log=f"{text}\n")):
+        assert status == 1
+        assert words in out
+
+
+def test_bytes_that_are_no_text_do_no_harm() -> None:
+    assert why(log=b"\xff\xfe\n" + TEXT.encode() + b"\n")[0] == 0
+
+
+def test_an_answer_comes_while_the_log_goes_on() -> None:
+    command = [sys.executable, "-m", "axiscast", "why"]
+    with started(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(f"{TEXT}\n")
+        process.stdin.flush()
+        assert process.stdout.readline().startswith("numpy.add can't broadcast")
+        process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0
+
+
+def test_without_a_text_on_a_terminal_the_mistake_is_named() -> None:
+    terminal, end = pty.openpty()
+    done = run([sys.executable, "-m", "axiscast", "why"], stdin=end)
+    assert done.returncode == 2
+    assert "no text is given" in done.stderr
+    assert terminal
