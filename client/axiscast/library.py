@@ -37,7 +37,7 @@ from .messages.validation import MapWords, PythonWords, validated
 from .messages.why import WhyAnswer
 from .ops import OPS, Op, read_op
 from .wire.problems import Problem
-from .wire.shapes import kind_of
+from .wire.shapes import json_type_name
 
 if TYPE_CHECKING:  # which takes NumPy
     from .messages.tensors import CheckedColumns
@@ -216,11 +216,11 @@ def why(text: str) -> WhyAnswer:
     >>> answer.op.name, answer.inputs, answer.check.conflict.hints[0].text
     ('numpy.add', [(2, 64, 7, 7), (64,)], 'reshape input 1 to (64, 1, 1), x[:, None, None]: it then fits')
     """
-    from .answers.diagnosis import why as answered
+    from .answers.diagnosis import answer_why
 
     if not isinstance(text, str):
-        raise Problem("invalid-request", f"text: must be a string, not {kind_of(text)}", pointer="/text")
-    return answered(text)
+        raise Problem("invalid-request", f"text: must be a string, not {json_type_name(text)}", pointer="/text")
+    return answer_why(text)
 
 
 def _tensor(array: Any) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from ..messages.why import WhyAnswer
 from ..ops import Op, op_class, read_op
 from ..wire.problems import Problem
 from ..wire.shapes import format_shape
-from .check import plain_answer
+from .check import check_to_dict
 from .error_topics import topic_of
 from .operands import operands_in
 from .wordings import Reading, Sizes, readings, single_blanks
@@ -46,9 +46,9 @@ class Diagnosis(NamedTuple):
         return validated(CheckRequest, {"op": self.op, "inputs": self.inputs, "explain": True})
 
 
-def why(text: str) -> WhyAnswer:
+def answer_why(text: str) -> WhyAnswer:
     """Return what is to be said about the text of an error."""
-    return WhyAnswer.model_validate(plain_why(diagnose(text)))
+    return WhyAnswer.model_validate(why_to_dict(diagnose(text)))
 
 
 def diagnose(text: str) -> Diagnosis:
@@ -94,14 +94,14 @@ def _op_of(reading: Reading, inputs: list[Sizes] | None) -> Op | None:
     return None
 
 
-def plain_why(diagnosis: Diagnosis, request: CheckRequest | None = None) -> dict[str, Any]:
+def why_to_dict(diagnosis: Diagnosis, request: CheckRequest | None = None) -> dict[str, Any]:
     """Return the plain values of a WhyAnswer. `request` is the diagnosis's own, if it has been read."""
     answer: dict[str, Any] = {"op": None, "inputs": diagnosis.inputs, "sizes": diagnosis.sizes, "check": None}
     if diagnosis.op is not None:
         answer["op"] = diagnosis.op.model_dump(mode="json", exclude_none=True)
     try:
         request = request or diagnosis.request
-        check = None if request is None else plain_answer(request)
+        check = None if request is None else check_to_dict(request)
     except Problem as problem:
         return {**answer, "message": f"The shapes in this message can't be checked. {_sentence(problem.detail)}"}
     if check is None:
@@ -166,7 +166,7 @@ def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
-def as_text(answer: WhyAnswer) -> str:
+def why_as_text(answer: WhyAnswer) -> str:
     """Return an answer for a terminal: the sentences, the drawing and the hints."""
     lines = [answer.message]
     if answer.check is not None:

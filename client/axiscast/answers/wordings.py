@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 from ..ops import list_error_messages
 from ..ops.error_messages import ErrorMessage
+from ..wire.cancellation import checkpoint
 from ..wire.shapes import parse_shape
-from ..wire.work import checkpoint
 
 MAX_SHAPES = 32
 """Shapes that are read of one message."""

@@ -10,7 +10,7 @@ from typing import IO
 
 import click
 
-from ..answers.diagnosis import as_text
+from ..answers.diagnosis import why_as_text
 from ..answers.error_log import ErrorLog
 from ..messages.why import WhyAnswer
 from .answers import answers_from, in_colors
@@ -67,7 +67,7 @@ def _echo(answer: WhyAnswer, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(answer.model_dump(mode="json", exclude_unset=True)))
     else:
-        click.echo(in_colors(as_text(answer)))
+        click.echo(in_colors(why_as_text(answer)))
 
 
 def _is_about_shapes(answer: WhyAnswer) -> bool:
