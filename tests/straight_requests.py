@@ -217,6 +217,7 @@ REQUESTS = {
     "compare": post({"inputs": [[1, 3]], "shape": [2, 3]}, JSON, path="/v1/compare"),
     "translate": post({"op": TO, "inputs": [[3]], "to": "jax.lax.broadcast_in_dim"}, JSON, path="/v1/translate"),
     "translate, to nothing": post({"op": TO, "inputs": [[3]], "to": "nothing"}, JSON, path="/v1/translate"),
+    "why": post({"text": "shapes (3,) and (4,) not aligned: "}, JSON, path="/v1/why"),
     "rows": post({"requests": [SHAPES, {"inputs": [[2], [3]]}, {}]}, JSON, path="/v1/check/batch"),
     "rows, no list": post({"requests": 1}, JSON, path="/v1/check/batch"),
     "another endpoint": request("GET /v1/ops"),

@@ -21,7 +21,7 @@ from axiscast.wire.codec import Encoding, encode
 from axiscast.wire.problems import Problem
 from axiscast.wire.wording import close_matches, did_you_mean
 
-from .endpoints import backprop, batch, broadcast, check, compare, ops, pages, translate
+from .endpoints import backprop, batch, broadcast, check, compare, ops, pages, translate, why
 from .fastpath.fast_path import Straight
 from .http.hooks import HOOKS, Hooks
 from .http.reload import Source, renewed
@@ -44,7 +44,7 @@ from .settings import Settings
 
 logger = logging.getLogger("axiscast")
 
-_QUESTIONS = (check, batch, broadcast, backprop, compare, translate)
+_QUESTIONS = (check, batch, broadcast, backprop, compare, translate, why)
 """What is asked with tensors or shapes."""
 _PATHS = {getattr(route, "path", "") for resource in (*_QUESTIONS, ops, pages) for route in resource.router.routes}
 

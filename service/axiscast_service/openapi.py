@@ -13,6 +13,7 @@ from pydantic.json_schema import models_json_schema
 from axiscast.answers.catalogue import example_request
 from axiscast.messages import CheckRequest, CompareRequest, ProblemDetails, TranslateRequest, WarningKind
 from axiscast.messages.tensors import BackpropRequest, BroadcastRequest, CheckBatchRequest
+from axiscast.messages.why import WhyRequest
 from axiscast.ops import OPS
 from axiscast.wire.codec import Encoding
 from axiscast.wire.problems import PROBLEM_KINDS
@@ -95,6 +96,16 @@ EXAMPLES: dict[type[BaseModel], dict[str, Any]] = {
             "inputs": [[16]],
             "to": "torch.expand",
         },
+    },
+    WhyRequest: {
+        "a message with shapes": {
+            "text": "ValueError: operands could not be broadcast together with shapes (2,64,7,7) (64,)"
+        },
+        "a message with sizes": {
+            "text": "RuntimeError: The size of tensor a (7) must match the size of tensor b (64) at non-singleton "
+            "dimension 3"
+        },
+        "about something else": {"text": "RuntimeError: shape '[4, 2]' is invalid for input of size 6"},
     },
 }
 """What /docs offers to try, by request model and name: of checks the example of every op."""

@@ -17,6 +17,7 @@ from axiscast_api.api.broadcasting import (
     get_op,
     get_ops,
     translate,
+    why,
 )
 
 ROWS = models.NgraphBroadcast(name="ngraph.Broadcast", shape=[2, 3], broadcast_axes=[0])
@@ -109,6 +110,15 @@ def call_translate(client: Client) -> None:
     said = answer.steps[0].op
     assert isinstance(said, models.StablehloBroadcastInDim)
     assert said.broadcast_dimensions == [1]
+
+
+def call_why(client: Client) -> None:
+    text = "operands could not be broadcast together with shapes (3,4) (5,)"
+    answer = why.sync(client=client, body=models.WhyRequest(text=text))
+    assert isinstance(answer, models.WhyAnswer)
+    assert answer.inputs == [[3, 4], [5]]
+    assert isinstance(answer.check, models.CheckAnswer)
+    assert answer.check.compatible is False
 
 
 def call_get_ops(client: Client) -> None:

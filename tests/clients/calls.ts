@@ -66,6 +66,12 @@ const CALLS: Record<keyof operations, () => Promise<void>> = {
     assert(said?.name === to);
     assert.deepEqual(said.broadcast_dimensions, [1]);
   },
+  async why() {
+    const text = "operands could not be broadcast together with shapes (3,4) (5,)";
+    const { data } = await client.POST("/v1/why", { body: { text } });
+    assert.deepEqual(data?.inputs, [[3, 4], [5]]);
+    assert.equal(data?.check?.compatible, false);
+  },
   async get_ops() {
     const { data } = await client.GET("/v1/ops");
     assert.equal(data?.ops[0]?.name, "numpy.broadcast_arrays");

@@ -72,7 +72,7 @@ def test_nothing_and_no_method_are_problems_too(http: httpx.Client) -> None:
 
 
 def test_json_that_is_announced_as_too_long_is_refused_before_it_is_sent(service: Served) -> None:
-    for path in ("check", "check/batch", "broadcast", "backprop", "compare", "translate"):
+    for path in ("check", "check/batch", "broadcast", "backprop", "compare", "translate", "why"):
         head = f"POST /v1/{path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
         with connect(service.port) as connection:
             connection.sendall(f"{head}Content-Length: {4 * 2**20 + 1}\r\n\r\n".encode())

@@ -39,6 +39,7 @@ def test_the_openapi_document_describes_both_encodings_and_its_examples_run(http
         "/v1/backprop",
         "/v1/compare",
         "/v1/translate",
+        "/v1/why",
         "/v1/ops",
         "/v1/ops/{name}",
     }
@@ -92,6 +93,7 @@ def test_the_openapi_document_is_one_that_clients_are_generated_from(http: httpx
         "backprop",
         "compare",
         "translate",
+        "why",
         "get_ops",
         "get_op",
     ]

@@ -117,6 +117,16 @@ FINDS: dict[str, tuple[str, Any, int]] = {
         {"inputs": [[2, 1] * 16] * 30, "to": "einops.repeat"},
         200,
     ),
+    "the text of an error, made of its first words": (
+        "/v1/why",
+        {"text": "cannot broadcast (3,) to new_shape=(4,) " * 1600},
+        200,
+    ),
+    "the text of an error with names on each of 31 axes": (
+        "/v1/why",
+        {"text": f"Incompatible shapes: {[*NAMES[:31]]} vs. {[*NAMES[1:20]]}".replace("'", "")},
+        200,
+    ),
     "columns of no rows, and thousands of axes": (
         "/v1/check/batch",
         {"op": "torch.broadcast_tensors", "inputs": [{"dtype": "int64", "shape": [0, 64], "data": b""}] * 150},

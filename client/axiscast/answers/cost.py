@@ -49,6 +49,8 @@ COLUMN_CALL, COLUMN_SIZE = 0.05, 3e-5
 """Milliseconds of an axis of a block of rows in columns, and of a size there."""
 COMPARED_OP = 1.0
 """Milliseconds of each op that is compared, most of them for the hints where its sizes clash."""
+WHY, WHY_CHARACTER = 0.5, 0.003
+"""Milliseconds of the text of any error, and of a character of one that is made of words that messages begin with."""
 SHORT_BYTES = 2**15
 """Bytes of a request that may be answered on the event loop, if most of them are those of tensors; longer ones are not
 looked at."""
@@ -128,6 +130,11 @@ def compare_milliseconds(shapes: Sequence[Sequence[object]]) -> float:
     targeted = sum(op.target is not None for op in OPS.values())
     asked = max(targeted, len(OPS) - targeted)  # those with a target, or those without
     return asked * (each + _symbols_milliseconds(shapes))
+
+
+def why_milliseconds(characters: int) -> float:
+    """Milliseconds in which the text of an error of this length is read, without the check in it."""
+    return WHY + WHY_CHARACTER * characters
 
 
 def translate_milliseconds(shapes: Sequence[Shape]) -> float:

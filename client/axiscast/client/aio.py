@@ -82,6 +82,7 @@ class AsyncClient(BaseClient[httpx.AsyncBaseTransport]):
     backprop = _awaited(Client.backprop)
     compare = _awaited(Client.compare)
     translate = _awaited(Client.translate)
+    why = _awaited(Client.why)
     ops = _awaited(Client.ops)
 
     async def _send(self, call: Call[T], progress: Progress | None = None, timeout: float | None = None) -> T:

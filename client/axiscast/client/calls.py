@@ -38,6 +38,7 @@ from ..messages.arguments import (
 from ..messages.catalogue import Catalogue
 from ..messages.tensors import CheckBatchAnswer, CheckedColumns, Failed
 from ..messages.validation import MapWords, PythonWords, refusal, unknown_op
+from ..messages.why import WhyAnswer, WhyRequest
 from ..ops import OPS, Op, numpy, op_class
 from ..plan.alignment import Incompatible
 from ..wire.dtypes import UnknownDtype
@@ -52,6 +53,8 @@ from .reading import Arrays, TensorReader, typed
 from .window import Window, bounds
 
 T = TypeVar("T")
+_MESSAGE_SHAPES = 32
+"""The most shapes that are read from the text of an error."""
 Layout = Literal["dense", "strided"]
 
 
@@ -310,6 +313,13 @@ def translate(op: AnyOp, shapes: Sequence[Shape], to: str, attributes: Mapping[s
         return refusal(TranslateRequest, message, words) or (None if op_class(to) else unknown_op(to, "/to", words))
 
     return _plain("/v1/translate", message, TranslateAnswer, len(shapes), lambda answer: answer, refused)
+
+
+def why(text: str) -> Call[WhyAnswer]:
+    """The text of an error in, its op, its shapes and their check out."""
+    message = {"text": text}
+    refused = partial(refusal, WhyRequest, message, PythonWords())
+    return _plain("/v1/why", message, WhyAnswer, _MESSAGE_SHAPES, lambda answer: answer, refused)
 
 
 def ops() -> Call[list[OpEntry]]:

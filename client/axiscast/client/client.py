@@ -14,6 +14,7 @@ from ..errors import AxiscastError, DeadlineExceeded, ServiceProblem
 from ..messages import CheckAnswer, CheckRequest, Comparison, OpEntry, TranslateAnswer, WarningKind
 from ..messages.arguments import AnyOp, Shape, SymbolicShape
 from ..messages.tensors import CheckedColumns
+from ..messages.why import WhyAnswer
 from . import calls
 from .arrays import Like
 from .base import BaseClient, translated
@@ -266,6 +267,18 @@ class Client(BaseClient[httpx.BaseTransport]):
         broadcast_to(name='numpy.broadcast_to', shape=(2, 3))
         """
         return self._send(calls.translate(op, shapes, to, attributes))
+
+    def why(self, text: str) -> WhyAnswer:
+        """What the text of an error says: the op, the shapes and the answer to their check, or what it is about.
+
+        The text is a message, a traceback or a log of at most 65536 characters. Of several errors about shapes, the
+        last one is read. What the text does not hold is None.
+
+        >>> answer = client.why("ValueError: operands could not be broadcast together with shapes (3,4) (5,)")
+        >>> answer.op, answer.inputs, answer.sizes
+        (add(name='numpy.add'), [(3, 4), (5,)], [4, 5])
+        """
+        return self._send(calls.why(text))
 
     def ops(self) -> list[OpEntry]:
         """The catalogue: every op with its attributes, its definition and an example.

@@ -1,0 +1,42 @@
+"""/v1/why"""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request, Response
+
+from axiscast.answers.cost import REQUEST, check_milliseconds, why_milliseconds
+from axiscast.answers.diagnosis import Diagnosis, diagnose, why_to_dict
+from axiscast.answers.footprint import answer_bytes
+from axiscast.answers.limits import RequestSize, validate_request
+from axiscast.messages.why import WhyAnswer, WhyRequest
+from axiscast.wire.problems import Problem
+
+from ..openapi import question
+from .exchange import encoded, receive
+
+router = APIRouter()
+
+
+@router.post("/v1/why", summary="Explain an error", **question(WhyRequest, WhyAnswer))
+async def post_why(request: Request) -> Response:
+    """The op and the shapes in the text of an error, and their check; or what the error is about."""
+    exchange = await receive(request, WhyRequest)
+    text = exchange.message.text
+    diagnosis = await exchange.run(why_milliseconds(len(text)), diagnose, text)
+    size = _size_of_check(diagnosis)
+
+    def work() -> Response:
+        if size is not None:
+            exchange.reserve(answer_bytes(size))
+        return encoded(why_to_dict(diagnosis), exchange.media_type)
+
+    return await exchange.run(REQUEST if size is None else check_milliseconds(size), work)
+
+
+def _size_of_check(diagnosis: Diagnosis) -> RequestSize | None:
+    """Return the size of the check in a text; None if there is none, or it is not valid: the answer then says so."""
+    try:
+        check = diagnosis.request
+        return None if check is None else validate_request(check.op, tuple(check.inputs))
+    except Problem:
+        return None

@@ -1,0 +1,77 @@
+"""POST /v1/why, and the clients' why."""
+
+from __future__ import annotations
+
+import asyncio
+
+import httpx
+import pytest
+from conftest import Served
+from questions import post
+
+import axiscast
+
+TEXT = "ValueError: operands could not be broadcast together with shapes (2,64,7,7) (64,)"
+
+
+def test_a_message_gives_the_op_the_inputs_and_their_check(http: httpx.Client) -> None:
+    answer = http.post("/v1/why", json={"text": TEXT}).json()
+    assert list(answer) == ["op", "inputs", "sizes", "check", "message"]
+    assert (answer["op"], answer["inputs"], answer["sizes"]) == ({"name": "numpy.add"}, [[2, 64, 7, 7], [64]], [7, 64])
+    question = {"op": answer["op"], "inputs": answer["inputs"], "explain": True}
+    assert answer["check"] == http.post("/v1/check", json=question).json()
+
+
+def test_messagepack_has_the_same_fields(http: httpx.Client) -> None:
+    assert post(http, "/v1/why", {"text": TEXT}).status_code == 200
+
+
+def test_what_the_text_does_not_hold_is_null(http: httpx.Client) -> None:
+    text = "RuntimeError: The size of tensor a (7) must match the size of tensor b (64) at non-singleton dimension 3"
+    answer = http.post("/v1/why", json={"text": text}).json()
+    assert (answer["op"], answer["inputs"], answer["check"], answer["sizes"]) == (None, None, None, [7, 64])
+    other = http.post("/v1/why", json={"text": "RuntimeError: shape '[4, 2]' is invalid for input of size 6"}).json()
+    assert (other["op"], other["inputs"], other["check"], other["sizes"]) == (None, None, None, None)
+    assert "reshape" in other["message"]
+
+
+@pytest.mark.parametrize(
+    ("body", "pointer", "words"),
+    [
+        ({}, "/text", "missing"),
+        ({"text": 3}, "/text", "string"),
+        ({"text": "x" * 65537}, "/text", "65536"),
+        ({"text": TEXT, "op": "numpy.add"}, "/op", "field"),
+    ],
+)
+def test_a_mistake_is_a_problem_that_names_it(http: httpx.Client, body: object, pointer: str, words: str) -> None:
+    answer = http.post("/v1/why", json=body)
+    assert (answer.status_code, answer.json()["code"], answer.json()["pointer"]) == (422, "invalid-request", pointer)
+    assert words in answer.json()["detail"]
+
+
+def test_a_text_of_64_kib_is_read(http: httpx.Client) -> None:
+    text = TEXT.rjust(65536)
+    assert http.post("/v1/why", json={"text": text}).json()["op"] == {"name": "numpy.add"}
+
+
+def test_the_clients_answer_as_the_library_does(service: Served) -> None:
+    with axiscast.Client(service.url) as client:
+        assert client.why(TEXT) == axiscast.why(TEXT)
+        with pytest.raises(axiscast.errors.InvalidRequest, match="65536"):
+            client.why("x" * 65537)
+
+    async def answer() -> object:
+        async with axiscast.AsyncClient(service.url) as client:
+            return await client.why(TEXT)
+
+    assert asyncio.run(answer()) == axiscast.why(TEXT)
+
+
+def test_the_longest_answer_reaches_a_client(service: Served) -> None:
+    shapes = " ".join(f"({', '.join(['1000000007'] * 60)})" for _ in range(32))
+    text = f"operands could not be broadcast together with shapes {shapes} (2, 3)"
+    with axiscast.Client(service.url) as client:
+        answer = client.why(text)
+    assert answer.inputs is not None
+    assert len(answer.inputs) == 32
