@@ -23,7 +23,7 @@ from axiscast.answers.limits import Limit, validate_request
 from axiscast.answers.translate import answer_translate
 from axiscast.messages import CheckRequest, TranslateRequest
 from axiscast.messages.tensors import BackpropRequest, BroadcastRequest, CheckBatchRequest
-from axiscast.messages.validation import validated
+from axiscast.messages.validation import validate
 from axiscast.wire import codec, dtypes, prescan, shapes
 from axiscast.wire.codec import Encoding, decode, encode
 from axiscast.wire.problems import Problem
@@ -76,29 +76,29 @@ async def in_pieces(body: bytes) -> AsyncIterator[bytes]:
 
 
 def checked(op: str | dict[str, Any], *inputs: list[Any], **fields: Any) -> dict[str, Any]:
-    return check_to_dict(validated(CheckRequest, {"op": op, "inputs": list(inputs), **fields}))
+    return check_to_dict(validate(CheckRequest, {"op": op, "inputs": list(inputs), **fields}))
 
 
 def answered(max_output_bytes: int = 2**34, **request: Any) -> None:
-    message = validated(BroadcastRequest, request)
+    message = validate(BroadcastRequest, request)
     outputs(message, request_size_of(message), max_output_bytes)
 
 
 def summed(op: str | dict[str, Any], inputs: list[Any], *gradients: Any) -> None:
-    message = validated(BackpropRequest, {"op": op, "inputs": inputs, "gradients": list(gradients)})
+    message = validate(BackpropRequest, {"op": op, "inputs": inputs, "gradients": list(gradients)})
     _gradients(message, validate_request(message.op, tuple(message.inputs)))
 
 
 def sized(max_output_bytes: int, op: dict[str, Any], inputs: list[Any], *gradients: Any) -> None:
     fields = {"op": op, "inputs": inputs, "gradients": list(gradients), "layout": "dense"}
-    message = validated(BackpropRequest, fields)
+    message = validate(BackpropRequest, fields)
     found = _gradients(message, validate_request(message.op, tuple(message.inputs)))
     dense_gradients(message, *found, Encoding.MSGPACK, max_output_bytes)
 
 
 def columns(op: Any, *inputs: Any) -> None:
     tensors = [{"shape": [len(rows), len(rows[0])], "data": rows} for rows in inputs]
-    answer_columns(validated(CheckBatchRequest, {"op": op, "inputs": tensors}))
+    answer_columns(validate(CheckBatchRequest, {"op": op, "inputs": tensors}))
 
 
 def code_of_the_last(results: list[dict[str, Any]]) -> str | None:
@@ -224,7 +224,7 @@ CONSTANTS: dict[str, list[tuple[int, Callable[[], object]]]] = {
         (
             3,
             lambda: answer_translate(
-                validated(TranslateRequest, {"op": TORCH, "inputs": [[1]] * 3, "to": "onnx.Expand"})
+                validate(TranslateRequest, {"op": TORCH, "inputs": [[1]] * 3, "to": "onnx.Expand"})
             ),
         ),
     ],

@@ -24,16 +24,17 @@ from .messages import (
     WarningKind,
 )
 from .messages.arguments import (
-    AnyOp,
-    Shape,
-    SymbolicShape,
-    batch_questions,
-    check_question,
-    columns_question,
-    compare_question,
-    translate_question,
+    OpLike,
+    ShapeLike,
+    SymbolicShapeLike,
+    batch_requests,
+    check_request,
+    columns_request,
+    compare_request,
+    translate_request,
 )
-from .messages.validation import MapWords, PythonWords, validated
+from .messages.notation import MapNotation, PythonNotation
+from .messages.validation import validate
 from .messages.why import WhyAnswer
 from .ops import OPS, Op, read_op
 from .wire.problems import Problem
@@ -70,8 +71,8 @@ def _exception(problem: Problem) -> ServiceProblem:
 
 @typed
 def check(
-    op: AnyOp,
-    *shapes: SymbolicShape,
+    op: OpLike,
+    *shapes: SymbolicShapeLike,
     dtype: str | None = None,
     explain: bool = False,
     assume: Mapping[str, int | str] | None = None,
@@ -102,13 +103,13 @@ def check(
     ):  # fmt: skip
         question = plain_check(shapes, plain)
     if question is None:
-        question = validated(
-            CheckRequest, check_question(op, shapes, dtype, explain, assume, warn, attributes), PythonWords()
+        question = validate(
+            CheckRequest, check_request(op, shapes, dtype, explain, assume, warn, attributes), PythonNotation()
         )
     return _answer(check_to_dict(question))
 
 
-def _plain(op: AnyOp) -> Op | None:
+def _plain(op: OpLike) -> Op | None:
     """An op, or the one of this name where it needs no attribute; None for what is neither."""
     if type(op) is str:
         return _named(op)
@@ -136,8 +137,8 @@ def check_batch(requests: Iterable[CheckRequest | Mapping[str, Any]]) -> list[Ch
     """
     from .answers.batch_rows import check_row
 
-    rows = batch_questions(requests)
-    answers = [check_row(number, row, words=MapWords()) for number, row in enumerate(rows)]
+    rows = batch_requests(requests)
+    answers = [check_row(number, row, notation=MapNotation()) for number, row in enumerate(rows)]
     return [
         problem_from(answer["error"], answer["error"]["status"]) if "error" in answer else _answer(answer)
         for answer in answers
@@ -145,7 +146,7 @@ def check_batch(requests: Iterable[CheckRequest | Mapping[str, Any]]) -> list[Ch
 
 
 @typed
-def check_columns(op: AnyOp, *columns: Any, **attributes: Any) -> CheckedColumns:
+def check_columns(op: OpLike, *columns: Any, **attributes: Any) -> CheckedColumns:
     """The answers to n checks of one op, each input an integer array (n, rank): row r of all of them is a check.
 
     An attribute that is a shape may be such an array too, where it differs from row to row. Millions in a second, and
@@ -160,16 +161,16 @@ def check_columns(op: AnyOp, *columns: Any, **attributes: Any) -> CheckedColumns
     from .answers.columns import answer_columns
     from .messages.tensors import CheckBatchRequest
 
-    question = columns_question(op, columns, attributes)
+    question = columns_request(op, columns, attributes)
     named = question.plain_op | {name: _tensor(array) for name, array in question.targets.items()}
     request = {"op": named, "inputs": list(map(_tensor, question.inputs))}
-    return answer_columns(validated(CheckBatchRequest, request, PythonWords()))
+    return answer_columns(validate(CheckBatchRequest, request, PythonNotation()))
 
 
 @typed
 def compare(
-    *shapes: SymbolicShape,
-    shape: SymbolicShape | None = None,
+    *shapes: SymbolicShapeLike,
+    shape: SymbolicShapeLike | None = None,
     assume: Mapping[str, int | str] | None = None,
     warn: Collection[WarningKind] = (),
 ) -> list[Comparison]:
@@ -183,12 +184,12 @@ def compare(
     from .answers.compare import answer_compare
 
     return answer_compare(
-        validated(CompareRequest, compare_question(shapes, shape, assume, warn), PythonWords())
+        validate(CompareRequest, compare_request(shapes, shape, assume, warn), PythonNotation())
     ).results
 
 
 @typed
-def translate(op: AnyOp, *shapes: Shape, to: str, **attributes: Any) -> TranslateAnswer:
+def translate(op: OpLike, *shapes: ShapeLike, to: str, **attributes: Any) -> TranslateAnswer:
     """The steps that do the same by the op named `to`, and their source text.
 
     Raises Untranslatable, and IncompatibleShapes where there is nothing to translate.
@@ -200,8 +201,8 @@ def translate(op: AnyOp, *shapes: Shape, to: str, **attributes: Any) -> Translat
     """
     from .answers.translate import answer_translate
 
-    words = PythonWords()
-    return answer_translate(validated(TranslateRequest, translate_question(op, shapes, to, attributes), words), words)
+    words = PythonNotation()
+    return answer_translate(validate(TranslateRequest, translate_request(op, shapes, to, attributes), words), words)
 
 
 @typed

@@ -21,7 +21,7 @@ from axiscast.answers.batch_rows import check_rows
 from axiscast.answers.check import check_to_dict
 from axiscast.answers.columns import answer_columns
 from axiscast.messages.tensors import CheckBatchRequest, CheckedColumns
-from axiscast.messages.validation import validated
+from axiscast.messages.validation import validate
 from axiscast.ops import OPS, lower
 from axiscast.plan.alignment import Incompatible
 from axiscast.wire.problems import Problem
@@ -41,7 +41,7 @@ def columns_of(op: dict[str, Any], inputs: list[Any], targets: list[Any] | None 
     if targets is not None:
         op[SHAPE_ATTRIBUTES[op["name"]]] = column(targets, len(targets[0]))
     tensors = [column(rows, len(rows[0])) for rows in inputs]
-    return answer_columns(validated(CheckBatchRequest, {"op": op, "inputs": tensors}))
+    return answer_columns(validate(CheckBatchRequest, {"op": op, "inputs": tensors}))
 
 
 def batches() -> Iterator[tuple[bool, list[dict[str, Any]]]]:

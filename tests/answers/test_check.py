@@ -9,7 +9,7 @@ import pytest
 from axiscast.answers.catalogue import list_ops
 from axiscast.answers.check import answer_check, check_as_text, check_to_dict
 from axiscast.messages import CheckAnswer, CheckRequest
-from axiscast.messages.validation import validated
+from axiscast.messages.validation import validate
 from axiscast.ops import (
     OPS,
     Op,
@@ -244,7 +244,7 @@ def test_every_op_has_a_link_and_an_example_that_fits() -> None:
 )  # fmt: skip
 def test_faults_are_said_together_and_what_was_meant(question: dict[str, object], said: str) -> None:
     with pytest.raises(Problem) as caught:
-        answer_check(validated(CheckRequest, question))
+        answer_check(validate(CheckRequest, question))
     assert said in caught.value.detail
 
 

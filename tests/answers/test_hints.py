@@ -12,7 +12,7 @@ import axiscast
 from axiscast.answers.check import answer_check
 from axiscast.answers.hints import MAX_HINT_ENTRIES
 from axiscast.messages import CheckAnswer, CheckRequest, Hint
-from axiscast.messages.validation import validated
+from axiscast.messages.validation import validate
 from axiscast.ops import Op, mindspore, ngraph, numpy, openvino, xarray
 from axiscast.wire.problems import Problem
 
@@ -86,7 +86,7 @@ def test_no_hint_repeats_attributes_without_end() -> None:
 
 
 def ask(request: dict[str, Any]) -> CheckAnswer:
-    return answer_check(validated(CheckRequest, request))
+    return answer_check(validate(CheckRequest, request))
 
 
 def test_every_hint_of_every_vector_fits_when_it_is_asked() -> None:

@@ -17,7 +17,7 @@ from axiscast.answers.check import answer_check, check_as_text
 from axiscast.answers.limits import MAX_CONDITIONS
 from axiscast.messages import CheckAnswer, CheckRequest
 from axiscast.messages.tensors import BackpropRequest, BroadcastRequest
-from axiscast.messages.validation import validated
+from axiscast.messages.validation import validate
 from axiscast.ops import OPS, einops, ngraph, numpy
 from axiscast.wire.problems import Problem
 
@@ -27,7 +27,7 @@ FIRST = set({op.align: name for name, op in reversed([*OPS.items()])}.values())
 
 
 def ask(request: Request) -> CheckAnswer:
-    return answer_check(validated(CheckRequest, request))
+    return answer_check(validate(CheckRequest, request))
 
 
 def faults(request: Request, answer: CheckAnswer, real: Truth) -> list[str]:
@@ -362,10 +362,10 @@ def test_tensors_have_no_symbols(model: type[BroadcastRequest] | type[BackpropRe
     op = {"name": "numpy.broadcast_to", "shape": ["N", 3]}
     gradients = {"gradients": []} if model is BackpropRequest else {}
     with pytest.raises(Problem, match="op/shape: must hold integers here: N on axis 0 is for check alone"):
-        validated(model, {"op": op, "inputs": [], **gradients})
+        validate(model, {"op": op, "inputs": [], **gradients})
     if model is BackpropRequest:
         with pytest.raises(Problem, match="inputs/0/0: must be an integer, not a string"):
-            validated(model, {"inputs": [["N"]], **gradients})
+            validate(model, {"inputs": [["N"]], **gradients})
 
 
 def test_too_many_conditions_are_refused_and_as_many_as_are_taken_are_answered() -> None:

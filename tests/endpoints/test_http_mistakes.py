@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from axiscast.messages import CheckRequest
 from axiscast.messages.tensors import BroadcastRequest
-from axiscast.messages.validation import validated
+from axiscast.messages.validation import validate
 from axiscast.wire.problems import Problem
 from axiscast_service.app import create_app
 from axiscast_service.endpoints.parameters import judge_names
@@ -289,7 +289,7 @@ def test_a_large_mistake_is_answered_at_little_cost(name: str) -> None:
     for _ in range(3):
         start = process_time()
         with pytest.raises(Problem) as refused:
-            validated(model, value)
+            validate(model, value)
         seconds = min(seconds, process_time() - start)
     assert (refused.value.code, len(refused.value.detail) < 9000) == ("invalid-request", True)
     assert seconds < 0.1

@@ -13,7 +13,7 @@ from axiscast.answers.footprint import tensors_bytes
 from axiscast.answers.limits import validate_request
 from axiscast.engine.views import gradient_bytes
 from axiscast.messages.tensors import BackpropRequest, BroadcastRequest
-from axiscast.messages.validation import validated
+from axiscast.messages.validation import validate
 from axiscast.wire.problems import Problem
 from axiscast_service.endpoints.backprop import _gradients
 from axiscast_service.endpoints.broadcast import outputs, request_size_of
@@ -23,14 +23,14 @@ MiB = 2**20
 
 
 def broadcast(**request: Any) -> None:
-    message = validated(BroadcastRequest, request)
+    message = validate(BroadcastRequest, request)
     request_size = request_size_of(message)
     Holding(Budget(10 * MiB)).reserve_answer(tensors_bytes(request_size, message.inputs))
     outputs(message, request_size, 2**34)
 
 
 def backprop(op: dict[str, Any], shape: list[int], gradient: dict[str, Any]) -> None:
-    message = validated(BackpropRequest, {"op": op, "inputs": [shape], "gradients": [gradient]})
+    message = validate(BackpropRequest, {"op": op, "inputs": [shape], "gradients": [gradient]})
     request_size = validate_request(message.op, tuple(message.inputs))
     with Holding(Budget(10 * MiB)) as holding:
         holding.reserve_answer(tensors_bytes(request_size, message.gradients))

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from axiscast.messages import CheckRequest
-from axiscast.messages.validation import validated
+from axiscast.messages.validation import validate
 from axiscast.wire.problems import Problem
 from axiscast_service.app import create_app
 from axiscast_service.settings import Settings
@@ -142,7 +142,7 @@ def test_what_json_can_not_write_is_not_written(place: str, found: Any) -> None:
     broken = {"op": {**TO, "shape": found}} if place == "attribute" else {place: found}
     for value in (broken, {"inputs": [[3]]} | broken, {"inputs": found, "window": found} | broken):
         with suppress(Problem):  # any other exception is a failure of the service
-            validated(CheckRequest, value)
+            validate(CheckRequest, value)
 
 
 def test_there_are_thirty_of_them() -> None:

@@ -27,7 +27,7 @@ from axiscast.engine.views import backprop
 from axiscast.errors import InvalidAnswer
 from axiscast.messages import CheckRequest, CompareRequest, TranslateRequest
 from axiscast.messages.tensors import BackpropRequest, BroadcastRequest, CheckBatchRequest
-from axiscast.messages.validation import validated
+from axiscast.messages.validation import validate
 from axiscast.wire.codec import Encoding, decode
 from axiscast.wire.problems import PROBLEM_KINDS, Problem
 from axiscast.wire.shapes import parse_shape
@@ -65,7 +65,7 @@ def _request(data: bytes, media: Encoding) -> str:
     ]
     model, work = endpoints[data[0] % len(endpoints)] if data else endpoints[0]
     try:
-        message = validated(model, decode(data[1:], media))
+        message = validate(model, decode(data[1:], media))
         work(message)
     except Problem as problem:
         return _refused(problem)
@@ -100,7 +100,7 @@ def query(data: bytes) -> str:
     """The query string of a GET."""
     try:
         question = _question(QueryParams(data.decode("latin-1")).multi_items())
-        answer_check(validated(CheckRequest, question))
+        answer_check(validate(CheckRequest, question))
     except Problem as problem:
         return _refused(problem)
     return "answered"

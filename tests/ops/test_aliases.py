@@ -14,7 +14,7 @@ from click.testing import CliRunner
 import axiscast
 from axiscast.cli import main
 from axiscast.client.client import Client
-from axiscast.messages.advice import _OWN, _WHAT
+from axiscast.messages.unsupported_functions import _OWN, _WHAT
 from axiscast.ops import ALIASES, OPS, op_class
 from axiscast.ops.aliases import NICKNAMES
 

@@ -20,7 +20,7 @@ from axiscast.answers.translate import answer_translate
 from axiscast.engine.views import backprop, gradient_bytes
 from axiscast.messages import CheckRequest, CompareRequest, TranslateRequest
 from axiscast.messages.tensors import BackpropRequest, BroadcastRequest, CheckBatchRequest
-from axiscast.messages.validation import validated
+from axiscast.messages.validation import validate
 from axiscast.wire import dtypes, prescan
 from axiscast.wire.codec import Encoding, decode, encode
 from axiscast.wire.tensors import Tensor, json_parts
@@ -104,7 +104,7 @@ def test_a_body_takes_no_more_than_is_reserved_for_it(model: Any, value: Any, me
 
     def is_within() -> bool:
         reserved = Reserved()
-        return taken(lambda: validated(model, decode(body, media, reserved))) <= reserved.most + 64 * KiB
+        return taken(lambda: validate(model, decode(body, media, reserved))) <= reserved.most + 64 * KiB
 
     assert is_within() or is_within()  # Python's own table of interned strings may have grown, by 2 MiB, once
 
@@ -180,7 +180,7 @@ ANSWERS: dict[str, tuple[Any, Any, Any]] = {
 
 @pytest.mark.parametrize(("work", "model", "question"), ANSWERS.values(), ids=ANSWERS)
 def test_an_answer_takes_no_more_than_is_reserved_for_it(work: Any, model: Any, question: Any) -> None:
-    request = validated(model, question)
+    request = validate(model, question)
     shown = {"exclude_none": True} if work is answer_translate else {"exclude_unset": True}
     request_size = validate_request(request.op, tuple(request.inputs)) if work is not answer_compare else None
     reserved = Reserved()
@@ -260,7 +260,7 @@ def test_a_row_that_does_not_fit_spoils_no_other() -> None:
 @pytest.mark.parametrize("inputs", [1, 2, 20])
 def test_columns_take_no_more_than_is_reserved_for_them(inputs: int) -> None:
     column = {"dtype": "int64", "shape": [50_000, 3], "data": np.ones((50_000, 3), "<i8").tobytes()}
-    request = validated(CheckBatchRequest, {"inputs": [column] * inputs})
+    request = validate(CheckBatchRequest, {"inputs": [column] * inputs})
     reserved = Reserved()
     assert taken(lambda: answer_columns(request, reserved)) <= reserved.most
 
@@ -295,7 +295,7 @@ def test_a_backprop_takes_no_more_than_is_reserved_for_it(
             "data": bytes(count * dtypes.dtype_from_name(dtype).itemsize),
         }
         tensors.append(tensor if strides is None else tensor | {"strides": strides})
-    request = validated(BackpropRequest, {"op": named, "inputs": [shape], "gradients": tensors})
+    request = validate(BackpropRequest, {"op": named, "inputs": [shape], "gradients": tensors})
     reserved = Reserved()
 
     def work() -> None:
@@ -315,7 +315,7 @@ def test_a_backprop_takes_no_more_than_is_reserved_for_it(
 def test_a_strided_answer_that_must_be_copied_is_reserved() -> None:
     tensor = {"dtype": "int8", "shape": [1000, 2000], "data": bytes(2 * 10**6)}
     op = {"name": "stablehlo.broadcast_in_dim", "shape": [2000, 1000], "broadcast_dimensions": [1, 0]}
-    request = validated(BroadcastRequest, {"op": op, "inputs": [tensor], "layout": "strided"})
+    request = validate(BroadcastRequest, {"op": op, "inputs": [tensor], "layout": "strided"})
     request_size, reserved = request_size_of(request), Reserved()
     reserved(tensors_bytes(request_size, request.inputs))
     peak = taken(lambda: [sent(output, reserved) for output in outputs(request, request_size, 2**40)])
@@ -328,7 +328,7 @@ def test_a_window_that_is_gathered_takes_no_more_than_is_reserved_for_it(dtype: 
     data = memoryview(bytes(size * dtypes.dtype_from_name(dtype).itemsize + 1))[1:]  # where it lies in a message
     tensor = {"dtype": dtype, "shape": [size], "data": data}
     op = {"name": "einops.repeat", "pattern": "a -> (a r)", "axes_lengths": {"r": 3}}
-    request = validated(BroadcastRequest, {"op": op, "inputs": [tensor], "window": [[1, 2 * size]]})
+    request = validate(BroadcastRequest, {"op": op, "inputs": [tensor], "window": [[1, 2 * size]]})
     request_size, reserved = request_size_of(request), Reserved()
     reserved(tensors_bytes(request_size, request.inputs))
     peak = taken(lambda: [sent(output, reserved) for output in outputs(request, request_size, 2**40)])

@@ -29,7 +29,7 @@ from axiscast.answers.hints import MAX_HINT_TRIES, MAX_SYMBOLIC_HINT_TRIES, find
 from axiscast.answers.limits import validate_request
 from axiscast.client.in_process import AsyncAppTransport
 from axiscast.messages import CheckRequest
-from axiscast.messages.validation import validated
+from axiscast.messages.validation import validate
 from axiscast.ops import ngraph
 from axiscast.plan.alignment import Incompatible
 from axiscast.wire import codec, prescan, tensors
@@ -375,7 +375,7 @@ def test_hints_are_searched_in_a_bounded_number_of_tries() -> None:
 
 def test_a_cost_is_told_of_each_thing_that_costs() -> None:
     def cost(value: Any) -> float:
-        request = validated(CheckRequest, value)
+        request = validate(CheckRequest, value)
         return check_milliseconds(validate_request(request.op, tuple(request.inputs)))
 
     assert cost({"inputs": [[8, 1, 6, 1], [7, 1, 5]]}) < threads.LOOP_MILLISECONDS / 2

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ..messages import CheckRequest
-from ..messages.validation import RowWords, Words, validated
+from ..messages.notation import JsonNotation, RowNotation
+from ..messages.validation import validate
 from ..wire.prescan import ReserveMemory, unlimited_memory
 from ..wire.problems import Problem
 from .check import check_to_dict, read_plain_check
@@ -33,7 +34,7 @@ def check_row(
     request: Any,
     reserve: ReserveMemory = unlimited_memory,
     is_late: bool = False,
-    words: Words | None = None,
+    notation: JsonNotation | None = None,
 ) -> dict[str, Any]:
     """The answer to one request of a batch; the same as in `check_rows`."""
     try:
@@ -41,7 +42,7 @@ def check_row(
             raise Problem(
                 "work-too-large", f"the rows before this one took {MAX_BATCH_SECONDS} s: send the rest in another batch"
             )
-        question = read_plain_check(request) or validated(CheckRequest, request, words or RowWords())
+        question = read_plain_check(request) or validate(CheckRequest, request, notation or RowNotation())
         request_size = validate_request(question.op, tuple(question.inputs))
         reserve(answer_bytes(request_size))
         answer = check_to_dict(question, request_size)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..messages import CheckRequest
 from ..messages.tensors import CheckBatchRequest, CheckedColumns
-from ..messages.validation import validated
+from ..messages.validation import validate
 from ..ops import Op, align, lower
 from ..plan.alignment import Alignment, Incompatible
 from ..plan.column import Column, SizesUnknown
@@ -95,7 +95,7 @@ def _target_columns(op: Any) -> dict[str, Tensor]:
     """Those attributes of the op of all rows that are columns, as they came."""
     attributes = op if isinstance(op, dict) else {}
     return {
-        name: validated(Tensor, value)
+        name: validate(Tensor, value)
         for name, value in attributes.items()
         if isinstance(value, dict) and "shape" in value
     }
@@ -111,7 +111,7 @@ def _op(plain: Any, targets: dict[str, Values]) -> Op:
     if plain is not None:
         unknown = {name: ["?"] * values.shape[1] for name, values in targets.items()}
         question["op"] = plain | unknown if isinstance(plain, dict) else plain
-    op = validated(CheckRequest, question).op
+    op = validate(CheckRequest, question).op
     for name, _, _ in op.symbols():
         if name not in targets:
             raise Problem(

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from ..messages import CheckRequest
-from ..messages.validation import validated
+from ..messages.validation import validate
 from ..messages.why import WhyAnswer
 from ..ops import Op, op_class, read_op
 from ..wire.problems import Problem
@@ -43,7 +43,7 @@ class Diagnosis(NamedTuple):
         """The check; None if the text does not hold all of it. Raises Problem if its values are not valid."""
         if self.op is None or self.inputs is None:
             return None
-        return validated(CheckRequest, {"op": self.op, "inputs": self.inputs, "explain": True})
+        return validate(CheckRequest, {"op": self.op, "inputs": self.inputs, "explain": True})
 
 
 def answer_why(text: str) -> WhyAnswer:

@@ -7,7 +7,8 @@ from itertools import chain
 from math import gcd, prod
 
 from ..messages import Step, TranslateAnswer, TranslateRequest, Warned
-from ..messages.validation import Words, unknown_op
+from ..messages.notation import JsonNotation
+from ..messages.validation import unknown_op_problem
 from ..ops import OPS, Op, op_class
 from ..plan.plan import Placement, Plan
 from ..wire.cancellation import checkpoint
@@ -20,12 +21,12 @@ from .snippets import release_differences, write_code
 from .translation_steps import by_one_op, coarse, large
 
 
-def answer_translate(request: TranslateRequest, words: Words | None = None) -> TranslateAnswer:
+def answer_translate(request: TranslateRequest, notation: JsonNotation | None = None) -> TranslateAnswer:
     """The steps, and their source text. Raises Problem (unknown-op, in these words; incompatible-shapes,
     untranslatable)."""
     kind, shapes = op_class(request.to), tuple(request.inputs)
     if kind is None:
-        raise unknown_op(request.to, "/to", words)
+        raise unknown_op_problem(request.to, "/to", notation)
     kind = OPS[kind.model_fields["name"].default]
     MAX_TRANSLATED_INPUTS.check(len(shapes))
     plan = plan_or_problem(validate_request(request.op, shapes))

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 import click
 
 from ..messages import WarningKind
-from ..messages.questions import assumptions_from_text, attribute_from_text, text_of
-from ..messages.validation import M, Words, input_place, validated
+from ..messages.attribute_text import format_attribute, parse_assumptions, parse_attribute
+from ..messages.notation import ArgumentNotation
+from ..messages.validation import M, validate
 from ..ops import ALIASES, OPS, op_class
 from ..wire.problems import Problem
 from ..wire.shapes import parse_shape
@@ -87,7 +88,7 @@ def client_of(url: str, **options: Any) -> Client:
 
 
 def _assumptions(context: click.Context, parameter: click.Parameter, texts: Sequence[str]) -> dict[str, int | str]:
-    assumptions: dict[str, int | str] = parsed(assumptions_from_text, ", ".join(texts), "--assume") if texts else {}
+    assumptions: dict[str, int | str] = parsed(parse_assumptions, ", ".join(texts), "--assume") if texts else {}
     return assumptions
 
 
@@ -133,7 +134,7 @@ def op_values(name: str | None, options: dict[str, Any]) -> dict[str, Any]:
     for key, text in attributes.items():
         if not text.strip():
             raise click.UsageError(f"--{key.replace('_', '-')} is empty: write () for no sizes{_UNSET}")
-        values[key] = parsed(partial(attribute_from_text, kind, key), text, f"--{key.replace('_', '-')}")
+        values[key] = parsed(partial(parse_attribute, kind, key), text, f"--{key.replace('_', '-')}")
     return values
 
 
@@ -178,17 +179,17 @@ def parsed(parse: Callable[[str], Any], text: str, what: str) -> Any:
         raise click.UsageError(f"{what} {text.strip()!r}: {error}") from None
 
 
-class CommandWords(Words):
-    """How the command line writes what a request holds."""
+class CommandNotation(ArgumentNotation):
+    """The notation of the command line: ``--name value``."""
 
     catalogue = "`axiscast ops` lists them"
 
-    def place(self, steps: Sequence[int | str]) -> str:
+    def location(self, steps: Sequence[int | str]) -> str:
         match list(steps):
             case ["inputs"]:
                 return "the shapes"
             case ["inputs", number, *axes]:
-                return input_place(number, axes)
+                return super().location(["inputs", number, *axes])
             case ["assume" | "example" as option, name]:
                 return f"--{option} {name}"
             case ["op"]:
@@ -197,13 +198,13 @@ class CommandWords(Words):
                 return f"--{str(name).replace('_', '-')}"
         return "the question"
 
-    def field(self, steps: Sequence[int | str], value: Any) -> str:
-        return f"{self.place(['op', steps[-1]])} {shlex.quote(text_of(value))}"
+    def assignment(self, steps: Sequence[int | str], value: Any) -> str:
+        return f"{self.location(['op', steps[-1]])} {shlex.quote(format_attribute(value))}"
 
 
 def question(model: type[M], value: Any) -> M:
     """A plain value as a message. Raises Problem in the command line's words."""
-    return validated(model, value, CommandWords())
+    return validate(model, value, CommandNotation())
 
 
 @contextmanager
@@ -237,7 +238,9 @@ def _in_own_words(detail: str, pointer: str | None) -> str:
     place = (pointer or "")[1:]
     steps = [int(step) if step.isdecimal() else step for step in place.split("/")]
     return (
-        f"{CommandWords().place(steps)}{detail[len(place) :]}" if place and detail.startswith(f"{place}: ") else detail
+        f"{CommandNotation().location(steps)}{detail[len(place) :]}"
+        if place and detail.startswith(f"{place}: ")
+        else detail
     )
 
 

@@ -13,11 +13,12 @@ import click
 
 from ..errors import BodyTooLarge, ServiceProblem, WorkTooLarge
 from ..messages import CheckAnswer, CheckRequest
-from ..messages.validation import Words, validated
+from ..messages.notation import JsonNotation
+from ..messages.validation import validate
 from ..wire.codec import Encoding, decode
 from ..wire.problems import Problem
 from .answers import answers_from
-from .arguments import CommandWords
+from .arguments import CommandNotation
 
 MAX_LINE_BYTES = 2**20
 """The longest line that is read, enough for a request with a hundred thousand sizes."""
@@ -28,10 +29,10 @@ _BAR_BYTES = 2**20
 Answer = CheckAnswer | ServiceProblem | Problem
 
 
-class LineWords(Words):
+class LineNotation(JsonNotation):
     """How a line of a file writes what a request holds."""
 
-    catalogue = CommandWords.catalogue
+    catalogue = CommandNotation.catalogue
     request = "the line"
 
 
@@ -114,7 +115,7 @@ def _request(line: bytes) -> CheckRequest:
         value = decode(line, Encoding.JSON)
     except Problem as problem:
         raise Problem("invalid-request", problem.detail.replace("the body", "it")) from None
-    return validated(CheckRequest, value, LineWords())
+    return validate(CheckRequest, value, LineNotation())
 
 
 def _checked(

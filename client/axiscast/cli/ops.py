@@ -8,11 +8,11 @@ import shlex
 import click
 
 from ..messages import OpEntry
-from ..messages.questions import text_of
-from ..messages.validation import unknown_op
+from ..messages.attribute_text import format_attribute
+from ..messages.validation import unknown_op_problem
 from ..ops import OPS, op_class
 from ..ops.help import as_call
-from .arguments import CommandWords, client_of, json_option, ops_that_begin, url_option
+from .arguments import CommandNotation, client_of, json_option, ops_that_begin, url_option
 from .table import echo_table
 
 
@@ -28,7 +28,7 @@ def ops(name: str | None, url: str | None, as_json: bool) -> None:
         own_name = name if kind is None else kind.model_fields["name"].default
         entries = [entry for entry in entries if entry.name == own_name or name in entry.aliases]
         if not entries:
-            raise unknown_op(name, "", CommandWords())
+            raise unknown_op_problem(name, "", CommandNotation())
     if as_json:
         click.echo(json.dumps([entry.model_dump() for entry in entries]))
         return
@@ -65,9 +65,13 @@ def _command_of(entry: OpEntry) -> str:
     """The op's example as a command."""
     words = [
         "axiscast check",
-        *(shlex.quote(text_of(shape)) for shape in entry.example["inputs"]),
+        *(shlex.quote(format_attribute(shape)) for shape in entry.example["inputs"]),
         f"--op {entry.name}",
     ]
     attributes = entry.example["op"].items()
-    words += [f"--{key.replace('_', '-')} {shlex.quote(text_of(value))}" for key, value in attributes if key != "name"]
+    words += [
+        f"--{key.replace('_', '-')} {shlex.quote(format_attribute(value))}"
+        for key, value in attributes
+        if key != "name"
+    ]
     return " ".join(words)

@@ -10,11 +10,11 @@ from typing import Any
 import click
 
 from ..messages import TranslateAnswer, TranslateRequest
-from ..messages.validation import unknown_op
+from ..messages.validation import unknown_op_problem
 from ..ops import op_class
 from .answers import answers_from, in_colors
 from .arguments import (
-    CommandWords,
+    CommandNotation,
     ShapeCommand,
     json_option,
     op_options,
@@ -56,7 +56,7 @@ def translate(
         "to": to,
     }
     if op_class(to) is None:
-        raise unknown_op(to, "/to", CommandWords())
+        raise unknown_op_problem(to, "/to", CommandNotation())
     answer = _translated(question(TranslateRequest, asked), url)
     if as_json:
         click.echo(json.dumps(answer.model_dump(exclude_none=True)))

@@ -22,22 +22,23 @@ from ..messages import (
     TranslateRequest,
 )
 from ..messages.arguments import (
-    AnyOp,
-    Shape,
-    SymbolicShape,
-    batch_questions,
-    check_question,
-    columns_question,
-    compare_question,
-    each,
-    op_of,
+    OpLike,
+    ShapeLike,
+    SymbolicShapeLike,
+    batch_requests,
+    check_request,
+    columns_request,
+    compare_request,
+    map_inputs,
     plain_op,
-    sizes,
-    translate_question,
+    read_sizes,
+    resolve_op,
+    translate_request,
 )
 from ..messages.catalogue import Catalogue
+from ..messages.notation import MapNotation, PythonNotation
 from ..messages.tensors import CheckBatchAnswer, CheckedColumns, Failed
-from ..messages.validation import MapWords, PythonWords, refusal, unknown_op
+from ..messages.validation import find_problem, unknown_op_problem
 from ..messages.why import WhyAnswer, WhyRequest
 from ..ops import OPS, Op, numpy, op_class
 from ..plan.alignment import Incompatible
@@ -59,8 +60,8 @@ Layout = Literal["dense", "strided"]
 
 
 def check(
-    op: AnyOp,
-    shapes: Sequence[SymbolicShape],
+    op: OpLike,
+    shapes: Sequence[SymbolicShapeLike],
     dtype: str | None,
     explain: bool,
     assume: Mapping[str, int | str] | None,
@@ -68,22 +69,22 @@ def check(
     attributes: Mapping[str, Any],
 ) -> Call[CheckAnswer]:
     """Shapes in, shapes or a conflict out."""
-    return _check(check_question(op, shapes, dtype, explain, assume, warn, attributes), lambda answer: answer)
+    return _check(check_request(op, shapes, dtype, explain, assume, warn, attributes), lambda answer: answer)
 
 
-def can_broadcast(shapes: Sequence[Shape]) -> Call[bool]:
+def can_broadcast(shapes: Sequence[ShapeLike]) -> Call[bool]:
     """Shapes in, whether NumPy broadcasts them out."""
     return _check(_of_integers(shapes), lambda answer: answer.compatible is True)
 
 
-def broadcast_shapes(shapes: Sequence[Shape]) -> Call[tuple[int, ...]]:
+def broadcast_shapes(shapes: Sequence[ShapeLike]) -> Call[tuple[int, ...]]:
     """Shapes in, the one that NumPy broadcasts them to out."""
     return _check(_of_integers(shapes), _shape)
 
 
-def _of_integers(shapes: Sequence[Shape]) -> dict[str, Any]:
+def _of_integers(shapes: Sequence[ShapeLike]) -> dict[str, Any]:
     """A check of NumPy's rule, whose sizes are integers as NumPy's are."""
-    return {"op": plain_op(NUMPY), "inputs": each(shapes, sizes)}
+    return {"op": plain_op(NUMPY), "inputs": map_inputs(shapes, read_sizes)}
 
 
 def _check(question: dict[str, Any], finish: Callable[[CheckAnswer], T]) -> Call[T]:
@@ -94,7 +95,7 @@ def _check(question: dict[str, Any], finish: Callable[[CheckAnswer], T]) -> Call
         CheckAnswer,
         count,
         lambda answer: finish(expected.verdict(answer, op, count)),
-        partial(refusal, CheckRequest, question, PythonWords()),
+        partial(find_problem, CheckRequest, question, PythonNotation()),
     )
 
 
@@ -102,7 +103,7 @@ def check_batch(
     requests: Iterable[CheckRequest | Mapping[str, Any]],
 ) -> Call[list[CheckAnswer | ServiceProblem]]:
     """Requests of check in, an answer or a problem for each out."""
-    rows = batch_questions(requests)
+    rows = batch_requests(requests)
     inputs = [len(row.get("inputs", ())) for row in rows]
 
     def finish(answer: CheckBatchAnswer) -> list[CheckAnswer | ServiceProblem]:
@@ -122,15 +123,17 @@ def check_batch(
 def _row_problem(error: ProblemDetails, row: Mapping[str, Any]) -> ServiceProblem:
     """The exception of a request of a batch that is not valid, in Python's words."""
     document = error.model_dump(exclude_unset=True)
-    own = refusal(CheckRequest, row, MapWords()) if error.code in (InvalidRequest.code, UnknownOp.code) else None
+    own = (
+        find_problem(CheckRequest, row, MapNotation()) if error.code in (InvalidRequest.code, UnknownOp.code) else None
+    )
     if own is not None and own.code == error.code:
         document["detail"] = own.detail
     return problem_from(document, error.status)
 
 
-def check_columns(op: AnyOp, columns: Sequence[Any], attributes: Mapping[str, Any]) -> Call[CheckedColumns]:
+def check_columns(op: OpLike, columns: Sequence[Any], attributes: Mapping[str, Any]) -> Call[CheckedColumns]:
     """Arrays of shapes in, arrays of verdicts and shapes out."""
-    question = columns_question(op, columns, attributes)
+    question = columns_request(op, columns, attributes)
     named = dict(question.plain_op)
     for name, array in question.targets.items():
         named[name] = {"dtype": "int64", "shape": list(array.shape), "data": array.tobytes()}
@@ -150,7 +153,7 @@ def check_columns(op: AnyOp, columns: Sequence[Any], attributes: Mapping[str, An
 
 def _op_refusal(op: Any) -> Callable[[], Problem | None]:
     """What is wrong with an op, once it is called: the service refuses a name that is not known here either."""
-    return partial(refusal, CheckRequest, {"op": op, "inputs": []}, PythonWords())
+    return partial(find_problem, CheckRequest, {"op": op, "inputs": []}, PythonNotation())
 
 
 def _checked(arrays: Arrays) -> CheckedColumns:
@@ -159,7 +162,7 @@ def _checked(arrays: Arrays) -> CheckedColumns:
 
 
 def broadcast(
-    op: AnyOp,
+    op: OpLike,
     arrays: Sequence[Any],
     layout: Layout,
     window: Window | None,
@@ -168,13 +171,15 @@ def broadcast(
     attributes: Mapping[str, Any],
 ) -> Call[list[Any]]:
     """Arrays in, arrays out: `out` is filled where it is given."""
-    whole = op_of(op, attributes, ("layout", "window", "out", "like", "progress", "timeout"))
+    whole = resolve_op(op, attributes, ("layout", "window", "out", "like", "progress", "timeout"))
     return _broadcast(whole, arrays, layout, window, out, like, list)
 
 
-def broadcast_to(array: Any, shape: Shape, layout: Layout, window: Window | None, out: Any, like: Like) -> Call[Any]:
+def broadcast_to(
+    array: Any, shape: ShapeLike, layout: Layout, window: Window | None, out: Any, like: Like
+) -> Call[Any]:
     """An array in, the one that NumPy makes of it for this target out."""
-    return _broadcast(numpy.broadcast_to(shape=sizes(shape)), [array], layout, window, out, like, itemgetter(0))
+    return _broadcast(numpy.broadcast_to(shape=read_sizes(shape)), [array], layout, window, out, like, itemgetter(0))
 
 
 def broadcast_arrays(
@@ -185,7 +190,7 @@ def broadcast_arrays(
 
 
 def _broadcast(
-    op: AnyOp,
+    op: OpLike,
     arrays: Sequence[Any],
     layout: Layout,
     window: Window | None,
@@ -220,7 +225,7 @@ def _broadcast(
     return Call("POST", "/v1/broadcast", parts, reader, _op_refusal(fields["op"]))
 
 
-def _arrays(op: AnyOp, arrays: Sequence[Any]) -> list[Array]:
+def _arrays(op: OpLike, arrays: Sequence[Any]) -> list[Array]:
     """The arrays of a call. Raises TypeError for a list of them where the op takes them one by one."""
     listed = arrays[0] if len(arrays) == 1 and isinstance(arrays[0], (list, tuple)) else ()
     if isinstance(op, Op) and op.max_inputs != 1 and any(getattr(item, "ndim", 0) for item in listed):
@@ -229,10 +234,10 @@ def _arrays(op: AnyOp, arrays: Sequence[Any]) -> list[Array]:
 
 
 def backprop(
-    op: AnyOp, shapes: Sequence[Shape], gradients: Sequence[Any], like: Like, attributes: Mapping[str, Any]
+    op: OpLike, shapes: Sequence[ShapeLike], gradients: Sequence[Any], like: Like, attributes: Mapping[str, Any]
 ) -> Call[list[Any]]:
     """Gradients of the outputs in, gradients of the inputs out."""
-    op = op_of(op, attributes, ("like", "progress", "timeout"))
+    op = resolve_op(op, attributes, ("like", "progress", "timeout"))
     fields = {"op": plain_op(op), "inputs": _input_shapes(op, shapes)}
     arrays = list(map(array_of, gradients))
     tensors = expected.gradients(fields["inputs"], arrays)
@@ -246,7 +251,7 @@ def backprop(
     )
 
 
-def _input_shapes(op: AnyOp, shapes: Sequence[Shape]) -> list[list[int]]:
+def _input_shapes(op: OpLike, shapes: Sequence[ShapeLike]) -> list[list[int]]:
     """The shapes of the inputs of a backprop. Raises TypeError for one shape that is not in a list, and for arrays."""
     if isinstance(shapes, (str, Mapping)) or not isinstance(shapes, Iterable):
         raise TypeError(f"shapes is a list with the shape of each input, such as [(3,)], not {shapes!r:.60}")
@@ -258,11 +263,11 @@ def _input_shapes(op: AnyOp, shapes: Sequence[Shape]) -> list[list[int]]:
     alone = all(isinstance(shape, int) for shape in shapes)
     if alone and isinstance(op, Op) and op.input_count_problem(len(shapes)):
         raise TypeError(f"shapes is a list with the shape of each input: write [{format_shape(shapes)}]")
-    return each(shapes, sizes)
+    return map_inputs(shapes, read_sizes)
 
 
 def _made(
-    op: AnyOp,
+    op: OpLike,
     arrays: Sequence[Any],
     layout: Layout,
     like: Like,
@@ -289,28 +294,30 @@ def _made(
 
 
 def compare(
-    shapes: Sequence[SymbolicShape],
-    target: SymbolicShape | None,
+    shapes: Sequence[SymbolicShapeLike],
+    target: SymbolicShapeLike | None,
     assume: Mapping[str, int | str] | None,
     warn: Collection[str],
 ) -> Call[list[Comparison]]:
     """Shapes in, every framework's verdict out."""
-    message = compare_question(shapes, target, assume, warn)
+    message = compare_request(shapes, target, assume, warn)
 
     def finish(answer: CompareAnswer) -> list[Comparison]:
         return [expected.verdict(result, result.op, len(shapes)) for result in answer.results]
 
-    refused = partial(refusal, CompareRequest, message, PythonWords())
+    refused = partial(find_problem, CompareRequest, message, PythonNotation())
     return _plain("/v1/compare", message, CompareAnswer, len(shapes) * len(OPS), finish, refused)
 
 
-def translate(op: AnyOp, shapes: Sequence[Shape], to: str, attributes: Mapping[str, Any]) -> Call[TranslateAnswer]:
+def translate(op: OpLike, shapes: Sequence[ShapeLike], to: str, attributes: Mapping[str, Any]) -> Call[TranslateAnswer]:
     """Shapes in, the same operation in another framework's words out."""
-    message = translate_question(op, shapes, to, attributes)
+    message = translate_request(op, shapes, to, attributes)
 
     def refused() -> Problem | None:
-        words = PythonWords()
-        return refusal(TranslateRequest, message, words) or (None if op_class(to) else unknown_op(to, "/to", words))
+        words = PythonNotation()
+        return find_problem(TranslateRequest, message, words) or (
+            None if op_class(to) else unknown_op_problem(to, "/to", words)
+        )
 
     return _plain("/v1/translate", message, TranslateAnswer, len(shapes), lambda answer: answer, refused)
 
@@ -318,7 +325,7 @@ def translate(op: AnyOp, shapes: Sequence[Shape], to: str, attributes: Mapping[s
 def why(text: str) -> Call[WhyAnswer]:
     """The text of an error in, its op, its shapes and their check out."""
     message = {"text": text}
-    refused = partial(refusal, WhyRequest, message, PythonWords())
+    refused = partial(find_problem, WhyRequest, message, PythonNotation())
     return _plain("/v1/why", message, WhyAnswer, _MESSAGE_SHAPES, lambda answer: answer, refused)
 
 

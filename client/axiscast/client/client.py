@@ -12,7 +12,7 @@ import httpx
 
 from ..errors import AxiscastError, DeadlineExceeded, ServiceProblem
 from ..messages import CheckAnswer, CheckRequest, Comparison, OpEntry, TranslateAnswer, WarningKind
-from ..messages.arguments import AnyOp, Shape, SymbolicShape
+from ..messages.arguments import OpLike, ShapeLike, SymbolicShapeLike
 from ..messages.tensors import CheckedColumns
 from ..messages.why import WhyAnswer
 from . import calls
@@ -79,8 +79,8 @@ class Client(BaseClient[httpx.BaseTransport]):
     def check(
         self,
         /,
-        op: AnyOp,
-        *shapes: SymbolicShape,
+        op: OpLike,
+        *shapes: SymbolicShapeLike,
         dtype: str | None = None,
         explain: bool = False,
         assume: Mapping[str, int | str] | None = None,
@@ -115,7 +115,7 @@ class Client(BaseClient[httpx.BaseTransport]):
         """
         return self._send(calls.check_batch(requests))
 
-    def check_columns(self, /, op: AnyOp, *columns: Any, **attributes: Any) -> CheckedColumns:
+    def check_columns(self, /, op: OpLike, *columns: Any, **attributes: Any) -> CheckedColumns:
         """The answers to n checks of one op, each input (and, by name, each attribute that is a shape, where it
         differs) an integer array (n, rank): row r of all of them is a check. Millions in a second.
 
@@ -127,7 +127,7 @@ class Client(BaseClient[httpx.BaseTransport]):
         """
         return self._send(calls.check_columns(op, columns, attributes))
 
-    def can_broadcast(self, *shapes: Shape) -> bool:
+    def can_broadcast(self, *shapes: ShapeLike) -> bool:
         """Whether NumPy broadcasts these shapes against each other.
 
         >>> client.can_broadcast((8, 1, 6, 1), (7, 1, 5)), client.can_broadcast((3,), (4,))
@@ -135,7 +135,7 @@ class Client(BaseClient[httpx.BaseTransport]):
         """
         return self._send(calls.can_broadcast(shapes))
 
-    def broadcast_shapes(self, *shapes: Shape) -> tuple[int, ...]:
+    def broadcast_shapes(self, *shapes: ShapeLike) -> tuple[int, ...]:
         """The shape that NumPy broadcasts these shapes to. Raises IncompatibleShapes.
 
         >>> client.broadcast_shapes((8, 1, 6, 1), (7, 1, 5))
@@ -146,7 +146,7 @@ class Client(BaseClient[httpx.BaseTransport]):
     def broadcast(
         self,
         /,
-        op: AnyOp,
+        op: OpLike,
         *arrays: Any,
         layout: Layout = "dense",
         window: Window | None = None,
@@ -180,7 +180,7 @@ class Client(BaseClient[httpx.BaseTransport]):
     def broadcast_to(
         self,
         array: Any,
-        shape: Shape,
+        shape: ShapeLike,
         *,
         layout: Layout = "dense",
         window: Window | None = None,
@@ -223,8 +223,8 @@ class Client(BaseClient[httpx.BaseTransport]):
     def backprop(
         self,
         /,
-        op: AnyOp,
-        shapes: Sequence[Shape],
+        op: OpLike,
+        shapes: Sequence[ShapeLike],
         *gradients: Any,
         like: Like = "numpy",
         progress: Progress | None = None,
@@ -244,8 +244,8 @@ class Client(BaseClient[httpx.BaseTransport]):
 
     def compare(
         self,
-        *shapes: SymbolicShape,
-        shape: SymbolicShape | None = None,
+        *shapes: SymbolicShapeLike,
+        shape: SymbolicShapeLike | None = None,
         assume: Mapping[str, int | str] | None = None,
         warn: Collection[WarningKind] = (),
     ) -> list[Comparison]:
@@ -257,7 +257,7 @@ class Client(BaseClient[httpx.BaseTransport]):
         """
         return self._send(calls.compare(shapes, shape, assume, warn))
 
-    def translate(self, /, op: AnyOp, *shapes: Shape, to: str, **attributes: Any) -> TranslateAnswer:
+    def translate(self, /, op: OpLike, *shapes: ShapeLike, to: str, **attributes: Any) -> TranslateAnswer:
         """The steps that do the same by the op named `to`, and their source text.
 
         Raises Untranslatable, and IncompatibleShapes where there is nothing to translate.

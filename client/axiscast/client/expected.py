@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from ..errors import InvalidAnswer
 from ..messages import CheckAnswer, Comparison
-from ..messages.arguments import AnyOp
+from ..messages.arguments import OpLike
 from ..ops import Op, lower, op_class, read_op
 from ..wire.dtypes import dtype_name
 from ..wire.shapes import format_shape
@@ -52,7 +52,7 @@ Fields = Mapping[str, Sequence[Expected] | None]
 """The tensors of an answer, by field; None: nothing is known of them."""
 
 
-def instance(op: AnyOp, attributes: Mapping[str, Sequence[int]] | None = None) -> Op | None:
+def instance(op: OpLike, attributes: Mapping[str, Sequence[int]] | None = None) -> Op | None:
     """The op with these attributes besides its own; None for an op that is not known here."""
     if isinstance(op, Op):
         return op.model_copy(update=dict(attributes)) if attributes else op
@@ -78,7 +78,7 @@ def verdict(answer: V, op: Any, inputs: int) -> V:
     return answer
 
 
-def outputs(op: AnyOp, arrays: Sequence[Array], layout: str, window: Any) -> Sequence[Expected] | None:
+def outputs(op: OpLike, arrays: Sequence[Array], layout: str, window: Any) -> Sequence[Expected] | None:
     """The outputs of `broadcast`: of their inputs' dtypes, in the layout, and of the window's shape or the plan's.
     None for the name of an op that is not known here. Raises Incompatible for inputs that do not broadcast.
 
@@ -110,7 +110,7 @@ def gradients(shapes: Sequence[Sequence[int]], of_outputs: Sequence[Array]) -> S
     return [Expected(name, tuple(shape)) for name, shape in zip(names, shapes, strict=False)]
 
 
-def columns(op: AnyOp, inputs: Sequence[Array], targets: Mapping[str, Array]) -> Fields:
+def columns(op: OpLike, inputs: Sequence[Array], targets: Mapping[str, Array]) -> Fields:
     """The verdicts on n rows, and the shapes of each output: as many axes as the op reaches, at the most."""
     rows = len([*inputs, *targets.values()][0]) if inputs or targets else 0
     whole = instance(op, {name: (0,) * column.shape[1] for name, column in targets.items()})

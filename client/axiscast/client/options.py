@@ -8,13 +8,13 @@ from typing import Any
 
 import httpx
 
-from ..messages.arguments import kind_in_python
+from ..messages.arguments import python_type_name
 
 
 def require_address(url: Any) -> None:
     """Raises TypeError for a URL that is not text."""
     if not isinstance(url, str | httpx.URL):
-        raise TypeError(f"url is the service's address, such as http://127.0.0.1:8000, not {kind_in_python(url)}")
+        raise TypeError(f"url is the service's address, such as http://127.0.0.1:8000, not {python_type_name(url)}")
 
 
 def require_seconds(timeout: Any) -> None:
@@ -35,16 +35,16 @@ def require_fields(headers: Any) -> None:
     if headers is None:
         return
     if not isinstance(headers, Mapping):
-        raise TypeError(f"{says} {kind_in_python(headers)}")
+        raise TypeError(f"{says} {python_type_name(headers)}")
     for text in (*headers.keys(), *headers.values()):
         if not isinstance(text, str | bytes):
-            raise TypeError(f"{says} one with {kind_in_python(text)}")
+            raise TypeError(f"{says} one with {python_type_name(text)}")
 
 
 def require_key(api_key: Any) -> None:
     """Raises TypeError for an API key that is not a string, and does not show it."""
     if api_key is not None and not isinstance(api_key, str):
-        raise TypeError(f"api_key is a string, not {kind_in_python(api_key)}")
+        raise TypeError(f"api_key is a string, not {python_type_name(api_key)}")
 
 
 def require_callback(progress: Any) -> None:

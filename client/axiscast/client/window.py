@@ -7,7 +7,7 @@ from types import EllipsisType
 from typing import Any, SupportsIndex
 
 from ..answers.limits import validate_request
-from ..messages.arguments import AnyOp, sizes
+from ..messages.arguments import OpLike, read_sizes
 from ..ops import lower
 from ..plan.alignment import Incompatible
 from ..wire.problems import Problem
@@ -18,7 +18,7 @@ Window = Sequence[tuple[SupportsIndex, SupportsIndex]] | Slices
 """[start, stop] on each output axis, or slices, as np.s_[0:2, :] writes them."""
 
 
-def bounds(window: Window, op: AnyOp, shapes: Sequence[tuple[int, ...]]) -> list[list[int]] | None:
+def bounds(window: Window, op: OpLike, shapes: Sequence[tuple[int, ...]]) -> list[list[int]] | None:
     """[start, stop] on each output axis. Slices say what they say of a NumPy array of the output's shape: they may be
     open, negative or too long, and axes left out are taken whole. None where the output has no shape, which the service
     puts in words. Raises TypeError and ValueError for what is no window.
@@ -67,7 +67,7 @@ def _entries(window: Any) -> list[Any]:
 
 
 def _pair(entry: Any) -> list[int]:
-    if entry is None or len(pair := sizes(entry)) != 2:
+    if entry is None or len(pair := read_sizes(entry)) != 2:
         raise _refused(entry)
     return pair
 

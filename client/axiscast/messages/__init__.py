@@ -20,7 +20,7 @@ from ..ops import OPS, AnyOp, ByName, IntegerOpField, Op, OpField, numpy
 from ..wire.dimensions import Dimension, Dimensions, DimensionShape
 from ..wire.problems import PROBLEM_KINDS
 from ..wire.shapes import ShapeField, StopAtFirstError, limit_names
-from .base import Answer, Many, Request
+from .base import AnswerModel, ListOf, RequestModel
 from .catalogue import OpEntry
 
 __all__ = [
@@ -54,7 +54,7 @@ _Assumptions = Annotated[
 ]
 
 
-class CheckRequest(Request):
+class CheckRequest(RequestModel):
     """Which shapes come out, or why none do."""
 
     op: OpField = Field(
@@ -76,33 +76,33 @@ class CheckRequest(Request):
     warn: _Warn = []
 
 
-class OutputShape(Answer):
+class OutputShape(AnswerModel):
     """One output: its shape, and how its input reaches it."""
 
-    shape: Many[int | str] = Field(
+    shape: ListOf[int | str] = Field(
         description="Sizes; a name, a range or ? where that is all there is to say. A merged axis beyond 2^63-1 is a "
         "decimal string."
     )
     input: int = Field(description="Which input this output reads.")
-    factors: Many[int | str] | None = Field(
+    factors: ListOf[int | str] | None = Field(
         default=None, description="Where the op splits or merges axes: the shape that axes and broadcast_axes refer to."
     )
-    axes: Many[int] = Field(description="`axes[d]` is the output axis that input axis `d` feeds.")
-    broadcast_axes: Many[int] = Field(description="Output axes along which the input is replicated.")
-    maybe_broadcast_axes: Many[int] = Field(
+    axes: ListOf[int] = Field(description="`axes[d]` is the output axis that input axis `d` feeds.")
+    broadcast_axes: ListOf[int] = Field(description="Output axes along which the input is replicated.")
+    maybe_broadcast_axes: ListOf[int] = Field(
         default_factory=list, description="Those along which it is for some sizes only."
     )
     elements: int | str | None = Field(
         description="The product of shape; a decimal string beyond 2^63-1, null where it is not known."
     )
-    dims: Many[str] | None = Field(default=None, description="The names of the dimensions, where the op names them.")
+    dims: ListOf[str] | None = Field(default=None, description="The names of the dimensions, where the op names them.")
     nbytes: int | str | None = Field(default=None, description="Bytes when dense, where the request has a dtype.")
 
 
-class ResultShape(Answer):
+class ResultShape(AnswerModel):
     """The shape of what an operation computes, if it is not the common shape of its outputs: a matrix product's."""
 
-    shape: Many[int | str] = Field(description="Sizes; a name, a range or ? if the sizes are symbolic.")
+    shape: ListOf[int | str] = Field(description="Sizes; a name, a range or ? if the sizes are symbolic.")
     elements: int | str | None = Field(
         description="The product of shape; a decimal string beyond 2^63-1, null if it is not known."
     )
@@ -117,7 +117,7 @@ def _op_or_none(value: Any, op: ValidatorFunctionWrapHandler) -> Any:
         return None
 
 
-class Hint(Answer):
+class Hint(AnswerModel):
     """A request near the one that was asked, which does broadcast, or as it was meant: the same `assume` goes with it.
 
     answer = client.check(op, *shapes)
@@ -129,26 +129,28 @@ class Hint(Answer):
     op: Annotated[AnyOp | None, WrapValidator(_op_or_none)] = Field(
         default=None, description="The whole op to ask with; null where the words are advice, and no request."
     )
-    inputs: Many[DimensionShape] = Field(default=[], description="The shapes to ask with.")
+    inputs: ListOf[DimensionShape] = Field(default=[], description="The shapes to ask with.")
 
 
-class ConflictAnswer(Answer):
+class ConflictAnswer(AnswerModel):
     """Why shapes do not broadcast. `sizes[i]` belongs to `inputs[i]`; null is the target attribute."""
 
     code: str = Field(description="What kind of conflict it is.", examples=["size-mismatch"])
     message: str = Field(description="What does not fit, and what would have to hold, in words.")
     axis: int | None = Field(default=None, description="The lowest conflicting output axis.")
-    axes: Many[int | None] = Field(
+    axes: ListOf[int | None] = Field(
         default=[],
         description="If the sizes do not meet on an output axis, as those that a matrix product sums over: the axis of "
         "each of `inputs`; `axis` is then null.",
     )
-    inputs: Many[int | None] = Field(default=[], description="The inputs that meet there; null: the target attribute.")
-    sizes: Many[int | str] = Field(default=[], description="The size of each of `inputs` there.")
-    hints: Many[Hint] = Field(default=[], description="What would fit, the likeliest first.")
+    inputs: ListOf[int | None] = Field(
+        default=[], description="The inputs that meet there; null: the target attribute."
+    )
+    sizes: ListOf[int | str] = Field(default=[], description="The size of each of `inputs` there.")
+    hints: ListOf[Hint] = Field(default=[], description="What would fit, the likeliest first.")
 
 
-class Warned(Answer):
+class Warned(AnswerModel):
     """What is legal but probably a mistake, or where a release differs from its documentation."""
 
     code: str = Field(
@@ -164,7 +166,7 @@ class Warned(Answer):
     hint: Hint | None = Field(default=None, description="What was probably meant, where that is known.")
 
 
-class DimensionPlace(Answer):
+class DimensionPlace(AnswerModel):
     """Where a size without a name stands: on an axis of an input or of an attribute."""
 
     input: int | None = Field(default=None, description="Which input, where it is one's.")
@@ -176,21 +178,21 @@ Side = int | str | DimensionPlace
 """A side of an equation: a size, a name, or the place of a size that has neither."""
 
 
-class Equation(Answer):
+class Equation(AnswerModel):
     """Two sizes that are equal; or two of which the first divides the second."""
 
     equal: tuple[Side, Side] | None = Field(default=None, description="The two that are equal.")
     divides: tuple[int, Side] | None = Field(default=None, description="The divisor, and what it divides.")
 
 
-class Condition(Answer):
+class Condition(AnswerModel):
     """What must hold: any one of these."""
 
-    any: Many[Equation] = Field(description="Of these, one or more hold.")
+    any: ListOf[Equation] = Field(description="Of these, one or more hold.")
     text: str = Field(description="The same in words.", examples=["N == M or M == 1"])
 
 
-class CheckAnswer(Answer):
+class CheckAnswer(AnswerModel):
     """The answer of `check`: `outputs` where the shapes broadcast, `conflict` where they do not."""
 
     compatible: bool | None = Field(
@@ -199,22 +201,22 @@ class CheckAnswer(Answer):
     op: Annotated[AnyOp | None, WrapValidator(_op_or_none)] = Field(
         default=None, description="The op whose rule was applied, if the request left the op out or named an alias."
     )
-    outputs: Many[OutputShape] = Field(default=[], description="Of shapes that broadcast: what comes out.")
+    outputs: ListOf[OutputShape] = Field(default=[], description="Of shapes that broadcast: what comes out.")
     result: ResultShape | None = Field(
         default=None,
         description="The shape of what the operation computes, if it is not the common shape of `outputs`: of a matrix "
         "product, whose outputs are its operands as they are broadcast.",
     )
-    conditions: Many[Condition] = Field(
+    conditions: ListOf[Condition] = Field(
         default_factory=list,
         description="Where shapes are symbolic: the sizes broadcast exactly where all of these hold.",
     )
     conflict: ConflictAnswer | None = Field(default=None, description="Of shapes that do not: why, and what would.")
-    warnings: Many[Warned] = Field(default=[], description="What is probably a mistake, and what `warn` asks for.")
+    warnings: ListOf[Warned] = Field(default=[], description="What is probably a mistake, and what `warn` asks for.")
     diagram: str | None = Field(default=None, description="With `explain`: the aligned axes, drawn in plain text.")
 
 
-class ProblemDetails(Answer):
+class ProblemDetails(AnswerModel):
     """RFC 9457 problem details. What stands after `pointer` are facts of the code; there may be others."""
 
     model_config = ConfigDict(extra="allow")
@@ -241,7 +243,7 @@ class ProblemDetails(Answer):
     request_id: str | None = Field(default=None, description="Of internal: what the log has the cause under.")
 
 
-class CompareRequest(Request):
+class CompareRequest(RequestModel):
     """What every framework would answer to these shapes."""
 
     inputs: Annotated[list[DimensionShape], StopAtFirstError()] = Field(
@@ -259,30 +261,30 @@ class CompareRequest(Request):
         return [*self.inputs, *([] if self.shape is None else [self.shape])]
 
 
-class Comparison(Answer):
+class Comparison(AnswerModel):
     """One op's verdict: `outputs` where the shapes broadcast, `conflict` where they do not."""
 
     op: dict[str, Any] = Field(description="The full op.")
     also: list[dict[str, Any]] = Field(default=[], description="The other ops of its framework with the same verdict.")
     compatible: bool | None = Field(description="As in a check; so are the other fields.")
-    outputs: Many[OutputShape] = Field(default=[], description="Of shapes that broadcast: what comes out.")
+    outputs: ListOf[OutputShape] = Field(default=[], description="Of shapes that broadcast: what comes out.")
     result: ResultShape | None = Field(default=None, description="As in a check.")
-    conditions: Many[Condition] = Field(default=[], description="Of symbolic shapes: what must hold.")
+    conditions: ListOf[Condition] = Field(default=[], description="Of symbolic shapes: what must hold.")
     conflict: ConflictAnswer | None = Field(default=None, description="Of shapes that do not: why.")
-    warnings: Many[Warned] = Field(default=[], description="What is probably a mistake, and what `warn` asks for.")
+    warnings: ListOf[Warned] = Field(default=[], description="What is probably a mistake, and what `warn` asks for.")
 
 
-class CompareAnswer(Answer):
+class CompareAnswer(AnswerModel):
     """A verdict for each op and mode that can be asked with inputs and a target alone; those of one framework that
     agree are one."""
 
-    results: Many[Comparison] = Field(description="The verdicts, in the catalogue's order.")
-    left_out: Many[str] = Field(
+    results: ListOf[Comparison] = Field(description="The verdicts, in the catalogue's order.")
+    left_out: ListOf[str] = Field(
         default=[], description="Ops that are skipped, because they take known sizes only and a size is unknown."
     )
 
 
-class Transpose(Answer):
+class Transpose(AnswerModel):
     """A step: axis `i` of the result is axis `permutation[i]`."""
 
     model_config = ConfigDict(frozen=True)
@@ -293,7 +295,7 @@ class Transpose(Answer):
     )
 
 
-class Reshape(Answer):
+class Reshape(AnswerModel):
     """A step: the same elements, in C order, in this shape."""
 
     model_config = ConfigDict(frozen=True)
@@ -302,7 +304,7 @@ class Reshape(Answer):
     shape: ShapeField = Field(description="The new shape.", examples=[[3, 1]])
 
 
-class IntegerRequest(Request):
+class IntegerRequest(RequestModel):
     """A request of an op whose sizes are all integers."""
 
     op: IntegerOpField = Field(
@@ -325,7 +327,7 @@ class TranslateRequest(IntegerRequest):
     )
 
 
-class Step(Answer):
+class Step(AnswerModel):
     """One step of a translation. Tensors are the inputs at first; each step replaces what it takes by what it gives."""
 
     op: Annotated[Op | Transpose | Reshape, ByName(others=(Transpose, Reshape))] = Field(description="What to do.")
@@ -337,20 +339,20 @@ class Step(Answer):
     )
 
 
-class Code(Answer):
+class Code(AnswerModel):
     """Source text."""
 
     language: str = Field(description="What it is written in.", examples=["python"])
     text: str = Field(description="The source.")
 
 
-class TranslateAnswer(Answer):
+class TranslateAnswer(AnswerModel):
     """The same operation in another framework's words: the same bytes, step after step."""
 
     exact: bool = Field(description="Whether the op alone does it, without a reshape or a transposition.")
     steps: list[Step] = Field(description="What to do, in this order.")
     code: Code = Field(description="The steps as source text.")
-    warnings: Many[Warned] = Field(
+    warnings: ListOf[Warned] = Field(
         default=[],
         description="`release-differs`: the release of the framework fails, or gives something else, when it runs a "
         "step.",

@@ -19,19 +19,19 @@ from . import CheckRequest
 if TYPE_CHECKING:  # which takes NumPy
     from ..wire.tensors import Array
 
-Shape = Sequence[SupportsIndex] | SupportsIndex
+ShapeLike = Sequence[SupportsIndex] | SupportsIndex
 """Sizes. An integer is the shape of one axis, as in NumPy."""
-SymbolicShape = Sequence[SupportsIndex | str | None] | SupportsIndex
+SymbolicShapeLike = Sequence[SupportsIndex | str | None] | SupportsIndex
 T = TypeVar("T")
-AnyOp = Op | str | Mapping[str, Any]
+OpLike = Op | str | Mapping[str, Any]
 """An op, the name of one, or a map with its name and its attributes."""
 
 # --- requests --------------------------------------------------------------------------------------
 
 
-def check_question(
-    op: AnyOp,
-    shapes: Sequence[SymbolicShape],
+def check_request(
+    op: OpLike,
+    shapes: Sequence[SymbolicShapeLike],
     dtype: str | None = None,
     explain: bool = False,
     assume: Mapping[str, int | str] | None = None,
@@ -43,8 +43,8 @@ def check_question(
     Raises TypeError for an argument of the wrong kind, ValueError for a size beyond 63 bits, InvalidRequest for an
     attribute that the op does not take.
     """
-    op = op_of(op, attributes, ("dtype", "explain", "assume", "warn"))
-    question = {"op": plain_op(op), "inputs": each(shapes, dimensions), **_options(assume, warn)}
+    op = resolve_op(op, attributes, ("dtype", "explain", "assume", "warn"))
+    question = {"op": plain_op(op), "inputs": map_inputs(shapes, read_dimensions), **_options(assume, warn)}
     if dtype is not None:
         question["dtype"] = _dtype(dtype)
     if not isinstance(explain, bool):
@@ -54,18 +54,18 @@ def check_question(
     return question
 
 
-def compare_question(
-    shapes: Sequence[SymbolicShape],
-    target: SymbolicShape | None = None,
+def compare_request(
+    shapes: Sequence[SymbolicShapeLike],
+    target: SymbolicShapeLike | None = None,
     assume: Mapping[str, int | str] | None = None,
     warn: Collection[str] = (),
 ) -> dict[str, Any]:
     """Return the plain value of a CompareRequest. Raises as `check_question` does."""
     if shapes and (isinstance(shapes[0], Op) or (isinstance(shapes[0], str) and op_class(shapes[0]))):
         raise TypeError("compare takes shapes alone and asks every op: leave the op out, or use check")
-    question = {"inputs": each(shapes, dimensions), **_options(assume, warn)}
+    question = {"inputs": map_inputs(shapes, read_dimensions), **_options(assume, warn)}
     if target is not None:
-        question["shape"] = dimensions(target)
+        question["shape"] = read_dimensions(target)
     return question
 
 
@@ -75,21 +75,21 @@ def _options(assume: Mapping[str, int | str] | None, warn: Collection[str]) -> d
     return {name: value for name, value in fields.items() if value}
 
 
-def translate_question(
-    op: AnyOp, shapes: Sequence[Shape], to: str, attributes: Mapping[str, Any] | None = None
+def translate_request(
+    op: OpLike, shapes: Sequence[ShapeLike], to: str, attributes: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """Return the plain value of a TranslateRequest. Raises as `check_question` does."""
     if not isinstance(to, str):
         name = getattr(to, "name", None) or (to.model_fields["name"].default if _is_op_class(to) else "torch.expand")
-        raise TypeError(f'to is the name of an op, not {kind_in_python(to)}: write to="{name}"')
-    op = op_of(op, attributes, ("to",))
-    return {"op": plain_op(op), "inputs": each(shapes, sizes), "to": to}
+        raise TypeError(f'to is the name of an op, not {python_type_name(to)}: write to="{name}"')
+    op = resolve_op(op, attributes, ("to",))
+    return {"op": plain_op(op), "inputs": map_inputs(shapes, read_sizes), "to": to}
 
 
-def batch_questions(requests: Iterable[CheckRequest | Mapping[str, Any]]) -> list[dict[str, Any]]:
+def batch_requests(requests: Iterable[CheckRequest | Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the plain value of each request of a batch. Raises TypeError if `requests` is not a list of requests."""
     if isinstance(requests, (str, Mapping, BaseModel)) or not isinstance(requests, Iterable):
-        raise TypeError(f"requests is a list of checks, such as [{_REQUEST}], not {kind_in_python(requests)}")
+        raise TypeError(f"requests is a list of checks, such as [{_REQUEST}], not {python_type_name(requests)}")
     return _read(enumerate(requests), _batch_question, "request {}")
 
 
@@ -100,26 +100,26 @@ def _batch_question(request: CheckRequest | Mapping[str, Any]) -> dict[str, Any]
     if isinstance(request, CheckRequest):
         return request.model_dump(exclude_unset=True, exclude_none=True) | {"op": plain_op(request.op)}
     if not isinstance(request, Mapping):
-        raise TypeError(f"a check is a map such as {_REQUEST}, not {kind_in_python(request)}")
+        raise TypeError(f"a check is a map such as {_REQUEST}, not {python_type_name(request)}")
     plain = dict(request)
     if "op" in plain:
         op = plain["op"]
-        plain["op"] = op if isinstance(op, str) else _plain(op) if isinstance(op, Mapping) else plain_op(op_of(op))
+        plain["op"] = op if isinstance(op, str) else _plain(op) if isinstance(op, Mapping) else plain_op(resolve_op(op))
     if "inputs" in request:
         if isinstance(request["inputs"], str) or not isinstance(request["inputs"], Iterable):
             raise TypeError(
-                f'"inputs" is a list of shapes, such as [(3, 1), (4,)], not {kind_in_python(request["inputs"])}'
+                f'"inputs" is a list of shapes, such as [(3, 1), (4,)], not {python_type_name(request["inputs"])}'
             )
-        plain["inputs"] = each(request["inputs"], dimensions)
+        plain["inputs"] = map_inputs(request["inputs"], read_dimensions)
     if "warn" in plain:
         plain["warn"] = _words(plain["warn"])
     return plain
 
 
-class ColumnsQuestion(NamedTuple):
+class ColumnsRequest(NamedTuple):
     """A vectorized batch: one op for all rows, with the inputs and the attributes that vary by row."""
 
-    op: AnyOp
+    op: OpLike
     plain_op: dict[str, Any]
     inputs: list[Array]
     """One int64 array (n, rank) for each input."""
@@ -127,24 +127,24 @@ class ColumnsQuestion(NamedTuple):
     """One such array for each attribute that varies by row."""
 
 
-def columns_question(op: AnyOp, columns: Sequence[Any], attributes: Mapping[str, Any]) -> ColumnsQuestion:
+def columns_request(op: OpLike, columns: Sequence[Any], attributes: Mapping[str, Any]) -> ColumnsRequest:
     """Return a vectorized batch. Raises as `check_question` does, and ValueError for an array that is not a column."""
     from .tensors import column
 
     for name in ("warn", "dtype", "explain", "assume"):
         if name in attributes:
             raise TypeError(f"check_columns has no keyword {name}: use check_batch, where each request can have it")
-    inputs = each(columns, column)
+    inputs = map_inputs(columns, column)
     targets = {name: column(values) for name, values in attributes.items() if _is_column(values)}
     fixed = {name: values for name, values in attributes.items() if name not in targets}
     if not targets or (fixed and isinstance(op, Op)):
-        whole = op_of(op, fixed)
+        whole = resolve_op(op, fixed)
     elif isinstance(op, Op):
         whole = op
     else:
-        whole = op_of(op, fixed | {name: (0,) * array.shape[1] for name, array in targets.items()})
+        whole = resolve_op(op, fixed | {name: (0,) * array.shape[1] for name, array in targets.items()})
     plain = plain_op(whole)
-    return ColumnsQuestion(whole, {"name": plain} if isinstance(plain, str) else plain, inputs, targets)
+    return ColumnsRequest(whole, {"name": plain} if isinstance(plain, str) else plain, inputs, targets)
 
 
 def _is_column(values: Any) -> bool:
@@ -160,7 +160,7 @@ def _is_column(values: Any) -> bool:
 # --- ops -------------------------------------------------------------------------------------------
 
 
-def op_of(op: AnyOp, attributes: Mapping[str, Any] | None = None, options: Sequence[str] = ()) -> AnyOp:
+def resolve_op(op: OpLike, attributes: Mapping[str, Any] | None = None, options: Sequence[str] = ()) -> OpLike:
     """Return an op with the attributes of a call. If the op is unknown, return its name or a map.
 
     `options` are the other keywords of the call. Raises TypeError for what is not an op, InvalidRequest for an
@@ -198,7 +198,7 @@ def _bare(kind: type[Op]) -> Op:
     return kind(**attributes)
 
 
-def plain_op(op: AnyOp) -> Any:
+def plain_op(op: OpLike) -> Any:
     """Return an op of `op_of` as a map of its attributes, or its bare name."""
     if not isinstance(op, Op):
         return op
@@ -229,7 +229,7 @@ def _no_op(value: Any) -> str:
     return (
         "the first argument is an op, such as axiscast.numpy.broadcast_to(shape=(4, 3)), or the name of one, "
         f'such as "{own if op_class(own) else "numpy.broadcast_arrays"}" (`axiscast ops` lists them); '
-        f"not {kind_in_python(value)}"
+        f"not {python_type_name(value)}"
     )
 
 
@@ -244,7 +244,7 @@ def _listed_names(attributes: Mapping[str, Any]) -> str:
 # --- shapes ----------------------------------------------------------------------------------------
 
 
-def each(shapes: Iterable[Any], read: Callable[[Any], T]) -> list[T]:
+def map_inputs(shapes: Iterable[Any], read: Callable[[Any], T]) -> list[T]:
     """Return each shape as `read` returns it. Its errors are raised again with the number of the input."""
     return _read(enumerate(shapes), read, "input {}")
 
@@ -261,7 +261,7 @@ def _read(values: Iterable[tuple[Any, Any]], read: Callable[[Any], T], place: st
     return found
 
 
-def sizes(shape: Shape) -> list[int]:
+def read_sizes(shape: ShapeLike) -> list[int]:
     """Return sizes as integers for a request.
 
     Raises as NumPy does: TypeError for what is not an integer (2.0, True, None, "34"), ValueError beyond 63 bits.
@@ -269,7 +269,7 @@ def sizes(shape: Shape) -> list[int]:
     return list(map(_size, _listed(shape)))
 
 
-def dimensions(shape: SymbolicShape) -> list[int | str]:
+def read_dimensions(shape: SymbolicShapeLike) -> list[int | str]:
     """Return sizes as integers for a request, symbols unchanged, and None as "?". Raises as `sizes` does."""
     if shape is None:
         raise TypeError("a size is an integer, not None")
@@ -280,14 +280,14 @@ def _words(warn: Collection[str]) -> list[str]:
     """Return the words of `warn` as a list. Raises TypeError for anything but a collection."""
     if isinstance(warn, str) or not isinstance(warn, Collection):
         raise TypeError(
-            f'warn is a list of warnings, such as ["mutual-stretch", "rank-promotion"], not {kind_in_python(warn)}'
+            f'warn is a list of warnings, such as ["mutual-stretch", "rank-promotion"], not {python_type_name(warn)}'
         )
     return list(warn)
 
 
 def _assumptions(assume: Mapping[str, int | str]) -> dict[str, int | str]:
     if not isinstance(assume, Mapping):
-        raise TypeError(f'assume is a map such as {{"N": "2.."}}, not {kind_in_python(assume)}')
+        raise TypeError(f'assume is a map such as {{"N": "2.."}}, not {python_type_name(assume)}')
     named = ((f"{name!r:.60}", size) for name, size in assume.items())
     return dict(zip(assume, _read(named, _dimension, "assume[{}]"), strict=True))
 
@@ -302,7 +302,7 @@ def _dtype(dtype: Any) -> str:
         dtype_from_name(name)
     except UnknownDtype:
         name = "float32"
-    raise TypeError(f'dtype is a name, not {kind_in_python(dtype)}: write dtype="{name}"')
+    raise TypeError(f'dtype is a name, not {python_type_name(dtype)}: write dtype="{name}"')
 
 
 def _dimension(size: SupportsIndex | str | None) -> int | str:
@@ -316,12 +316,12 @@ def _dimension(size: SupportsIndex | str | None) -> int | str:
 _DIGITS = re.compile(r"\s*[-+]?[0-9]+\s*")
 
 
-def _listed(shape: SymbolicShape) -> list[Any]:
+def _listed(shape: SymbolicShapeLike) -> list[Any]:
     """Return the sizes of a shape as a list. A value that is not iterable becomes the only size."""
     if isinstance(shape, str):
         raise TypeError(f"a shape is a list of sizes such as (2, 3), not a string{_shape_written(shape)}")
     if isinstance(shape, (bytes, bytearray, Mapping, set, frozenset, BaseModel)) or _is_op_class(shape):
-        raise TypeError(f"a shape is a list of sizes such as (2, 3), not {kind_in_python(shape)}")
+        raise TypeError(f"a shape is a list of sizes such as (2, 3), not {python_type_name(shape)}")
     if getattr(shape, "ndim", 1) > 1 or (not isinstance(shape, Iterable) and hasattr(shape, "shape") and shape.shape):
         raise ValueError("an array stands where a shape belongs: pass its .shape")
     if getattr(shape, "ndim", 0) == 1 and "float" in str(getattr(shape, "dtype", "")):
@@ -364,10 +364,10 @@ def _shown(value: Any) -> str:
         return f"the float {float(value)}{f': write {value:.0f}' if whole else ''}"
     if isinstance(value, str):
         return f"{value[:40]!r}{f': write {int(value)}' if _DIGITS.fullmatch(value[:40]) else ''}"
-    return "None" if value is None else kind_in_python(value)
+    return "None" if value is None else python_type_name(value)
 
 
-def kind_in_python(value: Any) -> str:
+def python_type_name(value: Any) -> str:
     """Return the type of a value in words, such as "a tuple"."""
     if value is None:
         return "None"

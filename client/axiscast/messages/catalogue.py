@@ -6,24 +6,24 @@ from typing import Any
 
 from pydantic import Field
 
-from .base import Answer, Many
+from .base import AnswerModel, ListOf
 
 
-class InputCount(Answer):
+class InputCount(AnswerModel):
     """How many inputs an op takes."""
 
     min: int = Field(description="As few as these.")
     max: int | None = Field(description="As many as these; null is any number.")
 
 
-class Reference(Answer):
+class Reference(AnswerModel):
     """The release that an op was held against."""
 
     package: str = Field(description="The package's name where it is published.", examples=["numpy"])
     version: str = Field(description="Its version.")
 
 
-class OpEntry(Answer):
+class OpEntry(AnswerModel):
     """One op of the catalogue."""
 
     name: str = Field(description="The op's name on the wire.")
@@ -40,7 +40,7 @@ class OpEntry(Answer):
     example: dict[str, Any] = Field(description="A request for check.")
 
 
-class Catalogue(Answer):
+class Catalogue(AnswerModel):
     """Every op."""
 
-    ops: Many[OpEntry] = Field(description="Every op, framework by framework.")
+    ops: ListOf[OpEntry] = Field(description="Every op, framework by framework.")

@@ -11,7 +11,7 @@ from ..wire.shapes import Integer, ShapeField, StopAtFirstError
 from ..wire.tensors import Array, Tensor
 from ..wire.wording import count_of
 from . import CheckAnswer, CheckRequest, IntegerRequest, ProblemDetails
-from .base import Answer, Many, Request
+from .base import AnswerModel, ListOf, RequestModel
 
 __all__ = ["CheckedColumns"]
 
@@ -21,7 +21,7 @@ Rows = Annotated[list[Any], BeforeValidator(lambda rows: rows, json_schema_input
 """Requests of check, each validated when its turn has come: a bad one spoils no other."""
 
 
-class CheckBatchRequest(Request):
+class CheckBatchRequest(RequestModel):
     """Many shape checks at once: rows (`requests`), or columns (`op` and `inputs`)."""
 
     requests: Rows | None = Field(
@@ -44,20 +44,20 @@ class CheckBatchRequest(Request):
     )
 
 
-class Failed(Answer):
+class Failed(AnswerModel):
     """A row that is no valid request."""
 
     error: ProblemDetails = Field(description="What is wrong with it.")
 
 
-class CheckBatchAnswer(Answer):
+class CheckBatchAnswer(AnswerModel):
     """Of rows: `results`, in order. Of columns: `compatible`, `outputs` and `conflict_axis`."""
 
-    results: Many[CheckAnswer | Failed] | None = Field(
+    results: ListOf[CheckAnswer | Failed] | None = Field(
         default=None, description="Rows: the answer to each, or what is wrong with it."
     )
     compatible: Tensor | None = Field(default=None, description="bool (n,): whether each broadcasts.")
-    outputs: Many[Tensor] | None = Field(
+    outputs: ListOf[Tensor] | None = Field(
         default=None, description="For each output int64 (n, rank): its shape, all -1 where not compatible."
     )
     conflict_axis: Tensor | None = Field(
@@ -114,10 +114,10 @@ class BroadcastRequest(IntegerRequest):
     )
 
 
-class BroadcastAnswer(Answer):
+class BroadcastAnswer(AnswerModel):
     """The outputs, in the op's order."""
 
-    outputs: Many[Tensor] = Field(description="The broadcast tensors.")
+    outputs: ListOf[Tensor] = Field(description="The broadcast tensors.")
 
 
 class BackpropRequest(IntegerRequest):
@@ -140,7 +140,7 @@ class BackpropRequest(IntegerRequest):
     )
 
 
-class BackpropAnswer(Answer):
+class BackpropAnswer(AnswerModel):
     """The gradient of each input, in order."""
 
-    gradients: Many[Tensor] = Field(description="One for each input, of its shape.")
+    gradients: ListOf[Tensor] = Field(description="One for each input, of its shape.")

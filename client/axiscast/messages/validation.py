@@ -17,104 +17,36 @@ from ..wire.problems import Problem
 from ..wire.shapes import json_type_name
 from ..wire.validation_errors import allowed_values, error_message, merge_renamed_fields
 from ..wire.wording import MAX_NAME_CHARACTERS, close_matches, count_of, did_you_mean
-from .advice import advice
-from .fault import Fault
-from .forms import rewritten, row_written, shape_in
+from .corrections import correction_of, shape_in
+from .invalid_field import InvalidField
+from .notation import JsonNotation, MapNotation
+from .unsupported_functions import advice_on
 
 M = TypeVar("M", bound=BaseModel)
 
 
-class Words:
-    """How a request's places and values are written, and where the ops are listed: as JSON, and over HTTP."""
-
-    catalogue = "GET /v1/ops lists all"
-    request = "the body"
-
-    def place(self, steps: Sequence[int | str]) -> str:
-        return "/".join(map(str, steps)) or self.request
-
-    def field(self, steps: Sequence[int | str], value: Any) -> str:
-        """A field with its value, as it is to be written."""
-        return f'"{steps[-1]}": {json.dumps(value)}'
-
-    def whole(self, model: type[BaseModel], found: Any) -> str:
-        """What a request is to be that is not a map."""
-        examples = {name: field.examples[0] for name, field in model.model_fields.items() if field.examples}
-        if "requests" in examples:
-            return 'must be a map: write {"requests": [...]} around the list'
-        if isinstance(found, str) and found.lstrip().startswith("{"):
-            return "must be a map, not a string that holds one: encode it as JSON once, not twice"
-        required = {name: example for name, example in examples.items() if model.model_fields[name].is_required()}
-        is_check = "explain" in model.model_fields and isinstance(found, list)
-        many = '; a list of checks goes to /v1/check/batch as {"requests": [...]}' if is_check else ""
-        return f"must be a map, such as {json.dumps(required)}{many}"
-
-
-def input_place(number: int | str, axes: Sequence[int | str]) -> str:
-    """Return the place of an input, or of one of its axes, in words."""
-    return f"input {number}" + "".join(f", axis {axis}" for axis in axes)
-
-
-class RowWords(Words):
-    """How a row of a batch is written, which is not a body of its own."""
-
-    request = "the row"
-
-    def whole(self, model: type[BaseModel], found: Any) -> str:
-        written = row_written(found) or '{"inputs": [[3], [4]]}'
-        return f"must be a map, not {json_type_name(found)}: write {written}"
-
-
-class PythonWords(Words):
-    """How a Python call writes what a request holds."""
-
-    catalogue = "`axiscast ops` lists them"
-    request = "the request"
-
-    def place(self, steps: Sequence[int | str]) -> str:
-        match list(steps):
-            case ["inputs", number, *axes]:
-                return input_place(number, axes)
-            case ["op", name, *rest]:
-                return super().place([name, *rest])
-            case ["assume", name, *_]:
-                return f"assume[{name!r}]"
-        return super().place(steps)
-
-    def field(self, steps: Sequence[int | str], value: Any) -> str:
-        return f"{steps[-1]}={value!r}"
-
-
-class MapWords(Words):
-    """How a map in Python, such as a request of a batch, writes what a request holds."""
-
-    catalogue = PythonWords.catalogue
-    request = PythonWords.request
-
-    def field(self, steps: Sequence[int | str], value: Any) -> str:
-        return f'"{steps[-1]}": {value!r}'
-
-
-def refusal(model: type[BaseModel], value: Any, words: Words) -> Problem | None:
+def find_problem(model: type[BaseModel], value: Any, notation: JsonNotation) -> Problem | None:
     """Return the problem of an invalid plain value, in these words. If the value is valid, return None."""
     try:
-        validated(model, value, words)
+        validate(model, value, notation)
     except Problem as problem:
         return problem
     return None
 
 
-def validated(model: type[M], value: Any, words: Words | None = None) -> M:
+def validate(model: type[M], value: Any, notation: JsonNotation | None = None) -> M:
     """A plain value as a message. Raises Problem (invalid-request, unknown-op), in these words."""
     try:
         return model.model_validate(value)
     except ValidationError as error:
-        raise problem_of(error, model, value, words) from None
+        raise problem_from_errors(error, model, value, notation) from None
 
 
-def problem_of(error: ValidationError, model: type[BaseModel], value: Any, words: Words | None = None) -> Problem:
+def problem_from_errors(
+    error: ValidationError, model: type[BaseModel], value: Any, notation: JsonNotation | None = None
+) -> Problem:
     """A request's faults, the first of them with its pointer: where they stand and what would be right."""
-    words = words or Words()
+    notation = notation or JsonNotation()
     found = error.errors(include_url=False)
     beside = [("op", name) for fault in found if fault["type"] == "extra_forbidden" for name in _names_in(fault)]
     faults = merge_renamed_fields(
@@ -123,8 +55,8 @@ def problem_of(error: ValidationError, model: type[BaseModel], value: Any, words
     place = _place(faults[0])
     pointer = "".join(f"/{str(step)[:100].replace('~', '~0').replace('/', '~1')}" for step in place)
     if faults[0]["type"] == "union_tag_invalid":
-        return unknown_op(str(faults[0]["ctx"]["tag"]), pointer, words)
-    sentences = dict.fromkeys(_sentence(fault, model, value, words) for fault in faults[:_MOST_FAULTS])
+        return unknown_op_problem(str(faults[0]["ctx"]["tag"]), pointer, notation)
+    sentences = dict.fromkeys(_sentence(fault, model, value, notation) for fault in faults[:_MOST_FAULTS])
     more = len(faults) - _MOST_FAULTS
     rest = f" ({count_of(more, 'more fault')} in this request)" if more > 0 else ""
     return Problem("invalid-request", "; ".join(sentences) + rest, pointer=pointer)
@@ -143,10 +75,10 @@ _MOST_CHARACTERS = 1000
 """Of what is said of one of them: it shows again what was sent."""
 
 
-def _sentence(fault: ErrorDetails, model: type[BaseModel], value: Any, words: Words) -> str:
+def _sentence(fault: ErrorDetails, model: type[BaseModel], value: Any, notation: JsonNotation) -> str:
     """One fault: where it stands, and what is wrong there."""
     place = _place(fault)
-    return f"{words.place(place)[:200]}: {_complaint(fault, place, model, value, words)[:_MOST_CHARACTERS]}"
+    return f"{notation.location(place)[:200]}: {_complaint(fault, place, model, value, notation)[:_MOST_CHARACTERS]}"
 
 
 def _place(fault: ErrorDetails) -> tuple[int | str, ...]:
@@ -155,14 +87,14 @@ def _place(fault: ErrorDetails) -> tuple[int | str, ...]:
     return (*fault["loc"], *([field] if field else []))
 
 
-def unknown_op(name: str, pointer: str, words: Words | None = None) -> Problem:
+def unknown_op_problem(name: str, pointer: str, notation: JsonNotation | None = None) -> Problem:
     """Return the problem of an unknown op. It explains a known function that does not broadcast, or suggests names."""
     framework = _framework(name)
-    known = advice(name[:MAX_NAME_CHARACTERS], framework)
-    said = f": {known};" if known else did_you_mean(near_ops(name)) or _has(framework)
+    known = advice_on(name[:MAX_NAME_CHARACTERS], framework)
+    said = f": {known};" if known else did_you_mean(close_ops(name)) or _has(framework)
     return Problem(
         "unknown-op",
-        f"there is no op {name[:MAX_NAME_CHARACTERS]!r}{said} {(words or Words()).catalogue}",
+        f"there is no op {name[:MAX_NAME_CHARACTERS]!r}{said} {(notation or JsonNotation()).catalogue}",
         pointer=pointer,
     )
 
@@ -178,7 +110,7 @@ def _framework(name: str) -> str | None:
     return _names()[0].get(full_name(name[:MAX_NAME_CHARACTERS]).lower().partition(".")[0])
 
 
-def near_ops(name: str) -> list[str]:
+def close_ops(name: str) -> list[str]:
     """Return the ops that may be meant by a name.
 
     They are of its framework, if it begins with one or a usual short name of it; else they have the same last part, or
@@ -217,28 +149,30 @@ def _names() -> tuple[dict[str, str], list[str]]:
     return frameworks, list(OPS)
 
 
-def _complaint(fault: ErrorDetails, place: Sequence[int | str], top: type[BaseModel], value: Any, words: Words) -> str:
+def _complaint(
+    fault: ErrorDetails, place: Sequence[int | str], top: type[BaseModel], value: Any, notation: JsonNotation
+) -> str:
     """What is wrong, and what would be right, in a request `value` of the model `top`."""
     kind, found = fault["type"], fault["input"]
-    if said := rewritten(Fault(kind, found, tuple(place), top, value, words)):
+    if said := correction_of(InvalidField(kind, found, tuple(place), top, value, notation)):
         return said
     model = _model_at(top, fault["loc"], value)
     fields = model.model_fields if model else {}
     field = fields.get(str(place[-1])) if place else None
     example = field.examples[0] if field is not None and field.examples else None
-    if kind == "bool_type" and isinstance(words, MapWords):
+    if kind == "bool_type" and isinstance(notation, MapNotation):
         return f"must be True or False, not {type(found).__name__} {found!r:.20}"
     if kind == "literal_error" and (other := _elsewhere(found, place)):
         return f"must be {allowed_values(fault)}{other}"
     if kind == "model_type" and not place:
-        return words.whole(top, found)
+        return notation.type_error(top, found)
     if kind == "list_type" and example is not None:
         shape = shape_in(found) if isinstance(example[0], list) else None
-        return f"must be a list, such as {words.field(place, example if shape is None else [shape])}"
+        return f"must be a list, such as {notation.assignment(place, example if shape is None else [shape])}"
     if kind == "string_type" and isinstance(example, str):
         noun = "a name" if " " not in example else "one"
         return f"must be a string, not {json_type_name(found)}: write {noun} such as {json.dumps(example)}"
-    example = None if example is None else words.field(place, example)
+    example = None if example is None else notation.assignment(place, example)
     plain = error_message(fault, place[-1] if place else "", fields, example)
     unknown = kind == "greater_than_equal" and found == -1 and "explain" in top.model_fields
     return f'{plain}; write "?" for one that is not known' if unknown else plain

@@ -9,7 +9,7 @@ from pydantic import Field, WrapValidator
 from ..ops import AnyOp
 from ..wire.dimensions import DimensionShape
 from . import CheckAnswer, _op_or_none
-from .base import Answer, Many, Request
+from .base import AnswerModel, ListOf, RequestModel
 
 __all__ = ["WhyAnswer"]
 
@@ -17,7 +17,7 @@ MAX_CHARACTERS = 2**16
 """Characters of a text over HTTP."""
 
 
-class WhyRequest(Request):
+class WhyRequest(RequestModel):
     """The text of an error, such as the last lines of a traceback."""
 
     text: str = Field(
@@ -28,14 +28,14 @@ class WhyRequest(Request):
     )
 
 
-class WhyAnswer(Answer):
+class WhyAnswer(AnswerModel):
     """What the text of an error says. `op` and `inputs` are those of a check; what the text does not hold is null."""
 
     op: Annotated[AnyOp | None, WrapValidator(_op_or_none)] = Field(
         default=None, description="The op whose rule the failed call follows, with its attributes."
     )
-    inputs: Many[DimensionShape] | None = Field(default=None, description="The shapes of its inputs.")
-    sizes: Many[int | str] | None = Field(default=None, description="The sizes that conflict.")
+    inputs: ListOf[DimensionShape] | None = Field(default=None, description="The shapes of its inputs.")
+    sizes: ListOf[int | str] | None = Field(default=None, description="The sizes that conflict.")
     check: CheckAnswer | None = Field(
         default=None, description="The answer to a check of `op` and `inputs`, with a `diagram`."
     )

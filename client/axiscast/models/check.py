@@ -11,7 +11,7 @@ from ..errors import UnusableModel
 from ..library import check_batch as ask_here
 from ..library import typed
 from ..messages import CheckRequest
-from ..messages.validation import validated
+from ..messages.validation import validate
 from ..wire.problems import Problem
 from .node_checks import CheckBatch, Progress
 from .report import Report
@@ -48,8 +48,8 @@ def check_model(
     _require_onnx()
     from .onnx.model_report import checked
 
-    assume = validated(CheckRequest, {"inputs": [], "assume": assume}).assume or {}
-    example = validated(CheckRequest, {"inputs": [], "assume": example}).assume or {}
+    assume = validate(CheckRequest, {"inputs": [], "assume": assume}).assume or {}
+    example = validate(CheckRequest, {"inputs": [], "assume": example}).assume or {}
     for name, size in example.items():
         if not isinstance(size, int):
             raise Problem(

@@ -13,8 +13,8 @@ from axiscast.answers.cost import check_milliseconds, parse_milliseconds
 from axiscast.answers.footprint import answer_bytes
 from axiscast.answers.limits import RequestSize, validate_request
 from axiscast.messages import CheckAnswer, CheckRequest
-from axiscast.messages.questions import assumptions_from_text, attribute_from_text
-from axiscast.messages.validation import validated
+from axiscast.messages.attribute_text import parse_assumptions, parse_attribute
+from axiscast.messages.validation import validate
 from axiscast.ops import op_class
 from axiscast.wire.codec import ENCODINGS, Encoding
 
@@ -25,7 +25,7 @@ from ..runtime.budget import Holding
 from ..runtime.threads import LOOP_MILLISECONDS
 from .codec import answer_in_bytes, message_in_body, question_in_query
 from .exchange import receive, response_with, threads_of
-from .parameters import PARAMETERS, QueryWords, judge_attribute, judge_names, refused, shape_in
+from .parameters import PARAMETERS, QueryNotation, judge_attribute, judge_names, refused, shape_in
 
 router = APIRouter()
 
@@ -123,7 +123,7 @@ def _message(query: list[tuple[str, str]], as_drawing: bool) -> CheckRequest:
     question = _question(query)
     if as_drawing:
         question["explain"] = True
-    return validated(CheckRequest, question, QueryWords())
+    return validate(CheckRequest, question, QueryNotation())
 
 
 def _question(query: list[tuple[str, str]]) -> dict[str, Any]:
@@ -149,7 +149,7 @@ def _question(query: list[tuple[str, str]]) -> dict[str, Any]:
         if kind is not None:  # else validation says that there is no such op
             judge_attribute(attribute, given, kind)
             op[attribute] = _from_text(
-                lambda text, attribute=attribute, kind=kind: attribute_from_text(kind, attribute, text),
+                lambda text, attribute=attribute, kind=kind: parse_attribute(kind, attribute, text),
                 text,
                 attribute,
                 attribute,
@@ -162,7 +162,7 @@ def _question(query: list[tuple[str, str]]) -> dict[str, Any]:
     if warn:
         question["warn"] = warn
     if "assume" in given:
-        question["assume"] = _from_text(assumptions_from_text, given["assume"], "assume", "assume")
+        question["assume"] = _from_text(parse_assumptions, given["assume"], "assume", "assume")
     if "dtype" in given:
         question["dtype"] = given["dtype"]
     if "explain" in given:

@@ -18,7 +18,7 @@ from pydantic_core import from_json, to_json
 
 from axiscast.answers.check import PlainCheck, plain_check, read_plain_check
 from axiscast.messages import CheckRequest
-from axiscast.messages.validation import validated
+from axiscast.messages.validation import validate
 from axiscast.ops import Op, read_op
 from axiscast.wire.codec import Encoding, decode, encode
 from axiscast.wire.shapes import MAX_SIZE
@@ -66,7 +66,7 @@ def message_in_body(body: bytes, media: Encoding) -> CheckRequest | PlainCheck:
     elif plain := _without_msgspec(body, media):
         return plain
     value = decode(body, media)
-    return read_plain_check(value) or validated(CheckRequest, value)
+    return read_plain_check(value) or validate(CheckRequest, value)
 
 
 def _without_msgspec(body: bytes, media: Encoding) -> PlainCheck | None:

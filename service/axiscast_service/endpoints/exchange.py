@@ -11,7 +11,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from axiscast.answers.cost import body_milliseconds
-from axiscast.messages.validation import validated
+from axiscast.messages.validation import validate
 from axiscast.wire.codec import ENCODINGS, Encoding, decode, encode
 from axiscast.wire.prescan import Buffer, ReserveMemory, check_json_bytes, unlimited_memory
 from axiscast.wire.problems import Problem
@@ -102,7 +102,7 @@ def threads_of(request: Request) -> Threads:
 
 def parsed(body: Buffer, media: Encoding, model: type[M], reserve: ReserveMemory = unlimited_memory) -> M:
     """A body as a message. Raises Problem for anything that is wrong with it."""
-    return validated(model, decode(body, media, reserve))
+    return validate(model, decode(body, media, reserve))
 
 
 def received(body: bytes, content_type: str, accept: str, model: type[M]) -> tuple[M, str, float] | None:

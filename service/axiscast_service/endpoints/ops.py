@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path, Request, Response
 
 from axiscast.answers.catalogue import list_ops
 from axiscast.messages.catalogue import Catalogue, OpEntry
-from axiscast.messages.validation import unknown_op
+from axiscast.messages.validation import unknown_op_problem
 from axiscast.ops import op_class
 from axiscast.wire.codec import ENCODINGS, Encoding, encode
 from axiscast.wire.problems import Problem
@@ -43,6 +43,6 @@ async def get_op(request: Request, name: Name) -> Response:
     """One op of the catalogue."""
     kind = op_class(name)
     if kind is None:
-        raise Problem("not-found", unknown_op(name, "").detail)
+        raise Problem("not-found", unknown_op_problem(name, "").detail)
     entry = next(entry for entry in list_ops().ops if entry.name == kind.model_fields["name"].default)
     return encoded(entry.model_dump(), answer_type(request, Encoding.JSON))

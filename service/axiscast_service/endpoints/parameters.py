@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from axiscast.messages.fault import is_short
-from axiscast.messages.forms import op_in
-from axiscast.messages.questions import text_of
-from axiscast.messages.validation import Words, input_place
+from axiscast.messages.attribute_text import format_attribute
+from axiscast.messages.corrections import op_in
+from axiscast.messages.invalid_field import is_short
+from axiscast.messages.notation import ArgumentNotation
 from axiscast.ops import OPS, Op, op_class
 from axiscast.wire.problems import Problem
 from axiscast.wire.shapes import MAX_SHAPE_CHARACTERS, parse_shape
@@ -26,19 +26,11 @@ _POINT_ZERO = re.compile(r"(?<=\d)\.0+(?![\d.])")
 _SHOWN = 60
 
 
-class QueryWords(Words):
-    """How a URL writes what a request holds."""
+class QueryNotation(ArgumentNotation):
+    """The notation of a URL's query: ``name=value``."""
 
-    def place(self, steps: Sequence[int | str]) -> str:
-        match list(steps):
-            case ["inputs", number, *axes]:
-                return input_place(number, axes)
-            case ["op", name, *rest]:
-                return super().place([name, *rest])
-        return super().place(steps)
-
-    def field(self, steps: Sequence[int | str], value: Any) -> str:
-        return f"{steps[-1]}={text_of(value)}"
+    def assignment(self, steps: Sequence[int | str], value: Any) -> str:
+        return f"{steps[-1]}={format_attribute(value)}"
 
 
 def refused(name: str, detail: str, pointer: str | None = None) -> Problem:
@@ -107,7 +99,7 @@ def shape_in(text: str) -> list[int | str]:
             ) from None
         whole = _POINT_ZERO.sub("", text)
         if whole != text and _is_shape(whole):
-            raise ValueError(f"sizes are integers: write {text_of(parse_shape(whole))}") from None
+            raise ValueError(f"sizes are integers: write {format_attribute(parse_shape(whole))}") from None
         raise error
 
 
@@ -130,7 +122,8 @@ def _inputs_written(texts: Sequence[str]) -> str:
         ]
     except ValueError:
         return ""
-    return f": ?{'&'.join(f'input={text_of(shape) if _are_integers(shape) else _joined(shape)}' for shape in shapes)}"
+    written = [format_attribute(shape) if _are_integers(shape) else _joined(shape) for shape in shapes]
+    return f": ?{'&'.join(f'input={text}' for text in written)}"
 
 
 def _are_integers(shape: Sequence[Any]) -> bool:
@@ -147,4 +140,4 @@ def _op_written(text: str) -> str:
     if not isinstance(op, dict) or not is_short(op, 3):
         return ""
     values = {name: value for name, value in op.items() if name != "name"}
-    return f": write op={op['name']}" + "".join(f"&{name}={text_of(value)}" for name, value in values.items())
+    return f": write op={op['name']}" + "".join(f"&{name}={format_attribute(value)}" for name, value in values.items())

@@ -18,7 +18,7 @@ from axiscast.answers.catalogue import list_ops
 from axiscast.answers.check import answer_check
 from axiscast.answers.compare import answer_compare
 from axiscast.messages import CheckRequest, CompareRequest, Comparison, OpEntry
-from axiscast.messages.questions import text_of
+from axiscast.messages.attribute_text import format_attribute
 from axiscast.ops import OPS
 from axiscast.wire.shapes import format_shape
 
@@ -130,8 +130,8 @@ def _answer(op: dict[str, Any], inputs: list[Any], target: tuple[int, ...] | Non
 def _link(op: dict[str, Any], inputs: Sequence[Sequence[int]]) -> str:
     """A link to a question, in words."""
     attributes = {key: value for key, value in op.items() if key != "name"}
-    pairs = [("op", op["name"]), *(("input", text_of(shape)) for shape in inputs)]
-    pairs += [(key, text_of(value)) for key, value in attributes.items()]
+    pairs = [("op", op["name"]), *(("input", format_attribute(shape)) for shape in inputs)]
+    pairs += [(key, format_attribute(value)) for key, value in attributes.items()]
     words = " with ".join(map(format_shape, inputs))
     said = ", ".join(
         f"{key} = {format_shape(value) if type(value) is list and all(type(size) is int for size in value) else value}"

@@ -139,7 +139,7 @@ export function misreading(asked) {
   return null;
 }
 
-// ---- Shapes and assumptions, as people type and paste them: wire/shapes.py and messages/questions.py read the same
+// ---- Shapes and assumptions, as people type and paste them: wire/shapes.py and messages/attribute_text.py read the same
 
 const MAX_TEXT = 2000; // characters of a shape
 const NAME = "[A-Za-z_][A-Za-z0-9_.]*";

@@ -20,7 +20,7 @@ from ...answers.symbolic import lower
 from ...answers.two_sided import TwoSidedBroadcast
 from ...answers.warnings import all_pairs_text
 from ...messages import CheckRequest, Condition, DimensionPlace, Hint, Side
-from ...messages.validation import validated
+from ...messages.validation import validate
 from ...plan.alignment import Alignment, Incompatible
 from ...plan.relations import Relation
 from ...wire.shapes import format_shape
@@ -188,7 +188,7 @@ def _plain(change: InputReshape) -> list[list[Size]]:
 def _aligned(finding: Finding) -> tuple[tuple[Any, ...], Alignment | None]:
     """Return the shapes of operands that meet on their last axes, with symbols for names; and how they are aligned,
     None if they do not broadcast."""
-    request = validated(CheckRequest, {"inputs": [[*shape] for shape in shapes_of(finding)]})
+    request = validate(CheckRequest, {"inputs": [[*shape] for shape in shapes_of(finding)]})
     shapes = tuple(request.inputs)
     try:
         return shapes, lower(request.op, shapes, {}).apart

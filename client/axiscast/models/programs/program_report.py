@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from ...answers.intent import FindingKind
 from ...library import check_batch
 from ...messages import CheckRequest
-from ...messages.validation import validated
+from ...messages.validation import validate
 from ..finding import Finding, Operand, Size
 from ..node_checks import Question, judged
 from ..report import Report
@@ -38,7 +38,7 @@ def report(
 ) -> Report:
     """The report of a program. Raises InvalidRequest for an `assume` that says nothing, ValueError for other kinds."""
     kinds = required(kinds)
-    assumed = validated(CheckRequest, {"inputs": [], "assume": assume}).assume or {}
+    assumed = validate(CheckRequest, {"inputs": [], "assume": assume}).assume or {}
     questions = [
         Question(
             finding,

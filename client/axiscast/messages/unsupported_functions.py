@@ -91,7 +91,7 @@ _OWN: Mapping[str, str] = {
 """The same for functions whose framework means something else by the name."""
 
 
-def advice(name: str, framework: str | None) -> str | None:
+def advice_on(name: str, framework: str | None) -> str | None:
     """Return what a function of a framework does, and what to check instead; None if that is not known."""
     full = full_name(name).lower()
     short = full.replace("torch.tensor.", "torch.").replace("mxnet.nd.", "mxnet.")

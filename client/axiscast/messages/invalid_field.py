@@ -9,15 +9,15 @@ from pydantic import BaseModel
 
 from ..wire.wording import MAX_NAME_CHARACTERS
 
-MOST_SIZES = 64
+MAX_SHOWN_SIZES = 64
 """The most sizes that a correction shows, which is the highest rank of a shape."""
 
 
-class _Words(Protocol):
-    def field(self, steps: Sequence[int | str], value: Any) -> str: ...
+class _Notation(Protocol):
+    def assignment(self, steps: Sequence[int | str], value: Any) -> str: ...
 
 
-class Fault(NamedTuple):
+class InvalidField(NamedTuple):
     """One validation error of a request, as pydantic reports it."""
 
     kind: str
@@ -26,18 +26,18 @@ class Fault(NamedTuple):
     model: type[BaseModel]
     """The model of the whole request."""
     request: Any
-    words: _Words
+    notation: _Notation
 
     def write(self, steps: Sequence[int | str], value: Any) -> str:
         """Return the advice to write a field of the request with this value."""
-        return f"write {self.words.field(steps, value)}"
+        return f"write {self.notation.assignment(steps, value)}"
 
 
 def is_short(value: Any, depth: int = 2) -> bool:
     """Return whether a value is short enough for a message: text, numbers, and lists and maps nested `depth` deep."""
     if isinstance(value, (list, tuple, dict)):
         items = [*value, *value.values()] if isinstance(value, dict) else value
-        return depth > 0 and len(value) <= MOST_SIZES and all(is_short(item, depth - 1) for item in items)
+        return depth > 0 and len(value) <= MAX_SHOWN_SIZES and all(is_short(item, depth - 1) for item in items)
     if isinstance(value, str):
         return len(value) <= MAX_NAME_CHARACTERS
     return value is None or isinstance(value, float) or (isinstance(value, int) and abs(value) < 2**64)

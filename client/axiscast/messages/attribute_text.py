@@ -12,7 +12,7 @@ from ..wire.shapes import MAX_SHAPE_CHARACTERS, parse_shape
 from ..wire.wording import close_matches, did_you_mean
 
 
-def attribute_from_text(op: type[Op], name: str, text: str) -> Any:
+def parse_attribute(op: type[Op], name: str, text: str) -> Any:
     """The plain value of an attribute that is written as text: a number, a string, a shape, else JSON.
 
     Raises ValueError, with what would be right, where the op has no such attribute or the text is none.
@@ -48,7 +48,7 @@ def _number(text: str) -> float:
         raise ValueError("must be a number") from None
 
 
-def text_of(value: Any) -> str:
+def format_attribute(value: Any) -> str:
     """The value of an attribute, or a shape, as text that is read as this value."""
     if isinstance(value, list) and all(isinstance(item, int) for item in value):
         return ",".join(map(str, value)) or "()"
@@ -60,7 +60,7 @@ _NEXT_NAME = re.compile(r" (?=[A-Za-z_])")
 _ASSUMPTION = re.compile(r"([A-Za-z_][A-Za-z0-9_]*) ?=(.*)")
 
 
-def assumptions_from_text(text: str) -> dict[str, Any]:
+def parse_assumptions(text: str) -> dict[str, Any]:
     """What is known of names, written as ``N=2..``, as ``N=2.., M=1..8``, or as JSON, ``{"N": "2.."}``.
 
     Raises ValueError, with what would be right. The page reads the same (assumptionsIn and assumeOf in question.js).

@@ -11,11 +11,11 @@ from pydantic import BaseModel
 from ..ops import OPS, op_class
 from ..wire.shapes import MAX_SHAPE_CHARACTERS, json_type_name, parse_shape
 from ..wire.wording import MAX_NAME_CHARACTERS
-from .fault import MOST_SIZES, Fault, is_short
-from .tensor_forms import tensor, window
+from .invalid_field import MAX_SHOWN_SIZES, InvalidField, is_short
+from .tensor_corrections import tensor, window
 
 
-def rewritten(fault: Fault) -> str | None:
+def correction_of(fault: InvalidField) -> str | None:
     """Return the correction of a field in a common form. If the form is not a common one, return None."""
     for form in _FORMS:
         if said := form(fault):
@@ -36,7 +36,7 @@ def op_in(found: Any) -> Any:
             found = parse_json(found)
         except ValueError:
             return None
-    if not isinstance(found, (list, dict)) or len(found) > MOST_SIZES:
+    if not isinstance(found, (list, dict)) or len(found) > MAX_SHOWN_SIZES:
         return None
     if isinstance(found, list) and found and all(isinstance(part, dict) for part in found[1:]):
         rest = {name: value for part in found[1:] for name, value in part.items()}
@@ -61,7 +61,7 @@ def _named(name: Any, attributes: dict[str, Any]) -> Any:
     return {"name": name, **attributes} if attributes else name
 
 
-def _attributes(fault: Fault) -> str | None:
+def _attributes(fault: InvalidField) -> str | None:
     """Return the correction of attributes that are in a map beside the op's name."""
     if fault.kind not in ("extra_forbidden", "renamed") or len(fault.place) != 2 or fault.place[0] != "op":
         return None
@@ -76,7 +76,7 @@ def _attributes(fault: Fault) -> str | None:
     return None
 
 
-def _op(fault: Fault) -> str | None:
+def _op(fault: InvalidField) -> str | None:
     """Return the correction of an op without the field `name`, in a list, or null."""
     if fault.place[-1:] != ("op",) or fault.kind not in ("union_tag_not_found", "model_attributes_type"):
         return None
@@ -88,7 +88,7 @@ def _op(fault: Fault) -> str | None:
     return f"an op is a name, or a map with a name: {fault.write(['op'], op)}"
 
 
-def _beside_op(fault: Fault) -> str | None:
+def _beside_op(fault: InvalidField) -> str | None:
     """Return the correction of an attribute beside the op, or missing from an op that is only a name."""
     place, request = fault.place, fault.request
     if fault.kind == "extra_forbidden" and len(place) == 1 and (op := _op_with(str(place[0]), request)):
@@ -120,7 +120,7 @@ def _op_with(attribute: str, value: Any) -> str:
 # --- fields under another name ---------------------------------------------------------------------
 
 
-def _other_name(fault: Fault) -> str | None:
+def _other_name(fault: InvalidField) -> str | None:
     if fault.kind not in ("extra_forbidden", "renamed") or len(fault.place) != 1:
         return None
     fields, name, found = fault.model.model_fields, fault.place[0], fault.found
@@ -147,7 +147,7 @@ def _inputs_in(model: type[BaseModel], found: Any) -> list[Any] | None:
     example = (model.model_fields["inputs"].examples or [[[]]])[0][0]
     if isinstance(example, dict):
         tensors = [found] if isinstance(found, dict) and "shape" in found else _values(found)
-        if tensors is None or len(tensors) > MOST_SIZES:
+        if tensors is None or len(tensors) > MAX_SHOWN_SIZES:
             return None
         fits = bool(tensors) and all(isinstance(tensor, dict) and "shape" in tensor for tensor in tensors)
         return tensors if fits and is_short(tensors, 5) else None
@@ -160,7 +160,7 @@ def _shapes_in(found: Any) -> list[Any] | None:
     If there are no shapes, or too many, return None.
     """
     if not isinstance(found, (str, list, dict)) or len(found) > (
-        MAX_SHAPE_CHARACTERS if isinstance(found, str) else MOST_SIZES
+        MAX_SHAPE_CHARACTERS if isinstance(found, str) else MAX_SHOWN_SIZES
     ):
         return None
     if isinstance(found, str):
@@ -170,7 +170,7 @@ def _shapes_in(found: Any) -> list[Any] | None:
         shapes = [one]
     else:
         shapes = [_parsed(item) if isinstance(item, str) else _listed_sizes(item) for item in _values(found) or [None]]
-    return None if None in shapes or len(shapes) > MOST_SIZES else shapes
+    return None if None in shapes or len(shapes) > MAX_SHOWN_SIZES else shapes
 
 
 def _values(found: Any) -> list[Any] | None:
@@ -187,7 +187,7 @@ def _parsed(text: str) -> list[int | str] | None:
 def _listed_sizes(found: Any) -> list[Any] | None:
     """Return the value if it is a list that contains no list. Otherwise return None."""
     sizes = found.get("shape") if isinstance(found, dict) else found
-    fits = isinstance(sizes, list) and len(sizes) <= MOST_SIZES and all(_is_size(size) for size in sizes)
+    fits = isinstance(sizes, list) and len(sizes) <= MAX_SHOWN_SIZES and all(_is_size(size) for size in sizes)
     return sizes if fits else None
 
 
@@ -195,7 +195,7 @@ def _is_size(value: Any) -> bool:
     return value is None or (type(value) is int and abs(value) < 2**63) or (isinstance(value, str) and len(value) < 20)
 
 
-def _inputs(fault: Fault) -> str | None:
+def _inputs(fault: InvalidField) -> str | None:
     """Return the correction of inputs that are a map or a text, or that have separate fields."""
     if fault.place != ("inputs",) or fault.kind not in ("list_type", "missing"):
         return None
@@ -209,28 +209,30 @@ def _inputs(fault: Fault) -> str | None:
     return None if inputs is None else f"{wrong}: {fault.write(['inputs'], inputs)}"
 
 
-def _unnested(fault: Fault) -> str | None:
+def _unnested(fault: InvalidField) -> str | None:
     """Return the correction of shapes that are nested in one list too many."""
     if fault.kind != "not_an_integer" or not isinstance(fault.found, list) or fault.place[:1] != ("inputs",):
         return None
     inputs = fault.request["inputs"]
-    if len(inputs) > MOST_SIZES or any(isinstance(shape, list) and len(shape) > MOST_SIZES for shape in inputs):
+    if len(inputs) > MAX_SHOWN_SIZES or any(
+        isinstance(shape, list) and len(shape) > MAX_SHOWN_SIZES for shape in inputs
+    ):
         return None
     inner = [item for shape in inputs if isinstance(shape, list) for item in shape]
     shapes = [_listed_sizes(item) for item in inner]
-    if None in shapes or len(shapes) > MOST_SIZES:
+    if None in shapes or len(shapes) > MAX_SHOWN_SIZES:
         return None
     return f"must be an integer, not a list: {fault.write(['inputs'], shapes)}"
 
 
-def _one_size(fault: Fault) -> str | None:
+def _one_size(fault: InvalidField) -> str | None:
     """Return the correction of a shape that is a size, a text or a tensor."""
     place, found = fault.place, fault.found
     if fault.kind != "not_a_list" or (shape := shape_in(found)) is None:
         return None
     sizes = fault.request["inputs"] if place[0] == "inputs" else ()
     if len(place) == 2 and isinstance(found, int) and sizes and is_short(sizes, 1):
-        one, each = fault.words.field(["inputs"], [sizes]), json.dumps([[size] for size in sizes])
+        one, each = fault.notation.assignment(["inputs"], [sizes]), json.dumps([[size] for size in sizes])
         choice = f"{one} for one input, or {each} for {'two' if len(sizes) == 2 else len(sizes)}"
         return f"is a size, and each input is a list of them: write {choice if len(sizes) > 1 else one}"
     written = f"write {json.dumps(shape)}" if isinstance(place[-1], int) else fault.write(place, shape)
@@ -239,7 +241,7 @@ def _one_size(fault: Fault) -> str | None:
 
 def shape_in(found: Any) -> list[int | str] | None:
     """Return the shape in a text or a tensor, or the shape of one axis for a number. For other values, return None."""
-    if isinstance(found, dict) and isinstance(found.get("shape"), list) and len(found["shape"]) <= MOST_SIZES:
+    if isinstance(found, dict) and isinstance(found.get("shape"), list) and len(found["shape"]) <= MAX_SHOWN_SIZES:
         found = ",".join(map(str, found["shape"])) if all(map(is_short, found["shape"])) else None
     if isinstance(found, str):
         return _parsed(found)
@@ -250,7 +252,7 @@ _UNKNOWN = ("*", "", "any", "dynamic", "-1", "none", "null")
 """Other notations for an unknown size."""
 
 
-def _size(fault: Fault) -> str | None:
+def _size(fault: InvalidField) -> str | None:
     """Return the correction of a size that is a text."""
     if fault.kind not in ("not_a_size", "not_an_integer") or not isinstance(fault.found, str):
         return None
@@ -275,7 +277,7 @@ def _size(fault: Fault) -> str | None:
 # --- batches ---------------------------------------------------------------------------------------
 
 
-def _rows(fault: Fault) -> str | None:
+def _rows(fault: InvalidField) -> str | None:
     """Return the correction of a batch that is a single request, and of a `to` that is an op."""
     if not isinstance(fault.found, dict):
         return None
@@ -290,7 +292,7 @@ _OF_A_ROW = ("assume", "dtype", "explain", "warn")
 """Fields that belong in a row of a batch, not beside `requests`."""
 
 
-def _inside_each(fault: Fault) -> str | None:
+def _inside_each(fault: InvalidField) -> str | None:
     """Return the correction of a field beside `requests` that belongs in each row."""
     field = fault.place[0] if fault.place else None
     if fault.kind != "extra_forbidden" or "requests" not in fault.model.model_fields or field not in _OF_A_ROW:
@@ -303,7 +305,7 @@ def _inside_each(fault: Fault) -> str | None:
     return f"belongs inside each request{written}"
 
 
-def row_written(found: Any) -> str | None:
+def corrected_row(found: Any) -> str | None:
     """Return the request for a shape, a list of shapes or a text of shapes. For other values, return None."""
     inputs = _shapes_in(found)
     return None if inputs is None else json.dumps({"inputs": inputs})

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..wire.shapes import MAX_SHAPE_CHARACTERS, json_type_name
-from .fault import MOST_SIZES, Fault, is_short
+from .invalid_field import MAX_SHOWN_SIZES, InvalidField, is_short
 
 
-def tensor(fault: Fault) -> str | None:
+def tensor(fault: InvalidField) -> str | None:
     """Return the correction of a list in place of a tensor, and of a tensor without `shape` or `data`."""
     place, found = fault.place, fault.found
     if place[:1] not in (("inputs",), ("gradients",)):
@@ -48,7 +48,7 @@ def _rows(value: Any) -> str:
 def _nested_shape(data: Any) -> list[int] | None:
     """Return the shape of a nested list of numbers, by its first elements. For other values, return None."""
     shape: list[int] = []
-    while isinstance(data, list) and len(shape) < MOST_SIZES:
+    while isinstance(data, list) and len(shape) < MAX_SHOWN_SIZES:
         shape.append(len(data))
         data = data[0] if data else 0.0
     return shape if isinstance(data, (int, float)) else None
@@ -59,7 +59,7 @@ def _nested_shape(data: Any) -> list[int] | None:
 _SLICE = re.compile(r"\s*([0-9]{1,19})\s*:\s*([0-9]{1,19})\s*")
 
 
-def window(fault: Fault) -> str | None:
+def window(fault: InvalidField) -> str | None:
     """Return the correction of a window that is a text, a flat pair or a map, or that has steps or null."""
     if fault.place[:1] != ("window",):
         return None
