@@ -83,4 +83,20 @@ other("jnp.split(z(7), 3)")
 other("z(3).astype('nonsense')")
 other("z(3)[0] = 1")
 other("lax.dynamic_slice(z(3), (0,), (5,))")
+case("z((7, 4)) / z((7, 3))", "jax.numpy.add", (7, 4), (7, 3))
+case("jnp.hypot(z((3, 1, 5)), z((2, 4)))", "jax.numpy.add", (3, 1, 5), (2, 4))
+case("jnp.select([z((2, 3)) > 0], [z(4)])", "jax.numpy.broadcast_arrays", (2, 3), (), (4,))
+case("jax.nn.relu(z((3, 4)) @ z((4, 2)) + z(5))", "jax.numpy.add", (3, 2), (5,))
+case("z((4, 5)).at[:, 1:3].set(jnp.ones((4, 3)))", "jax.numpy.broadcast_to", (4, 3), shape=[4, 2])
+case("jax.jit(lambda x: jnp.broadcast_to(x, (2, 5)))(z(4))", "jax.numpy.broadcast_to", (4,), shape=[2, 5])
+case("z(3) @ z(4)", None)
+case("jax.vmap(lambda a, b: a * b, in_axes=(0, None))(z((3, 4)), z(5))", "jax.numpy.add", (4,), (5,))
+case(
+    "q = z((2, 8, 4, 16))\njax.nn.dot_product_attention(q, q, q, mask=z((3, 4, 8, 8)) > 0)",
+    "jax.numpy.add",
+    (2, 4, 8, 8),
+    (3, 4, 8, 8),
+)
+other("jnp.hstack([z((2, 3)), z((3, 3))])")
+other("jnp.expand_dims(z(3), 4)")
 rec.write()

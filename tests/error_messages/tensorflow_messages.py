@@ -105,6 +105,27 @@ other("tf.ensure_shape(z((2, 3)), (3, 2))")
 other("tf.tile(z((2, 3)), (2,))")
 other("tf.nn.sparse_softmax_cross_entropy_with_logits(labels=[1, 2], logits=z((3, 4)))")
 other("tf.boolean_mask(z(3), [True, False])")
+case("z((7, 4)) / z((7, 3))", "tensorflow.add", (7, 4), (7, 3))
+case("tf.math.atan2(z((3, 1, 5)), z((2, 4)))", "tensorflow.add", (3, 1, 5), (2, 4))
+case(
+    "@tf.function\ndef f(x, y):\n    return tf.maximum(x, y)\nf(z((2, 3)), z((4, 3)))", "tensorflow.add", (2, 3), (4, 3)
+)
+case(
+    "@tf.function\ndef f(x, y):\n    return x @ y\nf(z((2, 3, 4)), z((5, 4, 6)))",
+    "tensorflow.matmul",
+    (2, 3, 4),
+    (5, 4, 6),
+)
+case("tf.nn.l2_loss(z((2, 3)) - z((3, 3)))", "tensorflow.add", (2, 3), (3, 3))
+case("tf.broadcast_to(z((3, 1)), (2, 3, 0, 4))", "tensorflow.broadcast_to", (3, 1), shape=[2, 3, 0, 4])
+case("tf.linalg.matvec(z((2, 3)), z(4))", "tensorflow.matmul", (2, 3), (4, 1))
+MATMUL = "@tf.function\ndef f(x, y):\n    return tf.matmul(x, y, transpose_a=%r, transpose_b=%r)\nf(z(%r), z(%r))"
+for a in (False, True):
+    for b in (False, True):
+        for shapes in (((2, 3), (5, 4)), ((6, 2, 3), (6, 5, 4))):
+            case(MATMUL % (a, b, *shapes), "tensorflow.matmul", *shapes, transpose_a=a, transpose_b=b)
+other("tf.nn.bias_add(z((2, 4)), z(5))")
+other("tf.slice(z(3), [0], [9])")
 rec.write()
 
 rec = Recorder("keras", keras.__version__, {"keras": keras, "ops": keras.ops, "z": keras.ops.zeros, "tf": tf})

@@ -5,12 +5,13 @@ from __future__ import annotations
 _TOPICS: dict[str, tuple[str, ...]] = {
     "This is about an index: it is outside of its axis, or there are more indices than axes.": (
         "is out of bounds for axis", "is out of bounds for dimension", "too many indices", "index out of range in self",
-        "slice_sizes must be less than or equal to operand shape", "indices element out of data bounds",
+        "[op:slice]", "slice_sizes must be less than or equal to operand shape", "indices element out of data bounds",
         "index must be less than the size of input dim", "of slice is out of bounds", "is out of bounds with size",
         "indexer is out-of-bounds", " is not in [0, ", "slice index ", "of op(embedding) expected >= 0",
     ),
     "This is about a boolean mask, which must have the shape of what it selects from.": (
-        "boolean index did not match", "the shape of the mask", "numpy boolean array indexing assignment",
+        "boolean index did not match", "putmask: mask and data", "attn_mask is", "the shape of the mask",
+        "numpy boolean array indexing assignment",
         "array conditional must be same shape as self",
     ),
     "This is about an axis that the array does not have, or about a list of axes of another length than its rank.": (
@@ -65,7 +66,7 @@ _TOPICS: dict[str, tuple[str, ...]] = {
     ),
     "This is about a product of matrices or vectors: the axes that are summed, or the stacks, do not fit.": (
         "of batch2 tensor to be", "inconsistent tensor size, expected tensor", "matmul input shapes are incompatible",
-        "the same batch size in bmmop", "for batchmatmul, inputs shape", "dot shape error",
+        "the same batch size in bmmop", "shape-mismatch for sum", "for batchmatmul, inputs shape", "dot shape error",
     ),
     "This is about a function of linear algebra: the axes of its arguments do not fit each other.": (
         "with gufunc signature",
@@ -117,7 +118,7 @@ _TOPICS: dict[str, tuple[str, ...]] = {
         "true_fun and", "shapes must be 1d sequences of concrete values",
     ),
     "This is about tile or repeat: there must be a count for each axis.": (
-        "expected multiples argument", "'repeat' input tensor must have",
+        "expected multiples argument", "'repeat' input tensor must have", "broadcast together with shape (",
     ),
     "This is about memory: the array is too large.": (
         "unable to allocate", "out of memory", "cannot allocate memory", "resource exhausted",

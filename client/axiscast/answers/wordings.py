@@ -34,6 +34,7 @@ _TYPED = re.compile(rf"\]:[a-z0-9_]{{1,20}}(\[{_INNER}\])")
 _MATRIX = re.compile(r"\d{1,19}(?:x\d{1,19}){0,63}")
 _NUMBER = re.compile(r"-?\d{1,19}")
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,60}")
+_COLOR = re.compile("\x1b\\[[0-9;]{0,20}m")
 _ENTRY = re.compile(r"'([A-Za-z_][A-Za-z0-9_]{0,60})': (\d{1,19})")
 
 Sizes = list[int | str]
@@ -206,5 +207,6 @@ def _sizes(text: str) -> Sizes | None:
 
 
 def single_blanks(text: str) -> str:
-    """Return a text with each run of white space replaced by one blank, without the E of pytest before each line."""
-    return " ".join(text.replace("\nE  ", "\n ").split())
+    """Return a text with each run of white space replaced by one blank, without colors and the E of pytest before each
+    line."""
+    return " ".join(_COLOR.sub("", text).replace("\nE  ", "\n ").split())

@@ -374,7 +374,7 @@ def _grouped(factors: Shape, shape: Shape) -> list[range] | None:
 
 MESSAGES = (
     ErrorMessage(
-        'Error while processing repeat-reduction pattern "<pattern>". Input tensor shape: <0>. Additional info: '
+        'Error while processing repeat-reduction pattern "<pattern>".<...>Input tensor shape: <0>. Additional info: '
         "<%axes_lengths>.",
         "einops.repeat",
     ),

@@ -122,6 +122,10 @@ MESSAGES = (
         "For 'MatMul' the input dimensions must be equal, but got 'x1_col': <#0> and 'x2_row': <#1>", "mindspore.matmul"
     ),
     ErrorMessage(
+        "For Expand, the expanded size of the tensor (<#>) must be equal to the existing size (<#>) which is not 1",
+        about="An expand failed: a size of the tensor is neither 1 nor that of the target.",
+    ),
+    ErrorMessage(
         "For primitive [BroadcastTo]: input's rank should be less equal to the number of proposed_shape",
         about="broadcast_to can't remove axes: the tensor has more axes than the requested shape.",
     ),

@@ -90,7 +90,7 @@ _PRODUCT = "has a mismatch in its core dimension <...>, with gufunc signature (n
 MESSAGES = (
     ErrorMessage(
         "operands could not be broadcast together with shapes <*compact>",
-        ("numpy.add", "numpy.where", "numpy.broadcast_arrays"),
+        ("numpy.add", "numpy.broadcast_arrays"),
     ),
     ErrorMessage(
         "non-broadcastable output operand with shape <=shape> doesn't match the broadcast shape <0>",

@@ -352,7 +352,7 @@ ALIASES = aliases(
     "openvino",
 )
 
-_NODE = "While validating node '<...>::<node> <...> (<:>) -> (<...> with friendly_name '<...>': "
+_NODE = "While validating node '<...>::<node> <...> (<:>) -> (<...> with friendly_name '<...>"
 MESSAGES = (
     ErrorMessage(
         "Check 'TRShape::merge_into(output_shape, input_shapes[1])' failed at <...>: "

@@ -147,12 +147,28 @@ MESSAGES = (
         "equal or one of them is 1. Received: <0> and <1>",
         "tensorflow.broadcast_static_shape",
     ),
-    ErrorMessage("Matrix size-incompatible: In[0]: <0>, In[1]: <1>", "tensorflow.matmul"),
-    ErrorMessage("In[0] and In[1] must have compatible batch dimensions: <0> vs. <1>", "tensorflow.matmul"),
-    ErrorMessage("Cannot broadcast input shape <0> into final shape <=shape>", "tensorflow.broadcast_to"),
     ErrorMessage(
-        _GRAPH + "MatMul[<...>transpose_a=false, transpose_b=false](<...>)' with input shapes: <*>",
+        "Matrix size-incompatible: In[0]: <0>, In[1]: <1>",
         "tensorflow.matmul",
+        about="The message does not say whether the call transposes an operand: it is read as one that does not.",
+    ),
+    ErrorMessage(
+        "In[0] and In[1] must have compatible batch dimensions: <0> vs. <1>",
+        "tensorflow.matmul",
+    ),
+    ErrorMessage("Cannot broadcast input shape <0> into final shape <=shape>", "tensorflow.broadcast_to"),
+    *(
+        ErrorMessage(
+            f"{_GRAPH}{kernel}[<...>{first}={a}, {second}={b}<...>](<...>)' with input shapes: <*>",
+            "tensorflow.matmul",
+            attributes={"transpose_a": a == "true", "transpose_b": b == "true"},
+        )
+        for kernel, first, second in (
+            ("MatMul", "transpose_a", "transpose_b"),
+            ("BatchMatMulV2", "adj_x", "adj_y"),
+        )
+        for a in ("false", "true")
+        for b in ("false", "true")
     ),
     ErrorMessage(
         _GRAPH + "BroadcastTo[<...>](<...>)' with input shapes: <0>, <...> and with input tensors computed as partial "

@@ -176,5 +176,6 @@ MESSAGES = (
         about="The loss broadcasts its input and target against each other, and is wrong unless all pairs are meant.",
     ),
     ErrorMessage("mat1 and mat2 shapes cannot be multiplied (<0x> and <1x>)", "torch.matmul"),
+    ErrorMessage("multi_dot(): tensors <...> with shapes <0> and <1> cannot be multiplied", "torch.matmul"),
     ErrorMessage("size mismatch, got input (<...>), mat (<0x>), vec (<1x>)", "torch.matmul"),
 )
