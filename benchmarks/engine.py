@@ -23,7 +23,7 @@ import numpy as np
 from harness import Row, destination, interleave, pin, save
 
 from axiscast.engine import dense, sums
-from axiscast.engine.views import backprop, place
+from axiscast.engine.views import input_gradients, output_view
 from axiscast.plan.plan import Placement, Plan
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -154,7 +154,7 @@ def by_openvino(view: Array, array: Array, out: Array) -> Filler | None:
 
 FILLERS: dict[str, Callable[[Array, Array, Array], Filler | None]] = {
     "memset": lambda view, array, out: partial(out.reshape(-1).view(np.uint8).fill, 1),
-    "axiscast": lambda view, array, out: partial(dense.fill, view, out),
+    "axiscast": lambda view, array, out: partial(dense.write_dense, view, out),
     "np.copyto": lambda view, array, out: partial(np.copyto, out, view),
     "onnxruntime": by_onnxruntime,
     "torch": by_torch,
@@ -181,7 +181,7 @@ def filled(sizes: tuple[int, ...], dtypes: list[Any], contenders: tuple[str, ...
         for dtype in dtypes:
             for pattern in PATTERNS:
                 placement, array = case(pattern, nbytes // np.dtype(dtype).itemsize, dtype)
-                view = place(placement, array)
+                view = output_view(placement, array)
                 if not view.size:
                     continue
                 out = memory[: view.nbytes].view(dtype).reshape(view.shape)
@@ -209,8 +209,8 @@ def stream_group(mib: int, rounds: int) -> Results:
         odd = np.frombuffer(b"\0" + array.tobytes(), array.dtype, offset=1).reshape(array.shape)
         calls = {
             "memset": partial(memory[: prod(placement.output_shape) * 4].fill, 1),
-            "axiscast": partial(drained, place(placement, array)),
-            "from an odd address": partial(drained, place(placement, odd)),
+            "axiscast": partial(drained, output_view(placement, array)),
+            "from an odd address": partial(drained, output_view(placement, odd)),
         }
         yield f"{pattern}, {nbytes // MIB} MiB", interleave(calls, rounds)
 
@@ -228,13 +228,13 @@ def gradient_group(mib: int, rounds: int) -> Results:
 
         plan, gradient = asked(n)
         flat = gradient.reshape(-1)
-        calls = {"read once": partial(np.dot, flat, flat), "axiscast": partial(backprop, plan, [gradient])}
+        calls = {"read once": partial(np.dot, flat, flat), "axiscast": partial(input_gradients, plan, [gradient])}
         calls["np.sum"] = partial(np.sum, gradient, plan.outputs[0].broadcast_axes)
         figures = interleave(calls, rounds)
         plan, gradient = asked(10**7)
         (placement,) = plan.outputs
         exact = np.sum(gradient, placement.broadcast_axes, np.float64)
-        (ours,) = backprop(plan, [gradient])
+        (ours,) = input_gradients(plan, [gradient])
         ours = ours.reshape([size for size in ours.shape if size > 1 or size in exact.shape])
         back = np.argsort(np.argsort([axis for axis in placement.output_axes if axis not in placement.broadcast_axes]))
         exact = exact.reshape(exact.shape).transpose(back) if exact.ndim > 1 else exact
@@ -270,7 +270,7 @@ def sums_group(mib: int, rounds: int) -> Results:
             gone, wide = tuple(order.index(axis) for axis in axes), sums.accumulator(array.dtype)
             calls: dict[str, Filler] = {
                 "np.add.reduce": partial(np.add.reduce, array, gone, wide, keepdims=True),
-                "axiscast": partial(sums.add_up, array, gone, array.dtype),
+                "axiscast": partial(sums.sum_axes, array, gone, array.dtype),
             }
             yield f"{name}, {array.dtype.name}", interleave(calls, rounds)
 
@@ -278,12 +278,12 @@ def sums_group(mib: int, rounds: int) -> Results:
 def tiny_group(mib: int, rounds: int) -> Results:
     """(3,) to (2,3), with the plan at hand: nanoseconds inside the engine."""
     placement, array = Placement(0, (3,), (2, 3), (1,)), np.arange(3, dtype=np.float32)
-    view, out = place(placement, array), np.empty((2, 3), np.float32)
+    view, out = output_view(placement, array), np.empty((2, 3), np.float32)
     calls: dict[str, Filler] = {
         "np.copyto": partial(np.copyto, out, view),
-        "fill": partial(dense.fill, view, out),
-        "place and fill": lambda: dense.fill(place(placement, array), out),
-        "place and chunks": lambda: drained(place(placement, array)),
+        "fill": partial(dense.write_dense, view, out),
+        "place and fill": lambda: dense.write_dense(output_view(placement, array), out),
+        "place and chunks": lambda: drained(output_view(placement, array)),
         "np.broadcast_to(...).copy()": lambda: np.broadcast_to(array, (2, 3)).copy(),
     }
     yield "(3,) -> (2,3)", interleave(calls, rounds)

@@ -4,7 +4,7 @@ the shape that comes out.
     python tests/aliases.py numpy=/environments/numpy/bin/python torch=/environments/torch/bin/python
 
 Each argument is a framework and a Python that has it. Prints a line for each alias that differs, and the counts.
-Requests with which the release differs from its own rule (`release_difference`) are left out.
+Requests with which the release differs from its own rule (`known_deviation`) are left out.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from axiscast.ops import ALIASES, OPS, Op, align, op_class
 from axiscast.ops.families import Elementwise, MatrixProduct, Multidirectional
-from axiscast.plan.alignment import Incompatible
+from axiscast.plan.alignment import ShapeMismatch
 from axiscast.plan.resolution import resolve
 
 Shapes = tuple[tuple[int, ...], ...]
@@ -99,9 +99,9 @@ def expected(kind: type[Op], request: Request) -> list[int] | str | None:
     op = kind.model_validate(request.attributes)
     try:
         plan = resolve(align(op, request.shapes))
-    except Incompatible as incompatible:
-        return op.release_difference(request.shapes, incompatible.conflict)
-    if differs := op.release_difference(request.shapes, None):
+    except ShapeMismatch as incompatible:
+        return op.known_deviation(request.shapes, incompatible.conflict)
+    if differs := op.known_deviation(request.shapes, None):
         return differs
     if kind.outputs != "2":
         return list(plan.outputs[0].shape)

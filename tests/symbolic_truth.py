@@ -16,11 +16,11 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from axiscast.ops import OPS, AnyOp, lower
-from axiscast.plan.alignment import Incompatible
+from axiscast.ops import OPS, OpMapField, lower
+from axiscast.plan.alignment import ShapeMismatch
 from axiscast.plan.plan import Plan
 
-OP: TypeAdapter[Any] = TypeAdapter(AnyOp)
+OP: TypeAdapter[Any] = TypeAdapter(OpMapField)
 SIZES = {"shape", "size", "sizes", "target_shape"}
 MOST_CASES = 3000
 """What splits may multiply the sizes to be tried by."""
@@ -103,7 +103,7 @@ def truth(request: Request) -> Truth:
                 holder[axis] = chosen[key]
         try:
             plan = lower(OP.validate_python(filled["op"]), tuple(map(tuple, filled["inputs"])))
-        except Incompatible:
+        except ShapeMismatch:
             plan = None
         cases.append((filled, {key: size for key, size in chosen.items() if isinstance(key, str)}, plan))
         unbounded.append(largest in sizes)

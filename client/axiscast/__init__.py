@@ -103,12 +103,12 @@ def _advice(name: str) -> str:
             f": it is a method of clients, use axiscast.Client.in_process().{name}(...), "
             f'or axiscast.check("{op}", ...) for shapes alone'
         )
-    from .ops.aliases import NICKNAMES
+    from .ops.aliases import IMPORT_NAMES
     from .ops.help import python_name
     from .wire.wording import close_matches, did_you_mean
 
-    if name in NICKNAMES:
-        return did_you_mean([NICKNAMES[name].partition(".")[0]])
+    if name in IMPORT_NAMES:
+        return did_you_mean([IMPORT_NAMES[name].partition(".")[0]])
     own = close_matches(name, _attribute("__all__"), 2, 0.75)
     ops = [python_name(kind) for kind in _room("ops").OPS.values() if kind.__name__.lower() == name.lower()]
     return did_you_mean((own + ops)[:4])

@@ -23,7 +23,7 @@ from axiscast.answers.columns import answer_columns
 from axiscast.messages.tensors import CheckBatchRequest, CheckedColumns
 from axiscast.messages.validation import validate
 from axiscast.ops import OPS, lower
-from axiscast.plan.alignment import Incompatible
+from axiscast.plan.alignment import ShapeMismatch
 from axiscast.wire.problems import Problem
 
 SHAPE_ATTRIBUTES = {name: kind.target for name, kind in OPS.items() if kind.target} | {"jax.lax.broadcast": "sizes"}
@@ -139,7 +139,7 @@ def test_a_column_says_what_its_rows_would_say_alone(op: dict[str, Any], rank: i
             try:
                 plan = lower(kind, shapes)
                 wanted = (True, [list(output.shape) for output in plan.outputs], -1)
-            except Incompatible as incompatible:
+            except ShapeMismatch as incompatible:
                 axis = incompatible.conflict.axis
                 wanted = (False, None, -1 if axis is None else axis)
         found = [output[row].tolist() for output in answer.outputs]

@@ -23,7 +23,7 @@ from axiscast.ops import (
     poputil,
     torch,
 )
-from axiscast.plan.plan import LawBroken
+from axiscast.plan.plan import PlanLawError
 from axiscast.wire.problems import Problem
 
 
@@ -219,7 +219,7 @@ def test_outputs_in_one_loop_are_those_of_the_placements() -> None:
 
 def test_a_size_that_breaks_a_law_breaks_it_in_every_way_of_asking() -> None:
     for negative in (-1, -2):
-        with pytest.raises(LawBroken):
+        with pytest.raises(PlanLawError):
             check_to_dict(CheckRequest.model_construct(op=numpy.broadcast_arrays(), inputs=[(negative,), (1,)]))
 
 

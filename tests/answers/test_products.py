@@ -69,7 +69,7 @@ def test_the_elements_of_a_result_beyond_63_bits_are_a_decimal_string() -> None:
 def test_an_op_without_a_product_has_no_result() -> None:
     for op in (kind.example()[0] for kind in OPS.values()):
         shapes = op.example()[1]
-        assert (ask(op, *shapes).result is not None) == (not op.shares_axes), op
+        assert (ask(op, *shapes).result is not None) == (not op.has_common_output_axes), op
 
 
 RESULTS: list[tuple[Op, tuple[Shape, ...], list[int | str], list[str]]] = [
@@ -132,7 +132,7 @@ def test_a_comparison_lists_the_products_that_fit_and_no_other() -> None:
         found = products(*shapes)
         assert {name: found.get(name) for name in listed} == dict.fromkeys(listed, shape)
         assert all(result == shape for result in found.values())
-        assert not [name for name in found if OPS[name].shares_axes]
+        assert not [name for name in found if OPS[name].has_common_output_axes]
     assert products((2, 3), (4, 3)) == {}
     written = CliRunner().invoke(main, ["compare", "1,3,4", "2,4,5"]).output
     assert any(line.startswith("numpy.matmul") and "(2, 3, 5)" in line for line in written.splitlines())

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from axiscast.answers.translate import answer_translate
-from axiscast.engine.views import place
+from axiscast.engine.views import output_view
 from axiscast.messages import TranslateRequest
 from axiscast.ops import (
     FRAMEWORKS,
@@ -288,7 +288,7 @@ def test_a_snippet_runs_and_gives_the_same_bytes(framework: str) -> None:
             continue
         inputs = dict(zip(names("x", len(shapes)), arrays, strict=True))
         given = execute(text, inputs, names("y", len(plan.outputs)))
-        wanted = [place(output, arrays[output.input]).reshape(output.shape) for output in plan.outputs]
+        wanted = [output_view(output, arrays[output.input]).reshape(output.shape) for output in plan.outputs]
         for ours, theirs in zip(wanted, given, strict=True):
             assert (ours.shape, ours.tobytes()) == (theirs.shape, np.asarray(theirs).tobytes()), text
         ran += 1

@@ -19,7 +19,7 @@ import pytest
 from test_translate import Shape, ask
 from test_vectors import FILES, OP, vectors
 
-from axiscast.engine.views import place
+from axiscast.engine.views import output_view
 from axiscast.messages import Step
 from axiscast.ops import (
     OPS,
@@ -37,7 +37,7 @@ from axiscast.ops import (
     torch,
     xarray,
 )
-from axiscast.plan.alignment import Incompatible
+from axiscast.plan.alignment import ShapeMismatch
 from axiscast.wire.problems import Problem
 
 FULL = bool(os.environ.get("AXISCAST_FULL"))
@@ -73,7 +73,7 @@ def distinct(shapes: Sequence[Shape]) -> list[Array]:
 
 def run(op: Op, arrays: Sequence[Array]) -> list[Array]:
     plan = lower(op, tuple(array.shape for array in arrays))
-    return [place(output, arrays[output.input]).reshape(output.shape) for output in plan.outputs]
+    return [output_view(output, arrays[output.input]).reshape(output.shape) for output in plan.outputs]
 
 
 def follow(steps: Sequence[Step], arrays: Sequence[Array]) -> list[Array]:
@@ -197,7 +197,7 @@ def attempts(kind: type[Op], arrays: Sequence[Array], reached: Shape) -> Iterato
         if op.input_count_problem(len(arrays)) is None:
             try:
                 yield run(op, arrays)
-            except Incompatible:
+            except ShapeMismatch:
                 continue
 
 

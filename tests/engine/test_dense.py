@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from axiscast.engine import dense
-from axiscast.engine.layout import in_units, layout_of
+from axiscast.engine.memory_layout import in_units, layout_of
 
 SMALL = {
     "SMALL_BYTES": 256, "ROW_BYTES": 64, "LINE_BYTES": 256, "BLOCK_BYTES": 512, "TILE_BYTES": 2**11, "TILE_NEAR": 8,
@@ -60,7 +60,7 @@ def test_a_filled_array_holds_the_views_bytes(view: Any, offset: int) -> None:
     memory = np.full(view.nbytes + offset + 9, 0xEE, np.uint8)
     out = memory[offset : offset + view.nbytes].view(view.dtype).reshape(view.shape)
     with limited(dense, SMALL):
-        dense.fill(view, out)
+        dense.write_dense(view, out)
     assert out.tobytes() == copied(view)
     assert set(memory[:offset].tolist() + memory[offset + view.nbytes :].tolist()) == {0xEE}
 
@@ -90,7 +90,7 @@ def test_what_is_set_aside_in_several_blocks_repeats_outside_of_them(own: Any, o
         view = np.broadcast_to(odd.reshape(own).transpose(order), shape)
         with limited(dense, SMALL):
             out = np.full(shape, 7, dtype)
-            dense.fill(view, out)
+            dense.write_dense(view, out)
             assert out.tobytes() == copied(view)
             assert b"".join(bytes(chunk) for chunk in dense.chunks(view)) == copied(view)
 
@@ -131,14 +131,14 @@ def test_every_way_is_taken_and_right_at_its_real_size(view: Any, way: str) -> N
     write = dense._writer(layout_of(in_units(view)))
     assert (write.func if isinstance(write, partial) else write).__name__ == way
     out = np.zeros(view.shape, view.dtype)
-    dense.fill(view, out)
+    dense.write_dense(view, out)
     assert np.array_equal(out, view)
 
 
 def test_rank_64_and_overlapping_strides() -> None:
     view = np.lib.stride_tricks.as_strided(np.arange(50.0), [2, 1] * 16 + [1] * 32, [8, 0] * 16 + [8] * 32)
     out = np.zeros(view.shape)
-    dense.fill(view, out)
+    dense.write_dense(view, out)
     assert np.array_equal(out, view)
     assert b"".join(dense.chunks(view)) == out.tobytes()
 
@@ -148,7 +148,7 @@ def test_what_numpy_copies_best_is_not_cut_into_units(name: str, monkeypatch: py
     monkeypatch.setattr(dense, "in_units", None)
     view, _ = LARGE[name]
     out = np.zeros(view.shape, view.dtype)
-    dense.fill(view, out)
+    dense.write_dense(view, out)
     assert np.array_equal(out, view)
 
 
@@ -160,14 +160,14 @@ def test_an_array_without_elements_is_filled(dtype: Any, shape: Any) -> None:
         np.empty(shape, dtype).T,
         np.broadcast_to(np.empty(shape, dtype), (2, *shape)),
     ):
-        dense.fill(view, np.empty(view.shape, dtype))
+        dense.write_dense(view, np.empty(view.shape, dtype))
         assert b"".join(dense.chunks(view)) == b""
 
 
 @pytest.mark.parametrize("wrong", [np.zeros((2, 40_000)), np.zeros((40_000, 2), "f4"), np.zeros((2, 40_000)).T])
 def test_what_is_filled_must_be_alike_and_in_order(wrong: Any) -> None:
     with pytest.raises(ValueError, match="another shape or dtype"):
-        dense.fill(np.zeros((40_000, 2)), wrong)
+        dense.write_dense(np.zeros((40_000, 2)), wrong)
 
 
 @pytest.mark.parametrize("view", [view for view, _ in LARGE.values()], ids=LARGE)
@@ -199,7 +199,7 @@ HELD = {
 
 @pytest.mark.parametrize(("view", "most"), HELD.values(), ids=HELD)
 def test_a_stream_holds_the_buffers_that_it_says(view: Any, most: int) -> None:
-    held = dense.buffered(view)
+    held = dense.chunk_buffer_bytes(view)
     assert most - most // 8 <= held <= most
     stream = dense.chunks(view)
     first = next(stream, None)
@@ -233,8 +233,8 @@ def test_a_petabyte_begins_at_once_and_takes_no_more() -> None:
     ],
 )
 def test_what_is_read_again_out_of_order_is_put_in_order_once(view: Any, copied: int) -> None:
-    found = dense.rearranged(view)
-    assert dense.rearranged_bytes(view) == copied
+    found = dense.reordered(view)
+    assert dense.reordered_bytes(view) == copied
     assert np.shares_memory(found, view) is (copied == 0 and view.size > 0)
     assert found.shape == view.shape
     assert (found == view).all()

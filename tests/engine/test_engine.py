@@ -66,7 +66,7 @@ def flat(array):
 @given(placements(), st.sampled_from(sorted(LAYOUTS)))
 def test_the_view_holds_what_the_reference_says(placement, layout):
     array = numbered(placement.input_shape, layout)
-    view = engine.place(placement, array)
+    view = engine.output_view(placement, array)
     assert view.shape == placement.output_shape
     assert flat(view) == reference.broadcast(flat(array), *axes_of(placement))
 
@@ -76,7 +76,7 @@ def test_the_view_holds_what_the_reference_says(placement, layout):
 def test_a_window_is_that_box_of_the_full_output(data, placement, layout):
     array = numbered(placement.input_shape, layout)
     window = data.draw(windows(placement.output_shape))
-    view = engine.place(placement, array, window)
+    view = engine.output_view(placement, array, window)
     full = reference.broadcast(flat(array), *axes_of(placement))
     assert view.shape == tuple(stop - start for start, stop in window)
     assert flat(view) == reference.box(full, placement.output_shape, window)
@@ -86,7 +86,7 @@ def test_a_window_is_that_box_of_the_full_output(data, placement, layout):
 @given(st.data(), placements(), st.booleans())
 def test_a_view_shares_the_inputs_memory_and_is_read_only(data, placement, windowed):
     array = numbered(placement.input_shape, "C")
-    view = engine.place(placement, array, data.draw(windows(placement.output_shape)) if windowed else None)
+    view = engine.output_view(placement, array, data.draw(windows(placement.output_shape)) if windowed else None)
     assert not view.flags.writeable
     if view.size:
         assert np.shares_memory(view, array)
@@ -105,7 +105,7 @@ def test_a_view_shares_the_inputs_memory_and_is_read_only(data, placement, windo
 )
 def test_replicated_axes_have_stride_zero(input_shape, output_shape, output_axes, strides):
     placement = Placement(0, input_shape, output_shape, output_axes)
-    assert engine.place(placement, numbered(input_shape, "C")).strides == strides
+    assert engine.output_view(placement, numbered(input_shape, "C")).strides == strides
 
 
 @st.composite
@@ -133,13 +133,13 @@ def test_a_window_of_merged_axes_is_that_box_by_strides_wherever_there_are_some(
     elements = reference.broadcast(flat(array), placement.input_shape, placement.output_shape, placement.output_axes)
     expected = reference.box(elements, placement.shape, window)
     shape = tuple(stop - start for start, stop in window)
-    view = engine.merge(placement, array, window)
+    view = engine.merged_output_view(placement, array, window)
     assert (view is not None) == is_strided(np.array(expected, int).reshape(shape))
     if view is not None:
         assert (view.shape, flat(view)) == (shape, expected)
         assert not view.flags.writeable
     else:
-        with limited(gather, {"PIECE_LOOKUPS": lookups}):
+        with limited(gather, {"GATHER_PIECE_LOOKUPS": lookups}):
             gathered = gather.Gathered(placement, array, window)
             assert [element for piece in gathered.pieces() for element in piece.tolist()] == expected
         assert (gathered.whole().tolist(), gathered.nbytes) == (
@@ -163,7 +163,7 @@ def test_a_window_of_merged_axes_reaches_into_a_shape_that_no_array_can_have():
     far = Placement(0, (3,), (3, 2**30, 2**31), (0,), (3,))
     start = 2**62 - 1  # the last place of the middle element
     assert gather.Gathered(far, np.array([5, 6, 7]), [(start - 1, start + 3)]).whole().tolist() == [6, 6, 7, 7]
-    within = engine.merge(far, np.array([5, 6, 7]), [(start - 2**50, start + 1)])
+    within = engine.merged_output_view(far, np.array([5, 6, 7]), [(start - 2**50, start + 1)])
     assert (within.shape, within.strides, within[0]) == ((2**50 + 1,), (0,), 6)
     farther = Placement(0, (2, 2), (2, 2**40, 2**40, 2), (3, 0), (4,))
     assert gather.Gathered(farther, np.array([[1, 2], [3, 4]]), [(1, 4)]).whole().tolist() == [3, 1, 3]
@@ -172,12 +172,12 @@ def test_a_window_of_merged_axes_reaches_into_a_shape_that_no_array_can_have():
 def test_a_window_reaches_into_a_shape_that_no_array_can_have():
     far = 2**62
     placement = Placement(0, (1, 3), (far, far, 3), (1, 2))
-    view = engine.place(placement, np.array([[5, 6, 7]]), [(far - 2, far), (far - 1, far), (1, 3)])
+    view = engine.output_view(placement, np.array([[5, 6, 7]]), [(far - 2, far), (far - 1, far), (1, 3)])
     assert view.tolist() == [[[6, 7]], [[6, 7]]]
 
 
 def test_a_view_of_a_quadrillion_elements_costs_nothing():
-    view = engine.place(Placement(0, (3,), (10**15, 3), (1,)), np.array([5, 6, 7], np.int8))
+    view = engine.output_view(Placement(0, (3,), (10**15, 3), (1,)), np.array([5, 6, 7], np.int8))
     assert view.shape == (10**15, 3)
     assert view[10**15 - 1].tolist() == [5, 6, 7]
 
@@ -232,7 +232,7 @@ def test_chunks_are_the_dense_bytes_whatever_their_size(placement, dtype, layout
     expected = b"".join(reference.broadcast(elements, *axes_of(placement)))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(dense, "CHUNK_BYTES", chunk_bytes)
-        assert consumed_late(dense.chunks(engine.place(placement, array)), lag) == expected
+        assert consumed_late(dense.chunks(engine.output_view(placement, array)), lag) == expected
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
@@ -296,7 +296,7 @@ def test_a_large_output_streams_through_a_few_chunks(view):
 
 def backprop_one(placement, gradient):
     """The gradient of the only input of a plan of one output."""
-    (result,) = engine.backprop(Plan((placement.input_shape,), (placement,)), [gradient])
+    (result,) = engine.input_gradients(Plan((placement.input_shape,), (placement,)), [gradient])
     assert result.shape == placement.input_shape
     assert result.dtype == gradient.dtype
     return result
@@ -428,7 +428,7 @@ def test_a_gradient_replicated_along_every_kept_axis_is_one_element():
 
 def test_each_input_gets_its_own_outputs_gradient():
     plan = Plan(((3,), (2, 1)), (Placement(0, (3,), (2, 3), (1,)), Placement(1, (2, 1), (2, 3), (0, 1))))
-    first, second = engine.backprop(plan, [np.arange(6).reshape(2, 3), np.arange(6.0).reshape(2, 3)])
+    first, second = engine.input_gradients(plan, [np.arange(6).reshape(2, 3), np.arange(6.0).reshape(2, 3)])
     assert first.tolist() == [3, 5, 7]
     assert first.dtype == np.int64
     assert second.tolist() == [[3.0], [12.0]]
@@ -437,7 +437,7 @@ def test_each_input_gets_its_own_outputs_gradient():
 
 def test_outputs_are_matched_to_inputs_by_number_not_by_order():
     plan = Plan(((3,), (2, 1)), (Placement(1, (2, 1), (2, 3), (0, 1)), Placement(0, (3,), (2, 3), (1,))))
-    first, second = engine.backprop(plan, [np.arange(6).reshape(2, 3), np.ones((2, 3), int)])
+    first, second = engine.input_gradients(plan, [np.arange(6).reshape(2, 3), np.ones((2, 3), int)])
     assert first.tolist() == [2, 2, 2]
     assert second.tolist() == [[3], [12]]
 
@@ -445,7 +445,7 @@ def test_outputs_are_matched_to_inputs_by_number_not_by_order():
 def test_an_input_that_only_lends_its_shape_gets_replicated_zeros():
     shapes = ((2,), (2, 10**12))
     plan = lower(ngraph.BroadcastLike(initial_broadcast_axes=(1,)), shapes)
-    arg, like = engine.backprop(plan, [np.broadcast_to(np.float32([[1], [2]]), shapes[1])])
+    arg, like = engine.input_gradients(plan, [np.broadcast_to(np.float32([[1], [2]]), shapes[1])])
     assert arg.tolist() == [np.float32(1e12), np.float32(2e12)]
     assert (like.shape, like.dtype, like.strides) == (shapes[1], np.float32, (0, 0))
     assert like[1, 10**12 - 1] == 0
@@ -472,9 +472,9 @@ def test_the_gradients_themselves_are_left_alone():
     ],
 )
 def test_gradient_work_counts_the_elements_that_are_read(gradients, work):
-    assert engine.gradient_work(gradients) == work
+    assert engine.gradient_elements(gradients) == work
 
 
 def test_gradient_work_counts_elements_that_overlap_in_memory():
     overlapping = np.lib.stride_tricks.as_strided(np.zeros(1999), (1000, 1000), (8, 8))
-    assert engine.gradient_work([overlapping]) == 10**6
+    assert engine.gradient_elements([overlapping]) == 10**6

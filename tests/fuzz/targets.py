@@ -23,7 +23,7 @@ from axiscast.answers.compare import answer_compare
 from axiscast.answers.limits import validate_request
 from axiscast.answers.translate import answer_translate
 from axiscast.client.reading import TensorReader
-from axiscast.engine.views import backprop
+from axiscast.engine.views import input_gradients
 from axiscast.errors import InvalidAnswer
 from axiscast.messages import CheckRequest, CompareRequest, TranslateRequest
 from axiscast.messages.tensors import BackpropRequest, BroadcastRequest, CheckBatchRequest
@@ -58,7 +58,7 @@ def _request(data: bytes, media: Encoding) -> str:
         (BroadcastRequest, _broadcast),
         (
             BackpropRequest,
-            lambda message: backprop(*_gradients(message, validate_request(message.op, tuple(message.inputs)))),
+            lambda message: input_gradients(*_gradients(message, validate_request(message.op, tuple(message.inputs)))),
         ),
         (CompareRequest, answer_compare),
         (TranslateRequest, answer_translate),
@@ -73,7 +73,7 @@ def _request(data: bytes, media: Encoding) -> str:
 
 
 def _backprop(message: BackpropRequest) -> None:
-    backprop(*_gradients(message, validate_request(message.op, tuple(message.inputs))))
+    input_gradients(*_gradients(message, validate_request(message.op, tuple(message.inputs))))
 
 
 def _refused(problem: Problem) -> str:

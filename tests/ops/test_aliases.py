@@ -16,7 +16,7 @@ from axiscast.cli import main
 from axiscast.client.client import Client
 from axiscast.messages.unsupported_functions import _OWN, _WHAT
 from axiscast.ops import ALIASES, OPS, op_class
-from axiscast.ops.aliases import NICKNAMES
+from axiscast.ops.aliases import IMPORT_NAMES
 
 ALIAS, RULE = "torch.mul", {"name": "torch.add"}
 SHAPES: list[list[Any]] = [[2, 1], [3]]
@@ -163,8 +163,8 @@ def test_no_alias_hides_an_op_and_each_has_the_rule_of_its_framework() -> None:
         rule = alias.rule.model_fields["name"].default
         assert OPS[rule] is alias.rule
         assert rule.partition(".")[0] == name.partition(".")[0]
-    assert NICKNAMES == {"np": "numpy", "jnp": "jax.numpy", "tf": "tensorflow"}
-    assert all(op_class(f"{nickname}.add") for nickname in NICKNAMES)
+    assert IMPORT_NAMES == {"np": "numpy", "jnp": "jax.numpy", "tf": "tensorflow"}
+    assert all(op_class(f"{nickname}.add") for nickname in IMPORT_NAMES)
     for name in ("da.add", "mx.add", "F.relu", "np", "np.", "tf", "numpy", "np.np.add", "tf.tensorflow.add", ""):
         assert op_class(name) is None
 

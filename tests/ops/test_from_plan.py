@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_vectors import FILES, OP, vectors
 
-from axiscast.engine.views import place
+from axiscast.engine.views import output_view
 from axiscast.ops import (
     OPS,
     Op,
@@ -151,7 +151,7 @@ def read(op: Op | None, meant: Plan) -> list[Any]:
     """The elements that an op reads, or that `meant` does."""
     (output,) = meant.outputs if op is None else lower(op, meant.input_shapes).outputs
     (shape,) = meant.input_shapes
-    return [output.shape, place(output, np.arange(prod(shape)).reshape(shape)).tolist()]
+    return [output.shape, output_view(output, np.arange(prod(shape)).reshape(shape)).tolist()]
 
 
 @given(placements())

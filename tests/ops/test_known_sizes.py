@@ -22,7 +22,7 @@ from axiscast.answers.symbolic import lower as lower_symbolic
 from axiscast.messages import CompareRequest
 from axiscast.ops import OPS, Op, lower
 from axiscast.ops.families import Unidirectional
-from axiscast.plan.alignment import Alignment, Incompatible, are_integers, fit_axes
+from axiscast.plan.alignment import Alignment, ShapeMismatch, align_mapped, are_integers
 from axiscast.plan.plan import Shape
 from axiscast.plan.relations import Relation
 from axiscast.wire.dimensions import Symbol
@@ -85,7 +85,7 @@ def verdict(op: Op, shapes: tuple[Shape, ...]) -> list[list[int]] | None:
     """The shapes that come out of integers; None if they do not fit."""
     try:
         return [list(output.shape) for output in lower(op, shapes).outputs]
-    except Incompatible:
+    except ShapeMismatch:
         return None
 
 
@@ -145,7 +145,7 @@ def symbols_differ(
     try:
         plan = lower_symbolic(with_target(op, attribute, target), shapes, {})
         fits = all(holds(one.model_dump(exclude_unset=True), {}, names) for one in plan.conditions)
-    except Incompatible:
+    except ShapeMismatch:
         fits = False
     said = f"symbols: {shapes} {target} where {names}"
     if fits != (wanted is not None):
@@ -194,11 +194,11 @@ class Compared(Unidirectional):
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         (shape,), target = shapes, tuple(self.shape)
         if len(shape) != len(target):
-            raise Incompatible("rank-mismatch", "The ranks differ.")
+            raise ShapeMismatch("rank-mismatch", "The ranks differ.")
         if all(self.fits(have, want) for have, want in zip(shape, target, strict=True)):
             ones = (1,) * len(shape)
-            return fit_axes((ones,), target, tuple(range(len(target))), Relation.BROADCAST_TO)
-        raise Incompatible("size-mismatch", "A size does not divide the target's.")
+            return align_mapped((ones,), target, tuple(range(len(target))), Relation.BROADCAST_TO)
+        raise ShapeMismatch("size-mismatch", "A size does not divide the target's.")
 
     def fits(self, have: int, want: int) -> bool:
         return have == want or (have > 0 and want % have == 0)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from axiscast.plan.alignment import fit_right, meet_right
-from axiscast.plan.plan import LawBroken, Placement
+from axiscast.plan.alignment import align_right, align_to_target
+from axiscast.plan.plan import Placement, PlanLawError
 
 
 @pytest.mark.parametrize(
@@ -34,14 +34,14 @@ from axiscast.plan.plan import LawBroken, Placement
     ],
 )
 def test_each_broken_law_is_named(law, input_shape, output_shape, output_axes):
-    with pytest.raises(LawBroken) as broken:
+    with pytest.raises(PlanLawError) as broken:
         Placement(0, input_shape, output_shape, output_axes)
     assert broken.value.law == law
     assert str(broken.value).startswith(f"{law} does not hold for ")
 
 
 def test_the_first_broken_law_is_named():
-    with pytest.raises(LawBroken) as broken:
+    with pytest.raises(PlanLawError) as broken:
         Placement(0, (2, 2), (3,), (5, 5))  # P3, P4 and P5
     assert broken.value.law == "P3"
 
@@ -84,7 +84,7 @@ def test_equal_placements_are_one_dictionary_key():
 
 
 def test_the_axes_of_an_alignment_are_listed_once() -> None:
-    alignment = meet_right(((8, 1, 6, 1), (7, 1, 5)))
+    alignment = align_right(((8, 1, 6, 1), (7, 1, 5)))
     assert alignment.axes is alignment.axes
     assert alignment.outputs is alignment.outputs
 
@@ -92,11 +92,11 @@ def test_the_axes_of_an_alignment_are_listed_once() -> None:
 @pytest.mark.parametrize(
     ("alignment", "sizes"),
     [
-        (meet_right(((2, 1), (3,))), (2, 3)),
-        (meet_right(((2, 1), (3,)), (4, 1, 1)), (4, 2, 3)),
-        (meet_right(((2,), (3,))), None),
-        (fit_right((2, 1), (2, 3)), (2, 3)),
-        (fit_right((2, 3), (2, 1)), None),
+        (align_right(((2, 1), (3,))), (2, 3)),
+        (align_right(((2, 1), (3,)), (4, 1, 1)), (4, 2, 3)),
+        (align_right(((2,), (3,))), None),
+        (align_to_target((2, 1), (2, 3)), (2, 3)),
+        (align_to_target((2, 3), (2, 1)), None),
     ],
 )
 def test_sizes_that_agree_are_found_without_a_plan(alignment, sizes):

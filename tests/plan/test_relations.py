@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from axiscast.plan.alignment import Alignment, Axis, Output, Term, fit_right, meet_right
+from axiscast.plan.alignment import Alignment, Axis, Output, Term, align_right, align_to_target
 from axiscast.plan.relations import Relation
 from axiscast.plan.resolution import try_resolve
-from axiscast.plan.sizes import Sizes, SymbolicSize
+from axiscast.plan.size_solver import SizeSolver, SymbolicSize
 
 SIZES = (0, 1, 2, 3, 6)
 
@@ -50,7 +50,7 @@ def test_a_relation_admits_the_same_sizes_in_arrays(relation):
 
 @pytest.mark.parametrize(("relation", "size", "other"), CASES)
 def test_a_relation_admits_the_same_sizes_in_the_solver(relation, size, other):
-    solver = Sizes([(1, 1), (size, size), (other, other)])
+    solver = SizeSolver([(1, 1), (size, size), (other, other)])
     clause = relation.holds(SymbolicSize(1), SymbolicSize(2))
     assert solver.entails(clause) == ((size, other) in ADMITTED[relation])
 
@@ -58,6 +58,6 @@ def test_a_relation_admits_the_same_sizes_in_the_solver(relation, size, other):
 @pytest.mark.parametrize("target", [None, (1, 3), (2, 1), (2, 3)])
 @pytest.mark.parametrize("shape", [(1, 1), (2, 1), (2, 3), (0, 3), (3,), (2,), ()])
 def test_the_fast_path_of_right_aligned_shapes_follows_the_table(shape, target):
-    right = meet_right((shape, (2, 1))) if target is None else fit_right(shape, target)
+    right = align_right((shape, (2, 1))) if target is None else align_to_target(shape, target)
     general = Alignment(right.input_shapes, right.target, right.axes, tuple(Output(*one) for one in right.outputs))
     assert right.plan() == try_resolve(general)

@@ -24,12 +24,11 @@ EXCEPTIONS = {
     name: f"renamed in {folder}"
     for folder, names in {
         "client/axiscast/models": "Kind Operand checked named sizes_of meetings names_in printable report place "
-        "is_meant shapes_in Source Question KEPT_ELEMENTS MAX_RANK OLDEST Shape Size Progress Dimension",
+        "is_meant shapes_in Source Question MAX_RANK OLDEST Shape Size Progress Dimension",
         "client/axiscast/client and cli": "Axis Connection Exchange Plain Reader Request create_app outputs "
-        "target_of typed Fields JOIN_BYTES Layout PIECE_BYTES Window Answer",
+        "target_of typed Fields JOIN_BYTES Layout Window Answer",
         "client/axiscast/answers": "lower",
-        "client/axiscast/engine": "backprop WIDEST Sizes",
-        "client/axiscast/wire and messages": "malformed refusal shape_in AnyOp SHORT_BYTES",
+        "client/axiscast/wire and messages": "malformed refusal shape_in SHORT_BYTES",
         "service/axiscast_service": "answer_to_body serve Watch parsed question EXAMPLES METHODS Name Reserve "
         "TURN_SECONDS P",
     }.items()

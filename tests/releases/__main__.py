@@ -1,4 +1,4 @@
-"""Holds every `release_difference` of the ops against the released frameworks, each in an environment of its own.
+"""Holds every `known_deviation` of the ops against the released frameworks, each in an environment of its own.
 
     python -m releases [--cases N] [--seed N] [--environments FOLDER] [framework ...]      (in tests; `make releases`)
 

@@ -36,7 +36,7 @@ def drawn_groups(kind: type[Op], count: int, random: Random) -> dict[str, Group]
     are in `near`."""
     groups = {"": Group()}
     seen: set[str] = set()
-    has_conditions = kind.release_difference is not Op.release_difference
+    has_conditions = kind.known_deviation is not Op.known_deviation
     for number in range(DRAWS * count):
         case = _made(kind, draw(kind, random), seen)
         if case and case.warning:

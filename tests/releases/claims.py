@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from axiscast.engine.views import place
+from axiscast.engine.views import output_view
 from axiscast.ops import Op, lower
 from axiscast.ops.families import Choice, Elementwise, MatrixProduct
-from axiscast.plan.alignment import Incompatible
+from axiscast.plan.alignment import ShapeMismatch
 
 from .draws import Drawn, Shape
 from .programs import arrays, even
@@ -39,9 +39,9 @@ class Case:
         conflict = None
         try:
             self.expected = computed(op, drawn[1])
-        except Incompatible as incompatible:
+        except ShapeMismatch as incompatible:
             conflict = incompatible.conflict
-        self.warning = op.release_difference(drawn[1], conflict)
+        self.warning = op.known_deviation(drawn[1], conflict)
 
     def agrees(self, result: Result) -> bool:
         """Whether the release refuses what the rule refuses, and otherwise gives the same shapes and values."""
@@ -65,12 +65,12 @@ class Case:
 
 
 def computed(op: Op, shapes: tuple[Shape, ...]) -> list[Array]:
-    """The results of an op on `arrays(shapes)`. Raises Incompatible if the rule refuses the shapes."""
+    """The results of an op on `arrays(shapes)`. Raises ShapeMismatch if the rule refuses the shapes."""
     plan = lower(op, shapes)
     inputs: list[Array] = arrays([list(shape) for shape in shapes])
     if isinstance(op, Choice) or op.name == "onnx.Where":
         inputs[0] = even(inputs[0])
-    placed = [place(output, inputs[output.input]).reshape(output.shape) for output in plan.outputs]
+    placed = [output_view(output, inputs[output.input]).reshape(output.shape) for output in plan.outputs]
     if op.name == "onnx.Gemm":
         return [_gemm(op, *inputs[:2], *placed)]
     if isinstance(op, MatrixProduct):

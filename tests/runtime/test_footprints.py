@@ -17,7 +17,7 @@ from axiscast.answers.compare import answer_compare
 from axiscast.answers.footprint import answer_bytes, compared_bytes, json_bytes, tensors_bytes
 from axiscast.answers.limits import validate_request
 from axiscast.answers.translate import answer_translate
-from axiscast.engine.views import backprop, gradient_bytes
+from axiscast.engine.views import gradient_bytes, input_gradients
 from axiscast.messages import CheckRequest, CompareRequest, TranslateRequest
 from axiscast.messages.tensors import BackpropRequest, BroadcastRequest, CheckBatchRequest
 from axiscast.messages.validation import validate
@@ -303,7 +303,7 @@ def test_a_backprop_takes_no_more_than_is_reserved_for_it(
         reserved(tensors_bytes(request_size, request.gradients))
         plan, arrays = _gradients(request, request_size)
         reserved(gradient_bytes(plan, arrays))
-        for array in backprop(plan, arrays):
+        for array in input_gradients(plan, arrays):
             sent(OutgoingArray(array, array.shape, strides is not None and 0 in array.strides), reserved)
 
     work()  # ml_dtypes is imported

@@ -31,7 +31,7 @@ from axiscast.client.in_process import AsyncAppTransport
 from axiscast.messages import CheckRequest
 from axiscast.messages.validation import validate
 from axiscast.ops import ngraph
-from axiscast.plan.alignment import Incompatible
+from axiscast.plan.alignment import ShapeMismatch
 from axiscast.wire import codec, prescan, tensors
 from axiscast.wire.codec import Encoding, decode, encode
 from axiscast.wire.dimensions import Symbol
@@ -362,7 +362,7 @@ def test_hints_are_searched_in_a_bounded_number_of_tries() -> None:
 
     def never_fits(op: Any, shapes: Any) -> Any:
         tries.append(op)
-        raise Incompatible("size-mismatch", "never")
+        raise ShapeMismatch("size-mismatch", "never")
 
     shape = tuple(Symbol(name) for name in "KLMN")  # each may be assumed to be what it meets
     assert find_hints(ngraph.Broadcast(shape=(2, 3, 4, 5, 6, 7, 8, 9), broadcast_axes=(0,)), (shape,), never_fits) == []

@@ -19,8 +19,8 @@ import pytest
 from conftest import PATIENCE, started, wait_for
 
 from axiscast.client.in_process import AsyncAppTransport
-from axiscast.engine.dense import fill
-from axiscast.engine.sums import add_up
+from axiscast.engine.dense import write_dense
+from axiscast.engine.sums import sum_axes
 from axiscast.wire.cancellation import CancellableWork, WorkCancelled, checkpoint
 from axiscast.wire.codec import Encoding, encode
 from axiscast.wire.problems import Problem
@@ -148,19 +148,19 @@ def test_work_ends_when_its_seconds_are_over(monkeypatch: pytest.MonkeyPatch) ->
     checkpoint()  # outside of a Work it ends nothing
 
 
-def rearranged(view: np.ndarray[Any, Any]) -> None:
-    fill(view, np.empty(view.shape, view.dtype))
+def reordered(view: np.ndarray[Any, Any]) -> None:
+    write_dense(view, np.empty(view.shape, view.dtype))
 
 
 BIG = np.zeros((64, 2**20), np.uint8)
 
 
 ENDED: dict[str, Callable[[], object]] = {
-    "columns become rows": lambda: rearranged(BIG.reshape(2**13, 2**13).T),
-    "short rows repeat": lambda: rearranged(
+    "columns become rows": lambda: reordered(BIG.reshape(2**13, 2**13).T),
+    "short rows repeat": lambda: reordered(
         np.broadcast_to(BIG.reshape(-1)[: 3 * 2**20].reshape(-1, 1, 3), (2**20, 20, 3))
     ),
-    "a sum": lambda: add_up(BIG, (0,), np.dtype(np.uint8)),
+    "a sum": lambda: sum_axes(BIG, (0,), np.dtype(np.uint8)),
 }
 
 
@@ -251,7 +251,7 @@ def test_a_transpose_of_many_short_axes_takes_few_steps_of_python() -> None:
         def checkpoint(self) -> None:
             steps.append(True)
 
-    assert Counting(rearranged, np.zeros([2] * 20, np.uint8).transpose()).run()[1] is None
+    assert Counting(reordered, np.zeros([2] * 20, np.uint8).transpose()).run()[1] is None
     assert len(steps) < 100
 
 

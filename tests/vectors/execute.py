@@ -45,7 +45,7 @@ class Kind(NamedTuple):
     equal_ranks: bool = False
     attribute: str = "shape"
     leaves_out: Callable[[Shape, Shape], bool] = lambda one, other: False
-    """Requests with which the release does otherwise than it says: see the op's `release_difference`."""
+    """Requests with which the release does otherwise than it says: see the op's `known_deviation`."""
 
 
 def requests(kind: Kind) -> Iterator[tuple[Shape, ...]]:

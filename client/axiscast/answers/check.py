@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from ..messages import CheckAnswer, CheckRequest, Comparison, Condition, Warned
 from ..ops import Op, align, lower, read_op
-from ..plan.alignment import Alignment, Conflict, Incompatible, RightAlignment
+from ..plan.alignment import Alignment, Conflict, RightAlignment, ShapeMismatch
 from ..plan.plan import Placement, Plan, Shape
 from ..plan.resolution import resolve_axes
 from ..wire.problems import Problem
@@ -118,7 +118,7 @@ def check_to_dict(
                 outputs = _right_outputs(shapes, sizes, right.nonunit_masks or [], itemsize)
             else:
                 plan = resolve_axes(alignment)
-    except Incompatible as incompatible:
+    except ShapeMismatch as incompatible:
         conflict = incompatible.conflict
     answer: dict[str, Any] = {"compatible": conflict is None}
     if op is DEFAULT_OP:
@@ -139,14 +139,14 @@ def check_to_dict(
         answer["outputs"] = outputs
         if plan is not None and plan.result is not None:
             answer["result"] = _sent_result(plan.result, itemsize)
-        if len(outputs) > 1 and dims is None and op.shares_axes and alignment is not None:
+        if len(outputs) > 1 and dims is None and op.has_common_output_axes and alignment is not None:
             warnings = input_warnings(op, shapes, alignment, outputs, lower_here, request.warn)
     if mistake := op.attribute_warning():
         warnings.append(dict(zip(("code", "message"), mistake, strict=True)))
     if isinstance(plan, SymbolicPlan):
         answer["conditions"] = [condition.model_dump(exclude_unset=True) for condition in plan.conditions]
         answer["compatible"] = None if plan.conditions else True
-    elif not symbolic and (differs := op.release_difference(shapes, conflict)):  # known of integers alone
+    elif not symbolic and (differs := op.known_deviation(shapes, conflict)):  # known of integers alone
         warnings.append({"code": "release-differs", "message": differs})
     answer["warnings"] = warnings
     if request.explain and rank <= MAX_RANK:
@@ -193,7 +193,7 @@ def plan_or_problem(request_size: RequestSize) -> Plan:
     """The plan of a request. Raises Problem (incompatible-shapes, with the conflict) where there is none."""
     try:
         return lower(request_size.op, request_size.shapes)
-    except Incompatible as incompatible:
+    except ShapeMismatch as incompatible:
         conflict = conflict_answer(request_size.op, request_size.shapes, incompatible.conflict)
         raise Problem("incompatible-shapes", conflict["message"], conflict=conflict) from None
 
@@ -214,7 +214,7 @@ def conflict_answer(op: Op, shapes: tuple[Shape, ...], conflict: Conflict, lower
 def _alignment(op: Op, shapes: tuple[Shape, ...]) -> Alignment | None:
     try:
         alignment = op.align(shapes)
-    except Incompatible:
+    except ShapeMismatch:
         return None
     return alignment if alignment.refusal is None else None
 

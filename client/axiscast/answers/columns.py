@@ -11,8 +11,8 @@ from ..messages import CheckRequest
 from ..messages.tensors import CheckBatchRequest, CheckedColumns
 from ..messages.validation import validate
 from ..ops import Op, align, lower
-from ..plan.alignment import Alignment, Incompatible
-from ..plan.column import Column, SizesUnknown
+from ..plan.alignment import Alignment, ShapeMismatch
+from ..plan.column import Column, IntegerSizeRequired
 from ..plan.plan import Shape
 from ..plan.relations import Relation
 from ..wire.cancellation import checkpoint
@@ -63,9 +63,9 @@ def checked(
     conflict = None
     try:
         alignment = align(op, shapes)
-    except SizesUnknown:
+    except IntegerSizeRequired:
         raise _needs_rows(op) from None
-    except Incompatible as incompatible:  # whatever the sizes
+    except ShapeMismatch as incompatible:  # whatever the sizes
         alignment, conflict = Alignment(shapes, None, (), ()), incompatible.conflict
     distinct = {output.groups for output in alignment.outputs}
     reserve(columns_bytes(count, sum(map(len, distinct)), sum(values.shape[1] for values in inputs)))
@@ -224,6 +224,6 @@ def _blame_alone(op: Op, inputs: Sequence[Values], answer: CheckedColumns) -> No
         checkpoint()
         try:
             lower(op, tuple(tuple(values[row].tolist()) for values in inputs))
-        except Incompatible as incompatible:
+        except ShapeMismatch as incompatible:
             axis = incompatible.conflict.axis
             answer.conflict_axis[row] = -1 if axis is None else axis

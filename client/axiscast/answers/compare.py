@@ -37,8 +37,8 @@ def compare_to_dict(request: CompareRequest) -> dict[str, Any]:
             continue
         checkpoint()
         question = PlainCheck(request.inputs, op, request.assume, warn=request.warn)
-        answer = check_to_dict(question, explains_conflict=op.shares_axes)
-        if not op.shares_axes and answer["compatible"] is False:
+        answer = check_to_dict(question, explains_conflict=op.has_common_output_axes)
+        if not op.has_common_output_axes and answer["compatible"] is False:
             continue  # a product is another operation, of interest only if the shapes fit it
         plain_op = op.model_dump(mode="json", exclude_none=True)
         verdict = _verdict(op.name, answer)

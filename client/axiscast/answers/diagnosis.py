@@ -152,7 +152,7 @@ def _of_sizes(diagnosis: Diagnosis) -> str:
     sizes, axis = diagnosis.sizes or [], diagnosis.axis
     if len(sizes) < 2:
         return ""
-    if diagnosis.about or (diagnosis.op is not None and not diagnosis.op.shares_axes):
+    if diagnosis.about or (diagnosis.op is not None and not diagnosis.op.has_common_output_axes):
         return f"The sizes that conflict are {sizes[0]} and {sizes[1]}."
     where = "one axis" if axis is None else f"axis {axis} of the result, which has at least {axis + 1} axes"
     return f"Sizes {sizes[0]} and {sizes[1]} meet on {where}: they must be equal, or 1 if the axis is broadcast."

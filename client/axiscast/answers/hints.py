@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from ..ops import Op, align, mindspore, ngraph, numpy, openvino
 from ..ops import lower as lower_integers
-from ..plan.alignment import Incompatible, RightAlignment
+from ..plan.alignment import RightAlignment, ShapeMismatch
 from ..plan.plan import Plan, Shape
 from ..plan.resolution import has_integer_mismatch, try_resolve
 from ..wire.cancellation import checkpoint
@@ -30,7 +30,7 @@ MAX_SYMBOLIC_HINT_TRIES = 8
 
 
 Lower = Callable[[Op, tuple[Shape, ...]], Plan | SymbolicPlan]
-"""From a request to its plan; raises Incompatible."""
+"""From a request to its plan; raises ShapeMismatch."""
 Try = Callable[[Op, tuple[Shape, ...]], Sequence[int | str] | None]
 """From a request to the shape of its result or its first output; None if it does not broadcast for all sizes."""
 Candidate = tuple[str, Op, tuple[Shape, ...]]
@@ -63,7 +63,7 @@ def find_hints(op: Op, shapes: tuple[Shape, ...], lower: Lower = lower_integers)
             if not of_integers and next(symbolic_tries) >= MAX_SYMBOLIC_HINT_TRIES:
                 raise _Enough
             plan = try_resolve(alignment) if of_integers else lower(op, shapes)
-        except Incompatible:
+        except ShapeMismatch:
             return None
         if plan is None or (isinstance(plan, SymbolicPlan) and plan.conditions):
             return None
@@ -98,7 +98,7 @@ def hint_to_dict(text: str, op: Op, shapes: tuple[Shape, ...]) -> dict[str, Any]
 
 
 def _candidates(op: Op, shapes: tuple[Shape, ...], target: Shape | None, fitting: Try) -> Iterator[Candidate]:
-    if not op.shares_axes:
+    if not op.has_common_output_axes:
         yield from _multiplied(op, shapes, fitting)
     yield from _swapped(op, shapes, target, fitting)
     yield from _reshaped(op, shapes, fitting)
@@ -137,7 +137,7 @@ def _sums_agree(op: Op, shapes: tuple[Shape, ...]) -> bool:
     """Return whether the sizes are equal on each axis that a product sums over."""
     try:
         axes = align(op, shapes).axes
-    except Incompatible:
+    except ShapeMismatch:
         return False
     return all(len({term.size for term in axis.terms}) == 1 for axis in axes if axis.requirement is not None)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ..ops import Op, align
-from ..plan.alignment import Alignment, Incompatible, RightAlignment
+from ..plan.alignment import Alignment, RightAlignment, ShapeMismatch
 from ..plan.plan import Shape
 from ..plan.relations import Relation
 from .hints import Lower
@@ -120,7 +120,7 @@ def _change(
     inputs = (*shapes[:number], shape, *shapes[number + 1 :])
     try:
         plan = lower(op, inputs)
-    except Incompatible:
+    except ShapeMismatch:
         return None
     if isinstance(plan, SymbolicPlan) and plan.conditions:
         return None

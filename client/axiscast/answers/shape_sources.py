@@ -175,7 +175,7 @@ def _by_pair(
     if kind.output_count(2) == 1:
         if prod(lender) == prod(placement.output_shape):
             yield placement.output_shape, by_one_op(Plan((shape, placement.output_shape), (placement,)), kind)
-        if kind.lends_axes and (lent := _lent_axes(placement, lender, once=True)) is not None:
+        if kind.selects_shape_axes and (lent := _lent_axes(placement, lender, once=True)) is not None:
             yield lent, by_one_op(Plan((shape, lent), (placement,)), kind)
         return
     if lends(lender, placement):
@@ -184,7 +184,7 @@ def _by_pair(
         split, fitted = _split(placement, lender)
         own = Placement(1, fitted, split.output_shape, tuple(range(len(fitted))))
         yield fitted, by_one_op(Plan((shape, fitted), (split, own)), kind)
-    if kind.lends_axes and (lent := _lent_axes(placement, lender, once=False)) is not None:
+    if kind.selects_shape_axes and (lent := _lent_axes(placement, lender, once=False)) is not None:
         arrangement = own_first(placement)
         core, whole = arrangement.core, Plan((shape, lent), (placement,))
         op = from_plan(kind, Plan((core.input_shape, lent), (core, _beside(core, lent))))

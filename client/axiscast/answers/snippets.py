@@ -29,7 +29,7 @@ def write_code(to: str, plan: Plan, steps: Sequence[Step]) -> Code:
         head.append(f"{comment} unverified: written from the documents of {framework}, not executed")
     reshaped = [step.op.shape for step in steps if isinstance(step.op, Reshape)]
     shapes = [*plan.input_shapes, *reshaped, *(output.shape for output in plan.outputs)]
-    opening = words.head + (words.empty_head if any(map(_is_empty, shapes)) else "")
+    opening = words.preamble + (words.empty_preamble if any(map(_is_empty, shapes)) else "")
     return Code(language=words.language.name, text="\n".join([*head, opening, *_lines(words, plan, steps)]))
 
 
@@ -67,7 +67,7 @@ def release_differences(plan: Plan, steps: Sequence[Step]) -> list[str]:
     for step in steps:
         taken = _taken(step, len(shapes))
         before = [shapes[tensor] for tensor in taken]
-        if isinstance(step.op, Op) and (differs := step.op.release_difference(tuple(before), None)):
+        if isinstance(step.op, Op) and (differs := step.op.known_deviation(tuple(before), None)):
             found[differs] = True
         after = _shapes_after(step.op, before)
         if step.input is None and step.inputs is None:

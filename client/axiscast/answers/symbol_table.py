@@ -1,4 +1,4 @@
-"""SymbolTable: the sizes of a symbolic request by number, as plan/sizes.py reads them."""
+"""SymbolTable: the sizes of a symbolic request by number, as plan/size_solver.py reads them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Symbolic sizes settled: for which of them the shapes broadcast, and what then comes out.
 
-Each relation between sizes that meet becomes clauses ("N equals M unless one of them is 1"), and plan/sizes.py finds
-what follows from them, by union-find with undo and unit propagation: told at its head. So every question here (is
+Each relation between sizes that meet becomes clauses ("N equals M unless one of them is 1"), and plan/size_solver.py
+finds what follows from them, by union-find with undo and unit propagation. So every question here (is
 this size stretched for some values? for all? does this condition follow from the others?) is one trial: suppose its
 opposite, and see whether sizes are left. The answers are exact: no condition is sent that the others imply, and no
 range that a narrower one would replace.
@@ -20,7 +20,7 @@ from ..plan.alignment import Alignment, changed
 from ..plan.plan import Shape
 from ..plan.relations import Relation
 from ..plan.resolution import check_integers, integer_axes, mismatch, resolve
-from ..plan.sizes import ONE, Clause, Sizes, SymbolicSize
+from ..plan.size_solver import ONE, Clause, SizeSolver, SymbolicSize
 from ..wire.cancellation import checkpoint
 from ..wire.dimensions import Quotient, Symbol
 from ..wire.problems import Problem
@@ -62,7 +62,7 @@ class SymbolicPlan:
 def lower(op: Op, shapes: tuple[Shape, ...], assume: Mapping[str, Size]) -> SymbolicPlan:
     """The plan of an op on inputs of these shapes, some of whose sizes are symbols; `assume` bounds the names.
 
-    Raises Incompatible where no sizes broadcast, Problem (work-too-large) for too many of them.
+    Raises ShapeMismatch where no sizes broadcast, Problem (work-too-large) for too many of them.
     """
     MAX_SYMBOLIC_AXES.check(sum(map(len, shapes)))
     places: dict[int, Side] = {
@@ -94,7 +94,7 @@ def validate_assumptions(op: Op, shapes: Sequence[Shape], assume: Mapping[str, S
             raise Problem("invalid-request", f"assume/{name[:60]}: {fault}", pointer=f"/assume/{name[:60]}")
 
 
-def _clauses(relation: Relation, numbers: Sequence[int], sizes: Sizes) -> Iterator[tuple[Clause, int, int]]:
+def _clauses(relation: Relation, numbers: Sequence[int], sizes: SizeSolver) -> Iterator[tuple[Clause, int, int]]:
     """Yield the clauses that state a relation between variables, each with the positions of its two variables."""
     for first, second in _pairs(relation, numbers, sizes):
         clause = relation.holds(SymbolicSize(numbers[first]), SymbolicSize(numbers[second]))
@@ -102,7 +102,7 @@ def _clauses(relation: Relation, numbers: Sequence[int], sizes: Sizes) -> Iterat
         yield replace(clause, unless=unless), first, second
 
 
-def _pairs(relation: Relation, numbers: Sequence[int], sizes: Sizes) -> Iterator[tuple[int, int]]:
+def _pairs(relation: Relation, numbers: Sequence[int], sizes: SizeSolver) -> Iterator[tuple[int, int]]:
     """Yield the positions of the variables between which a relation must hold."""
     if relation.has_target:
         yield from ((position, len(numbers) - 1) for position in range(len(numbers) - 1))
@@ -121,17 +121,17 @@ def _pairs(relation: Relation, numbers: Sequence[int], sizes: Sizes) -> Iterator
             yield start, stop
 
 
-def _leader(expanding: Sequence[int], sizes: Sizes) -> int | None:
+def _leader(expanding: Sequence[int], sizes: SizeSolver) -> int | None:
     """A size that is not 1, an integer if there is one: all others are 1, or equal to it."""
     apart = [number for number in expanding if sizes.excludes_one(number)]
     return min(apart, key=lambda number: sizes.bounds(number)[0] != sizes.bounds(number)[1], default=None)
 
 
 def _settle(alignment: Alignment, variables: SymbolTable) -> SymbolicPlan:
-    """The plan of an alignment with symbols. Raises Incompatible (size-mismatch, lowest axis) where no sizes agree."""
+    """The plan of an alignment with symbols. Raises ShapeMismatch (size-mismatch, lowest axis) where no sizes agree."""
     met = [[variables.of(term.size) for term in axis.terms] for axis in alignment.axes]
     placed = [
-        alignment.input_shapes[output.input] if output.placed_shape is None else output.placed_shape
+        alignment.input_shapes[output.input] if output.split_shape is None else output.split_shape
         for output in alignment.outputs
     ]
     own = [[variables.of(size) for size in shape] for shape in placed]
@@ -172,7 +172,7 @@ def _settle(alignment: Alignment, variables: SymbolTable) -> SymbolicPlan:
     return SymbolicPlan(alignment.input_shapes, tuple(outputs), tuple(conditions), result, apart)
 
 
-def _apart(alignment: Alignment, met: Sequence[Sequence[int]], sizes: Sizes) -> Alignment:
+def _apart(alignment: Alignment, met: Sequence[Sequence[int]], sizes: SizeSolver) -> Alignment:
     """See SymbolicPlan."""
     axes = []
     with sizes.trial():
@@ -185,15 +185,17 @@ def _apart(alignment: Alignment, met: Sequence[Sequence[int]], sizes: Sizes) -> 
     return changed(alignment, axes=tuple(axes))
 
 
-def _standing_for(number: int, sizes: Sizes) -> int:
+def _standing_for(number: int, sizes: SizeSolver) -> int:
     """The size that a variable must have; or a negative number, the same for all variables that must be equal."""
     low, high = sizes.bounds(number)
     return low if low == high else -1 - sizes.members(number)[0]
 
 
-def _weighed(alignment: Alignment, met: Sequence[Sequence[int]], variables: SymbolTable) -> tuple[Sizes, list[Clause]]:
-    """All that follows from the sizes that meet, and the clauses that say so; raises Incompatible, see _settle."""
-    blank, sizes = Sizes(variables.bounds), Sizes(variables.bounds)
+def _weighed(
+    alignment: Alignment, met: Sequence[Sequence[int]], variables: SymbolTable
+) -> tuple[SizeSolver, list[Clause]]:
+    """All that follows from the sizes that meet, and the clauses that say so; raises ShapeMismatch, see _settle."""
+    blank, sizes = SizeSolver(variables.bounds), SizeSolver(variables.bounds)
     clauses: dict[object, Clause] = {}
     for number, (axis, numbers) in enumerate(zip(alignment.axes, met, strict=True)):
         check_integers(alignment, number, axis)
@@ -211,7 +213,7 @@ def _weighed(alignment: Alignment, met: Sequence[Sequence[int]], variables: Symb
     return sizes, list(clauses.values())
 
 
-def _because(sizes: Sizes, variables: SymbolTable, clash: Iterable[Size]) -> str:
+def _because(sizes: SizeSolver, variables: SymbolTable, clash: Iterable[Size]) -> str:
     """What else is known of the symbols that clash."""
     facts = []
     for size in clash:
@@ -224,7 +226,7 @@ def _because(sizes: Sizes, variables: SymbolTable, clash: Iterable[Size]) -> str
     return f", where {' and '.join(facts)}" if facts else ""
 
 
-def _reached(relation: Relation, numbers: Sequence[int], sizes: Sizes) -> list[int]:
+def _reached(relation: Relation, numbers: Sequence[int], sizes: SizeSolver) -> list[int]:
     """The variables of which the one that is not 1 is the size of an output axis."""
     if not relation.is_two_sided:
         return list(numbers[-1:])
@@ -233,7 +235,7 @@ def _reached(relation: Relation, numbers: Sequence[int], sizes: Sizes) -> list[i
     return expanding if leader is None else [leader]
 
 
-def _notation(sizes: Sizes, variables: SymbolTable, reached: Sequence[int], but: str | None = None) -> Dimension:
+def _notation(sizes: SizeSolver, variables: SymbolTable, reached: Sequence[int], but: str | None = None) -> Dimension:
     """The size of an output axis: the narrowest integer, name (`but` this one), range or ? that covers its values."""
     if reached and reached[0] in variables.quotients:
         return _product(sizes, variables, reached)
@@ -260,7 +262,7 @@ def _range(low: int, high: int) -> Dimension:
     return f"{low}..{high}"
 
 
-def _product(sizes: Sizes, variables: SymbolTable, numbers: Sequence[int]) -> Dimension:
+def _product(sizes: SizeSolver, variables: SymbolTable, numbers: Sequence[int]) -> Dimension:
     """The size of an axis that is merged of axes of these sizes, each without a condition on it but its own."""
     parts = [variables.quotients.get(number, (number, 1)) for number in numbers]
     divisor, spans = prod(divisor for _, divisor in parts), [sizes.bounds(number) for number, _ in parts]
@@ -280,16 +282,16 @@ def _product(sizes: Sizes, variables: SymbolTable, numbers: Sequence[int]) -> Di
     return _range(prod(low for low, _ in spans) // divisor, high)
 
 
-def _stretches(sizes: Sizes, number: int, reached: Sequence[int]) -> tuple[bool, bool]:
+def _stretches(sizes: SizeSolver, number: int, reached: Sequence[int]) -> tuple[bool, bool]:
     """Whether a size is stretched for some sizes, and whether it is for all."""
     sometimes = any(sizes.admits([number], [other]) for other in reached if other != number)
     return sometimes, sometimes and not sizes.admits(others=[number]) and not sizes.admits(ones=reached)
 
 
-def _needed(clauses: Sequence[Clause], sizes: Sizes, variables: SymbolTable) -> list[Clause]:
+def _needed(clauses: Sequence[Clause], sizes: SizeSolver, variables: SymbolTable) -> list[Clause]:
     """The same said in the shortest clauses, none of which follows from the others and the bounds."""
     shortest = [_shortest(clause, sizes, variables) for clause in clauses]
-    base = Sizes(variables.bounds)
+    base = SizeSolver(variables.bounds)
     needed: list[Clause] = []
     # Of two names that are 5, that they are equal may say it already: equations with integers come second.
     for clause in sorted(shortest, key=lambda clause: any(map(variables.is_integer, clause.equation or ()))):
@@ -309,7 +311,7 @@ def _needed(clauses: Sequence[Clause], sizes: Sizes, variables: SymbolTable) -> 
     return sorted(needed, key=order.__getitem__)
 
 
-def _shortest(clause: Clause, sizes: Sizes, variables: SymbolTable) -> Clause:
+def _shortest(clause: Clause, sizes: SizeSolver, variables: SymbolTable) -> Clause:
     """A clause without what never saves it; of a size that is divided, all that divides it, or its one value."""
     if clause.divides and clause.equation:
         number = clause.equation[0]

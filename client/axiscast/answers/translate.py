@@ -151,7 +151,7 @@ def _has_lender(plan: Plan, output: Placement, kind: type[Op]) -> bool:
     """
     whole, own = prod(output.output_shape), prod(plan.input_shapes[output.input])
     others = [prod(shape) for number, shape in enumerate(plan.input_shapes) if number != output.input]
-    if kind.lends_axes:
+    if kind.selects_shape_axes:
         together = others if kind.output_count(2) == 1 else [prod(others)]
         return any(elements == 0 or (whole and _has_factors(elements, whole // own)) for elements in together)
     if kind.output_count(2) == 1:

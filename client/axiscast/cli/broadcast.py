@@ -177,7 +177,7 @@ def _fill_here(op: Op, arrays: Sequence[Array], filled: Sequence[Array], progres
     import numpy as np
 
     from axiscast.engine.dense import chunks
-    from axiscast.engine.views import place
+    from axiscast.engine.views import output_view
 
     from ..ops import lower
 
@@ -185,7 +185,7 @@ def _fill_here(op: Op, arrays: Sequence[Array], filled: Sequence[Array], progres
         if not target.size:
             continue
         flat, start = target.reshape(-1).view(np.uint8), 0
-        for chunk in chunks(place(placement, arrays[placement.input])):
+        for chunk in chunks(output_view(placement, arrays[placement.input])):
             flat[start : start + len(chunk)] = chunk
             start += len(chunk)
             progress(len(chunk))

@@ -20,7 +20,7 @@ class Axis(NamedTuple):
 
 
 def output_axes(op: Op, shapes: tuple[tuple[int, ...], ...], window: Any) -> Iterator[tuple[int, list[Axis]]]:
-    """For each output the input that it is made from, and where its axes come from. Raises Incompatible."""
+    """For each output the input that it is made from, and where its axes come from. Raises ShapeMismatch."""
     names = op.output_dims()
     for number, output in enumerate(lower(op, shapes).outputs):
         whole = output.merges is None and output.input_shape == shapes[output.input]  # no axis is merged or split
@@ -42,7 +42,7 @@ def output_axes(op: Op, shapes: tuple[tuple[int, ...], ...], window: Any) -> Ite
 
 def gradient_axes(op: Op, shapes: tuple[tuple[int, ...], ...]) -> Iterator[tuple[int, list[Axis]]]:
     """For each input the output whose gradient it is made from, the first where its elements go nowhere, and where its
-    axes come from. Raises Incompatible."""
+    axes come from. Raises ShapeMismatch."""
     outputs = lower(op, shapes).outputs
     for number, shape in enumerate(shapes):
         at = next((at for at, output in enumerate(outputs) if output.input == number), 0)

@@ -9,7 +9,7 @@ from typing import Generic, Literal, NamedTuple, TypeVar
 import httpx
 
 from ..errors import AxiscastError, InvalidAnswer, InvalidRequest, UnknownOp
-from ..plan.alignment import Incompatible
+from ..plan.alignment import ShapeMismatch
 from ..wire.codec import Encoding
 from ..wire.problems import Problem
 from .reading import Chunk, Reader, problem, unexpected_status
@@ -79,7 +79,7 @@ class Call(Generic[T]):
             )
         try:
             return self.reader(length)
-        except (Incompatible, ValueError, TypeError, LookupError, ArithmeticError):
+        except (ShapeMismatch, ValueError, TypeError, LookupError, ArithmeticError):
             raise InvalidAnswer("the service answered a question that has no answer") from None
 
 

@@ -41,7 +41,7 @@ from ..messages.tensors import CheckBatchAnswer, CheckedColumns, Failed
 from ..messages.validation import find_problem, unknown_op_problem
 from ..messages.why import WhyAnswer, WhyRequest
 from ..ops import OPS, Op, numpy, op_class
-from ..plan.alignment import Incompatible
+from ..plan.alignment import ShapeMismatch
 from ..wire.dtypes import UnknownDtype
 from ..wire.problems import Problem
 from ..wire.shapes import format_shape
@@ -286,7 +286,7 @@ def _made(
     def make(results: list[Array]) -> list[Any]:
         try:
             places = list(axes(whole))
-        except Incompatible:
+        except ShapeMismatch:
             raise InvalidAnswer("the service answered a question that has no answer") from None
         return [makers[source](result, axes) for result, (source, axes) in zip(results, places, strict=True)]
 

@@ -80,7 +80,7 @@ def verdict(answer: V, op: Any, inputs: int) -> V:
 
 def outputs(op: OpLike, arrays: Sequence[Array], layout: str, window: Any) -> Sequence[Expected] | None:
     """The outputs of `broadcast`: of their inputs' dtypes, in the layout, and of the window's shape or the plan's.
-    None for the name of an op that is not known here. Raises Incompatible for inputs that do not broadcast.
+    None for the name of an op that is not known here. Raises ShapeMismatch for inputs that do not broadcast.
 
     >>> outputs("numpy.broadcast_arrays", [np.zeros((2, 1)), np.zeros(3)], "dense", None)[1].shape
     (2, 3)

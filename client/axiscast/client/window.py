@@ -9,7 +9,7 @@ from typing import Any, SupportsIndex
 from ..answers.limits import validate_request
 from ..messages.arguments import OpLike, read_sizes
 from ..ops import lower
-from ..plan.alignment import Incompatible
+from ..plan.alignment import ShapeMismatch
 from ..wire.problems import Problem
 from .expected import instance
 
@@ -37,7 +37,7 @@ def bounds(window: Window, op: OpLike, shapes: Sequence[tuple[int, ...]]) -> lis
     try:
         validate_request(whole, tuple(shapes))
         outputs = {output.shape for output in lower(whole, tuple(shapes)).outputs}
-    except (Incompatible, Problem):
+    except (ShapeMismatch, Problem):
         return None
     if len(outputs) != 1:
         raise ValueError("slices need outputs of one shape: write (start, stop) for each axis")

@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..wire.cancellation import checkpoint
-from .layout import Array, Layout, Sizes, collapse, in_units, layout_of, to_units
+from .memory_layout import Array, Layout, Sizes, collapse, in_units, layout_of, to_units
 
 Write = Callable[[Array, Array], None]
 """Writes its second argument into its first, which has the same shape and units, and whose elements do not overlap."""
@@ -56,12 +56,12 @@ ORDER_BYTES = 2**24
 """An input of up to so many bytes is put in order before it is streamed again and again."""
 TILE_BYTES, TILE_NEAR = 2**18, 64
 """A transpose's tiles, and how many of their units lie near each other in the view."""
-PIECE_BYTES = 2**14
+MIN_TILE_BYTES = 2**14
 """A tile of fewer bytes does not pay for the step of Python that it takes: where most axes are short, tiles would have
 a handful of units each, and np.copyto is up to a thousand times faster."""
 
 
-def fill(view: Array, out: Array) -> None:
+def write_dense(view: Array, out: Array) -> None:
     """Write a view's elements into `out`, an array of its shape and dtype in C order, elsewhere in memory."""
     if out.shape != view.shape or out.dtype != view.dtype or not out.flags.c_contiguous:
         raise ValueError("out has another shape or dtype than the view, or does not lie in C order")
@@ -72,23 +72,23 @@ def fill(view: Array, out: Array) -> None:
         _writer(layout_of(source))(out.reshape(-1).view(np.uint8).view(source.dtype).reshape(source.shape), source)
 
 
-def in_order(view: Array) -> Array:
+def c_ordered(view: Array) -> Array:
     """A view in C order: itself, or a copy."""
     if view.flags.c_contiguous:
         return view
     copy = np.empty(view.shape, view.dtype)
-    fill(view, copy)
+    write_dense(view, copy)
     return copy
 
 
-def rearranged(view: Array) -> Array:
+def reordered(view: Array) -> Array:
     """The same elements, from a copy of up to ORDER_BYTES where they would be read out of order again and again."""
     once = _out_of_order(view)
-    return view if once is None else np.broadcast_to(in_order(once), view.shape)
+    return view if once is None else np.broadcast_to(c_ordered(once), view.shape)
 
 
-def rearranged_bytes(view: Array) -> int:
-    """Bytes of the copy that `rearranged` makes, 0 where it makes none."""
+def reordered_bytes(view: Array) -> int:
+    """Bytes of the copy that `reordered` makes, 0 where it makes none."""
     once = _out_of_order(view)
     return 0 if once is None else once.nbytes
 
@@ -102,12 +102,12 @@ def _out_of_order(view: Array) -> Array | None:
     return once if 0 < once.nbytes <= ORDER_BYTES else None
 
 
-def is_quick(view: Array) -> bool:
+def is_fast_to_chunk(view: Array) -> bool:
     """Whether a chunk is surely made in a fraction of a millisecond: memory is read in long runs, or as it lies."""
     return view.flags.c_contiguous or _has_long_rows(layout_of(in_units(view)))
 
 
-def buffered(view: Array) -> int:
+def chunk_buffer_bytes(view: Array) -> int:
     """Bytes of the buffers that `chunks` fills: as many as it writes chunks, up to CHUNK_BUFFERS."""
     if view.nbytes <= min(SMALL_BYTES, CHUNK_BYTES):
         return 0 if view.flags.c_contiguous else view.nbytes
@@ -125,7 +125,7 @@ def chunks(view: Array) -> Iterator[memoryview]:
     if not view.size:
         return
     if view.nbytes <= min(SMALL_BYTES, CHUNK_BYTES):
-        yield in_order(view).reshape(-1).view(np.uint8).data
+        yield c_ordered(view).reshape(-1).view(np.uint8).data
         return
     source = in_units(view)
     axis, pieces, most, row, count, pitch = _cut(source)
@@ -208,7 +208,7 @@ def _writer(layout: Layout) -> Write:
         if (times := _times(layout, repeated, most)) < shape[repeated]:
             return partial(_repeat, axis=repeated, times=times)
     if scattered and strides[-1]:
-        return _transpose if _tile_bytes(layout) >= PIECE_BYTES else np.copyto
+        return _transpose if _tile_bytes(layout) >= MIN_TILE_BYTES else np.copyto
     if narrow and width < 8:
         return _columns
     return _by_blocks if not aligned and width < 8 and not strides[-1] else np.copyto

@@ -14,14 +14,14 @@ from ..wire.cancellation import checkpoint
 from ..wire.shapes import MAX_SIZE
 from ..wire.tensors import memory_span
 from .dense import blocks
-from .layout import collapse
-from .views import Window, merged_axes, reads
+from .memory_layout import collapse
+from .views import Window, input_strides, merged_axes
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-PIECE_LOOKUPS = 2**16
+GATHER_PIECE_LOOKUPS = 2**16
 """Lookups of one piece: half a millisecond, and the numbers stay in the cache."""
-PIECE_BYTES = 2**18
+GATHER_PIECE_BYTES = 2**18
 """Bytes of one piece, where an element has no more."""
 
 
@@ -41,7 +41,7 @@ class Gathered:
         # No number of bytes that NumPy would look for at an aligned address, or else copy all.
         self._memory = memory.view(f"V{array.itemsize}")
         self._starts = [start for start, _ in window]
-        strides = [step // array.itemsize for step in reads(placement, array)]
+        strides = [step // array.itemsize for step in input_strides(placement, array)]
         self._axes: list[list[tuple[int, int]]] = []
         """Of each axis of the output: the sizes and the strides, in elements, of as few axes as it can be made of."""
         for axes in merged_axes(placement):
@@ -77,7 +77,7 @@ class Gathered:
 
     def _steps(self) -> Shape:
         """How to cut the box along its axes: pieces lie in C order one after another."""
-        left = max(min(PIECE_LOOKUPS // self._each, PIECE_BYTES // self.dtype.itemsize), 1)
+        left = max(min(GATHER_PIECE_LOOKUPS // self._each, GATHER_PIECE_BYTES // self.dtype.itemsize), 1)
         steps = []
         for size in reversed(self.shape):
             steps.append(min(size, left))

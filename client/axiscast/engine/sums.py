@@ -32,7 +32,7 @@ BLOCK_ELEMENTS = 2**21
 """What is read in one step; its groups' sums fit the cache."""
 COPIED_ELEMENTS = 2**18
 """The same of an array that is copied first, as it is converted or does not lie in C order."""
-KEPT_ELEMENTS = 2**18
+KEPT_SUMS = 2**18
 """Sums that are added to from step to step stay in the cache."""
 RETAKEN_ELEMENTS = 2**14
 """Sums that are taken anew at once, in a wider float."""
@@ -64,10 +64,10 @@ def working_bytes(elements: int) -> int:
     return 24 * min(elements, COPIED_ELEMENTS)
 
 
-def add_up(array: Array, axes: Sizes, dtype: Dtype) -> Array:
+def sum_axes(array: Array, axes: Sizes, dtype: Dtype) -> Array:
     """The array summed over `axes`, which stay with size 1, in `dtype`: the array's own, or its accumulator.
 
-    >>> add_up(np.array([[1, 2, 3], [4, 5, 6]]), (1,), np.dtype(int))
+    >>> sum_axes(np.array([[1, 2, 3], [4, 5, 6]]), (1,), np.dtype(int))
     array([[ 6],
            [15]])
     """
@@ -81,7 +81,7 @@ def add_up(array: Array, axes: Sizes, dtype: Dtype) -> Array:
     source, merged = _collapsed(array, order, axes)
     if dtype.kind == "c":  # as an axis more, which there is room for now
         reals = strided_view(source.real, (*source.shape, 2), (*source.strides, source.itemsize // 2))
-        out = add_up(reals, merged, np.dtype(f"f{dtype.itemsize // 2}")).view(dtype)
+        out = sum_axes(reals, merged, np.dtype(f"f{dtype.itemsize // 2}")).view(dtype)
     else:
         out = _add_up_blocks(source, merged, dtype, wide)
     kept = out.reshape([1 if axis in axes else array.shape[axis] for axis in order])
@@ -195,10 +195,10 @@ def _collapsed(array: Array, order: list[int], axes: Sizes) -> tuple[Array, Size
 
 @lru_cache(1024)
 def _steps(shape: Sizes, summed: Sizes, most: int) -> Sizes:
-    """How to cut an array along its axes, outermost first: to up to `most` elements of up to KEPT_ELEMENTS sums."""
+    """How to cut an array along its axes, outermost first: to up to `most` elements of up to KEPT_SUMS sums."""
     steps = list(shape)
     kept = [axis for axis in range(len(shape)) if axis not in summed]
-    for limit, axes in (KEPT_ELEMENTS, kept), (most, range(len(shape))):
+    for limit, axes in (KEPT_SUMS, kept), (most, range(len(shape))):
         for axis in axes:
             others = prod(steps[other] for other in axes if other != axis)
             steps[axis] = max(min(limit // others, steps[axis]), 1)

@@ -17,11 +17,11 @@ import numpy as np
 from ..plan.plan import Placement, Plan
 from ..wire.dtypes import storage_dtype
 from ..wire.tensors import strided_view
-from .sums import accumulator, add_up, working_bytes
+from .sums import accumulator, sum_axes, working_bytes
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-WIDEST_SUM = 16
+MAX_SUM_ITEMSIZE = 16
 """Bytes of the widest dtype in which sums are taken."""
 
 
@@ -29,7 +29,7 @@ Window = Sequence[tuple[int, int]]
 """[start, stop] on each output axis: a box of the output."""
 
 
-def place(placement: Placement, array: Array, window: Window | None = None) -> Array:
+def output_view(placement: Placement, array: Array, window: Window | None = None) -> Array:
     """The output before its axes are merged, or a box of it, as a read-only view of the input: strides 0 where it is
     replicated.
 
@@ -40,18 +40,18 @@ def place(placement: Placement, array: Array, window: Window | None = None) -> A
     array = array.reshape(placement.input_shape)  # a view: axes are at most split
     if window is None and array.size and array.flags.c_contiguous:  # most are: the same view, at a third of the cost
         raw = array.view(storage_dtype(array.dtype))
-        whole: Array = np.ndarray(shape, raw.dtype, raw, 0, reads(placement, array))
+        whole: Array = np.ndarray(shape, raw.dtype, raw, 0, input_strides(placement, array))
         whole.flags.writeable = False
         return whole.view(array.dtype)
     for axis, size in zip(placement.output_axes, array.shape, strict=True):
         own = size == placement.output_shape[axis]
         box.append(slice(*window[axis]) if window and own else slice(None))
-    strides = reads(placement, array)
+    strides = input_strides(placement, array)
     # The ellipsis keeps an array of no axes an array: its one element may be bytes that end in zeros.
     return strided_view(array[(*box, ...)], shape, strides)
 
 
-def reads(placement: Placement, array: Array) -> list[int]:
+def input_strides(placement: Placement, array: Array) -> list[int]:
     """For each axis of `output_shape` the bytes to step in the input (of `input_shape`): 0 where it is replicated."""
     steps = [0] * len(placement.output_shape)
     for axis, size, step in zip(placement.output_axes, array.shape, array.strides, strict=True):
@@ -60,7 +60,7 @@ def reads(placement: Placement, array: Array) -> list[int]:
     return steps
 
 
-def merge(placement: Placement, array: Array, window: Window | None = None) -> Array | None:
+def merged_output_view(placement: Placement, array: Array, window: Window | None = None) -> Array | None:
     """The output, or a box of it, as a read-only view of the input with the axes merged that are to be; None where no
     strides step along one of them."""
     box = window or [(0, size) for size in placement.shape]
@@ -68,7 +68,7 @@ def merge(placement: Placement, array: Array, window: Window | None = None) -> A
     array = array.reshape(placement.input_shape)
     if 0 in shape:
         return strided_view(array, shape, [0] * len(shape))
-    strides = reads(placement, array)
+    strides = input_strides(placement, array)
     first: list[int] = []
     steps: list[int] = []
     for axes, (start, stop) in zip(merged_axes(placement), box, strict=True):
@@ -112,13 +112,13 @@ def _step(sizes: Sequence[int], steps: Sequence[int], start: int, stop: int) -> 
     return None if len(found) > 1 else max(found, default=0)
 
 
-def gradient_work(gradients: Sequence[Array]) -> int:
-    """Elements that `backprop` would read: those of the gradients, replicated (stride 0) axes counted once."""
+def gradient_elements(gradients: Sequence[Array]) -> int:
+    """Elements that `input_gradients` would read: those of the gradients, replicated (stride 0) axes counted once."""
     return sum(prod(size for size, step in zip(array.shape, array.strides, strict=True) if step) for array in gradients)
 
 
 def result_elements(placement: Placement, gradient: Array) -> int:
-    """Elements that `backprop` makes of one output's gradient: those of its input, replicated ones once."""
+    """Elements that `input_gradients` makes of one output's gradient: those of its input, replicated ones once."""
     steps = gradient.reshape(placement.output_shape).strides
     return prod(
         size
@@ -128,7 +128,7 @@ def result_elements(placement: Placement, gradient: Array) -> int:
 
 
 def gradient_bytes(plan: Plan, gradients: Sequence[Array]) -> int:
-    """Bytes of memory that `backprop` and the sending of what it makes take, at the most."""
+    """Bytes of memory that `input_gradients` and the sending of what it makes take, at the most."""
     feeds = Counter(placement.input for placement in plan.outputs)
     total = 0
     for placement, gradient in zip(plan.outputs, gradients, strict=True):
@@ -138,10 +138,10 @@ def gradient_bytes(plan: Plan, gradients: Sequence[Array]) -> int:
         total += elements * (wide * (1 + (feeds[placement.input] > 1)) + 2 * own)
         if placement.input_shape != plan.input_shapes[placement.input]:
             total += prod(placement.input_shape) * own
-    return total + working_bytes(gradient_work(gradients))
+    return total + working_bytes(gradient_elements(gradients))
 
 
-def backprop(plan: Plan, gradients: Sequence[Array]) -> list[Array]:
+def input_gradients(plan: Plan, gradients: Sequence[Array]) -> list[Array]:
     """The gradient of each input: each output's gradient summed over its broadcast axes.
 
     Shapes are the inputs', the dtype is that of the gradients for that input (of the first gradient for an
@@ -149,10 +149,10 @@ def backprop(plan: Plan, gradients: Sequence[Array]) -> list[Array]:
     128; integer sums wrap. Replicated axes of a gradient are multiplied, not summed, or stay replicated.
     """
     with np.errstate(over="ignore", invalid="ignore"):  # integers wrap, and floats reach infinity, as they do in NumPy
-        return [_backprop_input(plan, number, gradients) for number in range(len(plan.input_shapes))]
+        return [_input_gradient(plan, number, gradients) for number in range(len(plan.input_shapes))]
 
 
-def _backprop_input(plan: Plan, number: int, gradients: Sequence[Array]) -> Array:
+def _input_gradient(plan: Plan, number: int, gradients: Sequence[Array]) -> Array:
     shape = plan.input_shapes[number]
     own = [pair for pair in zip(plan.outputs, gradients, strict=True) if pair[0].input == number]
     if not own:
@@ -179,7 +179,7 @@ def _sum_to_input(placement: Placement, gradient: Array, wide: bool) -> Array:
     distinct = gradient[(*index, ...)]
     axes = placement.broadcast_axes
     dtype = accumulator(gradient.dtype) if wide or times > 1 else gradient.dtype
-    summed = add_up(distinct, axes, dtype) if axes else distinct
+    summed = sum_axes(distinct, axes, dtype) if axes else distinct
     if times > 1 and dtype.kind == "c":
         summed.real *= times  # each part by itself: a product of complex numbers makes NaN of infinity
         summed.imag *= times

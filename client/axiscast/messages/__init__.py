@@ -16,7 +16,7 @@ from pydantic import (
     WrapValidator,
 )
 
-from ..ops import OPS, AnyOp, ByName, IntegerOpField, Op, OpField, numpy
+from ..ops import OPS, IntegerOpField, Op, OpField, OpMapField, UnionByName, numpy
 from ..wire.dimensions import Dimension, Dimensions, DimensionShape
 from ..wire.problems import PROBLEM_KINDS
 from ..wire.shapes import ShapeField, StopAtFirstError, limit_names
@@ -126,7 +126,7 @@ class Hint(AnswerModel):
     """
 
     text: str = Field(description="What to change, in words.")
-    op: Annotated[AnyOp | None, WrapValidator(_op_or_none)] = Field(
+    op: Annotated[OpMapField | None, WrapValidator(_op_or_none)] = Field(
         default=None, description="The whole op to ask with; null where the words are advice, and no request."
     )
     inputs: ListOf[DimensionShape] = Field(default=[], description="The shapes to ask with.")
@@ -198,7 +198,7 @@ class CheckAnswer(AnswerModel):
     compatible: bool | None = Field(
         description="true: for all sizes that the symbols may have; false: for none; null: for some."
     )
-    op: Annotated[AnyOp | None, WrapValidator(_op_or_none)] = Field(
+    op: Annotated[OpMapField | None, WrapValidator(_op_or_none)] = Field(
         default=None, description="The op whose rule was applied, if the request left the op out or named an alias."
     )
     outputs: ListOf[OutputShape] = Field(default=[], description="Of shapes that broadcast: what comes out.")
@@ -330,7 +330,7 @@ class TranslateRequest(IntegerRequest):
 class Step(AnswerModel):
     """One step of a translation. Tensors are the inputs at first; each step replaces what it takes by what it gives."""
 
-    op: Annotated[Op | Transpose | Reshape, ByName(others=(Transpose, Reshape))] = Field(description="What to do.")
+    op: Annotated[Op | Transpose | Reshape, UnionByName(others=(Transpose, Reshape))] = Field(description="What to do.")
     input: int | None = Field(default=None, description="The tensor that it takes; all of them where there is none.")
     inputs: list[int] | None = Field(
         default=None,

@@ -144,7 +144,7 @@ def _names() -> tuple[dict[str, str], list[str]]:
     """The frameworks by their names, and by those under which their snippets import them, such as tf; and the ops'."""
     frameworks = {name: name for name in FRAMEWORKS}
     for name, framework in FRAMEWORKS.items():
-        if imported := re.search(rf"^import {name}(?:\.\w+)? as (\w+)$", framework.head, re.MULTILINE):
+        if imported := re.search(rf"^import {name}(?:\.\w+)? as (\w+)$", framework.preamble, re.MULTILINE):
             frameworks.setdefault(imported[1], name)
     return frameworks, list(OPS)
 

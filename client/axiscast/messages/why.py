@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field, WrapValidator
 
-from ..ops import AnyOp
+from ..ops import OpMapField
 from ..wire.dimensions import DimensionShape
 from . import CheckAnswer, _op_or_none
 from .base import AnswerModel, ListOf, RequestModel
@@ -31,7 +31,7 @@ class WhyRequest(RequestModel):
 class WhyAnswer(AnswerModel):
     """What the text of an error says. `op` and `inputs` are those of a check; what the text does not hold is null."""
 
-    op: Annotated[AnyOp | None, WrapValidator(_op_or_none)] = Field(
+    op: Annotated[OpMapField | None, WrapValidator(_op_or_none)] = Field(
         default=None, description="The op whose rule the failed call follows, with its attributes."
     )
     inputs: ListOf[DimensionShape] | None = Field(default=None, description="The shapes of its inputs.")

@@ -2,8 +2,8 @@
 know."""
 
 from .base import Op
-from .fields import AnyOp, ByName, IntegerOpField, OpField
-from .files import ALIASES, FRAMEWORKS, OPS, list_error_messages, op_class, read_op
+from .discovery import ALIASES, FRAMEWORKS, OPS, list_error_messages, op_class, read_op
+from .fields import IntegerOpField, OpField, OpMapField, UnionByName
 from .framework import Framework
 from .lowering import align, exceeds_rank, from_plan, lower
 
@@ -11,12 +11,12 @@ __all__ = [
     "ALIASES",
     "FRAMEWORKS",
     "OPS",
-    "AnyOp",
-    "ByName",
     "Framework",
     "IntegerOpField",
     "Op",
     "OpField",
+    "OpMapField",
+    "UnionByName",
     "align",
     "exceeds_rank",
     "from_plan",

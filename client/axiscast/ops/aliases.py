@@ -5,7 +5,7 @@ from typing import NamedTuple, cast
 
 from .base import Op
 
-NICKNAMES = {"np": "numpy", "jnp": "jax.numpy", "tf": "tensorflow"}
+IMPORT_NAMES = {"np": "numpy", "jnp": "jax.numpy", "tf": "tensorflow"}
 """Common import names, with the start of an op's name that they replace."""
 
 
@@ -28,7 +28,7 @@ def aliases(rule: type[Op], functions: str, *modules: str, **limits: int) -> dic
 def full_name(name: str) -> str:
     """Return a name with its nickname written out: numpy.add for np.add."""
     head, dot, tail = name.partition(".")
-    return f"{NICKNAMES[head]}.{tail}" if dot and head in NICKNAMES else name
+    return f"{IMPORT_NAMES[head]}.{tail}" if dot and head in IMPORT_NAMES else name
 
 
 def named(name: str, alias: Alias) -> type[Op]:

@@ -23,7 +23,7 @@ from ..wire.validation_errors import error_message, merge_renamed_fields
 from .help import documentation, missing, signature
 
 
-class OpType(type(BaseModel)):  # type: ignore[misc]  # pydantic does not export its metaclass
+class OpMeta(type(BaseModel)):  # type: ignore[misc]  # pydantic does not export its metaclass
     """The class of op classes: help() shows their rule, their attributes and an example, not pydantic's methods."""
 
     def __dir__(cls) -> list[str]:
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel as _Model
 else:
 
-    class _Model(BaseModel, metaclass=OpType):
+    class _Model(BaseModel, metaclass=OpMeta):
         """A base of ops."""
 
         model_config = ConfigDict(defer_build=True)
@@ -64,12 +64,12 @@ class Op(_Model):
     """None: any number."""
     outputs: ClassVar[str] = "1"
     """How many tensors come out, for people."""
-    shares_axes: ClassVar[bool] = True
+    has_common_output_axes: ClassVar[bool] = True
     """Whether all outputs have the same axes. False for matrix products: compare lists them only if the shapes fit, and
     no warning about their inputs is given."""
     replicates: ClassVar[bool] = True
     """Whether the op can repeat elements. False if it only adds axes of size 1."""
-    lends_axes: ClassVar[bool] = False
+    selects_shape_axes: ClassVar[bool] = False
     """Whether attributes can select single axes of an input that is used only for its shape."""
     transposes: ClassVar[tuple[str, ...]] = ()
     """The attributes that transpose input 0 and input 1, if the op has them."""
@@ -134,7 +134,7 @@ class Op(_Model):
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         """Which sizes of inputs of these shapes (as many as the op takes) meet on which axis: the rule.
 
-        Raises Incompatible, with the contract's code, for what the framework raises on whatever the sizes.
+        Raises ShapeMismatch, with the contract's code, for what the framework raises on whatever the sizes.
         """
 
     @classmethod
@@ -154,7 +154,7 @@ class Op(_Model):
         """The rank that `max_rank` is about."""
         return self.highest_rank(shapes)
 
-    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         """What the released version does otherwise with this request, as a sentence; None where it does the same.
         `conflict` is why the rule refuses it; None where it broadcasts."""
         return None
@@ -237,7 +237,7 @@ def _list_ops(module: str) -> None:
         return
 
     def ops() -> dict[str, str]:
-        kinds = [value for value in names.values() if isinstance(value, OpType) and value.__module__ == module]
+        kinds = [value for value in names.values() if isinstance(value, OpMeta) and value.__module__ == module]
         return {kind.model_fields["name"].default: kind.__name__ for kind in kinds if kind.has_name()}
 
     def __getattr__(name: str) -> Any:

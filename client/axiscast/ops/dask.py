@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from ..plan.alignment import Conflict, Incompatible, meet_right, unchecked_sizes
+from ..plan.alignment import Conflict, ShapeMismatch, align_right, unchecked_sizes
 from ..plan.plan import Shape
 from ..plan.resolution import resolve
 from .aliases import aliases
@@ -14,7 +14,7 @@ FRAMEWORK = Framework(
     order=125,
     reference=("dask", "2026.8.0"),
     language=PYTHON,
-    head="import dask.array as da\n",
+    preamble="import dask.array as da\n",
     transpose="{y} = da.transpose({x}, {permutation})",
     reshape="{y} = da.reshape({x}, {shape})",
     executed="Dask 2026.8.0",
@@ -30,7 +30,7 @@ class broadcast_to(Unidirectional):
     link = f"{_LINK}.broadcast_to.html"
     snippets = ("{y} = da.broadcast_to({x}, {shape})",)
 
-    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         if min(unchecked_sizes(shapes[0], tuple(self.shape), keep=None), default=0) < 0:
             return "Dask 2026.8 checks a negative size only when it computes: until then the array has this shape."
         return None
@@ -52,7 +52,7 @@ class matmul(MatrixProduct):
     max_rank = 63  # it adds an axis to the product
     link = f"{_LINK}.matmul.html"
 
-    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         left, right = shapes
         if conflict is None or not (left and right) or max(len(left), len(right)) > self.max_rank:
             return None
@@ -60,8 +60,8 @@ class matmul(MatrixProduct):
         if summed[0] == summed[1] or min(summed) > 1:
             return None
         try:
-            resolve(meet_right((left[:-2], right[:-2])))
-        except Incompatible:
+            resolve(align_right((left[:-2], right[:-2])))
+        except ShapeMismatch:
             return None
         return "Dask 2026.8 compares these summed sizes only in `compute()`: until then the product has a shape."
 

@@ -18,7 +18,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field
 
-from ..plan.alignment import Alignment, Axis, Conflict, Incompatible, Output, Term, are_integers
+from ..plan.alignment import Alignment, Axis, Conflict, Output, ShapeMismatch, Term, are_integers
 from ..plan.plan import Plan, Shape
 from ..plan.relations import Relation
 from ..plan.resolution import check_axis, mismatch, resolve
@@ -32,7 +32,7 @@ FRAMEWORK = Framework(
     order=140,
     reference=("einops", "0.8.2"),
     language=PYTHON,
-    head="import einops\n",
+    preamble="import einops\n",
     transpose="",
     reshape="",
     executed="einops 0.8.2",
@@ -77,7 +77,7 @@ class repeat(Op):
         self._check_names()
         for name, length in self.axes_lengths.items():
             if length < 0:
-                raise Incompatible(
+                raise ShapeMismatch(
                     "invalid-dimension", f"axes_lengths gives {name!r} the length {length}: 0 is the least."
                 )
         left, right = self._expanded(shape)
@@ -101,7 +101,7 @@ class repeat(Op):
             0,
             tuple(names.index(name) for name in placed),
             range(len(axes)),
-            placed_shape=tuple(sizes[name] for name in placed),
+            split_shape=tuple(sizes[name] for name in placed),
             merges=None if set(merges) <= {1} else merges,
         )
         return Alignment(shapes, None, (*axes, *requirements), (output,))
@@ -143,7 +143,7 @@ class repeat(Op):
     def example(cls) -> tuple[Self, tuple[Shape, ...]]:
         return cls(pattern="h w -> (h 2) w c", axes_lengths={"c": 3}), ((2, 3),)
 
-    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         if conflict and conflict.code == "invalid-dimension" and self._torch_takes(shapes):
             return (
                 "einops 0.8 does not check a negative length. PyTorch takes this one, -1 for size 1 and others beside "
@@ -158,7 +158,7 @@ class repeat(Op):
         try:
             left, right = self._expanded(shapes[0])
             sizes = iter(resolve(positive.align(shapes)).outputs[0].output_shape)
-        except Incompatible:
+        except ShapeMismatch:
             return False
         if any(name in negative for group in left for name in group):
             return False
@@ -172,18 +172,18 @@ class repeat(Op):
     def highest_rank(self, shapes: Sequence[Sequence[object]]) -> int:
         try:
             left, right = self.sides()
-        except Incompatible:  # einops reads no such pattern: it makes no axes
+        except ShapeMismatch:  # einops reads no such pattern: it makes no axes
             return super().highest_rank(shapes)
         unnamed = max(len(shapes[0]) - len(left) + 1, 0) if (ELLIPSIS,) in left else 0
         return max(super().highest_rank(shapes), *(unnamed + sum(map(len, side)) for side in (left, right)))
 
     def sides(self) -> tuple[Groups, Groups]:
         """The left and the right side. A new axis of fixed length on the right has that number, numbered to be
-        one of a kind, for its name. Raises Incompatible for a pattern that einops does not read."""
+        one of a kind, for its name. Raises ShapeMismatch for a pattern that einops does not read."""
         return _sides(self.pattern)
 
     def _check_names(self) -> None:
-        """Raises Incompatible if einops refuses the names of the pattern or of axes_lengths, whatever the shape."""
+        """Raises ShapeMismatch if einops refuses the names of the pattern or of axes_lengths, whatever the shape."""
         left, right = self.sides()
         own = {name for group in left for name in group}
         wanted = {ELLIPSIS if name == MERGED_ELLIPSIS else name for group in right for name in group}
@@ -208,7 +208,7 @@ class repeat(Op):
         named = len(left) - ((ELLIPSIS,) in left)
         rest = len(shape) - named
         if rest < 0 or (rest > 0 and (ELLIPSIS,) not in left):
-            raise Incompatible(
+            raise ShapeMismatch(
                 "rank-mismatch",
                 f"Input 0 of shape {format_shape(shape)} has {len(shape)} axes, and the left side of {self.pattern!r} "
                 f"names {named}{' or more' if (ELLIPSIS,) in left else ''}.",
@@ -341,8 +341,8 @@ def _unique(number: str, seen: dict[str, int]) -> str:
     return f"{number}'{times}" if times else number
 
 
-def _unreadable(fault: str, attribute: str = "pattern") -> Incompatible:
-    return Incompatible("invalid-attribute", f"{attribute}: {fault}.")
+def _unreadable(fault: str, attribute: str = "pattern") -> ShapeMismatch:
+    return ShapeMismatch("invalid-attribute", f"{attribute}: {fault}.")
 
 
 def _together(names: list[str]) -> str:

@@ -10,14 +10,14 @@ from pydantic import Field
 from ..plan.alignment import (
     Alignment,
     Axis,
-    Incompatible,
     Output,
+    ShapeMismatch,
     Term,
+    align_keeping,
+    align_mapped,
+    align_right,
+    align_to_shape,
     check_rank,
-    fit_axes,
-    fit_right_keeping,
-    fit_right_plainly,
-    meet_right,
 )
 from ..plan.plan import Plan, Shape
 from ..plan.relations import Relation
@@ -34,7 +34,7 @@ class Multidirectional(Op):
     outputs: ClassVar[str] = "as many as inputs"
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
-        return meet_right(shapes)
+        return align_right(shapes)
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self | None:
@@ -73,20 +73,20 @@ class MatrixProduct(Op):
     min_inputs: ClassVar[int] = 2
     max_inputs: ClassVar[int | None] = 2
     outputs: ClassVar[str] = "2"
-    shares_axes: ClassVar[bool] = False
+    has_common_output_axes: ClassVar[bool] = False
     min_rank: ClassVar[int] = 1
     """The least rank of an operand."""
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         for number, shape in enumerate(shapes):
             if len(shape) < self.min_rank:
-                raise Incompatible(
+                raise ShapeMismatch(
                     "rank-mismatch",
                     f"Input {number} of shape {format_shape(shape)} has {len(shape)} axes, and {self.name} takes "
                     f"{self.min_rank} or more.",
                 )
         left, right = shapes
-        stacked = meet_right((left[:-2], right[:-2])).axes
+        stacked = align_right((left[:-2], right[:-2])).axes
         rank, every = len(stacked), tuple(range(len(stacked) + 2))
         # Where each axis of an operand lands in the stacks of matrices (..., M, K) and (..., K, N).
         placed = [every[-len(left) :], every[-len(right) :] if len(right) > 1 else (rank,)]
@@ -127,7 +127,7 @@ class Unidirectional(Op):
     shape: Dimensions = Field(description="The shape of the output.", examples=[[4, 3]])
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
-        return fit_right_plainly(shapes[0], tuple(self.shape), "shape", self.name)
+        return align_to_shape(shapes[0], tuple(self.shape), "shape", self.name)
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self | None:
@@ -144,7 +144,7 @@ class UnidirectionalKeeping(Unidirectional):
     shape: Dimensions = Field(description="The shape of the output; -1 keeps the input's size.", examples=[[-1, 2]])
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
-        return fit_right_keeping(shapes[0], tuple(self.shape), "shape", self.name)
+        return align_keeping(shapes[0], tuple(self.shape), "shape", self.name)
 
     @classmethod
     def example(cls) -> tuple[Self, tuple[Shape, ...]]:
@@ -161,7 +161,9 @@ class UnidirectionalLike(Op):
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         shape, like = shapes
         check_rank(shape, like, self.name)
-        return fit_axes(shapes, like, tuple(range(len(like) - len(shape), len(like))), Relation.BROADCAST_TO, lender=1)
+        return align_mapped(
+            shapes, like, tuple(range(len(like) - len(shape), len(like))), Relation.BROADCAST_TO, shape_source=1
+        )
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self | None:

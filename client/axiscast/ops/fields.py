@@ -10,14 +10,14 @@ from pydantic_core import CoreSchema, PydanticCustomError, PydanticKnownError
 from pydantic_core.core_schema import no_info_plain_validator_function, str_schema, tagged_union_schema, union_schema
 
 from .base import Op
-from .files import OPS, read_op
+from .discovery import OPS, read_op
 
 _LONGEST = 100
 """Characters of a name that are looked at: every op's name is shorter, and an unknown one is copied several times."""
 
 
 @dataclass(frozen=True)
-class ByName:
+class UnionByName:
     """Validates a map by the class that its `name` says: an op's, or one of `others`. An object of such a class stays.
 
     It is what pydantic's union does with a discriminator. But that one is built of all classes at once: 30 ms, before
@@ -70,9 +70,9 @@ def _in_integers(op: Op) -> Op:
     return op
 
 
-AnyOp = Annotated[Op, ByName()]
+OpMapField = Annotated[Op, UnionByName()]
 """An op: a map, or an op object."""
-OpField = Annotated[Op, ByName(takes_bare_names=True)]
+OpField = Annotated[Op, UnionByName(takes_bare_names=True)]
 """An op as a request says it: a map, a bare name, or an op object."""
 IntegerOpField = Annotated[OpField, AfterValidator(_in_integers)]
 """An op of integers alone: what tensors can be broadcast by."""

@@ -29,13 +29,13 @@ class Framework:
     reference: tuple[str, str]
     """The package and the version that the rules were held against."""
     language: Language
-    head: str
+    preamble: str
     """What comes before the first step."""
     transpose: str
     """Empty where an op of the framework places any axis anywhere, so that none is moved before or after it."""
     reshape: str
-    empty_head: str = ""
-    """What follows `head` where a tensor is a scalar or has a size 0."""
+    empty_preamble: str = ""
+    """What follows `preamble` where a tensor is a scalar or has a size 0."""
     empty_reshape: str | None = None
     """A reshape from or to such a shape, where it has words of its own."""
     executed: str | None = None

@@ -9,7 +9,7 @@ from typing import Literal, Self
 
 from pydantic import Field
 
-from ..plan.alignment import Alignment, Incompatible, check_sizes, fit_axes
+from ..plan.alignment import Alignment, ShapeMismatch, align_mapped, check_sizes
 from ..plan.plan import Plan, Shape
 from ..plan.relations import Relation
 from ..wire.dimensions import Dimensions
@@ -24,7 +24,7 @@ FRAMEWORK = Framework(
     order=90,
     reference=("jax", "0.10.2"),
     language=PYTHON,
-    head="import jax\n",
+    preamble="import jax\n",
     transpose="{y} = jax.lax.transpose({x}, {permutation})",
     reshape="{y} = jax.lax.reshape({x}, {shape})",
     executed="JAX 0.10.2",
@@ -44,7 +44,7 @@ class broadcast(Op):
         sizes = tuple(self.sizes)
         check_sizes(sizes, "sizes", self.name)
         own = tuple(range(len(sizes), len(sizes) + len(shapes[0])))
-        return fit_axes(shapes, sizes + shapes[0], own, Relation.EQUAL)
+        return align_mapped(shapes, sizes + shapes[0], own, Relation.EQUAL)
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self:
@@ -98,7 +98,7 @@ class lax_add(Elementwise):
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         if all(shapes) and len(set(map(len, shapes))) > 1:
-            raise Incompatible(
+            raise ShapeMismatch(
                 "rank-mismatch",
                 f"Inputs of shapes {format_shape(shapes[0])} and {format_shape(shapes[1])} have {len(shapes[0])} and "
                 f"{len(shapes[1])} axes: {self.name} takes one rank, or a scalar; write the new axes out.",

@@ -18,7 +18,7 @@ FRAMEWORK = Framework(
     order=150,
     reference=("julia", "1.12"),
     language=Language("julia", "#", repr),
-    head="",
+    preamble="",
     transpose="{y} = permutedims({x}, {permutation} .+ 1)",
     # Julia's own reshape takes elements column by column, and a step of a translation row by row.
     reshape="{y} = permutedims(reshape(permutedims({x}, ndims({x}):-1:1), reverse({shape})), length({shape}):-1:1)",

@@ -6,7 +6,7 @@ then runs refuses both.
 
 from typing import Literal
 
-from ..plan.alignment import Conflict, meet_right
+from ..plan.alignment import Conflict, align_right
 from ..plan.plan import Shape
 from ..plan.resolution import resolve
 from .aliases import aliases
@@ -19,7 +19,7 @@ FRAMEWORK = Framework(
     order=85,
     reference=("keras", "3.15.1"),
     language=PYTHON,
-    head="import keras\n",
+    preamble="import keras\n",
     transpose="{y} = keras.ops.transpose({x}, {permutation})",
     reshape="{y} = keras.ops.reshape({x}, {shape})",
     executed="Keras 3.15.1 on TensorFlow 2.21.0",
@@ -33,7 +33,7 @@ class broadcast_to(Unidirectional):
     link = "https://keras.io/api/ops/numpy/#broadcastto-function"
     snippets = ("{y} = keras.ops.broadcast_to({x}, {shape})",)
 
-    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         return None if conflict else missing_kernel((*shapes, tuple(self.shape)))
 
 
@@ -52,7 +52,7 @@ class add(Elementwise):
     name: Literal["keras.ops.add"] = "keras.ops.add"
     link = "https://keras.io/api/ops/numpy/#add-function"
 
-    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         one, other = shapes
         axis = None if self.alias else _bias_axis(one, other)
         if axis is None:
@@ -62,7 +62,7 @@ class add(Elementwise):
                 None if conflict else "Keras 3.15 fails here on TensorFlow: it reads input 1 as a bias, not a vector."
             )
         aligned = len(one) - len(other) + other.index(one[axis])
-        same = not conflict and resolve(meet_right(shapes)).outputs[0].shape == one and (aligned == axis or 0 in one)
+        same = not conflict and resolve(align_right(shapes)).outputs[0].shape == one and (aligned == axis or 0 in one)
         where = "the last axis" if one[-1] == one[axis] else "axis 1"
         message = f"Keras 3.15 on TensorFlow adds input 1 as a bias along {where} of input 0, whose shape it gives."
         return None if same else message
@@ -74,7 +74,7 @@ class where(Choice):
     name: Literal["keras.ops.where"] = "keras.ops.where"
     link = "https://keras.io/api/ops/numpy/#where-function"
 
-    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         return None if conflict else missing_choice(shapes)
 
 
@@ -84,7 +84,7 @@ class matmul(MatrixProduct):
     name: Literal["keras.ops.matmul"] = "keras.ops.matmul"
     link = "https://keras.io/api/ops/numpy/#matmul-function"
 
-    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         left, right = shapes
         is_tensordot = len(left) == 1 or len(right) <= 2
         return None if conflict or is_tensordot else missing_product(shapes)

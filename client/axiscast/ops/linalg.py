@@ -4,7 +4,7 @@ from typing import Literal, Self
 
 from pydantic import Field
 
-from ..plan.alignment import Alignment, Incompatible, check_mapping, check_sizes, fit_axes
+from ..plan.alignment import Alignment, ShapeMismatch, align_mapped, check_mapping, check_sizes
 from ..plan.plan import Plan, Shape
 from ..plan.relations import Relation
 from ..wire.dimensions import Dimensions
@@ -16,7 +16,7 @@ FRAMEWORK = Framework(
     order=107,
     reference=("iree-base-compiler", "3.13.0"),
     language=MLIR,
-    head="// f32 stands for the type of your elements\n",
+    preamble="// f32 stands for the type of your elements\n",
     transpose="%{y}_init = tensor.empty() : {y_shape}\n"
     "%{y} = linalg.transpose ins(%{x} : {x_shape}) outs(%{y}_init : {y_shape}) permutation = {permutation}",
     reshape="%{y}_sizes = arith.constant dense<{shape}> : tensor<{y_rank}xindex>\n"
@@ -42,7 +42,7 @@ class broadcast(Op):
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         (shape,), target, added = shapes, tuple(self.shape), tuple(self.dimensions)
         if len(shape) + len(added) != len(target):
-            raise Incompatible(
+            raise ShapeMismatch(
                 "axes-count",
                 f"dimensions {shorten(added)} adds {len(added)} axes to the {len(shape)} of input 0 of shape "
                 f"{format_shape(shape)}, and the output {format_shape(target)} has {len(target)}.",
@@ -50,7 +50,7 @@ class broadcast(Op):
         check_mapping(added, target, "dimensions")
         check_sizes(target, "shape", self.name)
         own = tuple(axis for axis in range(len(target)) if axis not in added)
-        return fit_axes(shapes, target, own, Relation.EQUAL)
+        return align_mapped(shapes, target, own, Relation.EQUAL)
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self:

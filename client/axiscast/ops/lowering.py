@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from pydantic import ValidationError
 
-from ..plan.alignment import Alignment, Incompatible
+from ..plan.alignment import Alignment, ShapeMismatch
 from ..plan.plan import Placement, Plan, Shape
 from ..plan.resolution import resolve, try_resolve
 from ..wire.errors import InvalidRequest
@@ -14,7 +14,7 @@ from .base import Op
 def lower(op: Op, shapes: tuple[Shape, ...]) -> Plan:
     """The plan of an op on inputs of these shapes (as many as the op takes).
 
-    Raises Incompatible, with the contract's code, for what the framework raises on.
+    Raises ShapeMismatch, with the contract's code, for what the framework raises on.
 
     >>> from axiscast.ops import numpy
     >>> lower(numpy.broadcast_to(shape=(2, 3)), ((3,),)).outputs[0].broadcast_axes
@@ -24,10 +24,10 @@ def lower(op: Op, shapes: tuple[Shape, ...]) -> Plan:
 
 
 def align(op: Op, shapes: tuple[Shape, ...]) -> Alignment:
-    """Which sizes of a request meet, where they agree or not. Raises Incompatible for what no sizes mend."""
+    """Which sizes of a request meet, where they agree or not. Raises ShapeMismatch for what no sizes mend."""
     if exceeds_rank(op, shapes):
         rank = op.limited_rank(shapes)
-        raise Incompatible(
+        raise ShapeMismatch(
             "rank-too-large", f"{op.alias or op.name} takes at most {op.max_rank} axes, and this request has {rank}."
         )
     return op.align(shapes)
@@ -57,7 +57,7 @@ def from_plan(kind: type[Op], plan: Plan) -> Op | None:
         op = kind.from_plan(plan)
         lowered = None if op is None else try_resolve(align(op, plan.input_shapes))
         return op if lowered is not None and (lowered == plan or lowered == _unstretched(plan)) else None
-    except (Incompatible, ValidationError, InvalidRequest):  # a merged axis is longer than an attribute can say
+    except (ShapeMismatch, ValidationError, InvalidRequest):  # a merged axis is longer than an attribute can say
         return None
 
 

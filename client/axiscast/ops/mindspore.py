@@ -14,7 +14,7 @@ FRAMEWORK = Framework(
     order=30,
     reference=("mindspore", "2.10.0"),
     language=PYTHON,
-    head="from mindspore import ops\n",
+    preamble="from mindspore import ops\n",
     transpose="{y} = ops.transpose({x}, {permutation})",
     reshape="{y} = ops.reshape({x}, {shape})",
     executed="MindSpore 2.10.0",
@@ -28,7 +28,7 @@ class broadcast_to(UnidirectionalKeeping):
     link = "https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.broadcast_to.html"
     snippets = ("{y} = ops.broadcast_to({x}, {shape})",)
 
-    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         sizes = unchecked_sizes(shapes[0], tuple(self.shape))
         if min(sizes, default=0) < -1 and -1 not in sizes:
             return "MindSpore 2.10 does not check a size below -1, and returns a tensor of negative shape."
@@ -48,7 +48,7 @@ class maximum(Elementwise):
     name: Literal["mindspore.maximum"] = "mindspore.maximum"
     link = "https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.maximum.html"
 
-    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         one, other = shapes
         if conflict or one == other or not (one and other):
             return None  # its CPU kernel broadcasts nothing
@@ -74,7 +74,7 @@ class matmul(MatrixProduct):
     name: Literal["mindspore.matmul"] = "mindspore.matmul"
     link = "https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.matmul.html"
 
-    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         if conflict is None and shapes[0][-1] == 0 and 0 not in (lower(self, shapes).result or ()):
             return "MindSpore 2.10 may give undefined values here, where a sum over no elements is 0."
         return None

@@ -11,7 +11,7 @@ FRAMEWORK = Framework(
     order=160,
     reference=("mlx", "0.32.4"),
     language=PYTHON,
-    head="import mlx.core as mx\n",
+    preamble="import mlx.core as mx\n",
     transpose="{y} = mx.transpose({x}, {permutation})",
     reshape="{y} = mx.reshape({x}, {shape})",
     executed="MLX 0.32.4",

@@ -15,12 +15,12 @@ from ..plan.alignment import (
     Alignment,
     Axis,
     Conflict,
-    Incompatible,
     Output,
+    ShapeMismatch,
     Term,
+    align_keeping,
+    align_mapped,
     check_sizes,
-    fit_axes,
-    fit_right_keeping,
 )
 from ..plan.plan import Plan, Shape
 from ..plan.relations import Relation
@@ -37,10 +37,10 @@ FRAMEWORK = Framework(
     order=120,
     reference=("mxnet", "1.9.1"),
     language=PYTHON,
-    head="import mxnet as mx\n",
+    preamble="import mxnet as mx\n",
     transpose="{y} = mx.nd.transpose({x}, axes={permutation})",
     reshape="{y} = mx.nd.reshape({x}, shape={shape})",
-    empty_head="mx.util.set_np_shape(True)  # a scalar is a shape, and 0 a size: else either is one not known\n",
+    empty_preamble="mx.util.set_np_shape(True)  # a scalar is a shape, and 0 a size: else either is one not known\n",
     empty_reshape="{y} = {x}.as_np_ndarray().reshape({shape}).as_nd_ndarray()  # to mx.nd.reshape 0 means a copy",
     executed="MXNet 1.9.1",
 )
@@ -90,7 +90,7 @@ class broadcast_axis(Op):
     def example(cls) -> tuple[Self, tuple[Shape, ...]]:
         return cls(axis=(0, 2), size=(2, 4)), ((1, 3, 1),)
 
-    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         has_own_kernel = len(as_list(self.axis)) == 1
         return None if conflict or has_own_kernel else _stretch_difference(self, shapes)
 
@@ -101,7 +101,7 @@ class broadcast_like(Op):
     name: Literal["mxnet.broadcast_like"] = "mxnet.broadcast_like"
     min_inputs = 2
     max_inputs = 2
-    lends_axes = True
+    selects_shape_axes = True
     named_axes = {"lhs_axes": 0, "rhs_axes": 1}
     link = f"{_LINK}.broadcast_like"
     snippets = (
@@ -120,16 +120,16 @@ class broadcast_like(Op):
         lhs, rhs = shapes
         if self.lhs_axes is None or self.rhs_axes is None:
             if len(lhs) != len(rhs):
-                raise Incompatible(
+                raise ShapeMismatch(
                     "rank-mismatch",
                     f"Input 0 of shape {format_shape(lhs)} has {len(lhs)} axes and input 1 of shape "
                     f"{format_shape(rhs)} has {len(rhs)}: {self.name} aligns no ranks; name lhs_axes and rhs_axes, "
                     "or reshape.",
                 )
-            return fit_axes(shapes, rhs, tuple(range(len(lhs))), Relation.BROADCAST_TO, lender=1)
+            return align_mapped(shapes, rhs, tuple(range(len(lhs))), Relation.BROADCAST_TO, shape_source=1)
         _check_counts(self.lhs_axes, self.rhs_axes, "lhs_axes", "rhs_axes")
         if not self.lhs_axes:
-            raise Incompatible(
+            raise ShapeMismatch(
                 "axes-count", "lhs_axes and rhs_axes are empty: name an axis of each, or leave both out."
             )
         terms = [[Term(0, axis, size)] for axis, size in enumerate(lhs)]
@@ -160,7 +160,7 @@ class broadcast_like(Op):
     def example(cls) -> tuple[Self, tuple[Shape, ...]]:
         return cls(lhs_axes=(0,), rhs_axes=(-1,)), ((1, 2, 3), (5, 6, 7))
 
-    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         return None if conflict else _stretch_difference(self, shapes)
 
 
@@ -178,12 +178,12 @@ class broadcast_to(Op):
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         (shape,), target = shapes, tuple(self.shape)
         if len(shape) != len(target):
-            raise Incompatible(
+            raise ShapeMismatch(
                 "rank-mismatch",
                 f"Input 0 of shape {format_shape(shape)} has {len(shape)} axes and the target {format_shape(target)} "
                 f"has {len(target)}: {self.name} aligns no ranks; reshape first.",
             )
-        return fit_right_keeping(shape, target, "shape", self.name, keep=0)
+        return align_keeping(shape, target, "shape", self.name, keep=0)
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self:
@@ -193,7 +193,7 @@ class broadcast_to(Op):
     def example(cls) -> tuple[Self, tuple[Shape, ...]]:
         return cls(shape=(0, 3)), ((2, 1),)
 
-    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         return None if conflict else _stretch_difference(self, shapes)
 
 
@@ -206,13 +206,13 @@ class np_broadcast_to(Unidirectional):
     shape: Dimensions = Field(description="The shape of the output; -2 keeps the input's size.", examples=[[-2, 3]])
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
-        return fit_right_keeping(shapes[0], tuple(self.shape), "shape", self.name, keep=-2)
+        return align_keeping(shapes[0], tuple(self.shape), "shape", self.name, keep=-2)
 
     @classmethod
     def example(cls) -> tuple[Self, tuple[Shape, ...]]:
         return cls(shape=(4, -2, 3)), ((2, 1),)
 
-    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         is_empty = 0 in shapes[0] or 0 in self.shape  # then nothing is run
         return None if conflict or is_empty else _stretch_difference(self, shapes)
 
@@ -223,7 +223,7 @@ class broadcast_add(Elementwise):
     name: Literal["mxnet.broadcast_add"] = "mxnet.broadcast_add"
     link = f"{_LINK}.broadcast_add"
 
-    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         return None if conflict else _operands_difference(shapes)
 
 
@@ -288,15 +288,15 @@ def _stretched(shapes: tuple[Shape, ...], terms: list[list[Term]]) -> Alignment:
 def _check_counts(one: object, other: object, name: str, other_name: str) -> None:
     first, second = as_list(one), as_list(other)
     if len(first) != len(second):
-        raise Incompatible(
+        raise ShapeMismatch(
             "axes-count",
             f"{name} {shorten(first)} has {len(first)} entries and {other_name} {shorten(second)} has {len(second)}: "
             "give as many.",
         )
 
 
-def _outside(axis: int, attribute: str, number: int, shape: Shape) -> Incompatible:
-    return Incompatible(
+def _outside(axis: int, attribute: str, number: int, shape: Shape) -> ShapeMismatch:
+    return ShapeMismatch(
         "axis-out-of-range",
         f"{attribute} names axis {axis}, outside input {number} of shape {format_shape(shape)}.",
     )
@@ -308,7 +308,7 @@ class np_where(Choice):
     name: Literal["mxnet.np.where"] = "mxnet.np.where"
     link = "https://mxnet.apache.org/versions/1.9.1/api/python/docs/api/np/generated/mxnet.np.where.html"
 
-    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         if conflict is not None:
             return None
         if _expands_to_0(shapes):

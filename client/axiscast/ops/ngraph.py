@@ -8,7 +8,7 @@ from typing import Literal, Self
 
 from pydantic import Field
 
-from ..plan.alignment import Alignment, Conflict, Incompatible, are_integers, check_sizes, fit_axes
+from ..plan.alignment import Alignment, Conflict, ShapeMismatch, align_mapped, are_integers, check_sizes
 from ..plan.plan import Plan, Shape
 from ..plan.relations import Relation
 from ..wire.dimensions import Dimensions
@@ -20,7 +20,7 @@ FRAMEWORK = Framework(
     order=20,
     reference=("ngraph", "0.26.0"),
     language=CPP,
-    head="#include <ngraph/ngraph.hpp>\n",
+    preamble="#include <ngraph/ngraph.hpp>\n",
     transpose="auto {y} = std::make_shared<ngraph::op::Reshape>({x}, ngraph::AxisVector{permutation}, "
     "ngraph::Shape{y_shape});",
     reshape="auto {y} = std::make_shared<ngraph::op::Reshape>(\n"
@@ -49,7 +49,7 @@ class Broadcast(Op):
         target = tuple(self.shape)
         kept = _kept_axes(shapes[0], target, tuple(self.broadcast_axes), self.name)
         check_sizes(target, "shape", self.name)
-        return fit_axes(shapes, target, kept, Relation.EQUAL)
+        return align_mapped(shapes, target, kept, Relation.EQUAL)
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self:
@@ -81,7 +81,7 @@ class BroadcastLike(Op):
         """As Broadcast to the shape of `like_arg`; without axes they are inferred from the left."""
         arg, like = shapes
         axes = tuple(self.initial_broadcast_axes) or _inferred_axes(arg, like)
-        return fit_axes(shapes, like, _kept_axes(arg, like, axes, self.name), Relation.EQUAL, lender=1)
+        return align_mapped(shapes, like, _kept_axes(arg, like, axes, self.name), Relation.EQUAL, shape_source=1)
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self:
@@ -95,7 +95,7 @@ class BroadcastLike(Op):
     def compares_sizes(self) -> bool:
         return not self.initial_broadcast_axes
 
-    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         if conflict is None and shapes[0]:
             return (
                 "nGraph 0.26 accepts only a scalar arg here: its constructor validates with an empty shape first. "
@@ -119,14 +119,14 @@ def _kept_axes(arg: Shape, shape: Shape, broadcast_axes: tuple[int, ...], name: 
     rank = len(shape)
     for axis in broadcast_axes:
         if not 0 <= axis < rank:
-            raise Incompatible(
+            raise ShapeMismatch(
                 "axis-out-of-range",
                 f"broadcast axis {axis} lies outside the output {format_shape(shape)}: "
                 + (f"its axes are 0 to {rank - 1}." if rank else "a scalar has no axes."),
             )
     kept = tuple(axis for axis in range(rank) if axis not in broadcast_axes)
     if len(kept) != len(arg):
-        raise Incompatible(
+        raise ShapeMismatch(
             "rank-mismatch",
             f"Input 0 of shape {format_shape(arg)} has {len(arg)} axes, but the output {format_shape(shape)} without "
             f"broadcast axes {shorten(broadcast_axes)} leaves {len(kept)}: {name} names every axis that the input "

@@ -15,7 +15,7 @@ FRAMEWORK = Framework(
     order=10,
     reference=("numpy", "2.4.6"),
     language=PYTHON,
-    head="import numpy as np\n",
+    preamble="import numpy as np\n",
     transpose="{y} = {x}.transpose({permutation})",
     reshape="{y} = {x}.reshape({shape})",
     executed="NumPy 2.4.6",

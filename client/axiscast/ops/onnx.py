@@ -12,13 +12,13 @@ from ..plan.alignment import (
     Alignment,
     Axis,
     Conflict,
-    Incompatible,
     Output,
+    ShapeMismatch,
     Term,
+    align_right,
+    align_second_to_first,
     check_rank,
     check_sizes,
-    fit_second,
-    meet_right,
 )
 from ..plan.plan import Plan, Shape
 from ..plan.relations import Relation
@@ -35,7 +35,7 @@ FRAMEWORK = Framework(
     order=60,
     reference=("onnx", "1.23.2"),
     language=PYTHON,
-    head="import numpy as np\nfrom onnx import helper, numpy_helper\n\nnodes, initializers = [], []",
+    preamble="import numpy as np\nfrom onnx import helper, numpy_helper\n\nnodes, initializers = [], []",
     transpose='nodes.append(helper.make_node("Transpose", ["{x}"], ["{y}"], perm={permutation}))',
     reshape='initializers.append(numpy_helper.from_array(np.array({shape}, np.int64), "{y}_shape"))\n'
     'nodes.append(helper.make_node("Reshape", ["{x}", "{y}_shape"], ["{y}"], allowzero=1))',
@@ -61,7 +61,7 @@ class Expand(Op):
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         target = tuple(self.shape)
         check_sizes(target, "shape", self.name)
-        return meet_right(shapes, target)
+        return align_right(shapes, target)
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self:
@@ -134,18 +134,18 @@ class PRelu(Elementwise):
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         x, slope = shapes
         check_rank(slope, x, self.name, 1)
-        return fit_second(shapes, len(x) - len(slope))
+        return align_second_to_first(shapes, len(x) - len(slope))
 
     @classmethod
     def example(cls) -> tuple[Self, tuple[Shape, ...]]:
         return cls(), ((2, 64, 7, 7), (64, 1, 1))
 
-    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         if conflict is None:
             return None
         try:
-            resolve(meet_right(shapes))
-        except Incompatible:
+            resolve(align_right(shapes))
+        except ShapeMismatch:
             return None
         return "onnxruntime 1.32 expands PRelu's X too, to a shape that onnx does not infer."
 
@@ -165,7 +165,7 @@ class Gemm(Op):
     min_inputs = 2  # since opset 11
     max_inputs = 3
     outputs = "1 with C"
-    shares_axes = False
+    has_common_output_axes = False
     transposes = ("transA", "transB")
     link = f"{_LINK}Gemm.html"
     transA: Literal[0, 1] = Field(default=0, description="1: A is transposed, of shape (K, M); 0 when left out.")
@@ -178,13 +178,13 @@ class Gemm(Op):
         a, b, *added = shapes
         for number, shape in enumerate((a, b)):
             if len(shape) != 2:
-                raise Incompatible(
+                raise ShapeMismatch(
                     "rank-mismatch",
                     f"Input {number} of shape {format_shape(shape)} has {len(shape)} axes: Gemm multiplies matrices.",
                 )
         for c in added:
             if len(c) > 2:
-                raise Incompatible(
+                raise ShapeMismatch(
                     "rank-mismatch", f"Input 2 of shape {format_shape(c)} has {len(c)} axes, more than a product's 2."
                 )
         m, k = (1, 0) if self.transA else (0, 1)

@@ -17,16 +17,16 @@ from ..plan.alignment import (
     Alignment,
     Axis,
     Conflict,
-    Incompatible,
     Output,
+    ShapeMismatch,
     Term,
+    align_mapped,
+    align_right,
+    align_second_to_first,
+    align_to_target,
     check_mapping,
     check_rank,
     check_sizes,
-    fit_axes,
-    fit_right,
-    fit_second,
-    meet_right,
 )
 from ..plan.plan import Plan, Shape
 from ..plan.relations import Relation
@@ -42,7 +42,7 @@ FRAMEWORK = Framework(
     order=50,
     reference=("openvino", "2026.4.1"),
     language=PYTHON,
-    head="import numpy as np\nfrom openvino import op, opset1, opset3\n",
+    preamble="import numpy as np\nfrom openvino import op, opset1, opset3\n",
     transpose="{y} = opset1.transpose({x}, op.Constant(np.array({permutation}, np.int64)))",
     reshape="{y} = opset1.reshape({x}, op.Constant(np.array({shape}, np.int64)), special_zero=False)",
     executed="OpenVINO 2026.4.1",
@@ -96,7 +96,7 @@ class _Broadcast(Op):
         if self.mode == "numpy":
             check_rank(shape, target, f"{self.name} in mode numpy")
         check_sizes(target, "target_shape", "OpenVINO")
-        return fit_right(shape, target) if self.mode == "numpy" else meet_right(shapes, target)
+        return align_to_target(shape, target) if self.mode == "numpy" else align_right(shapes, target)
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self:
@@ -108,7 +108,7 @@ class _Broadcast(Op):
         mapped = {"target_shape": output.output_shape, "axes_mapping": output.output_axes}
         return cls.model_validate({"mode": "explicit", **mapped})
 
-    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         (shape,) = shapes
         return self._run_difference(shape) if conflict is None else self._inferred_difference(shape)
 
@@ -256,10 +256,10 @@ class Add1(Elementwise):
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         one, other = shapes
         if self.auto_broadcast == "numpy":
-            return meet_right(shapes)
+            return align_right(shapes)
         if self.auto_broadcast == "none":
             if len(one) != len(other):
-                raise Incompatible(
+                raise ShapeMismatch(
                     "rank-mismatch",
                     f"Input 0 of shape {format_shape(one)} has {len(one)} axes and input 1 of shape "
                     f"{format_shape(other)} has {len(other)}: auto_broadcast none wants equal shapes.",
@@ -268,23 +268,23 @@ class Add1(Elementwise):
             axes = tuple(Axis(Relation.EQUAL, (Term(0, axis, one[axis]), Term(1, axis, other[axis]))) for axis in every)
             return Alignment(shapes, None, axes, (Output(0, every, every), Output(1, every, every)))
         if self.axis is not None and self.axis < -1:
-            raise Incompatible(
+            raise ShapeMismatch(
                 "axis-out-of-range", f"axis {self.axis} is below -1: pdpd counts from 0, and -1 aligns right."
             )
         start = len(one) - len(other) if self.axis == -1 else self.axis or 0
         if start < 0 or start + len(other) > len(one):
-            raise Incompatible(
+            raise ShapeMismatch(
                 "rank-mismatch",
                 f"Input 1 of shape {format_shape(other)}, placed from axis {start}, does not lie inside input 0 of "
                 f"shape {format_shape(one)}: pdpd stretches input 1 alone, and adds axes to it alone.",
             )
-        return fit_second(shapes, start)
+        return align_second_to_first(shapes, start)
 
     @classmethod
     def example(cls) -> tuple[Self, tuple[Shape, ...]]:
         return cls(auto_broadcast="pdpd", axis=1), ((2, 64, 7, 7), (64,))
 
-    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         if self.auto_broadcast != "pdpd" or (self.axis is not None and self.axis < -1):
             return None
         one, other = shapes
@@ -303,36 +303,38 @@ def _explicit(shape: Shape, target: Shape, mapping: tuple[int, ...]) -> Alignmen
     """Input axis `i` on output axis `mapping[i]`, ascending; a scalar may name one axis, of size 1."""
     named = f"axes_mapping {shorten(mapping)}"
     if len(mapping) != len(shape) and not (shape == () and len(mapping) == 1):
-        raise Incompatible(
+        raise ShapeMismatch(
             "axes-count",
             f"{named} has {len(mapping)} entries for {len(shape)} axes of input 0 of shape {format_shape(shape)}: "
             "explicit mode maps each input axis to one output axis.",
         )
     check_mapping(mapping, target, "axes_mapping")
     if list(mapping) != sorted(mapping):
-        raise Incompatible(
+        raise ShapeMismatch(
             "axes-not-sorted",
             f"{named} is not ascending: explicit mode does not transpose; transpose the input first.",
         )
     check_sizes(target, "target_shape", "OpenVINO")
     if shape == () and mapping:
         # The release compares a scalar's one mapped axis with the size 1 and then ignores it.
-        placed = fit_axes(((),), target, (), Relation.EQUAL)
+        placed = align_mapped(((),), target, (), Relation.EQUAL)
         one = Axis(Relation.EQUAL, (Term(0, None, 1), Term(None, mapping[0], target[mapping[0]])))
         axes = (*placed.axes[: mapping[0]], one, *placed.axes[mapping[0] + 1 :])
         return Alignment(placed.input_shapes, target, axes, placed.outputs)
-    return fit_axes((shape,), target, mapping, Relation.BROADCAST_TO)
+    return align_mapped((shape,), target, mapping, Relation.BROADCAST_TO)
 
 
 def _pdpd(shape: Shape, target: Shape, axis: int) -> Alignment:
     """The input fills the target's axes from `axis` to the last, both stretching; -1 aligns right."""
     rank = len(target)
     if axis < -1:
-        raise Incompatible("axis-out-of-range", f"axis {axis} is below -1: pdpd counts from 0, and -1 aligns right.")
+        raise ShapeMismatch("axis-out-of-range", f"axis {axis} is below -1: pdpd counts from 0, and -1 aligns right.")
     start = rank - len(shape) if axis == -1 else axis
-    placed = fit_axes((shape,), target, tuple(range(max(start, 0), min(start + len(shape), rank))), Relation.BROADCAST)
+    placed = align_mapped(
+        (shape,), target, tuple(range(max(start, 0), min(start + len(shape), rank))), Relation.BROADCAST
+    )
     if start < 0 or start + len(shape) != rank:
-        refusal = Incompatible(
+        refusal = ShapeMismatch(
             "rank-mismatch",
             f"Input 0 of shape {format_shape(shape)}, placed from axis {start}, does not end with the last axis of "
             f"the target {format_shape(target)}: pdpd wants {max(rank - max(start, 0), 0)} input axes there; "

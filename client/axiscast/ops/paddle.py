@@ -6,7 +6,7 @@ broadcast_tensors stops at rank 6, and a tensor of Paddle has up to 9 axes.
 
 from typing import Literal, Self
 
-from ..plan.alignment import Alignment, Conflict, fit_right, meet_right
+from ..plan.alignment import Alignment, Conflict, align_right, align_to_target
 from ..plan.plan import Plan, Shape
 from ..plan.resolution import resolve
 from .aliases import aliases
@@ -18,7 +18,7 @@ FRAMEWORK = Framework(
     order=110,
     reference=("paddlepaddle", "3.3.1"),
     language=PYTHON,
-    head="import paddle\n",
+    preamble="import paddle\n",
     transpose="{y} = paddle.transpose({x}, {permutation})",
     reshape="{y} = paddle.reshape({x}, {shape})",
     executed="PaddlePaddle 3.3.1",
@@ -34,7 +34,7 @@ class _Expand(UnidirectionalKeeping):
     max_rank = MAX_RANK
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
-        return super().align(shapes) if self.shape else fit_right(shapes[0], shapes[0])
+        return super().align(shapes) if self.shape else align_to_target(shapes[0], shapes[0])
 
     def limited_rank(self, shapes: tuple[Shape, ...]) -> int:
         return len(self.shape)
@@ -45,7 +45,7 @@ class _Expand(UnidirectionalKeeping):
         shape = plan.outputs[0].output_shape
         return cls.model_validate({"shape": shape if len(shape) <= MAX_RANK else ()})
 
-    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         (shape,), new = shapes, len(self.shape) - len(shapes[0])
         if not 0 <= new <= MAX_RANK - len(shape) or min(self.shape[:new], default=0) < 0:
             return None
@@ -80,7 +80,7 @@ class expand_as(UnidirectionalLike):
     link = f"{_LINK}/expand_as_en.html"
     snippets = ("{y} = paddle.expand_as({x0}, {x1})",)
 
-    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         if conflict and conflict.code == "size-mismatch" and any(0 in shape for shape in shapes):
             return "Paddle 3.3 does not compare sizes if a tensor is empty, and gives the shape of the second."
         return None
@@ -118,7 +118,7 @@ class matmul(MatrixProduct):
     max_rank = 9
     link = f"{_LINK}/matmul_en.html"
 
-    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         left, right = shapes
         summed_fit = left and right and left[-1] == right[-2:][0]
         if 0 not in (*left, *right) or not summed_fit or max(len(left), len(right)) > self.max_rank:
@@ -126,7 +126,7 @@ class matmul(MatrixProduct):
         if len(left) == len(right):
             return "Paddle 3.3 does not compare the stacks of matrices if a tensor is empty." if conflict else None
         longer = max(shapes, key=len)[:-2]
-        if conflict or resolve(meet_right((left[:-2], right[:-2]))).outputs[0].shape != longer:
+        if conflict or resolve(align_right((left[:-2], right[:-2]))).outputs[0].shape != longer:
             return "Paddle 3.3 does not broadcast the stacks if a tensor is empty: it takes that of more axes."
         return None
 

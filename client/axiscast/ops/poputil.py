@@ -14,10 +14,10 @@ from ..plan.alignment import (
     Conflict,
     Output,
     Term,
+    align_right,
+    align_to_shape,
     are_integers,
     changed,
-    fit_right_plainly,
-    meet_right,
 )
 from ..plan.plan import Plan, Shape
 from ..plan.relations import Relation
@@ -30,7 +30,7 @@ FRAMEWORK = Framework(
     order=40,
     reference=("poplibs", "3.0.0"),
     language=CPP,
-    head="#include <poputil/Broadcast.hpp>\n",
+    preamble="#include <poputil/Broadcast.hpp>\n",
     transpose="poplar::Tensor {y} = {x}.dimShuffle({permutation});",
     reshape="poplar::Tensor {y} = {x}.reshape({shape});",
 )
@@ -89,8 +89,8 @@ class broadcastToMatch(Op):
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         if self.shape is None:
-            return meet_right(shapes)
-        return fit_right_plainly(shapes[0], tuple(self.shape), "shape", self.name)
+            return align_right(shapes)
+        return align_to_shape(shapes[0], tuple(self.shape), "shape", self.name)
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self:
@@ -120,7 +120,7 @@ class canBroadcastToMatch(Op):
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         """The rule of broadcastToMatch, without outputs. An axis that the release refuses too is blamed first."""
-        alignment = changed(meet_right(shapes), outputs=())
+        alignment = changed(align_right(shapes), outputs=())
         refused = tuple(Axis(Relation.BROADCAST, ()) if _passes(axis) else axis for axis in alignment.axes)
         resolve(changed(alignment, axes=refused))
         return alignment
@@ -132,8 +132,8 @@ class canBroadcastToMatch(Op):
     def compares_sizes(self) -> bool:
         return True
 
-    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
-        if conflict and all(map(_passes, meet_right(shapes).axes)):
+    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+        if conflict and all(map(_passes, align_right(shapes).axes)):
             return (
                 "poplibs answers true here: it tests a * b < a + b, which a size 0 or an overflow passes; "
                 "its broadcastToMatch throws. The documented rule is answered."

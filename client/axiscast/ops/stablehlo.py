@@ -4,7 +4,7 @@ from typing import Literal, Self
 
 from pydantic import Field
 
-from ..plan.alignment import Alignment, Incompatible, check_mapping, check_sizes, fit_axes
+from ..plan.alignment import Alignment, ShapeMismatch, align_mapped, check_mapping, check_sizes
 from ..plan.plan import Plan, Shape
 from ..plan.relations import Relation
 from ..wire.dimensions import Dimensions
@@ -16,7 +16,7 @@ FRAMEWORK = Framework(
     order=100,
     reference=("jaxlib", "0.10.2"),
     language=MLIR,
-    head="// f32 stands for the type of your elements\n",
+    preamble="// f32 stands for the type of your elements\n",
     transpose="",
     reshape="%{y} = stablehlo.reshape %{x} : ({x_shape}) -> {y_shape}",
     executed="jaxlib 0.10.2",
@@ -39,14 +39,14 @@ class broadcast_in_dim(Op):
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         (shape,), target, mapping = shapes, tuple(self.shape), tuple(self.broadcast_dimensions)
         if len(mapping) != len(shape):
-            raise Incompatible(
+            raise ShapeMismatch(
                 "axes-count",
                 f"broadcast_dimensions {shorten(mapping)} has {len(mapping)} entries for the {len(shape)} axes of "
                 f"input 0 of shape {format_shape(shape)}: each operand axis needs its output axis.",
             )
         check_mapping(mapping, target, "broadcast_dimensions")
         check_sizes(target, "shape", self.name)
-        return fit_axes(shapes, target, mapping, Relation.BROADCAST_TO)
+        return align_mapped(shapes, target, mapping, Relation.BROADCAST_TO)
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self:

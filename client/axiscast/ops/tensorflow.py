@@ -19,7 +19,7 @@ FRAMEWORK = Framework(
     order=80,
     reference=("tensorflow", "2.21.0"),
     language=PYTHON,
-    head="import tensorflow as tf\n",
+    preamble="import tensorflow as tf\n",
     transpose="{y} = tf.transpose({x}, {permutation})",
     reshape="{y} = tf.reshape({x}, {shape})",
     executed="TensorFlow 2.21.0",
@@ -36,7 +36,7 @@ class broadcast_to(Unidirectional):
     link = "https://www.tensorflow.org/api_docs/python/tf/broadcast_to"
     snippets = ("{y} = tf.broadcast_to({x}, tf.TensorShape({shape}))",)
 
-    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         return None if conflict else missing_kernel((*shapes, tuple(self.shape)))
 
 
@@ -55,7 +55,7 @@ class add(Elementwise):
     name: Literal["tensorflow.add"] = "tensorflow.add"
     link = "https://www.tensorflow.org/api_docs/python/tf/math/add"
 
-    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         return None if conflict else missing_kernel(shapes)
 
 
@@ -69,7 +69,7 @@ class matmul(MatrixProduct):
     transpose_a: StrictBool = Field(default=False, description="Whether input 0 is transposed, of shape (..., K, M).")
     transpose_b: StrictBool = Field(default=False, description="Whether input 1 is transposed, of shape (..., N, K).")
 
-    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         return None if conflict else missing_product(shapes)
 
 
@@ -79,7 +79,7 @@ class where(Choice):
     name: Literal["tensorflow.where"] = "tensorflow.where"
     link = "https://www.tensorflow.org/api_docs/python/tf/where"
 
-    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         return None if conflict else missing_choice(shapes)
 
 

@@ -5,7 +5,7 @@ So a target may have fewer axes than the input, which then keeps its own, of siz
 
 from typing import Literal
 
-from ..plan.alignment import Alignment, Conflict, fit_right_padding, unchecked_sizes
+from ..plan.alignment import Alignment, Conflict, align_padding, unchecked_sizes
 from ..plan.plan import Shape
 from .aliases import aliases
 from .error_messages import ErrorMessage
@@ -16,7 +16,7 @@ FRAMEWORK = Framework(
     order=170,
     reference=("tinygrad", "0.14.0"),
     language=PYTHON,
-    head="from tinygrad import Tensor\n",
+    preamble="from tinygrad import Tensor\n",
     transpose="{y} = {x}.permute({permutation})",
     reshape="{y} = {x}.reshape({shape})",
     executed="tinygrad 0.14.0",
@@ -32,9 +32,9 @@ class expand(UnidirectionalKeeping):
     snippets = ("{y} = {x}.expand({shape})",)
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
-        return fit_right_padding(shapes[0], tuple(self.shape), "shape", self.name)
+        return align_padding(shapes[0], tuple(self.shape), "shape", self.name)
 
-    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         rank = max(len(shapes[0]), len(self.shape))
         padded, target = ((1,) * (rank - len(sizes)) + tuple(sizes) for sizes in (shapes[0], self.shape))
         if min(unchecked_sizes(padded, target), default=0) < 0:

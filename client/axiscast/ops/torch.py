@@ -8,7 +8,7 @@ from typing import Literal, Self
 
 from pydantic import Field
 
-from ..plan.alignment import Alignment, Conflict, Incompatible, fit_right_keeping, unchecked_sizes
+from ..plan.alignment import Alignment, Conflict, ShapeMismatch, align_keeping, unchecked_sizes
 from ..plan.plan import Plan, Shape
 from ..wire.dimensions import Dimensions
 from ..wire.shapes import format_shape
@@ -22,7 +22,7 @@ FRAMEWORK = Framework(
     order=70,
     reference=("torch", "2.13.0"),
     language=PYTHON,
-    head="import torch\n",
+    preamble="import torch\n",
     transpose="{y} = {x}.permute({permutation})",
     reshape="{y} = {x}.reshape({shape})",
     executed="PyTorch 2.13.0",
@@ -42,7 +42,7 @@ class _Expand(Op):
     size: Dimensions = Field(description="The size of the output; -1 keeps the input's.", examples=[[3, -1]])
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
-        return fit_right_keeping(shapes[0], tuple(self.size), "size", self.name)
+        return align_keeping(shapes[0], tuple(self.size), "size", self.name)
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self:
@@ -52,7 +52,7 @@ class _Expand(Op):
     def example(cls) -> tuple[Self, tuple[Shape, ...]]:
         return cls.model_validate({"size": (3, -1)}), ((4,),)
 
-    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         (shape,) = shapes
         sizes = unchecked_sizes(shape, tuple(self.size))
         is_checked = bool(shape) and -1 in sizes  # on an axis that the input lacks
@@ -123,7 +123,7 @@ class masked_fill(Elementwise):
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         if any(shapes[2:]):
-            raise Incompatible(
+            raise ShapeMismatch(
                 "rank-mismatch",
                 f"Input 2 of shape {format_shape(shapes[2])} is the value that torch.masked_fill writes, which must be "
                 "a scalar; use torch.where to choose from a tensor.",

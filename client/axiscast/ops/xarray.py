@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from pydantic import Field, PlainSerializer, ValidatorFunctionWrapHandler, WrapValidator
 from pydantic_core import PydanticKnownError
 
-from ..plan.alignment import Alignment, Axis, Conflict, Incompatible, Output, Term
+from ..plan.alignment import Alignment, Axis, Conflict, Output, ShapeMismatch, Term
 from ..plan.plan import Plan, Shape
 from ..plan.relations import Relation
 from ..plan.resolution import resolve
@@ -24,7 +24,7 @@ FRAMEWORK = Framework(
     order=130,
     reference=("xarray", "2026.9.0"),
     language=PYTHON,
-    head="import numpy as np\nimport xarray as xr\n",
+    preamble="import numpy as np\nimport xarray as xr\n",
     transpose="{y} = np.asarray({x}).transpose({permutation})",
     reshape="{y} = np.asarray({x}).reshape({shape})",
     executed="xarray 2026.9.0",
@@ -61,7 +61,7 @@ class broadcast(Op):
     name: Literal["xarray.broadcast"] = "xarray.broadcast"
     max_inputs = None
     outputs = "as many as inputs"
-    lends_axes = True
+    selects_shape_axes = True
     link = "https://docs.xarray.dev/en/stable/generated/xarray.broadcast.html"
     snippets = (
         "dims = {dims}\n"
@@ -80,7 +80,7 @@ class broadcast(Op):
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         for number, (names, shape) in enumerate(zip(self.dims, shapes, strict=True)):
             if len(names) != len(shape):
-                raise Incompatible(
+                raise ShapeMismatch(
                     "axes-count",
                     f"dims gives input {number} of shape {format_shape(shape)} {len(names)} names for {len(shape)} "
                     "axes: name each axis.",
@@ -143,7 +143,7 @@ class broadcast(Op):
             )
         return None
 
-    def release_difference(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
+    def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         if conflict and conflict.code == "axis-repeated" and self._passes(shapes):
             return "xarray 2026.9 lets this repeated name pass: it has nothing to insert, to move or to compare here."
         return None
@@ -152,7 +152,7 @@ class broadcast(Op):
         """Whether this op lowers to the plan."""
         try:
             return resolve(self.align(plan.input_shapes)) == plan
-        except Incompatible:
+        except ShapeMismatch:
             return False
 
     def _shared(self) -> list[str]:
@@ -178,11 +178,11 @@ class broadcast(Op):
         return isinstance(self.exclude, str) and len(self.exclude) > 1
 
     def _check_names(self) -> None:
-        """Raises Incompatible (axis-repeated, axis-out-of-range) for names that no output can have."""
+        """Raises ShapeMismatch (axis-repeated, axis-out-of-range) for names that no output can have."""
         held, apart = self._held(), self._apart()
         for number, names in enumerate(self.dims):
             if len(set(names)) < len(names):
-                raise Incompatible(
+                raise ShapeMismatch(
                     "axis-repeated",
                     f"dims names an axis of input {number} twice, {shorten(names)}: rename one: names say which axes "
                     "meet.",
@@ -190,7 +190,7 @@ class broadcast(Op):
         for number, names in enumerate(self.dims):
             for name in names:
                 if name in held and name not in apart:
-                    raise Incompatible(
+                    raise ShapeMismatch(
                         "axis-out-of-range",
                         f"exclude {self.exclude!r} holds {name!r}, an axis of input {number}, but is read character "
                         "by character, so that no output has it: write a list of names.",

@@ -8,7 +8,7 @@ from typing import Literal, Self
 
 from pydantic import Field
 
-from ..plan.alignment import Alignment, Axis, Incompatible, Output, Term, check_mapping
+from ..plan.alignment import Alignment, Axis, Output, ShapeMismatch, Term, check_mapping
 from ..plan.plan import Shape
 from ..plan.relations import Relation
 from ..wire.shapes import Integers, format_shape, shorten
@@ -17,7 +17,7 @@ from .families import Elementwise
 from .framework import CPP, Framework
 
 FRAMEWORK = Framework(
-    order=105, reference=("jaxlib", "0.4.38"), language=CPP, head="", transpose="", reshape=""
+    order=105, reference=("jaxlib", "0.4.38"), language=CPP, preamble="", transpose="", reshape=""
 )  # nothing is translated to an operation that computes
 
 
@@ -60,20 +60,20 @@ class Add(Elementwise):
         if not mapping and len(smaller) == len(larger):
             return every
         if not mapping and smaller:
-            raise Incompatible(
+            raise ShapeMismatch(
                 "rank-mismatch",
                 f"The operands {format_shape(smaller)} and {format_shape(larger)} have {len(smaller)} and "
                 f"{len(larger)} axes: {self.name} aligns no ranks; name the axes in broadcast_dimensions.",
             )
         if len(mapping) != len(smaller):
-            raise Incompatible(
+            raise ShapeMismatch(
                 "axes-count",
                 f"{words} has {len(mapping)} entries for the {len(smaller)} axes of {format_shape(smaller)}: each "
                 "needs its axis of the larger operand.",
             )
         check_mapping(mapping, larger, "broadcast_dimensions")
         if list(mapping) != sorted(mapping):
-            raise Incompatible("axes-not-sorted", f"{words} is not ascending: {self.name} does not transpose.")
+            raise ShapeMismatch("axes-not-sorted", f"{words} is not ascending: {self.name} does not transpose.")
         return mapping
 
 

@@ -33,7 +33,7 @@ class Conflict:
     axes: tuple[int | None, ...] = ()
 
 
-class Incompatible(Exception):
+class ShapeMismatch(Exception):
     """These shapes do not broadcast under this op: an answer, not an error."""
 
     def __init__(self, code: str, message: str, **where: object) -> None:
@@ -66,7 +66,7 @@ class Output(NamedTuple):
     input: int
     output_axes: tuple[int, ...]
     axes: Sequence[int]
-    placed_shape: Shape | None = None
+    split_shape: Shape | None = None
     """The input's shape, where the op splits its axes."""
     merges: tuple[int, ...] | None = None
 
@@ -85,7 +85,7 @@ class Alignment:
     target: Shape | None
     axes: tuple[Axis, ...]
     outputs: tuple[Output, ...]
-    refusal: Incompatible | None = None
+    refusal: ShapeMismatch | None = None
     """What is wrong even where all sizes agree."""
     result: tuple[int, ...] | None = None
     """The axes of the operation's result, if it is more than the inputs as they are broadcast: a product's."""
@@ -198,31 +198,36 @@ def are_integers(*sizes: int) -> bool:
     return all(type(size) is int for size in sizes)
 
 
-def meet_right(shapes: tuple[Shape, ...], target: Shape | None = None) -> Alignment:
+def align_right(shapes: tuple[Shape, ...], target: Shape | None = None) -> Alignment:
     """Shapes aligned on their last axes, each stretching to the others; and to a target, if there is one."""
     return RightAlignment(shapes, Relation.BROADCAST, target)
 
 
-def fit_right(shape: Shape, target: Shape) -> Alignment:
+def align_to_target(shape: Shape, target: Shape) -> Alignment:
     """One input aligned on its last axes, stretching into a target of no lower rank (see `check_rank`)."""
     return RightAlignment((shape,), Relation.BROADCAST_TO, target)
 
 
-def fit_right_plainly(shape: Shape, target: Shape, attribute: str, framework: str) -> Alignment:
-    """NumPy's one-way rule, as fit_right. Raises Incompatible for a target of lower rank, or of a negative size."""
+def align_to_shape(shape: Shape, target: Shape, attribute: str, framework: str) -> Alignment:
+    """Align one input to a target, by NumPy's one-way rule.
+
+    Raises ShapeMismatch if the target has a lower rank than the input, or a negative size.
+    """
     check_rank(shape, target, framework)
     check_sizes(target, attribute, framework)
-    return fit_right(shape, target)
+    return align_to_target(shape, target)
 
 
-def fit_right_keeping(shape: Shape, target: Shape, attribute: str, framework: str, keep: int = -1) -> Alignment:
-    """As fit_right, where a -1 in the target, or another `keep`, keeps the input's size. Raises Incompatible for a
-    target of lower rank, a -1 on an axis that the input lacks, and any other negative size."""
+def align_keeping(shape: Shape, target: Shape, attribute: str, framework: str, keep: int = -1) -> Alignment:
+    """Align one input to a target in which `keep` (-1) keeps the input's size.
+
+    Raises ShapeMismatch if the target has a lower rank, `keep` on a new axis, or another negative size.
+    """
     check_rank(shape, target, framework)
     new = len(target) - len(shape)
     for axis, size in enumerate(target[:new]):
         if type(size) is int and size == keep:
-            raise Incompatible(
+            raise ShapeMismatch(
                 "invalid-dimension",
                 f"{attribute} {format_shape(target)} has {keep} on axis {axis}, which input 0 of shape "
                 f"{format_shape(shape)} lacks: {keep} keeps a size that is there; write the size of a new axis.",
@@ -235,8 +240,8 @@ def fit_right_keeping(shape: Shape, target: Shape, attribute: str, framework: st
     return RightAlignment((shape,), Relation.BROADCAST_TO, target, kept)
 
 
-def fit_right_padding(shape: Shape, target: Shape, attribute: str, framework: str) -> Alignment:
-    """As fit_right_keeping, of any two ranks: the shorter begins with axes of size 1, which a -1 keeps too."""
+def align_padding(shape: Shape, target: Shape, attribute: str, framework: str) -> Alignment:
+    """As align_keeping, of any two ranks: the shorter begins with axes of size 1, which a -1 keeps too."""
     rank = max(len(shape), len(target))
     own, wanted = ((1,) * (rank - len(sizes)) + sizes for sizes in (shape, target))
     reached = tuple(map(_kept, own, wanted))
@@ -245,7 +250,7 @@ def fit_right_padding(shape: Shape, target: Shape, attribute: str, framework: st
 
 
 def unchecked_sizes(shape: Shape, target: Shape, keep: int | None = -1) -> Shape:
-    """The sizes of `fit_right_keeping` if a framework does not check negative ones; () if others do not fit. No size is
+    """The sizes of `align_keeping` if a framework does not check negative ones; () if others do not fit. No size is
     kept if `keep` is None."""
     new = len(target) - len(shape)
     own = tuple(_kept(have, want, keep) for have, want in zip(shape, target[max(new, 0) :], strict=False))
@@ -259,40 +264,42 @@ def _kept(have: int, want: int, keep: int | None = -1) -> int:
     return have if want == keep else want
 
 
-def fit_axes(
+def align_mapped(
     shapes: tuple[Shape, ...],
     target: Shape,
     output_axes: tuple[int, ...],
     relation: Relation,
-    lender: int | None = None,
+    shape_source: int | None = None,
     number: int = 0,
 ) -> Alignment:
     """Input `number`, whose axis `i` meets the target's axis `output_axes[i]`; the target's other axes are new.
 
-    `lender` is the input whose shape the target is; None where it is an attribute.
+    `shape_source` is the input whose shape the target is; None where it is an attribute.
     """
     source = {axis: own for own, axis in enumerate(output_axes)}
     axes = []
     for axis, size in enumerate(target):
-        terms: tuple[Term, ...] = (Term(lender, axis, size),)
+        terms: tuple[Term, ...] = (Term(shape_source, axis, size),)
         if axis in source:
             terms = (Term(number, source[axis], shapes[number][source[axis]]), *terms)
         axes.append(Axis(relation, terms))
     return Alignment(shapes, target, tuple(axes), (Output(number, output_axes, range(len(target))),))
 
 
-def fit_second(shapes: tuple[Shape, ...], start: int) -> Alignment:
+def align_second_to_first(shapes: tuple[Shape, ...], start: int) -> Alignment:
     """Two inputs of which the second stretches into the first, from its axis `start` on; both are outputs."""
     whole, shape = shapes
-    placed = fit_axes(shapes, whole, tuple(range(start, start + len(shape))), Relation.BROADCAST_TO, lender=0, number=1)
+    placed = align_mapped(
+        shapes, whole, tuple(range(start, start + len(shape))), Relation.BROADCAST_TO, shape_source=0, number=1
+    )
     every = tuple(range(len(whole)))
     return changed(placed, outputs=(Output(0, every, every), *placed.outputs))
 
 
 def check_rank(shape: Shape, target: Shape, framework: str, number: int = 0) -> None:
-    """Raises Incompatible (rank-mismatch) where a target has fewer axes than the input."""
+    """Raises ShapeMismatch (rank-mismatch) where a target has fewer axes than the input."""
     if len(shape) > len(target):
-        raise Incompatible(
+        raise ShapeMismatch(
             "rank-mismatch",
             f"Input {number} of shape {format_shape(shape)} has {len(shape)} axes, "
             f"more than the {len(target)} of the target {format_shape(target)}: "
@@ -301,10 +308,10 @@ def check_rank(shape: Shape, target: Shape, framework: str, number: int = 0) -> 
 
 
 def check_sizes(target: Shape, attribute: str, framework: str) -> None:
-    """Raises Incompatible (invalid-dimension) where an attribute holds a negative size."""
+    """Raises ShapeMismatch (invalid-dimension) where an attribute holds a negative size."""
     for axis, size in enumerate(target):
         if type(size) is int and size < 0:
-            raise Incompatible(
+            raise ShapeMismatch(
                 "invalid-dimension",
                 f"{attribute} {format_shape(target)} has {size} on axis {axis}: "
                 f"{framework} takes no negative size here.",
@@ -315,17 +322,17 @@ def check_sizes(target: Shape, attribute: str, framework: str) -> None:
 
 
 def check_mapping(mapping: Sequence[int], target: Shape, attribute: str) -> None:
-    """Raises Incompatible (axis-out-of-range, axis-repeated) where a mapping names no axis, or one twice."""
+    """Raises ShapeMismatch (axis-out-of-range, axis-repeated) where a mapping names no axis, or one twice."""
     for axis in mapping:
         if not 0 <= axis < len(target):
-            raise Incompatible(
+            raise ShapeMismatch(
                 "axis-out-of-range",
                 f"{attribute} {shorten(mapping)} names axis {axis}, outside the target {format_shape(target)}: "
                 + (f"its axes are 0 to {len(target) - 1}." if target else "a scalar has no axes."),
             )
     for position, axis in enumerate(mapping):
         if axis in mapping[:position]:
-            raise Incompatible(
+            raise ShapeMismatch(
                 "axis-repeated",
                 f"{attribute} {shorten(mapping)} names axis {axis} twice: each output axis takes one input axis.",
             )

@@ -13,19 +13,19 @@ if TYPE_CHECKING:  # the rules load without NumPy, as the command line does
     Values = np.ndarray[Any, np.dtype[np.int64]]
 
 
-class SizesUnknown(TypeError):
+class IntegerSizeRequired(TypeError):
     """A rule compares or computes with a column, where only an integer has an answer."""
 
 
 def _refuse(*_: object) -> Any:
-    raise SizesUnknown("a rule needs integers, and this size is a column")
+    raise IntegerSizeRequired("a rule needs integers, and this size is a column")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
     """The size of one axis in every row. What a rule derives from it is a column too.
 
-    Comparisons, arithmetic and truth raise SizesUnknown: they differ from row to row.
+    Comparisons, arithmetic and truth raise IntegerSizeRequired: they differ from row to row.
     """
 
     values: Values

@@ -19,7 +19,7 @@ from math import prod
 Shape = tuple[int, ...]
 
 
-class LawBroken(ValueError):
+class PlanLawError(ValueError):
     """A placement that is no broadcast. `law` is P1 to P5. Never a caller's fault: a rule lowered wrongly."""
 
     def __init__(self, law: str, placement: Placement) -> None:
@@ -45,21 +45,21 @@ class Placement:
         shape, axes, sizes, rank = self.input_shape, self.output_axes, self.output_shape, len(self.output_shape)
         for size in sizes:  # loops, since every check passes here
             if type(size) is not int or size < 0:
-                raise LawBroken("P1", self)
+                raise PlanLawError("P1", self)
         if len(axes) != len(shape):
-            raise LawBroken("P2", self)
+            raise PlanLawError("P2", self)
         fits = True
         for size, axis in zip(shape, axes, strict=True):
             if type(size) is not int or size < 0:
-                raise LawBroken("P1", self)
+                raise PlanLawError("P1", self)
             if type(axis) is not int or not 0 <= axis < rank:
-                raise LawBroken("P3", self)
+                raise PlanLawError("P3", self)
             if size != 1 and size != sizes[axis]:
                 fits = False
         if len(set(axes)) != len(axes):
-            raise LawBroken("P4", self)
+            raise PlanLawError("P4", self)
         if not fits:
-            raise LawBroken("P5", self)
+            raise PlanLawError("P5", self)
 
     @property
     def new_axes(self) -> tuple[int, ...]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..wire.shapes import format_shape
-from .alignment import Alignment, Axis, Incompatible, RightAlignment, Term, are_integers, changed
+from .alignment import Alignment, Axis, RightAlignment, ShapeMismatch, Term, are_integers, changed
 from .plan import Placement, Plan
 
 
 def resolve(alignment: Alignment) -> Plan:
-    """Return the plan of an alignment. Raises Incompatible (size-mismatch on the lowest axis, or the refusal)."""
+    """Return the plan of an alignment. Raises ShapeMismatch (size-mismatch on the lowest axis, or the refusal)."""
     if isinstance(alignment, RightAlignment) and (plan := alignment.plan()) is not None:
         return plan
     return resolve_axes(alignment)
@@ -45,7 +45,7 @@ def _plan(alignment: Alignment, sizes: Sequence[int]) -> Plan:
             [
                 Placement(
                     output.input,
-                    alignment.input_shapes[output.input] if output.placed_shape is None else output.placed_shape,
+                    alignment.input_shapes[output.input] if output.split_shape is None else output.split_shape,
                     whole if len(output.axes) == len(sizes) else tuple(sizes[axis] for axis in output.axes),
                     output.output_axes,
                     output.merges,
@@ -58,7 +58,7 @@ def _plan(alignment: Alignment, sizes: Sequence[int]) -> Plan:
 
 
 def check_axis(alignment: Alignment, number: int, axis: Axis) -> int:
-    """Return the size of output axis `number`, whose sizes are integers. Raises Incompatible (size-mismatch)."""
+    """Return the size of output axis `number`, whose sizes are integers. Raises ShapeMismatch (size-mismatch)."""
     size = _common_size(axis)
     if size is None:
         raise mismatch(alignment, number, axis, _conflicting_terms(axis))
@@ -122,7 +122,7 @@ def _conflicting_terms(axis: Axis) -> list[Term]:
     return list(first.values())
 
 
-def mismatch(alignment: Alignment, number: int, axis: Axis, clash: Sequence[Term], because: str = "") -> Incompatible:
+def mismatch(alignment: Alignment, number: int, axis: Axis, clash: Sequence[Term], because: str = "") -> ShapeMismatch:
     """The conflict of these terms on output axis `number`; `because` is what else must be known to see it."""
 
     def owner(term: Term) -> str:
@@ -133,7 +133,7 @@ def mismatch(alignment: Alignment, number: int, axis: Axis, clash: Sequence[Term
     if axis.requirement is not None:
         own = [term for term in clash if term.input is not None]
         met = " and ".join(f"axis {term.axis} of {owner(term)} has size {term.size}" for term in own)
-        return Incompatible(
+        return ShapeMismatch(
             "size-mismatch",
             f"A{met[1:]}{because}: {axis.requirement}.",
             inputs=tuple(term.input for term in own),
@@ -144,7 +144,7 @@ def mismatch(alignment: Alignment, number: int, axis: Axis, clash: Sequence[Term
     sizes = ", ".join([f"{owner(term)} has size {term.size}" for term in shown[:-1]])
     more = f" (and {len(clash) - len(shown)} more sizes)" if len(clash) > len(shown) else ""
     last = f"{owner(shown[-1])} has size {shown[-1].size}"
-    return Incompatible(
+    return ShapeMismatch(
         "size-mismatch",
         f"On output axis {number}, {sizes} but {last}{more}{because}: {axis.relation.requirement}.",
         axis=number,

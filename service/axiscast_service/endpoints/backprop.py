@@ -20,7 +20,7 @@ from axiscast.answers.limits import (
     validate_request,
     validate_span,
 )
-from axiscast.engine.views import WIDEST_SUM, backprop, gradient_bytes, gradient_work, result_elements
+from axiscast.engine.views import MAX_SUM_ITEMSIZE, gradient_bytes, gradient_elements, input_gradients, result_elements
 from axiscast.messages.tensors import BackpropAnswer, BackpropRequest
 from axiscast.plan.plan import Plan
 from axiscast.wire.codec import ENCODINGS, Encoding
@@ -55,7 +55,7 @@ async def post_backprop(request: Request) -> Response:
         plan, gradients = _gradients(message, request_size)
         exchange.reserve(gradient_bytes(plan, gradients))
         dense = dense_gradients(message, plan, gradients, exchange.media, max_output_bytes)
-        return lambda: _outgoing(backprop(plan, gradients), dense, message.layout), gradient_work(gradients)
+        return lambda: _outgoing(input_gradients(plan, gradients), dense, message.layout), gradient_elements(gradients)
 
     sums, elements = await exchange.run(milliseconds, prepare)
     results = await (exchange.compute(sums) if elements > LOOP_ELEMENTS else exchange.run(milliseconds, sums))
@@ -76,9 +76,9 @@ def answer_to_body(max_output_bytes: int, body: bytes, content_type: str, accept
     media = ENCODINGS[media_type]
     plan, gradients = _gradients(message, request_size)
     dense = dense_gradients(message, plan, gradients, media, max_output_bytes)
-    if gradient_work(gradients) > LOOP_ELEMENTS or gradient_bytes(plan, gradients) > SHORT_BYTES:
+    if gradient_elements(gradients) > LOOP_ELEMENTS or gradient_bytes(plan, gradients) > SHORT_BYTES:
         return None
-    fields = {"gradients": _outgoing(backprop(plan, gradients), dense, message.layout)}
+    fields = {"gradients": _outgoing(input_gradients(plan, gradients), dense, message.layout)}
     content = short_answer(fields, media, message.json_data, milliseconds)
     return None if content is None else (content, media_type)
 
@@ -146,8 +146,8 @@ def _gradients(message: BackpropRequest, request_size: RequestSize) -> tuple[Pla
                 pointer=f"{pointer}/dtype",
             )
         # Its axes are not merged in here; and an array without elements is summed as it is, in a wider dtype.
-        validate_span(placement.output_shape, array.itemsize if array.size else WIDEST_SUM)
-    MAX_WORK_ELEMENTS.check(gradient_work(arrays))
+        validate_span(placement.output_shape, array.itemsize if array.size else MAX_SUM_ITEMSIZE)
+    MAX_WORK_ELEMENTS.check(gradient_elements(arrays))
     MAX_RESULT_ELEMENTS.check(
         sum(result_elements(placement, array) for placement, array in zip(plan.outputs, arrays, strict=True))
     )

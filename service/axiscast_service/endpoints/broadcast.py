@@ -9,7 +9,7 @@ from axiscast.answers.cost import check_milliseconds
 from axiscast.answers.footprint import tensors_bytes
 from axiscast.answers.limits import MAX_LOOKUPS, RequestSize, validate_output_bytes, validate_request, validate_span
 from axiscast.engine.gather import Gathered
-from axiscast.engine.views import Window, merge, place
+from axiscast.engine.views import Window, merged_output_view, output_view
 from axiscast.messages.tensors import BroadcastAnswer, BroadcastRequest
 from axiscast.plan.plan import Placement, Plan, Shape
 from axiscast.wire.codec import ENCODINGS
@@ -92,8 +92,8 @@ def outputs(message: BroadcastRequest, request_size: RequestSize, max_output_byt
 def _outgoing(placement: Placement, array: Array, window: Window | None, shape: Shape, strided: bool) -> Outgoing:
     """The output, or the window of it, as it can go out in this layout."""
     if placement.merges is None or (window is None and not strided):
-        return OutgoingArray(place(placement, array, window), shape, strided)
-    merged = merge(placement, array, window)
+        return OutgoingArray(output_view(placement, array, window), shape, strided)
+    merged = merged_output_view(placement, array, window)
     if merged is not None:
         return OutgoingArray(merged, shape, strided)
     if strided or window is None:

@@ -19,7 +19,15 @@ from starlette.types import Receive, Scope, Send
 from axiscast.answers.cost import JSON_ELEMENT, OUTPUT
 from axiscast.answers.footprint import json_bytes
 from axiscast.answers.limits import validate_json_size
-from axiscast.engine.dense import SMALL_BYTES, buffered, chunks, in_order, is_quick, rearranged, rearranged_bytes
+from axiscast.engine.dense import (
+    SMALL_BYTES,
+    c_ordered,
+    chunk_buffer_bytes,
+    chunks,
+    is_fast_to_chunk,
+    reordered,
+    reordered_bytes,
+)
 from axiscast.engine.gather import Gathered
 from axiscast.plan.plan import Shape
 from axiscast.wire.cancellation import checkpoint
@@ -69,14 +77,14 @@ class OutgoingArray:
     def copied(self) -> int:
         """Bytes that are copied before the first of them is sent in MessagePack."""
         if not self.strided:
-            return rearranged_bytes(self.array) if self.array.nbytes > SMALL_BYTES else 0
+            return reordered_bytes(self.array) if self.array.nbytes > SMALL_BYTES else 0
         elements, _ = distinct_elements(self.array)
         return 0 if elements.flags.c_contiguous else elements.nbytes
 
     @property
-    def is_quick(self) -> bool:
+    def is_fast_to_chunk(self) -> bool:
         """Whether a part of it is surely made in a fraction of a millisecond."""
-        return is_quick(self.array)
+        return is_fast_to_chunk(self.array)
 
     @property
     def elements(self) -> tuple[int, int]:
@@ -91,15 +99,15 @@ class OutgoingArray:
             view = to_little_endian(self.array)
             if view.nbytes <= SMALL_BYTES:
                 head = msgpack_tensor_header(dtype_name(view.dtype), self.shape, None, 1) + bin_header(view.nbytes)
-                return Body([head, in_order(view).tobytes()], len(head) + view.nbytes, view.nbytes)
-            view = rearranged(view)
-            return _streamed(view, self.shape, chunks(view), buffered(view))
+                return Body([head, c_ordered(view).tobytes()], len(head) + view.nbytes, view.nbytes)
+            view = reordered(view)
+            return _streamed(view, self.shape, chunks(view), chunk_buffer_bytes(view))
         pieces = list(msgpack_parts(self.array, strided=True))
         return Body(pieces, sum(map(len, pieces)))
 
     def in_json(self, as_base64: bool) -> Iterator[bytes]:
         """The tensor in JSON, as pieces."""
-        whole = self.array if self.strided else in_order(self.array).reshape(self.shape)
+        whole = self.array if self.strided else c_ordered(self.array).reshape(self.shape)
         return json_parts(whole, self.strided, as_base64)
 
 
@@ -110,7 +118,7 @@ class OutgoingBox:
     box: Gathered
     strided: ClassVar = False
     copied: ClassVar = 0
-    is_quick: ClassVar = False
+    is_fast_to_chunk: ClassVar = False
 
     @property
     def shape(self) -> Shape:
@@ -170,7 +178,7 @@ def _in_msgpack(exchange: Exchange[Any], fields: Fields, tensors: Sequence[Outgo
     pieces = chain.from_iterable(body.pieces for body in bodies)
     if length <= JOIN_BYTES:
         return response_with(b"".join(pieces), exchange.media_type)
-    quick = all(tensor.is_quick for tensor in tensors)
+    quick = all(tensor.is_fast_to_chunk for tensor in tensors)
     return Streamed(joined(pieces), length, exchange.media_type, quick, threads_of(exchange.request))
 
 

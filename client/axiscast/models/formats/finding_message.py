@@ -21,7 +21,7 @@ from ...answers.two_sided import TwoSidedBroadcast
 from ...answers.warnings import all_pairs_text
 from ...messages import CheckRequest, Condition, DimensionPlace, Hint, Side
 from ...messages.validation import validate
-from ...plan.alignment import Alignment, Incompatible
+from ...plan.alignment import Alignment, ShapeMismatch
 from ...plan.relations import Relation
 from ...wire.shapes import format_shape
 from ..display import printable
@@ -192,7 +192,7 @@ def _aligned(finding: Finding) -> tuple[tuple[Any, ...], Alignment | None]:
     shapes = tuple(request.inputs)
     try:
         return shapes, lower(request.op, shapes, {}).apart
-    except Incompatible:
+    except ShapeMismatch:
         return shapes, None
 
 

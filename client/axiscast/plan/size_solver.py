@@ -79,7 +79,7 @@ class _Remainder:
         return Clause((self.variable, self.divisor), divides=True)
 
 
-class Sizes:
+class SizeSolver:
     """What is known of each variable: its bounds, whether it is 1, and which others it equals; and what follows."""
 
     def __init__(self, bounds: Sequence[tuple[int, int]]) -> None:
@@ -101,7 +101,7 @@ class Sizes:
     def trial(self) -> Iterator[None]:
         """A context at whose end all that was learnt in it is undone.
 
-        >>> sizes = Sizes([(1, 1), (2, 5), (3, 9)])
+        >>> sizes = SizeSolver([(1, 1), (2, 5), (3, 9)])
         >>> with sizes.trial():
         ...     sizes.equate(1, 2), sizes.bounds(1)
         (True, (3, 5))

@@ -11,7 +11,7 @@ import numpy as np
 Array = np.ndarray[Any, np.dtype[Any]]
 Sizes = tuple[int, ...]
 
-WIDEST = 16
+MAX_UNIT_BYTES = 16
 """Bytes of the widest unit that NumPy moves as one."""
 
 
@@ -30,11 +30,11 @@ def layout_of(array: Array) -> Layout:
 
 def in_units(view: Array) -> Array:
     """The same bytes in as few axes as can be, of the widest units; they need not be aligned."""
-    shape, strides, width, _ = to_units(layout_of(view), WIDEST)
+    shape, strides, width, _ = to_units(layout_of(view), MAX_UNIT_BYTES)
     head: Any = (*[slice(1)] * view.ndim, ...)  # the ellipsis keeps an array of no axes an array
     first = view[head].reshape(-1).view(np.uint8)
     units = np.lib.stride_tricks.as_strided(first, (*shape, width), (*strides, 1), writeable=False)
-    return units.view("c16" if width == WIDEST else f"u{width}")[..., 0]
+    return units.view("c16" if width == MAX_UNIT_BYTES else f"u{width}")[..., 0]
 
 
 @lru_cache(1024)

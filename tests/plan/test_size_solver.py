@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from axiscast.plan.sizes import Clause, Sizes
+from axiscast.plan.size_solver import Clause, SizeSolver
 
 INTEGERS = [1, 2, 3, 4]
 """The first variables."""
@@ -46,7 +46,7 @@ def test_what_follows_from_clauses_is_what_every_model_says(seed: int) -> None:
         clauses = [some_clause(draw, variables) for _ in range(draw.randint(1, 4))]
         ways = product(*(range(low, high + 1) for low, high in bounds))
         models = [model for model in ways if all(holds(clause, model) for clause in clauses)]
-        sizes = Sizes(bounds)
+        sizes = SizeSolver(bounds)
         assert all(map(sizes.add, clauses)) is bool(models), clauses
         if not models:
             continue
