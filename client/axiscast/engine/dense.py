@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..wire.cancellation import checkpoint
-from .memory_layout import Array, Layout, Sizes, collapse, in_units, layout_of, to_units
+from .memory_layout import Array, Ints, Layout, collapse, in_units, layout_of, to_units
 
 Write = Callable[[Array, Array], None]
 """Writes its second argument into its first, which has the same shape and units, and whose elements do not overlap."""
@@ -243,13 +243,13 @@ def _has_long_rows(layout: Layout) -> bool:
     return layout.strides[-1] == layout.width and layout.shape[-1] * layout.width >= SHORT_ROW_BYTES
 
 
-def _is_scattered(strides: Sizes) -> bool:
+def _is_scattered(strides: Ints) -> bool:
     """Whether memory is read in another order than it is written in."""
     far = [abs(step) for step in strides if step]
     return bool(far) and min(far) < far[-1]
 
 
-def blocks(shape: Sizes, steps: Sizes) -> Iterator[tuple[slice, ...]]:
+def blocks(shape: Ints, steps: Ints) -> Iterator[tuple[slice, ...]]:
     """Boxes of so many steps along each axis, that together are the whole: each a step of work."""
     if not shape:
         yield ()
@@ -261,7 +261,7 @@ def blocks(shape: Sizes, steps: Sizes) -> Iterator[tuple[slice, ...]]:
 
 
 @lru_cache(1024)
-def _steps(shape: Sizes, width: int) -> Sizes:
+def _steps(shape: Ints, width: int) -> Ints:
     """How to cut an array to blocks of up to BLOCK_BYTES."""
     steps = list(shape)
     for axis, size in enumerate(shape):
@@ -317,12 +317,12 @@ def _write(out: Array, source: Array) -> None:
     _writer(layout_of(source))(out, source)
 
 
-def _reading_order(strides: Sizes) -> list[int]:
+def _reading_order(strides: Ints) -> list[int]:
     """The axes in the order in which memory is read straight through."""
     return sorted(range(len(strides)), key=lambda axis: -abs(strides[axis]))
 
 
-def _tile(layout: Layout) -> Sizes:
+def _tile(layout: Layout) -> Ints:
     """The shape of a transpose's tile: long on the axis along which it is written, and on that along which it is
     read."""
     steps = [1] * len(layout.shape)

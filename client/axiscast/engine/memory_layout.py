@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 Array = np.ndarray[Any, np.dtype[Any]]
-Sizes = tuple[int, ...]
+Ints = tuple[int, ...]
 
 MAX_UNIT_BYTES = 16
 """Bytes of the widest unit that NumPy moves as one."""
@@ -18,8 +18,8 @@ MAX_UNIT_BYTES = 16
 class Layout(NamedTuple):
     """Units of `width` bytes, how many bytes to step along each axis, and whether NumPy calls them aligned."""
 
-    shape: Sizes
-    strides: Sizes
+    shape: Ints
+    strides: Ints
     width: int
     aligned: bool
 
@@ -49,10 +49,10 @@ def to_units(layout: Layout, widest: int) -> Layout:
 
 
 @lru_cache(1024)
-def collapse(shape: Sizes, *strides: Sizes) -> tuple[Sizes, list[Sizes]]:
+def collapse(shape: Ints, *strides: Ints) -> tuple[Ints, list[Ints]]:
     """As few axes as can be that visit the same places in the same order, for each of several arrays."""
     sizes: list[int] = []
-    steps: list[Sizes] = []
+    steps: list[Ints] = []
     for size, step in zip(shape, zip(*strides, strict=True), strict=True):
         if sizes and all(outer == inner * size for outer, inner in zip(steps[-1], step, strict=True)):
             sizes[-1], steps[-1] = sizes[-1] * size, step

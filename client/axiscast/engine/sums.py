@@ -21,10 +21,9 @@ import numpy as np
 
 from ..wire.tensors import strided_view
 from .dense import blocks
+from .memory_layout import Array, Ints
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Dtype = np.dtype[Any]
-Sizes = tuple[int, ...]
 
 SMALL_ELEMENTS = 2**12
 """Up to here np.add.reduce has finished before another way is set up."""
@@ -64,7 +63,7 @@ def working_bytes(elements: int) -> int:
     return 24 * min(elements, COPIED_ELEMENTS)
 
 
-def sum_axes(array: Array, axes: Sizes, dtype: Dtype) -> Array:
+def sum_axes(array: Array, axes: Ints, dtype: Dtype) -> Array:
     """The array summed over `axes`, which stay with size 1, in `dtype`: the array's own, or its accumulator.
 
     >>> sum_axes(np.array([[1, 2, 3], [4, 5, 6]]), (1,), np.dtype(int))
@@ -88,7 +87,7 @@ def sum_axes(array: Array, axes: Sizes, dtype: Dtype) -> Array:
     return kept.transpose([order.index(axis) for axis in range(array.ndim)])
 
 
-def _add_up_blocks(array: Array, axes: Sizes, dtype: Dtype, wide: Dtype) -> Array:
+def _add_up_blocks(array: Array, axes: Ints, dtype: Dtype, wide: Dtype) -> Array:
     """The sums, block by block: all blocks of the same sums one after another."""
     narrow = np.dtype(np.float32) if wide == np.float64 and array.itemsize <= 4 else wide
     shape = array.shape
@@ -106,7 +105,7 @@ def _add_up_blocks(array: Array, axes: Sizes, dtype: Dtype, wide: Dtype) -> Arra
     return out
 
 
-def _retake(array: Array, axes: Sizes, total: Array, out: Array) -> None:
+def _retake(array: Array, axes: Ints, total: Array, out: Array) -> None:
     """Write to `out` anew the sums of `array` over `axes` of which `total` is not finite, and no other.
 
     A term that is not finite, found at the ends of the values, decides its sum. Where all are finite, the total is not
@@ -130,7 +129,7 @@ def _retake(array: Array, axes: Sizes, total: Array, out: Array) -> None:
             np.copyto(out[box], sums, casting="unsafe", where=wrong)
 
 
-def _folded(array: Array, axes: Sizes, narrow: Dtype, wide: Dtype) -> Array:
+def _folded(array: Array, axes: Ints, narrow: Dtype, wide: Dtype) -> Array:
     """The sums of an array, in `wide`, or in `narrow` where one group holds all terms."""
     if array.shape[-1] >= LONG_ROW and (array.dtype.itemsize < 4 or narrow.kind != "f"):
         total: Array = np.add.reduce(array, axis=axes, dtype=wide, keepdims=True)
@@ -177,7 +176,7 @@ def _added(value: Array) -> Array:
     return added
 
 
-def _collapsed(array: Array, order: list[int], axes: Sizes) -> tuple[Array, Sizes]:
+def _collapsed(array: Array, order: list[int], axes: Ints) -> tuple[Array, Ints]:
     """The same elements with the axes in this order, and in as few as can be; and which of those are summed over."""
     sizes: list[int] = []
     steps: list[int] = []
@@ -194,7 +193,7 @@ def _collapsed(array: Array, order: list[int], axes: Sizes) -> tuple[Array, Size
 
 
 @lru_cache(1024)
-def _steps(shape: Sizes, summed: Sizes, most: int) -> Sizes:
+def _steps(shape: Ints, summed: Ints, most: int) -> Ints:
     """How to cut an array along its axes, outermost first: to up to `most` elements of up to KEPT_SUMS sums."""
     steps = list(shape)
     kept = [axis for axis in range(len(shape)) if axis not in summed]
