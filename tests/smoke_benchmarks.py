@@ -81,6 +81,12 @@ def test_growth_is_measured(tmp_path: Path) -> None:
             assert all(point["seconds"][0] > 0 for point in points)
 
 
+def test_time_estimates_are_measured() -> None:
+    done = conftest.run([sys.executable, str(BENCHMARKS / "estimates.py"), "--rounds", "1"])
+    assert done.returncode == 0, done.stderr
+    assert len(re.findall(r"(?m)^[A-Z_]+.* ms, estimate +[0-9.]+ ms: +[0-9.]+x$", done.stdout)) > 15
+
+
 def test_the_library_is_measured(tmp_path: Path) -> None:
     run("library.py", "--rounds", 1, "-o", tmp_path / "library.json")
     results = saved(tmp_path / "library.json", 10)

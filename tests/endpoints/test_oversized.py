@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from conftest import taken
 
-from axiscast.answers.footprint import tensors_bytes
+from axiscast.answers.estimates import memory_estimate
 from axiscast.answers.limits import validate_request
 from axiscast.engine.views import gradient_bytes
 from axiscast.messages.tensors import BackpropRequest, BroadcastRequest
@@ -25,7 +25,7 @@ MiB = 2**20
 def broadcast(**request: Any) -> None:
     message = validate(BroadcastRequest, request)
     request_size = request_size_of(message)
-    Holding(Budget(10 * MiB)).reserve_answer(tensors_bytes(request_size, message.inputs))
+    Holding(Budget(10 * MiB)).reserve_answer(memory_estimate(request_size, message.inputs))
     outputs(message, request_size, 2**34)
 
 
@@ -33,7 +33,7 @@ def backprop(op: dict[str, Any], shape: list[int], gradient: dict[str, Any]) -> 
     message = validate(BackpropRequest, {"op": op, "inputs": [shape], "gradients": [gradient]})
     request_size = validate_request(message.op, tuple(message.inputs))
     with Holding(Budget(10 * MiB)) as holding:
-        holding.reserve_answer(tensors_bytes(request_size, message.gradients))
+        holding.reserve_answer(memory_estimate(request_size, message.gradients))
         holding.reserve_answer(gradient_bytes(*_gradients(message, request_size)))
 
 

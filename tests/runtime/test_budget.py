@@ -284,8 +284,8 @@ def test_what_long_work_makes_is_reckoned_where_the_work_is_done(
     path: str, value: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     module = importlib.import_module(f"axiscast_service.endpoints.{path}")
-    name = {"compare": "compared_bytes", "broadcast": "tensors_bytes", "backprop": "tensors_bytes"}.get(
-        path, "answer_bytes"
+    name = {"compare": "compare_memory_estimate", "broadcast": "memory_estimate", "backprop": "memory_estimate"}.get(
+        path, "memory_estimate"
     )
     reckon, threads = getattr(module, name), []
 

@@ -24,7 +24,7 @@ import numpy as np
 import pytest
 from conftest import PATIENCE, run
 
-from axiscast.answers.cost import body_milliseconds, check_milliseconds, compare_milliseconds, translate_milliseconds
+from axiscast.answers.estimates import body_time_estimate, compare_time_estimate, time_estimate, translate_time_estimate
 from axiscast.answers.hints import MAX_HINT_TRIES, MAX_SYMBOLIC_HINT_TRIES, find_hints
 from axiscast.answers.limits import validate_request
 from axiscast.client.in_process import AsyncAppTransport
@@ -376,7 +376,7 @@ def test_hints_are_searched_in_a_bounded_number_of_tries() -> None:
 def test_a_cost_is_told_of_each_thing_that_costs() -> None:
     def cost(value: Any) -> float:
         request = validate(CheckRequest, value)
-        return check_milliseconds(validate_request(request.op, tuple(request.inputs)))
+        return time_estimate(validate_request(request.op, tuple(request.inputs)))
 
     assert cost({"inputs": [[8, 1, 6, 1], [7, 1, 5]]}) < threads.LOOP_MILLISECONDS / 2
     assert cost({"inputs": [["N", 1], ["M"]]}) < threads.LOOP_MILLISECONDS
@@ -384,20 +384,20 @@ def test_a_cost_is_told_of_each_thing_that_costs() -> None:
         assert cost(FINDS[found][1]) > 20
     names = encode({"inputs": [[name] for name in NAMES * 10]}, Encoding.JSON)
     assert len(names) < 4096
-    assert body_milliseconds(names, Encoding.JSON) > threads.LOOP_MILLISECONDS
+    assert body_time_estimate(names, Encoding.JSON) > threads.LOOP_MILLISECONDS
     tensor = encode({"inputs": [{"dtype": "int8", "shape": [4000], "data": bytes(4000)}]}, Encoding.MSGPACK)
-    assert body_milliseconds(tensor, Encoding.MSGPACK) < threads.LOOP_MILLISECONDS / 4
+    assert body_time_estimate(tensor, Encoding.MSGPACK) < threads.LOOP_MILLISECONDS / 4
     pattern = f"{'a' * 400} -> {'a' * 400} 2"
     assert cost({"op": {"name": "einops.repeat", "pattern": pattern}, "inputs": [[2]]}) > threads.LOOP_MILLISECONDS
 
 
 def test_a_comparison_is_never_made_on_the_loop() -> None:
     # /v1/compare of [1, 1, 1, 1] and a target of eight -1 took 6 ms, most of it the hints of each op that refuses.
-    assert compare_milliseconds(((),)) > threads.LOOP_MILLISECONDS
+    assert compare_time_estimate(((),)) > threads.LOOP_MILLISECONDS
 
 
 def test_only_a_small_translation_of_one_input_is_made_on_the_loop() -> None:
     # The slowest that was found of four axes takes 0.6 ms; of two inputs, which may lend their sizes, 5 ms.
-    assert translate_milliseconds([(7, 1, 5)]) <= threads.LOOP_MILLISECONDS
-    assert translate_milliseconds([(3, 1, 1, 1, 1)]) > threads.LOOP_MILLISECONDS
-    assert translate_milliseconds([(8, 1, 6, 4), (7, 1, 4)]) >= 4.7
+    assert translate_time_estimate([(7, 1, 5)]) <= threads.LOOP_MILLISECONDS
+    assert translate_time_estimate([(3, 1, 1, 1, 1)]) > threads.LOOP_MILLISECONDS
+    assert translate_time_estimate([(8, 1, 6, 4), (7, 1, 4)]) >= 4.7

@@ -11,7 +11,7 @@ from ..messages.validation import validate
 from ..wire.prescan import ReserveMemory, unlimited_memory
 from ..wire.problems import Problem
 from .check import check_to_dict, read_plain_check
-from .footprint import HINTS_BYTES, answer_bytes
+from .estimates import HINTS_BYTES, memory_estimate
 from .limits import MAX_BATCH_ROWS, MAX_BATCH_SECONDS, validate_request
 
 
@@ -44,7 +44,7 @@ def check_row(
             )
         question = read_plain_check(request) or validate(CheckRequest, request, notation or RowNotation())
         request_size = validate_request(question.op, tuple(question.inputs))
-        reserve(answer_bytes(request_size))
+        reserve(memory_estimate(request_size))
         answer = check_to_dict(question, request_size)
         if "conflict" in answer or any("hint" in warning for warning in answer["warnings"]):
             reserve(HINTS_BYTES)

@@ -21,7 +21,7 @@ from ..wire.problems import Problem
 from ..wire.shapes import MAX_SIZE
 from ..wire.tensors import Tensor
 from ..wire.wording import count_of
-from .footprint import BLOCK_ROWS, columns_bytes
+from .estimates import BLOCK_ROWS, columns_memory_estimate
 from .limits import MAX_COLUMN_SIZES, MAX_ROWS_ALONE, validate_request
 
 Values = np.ndarray[Any, np.dtype[np.int64]]
@@ -68,7 +68,7 @@ def checked(
     except ShapeMismatch as incompatible:  # whatever the sizes
         alignment, conflict = Alignment(shapes, None, (), ()), incompatible.conflict
     distinct = {output.groups for output in alignment.outputs}
-    reserve(columns_bytes(count, sum(map(len, distinct)), sum(values.shape[1] for values in inputs)))
+    reserve(columns_memory_estimate(count, sum(map(len, distinct)), sum(values.shape[1] for values in inputs)))
     answer = _settled(alignment, inputs, count)
     if conflict is not None:
         axis = conflict.axis

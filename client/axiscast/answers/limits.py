@@ -138,23 +138,27 @@ OUTPUT_TEXT = (
 """The text of the limit that is a setting, AXISCAST_MAX_OUTPUT_BYTES."""
 
 
+MIN_COUNTED_AXES = 4
+"""Axes that limits and estimates count for an input or output of a lower rank."""
+
+
 class RequestSize(NamedTuple):
-    """A request, and the figures by which its limits, its cost and its memory are told."""
+    """A request and its size, from which limits and estimates are computed."""
 
     op: Op
     shapes: tuple[Shape, ...]
     rank: int
-    """The largest that the request names or makes."""
+    """The largest rank of an input or output; an upper bound."""
     axes: int
-    """Of all outputs; each counts as one of four axes at the least."""
+    """The number of axes of all outputs."""
     entries: int
-    """Of the lists and maps among the op's attributes."""
+    """The number of entries of the lists and maps among the op's attributes."""
     is_symbolic: bool
-    """Whether a size is not known."""
+    """Whether the request has symbolic sizes."""
 
 
-def validate_request(op: Op, shapes: tuple[Shape, ...], of_integers: bool = False) -> RequestSize:
-    """Return the size of a request. Pass `of_integers` if all sizes of the inputs are known to be integers.
+def validate_request(op: Op, shapes: tuple[Shape, ...], all_static: bool = False) -> RequestSize:
+    """Return the size of a request. Pass `all_static` if all sizes of the inputs are known to be integers.
 
     Raises Problem: invalid-request for a number of inputs that the op never takes, and for symbolic sizes if the op
     needs integers; work-too-large for too many axes, unless the rule of the op refuses them already.
@@ -164,11 +168,11 @@ def validate_request(op: Op, shapes: tuple[Shape, ...], of_integers: bool = Fals
     rank = op.highest_rank(shapes)
     if rank > MAX_RANK and not exceeds_rank(op, shapes):
         raise MAX_RANK.problem({"count": rank})
-    axes = len(shapes) * max(min(rank, MAX_RANK), 4)
+    axes = len(shapes) * max(min(rank, MAX_RANK), MIN_COUNTED_AXES)
     if axes > MAX_LISTED_AXES:
         raise MAX_LISTED_AXES.problem({"count": axes, "inputs": len(shapes), "rank": rank})
     entries, is_symbolic = 0, False
-    for shape in () if of_integers else shapes:  # loops, since every request passes here
+    for shape in () if all_static else shapes:  # loops, since every request passes here
         for size in shape:
             if type(size) is not int and isinstance(size, Symbol):
                 is_symbolic = True

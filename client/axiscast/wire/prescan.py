@@ -38,7 +38,7 @@ MAX_ANSWER_VALUES = 2**20
 MAX_TEXT_BYTES = 4 * 2**20
 """Bytes of a JSON body; of strings, and of tensors too short to be read in place, in MessagePack. Parsers copy them,
 some 5 ms long."""
-# The most bytes that a value takes while it is parsed and validated (tests/runtime/test_footprints.py).
+# The most bytes that a value takes while it is parsed and validated (tests/runtime/test_memory_estimates.py).
 NUMBER_BYTES = 80
 STRING_BYTES = 240
 NULL_BYTES = 300

@@ -9,8 +9,7 @@ from math import prod
 from fastapi import APIRouter, Request, Response
 
 from axiscast.answers.check import plan_or_problem
-from axiscast.answers.cost import check_milliseconds
-from axiscast.answers.footprint import tensors_bytes
+from axiscast.answers.estimates import SUMMED_ELEMENT_MS, memory_estimate, time_estimate
 from axiscast.answers.limits import (
     MAX_RESULT_ELEMENTS,
     MAX_WORK_ELEMENTS,
@@ -32,13 +31,10 @@ from axiscast.wire.wording import count_of
 
 from ..openapi import question
 from ..runtime.threads import LOOP_MILLISECONDS
-from .exchange import SHORT_BYTES, receive, received
+from .exchange import MAX_UNRESERVED_BYTES, receive, received
 from .stream import OutgoingArray, answer, lists_in, short_answer
 
 router = APIRouter()
-
-LOOP_ELEMENTS = 10_000
-"""Sums over more elements are taken on a thread of NumPy's."""
 
 
 @router.post("/v1/backprop", summary="Gradients of the inputs", **question(BackpropRequest, BackpropAnswer))
@@ -47,18 +43,20 @@ async def post_backprop(request: Request) -> Response:
     exchange = await receive(request, BackpropRequest)
     message = exchange.message
     request_size = validate_request(message.op, tuple(message.inputs))
-    milliseconds = check_milliseconds(request_size)
+    milliseconds = time_estimate(request_size)
     max_output_bytes = request.app.state.settings.max_output_bytes
 
     def prepare() -> tuple[Callable[[], list[OutgoingArray]], int]:
-        exchange.reserve(tensors_bytes(request_size, message.gradients))
+        exchange.reserve(memory_estimate(request_size, message.gradients))
         plan, gradients = _gradients(message, request_size)
         exchange.reserve(gradient_bytes(plan, gradients))
         dense = dense_gradients(message, plan, gradients, exchange.media, max_output_bytes)
         return lambda: _outgoing(input_gradients(plan, gradients), dense, message.layout), gradient_elements(gradients)
 
     sums, elements = await exchange.run(milliseconds, prepare)
-    results = await (exchange.compute(sums) if elements > LOOP_ELEMENTS else exchange.run(milliseconds, sums))
+    results = await (
+        exchange.compute(sums) if SUMMED_ELEMENT_MS * elements > LOOP_MILLISECONDS else exchange.run(milliseconds, sums)
+    )
     return await answer(exchange, {"gradients": results}, message.json_data)
 
 
@@ -70,13 +68,15 @@ def answer_to_body(max_output_bytes: int, body: bytes, content_type: str, accept
         return None
     message, media_type, milliseconds = found
     request_size = validate_request(message.op, tuple(message.inputs))
-    milliseconds += 2 * check_milliseconds(request_size)
-    if milliseconds > LOOP_MILLISECONDS or tensors_bytes(request_size, message.gradients) > SHORT_BYTES:
+    milliseconds += 2 * time_estimate(request_size)
+    if milliseconds > LOOP_MILLISECONDS or memory_estimate(request_size, message.gradients) > MAX_UNRESERVED_BYTES:
         return None
     media = ENCODINGS[media_type]
     plan, gradients = _gradients(message, request_size)
     dense = dense_gradients(message, plan, gradients, media, max_output_bytes)
-    if gradient_elements(gradients) > LOOP_ELEMENTS or gradient_bytes(plan, gradients) > SHORT_BYTES:
+    if SUMMED_ELEMENT_MS * gradient_elements(gradients) > LOOP_MILLISECONDS:
+        return None
+    if gradient_bytes(plan, gradients) > MAX_UNRESERVED_BYTES:
         return None
     fields = {"gradients": _outgoing(input_gradients(plan, gradients), dense, message.layout)}
     content = short_answer(fields, media, message.json_data, milliseconds)

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request, Response
 
 from axiscast.answers.batch_rows import check_rows
 from axiscast.answers.columns import answer_columns
-from axiscast.answers.cost import columns_milliseconds, row_milliseconds
+from axiscast.answers.estimates import columns_time_estimate, row_time_estimate
 from axiscast.messages.tensors import CheckBatchAnswer, CheckBatchRequest
 from axiscast.wire.codec import map_of_lists
 from axiscast.wire.problems import Problem
@@ -39,7 +39,7 @@ async def post_check_batch(request: Request) -> Response:
         raise Problem("invalid-request", "give either requests (rows), or op and inputs (columns)", pointer="")
     if message.requests is not None:
         return await _rows(exchange, message.requests)
-    columns = await exchange.run(columns_milliseconds(message.inputs or ()), answer_columns, message, exchange.reserve)
+    columns = await exchange.run(columns_time_estimate(message.inputs or ()), answer_columns, message, exchange.reserve)
     fields: dict[str, Outgoing | list[Outgoing]] = {
         "compatible": _whole(columns.compatible),
         "outputs": [_whole(output) for output in columns.outputs],
@@ -68,7 +68,7 @@ async def _rows(exchange: Exchange[CheckBatchRequest], requests: list[Any]) -> R
         spent += thread_time() - start  # of the processor: a busy machine makes no row too late
 
     is_short = len(requests) <= FEW_ROWS and exchange.milliseconds <= LOOP_MILLISECONDS
-    if is_short and exchange.milliseconds + max(map(row_milliseconds, requests), default=0) <= LOOP_MILLISECONDS:
+    if is_short and exchange.milliseconds + max(map(row_time_estimate, requests), default=0) <= LOOP_MILLISECONDS:
         turn(LOOP_MILLISECONDS / 1000)
     while len(answers) < len(requests):
         await exchange.run(1000 * TURN_SECONDS, turn, TURN_SECONDS)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Request, Response
 
 from axiscast.answers.check import plan_or_problem
-from axiscast.answers.cost import check_milliseconds
-from axiscast.answers.footprint import tensors_bytes
+from axiscast.answers.estimates import memory_estimate, time_estimate
 from axiscast.answers.limits import MAX_LOOKUPS, RequestSize, validate_output_bytes, validate_request, validate_span
 from axiscast.engine.gather import Gathered
 from axiscast.engine.views import Window, merged_output_view, output_view
@@ -20,7 +19,7 @@ from axiscast.wire.wording import count_of
 
 from ..openapi import question
 from ..runtime.threads import LOOP_MILLISECONDS
-from .exchange import SHORT_BYTES, receive, received
+from .exchange import MAX_UNRESERVED_BYTES, receive, received
 from .stream import Outgoing, OutgoingArray, OutgoingBox, answer, short_answer
 
 router = APIRouter()
@@ -37,10 +36,10 @@ async def post_broadcast(request: Request) -> Response:
     request_size = request_size_of(message)
 
     def work() -> list[Outgoing]:
-        exchange.reserve(tensors_bytes(request_size, message.inputs))
+        exchange.reserve(memory_estimate(request_size, message.inputs))
         return outputs(message, request_size, request.app.state.settings.max_output_bytes)
 
-    tensors = await exchange.run(check_milliseconds(request_size), work)
+    tensors = await exchange.run(time_estimate(request_size), work)
     request.state.layout = message.layout
     return await answer(exchange, {"outputs": tensors}, message.json_data)
 
@@ -53,8 +52,8 @@ def answer_to_body(max_output_bytes: int, body: bytes, content_type: str, accept
         return None
     message, media_type, milliseconds = found
     request_size = request_size_of(message)
-    milliseconds += check_milliseconds(request_size)
-    if milliseconds > LOOP_MILLISECONDS or tensors_bytes(request_size, message.inputs) > SHORT_BYTES:
+    milliseconds += time_estimate(request_size)
+    if milliseconds > LOOP_MILLISECONDS or memory_estimate(request_size, message.inputs) > MAX_UNRESERVED_BYTES:
         return None
     fields = {"outputs": outputs(message, request_size, max_output_bytes)}
     content = short_answer(fields, ENCODINGS[media_type], message.json_data, milliseconds)

@@ -9,8 +9,7 @@ from urllib.parse import parse_qsl
 from fastapi import APIRouter, Request, Response
 
 from axiscast.answers.check import DEFAULT_OP, PlainCheck, check_as_text, check_to_dict
-from axiscast.answers.cost import check_milliseconds, parse_milliseconds
-from axiscast.answers.footprint import answer_bytes
+from axiscast.answers.estimates import memory_estimate, parse_time_estimate, time_estimate
 from axiscast.answers.limits import RequestSize, validate_request
 from axiscast.messages import CheckAnswer, CheckRequest
 from axiscast.messages.attribute_text import parse_assumptions, parse_attribute
@@ -38,10 +37,10 @@ async def post_check(request: Request) -> Response:
     request_size = validate_request(message.op, tuple(message.inputs))
 
     def work() -> Response:
-        exchange.reserve(answer_bytes(request_size))
+        exchange.reserve(memory_estimate(request_size))
         return response_with(_answer(message, request_size, media_type), media_type)
 
-    return await exchange.run(check_milliseconds(request_size), work)
+    return await exchange.run(time_estimate(request_size), work)
 
 
 @router.get(
@@ -60,17 +59,17 @@ async def check_in_url(request: Request) -> Response:
     With `Accept: text/plain` or `format=text` the answer is a drawing and a sentence.
     """
     text = request.scope["query_string"].decode("latin-1")
-    threads, milliseconds = threads_of(request), parse_milliseconds(len(text), Encoding.JSON)
+    threads, milliseconds = threads_of(request), parse_time_estimate(len(text), Encoding.JSON)
     query = await threads.python(milliseconds, request.receive, partial(parse_qsl, text, keep_blank_values=True))
     wants_text = ("format", "text") in query
     media_type = TEXT if wants_text else answer_type(request, Encoding.JSON, offers_text=True)
     memory: Holding = request.state.memory
     message = await threads.python(milliseconds, request.receive, _message, query, media_type == TEXT)
     request_size = validate_request(message.op, tuple(message.inputs))
-    milliseconds += check_milliseconds(request_size)
+    milliseconds += time_estimate(request_size)
 
     def work() -> bytes:
-        memory.reserve_answer(answer_bytes(request_size))
+        memory.reserve_answer(memory_estimate(request_size))
         return _answer(message, request_size, media_type)
 
     content = await threads.python(milliseconds, request.receive, work)
@@ -82,7 +81,7 @@ def answer_to_body(body: bytes, content_type: str, accept: str) -> tuple[bytes, 
     Problem."""
     media = media_named(content_type)
     media_type = best_offer(accept, media)
-    milliseconds = parse_milliseconds(len(body), media)
+    milliseconds = parse_time_estimate(len(body), media)
     if milliseconds > LOOP_MILLISECONDS:
         return None
     return _answer_at_once(message_in_body(body, media), media_type, milliseconds)
@@ -91,7 +90,7 @@ def answer_to_body(body: bytes, content_type: str, accept: str) -> tuple[bytes, 
 def answer_to_query(query: str, accept: str) -> tuple[bytes, str] | None:
     """The answer to a GET, and its media type; None where it takes longer than the event loop may be held. Raises
     Problem."""
-    milliseconds = parse_milliseconds(len(query), Encoding.JSON)
+    milliseconds = parse_time_estimate(len(query), Encoding.JSON)
     if milliseconds > LOOP_MILLISECONDS:
         return None
     message: CheckRequest | PlainCheck | None = question_in_query(query)
@@ -106,8 +105,8 @@ def _answer_at_once(
     message: CheckRequest | PlainCheck, media_type: str, milliseconds: float
 ) -> tuple[bytes, str] | None:
     # What codec.py reads as a PlainCheck has no other sizes than integers.
-    request_size = validate_request(message.op, tuple(message.inputs), of_integers=type(message) is PlainCheck)
-    if milliseconds + check_milliseconds(request_size) > LOOP_MILLISECONDS:
+    request_size = validate_request(message.op, tuple(message.inputs), all_static=type(message) is PlainCheck)
+    if milliseconds + time_estimate(request_size) > LOOP_MILLISECONDS:
         return None
     return _answer(message, request_size, media_type), media_type
 

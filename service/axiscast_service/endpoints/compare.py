@@ -5,8 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Request, Response
 
 from axiscast.answers.compare import compare_to_dict
-from axiscast.answers.cost import compare_milliseconds
-from axiscast.answers.footprint import compared_bytes
+from axiscast.answers.estimates import compare_memory_estimate, compare_time_estimate
 from axiscast.messages import CompareAnswer, CompareRequest
 from axiscast.wire.codec import encode, map_of_lists
 
@@ -22,10 +21,10 @@ async def post_compare(request: Request) -> Response:
     exchange = await receive(request, CompareRequest)
 
     def work() -> Response:
-        exchange.reserve(compared_bytes(exchange.message.shapes))
+        exchange.reserve(compare_memory_estimate(exchange.message.shapes))
         comparison = compare_to_dict(exchange.message)
         # One call for each verdict: a call of the encoder lets no other thread run.
         fields = {field: [encode(item, exchange.media) for item in items] for field, items in comparison.items()}
         return response_with(map_of_lists(fields, exchange.media), exchange.media_type)
 
-    return await exchange.run(compare_milliseconds(exchange.message.shapes), work)
+    return await exchange.run(compare_time_estimate(exchange.message.shapes), work)

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from axiscast.answers.cost import body_milliseconds
+from axiscast.answers.estimates import body_time_estimate
 from axiscast.messages.validation import validate
 from axiscast.wire.codec import ENCODINGS, Encoding, decode, encode
 from axiscast.wire.prescan import Buffer, ReserveMemory, check_json_bytes, unlimited_memory
@@ -29,7 +29,7 @@ T = TypeVar("T")
 TRANSIT_BYTES = HELD_BYTES + BODY_READ_BYTES
 """What a connection has of a long body before it stops to read it, and one read on top."""
 
-SHORT_BYTES = 2**19
+MAX_UNRESERVED_BYTES = 2**19
 """What is made for a short answer takes no more. It is not reserved: no two of them are made at a time."""
 
 
@@ -83,7 +83,7 @@ async def receive(request: Request, model: type[M]) -> Exchange[M]:
     if not request.scope["state"].get("body_complete", True):
         request.state.place.take()  # until now it was a connection that waits for its client
     size = len(body)
-    milliseconds = body_milliseconds(body, media)
+    milliseconds = body_time_estimate(body, media)
     message = await threads_of(request).python(milliseconds, request.receive, parsed, body, media, model, memory.grow)
     if media is Encoding.JSON:  # what was read of MessagePack may be views of the body
         del body
@@ -111,7 +111,7 @@ def received(body: bytes, content_type: str, accept: str, model: type[M]) -> tup
     it."""
     media = media_named(content_type)
     media_type = best_offer(accept, media)
-    milliseconds = body_milliseconds(body, media)
+    milliseconds = body_time_estimate(body, media)
     if milliseconds > LOOP_MILLISECONDS:
         return None
     return parsed(body, media, model), media_type, milliseconds

@@ -16,8 +16,7 @@ import numpy as np
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from axiscast.answers.cost import JSON_ELEMENT, OUTPUT
-from axiscast.answers.footprint import json_bytes
+from axiscast.answers.estimates import JSON_ELEMENT_MS, OUTPUT_MS, json_memory_estimate
 from axiscast.answers.limits import validate_json_size
 from axiscast.engine.dense import (
     SMALL_BYTES,
@@ -45,7 +44,7 @@ from axiscast.wire.tensors import (
 )
 
 from ..runtime.threads import LOOP_MILLISECONDS, Threads, WhileConnected
-from .exchange import SHORT_BYTES, Exchange, response_with, threads_of
+from .exchange import MAX_UNRESERVED_BYTES, Exchange, response_with, threads_of
 
 JOIN_BYTES = 64 * 2**10
 """Smaller parts are joined before they are sent; larger ones are sent as they are. No more than this is copied on the
@@ -149,7 +148,7 @@ Fields = Mapping[str, Outgoing | Sequence[Outgoing]]
 async def answer(exchange: Exchange[Any], fields: Fields, json_data: str) -> Response:
     """The answer {field: tensor or [tensor, ...], ...}."""
     tensors = _tensors(fields)
-    milliseconds = OUTPUT * len(tensors)
+    milliseconds = OUTPUT_MS * len(tensors)
     if exchange.media is Encoding.JSON:
         return await _in_json(exchange, fields, tensors, milliseconds, json_data == "base64")
     copied, lookups = await exchange.run(milliseconds, _copied_and_looked_up, tensors)
@@ -293,7 +292,7 @@ async def _in_json(
     def build() -> Response:
         return response_with(b"".join(_json_pieces(fields, as_base64)), Encoding.JSON.value)
 
-    return await exchange.run(milliseconds + elements * JSON_ELEMENT, build)
+    return await exchange.run(milliseconds + elements * JSON_ELEMENT_MS, build)
 
 
 def _json_extent(tensors: Sequence[Outgoing], as_base64: bool) -> tuple[int, int]:
@@ -302,19 +301,19 @@ def _json_extent(tensors: Sequence[Outgoing], as_base64: bool) -> tuple[int, int
     sizes = [tensor.elements for tensor in tensors]
     elements, nbytes = sum(size for size, _ in sizes), sum(nbytes for _, nbytes in sizes)
     validate_json_size(elements, nested, nbytes)
-    return elements + nested, json_bytes(elements + nested, nbytes)
+    return elements + nested, json_memory_estimate(elements + nested, nbytes)
 
 
 def short_answer(fields: Fields, media: Encoding, json_data: str, milliseconds: float) -> bytes | None:
     """The bytes of the answer to what took so long already; None where it is longer than JOIN_BYTES in MessagePack, or
-    takes more than SHORT_BYTES in JSON, or would hold the event loop for too long."""
+    takes more than MAX_UNRESERVED_BYTES in JSON, or would hold the event loop for too long."""
     tensors = _tensors(fields)
-    milliseconds += OUTPUT * len(tensors)
+    milliseconds += OUTPUT_MS * len(tensors)
     if milliseconds > LOOP_MILLISECONDS:
         return None
     if media is Encoding.JSON:
         elements, nbytes = _json_extent(tensors, json_data == "base64")
-        if milliseconds + JSON_ELEMENT * elements > LOOP_MILLISECONDS or nbytes > SHORT_BYTES:
+        if milliseconds + JSON_ELEMENT_MS * elements > LOOP_MILLISECONDS or nbytes > MAX_UNRESERVED_BYTES:
             return None
         return b"".join(_json_pieces(fields, json_data == "base64"))
     if sum(_copied_and_looked_up(tensors)) > JOIN_BYTES:

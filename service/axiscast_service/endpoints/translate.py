@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
-from axiscast.answers.cost import translate_milliseconds
-from axiscast.answers.footprint import answer_bytes
+from axiscast.answers.estimates import memory_estimate, translate_time_estimate
 from axiscast.answers.limits import validate_request
 from axiscast.answers.translate import answer_translate
 from axiscast.messages import TranslateAnswer, TranslateRequest
@@ -22,8 +21,8 @@ async def post_translate(request: Request) -> Response:
     exchange = await receive(request, TranslateRequest)
 
     def work() -> Response:
-        exchange.reserve(answer_bytes(validate_request(exchange.message.op, tuple(exchange.message.inputs))))
+        exchange.reserve(memory_estimate(validate_request(exchange.message.op, tuple(exchange.message.inputs))))
         # Not exclude_unset: an op's name is its class's own, and is never set.
         return encoded(answer_translate(exchange.message).model_dump(exclude_none=True), exchange.media_type)
 
-    return await exchange.run(translate_milliseconds(exchange.message.inputs), work)
+    return await exchange.run(translate_time_estimate(exchange.message.inputs), work)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
-from axiscast.answers.cost import REQUEST, check_milliseconds, why_milliseconds
 from axiscast.answers.diagnosis import Diagnosis, diagnose, why_to_dict
-from axiscast.answers.footprint import answer_bytes
+from axiscast.answers.estimates import REQUEST_MS, memory_estimate, time_estimate, why_time_estimate
 from axiscast.answers.limits import RequestSize, validate_request
 from axiscast.messages.why import WhyAnswer, WhyRequest
 from axiscast.wire.problems import Problem
@@ -22,15 +21,15 @@ async def post_why(request: Request) -> Response:
     """The op and the shapes in the text of an error, and their check; or what the error is about."""
     exchange = await receive(request, WhyRequest)
     text = exchange.message.text
-    diagnosis = await exchange.run(why_milliseconds(len(text)), diagnose, text)
+    diagnosis = await exchange.run(why_time_estimate(len(text)), diagnose, text)
     size = _size_of_check(diagnosis)
 
     def work() -> Response:
         if size is not None:
-            exchange.reserve(answer_bytes(size))
+            exchange.reserve(memory_estimate(size))
         return encoded(why_to_dict(diagnosis), exchange.media_type)
 
-    return await exchange.run(REQUEST if size is None else check_milliseconds(size), work)
+    return await exchange.run(REQUEST_MS if size is None else time_estimate(size), work)
 
 
 def _size_of_check(diagnosis: Diagnosis) -> RequestSize | None:

@@ -14,7 +14,7 @@ from axiscast.answers.batch_rows import check_rows
 from axiscast.answers.check import PlainCheck, answer_check, check_to_dict
 from axiscast.answers.columns import answer_columns
 from axiscast.answers.compare import answer_compare
-from axiscast.answers.footprint import answer_bytes, compared_bytes, json_bytes, tensors_bytes
+from axiscast.answers.estimates import compare_memory_estimate, json_memory_estimate, memory_estimate
 from axiscast.answers.limits import validate_request
 from axiscast.answers.translate import answer_translate
 from axiscast.engine.views import gradient_bytes, input_gradients
@@ -186,7 +186,7 @@ def test_an_answer_takes_no_more_than_is_reserved_for_it(work: Any, model: Any, 
     reserved = Reserved()
 
     def answer() -> None:
-        reserved(compared_bytes(request.shapes) if work is answer_compare else answer_bytes(request_size))
+        reserved(compare_memory_estimate(request.shapes) if work is answer_compare else memory_estimate(request_size))
         fields = work(request).model_dump(**shown)
         for media in Encoding:  # one after the other: the peak is that of the larger
             encode(fields, media)
@@ -300,7 +300,7 @@ def test_a_backprop_takes_no_more_than_is_reserved_for_it(
 
     def work() -> None:
         request_size = validate_request(request.op, tuple(request.inputs))
-        reserved(tensors_bytes(request_size, request.gradients))
+        reserved(memory_estimate(request_size, request.gradients))
         plan, arrays = _gradients(request, request_size)
         reserved(gradient_bytes(plan, arrays))
         for array in input_gradients(plan, arrays):
@@ -317,7 +317,7 @@ def test_a_strided_answer_that_must_be_copied_is_reserved() -> None:
     op = {"name": "stablehlo.broadcast_in_dim", "shape": [2000, 1000], "broadcast_dimensions": [1, 0]}
     request = validate(BroadcastRequest, {"op": op, "inputs": [tensor], "layout": "strided"})
     request_size, reserved = request_size_of(request), Reserved()
-    reserved(tensors_bytes(request_size, request.inputs))
+    reserved(memory_estimate(request_size, request.inputs))
     peak = taken(lambda: [sent(output, reserved) for output in outputs(request, request_size, 2**40)])
     assert 2 * 10**6 < peak <= reserved.most + SLACK
 
@@ -330,7 +330,7 @@ def test_a_window_that_is_gathered_takes_no_more_than_is_reserved_for_it(dtype: 
     op = {"name": "einops.repeat", "pattern": "a -> (a r)", "axes_lengths": {"r": 3}}
     request = validate(BroadcastRequest, {"op": op, "inputs": [tensor], "window": [[1, 2 * size]]})
     request_size, reserved = request_size_of(request), Reserved()
-    reserved(tensors_bytes(request_size, request.inputs))
+    reserved(memory_estimate(request_size, request.inputs))
     peak = taken(lambda: [sent(output, reserved) for output in outputs(request, request_size, 2**40)])
     assert MiB // 2 < peak <= reserved.most + SLACK
     assert reserved.most <= 3 * MiB
@@ -376,4 +376,4 @@ def test_a_json_answer_takes_no_more_than_is_reserved_for_it(dtype: str, as_base
             array = raw.view(kind) if kind.kind in "mM" else (raw % 100 if kind.itemsize < 8 else raw).astype(kind)
     b"".join(json_parts(array[:1], False, as_base64))
     peak = taken(lambda: b"".join(json_parts(array, False, as_base64)))
-    assert peak <= json_bytes(10_000, array.nbytes)
+    assert peak <= json_memory_estimate(10_000, array.nbytes)
