@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import errors as errors
     from . import ops as ops
-    from .client.aio import *
+    from .client.async_client import *
     from .client.call import *
     from .client.client import *
     from .errors import *
@@ -66,7 +66,7 @@ _ROOMS = [
         "models.programs.torch_export",
         "models.programs.jax_trace",
     ),
-    *("messages.tensors", "messages.why", "client.call", "client.client", "client.aio"),
+    *("messages.tensors", "messages.why", "client.call", "client.client", "client.async_client"),
 ]
 """Whose `__all__` this package exports, so that a name loads nothing above its own room: first the one that loads
 nothing at all, for the code of others that it runs in, and then from the lowest layer up."""

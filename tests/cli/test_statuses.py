@@ -134,7 +134,7 @@ def test_a_certificate_that_nobody_vouches_for_is_69_and_the_cure_is_said(
     with suppress(conftest.ssl.SSLError), peer(refused, tls=tls) as url:
         done = run(f"ops --url {url}")
     assert done.exit_code == 69
-    assert "SSL_CERT_FILE may name" in done.stderr
+    assert "set SSL_CERT_FILE" in done.stderr
     monkeypatch.setenv("SSL_CERT_FILE", str(pem / "certificate"))
     with peer(answering(GOOD), tls=tls) as url:
         assert run(f"check 3 --url {url}").exit_code == 0

@@ -18,8 +18,11 @@ from test_vectors import FILES, OP, vectors
 
 import axiscast
 from axiscast import Client, InvalidAnswer, ServiceProblem, UnexpectedStatus
-from axiscast.client.call import Attempt, Call
-from axiscast.client.calls import (
+from axiscast.client.attempt import Attempt
+from axiscast.client.call import Call
+from axiscast.client.expected_response import check_consistency, expected_outputs
+from axiscast.client.request_building import (
+    ResultOptions,
     backprop,
     broadcast,
     broadcast_shapes,
@@ -29,8 +32,6 @@ from axiscast.client.calls import (
     compare,
     ops,
 )
-from axiscast.client.expected import outputs as outputs_of
-from axiscast.client.expected import verdict
 from axiscast.messages import CheckAnswer
 from axiscast.ops import einops, ngraph, numpy
 
@@ -43,7 +44,7 @@ MIB = 2**20
 def answered(call: Call[Any], body: bytes, media: str = MSGPACK, status: int = 200, piece: int = 65536) -> Any:
     """What a call makes of an answer."""
     attempt = Attempt(call, None)
-    attempt.begin(status, {"content-type": media, "content-length": str(len(body))})
+    attempt.start_response(status, {"content-type": media, "content-length": str(len(body))})
     for start in range(0, len(body), piece):
         attempt.feed(body[start : start + piece])
     return attempt.finish()
@@ -64,16 +65,16 @@ def test_the_client_knows_the_shapes_that_the_framework_gives(name: str) -> None
         if vector["compatible"]:
             expected = [tuple(output["shape"]) for output in vector["outputs"]]
             inputs = [np.broadcast_to(np.int8(0), shape) for shape in vector["inputs"]]
-            known = outputs_of(OP.validate_python(vector["op"]), inputs, "strided", None)
+            known = expected_outputs(OP.validate_python(vector["op"]), inputs, "strided", None)
             assert [output.shape for output in known or ()] == expected, vector["id"]
 
 
 # --- another answer than the question's ------------------------------------------------------------
 
-TO = broadcast(numpy.broadcast_to(shape=(2, 3)), [ROW], "dense", None, None, "numpy", {})
-AGAINST = broadcast("numpy.broadcast_arrays", [COLUMN, ROW], "dense", None, None, "numpy", {})
-STRIDED = broadcast(ngraph.Broadcast(shape=(2, 3), broadcast_axes={0}), [ROW], "strided", None, None, "numpy", {})
-BOX = broadcast("numpy.broadcast_arrays", [COLUMN, ROW], "dense", [(0, 1), (1, 3)], None, "numpy", {})
+TO = broadcast(numpy.broadcast_to(shape=(2, 3)), [ROW], ResultOptions(), {})
+AGAINST = broadcast("numpy.broadcast_arrays", [COLUMN, ROW], ResultOptions(), {})
+STRIDED = broadcast(ngraph.Broadcast(shape=(2, 3), broadcast_axes={0}), [ROW], ResultOptions("strided"), {})
+BOX = broadcast("numpy.broadcast_arrays", [COLUMN, ROW], ResultOptions(window=[(0, 1), (1, 3)]), {})
 GRADIENT = backprop(
     "numpy.broadcast_arrays", [(2, 1), (3,)], [np.ones((2, 3), np.float16), np.ones((2, 3))], "numpy", {}
 )
@@ -81,7 +82,7 @@ LIKE = backprop(
     ngraph.BroadcastLike(initial_broadcast_axes=()), [(2,), (2, 3)], [np.ones((2, 3), np.float16)], "numpy", {}
 )
 REPEAT = broadcast(einops.repeat(pattern="h (w b) ... -> b (h c) ... w", axes_lengths={"b": 2, "c": 3}),
-                   [np.zeros((5, 8, 7), np.int8)], "dense", None, None, "numpy", {})  # fmt: skip
+                   [np.zeros((5, 8, 7), np.int8)], ResultOptions(), {})  # fmt: skip
 SHAPES = check_columns("numpy.broadcast_arrays", [[[2, 3]] * 4, [[1]] * 4], {})
 
 WIDE = np.zeros((2, 3), np.float32)
@@ -120,7 +121,7 @@ RIGHT = {
     "many bins": (TO, outputs(tensor(WIDE) | {"data": [b""] * 999 + [WIDE.tobytes()]})),
     "fields of later releases": (TO, outputs(tensor(WIDE) | {"note": {"a": [1]}}) | {"more": [1, {}]}),
     "an op of later releases": (
-        broadcast("numpy.tile", [ROW], "dense", None, None, "numpy", {}),
+        broadcast("numpy.tile", [ROW], ResultOptions(), {}),
         outputs(tensor(TRUE)),
     ),
 }
@@ -164,7 +165,7 @@ WRONG = {
     "a key twice": (TO, b"\x81\xa7outputs\x91\x84\xa5dtype\xa7float32" + msgpack.packb(tensor(WIDE))[1:]),
     "a map with a key too few": (TO, b"\x81\xa7outputs\x91\x84" + msgpack.packb(tensor(WIDE))[1:]),
     "an answer to inputs that do not broadcast": (
-        broadcast(einops.repeat(pattern="a b -> b a"), [ROW], "dense", None, None, "numpy", {}),
+        broadcast(einops.repeat(pattern="a b -> b a"), [ROW], ResultOptions(), {}),
         outputs(tensor(ROW)),
     ),
 }
@@ -188,9 +189,7 @@ def test_an_answer_to_another_question_is_an_invalid_answer(call: Call[Any], ans
 
 
 def test_an_out_is_held_against_the_answer_and_the_answer_against_the_question_first() -> None:
-    call = broadcast(
-        numpy.broadcast_to(shape=(2, 3)), [ROW], "dense", None, [np.empty((3, 2), np.float32)], "numpy", {}
-    )
+    call = broadcast(numpy.broadcast_to(shape=(2, 3)), [ROW], ResultOptions(out=[np.empty((3, 2), np.float32)]), {})
     with pytest.raises(ValueError, match="out is") as caught:
         answered(call, body_of(outputs(tensor(WIDE))))
     assert not isinstance(caught.value, axiscast.AxiscastError)
@@ -446,4 +445,4 @@ def test_an_op_that_this_version_lacks_may_have_any_number_of_outputs(op: Any) -
     output = {"shape": [3], "input": 0, "axes": [0], "broadcast_axes": [], "elements": 3}
     for outputs in ([], [output], [output, output | {"input": 1}]):
         answer = CheckAnswer.model_validate({"compatible": True, "outputs": outputs})
-        assert verdict(answer, op, 2) is answer
+        assert check_consistency(answer, op, 2) is answer

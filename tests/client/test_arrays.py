@@ -15,9 +15,9 @@ import pytest
 
 import axiscast
 from axiscast import AsyncClient, Client
-from axiscast.client import arrays
-from axiscast.client.arrays import array_of, maker_of, target_of
-from axiscast.client.axes import Axis, gradient_axes, output_axes
+from axiscast.client import array_libraries
+from axiscast.client.array_libraries import result_converter, to_numpy, writable_memory
+from axiscast.client.result_axes import ResultAxis, axes_of_gradients, axes_of_outputs
 from axiscast.ops import einops
 
 ROW = np.array([1, 2, 3], np.float32)
@@ -101,14 +101,14 @@ TENSORS = {
 
 @pytest.mark.parametrize(("tensor", "expected"), TENSORS.values(), ids=TENSORS)
 def test_a_tensor_is_read_where_it_lies(torch: Any, tensor: Tensor, expected: Any) -> None:
-    read = array_of(tensor)
+    read = to_numpy(tensor)
     assert (read.dtype, read.tolist()) == (tensor.array.dtype, np.asarray(expected).tolist())
     assert np.shares_memory(read, tensor.array)
 
 
 def test_the_conjugate_and_negative_bits_are_resolved(torch: Any) -> None:
-    assert array_of(Tensor(np.array([1 + 2j]), conj=True)).tolist() == [1 - 2j]
-    assert array_of(Tensor(ROW, neg=True, requires_grad=True)).tolist() == [-1, -2, -3]
+    assert to_numpy(Tensor(np.array([1 + 2j]), conj=True)).tolist() == [1 - 2j]
+    assert to_numpy(Tensor(ROW, neg=True, requires_grad=True)).tolist() == [-1, -2, -3]
 
 
 def tensor_with(**members: Any) -> Tensor:
@@ -142,15 +142,15 @@ class Known:
 NULLS = {"null_count": lambda *_: 1}
 FRAME = {"columns": ["a", "b"], "dtypes": [np.dtype("f8"), np.dtype("i8")]}
 REFUSED: dict[str, tuple[Any, str]] = {
-    "torch, another device": (tensor_with(device=SimpleNamespace(type="cuda")), r"torch's Tensor on .* x\.cpu\(\)"),
+    "torch, another device": (tensor_with(device=SimpleNamespace(type="cuda")), r"a torch Tensor on .* x\.cpu\(\)"),
     "torch, sparse": (tensor_with(layout="torch.sparse_coo"), r"of layout torch\.sparse_coo .* x\.to_dense\(\)"),
     "torch, quantized": (tensor_with(is_quantized=True), r"quantized .* x\.dequantize\(\)"),
     "torch, nested": (tensor_with(is_nested=True, layout="torch.jagged"), "nested .* torch.nested.to_padded_tensor"),
-    "torch, meta": (tensor_with(is_meta=True), "on the device meta .* check takes its shape"),
+    "torch, meta": (tensor_with(is_meta=True), "on the device meta .* use check"),
     "torch, no such dtype": (Tensor(ROW.astype(ml_dtypes.int4)), r"of torch\.int4 .*unsupported ScalarType"),
     "jax, another device": (
         of("jaxlib._jax", "ArrayImpl", devices=lambda _: [SimpleNamespace(platform="tpu")]),
-        r"jaxlib's ArrayImpl on tpu .* jax\.device_get\(x\)",
+        r"a jaxlib ArrayImpl on tpu .* jax\.device_get\(x\)",
     ),
     "jax, traced": (of("jax._src", "Dynamic", type("Tracer", (), {"__module__": "jax"})), "while it is traced"),
     "jax, sparse": (of("jax.experimental.sparse.bcoo", "BCOO", type("JAXSparse", (), {})), r"x\.todense\(\)"),
@@ -169,7 +169,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
         r"x\.cpu\(\)",
     ),
     "paddle, sparse": (of("paddle", "Tensor", is_dense=lambda _: False), r"that is sparse .* x\.to_dense\(\)"),
-    "xarray, a Dataset": (of("xarray.core.dataset", "Dataset"), r'one of its variables, x\["name"\]'),
+    "xarray, a Dataset": (of("xarray.core.dataset", "Dataset"), r'pass one of its variables, x\["name"\]'),
     "xarray, of what is refused": (of("xarray.core", "Variable", data=tensor_with(is_meta=True)), "device meta"),
     "pyarrow, nulls": (of("pyarrow.lib", "Int64Array", null_count=1), r"with nulls .* x\.fill_null\(0\)"),
     "pyarrow, nulls inside": (
@@ -182,18 +182,21 @@ REFUSED: dict[str, tuple[Any, str]] = {
         ),
         "with nulls",
     ),
-    "pyarrow, ragged": (of("pyarrow.lib", "ListArray", type("BaseListArray", (), {})), "may be ragged"),
+    "pyarrow, ragged": (
+        of("pyarrow.lib", "ListArray", type("BaseListArray", (), {})),
+        "its lists may differ in length",
+    ),
     "pyarrow, sparse": (of("pyarrow.lib", "SparseCOOTensor"), r"x\.to_tensor\(\)"),
-    "pyarrow, a Table": (of("pyarrow.lib", "Table"), r'one of its columns, x\["name"\]'),
+    "pyarrow, a Table": (of("pyarrow.lib", "Table"), r'pass a column, x\["name"\]'),
     "polars, nulls": (series("polars", "Int64", **NULLS), r"with nulls .* x\.fill_null\(0\)"),
-    "polars, ragged": (series("polars", "List(Int64)"), r"ragged .* x\.list\.to_array\(width\)"),
+    "polars, ragged": (series("polars", "List(Int64)"), r"lists may differ in length .* x\.list\.to_array\(width\)"),
     "polars, nulls inside": (
         series("polars", Known("Array", shape=(2,)), reshape=lambda *_: SimpleNamespace(**NULLS)),
         "with nulls",
     ),
     "polars, columns of two dtypes": (
         of("polars", "DataFrame", get_columns=lambda _: [series("polars", "Int64"), series("polars", "Float64")]),
-        "with columns of Float64 and Int64 .* one dtype",
+        "with columns of Float64 and Int64 .* the same dtype",
     ),
     "polars, not collected": (of("polars.lazyframe.frame", "LazyFrame"), r"x\.collect\(\)"),
     "pandas, nulls": (series("pandas", Known("Int64"), isna=lambda _: np.array([False, True])), r"x\.fillna\(0\)"),
@@ -207,7 +210,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
 @pytest.mark.parametrize(("value", "words"), REFUSED.values(), ids=REFUSED)
 def test_what_can_not_be_read_is_refused_by_name_with_the_way_out(torch: Any, value: Any, words: str) -> None:
     with pytest.raises(TypeError, match=words):
-        array_of(value)
+        to_numpy(value)
 
 
 def test_what_is_read_by_a_protocol_of_its_own() -> None:
@@ -242,7 +245,7 @@ def test_what_is_read_by_a_protocol_of_its_own() -> None:
         "no mask": (np.ma.masked_array(ROW, False), ROW),
     }
     for name, (value, expected) in read.items():
-        np.testing.assert_array_equal(array_of(value), expected, name, strict=True)
+        np.testing.assert_array_equal(to_numpy(value), expected, name, strict=True)
 
 
 # --- results --------------------------------------------------------------------------------------
@@ -282,7 +285,7 @@ def test_a_jax_array_gets_one_back_on_its_device_and_never_narrower(
     sent = JaxArray(ROW)
     result = here.broadcast_to(sent, (2, 3), like="input")
     assert (type(result), result.device is sent.device, result.array.tolist()) == (JaxArray, True, [[1, 2, 3]] * 2)
-    with pytest.raises(TypeError, match=r"narrow float64: jax\.config\.update"):
+    with pytest.raises(TypeError, match=r"convert float64 to a narrower dtype: call jax\.config\.update"):
         here.broadcast_to(JaxArray(np.ones(3)), (2, 3), like="input")
     with pytest.raises(ValueError, match="no strides"):
         here.broadcast_to(sent, (2, 3), like="input", layout="strided")
@@ -329,16 +332,20 @@ def test_a_data_array_keeps_dims_and_the_coordinates_of_axes_that_did_not_grow(h
 
 def test_axes_say_where_they_come_from() -> None:
     whole, shapes = axiscast.ops.numpy.broadcast_to(shape=(4, 2, 3)), ((2, 1),)
-    assert list(output_axes(whole, shapes, None)) == [
-        (0, [Axis(None, "dim_0", None), Axis(0, "dim_1", slice(0, 2)), Axis(1, "dim_2", None)])
+    assert list(axes_of_outputs(whole, shapes, None)) == [
+        (0, [ResultAxis(None, "dim_0", None), ResultAxis(0, "dim_1", slice(0, 2)), ResultAxis(1, "dim_2", None)])
     ]
-    assert list(gradient_axes(whole, shapes)) == [(0, [Axis(1, "dim_0", slice(None)), Axis(2, "dim_1", None)])]
+    assert list(axes_of_gradients(whole, shapes)) == [
+        (0, [ResultAxis(1, "dim_0", slice(None)), ResultAxis(2, "dim_1", None)])
+    ]
     named = axiscast.ops.xarray.broadcast(dims=[["x"], ["y"]])
-    assert [[axis.name for axis in axes] for _, axes in output_axes(named, ((2,), (3,)), None)] == [["x", "y"]] * 2
+    assert [[axis.name for axis in axes] for _, axes in axes_of_outputs(named, ((2,), (3,)), None)] == [["x", "y"]] * 2
     merged = einops.repeat(pattern="h w -> (h w) c", axes_lengths={"c": 2})
-    assert list(output_axes(merged, ((2, 3),), None)) == [(0, [Axis(None, "dim_0", None), Axis(None, "dim_1", None)])]
+    assert list(axes_of_outputs(merged, ((2, 3),), None)) == [
+        (0, [ResultAxis(None, "dim_0", None), ResultAxis(None, "dim_1", None)])
+    ]
     lent = axiscast.ops.torch.expand_as()
-    assert [(at, [axis.source for axis in axes]) for at, axes in gradient_axes(lent, ((3,), (3,)))] == [
+    assert [(at, [axis.source_axis for axis in axes]) for at, axes in axes_of_gradients(lent, ((3,), (3,)))] == [
         (0, [0]),
         (0, [None]),
     ]
@@ -346,11 +353,11 @@ def test_axes_say_where_they_come_from() -> None:
 
 def test_what_is_not_made_of_results_is_refused_before_anything_is_sent(here: Client) -> None:
     for value in (series("pandas", np.dtype("f4")), of("xarray.core", "Variable", data=ROW)):
-        with pytest.raises(TypeError, match='like="input" makes arrays of NumPy, torch, jax and xarray, not'):
+        with pytest.raises(TypeError, match='like="input" supports NumPy, torch, jax and xarray, not'):
             here.broadcast("numpy.broadcast_arrays", value, like="input")
-    with pytest.raises(ValueError, match='like="input" needs an op that is whole and known here, and this is none'):
+    with pytest.raises(ValueError, match='like="input" needs an op that this version knows, with all its attributes'):
         here.broadcast("numpy.nothing", ROW, like="input")
-    with pytest.raises(ValueError, match='like is "numpy" or "input", not \'torch\''):
+    with pytest.raises(ValueError, match='like must be "numpy" or "input", not \'torch\''):
         here.broadcast("numpy.broadcast_arrays", ROW, like="torch")  # type: ignore[arg-type]
 
 
@@ -374,8 +381,8 @@ OUTS = {
     "transposed": (Tensor(np.empty((2, 3)).T), ValueError, "C-contiguous"),
     "read-only": (DataArray(np.broadcast_to(ROW, (2, 3)), {}, "ab"), ValueError, "C-contiguous"),
     "not loaded": (Lazy(None, {}, "a"), ValueError, r"x\.load\(\)"),
-    "jax": (JaxArray(ROW), TypeError, "jaxlib's JaxArray, whose elements can't be written to"),
-    "masked": (np.ma.masked_array(ROW, True), TypeError, "numpy's MaskedArray"),
+    "jax": (JaxArray(ROW), TypeError, "out can't be a jaxlib JaxArray"),
+    "masked": (np.ma.masked_array(ROW, True), TypeError, "a numpy MaskedArray"),
     "numbers": ([1.0], TypeError, "list"),
 }
 
@@ -383,7 +390,7 @@ OUTS = {
 @pytest.mark.parametrize(("out", "kind", "words"), OUTS.values(), ids=OUTS)
 def test_an_out_that_can_not_be_filled_is_refused_in_words(torch: Any, out: Any, kind: Any, words: str) -> None:
     with pytest.raises(kind, match=words):
-        target_of(out)
+        writable_memory(out)
     assert torch.changed == []
 
 
@@ -400,6 +407,6 @@ def test_the_asynchronous_client_does_the_same(torch: Any) -> None:
 
 
 def test_each_library_has_one_place() -> None:
-    modules = [module for library in arrays.Library.__subclasses__() for module in library.modules]
-    assert len(modules) == len(set(modules)) == len(arrays._LIBRARIES)
-    assert maker_of([1.0])(ROW, []) is ROW
+    modules = [module for library in array_libraries.ArrayLibrary.__subclasses__() for module in library.modules]
+    assert len(modules) == len(set(modules)) == len(array_libraries._LIBRARIES)
+    assert result_converter([1.0])(ROW, []) is ROW

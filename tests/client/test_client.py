@@ -232,7 +232,7 @@ HALF = {
 
 @pytest.mark.parametrize("call", HALF.values(), ids=HALF)
 def test_half_a_surrogate_pair_is_refused_before_it_is_sent(client: Client, call: Any) -> None:
-    with pytest.raises(axiscast.InvalidRequest, match=r"'\\ud800' holds half a surrogate pair"):
+    with pytest.raises(axiscast.InvalidRequest, match=r"'\\ud800' contains half a surrogate pair"):
         call(client)
 
 
@@ -304,7 +304,7 @@ def test_without_the_service_in_process_says_what_to_install() -> None:
     script = "import sys; sys.modules['fastapi'] = None\nfrom axiscast import Client\nClient.in_process()"
     failed = run([sys.executable, "-c", script])
     assert failed.returncode == 1
-    assert "pip install '.[service]' in a checkout of axiscast, 'axiscast[service]' where" in failed.stderr
+    assert "run pip install '.[service]' in a checkout of axiscast, or pip install" in failed.stderr
 
 
 def test_leaving_a_large_answer_in_process_stops_the_service() -> None:

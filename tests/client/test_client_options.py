@@ -14,29 +14,32 @@ from axiscast import AsyncClient, Client
 
 ROW = np.array([1.0, 2.0, 3.0])
 OF_CLIENTS: list[tuple[dict[str, Any], str]] = [
-    ({"url": 8000}, "url is the service's address, such as http://127.0.0.1:8000, not an int"),
-    ({"url": None}, "url is the service's address, such as http://127.0.0.1:8000, not None"),
-    ({"timeout": "3"}, 'timeout is a number of seconds, or None, not the str "3"'.replace('"', "'")),
-    ({"timeout": True}, "timeout is a number of seconds, or None, not the bool True"),
-    ({"timeout": httpx.Timeout(5)}, "timeout is a number of seconds, or None, not the Timeout"),
-    ({"retries": "3"}, "retries is how often a request is sent again, such as 2, not the str '3'"),
-    ({"retries": True}, "retries is how often a request is sent again, such as 2, not the bool True"),
-    ({"retries": None}, "retries is how often a request is sent again, such as 2, not None"),
-    ({"retries": 2.0}, "retries is how often a request is sent again, such as 2, not the float 2.0"),
-    ({"headers": ["a"]}, 'headers is a map of strings, such as {"X-Team": "blue"}, not a list'),
-    ({"headers": "X-Team: blue"}, 'headers is a map of strings, such as {"X-Team": "blue"}, not a str'),
-    ({"headers": {"X-Team": 3}}, 'headers is a map of strings, such as {"X-Team": "blue"}, not one with an int'),
-    ({"api_key": 3}, "api_key is a string, not an int"),
-    ({"api_key": b"key"}, "api_key is a string, not a bytes"),
+    ({"url": 8000}, "url must be the address of a service, such as http://127.0.0.1:8000, not an int"),
+    ({"url": None}, "url must be the address of a service, such as http://127.0.0.1:8000, not None"),
+    ({"timeout": "3"}, 'timeout must be a number of seconds or None, not the str "3"'.replace('"', "'")),
+    ({"timeout": True}, "timeout must be a number of seconds or None, not the bool True"),
+    ({"timeout": httpx.Timeout(5)}, "timeout must be a number of seconds or None, not the Timeout"),
+    ({"retries": "3"}, "retries must be an integer such as 2, not the str '3'"),
+    ({"retries": True}, "retries must be an integer such as 2, not the bool True"),
+    ({"retries": None}, "retries must be an integer such as 2, not None"),
+    ({"retries": 2.0}, "retries must be an integer such as 2, not the float 2.0"),
+    ({"headers": ["a"]}, 'headers must be a map of strings such as {"X-Team": "blue"}, not a list'),
+    ({"headers": "X-Team: blue"}, 'headers must be a map of strings such as {"X-Team": "blue"}, not a str'),
+    (
+        {"headers": {"X-Team": 3}},
+        'headers must be a map of strings such as {"X-Team": "blue"}, not a map that contains an',
+    ),
+    ({"api_key": 3}, "api_key must be a string, not an int"),
+    ({"api_key": b"key"}, "api_key must be a string, not a bytes"),
 ]
 OF_CALLS: list[tuple[dict[str, Any], str]] = [
-    ({"timeout": "3"}, "timeout is a number of seconds, or None, not the str '3'"),
-    ({"progress": True}, "progress is a function that takes each Transfer, not the bool True"),
-    ({"window": True}, "a window has a slice or (start, stop) for each output axis, not True"),
-    ({"window": 1}, "a window has a slice or (start, stop) for each output axis, not 1"),
-    ({"window": "0:1"}, "a window has a slice or (start, stop) for each output axis, not '0:1'"),
-    ({"window": {"a": 1}}, "a window has a slice or (start, stop) for each output axis, not {'a': 1}"),
-    ({"window": [(0, 1), None]}, "a window has a slice or (start, stop) for each output axis, not None"),
+    ({"timeout": "3"}, "timeout must be a number of seconds or None, not the str '3'"),
+    ({"progress": True}, "progress must be a function that takes a Transfer, not the bool True"),
+    ({"window": True}, "a window has a slice or a pair (start, stop) for each output axis, not True"),
+    ({"window": 1}, "a window has a slice or a pair (start, stop) for each output axis, not 1"),
+    ({"window": "0:1"}, "a window has a slice or a pair (start, stop) for each output axis, not '0:1'"),
+    ({"window": {"a": 1}}, "a window has a slice or a pair (start, stop) for each output axis, not {'a': 1}"),
+    ({"window": [(0, 1), None]}, "a window has a slice or a pair (start, stop) for each output axis, not None"),
 ]
 
 

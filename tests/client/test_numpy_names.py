@@ -96,14 +96,14 @@ def test_slices_and_pairs_may_stand_side_by_side(here: Client) -> None:
 @pytest.mark.parametrize(
     ("window", "kind", "words"),
     [
-        (np.s_[::2], ValueError, "no steps"),
-        (np.s_[::-1], ValueError, "no steps"),
-        (np.s_[0, :], TypeError, "all axes stay"),
+        (np.s_[::2], ValueError, "can't have a step"),
+        (np.s_[::-1], ValueError, "can't have a step"),
+        (np.s_[0, :], TypeError, "can't remove or add axes"),
         (np.s_[None, :], TypeError, "not None"),
         (np.s_[1.5:], TypeError, "indices"),
         (np.s_[:, :, :], ValueError, "at most 2 entries"),
         (np.s_[..., ...], ValueError, r"one \.\.\."),
-        ([(0, 1, 2), (0, 3)], TypeError, "all axes stay"),
+        ([(0, 1, 2), (0, 3)], TypeError, "can't remove or add axes"),
         ([(0, 1.0), (0, 3)], TypeError, "float"),
         ([(0, 1), (0, 4)], ValueError, "0 <= start <= stop <= 3"),
     ],
@@ -115,10 +115,10 @@ def test_what_is_no_window_is_refused_in_words(here: Client, window: Any, kind: 
 
 
 def test_slices_need_a_shape_that_is_known_here_and_one_for_all_outputs(here: Client) -> None:
-    with pytest.raises(ValueError, match="known here"):
+    with pytest.raises(ValueError, match="this version of axiscast knows"):
         here.broadcast("numpy.broadcast_onto", ROW, window=np.s_[:])
     matrices = np.ones((2, 3)), np.ones((3, 4))
-    with pytest.raises(ValueError, match="one shape"):
+    with pytest.raises(ValueError, match="equal shape"):
         here.broadcast("numpy.matmul", *matrices, window=np.s_[:1])
     with pytest.raises(axiscast.IncompatibleShapes, match="axis 1"):
         here.broadcast_to(ROW, (4, 4), window=np.s_[:1])

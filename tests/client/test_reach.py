@@ -199,7 +199,7 @@ def test_a_transport_of_httpx_brings_its_own_options(make: Any, service: Served)
 
 @pytest.mark.parametrize("url", ["127.0.0.1:8000", "localhost:8000", "ftp://127.0.0.1", "http://", "http://[::1", ""])
 def test_what_is_no_url_of_a_service_is_the_callers_value_error(make: Any, url: str) -> None:
-    with pytest.raises(ValueError, match="is no URL"):
+    with pytest.raises(ValueError, match=r"^url "):
         make(url)
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import axiscast
-from axiscast.client.reading import TensorReader
+from axiscast.client.tensor_reader import TensorReader
 from axiscast.wire import tensors
 from axiscast.wire.codec import Encoding, decode
 from axiscast.wire.tensors import Tensor, msgpack_parts

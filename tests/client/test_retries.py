@@ -21,11 +21,13 @@ from peer import CHECKED, GOOD, MSGPACK, Sync, answering, peer, request_on, unti
 
 import axiscast
 from axiscast import Client
-from axiscast.client import pool, retries
-from axiscast.client.address import Request
-from axiscast.client.call import Attempt, Call
-from axiscast.client.connection import Exchange
-from axiscast.client.reading import Plain
+from axiscast.client import connection_pool, deadline, retries
+from axiscast.client.address import AttemptRequest
+from axiscast.client.attempt import Attempt
+from axiscast.client.call import Call
+from axiscast.client.deadline import Deadline
+from axiscast.client.http_exchange import HttpExchange
+from axiscast.client.response_reading import WholeBodyReader
 from axiscast.client.retries import RetryPolicy
 
 WAYS: dict[str, Any] = {
@@ -211,7 +213,10 @@ def test_a_certificate_that_is_not_trusted_is_refused_once(
         thread = threading.Thread(target=accept, args=[listener], daemon=True)
         thread.start()
         url = f"https://127.0.0.1:{listener.getsockname()[1]}"
-        with WAYS[kind](url) as client, pytest.raises(axiscast.ConnectionFailed, match="vouches") as caught:
+        with (
+            WAYS[kind](url) as client,
+            pytest.raises(axiscast.ConnectionFailed, match="certificate authority") as caught,
+        ):
             client.can_broadcast((3,))
         listener.shutdown(socket.SHUT_RDWR)
         thread.join(PATIENCE)
@@ -279,12 +284,13 @@ BUSY = axiscast.ServiceProblem({"code": "overloaded", "status": 503})
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Any:
     """A clock that stands still at 100 s, at a quarter past midnight of 2 January 1970, and jitter at its most."""
-    monkeypatch.setattr(retries, "time", SimpleNamespace(monotonic=lambda: 100.0, time=lambda: 87300.0))
+    monkeypatch.setattr(deadline, "time", SimpleNamespace(monotonic=lambda: 100.0))
+    monkeypatch.setattr(retries, "time", SimpleNamespace(time=lambda: 87300.0))
     monkeypatch.setattr(retries, "random", SimpleNamespace(uniform=lambda low, high: high))
 
 
 def test_the_delay_doubles_up_to_five_seconds_also_without_a_timeout(clock: Any) -> None:
-    policy = RetryPolicy(None, 9)
+    policy = RetryPolicy(Deadline(None), 9)
     delays = [policy.delay_after(BUSY) for _ in range(9)]
     assert delays == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0, 5.0]
     with pytest.raises(axiscast.ServiceProblem):
@@ -294,13 +300,13 @@ def test_the_delay_doubles_up_to_five_seconds_also_without_a_timeout(clock: Any)
 def test_half_of_the_delay_is_jitter(monkeypatch: pytest.MonkeyPatch) -> None:
     spans: list[tuple[float, float]] = []
     monkeypatch.setattr(retries, "random", SimpleNamespace(uniform=lambda *span: spans.append(span) or span[0]))
-    assert RetryPolicy(None, 1).delay_after(BUSY) == 0.05
+    assert RetryPolicy(Deadline(None), 1).delay_after(BUSY) == 0.05
     assert spans == [(0.5, 1.0)]
 
 
 @pytest.mark.parametrize(("timeout", "waits"), [(2.0, False), (2.001, True), (None, True)])
 def test_an_attempt_begins_before_the_deadline_or_not_at_all(clock: Any, timeout: float | None, waits: bool) -> None:
-    policy = RetryPolicy(timeout, 1)
+    policy = RetryPolicy(Deadline(timeout), 1)
     if waits:
         assert policy.delay_after(BUSY, "2") == 2.0
     else:
@@ -325,7 +331,7 @@ def test_an_attempt_begins_before_the_deadline_or_not_at_all(clock: Any, timeout
     ],
 )
 def test_retry_after_is_a_number_or_a_date_of_an_hour_at_most(clock: Any, text: str, seconds: float) -> None:
-    assert RetryPolicy(None, 1).delay_after(BUSY, text) == seconds
+    assert RetryPolicy(Deadline(None), 1).delay_after(BUSY, text) == seconds
 
 
 # --- which connections are used again -----------------------------------------------------------
@@ -337,7 +343,7 @@ def test_a_connection_that_was_idle_for_half_a_minute_is_not_used(
     kind: str, idle: float, connections: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [1000.0]
-    monkeypatch.setattr(pool, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(connection_pool, "time", SimpleNamespace(monotonic=lambda: now[0]))
     scripts = [answering(GOOD, GOOD)] if connections == 1 else [answer_once, answer_once]
     with peer(*scripts) as url, WAYS[kind](url, retries=0) as client:
         assert client.can_broadcast((3,))
@@ -353,12 +359,14 @@ def answer_once(connection: socket.socket) -> None:
 @pytest.mark.parametrize("more", [b"", b"x", GOOD], ids=["nothing", "a byte", "an answer"])
 @pytest.mark.parametrize("head", [b"", b"Connection: keep-alive\r\n"], ids=["plain", "h11"])
 def test_a_connection_on_which_more_came_with_the_answer_is_not_used_again(head: bytes, more: bytes) -> None:
-    attempt = Attempt(Call("GET", "/", [], lambda length: Plain(length or 0, lambda body, reserve: body)), None)
+    attempt = Attempt(
+        Call("GET", "/", [], lambda length: WholeBodyReader(length or 0, lambda body, reserve: body)), None
+    )
     scratch = memoryview(bytearray(1000))
-    exchange = Exchange(Request("GET", httpx.URL("http://a/"), [(b"Host", b"a")], attempt, None), scratch)
-    exchange.ending()
+    exchange = HttpExchange(AttemptRequest("GET", httpx.URL("http://a/"), [(b"Host", b"a")], attempt, None), scratch)
+    exchange.last_bytes()
     came = GOOD.replace(b"\r\n", b"\r\n" + head, 1) + more
     scratch[: len(came)] = came
     exchange.received(len(came))
-    assert (exchange.complete, attempt.finish()) == (True, CHECKED)
-    assert exchange.reusable == (not more)
+    assert (exchange.is_complete, attempt.finish()) == (True, CHECKED)
+    assert exchange.is_reusable == (not more)

@@ -37,11 +37,12 @@ from peer import (
 
 import axiscast
 from axiscast import AsyncClient
-from axiscast.client.address import Request
-from axiscast.client.call import Attempt, Call
-from axiscast.client.calls import broadcast
-from axiscast.client.connection import Exchange
-from axiscast.client.reading import Plain
+from axiscast.client.address import AttemptRequest
+from axiscast.client.attempt import Attempt
+from axiscast.client.call import Call
+from axiscast.client.http_exchange import HttpExchange
+from axiscast.client.request_building import ResultOptions, broadcast
+from axiscast.client.response_reading import WholeBodyReader
 from axiscast.wire.tensors import msgpack_parts
 
 
@@ -84,11 +85,13 @@ class Taken(Attempt[bytes]):
     """An attempt that keeps the status and the body that it gets."""
 
     def __init__(self, *body: bytes) -> None:
-        super().__init__(Call("POST", "/", body, lambda length: Plain(length or 0, lambda body, reserve: body)), None)
+        super().__init__(
+            Call("POST", "/", body, lambda length: WholeBodyReader(length or 0, lambda body, reserve: body)), None
+        )
         self.status = 0
         self.body = b""
 
-    def begin(self, status: int, headers: Any) -> None:
+    def start_response(self, status: int, headers: Any) -> None:
         self.status = status
         self.buffer = lambda: memoryview(b"")
 
@@ -103,26 +106,26 @@ class Taken(Attempt[bytes]):
 def test_what_has_no_body_ends_with_its_head(method: str, status: int, body: bytes, left: bytes) -> None:
     taken = Taken()
     scratch = memoryview(bytearray(1000))
-    exchange = Exchange(Request(method, httpx.URL("http://a/b?c"), [(b"Host", b"a")], taken, None), scratch)
-    assert exchange.ending() == method.encode() + b" /b?c HTTP/1.1\r\nHost: a\r\n\r\n"
+    exchange = HttpExchange(AttemptRequest(method, httpx.URL("http://a/b?c"), [(b"Host", b"a")], taken, None), scratch)
+    assert exchange.last_bytes() == method.encode() + b" /b?c HTTP/1.1\r\nHost: a\r\n\r\n"
     answer = b"HTTP/1.1 %d X\r\nContent-Length: 4\r\n\r\nmore" % status
     scratch[: len(answer)] = answer
     assert exchange.buffer() is scratch
     exchange.received(len(answer))
-    assert (taken.status, taken.body, exchange.complete) == (status, body, True)
-    assert exchange.reusable == (not left)
+    assert (taken.status, taken.body, exchange.is_complete) == (status, body, True)
+    assert exchange.is_reusable == (not left)
 
 
 def test_a_connection_whose_request_was_not_sent_whole_is_not_used_again() -> None:
     scratch = memoryview(bytearray(1000))
-    request = Request("POST", httpx.URL("http://a/"), [(b"Content-Length", b"2")], Taken(b"12"), None)
-    exchange = Exchange(request, scratch)
-    assert b"".join(exchange.outgoing(b"1")).endswith(b"Content-Length: 2\r\n\r\n1")
+    request = AttemptRequest("POST", httpx.URL("http://a/"), [(b"Content-Length", b"2")], Taken(b"12"), None)
+    exchange = HttpExchange(request, scratch)
+    assert b"".join(exchange.bytes_for(b"1")).endswith(b"Content-Length: 2\r\n\r\n1")
     scratch[: len(GOOD)] = GOOD
     exchange.received(len(GOOD))
-    assert (exchange.complete, exchange.reusable) == (True, False)
-    assert exchange.ending() == b""
-    assert exchange.reusable
+    assert (exchange.is_complete, exchange.is_reusable) == (True, False)
+    assert exchange.last_bytes() == b""
+    assert exchange.is_reusable
 
 
 @given(st.data())
@@ -138,9 +141,9 @@ def test_a_reader_may_be_fed_and_received_into_by_turns(data: st.DataObject) -> 
     )
     first = np.empty((5, 8), np.int32)
     op = "poputil.expandToMatchRanks"
-    call = broadcast(op, [values, values[0]], "dense", None, [first, np.empty((1, 8), np.int32)], "numpy", {})
+    call = broadcast(op, [values, values[0]], ResultOptions(out=[first, np.empty((1, 8), np.int32)]), {})
     attempt = Attempt(call, None)
-    attempt.begin(200, {"content-type": "application/vnd.msgpack", "content-length": str(len(body))})
+    attempt.start_response(200, {"content-type": "application/vnd.msgpack", "content-length": str(len(body))})
     straight = 0
     while body:
         count = data.draw(st.integers(1, len(body)))
@@ -166,8 +169,8 @@ def test_a_reader_may_be_fed_and_received_into_by_turns(data: st.DataObject) -> 
 )
 def test_an_answer_as_this_library_writes_it_is_taken_whole(array: Any, bytewise: bool, monkeypatch: Any) -> None:
     body = b"\x81\xa7outputs\x91" + b"".join(msgpack_parts(array, strided=False))
-    attempt = Attempt(broadcast("numpy.broadcast_arrays", [array], "dense", None, None, "numpy", {}), None)
-    attempt.begin(200, {"content-type": "application/vnd.msgpack", "content-length": str(len(body))})
+    attempt = Attempt(broadcast("numpy.broadcast_arrays", [array], ResultOptions(), {}), None)
+    attempt.start_response(200, {"content-type": "application/vnd.msgpack", "content-length": str(len(body))})
     if not bytewise:
         monkeypatch.delattr(msgpack, "Unpacker")
     for piece in [body[at : at + 1] for at in range(len(body))] if bytewise else [body]:
@@ -182,8 +185,8 @@ def test_an_answer_as_this_library_writes_it_is_taken_whole(array: Any, bytewise
 )
 def test_an_answer_that_is_nearly_so_is_an_error(data: bytes, length: int) -> None:
     body = b"\x81\xa7outputs\x91\x83\xa5dtype\xa4bool\xa5shape\x91\x02\xa4data\xc6" + length.to_bytes(4, "big") + data
-    attempt = Attempt(broadcast("numpy.broadcast_arrays", [np.ones(2, bool)], "dense", None, None, "numpy", {}), None)
-    attempt.begin(200, {"content-type": "application/vnd.msgpack", "content-length": str(len(body))})
+    attempt = Attempt(broadcast("numpy.broadcast_arrays", [np.ones(2, bool)], ResultOptions(), {}), None)
+    attempt.start_response(200, {"content-type": "application/vnd.msgpack", "content-length": str(len(body))})
 
     def take() -> object:
         attempt.feed(body)
@@ -195,8 +198,8 @@ def test_an_answer_that_is_nearly_so_is_an_error(data: bytes, length: int) -> No
 
 def test_the_bytes_of_a_tensor_belong_in_the_array_itself() -> None:
     out = np.zeros((1000, 1000), np.uint8)
-    attempt = Attempt(broadcast("numpy.broadcast_arrays", [out], "dense", None, out, "numpy", {}), None)
-    attempt.begin(200, {"content-type": "application/vnd.msgpack"})
+    attempt = Attempt(broadcast("numpy.broadcast_arrays", [out], ResultOptions(out=out), {}), None)
+    attempt.start_response(200, {"content-type": "application/vnd.msgpack"})
     attempt.feed(
         b"\x81\xa7outputs\x91\x83\xa5dtype\xa5uint8\xa5shape\x92\xcd\x03\xe8\xcd\x03\xe8\xa4data\xc6\0\x0fB@" + b"ab"
     )
@@ -412,9 +415,9 @@ HOSTILE = {
     ),
 }
 BROKEN = {
-    "a length beyond memory": (GOOD.replace(b"Length: ", b"Length: 9999999999999"), "before the answer's end"),
+    "a length beyond memory": (GOOD.replace(b"Length: ", b"Length: 9999999999999"), "before the end of the response"),
     "a chunk header without end": (CHUNKS + b"f" * 9, "closed connection"),
-    "nothing": (b"", "without an answer"),
+    "nothing": (b"", "without a response"),
 }
 
 
@@ -441,13 +444,13 @@ def test_an_answer_that_ends_too_early_is_a_connection_that_failed(make: Any, an
 
 
 def test_a_deadline_that_passes_in_mid_answer_says_which_request_it_was(make: Any) -> None:
-    def begin(connection: socket.socket) -> None:
+    def start_response(connection: socket.socket) -> None:
         request_on(connection)
         connection.sendall(GOOD[:-1].replace(b"\r\n\r\n", b"\r\nX-Request-ID: mine\r\n\r\n", 1))
         stay(connection)
 
     def claim(seconds: float) -> None:
-        with peer(begin) as url:
+        with peer(start_response) as url:
             with make(url, timeout=seconds) as client, pytest.raises(axiscast.DeadlineExceeded) as caught:
                 client.can_broadcast((3,))
             left.release()

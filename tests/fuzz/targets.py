@@ -22,7 +22,7 @@ from axiscast.answers.columns import answer_columns
 from axiscast.answers.compare import answer_compare
 from axiscast.answers.limits import validate_request
 from axiscast.answers.translate import answer_translate
-from axiscast.client.reading import TensorReader
+from axiscast.client.tensor_reader import TensorReader
 from axiscast.engine.views import input_gradients
 from axiscast.errors import InvalidAnswer
 from axiscast.messages import CheckRequest, CompareRequest, TranslateRequest

@@ -16,40 +16,40 @@ from typing import Any
 
 import click
 
-from .arguments import CANT_WRITE, Failure, problems_in_words
-from .broadcast import broadcast
-from .check import check
-from .compare import compare
-from .ops import ops
-from .serve import serve
-from .translate import translate
-from .why import why
+from .arguments import OUTPUT_FAILED, CommandFailure, errors_as_messages
+from .broadcast import broadcast_command
+from .check import check_command
+from .compare import compare_command
+from .ops import ops_command
+from .serve import serve_command
+from .translate import translate_command
+from .why import why_command
 
 
 class Commands(click.Group):
     """All commands. An answer that can't be told, or is interrupted, has a status of its own: click's says no."""
 
     def make_context(self, *arguments: Any, **options: Any) -> click.Context:
-        with _own_statuses():
+        with _exit_statuses():
             return super().make_context(*arguments, **options)
 
     def invoke(self, context: click.Context) -> Any:
-        with _own_statuses():
+        with _exit_statuses():
             return super().invoke(context)
 
 
 @contextmanager
-def _own_statuses() -> Iterator[None]:
+def _exit_statuses() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        raise Failure("interrupted", 128 + signal.SIGINT) from None
+        raise CommandFailure("interrupted", 128 + signal.SIGINT) from None
     except OSError as error:
         sys.stdout = None  # else Python tries again what could not be written
         if isinstance(error, BrokenPipeError):
             sys.exit(128 + signal.SIGPIPE)  # as all do that write to a reader who has enough
         where = error.filename or "the answer can't be written"
-        raise Failure(f"{where}: {error.strerror or error}", CANT_WRITE) from None
+        raise CommandFailure(f"{where}: {error.strerror or error}", OUTPUT_FAILED) from None
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -62,7 +62,15 @@ def main() -> None:
     """
 
 
-for command in (serve, check, broadcast, compare, translate, why, ops):
+for command in (
+    serve_command,
+    check_command,
+    broadcast_command,
+    compare_command,
+    translate_command,
+    why_command,
+    ops_command,
+):
     assert command.callback is not None
-    command.callback = problems_in_words()(command.callback)
+    command.callback = errors_as_messages()(command.callback)
     main.add_command(command)

@@ -30,12 +30,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 _ATTRIBUTES = sorted({name for op in OPS.values() for name in op.model_fields if name != "name"})
 
 
-def ops_that_begin(context: click.Context, parameter: click.Parameter, typed: str) -> list[str]:
+def complete_ops(context: click.Context, parameter: click.Parameter, typed: str) -> list[str]:
     """Return the ops whose names begin with this text, for a shell. If there are none, return the aliases."""
     return [name for name in OPS if name.startswith(typed)] or [name for name in ALIASES if name.startswith(typed)]
 
 
-def _values_that_begin(context: click.Context, parameter: click.Parameter, typed: str) -> list[str]:
+def _complete_values(context: click.Context, parameter: click.Parameter, typed: str) -> list[str]:
     """The values of an attribute that has few, such as a mode, for a shell: of the op before it, else of any."""
     name, op = str(parameter.name), str(context.params.get("op_name"))
     kind = op_class(op)
@@ -49,12 +49,12 @@ def op_options(command: F) -> F:
     for name in reversed(_ATTRIBUTES):
         takers = [wire for wire, op in OPS.items() if name in op.model_fields]
         flag, text = f"--{name.replace('_', '-')}", f"Attribute of {', '.join(takers)}."
-        command = click.option(flag, name, metavar="VALUE", help=text, shell_complete=_values_that_begin)(command)
+        command = click.option(flag, name, metavar="VALUE", help=text, shell_complete=_complete_values)(command)
     return click.option(
         "--op",
         "op_name",
         metavar="NAME",
-        shell_complete=ops_that_begin,
+        shell_complete=complete_ops,
         help="The op; `axiscast ops` lists them. With --shape alone: numpy.broadcast_to.",
     )(command)
 
@@ -75,7 +75,7 @@ def url_option(command: F) -> F:
     return click.option("--url", metavar="URL", help="Ask this service instead of working here.")(command)
 
 
-def client_of(url: str, **options: Any) -> Client:
+def client_for(url: str, **options: Any) -> Client:
     """A client of this service, with the key of --api-key."""
     from ..client.client import Client
 
@@ -87,8 +87,10 @@ def client_of(url: str, **options: Any) -> Client:
         raise click.UsageError(str(error).replace("api_key", "--api-key")) from None
 
 
-def _assumptions(context: click.Context, parameter: click.Parameter, texts: Sequence[str]) -> dict[str, int | str]:
-    assumptions: dict[str, int | str] = parsed(parse_assumptions, ", ".join(texts), "--assume") if texts else {}
+def _parse_assumptions(
+    context: click.Context, parameter: click.Parameter, texts: Sequence[str]
+) -> dict[str, int | str]:
+    assumptions: dict[str, int | str] = parse_argument(parse_assumptions, ", ".join(texts), "--assume") if texts else {}
     return assumptions
 
 
@@ -96,7 +98,7 @@ assume_option = click.option(
     "--assume",
     multiple=True,
     metavar="NAME=SIZES",
-    callback=_assumptions,
+    callback=_parse_assumptions,
     help="What is known of a name, such as N=2..; repeats.",
 )
 
@@ -107,7 +109,7 @@ warn_option = click.option(
     help="Also give this warning, which correct code often has. May be repeated.",
 )
 
-CANT_WRITE = 2
+OUTPUT_FAILED = 2
 """The exit status where there is an answer, and no room for it."""
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
@@ -120,7 +122,7 @@ class ShapeCommand(click.Command):
         return super().parse_args(context, [f" {word}" if re.match("-[0-9]", word) else word for word in words])
 
 
-def op_values(name: str | None, options: dict[str, Any]) -> dict[str, Any]:
+def op_from_options(name: str | None, options: dict[str, Any]) -> dict[str, Any]:
     """The op of --op and the attribute options, as plain values."""
     attributes = {key: text for key, text in options.items() if text is not None}
     if name is not None and not name.strip():
@@ -134,19 +136,19 @@ def op_values(name: str | None, options: dict[str, Any]) -> dict[str, Any]:
     for key, text in attributes.items():
         if not text.strip():
             raise click.UsageError(f"--{key.replace('_', '-')} is empty: write () for no sizes{_UNSET}")
-        values[key] = parsed(partial(parse_attribute, kind, key), text, f"--{key.replace('_', '-')}")
+        values[key] = parse_argument(partial(parse_attribute, kind, key), text, f"--{key.replace('_', '-')}")
     return values
 
 
-def shapes_in(texts: Sequence[str]) -> list[list[int | str]]:
+def parse_shapes(texts: Sequence[str]) -> list[list[int | str]]:
     """The shapes that stand on the command line."""
-    return [shape_in(text) for text in texts]
+    return [parse_shape_argument(text) for text in texts]
 
 
 _UNSET = ". Is a variable of the shell not set?"
 
 
-def shape_in(text: str, what: str = "a shape") -> list[int | str]:
+def parse_shape_argument(text: str, what: str = "a shape") -> list[int | str]:
     """The shape that is written on the command line; `what` says where."""
     if not text.strip():
         raise click.UsageError(f"{what} is empty: write () for a scalar{_UNSET}")
@@ -154,7 +156,7 @@ def shape_in(text: str, what: str = "a shape") -> list[int | str]:
         with suppress(ValueError):
             return parse_shape(text)
         raise click.UsageError(_not_a_model(text))
-    shape: list[int | str] = parsed(parse_shape, text, what)
+    shape: list[int | str] = parse_argument(parse_shape, text, what)
     return shape
 
 
@@ -171,7 +173,7 @@ _FILE = re.compile(r"[A-Za-z0-9_-]\.[A-Za-z][A-Za-z0-9]*$|/")
 """Matches texts that look like file names."""
 
 
-def parsed(parse: Callable[[str], Any], text: str, what: str) -> Any:
+def parse_argument(parse: Callable[[str], Any], text: str, what: str) -> Any:
     """What `parse` reads from a text; `what` says where the text stands, if it is none."""
     try:
         return parse(text)
@@ -202,19 +204,19 @@ class CommandNotation(ArgumentNotation):
         return f"{self.location(['op', steps[-1]])} {shlex.quote(format_attribute(value))}"
 
 
-def question(model: type[M], value: Any) -> M:
+def validated_request(model: type[M], value: Any) -> M:
     """A plain value as a message. Raises Problem in the command line's words."""
     return validate(model, value, CommandNotation())
 
 
 @contextmanager
-def problems_in_words() -> Iterator[None]:
+def errors_as_messages() -> Iterator[None]:
     """Say on stderr what is wrong, and exit with 2, where the service would answer with a problem; with 69 where it
-    can't be reached or can't answer now, with 77 where it refuses who asks."""
+    can't be result_shapes_text or can't answer now, with 77 where it refuses who asks."""
     try:
         yield
     except Problem as problem:
-        raise click.UsageError(_in_own_words(problem.detail, problem.pointer)) from None
+        raise click.UsageError(_in_command_line_words(problem.detail, problem.pointer)) from None
     except Exception as error:
         from .. import errors
 
@@ -224,16 +226,16 @@ def problems_in_words() -> Iterator[None]:
         request = f" (request {error.request_id})" if error.request_id else ""
         about = f"{click.get_current_context().meta.get(_URL)}: {error}{request}"
         if isinstance(error, errors.Unauthenticated):
-            raise Failure(f"{about}: name the key in AXISCAST_API_KEY, or --api-key", os.EX_NOPERM) from None
+            raise CommandFailure(f"{about}: name the key in AXISCAST_API_KEY, or --api-key", os.EX_NOPERM) from None
         is_unexpected = isinstance(error, errors.UnexpectedStatus)
         if isinstance(error, errors.MisdirectedRequest) or status == 403 or (is_unexpected and status in (401, 407)):
-            raise Failure(about, os.EX_NOPERM) from None
+            raise CommandFailure(about, os.EX_NOPERM) from None
         if is_unexpected or status in (404, 405, 408, 429) or status >= 500:
-            raise Failure(about, os.EX_UNAVAILABLE) from None
-        raise click.UsageError(_in_own_words(str(error), getattr(error, "pointer", None))) from None
+            raise CommandFailure(about, os.EX_UNAVAILABLE) from None
+        raise click.UsageError(_in_command_line_words(str(error), getattr(error, "pointer", None))) from None
 
 
-def _in_own_words(detail: str, pointer: str | None) -> str:
+def _in_command_line_words(detail: str, pointer: str | None) -> str:
     """A problem whose place is named as the command line does, also where a service has named it."""
     place = (pointer or "")[1:]
     steps = [int(step) if step.isdecimal() else step for step in place.split("/")]
@@ -244,7 +246,7 @@ def _in_own_words(detail: str, pointer: str | None) -> str:
     )
 
 
-class Failure(click.ClickException):
+class CommandFailure(click.ClickException):
     """What is no fault of the command's words: said without them, with an exit status as in sysexits.h."""
 
     def __init__(self, message: str, status: int) -> None:

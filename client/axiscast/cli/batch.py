@@ -17,8 +17,8 @@ from ..messages.notation import JsonNotation
 from ..messages.validation import validate
 from ..wire.codec import Encoding, decode
 from ..wire.problems import Problem
-from .answers import answers_from
 from .arguments import CommandNotation
+from .backend import backend_for
 
 MAX_LINE_BYTES = 2**20
 """The longest line that is read, enough for a request with a hundred thousand sizes."""
@@ -39,16 +39,16 @@ class LineNotation(JsonNotation):
 def check_lines(path: str, url: str | None) -> int:
     """Print the answer to each line of a file, or of stdin for "-", as JSON. Return the exit status."""
     status = 0
-    with click.open_file(path, "rb") as file, answers_from(url) as way, _progress(file) as progress:
-        for lines, nbytes in _pieces(file):
-            for answer in _answered(lines, way.check_batch):
+    with click.open_file(path, "rb") as file, backend_for(url) as way, _progress(file) as progress:
+        for lines, nbytes in _read_lines(file):
+            for answer in _check_lines(lines, way.check_batch):
                 click.echo(json.dumps(_document(answer)))
-                status = _graver(status, answer)
+                status = _worse_status(status, answer)
             progress(nbytes)
     return status
 
 
-def _graver(status: int, answer: Answer) -> int:
+def _worse_status(status: int, answer: Answer) -> int:
     """Return the exit status so far: 1 if any shapes do not broadcast, else 2 if any line is invalid, else 0."""
     if isinstance(answer, CheckAnswer):
         return 1 if answer.conflict is not None else status
@@ -64,7 +64,7 @@ def _document(answer: Answer) -> dict[str, Any]:
     return {"error": {name: value for name, value in document.items() if value is not None} | answer.facts}
 
 
-def _pieces(file: IO[bytes]) -> Iterator[tuple[list[tuple[int, bytes]], int]]:
+def _read_lines(file: IO[bytes]) -> Iterator[tuple[list[tuple[int, bytes]], int]]:
     """Yield the lines read so far with their numbers, and the count of bytes read. Blank lines are skipped.
 
     It waits for no more than one line, so that the answer to a line is not held until the next one comes.
@@ -88,7 +88,7 @@ def _pieces(file: IO[bytes]) -> Iterator[tuple[list[tuple[int, bytes]], int]]:
             return
 
 
-def _answered(
+def _check_lines(
     lines: Sequence[tuple[int, bytes]], check_batch: Callable[[Sequence[CheckRequest]], Sequence[Answer]]
 ) -> list[Answer]:
     """Return the response or the problem of each line, in order."""
@@ -96,16 +96,16 @@ def _answered(
     requests = []
     for number, line in lines:
         try:
-            requests.append(_request(line))
+            requests.append(_parse_line(line))
             answers.append(None)
         except Problem as problem:
             problem.detail = f"line {number}: {problem.detail}"
             answers.append(problem)
-    there = iter(_checked(requests, check_batch))
+    there = iter(_check_batch(requests, check_batch))
     return [next(there) if answer is None else answer for answer in answers]
 
 
-def _request(line: bytes) -> CheckRequest:
+def _parse_line(line: bytes) -> CheckRequest:
     """Return the request of a line. Raises Problem if it is invalid."""
     if not line or len(line) > MAX_LINE_BYTES:
         raise Problem("invalid-request", f"it is longer than {MAX_LINE_BYTES} bytes: send columns to a service instead")
@@ -118,7 +118,7 @@ def _request(line: bytes) -> CheckRequest:
     return validate(CheckRequest, value, LineNotation())
 
 
-def _checked(
+def _check_batch(
     requests: Sequence[CheckRequest], check_batch: Callable[[Sequence[CheckRequest]], Sequence[Answer]]
 ) -> list[Answer]:
     """Return the responses to requests. A batch that is too much work is split."""
@@ -130,11 +130,11 @@ def _checked(
         if len(requests) == 1:
             return [problem]
         half = len(requests) // 2
-        return [*_checked(requests[:half], check_batch), *_checked(requests[half:], check_batch)]
+        return [*_check_batch(requests[:half], check_batch), *_check_batch(requests[half:], check_batch)]
     if len(requests) > 1:
         for number, answer in enumerate(answers):
             if isinstance(answer, WorkTooLarge | BodyTooLarge):
-                (answers[number],) = _checked([requests[number]], check_batch)
+                (answers[number],) = _check_batch([requests[number]], check_batch)
     return answers
 
 

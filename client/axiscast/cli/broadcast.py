@@ -19,8 +19,17 @@ import click
 from ..messages import CheckAnswer, CheckRequest
 from ..ops import Op
 from ..wire.shapes import format_shape
-from .answers import ask, colored
-from .arguments import CANT_WRITE, Failure, client_of, json_option, op_options, op_values, question, url_option
+from .arguments import (
+    OUTPUT_FAILED,
+    CommandFailure,
+    client_for,
+    json_option,
+    op_from_options,
+    op_options,
+    url_option,
+    validated_request,
+)
+from .backend import colored_answer, run_check
 
 if TYPE_CHECKING:
     from ..client.call import Transfer
@@ -30,7 +39,7 @@ BAR_BYTES = 64 * 2**20
 """Work on fewer bytes is done before a progress bar could be read."""
 
 
-@click.command()
+@click.command("broadcast")
 @click.argument(
     "inputs",
     nargs=-1,
@@ -45,7 +54,7 @@ BAR_BYTES = 64 * 2**20
 )  # fmt: skip
 @url_option
 @json_option
-def broadcast(
+def broadcast_command(
     inputs: Sequence[Path],
     op_name: str | None,
     outputs: Sequence[Path],
@@ -61,20 +70,20 @@ def broadcast(
     """
     from ..wire.tensors import to_little_endian
 
-    arrays = [_loaded(path) for path in inputs]
-    request = question(
-        CheckRequest, {"op": op_values(op_name, attributes), "inputs": [array.shape for array in arrays]}
+    arrays = [_open_npy(path) for path in inputs]
+    request = validated_request(
+        CheckRequest, {"op": op_from_options(op_name, attributes), "inputs": [array.shape for array in arrays]}
     )
     for attribute, _, symbol in request.op.symbols():
         raise click.UsageError(f"--{attribute.replace('_', '-')} holds {symbol}: only check takes such sizes")
-    answer = ask(request, url)
+    answer = run_check(request, url)
     if answer.conflict is not None:
-        click.echo(colored(answer))
+        click.echo(colored_answer(answer))
         sys.exit(1)
     if len(outputs) != len(answer.outputs):
         raise click.UsageError(f"{request.op.name} gives {len(answer.outputs)} outputs here: write -o once for each")
     arrays = [array if url is None else to_little_endian(array) for array in arrays]
-    filled = _written(request.op, arrays, answer, outputs, url)
+    filled = _write_outputs(request.op, arrays, answer, outputs, url)
     for path, array in zip(outputs, filled, strict=True):
         facts = {
             "path": str(path),
@@ -87,7 +96,7 @@ def broadcast(
         )
 
 
-def _written(
+def _write_outputs(
     op: Op, arrays: Sequence[Array], answer: CheckAnswer, outputs: Sequence[Path], url: str | None
 ) -> list[Array]:
     """The outputs, each filled in a file beside its place and then moved there: an output is whole or absent,
@@ -125,13 +134,13 @@ def _written(
             if url:
                 _fill_remotely(op, arrays, filled, url, progress)
             else:
-                _fill_here(op, arrays, filled, progress)
+                _fill_locally(op, arrays, filled, progress)
         for array, part, place in zip(filled, parts, places, strict=True):
             array.flush()  # type: ignore[attr-defined]  # it is a memmap
-            _let_in(part, place)
+            _copy_owner_and_mode(part, place)
             os.replace(part, place)
     except (OSError, ValueError, OverflowError) as error:
-        raise Failure(f"the output can't be written: {error}", CANT_WRITE) from None
+        raise CommandFailure(f"the output can't be written: {error}", OUTPUT_FAILED) from None
     finally:
         for part in parts:
             part.unlink(missing_ok=True)
@@ -140,7 +149,7 @@ def _written(
     return filled
 
 
-def _let_in(part: Path, place: Path) -> None:
+def _copy_owner_and_mode(part: Path, place: Path) -> None:
     """Give a file the owner and the mode of the one whose place it takes; of a new file, where there is none."""
     try:
         there = place.stat()
@@ -158,7 +167,7 @@ def _umask() -> int:
     return mask
 
 
-def _loaded(path: Path) -> Array:
+def _open_npy(path: Path) -> Array:
     import numpy as np
 
     from ..wire.dtypes import dtype_name
@@ -173,7 +182,7 @@ def _loaded(path: Path) -> Array:
     return array
 
 
-def _fill_here(op: Op, arrays: Sequence[Array], filled: Sequence[Array], progress: Callable[[int], None]) -> None:
+def _fill_locally(op: Op, arrays: Sequence[Array], filled: Sequence[Array], progress: Callable[[int], None]) -> None:
     import numpy as np
 
     from axiscast.engine.dense import chunks
@@ -202,7 +211,7 @@ def _fill_remotely(
             progress(transfer.done - before)
             before = transfer.done
 
-    with client_of(url, timeout=None) as client:
+    with client_for(url, timeout=None) as client:
         client.broadcast(op, *arrays, out=filled, progress=on_transfer)
 
 

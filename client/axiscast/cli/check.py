@@ -14,22 +14,22 @@ from ..errors import ServiceProblem
 from ..messages import CheckAnswer, CheckRequest
 from ..models.report import FailOn
 from ..wire.problems import Problem
-from .answers import ask, colored, in_colors
 from .arguments import (
     ShapeCommand,
     assume_option,
     json_option,
+    op_from_options,
     op_options,
-    op_values,
-    question,
-    shapes_in,
+    parse_shapes,
     url_option,
+    validated_request,
     warn_option,
 )
-from .models import model_options, report
+from .backend import colored_answer, in_color, run_check
+from .model_report import model_options, report_models
 
 
-@click.command(cls=ShapeCommand)
+@click.command("check", cls=ShapeCommand)
 @click.argument("shapes", nargs=-1, metavar="SHAPE... | MODEL.onnx...")
 @op_options
 @click.option("--dtype", help="Adds the bytes of each output, such as float32.")
@@ -44,7 +44,7 @@ from .models import model_options, report
 @model_options
 @url_option
 @json_option
-def check(
+def check_command(
     shapes: Sequence[str],
     op_name: str | None,
     dtype: str | None,
@@ -81,7 +81,7 @@ def check(
 
     Exits with 0 where all fits; 1 where shapes do not broadcast, or a node is as grave as --fail-on; 2 for a mistake in
     the question, or in a line of a batch whose other lines fit; 3 where a node of a model could not be judged; 69 where
-    a service can't be reached, 77 where it refuses.
+    a service can't be result_shapes_text, 77 where it refuses.
     """
     models = [text for text in shapes if text.endswith(".onnx")]
     of_shapes = {"op": op_name, "dtype": dtype, "warn": warn or None, **attributes}
@@ -99,27 +99,27 @@ def check(
         from .batch import check_lines
 
         assumed = ["--assume"] if assume else []
-        _alone("--batch: each line is a whole request", [*shapes, *given, *assumed, *given_of_models])
+        _refuse_with("--batch: each line is a whole request", [*shapes, *given, *assumed, *given_of_models])
         sys.exit(check_lines(batch, url))
     if models:
         if warn:
             raise click.UsageError("--warn is for shapes: the report of a model lists only the warning square")
-        _alone("a model: its nodes say their ops and shapes", [*given, *(set(shapes) - set(models))])
+        _refuse_with("a model: its nodes say their ops and shapes", [*given, *(set(shapes) - set(models))])
         if as_json and output_format not in (None, "json"):
             raise click.UsageError(f"--json is --format json, and can't stand beside --format {output_format}")
         output_format = "json" if as_json else output_format
-        sys.exit(report(models, assume, example, probe, kinds, url, output_format, all_nodes, fail_on))
+        sys.exit(report_models(models, assume, example, probe, kinds, url, output_format, all_nodes, fail_on))
     for option in given_of_models:
         raise click.UsageError(f"{option} is for a model")
     if not shapes:
         raise click.UsageError("no shape is given: write one or more, such as 8,1,6,1 7,1,5, or () for a scalar")
     options = {"dtype": dtype, "assume": assume or None, "warn": warn or None}
     asked: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
-    asked |= {"op": op_values(op_name, attributes), "inputs": shapes_in(shapes), "explain": True}
-    sys.exit(_check_shapes(question(CheckRequest, asked), url, as_json))
+    asked |= {"op": op_from_options(op_name, attributes), "inputs": parse_shapes(shapes), "explain": True}
+    sys.exit(_check_shapes(validated_request(CheckRequest, asked), url, as_json))
 
 
-def _alone(what: str, others: Sequence[str]) -> None:
+def _refuse_with(what: str, others: Sequence[str]) -> None:
     """Raise UsageError for arguments that can't be combined with `what`."""
     for other in others:
         raise click.UsageError(f"{other.strip()} can't stand beside {what}")
@@ -131,24 +131,24 @@ def _check_shapes(request: CheckRequest, url: str | None, as_json: bool) -> int:
     if as_json:
         click.echo(json.dumps(answer.model_dump(exclude_unset=True)))
     else:
-        click.echo(colored(answer))
-        if answer.conflict and (whole := _one_shape(request.inputs)):
-            click.echo(in_colors(f"hint: each word is a shape; one shape of these sizes is written {whole}"))
+        click.echo(colored_answer(answer))
+        if answer.conflict and (whole := _as_one_shape(request.inputs)):
+            click.echo(in_color(f"hint: each word is a shape; one shape of these sizes is written {whole}"))
     return 1 if answer.conflict else 0
 
 
 def _answer(request: CheckRequest, url: str | None) -> CheckAnswer:
     """Return the response. Raises UsageError if the sizes of one shape were given as several shapes."""
     try:
-        return ask(request, url)
+        return run_check(request, url)
     except (Problem, ServiceProblem) as problem:
-        whole = _one_shape(request.inputs)
+        whole = _as_one_shape(request.inputs)
         if problem.pointer != "/inputs" or whole is None:
             raise
         raise click.UsageError(f"{problem.detail}: did you mean {whole}?") from None
 
 
-def _one_shape(shapes: Sequence[Sequence[int | str]]) -> str | None:
+def _as_one_shape(shapes: Sequence[Sequence[int | str]]) -> str | None:
     """Return the shape with the sizes of these shapes, if each has one size. Otherwise return None."""
     if len(shapes) < 2 or any(len(shape) != 1 for shape in shapes):
         return None

@@ -9,25 +9,34 @@ from typing import Any
 import click
 
 from ..messages import CompareRequest, Comparison
-from .answers import answers_from, in_colors
-from .arguments import ShapeCommand, assume_option, json_option, question, shape_in, shapes_in, url_option, warn_option
+from .arguments import (
+    ShapeCommand,
+    assume_option,
+    json_option,
+    parse_shape_argument,
+    parse_shapes,
+    url_option,
+    validated_request,
+    warn_option,
+)
+from .backend import backend_for, in_color
 from .table import echo_table
 
 
-def _refuse_op(context: click.Context, parameter: click.Parameter, name: str | None) -> None:
+def _reject_op(context: click.Context, parameter: click.Parameter, name: str | None) -> None:
     if name is not None:
         raise click.UsageError("compare checks every op, so it has no --op: leave it out, or use `axiscast check`")
 
 
-@click.command(cls=ShapeCommand)
+@click.command("compare", cls=ShapeCommand)
 @click.argument("shapes", nargs=-1, required=True, metavar="SHAPE...")
 @click.option("--shape", "target", help="The target: of the ops that take one, with one SHAPE.")
-@click.option("--op", hidden=True, expose_value=False, callback=_refuse_op)
+@click.option("--op", hidden=True, expose_value=False, callback=_reject_op)
 @assume_option
 @warn_option
 @url_option
 @json_option
-def compare(
+def compare_command(
     shapes: Sequence[str],
     target: str | None,
     assume: dict[str, int | str],
@@ -41,11 +50,11 @@ def compare(
     axiscast compare 3 2,1
     axiscast compare 1,3 --shape 2,-1
     """
-    asked: dict[str, Any] = {"inputs": shapes_in(shapes), "assume": assume or None, "warn": warn}
+    asked: dict[str, Any] = {"inputs": parse_shapes(shapes), "assume": assume or None, "warn": warn}
     if target is not None:
-        asked["shape"] = shape_in(target, "--shape")
-    request = question(CompareRequest, asked)
-    with answers_from(url) as way:
+        asked["shape"] = parse_shape_argument(target, "--shape")
+    request = validated_request(CompareRequest, asked)
+    with backend_for(url) as way:
         results: list[Comparison] = way.compare(
             *request.inputs, shape=request.shape, assume=request.assume, warn=request.warn
         )
@@ -72,7 +81,7 @@ def compare(
     echo_table(rows)
     warnings = {warning.message: warning for result in results for warning in result.warnings}
     if warnings:
-        click.echo("\n" + in_colors("\n".join(warning_lines(warnings.values()))))
+        click.echo("\n" + in_color("\n".join(warning_lines(warnings.values()))))
 
 
 def _name(op: dict[str, Any]) -> str:

@@ -12,15 +12,15 @@ from ..messages.attribute_text import format_attribute
 from ..messages.validation import unknown_op_problem
 from ..ops import OPS, op_class
 from ..ops.help import as_call
-from .arguments import CommandNotation, client_of, json_option, ops_that_begin, url_option
+from .arguments import CommandNotation, client_for, complete_ops, json_option, url_option
 from .table import echo_table
 
 
-@click.command()
-@click.argument("name", required=False, shell_complete=ops_that_begin)
+@click.command("ops")
+@click.argument("name", required=False, shell_complete=complete_ops)
 @url_option
 @json_option
-def ops(name: str | None, url: str | None, as_json: bool) -> None:
+def ops_command(name: str | None, url: str | None, as_json: bool) -> None:
     """List the ops, or show one of them with its attributes, its definition and an example."""
     entries = _catalogue(url)
     if name is not None:
@@ -57,7 +57,7 @@ def _catalogue(url: str | None) -> list[OpEntry]:
         from ..answers.catalogue import list_ops
 
         return list_ops().ops
-    with client_of(url) as client:
+    with client_for(url) as client:
         return client.ops()
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from .arguments import F, Failure
+from .arguments import CommandFailure, F
 
 
 def _serve_options(command: F) -> F:
@@ -25,9 +25,9 @@ def _serve_options(command: F) -> F:
     return command
 
 
-@click.command()
+@click.command("serve")
 @_serve_options
-def serve(**options: Any) -> None:
+def serve_command(**options: Any) -> None:
     """Run the service. Each option can be set by the environment variable that stands beside it."""
     from axiscast_service.settings import Settings, variable_of
 
@@ -38,7 +38,7 @@ def serve(**options: Any) -> None:
     except ImportError:
         from ..client.in_process import NO_SERVICE
 
-        raise Failure(NO_SERVICE, os.EX_UNAVAILABLE) from None
+        raise CommandFailure(NO_SERVICE, os.EX_UNAVAILABLE) from None
     try:
         settings = Settings.from_environment()  # read again by each worker
         verify(settings)

@@ -12,30 +12,30 @@ import click
 from ..messages import TranslateAnswer, TranslateRequest
 from ..messages.validation import unknown_op_problem
 from ..ops import op_class
-from .answers import answers_from, in_colors
 from .arguments import (
     CommandNotation,
     ShapeCommand,
+    complete_ops,
     json_option,
+    op_from_options,
     op_options,
-    op_values,
-    ops_that_begin,
-    question,
-    shapes_in,
+    parse_shapes,
     url_option,
+    validated_request,
 )
+from .backend import backend_for, in_color
 
 
-@click.command(cls=ShapeCommand)
+@click.command("translate", cls=ShapeCommand)
 @click.argument("shapes", nargs=-1, required=True, metavar="SHAPE...")
 @op_options
 @click.option(
-    "--to", required=True, metavar="NAME", shell_complete=ops_that_begin,
+    "--to", required=True, metavar="NAME", shell_complete=complete_ops,
     help="The op to say it with; `axiscast ops` lists them.",
 )  # fmt: skip
 @url_option
 @json_option
-def translate(
+def translate_command(
     shapes: Sequence[str],
     op_name: str | None,
     to: str,
@@ -51,26 +51,26 @@ def translate(
     Exits with 1 where the shapes do not broadcast, or the other op can't say it.
     """
     asked = {
-        "op": op_values(op_name, attributes),
-        "inputs": shapes_in(shapes),
+        "op": op_from_options(op_name, attributes),
+        "inputs": parse_shapes(shapes),
         "to": to,
     }
     if op_class(to) is None:
         raise unknown_op_problem(to, "/to", CommandNotation())
-    answer = _translated(question(TranslateRequest, asked), url)
+    answer = _translated(validated_request(TranslateRequest, asked), url)
     if as_json:
         click.echo(json.dumps(answer.model_dump(exclude_none=True)))
         return
     from ..answers.translate import translation_as_text
 
-    click.echo(in_colors(translation_as_text(answer)))
+    click.echo(in_color(translation_as_text(answer)))
 
 
 def _translated(request: TranslateRequest, url: str | None) -> TranslateAnswer:
     from ..errors import ServiceProblem
 
     try:
-        with answers_from(url) as way:
+        with backend_for(url) as way:
             answer: TranslateAnswer = way.translate(request.op, *request.inputs, to=request.to)
             return answer
     except ServiceProblem as problem:

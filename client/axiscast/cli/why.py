@@ -13,17 +13,17 @@ import click
 from ..answers.diagnosis import why_as_text
 from ..answers.error_log import ErrorLog
 from ..messages.why import WhyAnswer
-from .answers import answers_from, in_colors
 from .arguments import json_option, url_option
+from .backend import backend_for, in_color
 
 _PIECE_BYTES = 2**16
 
 
-@click.command()
+@click.command("why")
 @click.argument("text", required=False)
 @url_option
 @json_option
-def why(text: str | None, url: str | None, as_json: bool) -> None:
+def why_command(text: str | None, url: str | None, as_json: bool) -> None:
     """Why did this fail? Reads the op and the shapes from the TEXT of an error, and checks them.
 
     Without TEXT it reads a traceback or a log from standard input, and answers each error about shapes in it.
@@ -37,7 +37,7 @@ def why(text: str | None, url: str | None, as_json: bool) -> None:
     """
     if text is None and sys.stdin.isatty():
         raise click.UsageError('no text is given: write axiscast why "TEXT", or pipe a log into it')
-    with answers_from(url) as way:
+    with backend_for(url) as way:
         if text is not None:
             answer: WhyAnswer = way.why(text)
             _echo(answer, as_json)
@@ -67,7 +67,7 @@ def _echo(answer: WhyAnswer, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(answer.model_dump(mode="json", exclude_unset=True)))
     else:
-        click.echo(in_colors(why_as_text(answer)))
+        click.echo(in_color(why_as_text(answer)))
 
 
 def _is_about_shapes(answer: WhyAnswer) -> bool:

@@ -1,4 +1,4 @@
-"""Address: where a service is, how it is reached, and the requests that are sent there."""
+"""ServiceAddress: the URL and the headers of a service, from which requests are built."""
 
 from __future__ import annotations
 
@@ -12,97 +12,113 @@ from urllib.request import getproxies, proxy_bypass
 import h11
 import httpx
 
-from .call import Attempt, authorization
+from .attempt import Attempt
 
 Verify = bool | ssl.SSLContext
 
 
-class Request(httpx.Request):
-    """A request whose stream is an Attempt, and whose `fields` become httpx's headers only where a transport of httpx
-    asks for them: that takes longer than all else of it."""
+class AttemptRequest(httpx.Request):
+    """An httpx request whose body is an Attempt.
+
+    `raw_headers` become `headers` only when a transport of httpx reads them, because this conversion is slow.
+    """
 
     def __init__(
         self,
         method: str,
         url: httpx.URL,
-        fields: list[tuple[bytes, bytes]],
-        stream: Attempt[Any],
+        raw_headers: list[tuple[bytes, bytes]],
+        attempt: Attempt[Any],
         timeout: float | None,
     ) -> None:
-        self.method, self.url, self.fields = method, url, fields
-        self.attempt = self.stream = stream
+        self.method, self.url, self.raw_headers = method, url, raw_headers
+        self.attempt = self.stream = attempt
         self.extensions = {"timeout": dict.fromkeys(("connect", "read", "write", "pool"), timeout)}
 
     @cached_property
-    def headers(self) -> httpx.Headers:  # type: ignore[override]
-        return httpx.Headers(self.fields)
+    def headers(self) -> httpx.Headers:  # type: ignore[override]  # httpx sets an attribute
+        return httpx.Headers(self.raw_headers)
 
 
-class Address:
-    """A service's URL, and the headers that all requests to it bear.
+class ServiceAddress:
+    """The URL of a service, and the headers of all requests to it.
 
-    It makes a request in a few microseconds, where httpx.Client takes fifty.
+    Building a request here takes a few microseconds. httpx.Client takes fifty.
     """
 
     def __init__(self, url: str, headers: Mapping[str, str] | None, api_key: str | None) -> None:
-        """Raises ValueError for a URL, headers or a key that can be none."""
+        """Raises ValueError for an invalid URL, header or key."""
         try:
             self._url = httpx.URL(url)
         except httpx.InvalidURL as error:
-            raise ValueError(f"{url!r} is no URL: {error}") from None
+            raise ValueError(f"url {url!r} is invalid: {error}") from None
         if self._url.scheme not in ("http", "https") or not self._url.host:
-            raise ValueError(f"{url!r} is no URL of a service, which begins with http:// or https:// and a host")
+            raise ValueError(f"url {url!r} is not the address of a service: write http:// or https://, then a host")
         fields = httpx.Headers({"User-Agent": "axiscast"})
         fields.update(headers)
         for name in ("Accept", "Accept-Encoding", "Content-Type", "Content-Length", "Transfer-Encoding"):
-            fields.pop(name, None)  # each call has its own
+            fields.pop(name, None)  # each call sets these headers
         if self._url.userinfo:
             basic = httpx.BasicAuth(self._url.username, self._url.password)
             fields["Authorization"] = next(basic.auth_flow(httpx.Request("GET", url))).headers["Authorization"]
             self._url = self._url.copy_with(userinfo=b"")
         if api_key is not None:
-            fields["Authorization"] = authorization(api_key)
+            fields["Authorization"] = _bearer(api_key)
         host = fields.pop("Host", self._url.netloc.decode("ascii"))
         self._headers = [(b"Host", host.encode()), *fields.raw]
         try:
             h11.Request(method="GET", target="/", headers=self._headers)
-        except h11.LocalProtocolError:  # it shows the value, which may be a secret
-            raise ValueError("headers: there is a line end, or another character that a header can't have") from None
+        except h11.LocalProtocolError:  # the message of h11 shows the value, which may be a secret
+            raise ValueError("headers contain a line break or another character that HTTP forbids") from None
         self._urls: dict[str, httpx.URL] = {}
 
-    def through_proxy(self, proxy: str | None, verify: Verify) -> dict[str, Any] | None:
-        """What httpx's own transports need to reach the service by a proxy: this one, or (None) the one that the
-        environment names for it. None where there is none, or the proxy is ""."""
+    def proxy_options(self, proxy: str | None, verify: Verify) -> dict[str, Any] | None:
+        """Return the options of an httpx transport that reaches the service through a proxy.
+
+        If `proxy` is None, the environment names the proxy. Return None if there is no proxy, or if `proxy` is empty.
+        """
         host, netloc = self._url.host, self._url.netloc.decode("ascii")
-        if proxy is None and not (proxy_bypass(host) or proxy_bypass(netloc)):  # an exception may name the port too
+        if proxy is None and not (proxy_bypass(host) or proxy_bypass(netloc)):  # no_proxy may include the port
             proxies = getproxies()
             proxy = proxies.get(self._url.scheme) or proxies.get("all")
         if not proxy:
             return None
-        # httpx would take bytes that follow an answer for the answer to the next call: no connection is used twice.
-        once = httpx.Limits(max_keepalive_connections=0)
-        return {"proxy": proxy if "://" in proxy else f"http://{proxy}", "verify": verify, "limits": once}
+        # httpx would read bytes after a response as the next response. Therefore no connection is reused.
+        limits = httpx.Limits(max_keepalive_connections=0)
+        return {"proxy": proxy if "://" in proxy else f"http://{proxy}", "verify": verify, "limits": limits}
 
-    def tls(self, verify: Verify) -> ssl.SSLContext | None:
-        """What https needs; None for http."""
+    def ssl_context(self, verify: Verify) -> ssl.SSLContext | None:
+        """Return the TLS settings for https, or None for http."""
         return httpx.create_ssl_context(verify=verify) if self._url.scheme == "https" else None
 
-    def request(self, attempt: Attempt[Any], timeout: float | None) -> Request:
-        """The request of an attempt, which is its body too; `timeout` counts for the whole exchange."""
+    def request(self, attempt: Attempt[Any], timeout: float | None) -> AttemptRequest:
+        """Return the request of an attempt. `timeout` limits the whole exchange, in seconds."""
         call = attempt.call
         url = self._urls.get(call.path)
         if url is None:
             path = self._url.raw_path.partition(b"?")[0].rstrip(b"/") + call.path.encode()
             url = self._urls[call.path] = self._url.copy_with(raw_path=path)
-        fields = self._headers + call.headers
-        if "opentelemetry.trace" in sys.modules:  # whoever has a span has loaded it
-            fields += _fields_of_span({name.lower() for name, _ in self._headers})
-        return Request(call.method, url, fields, attempt, timeout)
+        raw_headers = self._headers + call.headers
+        if "opentelemetry.trace" in sys.modules:  # a program with a current span has imported it
+            raw_headers += _trace_headers({name.lower() for name, _ in self._headers})
+        return AttemptRequest(call.method, url, raw_headers, attempt, timeout)
 
 
-def _fields_of_span(present: Collection[bytes]) -> list[tuple[bytes, bytes]]:
-    """The fields by which the caller's span, where there is one, is the parent of the service's: `traceparent`, or what
-    else OpenTelemetry is told to propagate; without those that are `present`."""
+def _bearer(api_key: str) -> str:
+    """Return the Authorization header of an API key. Raises ValueError for an invalid key, which is not shown."""
+    if not (api_key.isascii() and api_key.isprintable() and api_key and " " not in api_key):
+        raise ValueError(
+            "api_key must be printable ASCII without spaces or line breaks. "
+            "If you read it from a file, remove the line break at its end"
+        )
+    return f"Bearer {api_key}"
+
+
+def _trace_headers(existing: Collection[bytes]) -> list[tuple[bytes, bytes]]:
+    """Return the headers that make the current OpenTelemetry span the parent of the span of the service.
+
+    Headers whose lower-case names are in `existing` are left out. Without a current span the list is empty.
+    """
     from opentelemetry.trace import get_current_span
 
     if not get_current_span().get_span_context().is_valid:
@@ -111,5 +127,5 @@ def _fields_of_span(present: Collection[bytes]) -> list[tuple[bytes, bytes]]:
 
     carrier: dict[str, str] = {}
     inject(carrier)
-    fields = [(name.encode(), text.encode()) for name, text in carrier.items() if f"{name}{text}".isprintable()]
-    return [field for field in fields if field[0].lower() not in present]
+    headers = [(name.encode(), text.encode()) for name, text in carrier.items() if f"{name}{text}".isprintable()]
+    return [(name, text) for name, text in headers if name.lower() not in existing]

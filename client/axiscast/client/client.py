@@ -1,4 +1,4 @@
-"""Client: the service from ordinary Python. Thread-safe; one for a whole program is right."""
+"""Client: calls a service from synchronous Python."""
 
 from __future__ import annotations
 
@@ -10,19 +10,21 @@ from typing import Any, Self, TypeVar
 
 import httpx
 
-from ..errors import AxiscastError, DeadlineExceeded, ServiceProblem
+from ..errors import AxiscastError, ServiceProblem
 from ..messages import CheckAnswer, CheckRequest, Comparison, OpEntry, TranslateAnswer, WarningKind
 from ..messages.arguments import OpLike, ShapeLike, SymbolicShapeLike
 from ..messages.tensors import CheckedColumns
 from ..messages.why import WhyAnswer
-from . import calls
-from .arrays import Like
-from .base import BaseClient, translated
-from .call import Attempt, Call, Progress
-from .calls import Layout
-from .retries import RetryPolicy
-from .transport import Transport
-from .window import Window
+from . import request_building
+from .array_libraries import Like
+from .attempt import Attempt
+from .base_client import BaseClient
+from .call import Call, ProgressCallback
+from .deadline import Deadline
+from .request_building import ResultOptions, TensorLayout
+from .sync_transport import SyncTransport
+from .transport_errors import translate_error
+from .window import WindowLike
 
 __all__ = ["Client"]
 
@@ -30,39 +32,40 @@ T = TypeVar("T")
 
 
 class Client(BaseClient[httpx.BaseTransport]):
-    """A pooled, thread-safe client of one service.
+    """A client of one service. It is thread-safe and reuses connections, so one is enough for a program.
 
-    `timeout` is the exact total of one call in seconds, retries included (None: no end).
-    `retries` is the number of further attempts after a broken connection or one of the statuses 408, 429, 502, 503 and
-    504, with growing, jittered delays that honour Retry-After. Nothing else is tried again.
-    `api_key` and `headers` are sent with each request, to this service alone: no redirect is followed.
-    `verify` is False for a certificate that nobody vouches for, or an ssl.SSLContext.
-    `proxy` is a proxy's URL; without one the environment's is asked (http_proxy, https_proxy, all_proxy, no_proxy),
-    with "" none is.
-    `transport` is any httpx transport, for all else that httpx can do: httpx.HTTPTransport(http2=True, uds=..., ...);
-    it decides itself on verify and proxies.
-    Through a proxy or such a transport httpx sends and receives: more slowly, by a proxy on a new connection for each
-    call, and a single read or write may then pass the timeout by up to its own length.
+    `timeout` is the time limit of one call in seconds, retries included. None means no limit.
+    `retries` is the largest number of further attempts, after a broken connection or a status of 408, 429, 502, 503
+    or 504. The delays grow, vary at random, and respect Retry-After. Other failures are not retried.
+    `api_key` and `headers` are sent with each request to this service. Redirects are not followed.
+    `verify` is an ssl.SSLContext, or False to accept any certificate.
+    `proxy` is the URL of a proxy. By default, the environment decides (http_proxy, https_proxy, all_proxy, no_proxy).
+    An empty string means no proxy.
+    `transport` is any httpx transport, such as httpx.HTTPTransport(http2=True). Pass verify and proxy to the transport
+    itself. With a proxy or a transport of your own, httpx sends and receives the bytes: calls are slower, and a single
+    read or write may exceed the timeout by its own length. Each call through a proxy opens a new connection.
 
         with Client("https://tensors.example", api_key=key, headers={"X-Team": "blue"}, timeout=5) as client:
             client.broadcast_shapes((8, 1, 6, 1), (7, 1, 5))                      # (8, 7, 6, 5)
     """
 
-    _own_transport = Transport
+    _direct_transport = SyncTransport
     _proxy_transport = httpx.HTTPTransport
 
     @classmethod
     def in_process(cls, **settings: Any) -> Self:
-        """A client of a service inside this process, with no socket: what it answers and refuses is what a service with
-        these `settings` (max_output_bytes, ...) would, so it suits tests. Needs the extra [service].
+        """Return a client whose service runs inside this process, without a socket. This suits tests.
+
+        The `settings` are those of a service, such as max_output_bytes, and have the same effects. The method requires
+        the extra [service].
 
         >>> with Client.in_process(max_output_bytes=100) as small:
         ...     small.broadcast_shapes((8, 1), (1, 3))
         (8, 3)
         """
-        from .in_process import AppTransport, create_app
+        from .in_process import AppTransport, create_service_app
 
-        return cls("http://in-process", transport=AppTransport(create_app(settings)))
+        return cls("http://in-process", transport=AppTransport(create_service_app(settings)))
 
     def __enter__(self) -> Self:
         return self
@@ -87,12 +90,13 @@ class Client(BaseClient[httpx.BaseTransport]):
         warn: Collection[WarningKind] = (),
         **attributes: Any,
     ) -> CheckAnswer:
-        """The shapes that come out, or why none do: never raises on shapes that do not broadcast.
+        """Return the output shapes, or the conflict. Shapes that do not broadcast raise no error.
 
-        The op is an object, a map with its `name`, or a name with its `attributes` by keyword. `dtype` adds `nbytes`
-        to each output, `explain` a `diagram`. A size may be a name, a range such as "2.." or "?"; `assume` says what is
-        known of a name. `compatible` is then None if the `conditions` decide. `warn` adds warnings that correct code
-        often has: "mutual-stretch", "rank-promotion".
+        The op is an op object, a map with its `name`, or a name whose `attributes` are passed by keyword. `dtype` adds
+        `nbytes` to each output, and `explain` adds a `diagram`. A size may be a name such as "N", a range such as
+        "2..", or "?". `assume` restricts the size that a name stands for. If the answer depends on unknown sizes,
+        `compatible` is None and `conditions` lists the conditions. `warn` requests warnings that correct code often
+        triggers: "mutual-stretch" and "rank-promotion".
 
         >>> client.check("numpy.broadcast_arrays", (8, 1, 6, 1), (7, 1, 5)).outputs[0].shape
         [8, 7, 6, 5]
@@ -103,21 +107,25 @@ class Client(BaseClient[httpx.BaseTransport]):
         >>> client.check("numpy.broadcast_arrays", ("N", 3), ("M", 1), assume={"N": "2.."}).conditions[0].text
         'N == M or M == 1'
         """
-        return self._send(calls.check(op, shapes, dtype, explain, assume, warn, attributes))
+        return self._send(request_building.check(op, shapes, dtype, explain, assume, warn, attributes))
 
     def check_batch(self, requests: Iterable[CheckRequest | Mapping[str, Any]]) -> list[CheckAnswer | ServiceProblem]:
-        """The answers to many checks at once, in order: each a request of check, such as
-        {"op": op, "inputs": [shape, ...]}. One that is not valid gets the problem, and spoils no other.
+        """Return the answers to many checks, in order. All checks are sent in one request.
+
+        Each check is a map such as {"op": op, "inputs": [shape, ...]}. An invalid check does not affect the others: its
+        place in the list has the exception, which is not raised.
 
         >>> answers = client.check_batch([{"inputs": [(3, 1), (4,)]}, {"op": "torch.expnd", "inputs": [(4,)]}])
         >>> answers[0].compatible, answers[1].code
         (True, 'unknown-op')
         """
-        return self._send(calls.check_batch(requests))
+        return self._send(request_building.check_batch(requests))
 
     def check_columns(self, /, op: OpLike, *columns: Any, **attributes: Any) -> CheckedColumns:
-        """The answers to n checks of one op, each input (and, by name, each attribute that is a shape, where it
-        differs) an integer array (n, rank): row r of all of them is a check. Millions in a second.
+        """Return the answers to n checks of one op, which are given as integer arrays.
+
+        Each input is an array of shape (n, rank): row r of every input belongs to check r. An attribute that is a shape
+        may also be such an array, passed by keyword. This handles millions of checks in a second.
 
         >>> images, biases = np.tile([8, 1, 6], (1000, 1)), np.tile([7, 1], (1000, 1))
         >>> biases[17] = [7, 5]
@@ -125,47 +133,49 @@ class Client(BaseClient[httpx.BaseTransport]):
         >>> answers.outputs[0][0], int(answers.compatible.sum()), int(answers.conflict_axis[17])
         (array([8, 7, 6]), 999, 2)
         """
-        return self._send(calls.check_columns(op, columns, attributes))
+        return self._send(request_building.check_columns(op, columns, attributes))
 
     def can_broadcast(self, *shapes: ShapeLike) -> bool:
-        """Whether NumPy broadcasts these shapes against each other.
+        """Return whether NumPy broadcasts these shapes against each other.
 
         >>> client.can_broadcast((8, 1, 6, 1), (7, 1, 5)), client.can_broadcast((3,), (4,))
         (True, False)
         """
-        return self._send(calls.can_broadcast(shapes))
+        return self._send(request_building.can_broadcast(shapes))
 
     def broadcast_shapes(self, *shapes: ShapeLike) -> tuple[int, ...]:
-        """The shape that NumPy broadcasts these shapes to. Raises IncompatibleShapes.
+        """Return the shape that NumPy broadcasts these shapes to. Raises IncompatibleShapes.
 
         >>> client.broadcast_shapes((8, 1, 6, 1), (7, 1, 5))
         (8, 7, 6, 5)
         """
-        return self._send(calls.broadcast_shapes(shapes)) if shapes else ()
+        return self._send(request_building.broadcast_shapes(shapes)) if shapes else ()
 
     def broadcast(
         self,
         /,
         op: OpLike,
         *arrays: Any,
-        layout: Layout = "dense",
-        window: Window | None = None,
+        layout: TensorLayout = "dense",
+        window: WindowLike | None = None,
         out: Any = None,
         like: Like = "numpy",
-        progress: Progress | None = None,
+        progress: ProgressCallback | None = None,
         timeout: float | None = None,
         **attributes: Any,
     ) -> list[Any]:
-        """The op's outputs, one array each: dense ones are new and writable, strided ones read-only views.
+        """Return the outputs of the op as a list of arrays.
 
-        The op is given as in `check`.
+        The op is given as in `check`. Arrays may come from NumPy, torch, jax, TensorFlow, xarray and other libraries
+        (docs/arrays.md). With layout="dense" the outputs are new, writable arrays; with layout="strided" they are
+        read-only views. With like="input", each output is an array of the library of its input: torch, jax or xarray.
 
-        Arrays may be NumPy's, torch's, jax's, TensorFlow's, xarray's and others' (docs/arrays.md). With like="input"
-        each output is an array of torch, jax or xarray where its input is; else it is NumPy's.
-        `window` is a [start, stop] for each output axis, or slices such as np.s_[0:2, :]: only that box. `out` (an
-        array, or one for each output, of NumPy, torch or xarray; writable, C-contiguous, of the output's shape and
-        dtype) is filled and returned. It may share memory with an input, whose elements are those of before the call.
-        `progress` is called with each Transfer. Raises IncompatibleShapes, OutputTooLarge, ...
+        `window` requests a part of each output: a [start, stop] for each axis, or slices such as np.s_[0:2, :].
+        `out` is an array that is filled and returned, or a list with one array for each output. Such an array must be
+        a NumPy array, a torch tensor or a DataArray: writable, C-contiguous, with the shape and dtype of the output.
+        It may share memory with an input, because all inputs are read first.
+        `progress` is called with a Transfer after each part. `timeout` replaces that of the client, in seconds.
+        Raises IncompatibleShapes, OutputTooLarge and other exceptions of axiscast.errors.
 
         >>> from axiscast import ngraph
         >>> op = ngraph.Broadcast(shape=(2, 3), broadcast_axes={0})
@@ -175,22 +185,27 @@ class Client(BaseClient[httpx.BaseTransport]):
         >>> client.broadcast(op, np.array([1, 2, 3]), out=out)[0] is out
         True
         """
-        return self._send(calls.broadcast(op, arrays, layout, window, out, like, attributes), progress, timeout)
+        return self._send(
+            request_building.broadcast(op, arrays, ResultOptions(layout, window, out, like), attributes),
+            progress,
+            timeout,
+        )
 
     def broadcast_to(
         self,
         array: Any,
         shape: ShapeLike,
         *,
-        layout: Layout = "dense",
-        window: Window | None = None,
+        layout: TensorLayout = "dense",
+        window: WindowLike | None = None,
         out: Any = None,
         like: Like = "numpy",
-        progress: Progress | None = None,
+        progress: ProgressCallback | None = None,
         timeout: float | None = None,
     ) -> Any:
-        """`array` broadcast to `shape` by NumPy's rule, with the options of `broadcast`. Raises IncompatibleShapes, a
-        ValueError, and TypeError for a shape that is none.
+        """Return `array` broadcast to `shape` by NumPy's rule. The options are those of `broadcast`.
+
+        Raises IncompatibleShapes, which is a ValueError, and TypeError for an invalid shape.
 
         >>> client.broadcast_to(np.array([1, 2, 3]), (2, 3))
         array([[1, 2, 3],
@@ -198,27 +213,32 @@ class Client(BaseClient[httpx.BaseTransport]):
         >>> client.broadcast_to(np.array([1, 2, 3]), (10**12, 3), window=np.s_[-1:])
         array([[1, 2, 3]])
         """
-        return self._send(calls.broadcast_to(array, shape, layout, window, out, like), progress, timeout)
+        return self._send(
+            request_building.broadcast_to(array, shape, ResultOptions(layout, window, out, like)), progress, timeout
+        )
 
     def broadcast_arrays(
         self,
         *arrays: Any,
-        layout: Layout = "dense",
-        window: Window | None = None,
+        layout: TensorLayout = "dense",
+        window: WindowLike | None = None,
         out: Any = None,
         like: Like = "numpy",
-        progress: Progress | None = None,
+        progress: ProgressCallback | None = None,
         timeout: float | None = None,
     ) -> tuple[Any, ...]:
-        """The arrays broadcast against each other by NumPy's rule, with the options of `broadcast`. Raises
-        IncompatibleShapes, a ValueError.
+        """Return the arrays broadcast against each other by NumPy's rule. The options are those of `broadcast`.
+
+        Raises IncompatibleShapes, which is a ValueError.
 
         >>> [array.shape for array in client.broadcast_arrays(np.ones((3, 1)), np.ones(4))]
         [(3, 4), (3, 4)]
         """
         if not arrays:
             return ()
-        return self._send(calls.broadcast_arrays(arrays, layout, window, out, like), progress, timeout)
+        return self._send(
+            request_building.broadcast_arrays(arrays, ResultOptions(layout, window, out, like)), progress, timeout
+        )
 
     def backprop(
         self,
@@ -227,20 +247,20 @@ class Client(BaseClient[httpx.BaseTransport]):
         shapes: Sequence[ShapeLike],
         *gradients: Any,
         like: Like = "numpy",
-        progress: Progress | None = None,
+        progress: ProgressCallback | None = None,
         timeout: float | None = None,
         **attributes: Any,
     ) -> list[Any]:
-        """The gradient of each input (of these shapes) from the gradient of each output, which may be arrays of any
-        library; `like` is that of `broadcast`.
+        """Return the gradient of each input, computed from the gradient of each output.
 
-        An array that is replicated (an input that only lends its shape: zeros) is a read-only view.
+        `shapes` lists the shapes of the inputs. The gradients of the outputs may be arrays of any library, and `like`
+        is described in `broadcast`. If an input provides only its shape, its gradient is zero: a read-only view.
 
         >>> client.backprop("numpy.broadcast_arrays", [(3,), (2, 1)], np.ones((2, 3)), np.ones((2, 3)))
         [array([2., 2., 2.]), array([[3.],
                [3.]])]
         """
-        return self._send(calls.backprop(op, shapes, gradients, like, attributes), progress, timeout)
+        return self._send(request_building.backprop(op, shapes, gradients, like, attributes), progress, timeout)
 
     def compare(
         self,
@@ -249,64 +269,67 @@ class Client(BaseClient[httpx.BaseTransport]):
         assume: Mapping[str, int | str] | None = None,
         warn: Collection[WarningKind] = (),
     ) -> list[Comparison]:
-        """Every framework's verdict on these shapes; with one of them, on broadcasting it to the target `shape`.
-        Ops of one framework that agree are one result. `assume` and `warn` are those of `check`.
+        """Return what every framework does with these shapes. Ops of one framework that agree share a result.
+
+        If `shape` is given, one shape is broadcast to it by the ops that take a target shape. `assume` and `warn` are
+        described in `check`.
 
         >>> {answer.op["name"]: answer.compatible for answer in client.compare((2, 1), (1, 3))}["mxnet.broadcast_like"]
         False
         """
-        return self._send(calls.compare(shapes, shape, assume, warn))
+        return self._send(request_building.compare(shapes, shape, assume, warn))
 
     def translate(self, /, op: OpLike, *shapes: ShapeLike, to: str, **attributes: Any) -> TranslateAnswer:
-        """The steps that do the same by the op named `to`, and their source text.
+        """Return the same operation expressed with the op named `to`: its steps and their source code.
 
-        Raises Untranslatable, and IncompatibleShapes where there is nothing to translate.
+        Raises Untranslatable, and IncompatibleShapes if the shapes do not broadcast.
 
         >>> from axiscast import torch
         >>> client.translate(torch.expand(size=(2, -1)), (3,), to="numpy.broadcast_to").steps[0].op
         broadcast_to(name='numpy.broadcast_to', shape=(2, 3))
         """
-        return self._send(calls.translate(op, shapes, to, attributes))
+        return self._send(request_building.translate(op, shapes, to, attributes))
 
     def why(self, text: str) -> WhyAnswer:
-        """What the text of an error says: the op, the shapes and the answer to their check, or what it is about.
+        """Return what the text of an error says: the op, the shapes, and the answer to their check.
 
-        The text is a message, a traceback or a log of at most 65536 characters. Of several errors about shapes, the
-        last one is read. What the text does not hold is None.
+        The text is a message, a traceback or a log of at most 65536 characters. If it has several errors about shapes,
+        the last one is read. Fields that the text does not determine are None.
 
         >>> answer = client.why("ValueError: operands could not be broadcast together with shapes (3,4) (5,)")
         >>> answer.op, answer.inputs, answer.sizes
         (add(name='numpy.add'), [(3, 4), (5,)], [4, 5])
         """
-        return self._send(calls.why(text))
+        return self._send(request_building.why(text))
 
     def ops(self) -> list[OpEntry]:
-        """The catalogue: every op with its attributes, its definition and an example.
+        """Return every op with its attributes, its definition and an example.
 
         >>> [op.name for op in client.ops()][:2]
         ['numpy.broadcast_arrays', 'numpy.broadcast_to']
         """
-        return self._send(calls.ops())
+        return self._send(request_building.ops())
 
-    def _send(self, call: Call[T], progress: Progress | None = None, timeout: float | None = None) -> T:
-        policy = self._policy(timeout, progress)
+    def _send(self, call: Call[T], progress: ProgressCallback | None = None, timeout: float | None = None) -> T:
+        policy = self._retry_policy(timeout, progress)
         while True:
             attempt = Attempt(call, progress)
             try:
-                return self._attempt(attempt, policy)
+                return self._run_attempt(attempt, policy.deadline)
             except AxiscastError as error:
-                time.sleep(policy.delay_after(error, attempt.tell(error)))
+                attempt.add_context(error)
+                time.sleep(policy.delay_after(error, attempt.retry_after))
 
-    def _attempt(self, attempt: Attempt[T], policy: RetryPolicy) -> T:
+    def _run_attempt(self, attempt: Attempt[T], deadline: Deadline) -> T:
         try:
-            response = self._transport.handle_request(self._address.request(attempt, policy.remaining()))
-            if attempt.headers is None:  # not Transport's, which has put the answer where it belongs
+            response = self._transport.handle_request(self._address.request(attempt, deadline.remaining()))
+            if attempt.headers is None:  # a transport of httpx, which does not pass the response to the attempt
                 with closing(response):
-                    attempt.begin(response.status_code, response.headers)
+                    attempt.start_response(response.status_code, response.headers)
                     for chunk in response.iter_bytes():
                         attempt.feed(chunk)
-                        if policy.late:
-                            raise DeadlineExceeded(f"no whole answer within {policy.timeout} s")
+                        if deadline.has_passed:
+                            raise deadline.exceeded()
             return attempt.finish()
         except httpx.HTTPError as error:
-            raise translated(error, policy) from error
+            raise translate_error(error, deadline) from error

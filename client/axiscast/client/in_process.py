@@ -1,4 +1,4 @@
-"""The service inside the caller's process: httpx transports that call the application and stream its answer."""
+"""A service inside the process of the client: httpx transports that call an ASGI application."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 NO_SERVICE = (
-    "the service is not installed: pip install '.[service]' in a checkout of axiscast, "
-    "'axiscast[service]' where a package index has it"
+    "the service is not installed: run pip install '.[service]' in a checkout of axiscast, "
+    "or pip install 'axiscast[service]'"
 )
 
 
-def create_app(settings: Mapping[str, Any]) -> ASGIApp:
-    """The service's application with these settings."""
+def create_service_app(settings: Mapping[str, Any]) -> ASGIApp:
+    """Return the ASGI application of a service with these settings. Raises ImportError if it is not installed."""
     try:
         from axiscast_service.app import create_app
         from axiscast_service.settings import Settings
@@ -35,10 +35,10 @@ def create_app(settings: Mapping[str, Any]) -> ASGIApp:
 Headers = list[tuple[bytes, bytes]]
 
 
-class _Conversation(httpx.AsyncByteStream):
-    """One request to an ASGI application, which runs as a task; its body is the stream of pieces that this is.
+class _AppExchange(httpx.AsyncByteStream):
+    """One request to an ASGI application, which runs as a task. Iteration yields the response body.
 
-    A piece is handed over before the application goes on, so that it may fill its buffers again.
+    The application waits until each chunk has been read, because it may then reuse the memory of the chunk.
     """
 
     def __init__(self, app: ASGIApp, request: httpx.Request, body: bytes) -> None:
@@ -58,62 +58,62 @@ class _Conversation(httpx.AsyncByteStream):
             "root_path": "",
         }
         self.task: asyncio.Task[None] | None = None
-        self._body: bytes | None = body
+        self._request_body: bytes | None = body
         self._send, self._messages = anyio.create_memory_object_stream[Any](0)
-        self._gone = anyio.Event()
+        self._is_closed = anyio.Event()
 
     async def run(self) -> None:
-        """Run the application to its end."""
+        """Run the application until it returns."""
         async with self._send:
-            await self._app(self._scope, self._receive, self._answer)
+            await self._app(self._scope, self._receive, self._respond)
 
     async def _receive(self) -> dict[str, Any]:
-        if self._body is not None:
-            body, self._body = self._body, None
+        if self._request_body is not None:
+            body, self._request_body = self._request_body, None
             return {"type": "http.request", "body": body, "more_body": False}
-        await self._gone.wait()
+        await self._is_closed.wait()
         return {"type": "http.disconnect"}
 
-    async def _answer(self, message: Any) -> None:
-        with suppress(anyio.BrokenResourceError):  # the reader has gone: a server drops what is sent then
+    async def _respond(self, message: Any) -> None:
+        with suppress(anyio.BrokenResourceError):  # like a server, ignore what is sent after the client has left
             if message["type"] == "http.response.start":
                 await self._send.send((message["status"], list(message["headers"])))
             elif message.get("body"):
                 await self._send.send(message["body"])
 
     async def next(self) -> Any:
-        """The next piece; None at the end. The first one is the status and the headers."""
+        """Return the status and the headers on the first call, then a chunk of the body, and None at its end."""
         try:
             return await self._messages.receive()
         except anyio.EndOfStream:
             return None
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        while (piece := await self.next()) is not None:
-            yield piece
+        while (chunk := await self.next()) is not None:
+            yield chunk
 
     async def aclose(self) -> None:
-        """Stop reading: the application learns that the caller has gone. Returns when it has ended."""
-        self._gone.set()
+        """Tell the application that the client has left, and wait until it returns."""
+        self._is_closed.set()
         self._messages.close()
         if self.task is not None:
             await self.task
 
 
-async def _begin(app: ASGIApp, request: httpx.Request, body: bytes) -> tuple[int, Headers, _Conversation]:
-    """The status and the headers of the application's answer, and the conversation that gives the rest."""
-    conversation = _Conversation(app, request, body)
-    conversation.task = asyncio.create_task(conversation.run())
-    head = await conversation.next()
-    if head is None:
-        await conversation.task  # raises what the application raised
-        raise httpx.RemoteProtocolError("the application gave no answer")
-    status, headers = head
-    return status, headers, conversation
+async def _start(app: ASGIApp, request: httpx.Request, body: bytes) -> tuple[int, Headers, _AppExchange]:
+    """Start the application. Return the status and the headers of its response, and the stream of its body."""
+    exchange = _AppExchange(app, request, body)
+    exchange.task = asyncio.create_task(exchange.run())
+    start = await exchange.next()
+    if start is None:
+        await exchange.task  # raises the exception of the application
+        raise httpx.RemoteProtocolError("the application sent no response")
+    status, headers = start
+    return status, headers, exchange
 
 
-class _Loop:
-    """An event loop on a daemon thread: a client that nobody closes must not keep the process from its end."""
+class _LoopThread:
+    """An event loop on a daemon thread. The process can therefore end even if the client is never closed."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -121,7 +121,7 @@ class _Loop:
         self._thread.start()
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """The coroutine's result, from any other thread."""
+        """Run a coroutine on the loop, and return its result. It must be called from another thread."""
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
     def close(self) -> None:
@@ -131,39 +131,41 @@ class _Loop:
 
 
 class AppTransport(httpx.BaseTransport):
-    """Calls an ASGI application, which runs on a thread of its own."""
+    """An httpx transport that runs an ASGI application on its own thread."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._loop = _Loop()
+        self._loop = _LoopThread()
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        status, headers, conversation = self._loop.run(_begin(self._app, request, request.read()))
-        return httpx.Response(status, headers=headers, stream=_Pieces(self._loop, conversation))
+        status, headers, exchange = self._loop.run(_start(self._app, request, request.read()))
+        return httpx.Response(status, headers=headers, stream=_SyncBody(self._loop, exchange))
 
     def close(self) -> None:
         self._loop.close()
 
 
-class _Pieces(httpx.SyncByteStream):
-    def __init__(self, loop: _Loop, conversation: _Conversation) -> None:
+class _SyncBody(httpx.SyncByteStream):
+    """The response body of an application, for a client outside its event loop."""
+
+    def __init__(self, loop: _LoopThread, exchange: _AppExchange) -> None:
         self._loop = loop
-        self._conversation = conversation
+        self._exchange = exchange
 
     def __iter__(self) -> Iterator[bytes]:
-        while (piece := self._loop.run(self._conversation.next())) is not None:
-            yield piece
+        while (chunk := self._loop.run(self._exchange.next())) is not None:
+            yield chunk
 
     def close(self) -> None:
-        self._loop.run(self._conversation.aclose())
+        self._loop.run(self._exchange.aclose())
 
 
 class AsyncAppTransport(httpx.AsyncBaseTransport):
-    """Calls an ASGI application in the caller's own event loop, asyncio's."""
+    """An httpx transport that runs an ASGI application in the current asyncio event loop."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        status, headers, conversation = await _begin(self._app, request, await request.aread())
-        return httpx.Response(status, headers=headers, stream=conversation)
+        status, headers, exchange = await _start(self._app, request, await request.aread())
+        return httpx.Response(status, headers=headers, stream=exchange)

@@ -13,7 +13,7 @@ from ..answers.intent import FindingKind
 from ..errors import UnusableModel
 from ..models import Report, check_model
 from ..models.report import FailOn
-from .answers import answers_from, in_colors
+from .backend import backend_for, in_color
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -29,11 +29,11 @@ def model_options(command: F) -> F:
         "number), or depends (on sizes)."
     )(command)  # fmt: skip
     command = click.option(
-        "--example", multiple=True, metavar="NAME=SIZE", callback=_sizes,
+        "--example", multiple=True, metavar="NAME=SIZE", callback=_parse_examples,
         help="Of a model: a size at which it runs, such as batch=7; repeats, or batch=7,seq=13.",
     )(command)  # fmt: skip
     command = click.option(
-        "--kinds", multiple=True, metavar="KIND", callback=_kinds,
+        "--kinds", multiple=True, metavar="KIND", callback=_parse_kinds,
         help="Of a model: the suspicious broadcasts to report; square (the default), every-square, mutual-stretch or "
         "rank-promotion; repeats, or square,rank-promotion.",
     )(command)  # fmt: skip
@@ -50,7 +50,7 @@ def model_options(command: F) -> F:
     )
 
 
-def _sizes(context: click.Context, option: click.Parameter, words: Sequence[str]) -> dict[str, int]:
+def _parse_examples(context: click.Context, option: click.Parameter, words: Sequence[str]) -> dict[str, int]:
     """Return the sizes of some NAME=SIZE. Raises BadParameter."""
     sizes: dict[str, int] = {}
     for word in (part for text in words for part in text.split(",")):
@@ -62,7 +62,7 @@ def _sizes(context: click.Context, option: click.Parameter, words: Sequence[str]
     return sizes
 
 
-def _kinds(context: click.Context, option: click.Parameter, words: Sequence[str]) -> tuple[FindingKind, ...]:
+def _parse_kinds(context: click.Context, option: click.Parameter, words: Sequence[str]) -> tuple[FindingKind, ...]:
     """Return some kinds. Raises BadParameter."""
     kinds = [kind for text in words for kind in text.split(",")]
     for kind in kinds:
@@ -73,7 +73,7 @@ def _kinds(context: click.Context, option: click.Parameter, words: Sequence[str]
     return tuple(kind for kind in get_args(FindingKind) if kind in kinds)
 
 
-def report(
+def report_models(
     paths: Sequence[str],
     assume: Mapping[str, int | str],
     example: Mapping[str, int],
@@ -87,7 +87,7 @@ def report(
     """Print what is to be said of some models; the exit status."""
     statuses = []
     reports = []
-    with answers_from(url) as way:
+    with backend_for(url) as way:
         for path in dict.fromkeys(paths):
             with _Progress(path) as progress:
                 try:
@@ -103,7 +103,7 @@ def report(
                     raise click.UsageError(str(error)) from None
             reports.append(one)
             if output_format in (None, "text"):
-                click.echo(in_colors(one.text(all_nodes)))
+                click.echo(in_color(one.text(all_nodes)))
     if output_format == "json":
         click.echo(json.dumps({"models": [one.as_json() for one in reports]}))
     elif output_format == "github":

@@ -9,24 +9,24 @@ from typing import Any
 import click
 
 from ..messages import CheckAnswer, CheckRequest
-from .arguments import client_of
+from .arguments import client_for
 
 
 @contextmanager
-def answers_from(url: str | None) -> Iterator[Any]:
+def backend_for(url: str | None) -> Iterator[Any]:
     """What has check, check_batch, compare and translate: the library, or a client of the service at `url`."""
     if url is None:
         from .. import library
 
         yield library
     else:
-        with client_of(url) as client:
+        with client_for(url) as client:
             yield client
 
 
-def ask(request: CheckRequest, url: str | None) -> CheckAnswer:
+def run_check(request: CheckRequest, url: str | None) -> CheckAnswer:
     """The answer to a check."""
-    with answers_from(url) as way:
+    with backend_for(url) as way:
         answer: CheckAnswer = way.check(
             request.op,
             *request.inputs,
@@ -38,14 +38,14 @@ def ask(request: CheckRequest, url: str | None) -> CheckAnswer:
         return answer
 
 
-def colored(answer: CheckAnswer) -> str:
+def colored_answer(answer: CheckAnswer) -> str:
     """An answer for a terminal, in colors."""
     from ..answers.check import check_as_text
 
-    return in_colors(check_as_text(answer))
+    return in_color(check_as_text(answer))
 
 
-def in_colors(text: str) -> str:
+def in_color(text: str) -> str:
     """Lines that answers have, each in the color of what it says."""
     lines = []
     for line in text.splitlines():

@@ -1,0 +1,400 @@
+"""The array libraries: how their arrays become NumPy arrays, receive data, and are built from results.
+
+Each library is a class. It is found by the module of the type of an array, and the library itself is imported only if
+an array of it was passed. Arrays that NumPy would convert wrongly raise an error with a remedy: NumPy alone would turn
+nulls into NaN, bfloat16 into integers, and columns of different dtypes into floats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, ClassVar, Literal, NoReturn
+
+import numpy as np
+
+from ..wire.dtypes import ML_NAMES, dtype_from_name
+from ..wire.tensors import Array
+from .result_axes import ResultAxis
+
+Like = Literal["numpy", "input"]
+"""The library of the results: NumPy, or the library of the input of each result."""
+
+
+ResultConverter = Callable[[Array, Sequence[ResultAxis]], Any]
+"""Converts a received NumPy array, whose memory is not shared, into an array of another library."""
+
+
+def to_numpy(value: Any) -> Array:
+    """Return an array of any library, a number or a list as a NumPy array: a view if possible.
+
+    Raises TypeError, with a remedy, for an array on another device, and for one that is sparse or contains nulls.
+    """
+    return value if type(value) is np.ndarray else _library_of(value).to_numpy(value)
+
+
+def writable_memory(value: Any) -> Array:
+    """Return the memory of a writable array, such as `out`, as a NumPy array. Raises TypeError or ValueError."""
+    return _library_of(value).writable_memory(value)
+
+
+def check_targets_disjoint(targets: Sequence[Array]) -> None:
+    """Raises ValueError if two results of `writable_memory` share memory."""
+    spans = sorted((target.__array_interface__["data"][0], target.nbytes) for target in targets if target.nbytes)
+    if any(start + nbytes > following for (start, nbytes), (following, _) in pairwise(spans)):
+        raise ValueError("two arrays of out share memory: each output needs separate memory")
+
+
+def may_overlap(arrays: Sequence[Array], targets: Sequence[Array]) -> bool:
+    """Return whether one of the arrays may share memory with one of the targets."""
+    return any(np.may_share_memory(array, target) for array in arrays for target in targets)
+
+
+def result_converter(value: Any, layout: str = "dense") -> ResultConverter:
+    """Return the function that converts results to the library of this array. Raises TypeError or ValueError."""
+    return _library_of(value).result_converter(value, layout)
+
+
+def raise_unsupported(value: Any, property_text: str, remedy: str) -> NoReturn:
+    """Raises the TypeError for an array that can't be sent. `property_text` follows the name of its type."""
+    raise TypeError(f"{_type_name(value)} {property_text}".strip() + f" can't be sent: {remedy}")
+
+
+def _type_name(value: Any) -> str:
+    kind = type(value)
+    return f"a {kind.__module__.partition('.')[0]} {kind.__name__}"
+
+
+NO_ELEMENTS = "it has no elements. To check its shape, use check"
+
+# --- the libraries --------------------------------------------------------------------------------
+
+
+class ArrayLibrary:
+    """The operations on the arrays of one library. Each `value` has one of the library's types."""
+
+    modules: ClassVar[Sequence[str]]
+    """The first parts of the names of its modules."""
+    unsupported: ClassVar[Mapping[str, str]] = {}
+    """The remedies for types that can't be sent, by the name of the type."""
+
+    @classmethod
+    def to_numpy(cls, value: Any) -> Array:
+        return np.asarray(value)
+
+    @classmethod
+    def writable_memory(cls, value: Any) -> Array:
+        raise TypeError(f"out can't be {_type_name(value)}: pass a NumPy array, a torch tensor or an xarray DataArray")
+
+    @classmethod
+    def result_converter(cls, value: Any, layout: str) -> ResultConverter:
+        raise TypeError(
+            f'like="input" supports NumPy, torch, jax and xarray, not {_type_name(value)}: leave it out, and convert '
+            "the NumPy result"
+        )
+
+
+class NumPy(ArrayLibrary):
+    """NumPy arrays, numbers, lists, and objects of unknown libraries that NumPy can convert."""
+
+    modules = ("numpy", "builtins")
+
+    @classmethod
+    def to_numpy(cls, value: Any) -> Array:
+        if np.any(getattr(value, "mask", False)):
+            raise_unsupported(value, "with masked elements", "pass x.filled(0)")
+        try:
+            return np.asarray(value)
+        except ValueError as error:
+            if not isinstance(value, (list, tuple)):
+                raise
+            raise ValueError("the items of a list differ in shape: pass several arrays one by one") from error
+
+    @classmethod
+    def writable_memory(cls, value: Any) -> Array:
+        if not isinstance(value, np.ndarray) or hasattr(value, "mask"):
+            return super().writable_memory(value)
+        if not (value.flags.c_contiguous and value.flags.writeable):
+            raise ValueError("out must be writable and C-contiguous, like the arrays of np.empty")
+        return value
+
+    @classmethod
+    def result_converter(cls, value: Any, layout: str) -> ResultConverter:
+        return lambda array, axes: array
+
+
+class Torch(ArrayLibrary):
+    """Tensors of torch."""
+
+    modules = ("torch",)
+
+    @classmethod
+    def to_numpy(cls, value: Any) -> Array:
+        if value.is_nested:
+            raise_unsupported(value, "that is nested", "pass torch.nested.to_padded_tensor(x, 0.0)")
+        if value.is_quantized:
+            raise_unsupported(value, "that is quantized", "pass x.dequantize(), or x.int_repr()")
+        if value.is_meta:
+            raise_unsupported(value, "on the device meta", NO_ELEMENTS)
+        if str(value.layout) != "torch.strided":
+            raise_unsupported(value, f"of layout {value.layout}", "pass x.to_dense()")
+        if value.device.type != "cpu":
+            raise_unsupported(value, f"on {value.device}", "pass x.cpu()")
+        name = str(value.dtype).removeprefix("torch.")
+        resolved = value.detach().resolve_conj().resolve_neg()
+        try:
+            if name not in ML_NAMES or not name.startswith(("bfloat16", "float8")):
+                return np.asarray(resolved.numpy())
+            import torch
+
+            integers = resolved.view(getattr(torch, f"int{8 * resolved.itemsize}"))
+            return np.asarray(integers.numpy()).view(dtype_from_name(name))
+        except (RuntimeError, TypeError) as error:  # a tensor subclass without memory, or a dtype that NumPy lacks
+            raise_unsupported(value, f"of {value.dtype}", f"torch says: {error}")
+
+    @classmethod
+    def writable_memory(cls, value: Any) -> Array:
+        import torch
+
+        if value.requires_grad:
+            raise ValueError("out requires grad, but received data has no gradient: pass out.detach()")
+        if value.is_conj() or value.is_neg():
+            raise ValueError("out is a conjugated or negated view: pass the tensor that it views")
+        target = writable_memory(cls.to_numpy(value))
+        torch.autograd.graph.increment_version(value)  # lets autograd detect the change
+        return target
+
+    @classmethod
+    def result_converter(cls, value: Any, layout: str) -> ResultConverter:
+        import torch
+
+        def convert(array: Array, axes: Sequence[ResultAxis]) -> Any:
+            array.flags.writeable = True  # torch refuses to write to replicated elements
+            if array.dtype.name in ML_NAMES:
+                return torch.from_numpy(array.view(f"i{array.itemsize}")).view(getattr(torch, array.dtype.name))
+            return torch.from_numpy(array)
+
+        return convert
+
+
+class Jax(ArrayLibrary):
+    """Arrays of jax."""
+
+    modules = ("jax", "jaxlib")
+    unsupported: ClassVar[Mapping[str, str]] = {
+        "Tracer": "it has no elements while it is traced. Call this outside of jit and grad, or by jax.pure_callback",
+        "ShapeDtypeStruct": NO_ELEMENTS,
+        "JAXSparse": "pass x.todense()",
+    }
+
+    @classmethod
+    def to_numpy(cls, value: Any) -> Array:
+        if elsewhere := {device.platform for device in value.devices()} - {"cpu"}:
+            raise_unsupported(value, f"on {', '.join(elsewhere)}", "pass jax.device_get(x)")
+        return np.asarray(value)
+
+    @classmethod
+    def result_converter(cls, value: Any, layout: str) -> ResultConverter:
+        import jax
+
+        if layout == "strided":
+            raise ValueError('jax arrays have no strides: use layout="dense" with like="input"')
+        if jax.dtypes.canonicalize_dtype(value.dtype) != value.dtype:
+            raise TypeError(
+                f'jax would convert {value.dtype} to a narrower dtype: call jax.config.update("jax_enable_x64", True)'
+            )
+        device, *_ = value.devices()
+        return lambda array, axes: jax.numpy.asarray(array, device=device)
+
+
+class TensorFlow(ArrayLibrary):
+    """Tensors and variables of TensorFlow."""
+
+    modules = ("tensorflow",)
+    unsupported: ClassVar[Mapping[str, str]] = {
+        "RaggedTensor": "pass x.to_tensor()",
+        "SparseTensor": "pass tf.sparse.to_dense(x)",
+        "IndexedSlices": "pass tf.convert_to_tensor(x)",
+        "SymbolicTensor": "it has no elements while it is traced. Call this outside of tf.function, or by "
+        "tf.py_function",
+    }
+
+    @classmethod
+    def to_numpy(cls, value: Any) -> Array:
+        if "CPU:" not in value.device:
+            raise_unsupported(value, f"on {value.device}", 'pass tf.identity(x) under tf.device("CPU:0")')
+        if value.dtype.is_quantized:
+            remedy = "pass tf.quantization.dequantize(x, ...), or tf.bitcast(x, tf.int8)"
+            raise_unsupported(value, f"of {value.dtype.name}", remedy)
+        is_variable = hasattr(value, "assign")  # NumPy would copy a variable
+        return to_numpy(value.value()) if is_variable else np.asarray(value)
+
+
+class Keras(ArrayLibrary):
+    """Variables of Keras."""
+
+    modules = ("keras",)
+    unsupported: ClassVar[Mapping[str, str]] = {"KerasTensor": NO_ELEMENTS}
+
+    @classmethod
+    def to_numpy(cls, value: Any) -> Array:
+        return to_numpy(value.value)
+
+
+class Paddle(ArrayLibrary):
+    """Tensors of Paddle."""
+
+    modules = ("paddle",)
+
+    @classmethod
+    def to_numpy(cls, value: Any) -> Array:
+        if not value.is_dense():  # NumPy would read invalid memory
+            raise_unsupported(value, "that is sparse", "pass x.to_dense()")
+        if not value.place.is_cpu_place():
+            raise_unsupported(value, f"on {value.place}", "pass x.cpu()")
+        array, name = np.asarray(value), str(value.dtype).removeprefix("paddle.")
+        return array.view(dtype_from_name(name)) if name in ML_NAMES else array  # Paddle returns bfloat16 as integers
+
+
+class XArray(ArrayLibrary):
+    """DataArrays and variables of xarray."""
+
+    modules = ("xarray",)
+    unsupported: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ["Dataset", "DataTree"], 'pass one of its variables, x["name"]'
+    )
+
+    @classmethod
+    def to_numpy(cls, value: Any) -> Array:
+        return to_numpy(value.data)
+
+    @classmethod
+    def writable_memory(cls, value: Any) -> Array:
+        if value.data is not value.data:
+            raise ValueError("out is a coordinate, or it is not loaded: pass x.copy(), or call x.load() first")
+        return writable_memory(value.data)
+
+    @classmethod
+    def result_converter(cls, value: Any, layout: str) -> ResultConverter:
+        if not hasattr(value, "coords"):
+            return super().result_converter(value, layout)
+        convert_data = result_converter(value.data, layout)
+
+        def convert(array: Array, axes: Sequence[ResultAxis]) -> Any:
+            parts = {
+                value.dims[axis.source_axis]: axis.source_part
+                for axis in axes
+                if axis.source_axis is not None and axis.source_part
+            }
+            expanded = [name for name, coordinate in value.coords.items() if not {*coordinate.dims} <= {*parts}]
+            dims = [_dim_name(axis, value.dims) for axis in axes]
+            coords = value.isel(parts).drop_vars(expanded).coords
+            return type(value)(convert_data(array, axes), coords, dims, name=value.name, attrs=value.attrs)
+
+        return convert
+
+
+def _dim_name(axis: ResultAxis, dims: Sequence[str]) -> str:
+    """Return the name of an axis. An added axis gets an underscore if the source has a dimension of its name."""
+    if axis.source_axis is not None:
+        return dims[axis.source_axis]
+    return f"{axis.name}_" if axis.name in dims else axis.name
+
+
+class SciPy(ArrayLibrary):
+    """Sparse arrays of SciPy and of sparse. All of them raise an error."""
+
+    modules = ("scipy", "sparse")
+    unsupported: ClassVar[Mapping[str, str]] = dict.fromkeys(["_spbase", "spmatrix", "SparseArray"], "pass x.todense()")
+
+
+class Arrow(ArrayLibrary):
+    """Arrays and tensors of Arrow."""
+
+    modules = ("pyarrow",)
+    unsupported: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(["Table", "RecordBatch"], 'pass a column, x["name"]'),
+        **dict.fromkeys(
+            ["SparseCOOTensor", "SparseCSRMatrix", "SparseCSCMatrix", "SparseCSFTensor"], "pass x.to_tensor()"
+        ),
+        "BaseListArray": "its lists may differ in length. Use a FixedShapeTensorArray, or x.flatten()",
+        "DictionaryArray": "pass x.dictionary_decode()",
+        "RunEndEncodedArray": "pass pyarrow.compute.run_end_decode(x)",
+    }
+
+    @classmethod
+    def to_numpy(cls, value: Any) -> Array:
+        if hasattr(value, "num_chunks"):
+            return to_numpy(value.chunk(0) if value.num_chunks == 1 else value.combine_chunks())
+        has_shape = hasattr(value, "to_numpy_ndarray")
+        if getattr(value, "null_count", 0) or (has_shape and value.storage.flatten().null_count):
+            raise_unsupported(value, "with nulls", "pass x.fill_null(0), or x.drop_null()")
+        return np.asarray(value.to_numpy_ndarray() if has_shape else value)
+
+
+class Polars(ArrayLibrary):
+    """Series and data frames of Polars."""
+
+    modules = ("polars",)
+    unsupported: ClassVar[Mapping[str, str]] = {"LazyFrame": "pass x.collect()"}
+
+    @classmethod
+    def to_numpy(cls, value: Any) -> Array:
+        frame = hasattr(value, "get_columns")
+        columns = value.get_columns() if frame else [value]
+        _require_one_dtype(value, {column.dtype for column in columns})
+        for column in columns:
+            if str(column.dtype).startswith("List"):
+                raise_unsupported(
+                    value,
+                    "whose lists may differ in length",
+                    "pass x.list.to_array(width)",
+                )
+            flat = column.reshape((-1,)) if hasattr(column.dtype, "shape") else column
+            if flat.null_count():
+                raise_unsupported(value, "with nulls", "pass x.fill_null(0), or x.drop_nulls()")
+        return np.asarray(value.to_numpy(order="c") if frame else value)
+
+
+class Pandas(ArrayLibrary):
+    """Series, data frames and indexes of pandas."""
+
+    modules = ("pandas",)
+
+    @classmethod
+    def to_numpy(cls, value: Any) -> Array:
+        dtypes = {*value.dtypes} if hasattr(value, "columns") else {value.dtype}
+        _require_one_dtype(value, dtypes)
+        for dtype in dtypes:
+            if str(dtype).startswith("Sparse"):
+                raise_unsupported(value, "that is sparse", "pass x.sparse.to_dense()")
+            if not isinstance(dtype, np.dtype) and np.any(value.isna()):
+                raise_unsupported(value, "with nulls", "pass x.fillna(0), or x.dropna()")
+            return np.asarray(value, getattr(dtype, "numpy_dtype", None))
+        return np.asarray(value)
+
+
+def _require_one_dtype(value: Any, dtypes: Collection[Any]) -> None:
+    if len(dtypes) > 1:
+        listed = " and ".join(sorted(map(str, dtypes))[:4])
+        raise_unsupported(
+            value, f"with columns of {listed}", "convert the columns to the same dtype, or pass one of them"
+        )
+
+
+_LIBRARIES = {module: library for library in ArrayLibrary.__subclasses__() for module in library.modules}
+
+
+def _library_of(value: Any) -> type[ArrayLibrary]:
+    """Return the library class of a value. Raises TypeError, with a remedy, for a type that can't be sent.
+
+    It is found by the module of the type, or of the nearest base class that belongs to a known library.
+    """
+    kinds = type(value).__mro__
+    library = next(_LIBRARIES[top] for kind in kinds if (top := kind.__module__.partition(".")[0]) in _LIBRARIES)
+    for kind in kinds:
+        if kind.__name__ in library.unsupported:
+            raise_unsupported(value, "", library.unsupported[kind.__name__])
+    return (
+        library if hasattr(value, "__array__") else NumPy
+    )  # not for shapes and devices, which the library also defines

@@ -1,0 +1,72 @@
+"""BaseClient: the options that both clients share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Generic, TypeVar
+
+import httpx
+
+from .address import ServiceAddress, Verify
+from .call import ProgressCallback
+from .deadline import Deadline
+from .option_checks import (
+    require_api_key,
+    require_callback,
+    require_headers,
+    require_retries,
+    require_timeout,
+    require_url,
+)
+from .retries import RetryPolicy
+
+AnyTransport = TypeVar("AnyTransport", httpx.BaseTransport, httpx.AsyncBaseTransport)
+
+
+class BaseClient(Generic[AnyTransport]):
+    """The constructor of both clients. The docstring of Client describes the options."""
+
+    _direct_transport: ClassVar[type[Any]]
+    """The transport of this library. It is created with an SSL context, or with None for http."""
+    _proxy_transport: ClassVar[type[Any]]
+    """The transport of httpx, which is used if the service is reached through a proxy."""
+
+    def __init__(
+        self,
+        url: str = "http://127.0.0.1:8000",
+        *,
+        timeout: float | None = 60.0,
+        retries: int = 2,
+        api_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        verify: Verify = True,
+        proxy: str | None = None,
+        transport: AnyTransport | None = None,
+    ) -> None:
+        require_url(url)
+        require_timeout(timeout)
+        require_retries(retries)
+        require_headers(headers)
+        require_api_key(api_key)
+        if transport is not None and (verify is not True or proxy is not None):
+            raise ValueError("verify and proxy have no effect on a transport of your own: pass them to that transport")
+        self._address = ServiceAddress(url, headers, api_key)
+        if transport is None:
+            options = self._address.proxy_options(proxy, verify)
+            made = (
+                self._proxy_transport(**options)
+                if options
+                else self._direct_transport(self._address.ssl_context(verify))
+            )
+        self._transport: AnyTransport = made if transport is None else transport
+        self._timeout = timeout
+        self._retries = retries
+
+    def _retry_policy(self, timeout: float | None, progress: ProgressCallback | None = None) -> RetryPolicy:
+        """Return the deadline and the retries of one call. The timeout of a call replaces that of the client.
+
+        Raises TypeError for a timeout or a progress callback of the wrong type.
+        """
+        require_timeout(timeout)
+        require_callback(progress)
+        return RetryPolicy(Deadline(self._timeout if timeout is None else timeout), self._retries)

@@ -1,0 +1,132 @@
+"""The tensors and the verdicts that a response must contain, as far as the request determines them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Any, NamedTuple, TypeVar
+
+from pydantic import ValidationError
+
+from ..errors import InvalidAnswer
+from ..messages import CheckAnswer, Comparison
+from ..messages.arguments import OpLike
+from ..ops import Op, lower, op_class, read_op
+from ..wire.dtypes import dtype_name
+from ..wire.shapes import format_shape
+from ..wire.tensors import Array, Strides, replicated_axes, strided_size
+
+MAX_TENSORS = 2**16
+"""The largest number of tensors in a field, if the request does not determine it."""
+
+
+class ExpectedTensor(NamedTuple):
+    """A tensor that a response must contain. A property that the request does not determine is None."""
+
+    dtype: str | None = None
+    shape: tuple[int | None, ...] | None = None
+    is_strided: bool | None = None
+    max_elements: int | None = None
+    """The largest number of elements in its data. The default is the product of its shape."""
+
+    def difference(self, dtype: str, shape: tuple[int, ...], strides: Strides | None) -> str | None:
+        """Return how a received tensor differs from the expected one, as a message. If it does not, return None."""
+        if self.dtype not in (None, dtype):
+            return f"a tensor is {dtype[:40]!r}, but {self.dtype} was requested"
+        if self.shape is not None and (
+            len(shape) != len(self.shape)
+            or any(expected not in (None, size) for size, expected in zip(shape, self.shape, strict=True))
+        ):
+            expected_shape = format_shape("?" if size is None else size for size in self.shape)
+            return f"a tensor has the shape {format_shape(shape)}, but {expected_shape} was requested"
+        if self.is_strided not in (None, strides is not None):
+            layouts = ("dense", "strided") if strides is None else ("strided", "dense")
+            return "a tensor is {}, but {} was requested".format(*layouts)
+        count = prod(shape) if strides is None else strided_size(shape, strides)
+        limit = prod(shape) if self.max_elements is None else self.max_elements
+        return f"the data of a tensor has {count} elements, more than {limit}" if count > limit else None
+
+
+ANY_TENSOR = ExpectedTensor()
+ExpectedFields = Mapping[str, Sequence[ExpectedTensor] | None]
+"""The tensors of a response by field. A field that the request does not determine is None."""
+
+
+def known_op(op: OpLike, attributes: Mapping[str, Sequence[int]] | None = None) -> Op | None:
+    """Return the op with these further attributes. If this version does not know the op, return None."""
+    if isinstance(op, Op):
+        return op.model_copy(update=dict(attributes)) if attributes else op
+    values = {"name": op} if isinstance(op, str) else op
+    try:
+        return read_op({**values, **(attributes or {})})
+    except (KeyError, ValidationError):
+        return None
+
+
+V = TypeVar("V", CheckAnswer, Comparison)
+
+
+def check_consistency(answer: V, op: Any, inputs: int) -> V:
+    """Return the answer to a check unchanged. `inputs` is the number of inputs in the request.
+
+    Raises InvalidAnswer if it has both a conflict and outputs, neither of them, or the wrong number of outputs.
+    """
+    kind = op_class(str(op.get("name") if isinstance(op, Mapping) else op))
+    if (answer.compatible is False) != (answer.conflict is not None):
+        raise InvalidAnswer("the response contradicts itself: `compatible` is false exactly if there is a conflict")
+    count = 0 if answer.conflict else len(answer.outputs) if kind is None else kind.output_count(inputs)
+    if len(answer.outputs) != count:
+        raise InvalidAnswer(f"the response has {len(answer.outputs)} outputs, not {count}")
+    return answer
+
+
+def expected_outputs(op: OpLike, arrays: Sequence[Array], layout: str, window: Any) -> Sequence[ExpectedTensor] | None:
+    """Return the outputs of `broadcast`. If this version does not know the op, return None.
+
+    Raises ShapeMismatch for inputs that do not broadcast.
+
+    >>> expected_outputs("numpy.broadcast_arrays", [np.zeros((2, 1)), np.zeros(3)], "dense", None)[1].shape
+    (2, 3)
+    """
+    whole_op = known_op(op)
+    if whole_op is None:
+        return None
+    window_shape = None if window is None else tuple(stop - start for start, stop in window)
+    is_strided = layout == "strided"
+    expected = []
+    for placement in lower(whole_op, tuple(array.shape for array in arrays)).outputs:
+        array = arrays[placement.input]
+        shape = placement.shape if window_shape is None else window_shape
+        # The data of a strided output contains only elements of its input.
+        max_elements = _distinct_elements(array) if is_strided else None
+        expected.append(ExpectedTensor(dtype_name(array.dtype), shape, is_strided, max_elements))
+    return expected
+
+
+def expected_gradients(
+    input_shapes: Sequence[Sequence[int]], output_gradients: Sequence[Array]
+) -> Sequence[ExpectedTensor]:
+    """Return the gradients of the inputs. Each has the dtype of the gradient of its output; the layout is open."""
+    names = [dtype_name(array.dtype) for array in output_gradients]
+    names += names[-1:] * (len(input_shapes) - len(names))
+    return [ExpectedTensor(name, tuple(shape)) for name, shape in zip(names, input_shapes, strict=False)]
+
+
+def expected_columns(op: OpLike, inputs: Sequence[Array], targets: Mapping[str, Array]) -> ExpectedFields:
+    """Return the verdicts on n rows, and the shapes of each output. The rank of an output has an upper bound."""
+    rows = len([*inputs, *targets.values()][0]) if inputs or targets else 0
+    whole_op = known_op(op, {name: (0,) * column.shape[1] for name, column in targets.items()})
+    outputs = None
+    if whole_op is not None:
+        max_elements = rows * whole_op.highest_rank([(0,) * column.shape[1] for column in inputs])
+        outputs = [ExpectedTensor("int64", (rows, None), False, max_elements)] * whole_op.output_count(len(inputs))
+    return {
+        "compatible": [ExpectedTensor("bool", (rows,), False)],
+        "outputs": outputs,
+        "conflict_axis": [ExpectedTensor("int64", (rows,), False)],
+    }
+
+
+def _distinct_elements(array: Array) -> int:
+    """Return the number of elements in different memory locations."""
+    return prod(size for size, is_repeated in zip(array.shape, replicated_axes(array), strict=True) if not is_repeated)

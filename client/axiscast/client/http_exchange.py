@@ -1,0 +1,206 @@
+"""HttpExchange: one HTTP/1.1 request and its response, without a socket.
+
+A regular expression parses a short, ordinary header block. h11 takes five times as long, and parses all other header
+blocks, chunked bodies, and bodies that end with the connection. A body of known length bypasses h11.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+import h11
+import httpx
+
+from .address import AttemptRequest
+
+MAX_HEADER_BLOCK_BYTES = 64 * 2**10
+"""The longest header block of a response in bytes."""
+MAX_FRAMING_BYTES = 2 * MAX_HEADER_BLOCK_BYTES
+"""The limit in bytes of interim responses (1xx) and chunk framing, beyond as many bytes as the body has.
+
+It stops a service that keeps a client busy with endless framing.
+"""
+MAX_JOINED_BYTES = 64 * 2**10
+"""The largest size in bytes at which the header block and the start of the body are sent together."""
+
+_SIMPLE_HEADER_BLOCK = re.compile(
+    rb"HTTP/1\.1 (?!204|304)([2-5][0-9][0-9])(?: [ -~]*)?\r\n((?:[A-Za-z0-9-]+: [!-~](?:[ -~]*[!-~])?\r\n)*)\r\n"
+)
+_HEADER_LINE = re.compile("(.*?): (.*)\r\n")
+
+
+class _ResponseStart(NamedTuple):
+    """The status line and the headers of a response, and the first bytes of its body."""
+
+    status: int
+    headers: dict[str, str]
+    """The values by lower-case name."""
+    keeps_alive: bool
+    """Whether the service keeps the connection open."""
+    body: bytes | memoryview
+
+
+class HttpExchange:
+    """One request, whose body is an Attempt, and its response, which the attempt reads.
+
+    The request has a Content-Length or no body. `scratch` receives header blocks and other bytes that do not belong to
+    the memory of an array.
+    """
+
+    def __init__(self, request: httpx.Request, scratch: memoryview) -> None:
+        assert isinstance(request, AttemptRequest)
+        self._attempt = self.body_chunks = request.attempt
+        self._scratch = scratch
+        self._unsent_headers = _request_header_block(request)
+        self._method = request.method
+        self._h11: h11.Connection | None = None
+        self._body_bytes_left: int | None = None
+        """The bytes that are missing from a body of known length. If it is None, h11 parses the response."""
+        self._framing_bytes = 0
+        """The bytes that were received for h11, minus twice those of the body."""
+        self._writes_into_array = False
+        """Whether the last `buffer()` was the memory of an array."""
+        self._is_sent = False
+        """Whether the whole request has been handed out."""
+        self._keeps_alive = False
+        """Whether the service keeps the connection open, and has sent nothing beyond the response."""
+        self.status: int | None = None
+        """The status of the response. None until its header block is complete."""
+        self.has_started = False
+        """Whether any byte of the response has been received."""
+        self.is_complete = False
+        """Whether the response is complete."""
+
+    def bytes_for(self, chunk: bytes) -> list[bytes]:
+        """Return the bytes to send for a chunk of the body. The first chunk follows the header block."""
+        header_block, self._unsent_headers = self._unsent_headers, b""
+        if len(header_block) + len(chunk) <= MAX_JOINED_BYTES:
+            return [header_block + chunk]
+        return [header_block, chunk]
+
+    def last_bytes(self) -> bytes:
+        """Return the bytes to send after the last chunk: the header block of a request without a body."""
+        self._is_sent = True
+        header_block, self._unsent_headers = self._unsent_headers, b""
+        return header_block
+
+    def buffer(self) -> memoryview:
+        """Return the memory for the next received bytes. It is not empty before the response is complete."""
+        if self._body_bytes_left is None:
+            return self._scratch
+        target = self._attempt.buffer()
+        self._writes_into_array = bool(target)
+        return (target or self._scratch)[: self._body_bytes_left]
+
+    def received(self, count: int) -> None:
+        """Read `count` bytes that were written into `buffer()`. A count of 0 means that the connection has ended."""
+        self.has_started = self.has_started or count > 0
+        if self.status is None and not count:
+            raise httpx.ReadError("the service closed the connection without a response")
+        if self._body_bytes_left is None:
+            self._received_framed(self._scratch[:count])
+            return
+        if not count:
+            raise httpx.ReadError(f"the connection ended {self._body_bytes_left} bytes before the end of the response")
+        if self._writes_into_array:
+            self._attempt.received(count)
+        else:
+            self._attempt.feed(self._scratch[:count])
+        self._body_bytes_left -= count
+        self.is_complete = not self._body_bytes_left
+
+    def _received_framed(self, data: memoryview) -> None:
+        """Parse a header block, chunks, or a body of unknown length."""
+        self._framing_bytes += len(data)
+        if self._h11 is None:
+            if self._method != "HEAD" and (start := _parse_simple_start(data)) is not None:
+                self._start_response(start)
+                return
+            self._h11 = h11.Connection(h11.CLIENT, MAX_HEADER_BLOCK_BYTES)
+            self._h11.send(_request_for_h11(self._method))
+        self._h11.receive_data(bytes(data))
+        try:
+            self._parse_with_h11(self._h11)
+        except httpx.RemoteProtocolError as error:
+            if data:
+                raise
+            raise httpx.ReadError(str(error)) from None  # the connection ended early, which is not invalid HTTP
+        if self._framing_bytes > MAX_FRAMING_BYTES and self._body_bytes_left is None and not self.is_complete:
+            raise httpx.RemoteProtocolError(
+                f"the response has {self._framing_bytes} bytes of header blocks and chunk framing beyond its data"
+            )
+
+    def _parse_with_h11(self, parser: h11.Connection) -> None:
+        """Handle the events of h11 for the bytes that it has received."""
+        while not self.is_complete and self._body_bytes_left is None:
+            try:
+                event = parser.next_event()
+            except h11.RemoteProtocolError as error:
+                raise httpx.RemoteProtocolError(str(error)) from None
+            if event is h11.NEED_DATA:
+                return
+            if isinstance(event, h11.Response):
+                headers = {name.decode("ascii"): value.decode("latin-1") for name, value in event.headers}
+                closes = any(name == b"connection" and b"close" in value.lower() for name, value in event.headers)
+                keeps_alive = event.http_version == b"1.1" and not closes
+                body = parser.trailing_data[0]
+                self._start_response(_ResponseStart(event.status_code, headers, keeps_alive, body))
+            elif isinstance(event, h11.Data):
+                self._attempt.feed(event.data)
+                self._framing_bytes -= 2 * len(event.data)
+            elif isinstance(event, h11.EndOfMessage):
+                self.is_complete = True
+                is_at_end = parser.their_state is h11.DONE and not parser.trailing_data[0]
+                self._keeps_alive = self._keeps_alive and is_at_end
+
+    def _start_response(self, start: _ResponseStart) -> None:
+        length = start.headers.get("content-length")
+        if length is not None and "transfer-encoding" in start.headers:
+            raise httpx.RemoteProtocolError("the response has both a Content-Length and a Transfer-Encoding")
+        self.status, self._keeps_alive = start.status, start.keeps_alive
+        self._attempt.start_response(start.status, start.headers)
+        if length is None or self._method == "HEAD" or start.status in (204, 304):
+            return
+        self._body_bytes_left = int(length)
+        self._keeps_alive = start.keeps_alive and len(start.body) <= self._body_bytes_left
+        if body := start.body[: self._body_bytes_left]:
+            self._attempt.feed(body)
+            self._body_bytes_left -= len(body)
+        self.is_complete = not self._body_bytes_left
+
+    @property
+    def is_reusable(self) -> bool:
+        """Whether the connection can serve another exchange."""
+        return self._is_sent and self.is_complete and self._keeps_alive
+
+
+def _parse_simple_start(data: memoryview) -> _ResponseStart | None:
+    """Parse an ordinary header block with a Content-Length.
+
+    Return None for any other header block, and for one that is incomplete. h11 then parses it from its first byte.
+    """
+    block = _SIMPLE_HEADER_BLOCK.match(data)
+    if block is None:
+        return None
+    lines = _HEADER_LINE.findall(str(block[2], "ascii"))
+    headers = {name.lower(): value for name, value in lines}
+    if len(headers) != len(lines) or not headers.keys().isdisjoint(("connection", "transfer-encoding", "upgrade")):
+        return None
+    length = headers.get("content-length", "")
+    if not length.isdecimal() or len(length) >= 20:
+        return None
+    return _ResponseStart(int(block[1]), headers, True, data[block.end() :])
+
+
+def _request_header_block(request: AttemptRequest) -> bytes:
+    """Return the request line and the headers. ServiceAddress has checked that the headers have no line breaks."""
+    line = f"{request.method} ".encode() + request.url.raw_path + b" HTTP/1.1"
+    return b"\r\n".join([line, *map(b": ".join, request.raw_headers), b"", b""])
+
+
+@lru_cache
+def _request_for_h11(method: str) -> h11.Request:
+    """Return a request with the parts that h11 needs to parse the response."""
+    return h11.Request(method=method, target=b"/", headers=[(b"Host", b"")])

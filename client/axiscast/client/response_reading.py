@@ -1,0 +1,136 @@
+"""The reading of responses without tensors, and the interface of all response readers. It does no IO."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, Protocol, TypeVar
+
+import httpx
+from pydantic import ValidationError
+
+from ..errors import AxiscastError, InvalidAnswer, UnexpectedStatus, problem_from
+from ..wire.codec import Encoding, decode
+from ..wire.prescan import ReserveMemory
+from ..wire.problems import Problem
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+Chunk = bytes | bytearray | memoryview
+EMPTY_BUFFER = memoryview(b"")
+
+MAX_PROBLEM_BYTES = 2**20
+"""The longest problem document that is read, in bytes."""
+MAX_VALUES_BYTES = 64 * 2**20
+"""The longest response without tensors that is read, in bytes, for any number of inputs."""
+VALUES_BYTES = 4 * 2**20
+"""The longest response without tensors to a request without inputs, in bytes. A catalogue or a program fits."""
+VALUES_BYTES_PER_INPUT = 16 * 2**10
+"""The further bytes that a response may have for each input: 64 axes with sizes of 19 digits and long names."""
+MEMORY_PER_BYTE = 16
+"""The bytes of memory that the values of a response may take for each of its bytes, on average."""
+MAX_VALUES_MEMORY = 512 * 2**20
+"""The largest memory that the values of one response may take, in bytes."""
+
+
+def max_values_bytes(inputs: int) -> int:
+    """Return the longest response without tensors, in bytes, to a request with this number of inputs."""
+    return min(VALUES_BYTES + inputs * VALUES_BYTES_PER_INPUT, MAX_VALUES_BYTES)
+
+
+class ResponseReader(Protocol[T_co]):
+    """Reads the body of a response while its bytes arrive."""
+
+    def buffer(self) -> memoryview:
+        """Return the memory into which the next bytes can be received. If it is empty, pass them to `feed`."""
+        ...
+
+    def received(self, count: int) -> None:
+        """Read `count` bytes that were written into `buffer()`."""
+        ...
+
+    def feed(self, chunk: Chunk) -> None:
+        """Read the next bytes."""
+        ...
+
+    def finish(self) -> T_co:
+        """Return the result after the last byte. Raises InvalidAnswer if the body is incomplete."""
+        ...
+
+
+class WholeBodyReader(Generic[T]):
+    """Collects a body of at most `max_bytes`, and decodes it at its end.
+
+    `decode_body` also takes a function that limits the memory of the values. If the body is too long, `too_long` is
+    raised, or InvalidAnswer by default.
+    """
+
+    def __init__(
+        self, max_bytes: int, decode_body: Callable[[bytes, ReserveMemory], T], too_long: AxiscastError | None = None
+    ) -> None:
+        self._body = bytearray()
+        self._max_bytes = max_bytes
+        self._decode_body = decode_body
+        self._too_long = too_long
+
+    def buffer(self) -> memoryview:
+        return EMPTY_BUFFER
+
+    def received(self, count: int) -> None:
+        raise AssertionError("this reader has no buffer")
+
+    def feed(self, chunk: Chunk) -> None:
+        if len(self._body) + len(chunk) > self._max_bytes:
+            raise self._too_long or InvalidAnswer(
+                f"the response has more than {self._max_bytes} bytes, the limit for a response to this request"
+            )
+        self._body += chunk
+
+    def finish(self) -> T:
+        return self._decode_body(bytes(self._body), self._reserve)
+
+    def _reserve(self, nbytes: int) -> None:
+        if nbytes > min(self._max_bytes * MEMORY_PER_BYTE, MAX_VALUES_MEMORY):
+            raise InvalidAnswer(
+                f"the values of the response would take {nbytes} bytes of memory, more than any valid response"
+            )
+
+
+def model_reader(model: Any, inputs: int, finish: Callable[[Any], T]) -> WholeBodyReader[T]:
+    """Return the reader of a response that is one pydantic model. `finish` converts the model into the result."""
+
+    def decode_body(body: bytes, reserve: ReserveMemory) -> T:
+        try:
+            return finish(model.model_validate(decode(body, Encoding.MSGPACK, reserve, is_answer=True)))
+        except (Problem, ValidationError) as error:
+            raise InvalidAnswer(f"the response does not match the schema: {one_line(error)}") from None
+
+    return WholeBodyReader(max_values_bytes(inputs), decode_body)
+
+
+def one_line(error: Exception) -> str:
+    """Return the message of an error as one line of at most 200 characters."""
+    return " ".join(str(error).split())[:200]
+
+
+def problem_reader(media: str, status: int) -> WholeBodyReader[Any]:
+    """Return the reader of a problem document. It raises the problem, or UnexpectedStatus for any other document."""
+    unexpected = unexpected_status(status)
+
+    def decode_body(body: bytes, reserve: ReserveMemory) -> Any:
+        try:
+            document = decode(body, Encoding.JSON if media.endswith("json") else Encoding.MSGPACK, reserve)
+            is_problem = isinstance(document, dict) and isinstance(document.get("code"), str)
+            problem = problem_from(document, status) if is_problem else None
+        except (ValueError, Problem):
+            problem = None
+        raise problem or unexpected
+
+    return WholeBodyReader(MAX_PROBLEM_BYTES, decode_body, unexpected)
+
+
+def unexpected_status(status: int) -> UnexpectedStatus:
+    """Return the exception of a response with this status and no problem document."""
+    status_line = f"{status} {httpx.codes.get_reason_phrase(status)}".strip()
+    advice = "redirects are not followed" if 300 <= status < 400 else "a proxy may have sent it"
+    advice += ", or the URL is not that of an axiscast service"
+    return UnexpectedStatus(f"status {status_line} without a problem document: {advice}", status)

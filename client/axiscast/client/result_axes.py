@@ -1,0 +1,58 @@
+"""The axes of results, and the input axes that they come from. xarray results get names and coordinates from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from ..ops import Op, lower
+
+
+class ResultAxis(NamedTuple):
+    """An axis of a result, and the axis of the source array that it comes from."""
+
+    source_axis: int | None
+    """The axis of the source array. It is None for an axis that broadcasting has added."""
+    name: str
+    """The name of an axis that broadcasting has added."""
+    source_part: slice | None
+    """The part of the source axis that the result contains. It is None if the axis is expanded."""
+
+
+def axes_of_outputs(op: Op, shapes: tuple[tuple[int, ...], ...], window: Any) -> Iterator[tuple[int, list[ResultAxis]]]:
+    """Yield for each output the number of its input, and the output's axes. Raises ShapeMismatch."""
+    names = op.output_dims()
+    for number, output in enumerate(lower(op, shapes).outputs):
+        has_input_axes = output.merges is None and output.input_shape == shapes[output.input]  # no merge, no split
+        sources = {axis: source for source, axis in enumerate(output.output_axes)} if has_input_axes else {}
+        bounds = window or [(0, size) for size in output.shape]
+        unchanged = {*sources} - {*output.broadcast_axes}
+        yield (
+            output.input,
+            [
+                ResultAxis(
+                    sources.get(axis),
+                    names[number][axis] if names else f"dim_{axis}",
+                    slice(*bounds[axis]) if axis in unchanged else None,
+                )
+                for axis in range(len(output.shape))
+            ],
+        )
+
+
+def axes_of_gradients(op: Op, shapes: tuple[tuple[int, ...], ...]) -> Iterator[tuple[int, list[ResultAxis]]]:
+    """Yield for each input the number of the output whose gradient it gets, and the axes of its own gradient.
+
+    An input that no output uses gets the number of the first output. Raises ShapeMismatch.
+    """
+    outputs = lower(op, shapes).outputs
+    for number, shape in enumerate(shapes):
+        output_number = next((i for i, output in enumerate(outputs) if output.input == number), 0)
+        output = outputs[output_number]
+        has_input_axes = output.input == number and output.merges is None and output.input_shape == shape
+        axes = []
+        for axis in range(len(shape)):
+            source = output.output_axes[axis] if has_input_axes else None
+            is_whole = source is not None and source not in output.broadcast_axes
+            axes.append(ResultAxis(source, f"dim_{axis}", slice(None) if is_whole else None))
+        yield output_number, axes
