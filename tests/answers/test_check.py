@@ -123,7 +123,7 @@ def test_a_conflict_names_the_axis_the_sizes_the_inputs_as_given_and_the_rule() 
     assert (conflict.code, conflict.axis, conflict.inputs, conflict.sizes) == ("size-mismatch", 1, [0, 2], [3, 4])
     assert conflict.message == (
         "On output axis 1, input 0 of shape (2, 3) has size 3 but input 2 of shape (4,) has size 4: "
-        "sizes that meet must be equal, or 1 to be stretched."
+        "the sizes must be equal or 1."
     )
 
 
@@ -183,7 +183,7 @@ def test_mxnet_stretches_no_axis_where_none_is_named() -> None:
 def test_an_answer_as_text_says_all_there_is_to_say() -> None:
     assert check_as_text(ask(numpy.broadcast_to(shape=(3,)), (1, 3))) == (
         "incompatible (rank-mismatch): Input 0 of shape (1, 3) has 2 axes, more than the 1 of the target (3,): "
-        "numpy.broadcast_to adds axes and never drops one.\n"
+        "numpy.broadcast_to can add axes but not remove them.\n"
         "hint: drop the leading axes of size 1 of input 0: (3,) fits\n"
         "hint: openvino.Broadcast-3 in mode bidirectional, where the target stretches too, fits: the output is (1, 3)"
     )

@@ -131,6 +131,6 @@ def test_a_conflict_with_an_attribute_that_is_no_target_names_the_attribute() ->
     conflict = axiscast.check("mxnet.broadcast_axis", (3, 2), axis=0, size=3).conflict
     assert conflict is not None
     assert conflict.message == (
-        "On output axis 0, input 0 of shape (3, 2) has size 3 but the op's attribute has size 3: an axis that is named "
-        "must have size 1, and then gets the size given."
+        "On output axis 0, input 0 of shape (3, 2) has size 3 but the op's attribute has size 3: a named axis must "
+        "have size 1 before it expands."
     )

@@ -312,7 +312,7 @@ def test_names_link_axes_in_a_conflict_too() -> None:
     assert (conflict.code, conflict.axis, conflict.inputs, conflict.sizes) == ("size-mismatch", 1, [0, 1], ["N", 4])
     assert conflict.message == (
         "On output axis 1, input 0 of shape (N, N) has size N but input 1 of shape (3, 4) has size 4, where N is 3: "
-        "sizes that meet must be equal, or 1 to be stretched."
+        "the sizes must be equal or 1."
     )
 
 

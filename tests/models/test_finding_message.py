@@ -91,8 +91,7 @@ def test_the_conflict_of_a_target_has_the_name_of_the_input() -> None:
     answer = axiscast.check({"name": "onnx.Expand", "shape": (5, 4)}, (3, 1))
     operands = (Operand("input 0", "x", (3, 1)), Operand("target", "shape", (5, 4)))
     assert sentence(Finding("e", "Expand", operands, answer)) == (
-        "On output axis 0, x (3, 1) has size 3 but the target (5, 4) has size 5: sizes that meet must be equal, or 1 "
-        "to be stretched."
+        "On output axis 0, x (3, 1) has size 3 but the target (5, 4) has size 5: the sizes must be equal or 1."
     )
 
 

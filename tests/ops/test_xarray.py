@@ -74,7 +74,7 @@ def test_a_size_1_meets_no_other_and_both_inputs_are_named(client: Client, one: 
     assert (conflict.inputs, conflict.sizes) == ([0, 1], [*one, *other])
     assert conflict.message == (
         f"On output axis 0, input 0 of shape ({one[0]},) has size {one[0]} but input 1 of shape ({other[0]},) has size "
-        f"{other[0]}: the sizes must be equal: a size 1 is not stretched."
+        f"{other[0]}: the sizes must be equal, because size 1 does not expand here."
     )
 
 

@@ -37,7 +37,7 @@ def test_each_broken_law_is_named(law, input_shape, output_shape, output_axes):
     with pytest.raises(PlanLawError) as broken:
         Placement(0, input_shape, output_shape, output_axes)
     assert broken.value.law == law
-    assert str(broken.value).startswith(f"{law} does not hold for ")
+    assert str(broken.value).startswith(f"law {law} does not hold for ")
 
 
 def test_the_first_broken_law_is_named():

@@ -220,8 +220,8 @@ def _because(sizes: SizeSolver, variables: SymbolTable, clash: Iterable[Size]) -
         number = variables.of(size)
         notation = _notation(sizes, variables, [number], but=str(size))
         words = [str(notation)] if str(notation) not in (str(size), "?") else []
-        if sizes.step(number) > 1 and not isinstance(notation, int):
-            words.append(f"a multiple of {sizes.step(number)}")
+        if sizes.divisor(number) > 1 and not isinstance(notation, int):
+            words.append(f"a multiple of {sizes.divisor(number)}")
         facts += [f"{size} is {', '.join(words)}"] if words else []
     return f", where {' and '.join(facts)}" if facts else ""
 
@@ -249,7 +249,7 @@ def _notation(sizes: SizeSolver, variables: SymbolTable, reached: Sequence[int],
         with sizes.trial():
             if sizes.exclude_one(start):
                 spans.append(sizes.bounds(start))
-                named = [number for number in named if sizes.same(number, start)]
+                named = [number for number in named if sizes.are_equal(number, start)]
     low, high = min(low for low, _ in spans), max(high for _, high in spans)
     return str(variables.names[named[0]]) if named and low < high else _range(low, high)
 
@@ -270,11 +270,11 @@ def _product(sizes: SizeSolver, variables: SymbolTable, numbers: Sequence[int]) 
     varying = [number for (number, _), (low, high) in zip(parts, spans, strict=True) if low < high]
     if factor == 0 or not varying:
         return factor // divisor
-    if all(sizes.same(number, varying[0]) for number in varying):
+    if all(sizes.are_equal(number, varying[0]) for number in varying):
         # Powers of one size are that size where it has no value but 0 and one other.
         ends, count = sizes.bounds(varying[0]), len(varying)
         if all(factor * end**count == divisor * end for end in ends) and (
-            count == 1 or ends[1] - ends[0] == sizes.step(varying[0])
+            count == 1 or ends[1] - ends[0] == sizes.divisor(varying[0])
         ):
             return _notation(sizes, variables, varying[:1])
     is_open = any(sizes.bounds(number)[1] == MAX_SIZE for number in varying)
@@ -303,10 +303,10 @@ def _needed(clauses: Sequence[Clause], sizes: SizeSolver, variables: SymbolTable
         base.add(clause)
     for clause in sorted(longer.values(), key=lambda clause: len(clause.unless))[::-1]:
         checkpoint()
-        base.left_out.add(clause)
+        base.ignored.add(clause)
         if not base.entails(clause):
-            base.left_out.remove(clause)
-    needed += [clause for clause in longer.values() if clause not in base.left_out]
+            base.ignored.remove(clause)
+    needed += [clause for clause in longer.values() if clause not in base.ignored]
     order = {clause: number for number, clause in reversed(list(enumerate(shortest)))}
     return sorted(needed, key=order.__getitem__)
 
@@ -316,7 +316,7 @@ def _shortest(clause: Clause, sizes: SizeSolver, variables: SymbolTable) -> Clau
     if clause.divides and clause.equation:
         number = clause.equation[0]
         low, high = sizes.bounds(number)
-        return Clause((number, variables.of(low if low == high else sizes.step(number))), divides=low < high)
+        return Clause((number, variables.of(low if low == high else sizes.divisor(number))), divides=low < high)
     for number in clause.unless:
         shorter = Clause(clause.equation, tuple(other for other in clause.unless if other != number))
         if sizes.entails(shorter):

@@ -1,1 +1,1 @@
-"""The plan, and what leads to one: which sizes meet, and whether they agree. Nothing here knows a framework."""
+"""Plans, and their derivation from shapes: alignment, relations and resolution. Nothing here knows a framework."""

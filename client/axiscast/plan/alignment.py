@@ -20,9 +20,10 @@ from .relations import Relation
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Why shapes do not broadcast. `code` is one of the contract's; `inputs[i]` (None: the target) has `sizes[i]`.
+    """The reason why shapes do not broadcast. `code` is one of the codes in docs/wire.md.
 
-    If the sizes do not meet on an output axis, `axis` is None and `axes[i]` is the axis of `inputs[i]`.
+    `sizes[i]` is the size of `inputs[i]`, which is None for the target. If the sizes do not meet on an output axis,
+    `axis` is None and `axes[i]` is the axis of `inputs[i]`.
     """
 
     code: str
@@ -34,7 +35,7 @@ class Conflict:
 
 
 class ShapeMismatch(Exception):
-    """These shapes do not broadcast under this op: an answer, not an error."""
+    """These shapes do not broadcast under this op. A check reports it as its result, not as an error."""
 
     def __init__(self, code: str, message: str, **where: object) -> None:
         super().__init__(message)
@@ -42,7 +43,7 @@ class ShapeMismatch(Exception):
 
 
 class Term(NamedTuple):
-    """One size on an output axis: axis `axis` of input `input`, or of the target where `input` is None."""
+    """One size on an output axis: the size of an axis of an input, or of the target if `input` is None."""
 
     input: int | None
     axis: int | None
@@ -50,58 +51,60 @@ class Term(NamedTuple):
 
 
 class Axis(NamedTuple):
-    """One output axis: the sizes that meet there. Under INTO and FROM_ONE the last term is the target's, under
-    MULTIPLE the divisor."""
+    """One output axis and the sizes that meet there.
+
+    If the relation has a target, the last term is the target or the divisor.
+    """
 
     relation: Relation
     terms: tuple[Term, ...]
     requirement: str | None = None
-    """What an op asks of an axis of its input, in words; then this is no output axis."""
+    """In words, a condition on axes of inputs. The axis is then not an output axis."""
 
 
 class Output(NamedTuple):
-    """One output: the input that it reads, where each input axis lands, and which of the
-    alignment's axes make up its shape."""
+    """One output: its input, the output axis of each input axis, and the axes of the alignment in its shape."""
 
     input: int
     output_axes: tuple[int, ...]
     axes: Sequence[int]
     split_shape: Shape | None = None
-    """The input's shape, where the op splits its axes."""
+    """The shape of the input after the op splits its axes, or None if the op splits no axis."""
     merges: tuple[int, ...] | None = None
+    """For each axis of the output, the number of axes that it merges. None if no axes are merged."""
 
     @property
     def groups(self) -> tuple[tuple[int, ...], ...]:
-        """The axes that each axis of the output is made of."""
+        """For each axis of the output, the axes that it merges."""
         counts = (1,) * len(self.axes) if self.merges is None else self.merges
         return tuple(tuple(self.axes[end - count : end]) for end, count in zip(accumulate(counts), counts, strict=True))
 
 
 @dataclass(slots=True)
 class Alignment:
-    """All that a rule says about a request."""
+    """The result of a framework's rule: which sizes meet on which axes, and what the outputs are."""
 
     input_shapes: tuple[Shape, ...]
     target: Shape | None
     axes: tuple[Axis, ...]
     outputs: tuple[Output, ...]
     refusal: ShapeMismatch | None = None
-    """What is wrong even where all sizes agree."""
+    """The error to raise if all sizes fit, or None."""
     result: tuple[int, ...] | None = None
-    """The axes of the operation's result, if it is more than the inputs as they are broadcast: a product's."""
+    """The axes of the operation's result, such as a matrix product, if they differ from those of the outputs."""
 
 
 def changed(alignment: Alignment, **changes: Any) -> Alignment:
-    """The same alignment, of whatever kind, but for these fields."""
+    """Return a copy of an alignment with these fields changed, as a plain Alignment."""
     kept = {field.name: getattr(alignment, field.name) for field in fields(Alignment)}
     return Alignment(**(kept | changes))
 
 
 class RightAlignment(Alignment):
-    """Inputs that meet on their last axes; under INTO one input meets a target.
+    """Inputs that are aligned on their last axes. With BROADCAST_TO, one input and a target.
 
-    Most requests are of this kind, and most hold integers that agree: one loop settles those. So `axes` and `outputs`
-    are made only where somebody reads them: to say why sizes clash, to draw, to weigh symbols or columns.
+    Most requests have such an alignment of integers that fit, and `broadcast_shape` resolves them in one loop. So
+    `axes` and `outputs` are computed on first use: for a conflict, a diagram, symbolic sizes or columns.
     """
 
     relation: Relation
@@ -194,17 +197,17 @@ class RightAlignment(Alignment):
 
 
 def are_integers(*sizes: int) -> bool:
-    """Whether all these are integers, and none is a symbol."""
+    """Return whether all these sizes are integers, not symbolic sizes or columns."""
     return all(type(size) is int for size in sizes)
 
 
 def align_right(shapes: tuple[Shape, ...], target: Shape | None = None) -> Alignment:
-    """Shapes aligned on their last axes, each stretching to the others; and to a target, if there is one."""
+    """Align shapes on their last axes, so that they broadcast to each other, and with a target if there is one."""
     return RightAlignment(shapes, Relation.BROADCAST, target)
 
 
 def align_to_target(shape: Shape, target: Shape) -> Alignment:
-    """One input aligned on its last axes, stretching into a target of no lower rank (see `check_rank`)."""
+    """Align one input with a target on their last axes. The target must not have a lower rank: see `check_rank`."""
     return RightAlignment((shape,), Relation.BROADCAST_TO, target)
 
 
@@ -230,7 +233,8 @@ def align_keeping(shape: Shape, target: Shape, attribute: str, framework: str, k
             raise ShapeMismatch(
                 "invalid-dimension",
                 f"{attribute} {format_shape(target)} has {keep} on axis {axis}, which input 0 of shape "
-                f"{format_shape(shape)} lacks: {keep} keeps a size that is there; write the size of a new axis.",
+                f"{format_shape(shape)} lacks: {keep} keeps the size of an existing axis. "
+                "Write the size of a new axis.",
                 axis=axis,
                 inputs=(None,),
                 sizes=(keep,),
@@ -241,17 +245,22 @@ def align_keeping(shape: Shape, target: Shape, attribute: str, framework: str, k
 
 
 def align_padding(shape: Shape, target: Shape, attribute: str, framework: str) -> Alignment:
-    """As align_keeping, of any two ranks: the shorter begins with axes of size 1, which a -1 keeps too."""
+    """Align one input to a target of any rank, in which -1 keeps the input's size.
+
+    The shorter of the two shapes gets leading axes of size 1. Raises ShapeMismatch for another negative size.
+    """
     rank = max(len(shape), len(target))
     own, wanted = ((1,) * (rank - len(sizes)) + sizes for sizes in (shape, target))
-    reached = tuple(map(_kept, own, wanted))
-    check_sizes(reached, attribute, framework)
-    return RightAlignment((shape,), Relation.BROADCAST_TO, target, reached)
+    effective = tuple(map(_kept, own, wanted))
+    check_sizes(effective, attribute, framework)
+    return RightAlignment((shape,), Relation.BROADCAST_TO, target, effective)
 
 
 def unchecked_sizes(shape: Shape, target: Shape, keep: int | None = -1) -> Shape:
-    """The sizes of `align_keeping` if a framework does not check negative ones; () if others do not fit. No size is
-    kept if `keep` is None."""
+    """Return the output's sizes in a framework that does not check negative sizes, or () if other sizes do not fit.
+
+    A size `keep` keeps the input's size. If `keep` is None, no size does.
+    """
     new = len(target) - len(shape)
     own = tuple(_kept(have, want, keep) for have, want in zip(shape, target[max(new, 0) :], strict=False))
     fits = new >= 0 and all(have in (1, want) for have, want in zip(shape, own, strict=True))
@@ -259,6 +268,7 @@ def unchecked_sizes(shape: Shape, target: Shape, keep: int | None = -1) -> Shape
 
 
 def _kept(have: int, want: int, keep: int | None = -1) -> int:
+    """Return the size of the target, or the input's size if the target has `keep`."""
     if isinstance(want, Column) and keep is not None:
         return want.keeping(have, keep)
     return have if want == keep else want
@@ -272,22 +282,22 @@ def align_mapped(
     shape_source: int | None = None,
     number: int = 0,
 ) -> Alignment:
-    """Input `number`, whose axis `i` meets the target's axis `output_axes[i]`; the target's other axes are new.
+    """Align axis `i` of input `number` with axis `output_axes[i]` of a target. The target's other axes are new.
 
-    `shape_source` is the input whose shape the target is; None where it is an attribute.
+    `shape_source` is the input whose shape is the target, or None if the target is an attribute.
     """
-    source = {axis: own for own, axis in enumerate(output_axes)}
+    input_axis = {axis: own for own, axis in enumerate(output_axes)}
     axes = []
     for axis, size in enumerate(target):
         terms: tuple[Term, ...] = (Term(shape_source, axis, size),)
-        if axis in source:
-            terms = (Term(number, source[axis], shapes[number][source[axis]]), *terms)
+        if (own := input_axis.get(axis)) is not None:
+            terms = (Term(number, own, shapes[number][own]), *terms)
         axes.append(Axis(relation, terms))
     return Alignment(shapes, target, tuple(axes), (Output(number, output_axes, range(len(target))),))
 
 
 def align_second_to_first(shapes: tuple[Shape, ...], start: int) -> Alignment:
-    """Two inputs of which the second stretches into the first, from its axis `start` on; both are outputs."""
+    """Align two inputs, so that the second broadcasts to the first from its axis `start` on. Both are outputs."""
     whole, shape = shapes
     placed = align_mapped(
         shapes, whole, tuple(range(start, start + len(shape))), Relation.BROADCAST_TO, shape_source=0, number=1
@@ -297,24 +307,24 @@ def align_second_to_first(shapes: tuple[Shape, ...], start: int) -> Alignment:
 
 
 def check_rank(shape: Shape, target: Shape, framework: str, number: int = 0) -> None:
-    """Raises ShapeMismatch (rank-mismatch) where a target has fewer axes than the input."""
+    """Raise ShapeMismatch (rank-mismatch) if a target has fewer axes than the input."""
     if len(shape) > len(target):
         raise ShapeMismatch(
             "rank-mismatch",
             f"Input {number} of shape {format_shape(shape)} has {len(shape)} axes, "
             f"more than the {len(target)} of the target {format_shape(target)}: "
-            f"{framework} adds axes and never drops one.",
+            f"{framework} can add axes but not remove them.",
         )
 
 
 def check_sizes(target: Shape, attribute: str, framework: str) -> None:
-    """Raises ShapeMismatch (invalid-dimension) where an attribute holds a negative size."""
+    """Raise ShapeMismatch (invalid-dimension) if an attribute has a negative size."""
     for axis, size in enumerate(target):
         if type(size) is int and size < 0:
             raise ShapeMismatch(
                 "invalid-dimension",
                 f"{attribute} {format_shape(target)} has {size} on axis {axis}: "
-                f"{framework} takes no negative size here.",
+                f"{framework} does not accept a negative size here.",
                 axis=axis,
                 inputs=(None,),
                 sizes=(size,),
@@ -322,7 +332,7 @@ def check_sizes(target: Shape, attribute: str, framework: str) -> None:
 
 
 def check_mapping(mapping: Sequence[int], target: Shape, attribute: str) -> None:
-    """Raises ShapeMismatch (axis-out-of-range, axis-repeated) where a mapping names no axis, or one twice."""
+    """Raise ShapeMismatch (axis-out-of-range, axis-repeated) if a mapping has an invalid axis or repeats an axis."""
     for axis in mapping:
         if not 0 <= axis < len(target):
             raise ShapeMismatch(
@@ -334,5 +344,5 @@ def check_mapping(mapping: Sequence[int], target: Shape, attribute: str) -> None
         if axis in mapping[:position]:
             raise ShapeMismatch(
                 "axis-repeated",
-                f"{attribute} {shorten(mapping)} names axis {axis} twice: each output axis takes one input axis.",
+                f"{attribute} {shorten(mapping)} names axis {axis} twice. Name each axis once.",
             )

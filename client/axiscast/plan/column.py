@@ -1,4 +1,4 @@
-"""A column: one size for each of many requests. In a shape it stands where an integer would, as symbols do."""
+"""Columns: the sizes of one axis in many requests. In a shape, a Column takes the place of an integer."""
 
 from __future__ import annotations
 
@@ -7,31 +7,32 @@ from typing import TYPE_CHECKING, Any
 
 from ..wire.shapes import MAX_SIZE
 
-if TYPE_CHECKING:  # the rules load without NumPy, as the command line does
+if TYPE_CHECKING:  # so that importing the rules, and with them the command line, does not load NumPy
     import numpy as np
 
     Values = np.ndarray[Any, np.dtype[np.int64]]
 
 
 class IntegerSizeRequired(TypeError):
-    """A rule compares or computes with a column, where only an integer has an answer."""
+    """A rule compares a column or computes with it, which is possible for integers only."""
 
 
 def _refuse(*_: object) -> Any:
-    raise IntegerSizeRequired("a rule needs integers, and this size is a column")
+    raise IntegerSizeRequired("the rule needs an integer, but this size is a column")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
-    """The size of one axis in every row. What a rule derives from it is a column too.
+    """The size of one axis in every row of a vectorized batch.
 
-    Comparisons, arithmetic and truth raise IntegerSizeRequired: they differ from row to row.
+    Comparisons, arithmetic and bool() raise IntegerSizeRequired, because their results differ from row to row. Division
+    returns a Column.
     """
 
     values: Values
 
     def keeping(self, own: Column | int, keep: int) -> Column:
-        """This target, where `keep` keeps an input's own size."""
+        """Return this target column with the input's size in each row that has `keep`."""
         import numpy as np
 
         return Column(np.where(self.values == keep, own.values if isinstance(own, Column) else own, self.values))

@@ -1,12 +1,12 @@
-"""The plan: what every framework's broadcast is lowered to. Integers only, no framework in sight.
+"""The plan, to which the broadcast of every framework is lowered. It has integers only and knows no framework.
 
-Laws, checked whenever a Placement is built (P2 to P5 are the constraints C2 to C5 of StableHLO's
-broadcast_in_dim):
+These laws are checked when a Placement is built. P2 to P5 are the constraints C2 to C5 of broadcast_in_dim in
+StableHLO.
 
-    P1  sizes are integers >= 0 (a bool is no integer)
+    P1  sizes are integers >= 0 (a bool is not an integer)
     P2  one output axis for each input axis
-    P3  each output axis lies inside the output's rank
-    P4  no output axis is named twice by one input
+    P3  each output axis is inside the output's rank
+    P4  one input does not map two axes to the same output axis
     P5  each input size is 1 or equals the size of its output axis
 """
 
@@ -20,30 +20,30 @@ Shape = tuple[int, ...]
 
 
 class PlanLawError(ValueError):
-    """A placement that is no broadcast. `law` is P1 to P5. Never a caller's fault: a rule lowered wrongly."""
+    """A placement breaks one of the laws P1 to P5. The fault is in the rule that lowered the request."""
 
     def __init__(self, law: str, placement: Placement) -> None:
-        super().__init__(f"{law} does not hold for {placement}")
+        super().__init__(f"law {law} does not hold for {placement}")
         self.law = law
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """How one output reads one input: input axis `i` lands on output axis `output_axes[i]`."""
+    """How one output reads one input: input axis `i` maps to output axis `output_axes[i]`."""
 
     input: int
-    """Which of the request's inputs is read."""
+    """The number of the input that the output reads."""
     input_shape: Shape
-    """The input's shape; split, where the op splits axes."""
+    """The shape of the input, after the op splits its axes if it does."""
     output_shape: Shape
-    """The shape to which axes refer; `shape` is the output's."""
+    """The shape of the output before axes are merged. `shape` is its shape afterwards."""
     output_axes: tuple[int, ...]
     merges: tuple[int, ...] | None = None
-    """Where the op merges axes: how many axes of `output_shape` each axis of the output is made of."""
+    """For each axis of the output, the number of axes of `output_shape` that it merges. None if no axes are merged."""
 
     def __post_init__(self) -> None:
         shape, axes, sizes, rank = self.input_shape, self.output_axes, self.output_shape, len(self.output_shape)
-        for size in sizes:  # loops, since every check passes here
+        for size in sizes:  # explicit loops, because they are faster and every check runs them
             if type(size) is not int or size < 0:
                 raise PlanLawError("P1", self)
         if len(axes) != len(shape):
@@ -63,21 +63,23 @@ class Placement:
 
     @property
     def new_axes(self) -> tuple[int, ...]:
-        """The output axes that the input lacks, ascending."""
+        """The output axes that the input lacks, in ascending order."""
         return tuple(axis for axis in range(len(self.output_shape)) if axis not in self.output_axes)
 
     @property
     def broadcast_axes(self) -> tuple[int, ...]:
-        """The output axes along which the input is replicated, ascending: those that it lacks (at any
-        size), and those that it fills from size 1 to another size."""
-        replicated = [True] * len(self.output_shape)
+        """The output axes along which the input is replicated, in ascending order.
+
+        The input lacks these axes, or has size 1 there while the output has another size.
+        """
+        is_replicated = [True] * len(self.output_shape)
         for axis, size in zip(self.output_axes, self.input_shape, strict=True):
-            replicated[axis] = size != self.output_shape[axis]
-        return tuple([axis for axis, again in enumerate(replicated) if again])
+            is_replicated[axis] = size != self.output_shape[axis]
+        return tuple([axis for axis, replicated in enumerate(is_replicated) if replicated])
 
     @property
     def shape(self) -> Shape:
-        """The output's shape: `output_shape`, with the axes merged that are to be."""
+        """The shape of the output: `output_shape` after axes are merged."""
         if self.merges is None:
             return self.output_shape
         ends = list(accumulate(self.merges))
@@ -85,7 +87,7 @@ class Placement:
 
     @property
     def elements(self) -> int:
-        """Virtual elements of the output: the product of its shape."""
+        """The number of elements of the output: the product of its shape."""
         return prod(self.output_shape)
 
 
@@ -94,7 +96,7 @@ class Plan:
     """What an op does to inputs of these shapes: one placement for each output."""
 
     input_shapes: tuple[Shape, ...]
-    """Every input, those included that only lend their shape."""
+    """The shapes of all inputs, also of an input that is only used for its shape."""
     outputs: tuple[Placement, ...]
     result: Shape | None = None
-    """The shape of what the operation computes, if it is not that of the outputs: a product's."""
+    """The shape of the operation's result, such as a matrix product, if it differs from the outputs' shape."""

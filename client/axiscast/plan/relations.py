@@ -27,27 +27,27 @@ class Relation(Enum):
     """How the sizes on one axis must relate: in words, as a condition on two sizes, and the size of the axis."""
 
     BROADCAST = (
-        "sizes that meet must be equal, or 1 to be stretched",
+        "the sizes must be equal or 1",
         lambda size, other: (size == other) | (size == 1) | (other == 1),
         AxisSize.NONUNIT,
     )
     BROADCAST_TO = (
-        "an input's size must equal the target's, or be 1 to be stretched",
+        "the size of an input must equal the target's or be 1",
         lambda size, target: (size == target) | (size == 1),
         AxisSize.TARGET,
     )
     EQUAL = (
-        "the sizes must be equal: a size 1 is not stretched",
+        "the sizes must be equal, because size 1 does not expand here",
         lambda size, other: size == other,
         AxisSize.ANY,
     )
     FROM_ONE = (
-        "an axis that is named must have size 1, and then gets the size given",
+        "a named axis must have size 1 before it expands",
         lambda size, target: size == 1,
         AxisSize.TARGET,
     )
     DIVISIBLE = (
-        "the size must be a multiple of the number given",
+        "the size must be a multiple of the divisor",
         lambda size, divisor: size % divisor == 0,
         AxisSize.TARGET,
     )

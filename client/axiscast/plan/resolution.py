@@ -17,7 +17,7 @@ def resolve(alignment: Alignment) -> Plan:
 
 
 def resolve_axes(alignment: Alignment) -> Plan:
-    """Do the same axis by axis, without the fast path of right-aligned shapes."""
+    """Return the plan of an alignment as `resolve` does, but without the fast path of right-aligned shapes."""
     sizes = [check_axis(alignment, number, axis) for number, axis in enumerate(alignment.axes)]
     if alignment.refusal is not None:
         raise alignment.refusal
@@ -25,7 +25,7 @@ def resolve_axes(alignment: Alignment) -> Plan:
 
 
 def try_resolve(alignment: Alignment) -> Plan | None:
-    """Return the plan of an alignment, or None if `resolve` raises. None takes less time than the error message."""
+    """Return the plan of an alignment, or None if `resolve` would raise: this avoids the cost of the error message."""
     if isinstance(alignment, RightAlignment) and (plan := alignment.plan()) is not None:
         return plan
     sizes = []
@@ -66,13 +66,13 @@ def check_axis(alignment: Alignment, number: int, axis: Axis) -> int:
 
 
 def check_integers(alignment: Alignment, number: int, axis: Axis) -> None:
-    """Do the same for the integers of an axis on which some sizes are symbolic."""
+    """Raise ShapeMismatch (size-mismatch) if the integers of an axis do not fit, whatever its symbolic sizes are."""
     if (integers := _integers_of(axis)) is not None:
         check_axis(alignment, number, integers)
 
 
 def has_integer_mismatch(alignment: Alignment) -> bool:
-    """Return whether integers of an alignment do not fit, whatever its symbolic sizes are."""
+    """Return whether there are integers on an axis that do not fit, whatever the symbolic sizes are."""
     return any((integers := _integers_of(axis)) and _common_size(integers) is None for axis in alignment.axes)
 
 
@@ -99,7 +99,7 @@ def _common_size(axis: Axis) -> int | None:
 
 
 def integer_axes(alignment: Alignment) -> Alignment:
-    """The same, with nothing on the axes where a symbol meets: what can be settled at once."""
+    """Return a copy of an alignment without the sizes on each axis that has a symbolic size."""
     axes = (
         axis if are_integers(*(term.size for term in axis.terms)) else Axis(axis.relation, ())
         for axis in alignment.axes
@@ -123,7 +123,10 @@ def _conflicting_terms(axis: Axis) -> list[Term]:
 
 
 def mismatch(alignment: Alignment, number: int, axis: Axis, clash: Sequence[Term], because: str = "") -> ShapeMismatch:
-    """The conflict of these terms on output axis `number`; `because` is what else must be known to see it."""
+    """Return the error for terms that do not fit on output axis `number`.
+
+    `because` is a clause for the message with the facts about symbolic sizes that cause the mismatch.
+    """
 
     def owner(term: Term) -> str:
         if term.input is None:

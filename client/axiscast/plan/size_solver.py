@@ -1,18 +1,18 @@
-"""What clauses say of sizes, and all that follows from them.
+"""A solver for clauses about sizes: which sizes are possible, and what follows from the clauses.
 
-A clause says that two sizes are equal, unless one of certain others is 1; or that a number divides a size.
+A clause states that two sizes are equal unless one of certain sizes is 1, or that a number divides a size.
 
-Sizes that are equal form a class: a union-find structure, which is how compilers unify types (Tarjan, Efficiency of a
-good but not linear set union algorithm, 1975). Each class has its bounds, a number that divides it, and whether it
-can be 1. The smaller class is relabelled when two are joined, and every change is noted on a trail, so that a trial
-is undone by taking back its notes; path compression, which would change more than is noted, is left out.
+Equal sizes form a class in a union-find structure, as types do when a compiler unifies them (Tarjan, Efficiency of a
+good but not linear set union algorithm, 1975). Each class has bounds, a number that divides its size, and whether the
+size can be 1. Joining two classes relabels the smaller one. A trail records every change, so that the end of a trial
+undoes its changes. Path compression is left out, because it would change more than the trail records.
 
-What follows is found by unit propagation, as in a solver for Boolean clauses (Dowling and Gallier, Linear-time
-algorithms for testing the satisfiability of propositional Horn formulae, 1984): once none of the sizes that could
-undo a clause can be 1, its equation holds; it joins two classes, which may leave further sizes that cannot be 1 and
-so wake further clauses. That needs no search: a clause whose exception may still be 1 asks for nothing, so if the
-sizes that are left agree at all, they do so with every size 1 that can be. The time is polynomial in the number of
-clauses, which limits.py bounds, and within that bound every answer is exact.
+Unit propagation finds what follows, as in a solver for Boolean clauses (Dowling and Gallier, Linear-time algorithms
+for testing the satisfiability of propositional Horn formulae, 1984). Once no exception of a clause can be 1, its
+equation holds and joins two classes. Then further sizes may be unable to be 1, and the clauses that have them as
+exceptions are examined again. No search is necessary: a clause whose exception can be 1 requires nothing, so the
+remaining sizes are possible if they are possible with each of these exceptions set to 1. The time is polynomial in the
+number of clauses, which limits.py bounds, and every answer is exact.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ from ..wire.shapes import MAX_SIZE
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """The two sizes of `equation` are equal unless one of `unless` is 1; with no equation, one of `unless` is 1.
+    """A statement about sizes, which are given as the numbers of variables.
 
-    Where it `divides`, the second, an integer, divides the first instead, and nothing undoes that.
+    The two sizes of `equation` are equal unless one of `unless` is 1. Without an equation, one of `unless` is 1. If
+    `divides` is True, the second size of `equation`, an integer, divides the first one.
     """
 
     equation: tuple[int, int] | None
@@ -39,11 +40,11 @@ class Clause:
 
     @property
     def key(self) -> tuple[frozenset[int], frozenset[int], bool]:
-        """Equal for two clauses that say the same in another order."""
+        """A key that is equal for two clauses that state the same in another order."""
         return frozenset(self.equation or ()), frozenset(self.unless), self.divides
 
     def __or__(self, other: Clause) -> Clause:
-        """Return that this clause holds or `other` does, which says that a variable is 1."""
+        """Return the clause that this one holds or `other` does, which states that a variable is 1."""
         assert other.equation is not None
         number, one = other.equation
         assert one == ONE
@@ -51,12 +52,12 @@ class Clause:
 
 
 ONE = 0
-"""The variable that is the size 1."""
+"""The number of the variable whose size is 1."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SymbolicSize:
-    """A variable in the condition of a relation (relations.py): a comparison returns a Clause instead of a bool."""
+    """A variable in the condition of a relation (relations.py). A comparison returns a Clause instead of a bool."""
 
     variable: int
 
@@ -69,7 +70,7 @@ class SymbolicSize:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Remainder:
-    """The remainder of a symbolic size: compared with 0, it returns the Clause that there is none."""
+    """The remainder of the division of a symbolic size. Its comparison with 0 returns a Clause."""
 
     variable: int
     divisor: int
@@ -80,26 +81,28 @@ class _Remainder:
 
 
 class SizeSolver:
-    """What is known of each variable: its bounds, whether it is 1, and which others it equals; and what follows."""
+    """What is known about each variable: its bounds, its divisor, whether it can be 1, and which others it equals."""
 
     def __init__(self, bounds: Sequence[tuple[int, int]]) -> None:
         count = len(bounds)
         self._root = list(range(count))
+        """For each variable, the one that represents its class. The lists below are indexed by representatives."""
         self._members: list[tuple[int, ...]] = [(number,) for number in range(count)]
         self._low = [low for low, _ in bounds]
         self._high = [high for _, high in bounds]
-        self._apart = [False] * count
-        """Not 1, although the bounds hold 1."""
-        self._step = [1] * count
-        """What divides it."""
+        self._is_not_one = [False] * count
+        """True for a size that is not 1 although its bounds include 1."""
+        self._divisor = [1] * count
+        """The greatest number that is known to divide the size."""
         self._clauses: dict[int, list[Clause]] = {}
-        """By each variable that can undo them."""
-        self.left_out: set[Clause] = set()
+        """The clauses that have a variable in `unless`, by that variable."""
+        self.ignored: set[Clause] = set()
         self._trail: list[tuple[list[Any], int, Any]] = []
+        """Every change as (list, index, previous value)."""
 
     @contextmanager
     def trial(self) -> Iterator[None]:
-        """A context at whose end all that was learnt in it is undone.
+        """Return a context at whose end all changes made in it are undone.
 
         >>> sizes = SizeSolver([(1, 1), (2, 5), (3, 9)])
         >>> with sizes.trial():
@@ -113,128 +116,141 @@ class SizeSolver:
             yield
         finally:
             while len(self._trail) > mark:
-                column, number, before = self._trail.pop()
-                column[number] = before
+                values, number, previous = self._trail.pop()
+                values[number] = previous
 
     def add(self, clause: Clause) -> bool:
-        """Whether sizes are left under this clause too."""
+        """Add a clause. Return whether any sizes are possible then."""
         for number in clause.unless:
             self._clauses.setdefault(number, []).append(clause)
-        return self._follow([clause])
+        return self._propagate([clause])
 
     def allows(self, clause: Clause) -> bool:
-        """Whether sizes would be left."""
+        """Return whether any sizes are possible with this clause, without adding it."""
         with self.trial():
-            return self._follow([clause])
+            return self._propagate([clause])
 
     def equate(self, one: int, other: int) -> bool:
-        """Whether sizes are left where these two are equal."""
-        return self._follow([Clause((one, other))])
+        """Make two sizes equal. Return whether any sizes are possible then."""
+        return self._propagate([Clause((one, other))])
 
     def exclude_one(self, number: int) -> bool:
-        """Whether sizes are left where this one is not 1."""
+        """Exclude the value 1 of a size. Return whether any sizes are possible then."""
         if self.excludes_one(number):
             return True
         root = self._root[number]
-        return self._narrow(root, 0, MAX_SIZE, True) and self._follow(self._woken(self._members[root]))
+        return self._narrow(root, 0, MAX_SIZE, is_not_one=True) and self._propagate(
+            self._clauses_of(self._members[root])
+        )
 
     def excludes_one(self, number: int) -> bool:
+        """Return whether a size is known not to be 1."""
         root = self._root[number]
-        return self._apart[root] or self._low[root] > 1 or self._high[root] < 1
+        return self._is_not_one[root] or self._low[root] > 1 or self._high[root] < 1
 
     def bounds(self, number: int) -> tuple[int, int]:
+        """Return the smallest and the largest possible value of a size."""
         root = self._root[number]
         return self._low[root], self._high[root]
 
-    def step(self, number: int) -> int:
-        """The greatest number known to divide this one."""
-        return self._step[self._root[number]]
+    def divisor(self, number: int) -> int:
+        """Return the greatest number that is known to divide a size."""
+        return self._divisor[self._root[number]]
 
     def members(self, number: int) -> tuple[int, ...]:
-        """The variables known to be equal to this one, itself included."""
+        """Return the variables that are known to equal this one, including itself."""
         return self._members[self._root[number]]
 
-    def same(self, one: int, other: int) -> bool:
-        """Whether these are known to be equal."""
+    def are_equal(self, one: int, other: int) -> bool:
+        """Return whether two sizes are known to be equal."""
         low, high = self.bounds(one)
         return self._root[one] == self._root[other] or (low == high and self.bounds(other) == (low, high))
 
     def admits(self, ones: Iterable[int] = (), others: Iterable[int] = ()) -> bool:
-        """Whether sizes are left where `ones` are 1 and `others` are not."""
+        """Return whether any sizes are possible in which `ones` are 1 and `others` are not."""
         with self.trial():
             return all(self.equate(number, ONE) for number in ones) and all(map(self.exclude_one, others))
 
     def entails(self, clause: Clause) -> bool:
-        """Whether a clause holds for all sizes that are left."""
+        """Return whether a clause holds for all sizes that are possible."""
         if clause.divides and clause.equation:
             (low, high), (divisor, _) = map(self.bounds, clause.equation)
-            return (low if low == high else self.step(clause.equation[0])) % divisor == 0
+            return (low if low == high else self.divisor(clause.equation[0])) % divisor == 0
         with self.trial():
             if not all(map(self.exclude_one, clause.unless)):
                 return True
-            return clause.equation is not None and not self._may_differ(*clause.equation)
+            return clause.equation is not None and not self._can_differ(*clause.equation)
 
-    def _may_differ(self, one: int, other: int) -> bool:
-        # Two sizes that differ are not both 1. Then the second is 1, or free, or bound to another size.
+    def _can_differ(self, one: int, other: int) -> bool:
+        # Two sizes that differ are not both 1. Then the second is 1, or not determined, or bound to another size.
         for first, second in ((one, other), (other, one)):
             with self.trial():
-                if self.exclude_one(first) and not (self.excludes_one(second) and self.same(first, second)):
+                if self.exclude_one(first) and not (self.excludes_one(second) and self.are_equal(first, second)):
                     return True
         return False
 
-    def _follow(self, clauses: Iterable[Clause]) -> bool:
-        """Whether sizes are left once all that follows from these clauses is known."""
-        stack = list(clauses)
-        while stack:
-            clause = stack.pop()
-            if (self.left_out and clause in self.left_out) or not all(map(self.excludes_one, clause.unless)):
-                continue
+    def _propagate(self, clauses: Iterable[Clause]) -> bool:
+        """Apply all that follows from these clauses. Return whether any sizes are possible then."""
+        pending = list(clauses)
+        while pending:
+            clause = pending.pop()
+            if (self.ignored and clause in self.ignored) or not all(map(self.excludes_one, clause.unless)):
+                continue  # the clause does not count, or one of its exceptions can be 1
             if clause.equation is None:
                 return False
             one, other = (self._root[number] for number in clause.equation)
             if one == other:
                 continue
-            if clause.divides:
-                woken = () if self.excludes_one(one) else self._members[one]
-                if not self._narrow(one, 0, MAX_SIZE, False, self._low[other]):
-                    return False
-                stack += self._woken(woken)
-                continue
-            if len(self._members[one]) < len(self._members[other]):
-                one, other = other, one
-            undecided = [root for root in (one, other) if not self.excludes_one(root)]
-            stretched = [number for root in undecided for number in self._members[root]]
-            self._set(self._members, one, self._members[one] + self._members[other])
-            for number in self._members[other]:
-                self._set(self._root, number, one)
-            if not self._narrow(one, self._low[other], self._high[other], self._apart[other], self._step[other]):
+            changed = self._divide(one, self._low[other]) if clause.divides else self._join(one, other)
+            if changed is None:
                 return False
-            if self.excludes_one(one):
-                stack += self._woken(stretched)
+            pending += self._clauses_of(changed)
         return True
 
-    def _woken(self, numbers: Iterable[int]) -> Iterator[Clause]:
+    def _divide(self, root: int, divisor: int) -> tuple[int, ...] | None:
+        """Make a number divide a size. Return the variables that can no longer be 1, or None if no size is possible."""
+        changed = () if self.excludes_one(root) else self._members[root]
+        return changed if self._narrow(root, 0, MAX_SIZE, divisor=divisor) else None
+
+    def _join(self, one: int, other: int) -> tuple[int, ...] | None:
+        """Join two classes. Return the variables that can no longer be 1, or None if no size is possible."""
+        if len(self._members[one]) < len(self._members[other]):
+            one, other = other, one
+        could_be_one = [
+            number for root in (one, other) if not self.excludes_one(root) for number in self._members[root]
+        ]
+        self._set(self._members, one, self._members[one] + self._members[other])
+        for number in self._members[other]:
+            self._set(self._root, number, one)
+        if not self._narrow(one, self._low[other], self._high[other], self._is_not_one[other], self._divisor[other]):
+            return None
+        return tuple(could_be_one) if self.excludes_one(one) else ()
+
+    def _clauses_of(self, numbers: Iterable[int]) -> Iterator[Clause]:
         for number in numbers:
             yield from self._clauses.get(number, ())
 
-    def _narrow(self, root: int, low: int, high: int, apart: bool, step: int = 1) -> bool:
-        low, high, apart = max(low, self._low[root]), min(high, self._high[root]), apart or self._apart[root]
-        step = lcm(step, self._step[root])
-        if step > 1:
-            apart = True
-            low += -low % step
-            if high < MAX_SIZE or low + step > high:  # what is open stays so
-                high -= high % step
-            self._set(self._step, root, step)
-        if apart and low == 1:
+    def _narrow(self, root: int, low: int, high: int, is_not_one: bool = False, divisor: int = 1) -> bool:
+        """Narrow the possible values of a class. Return whether any value is possible then."""
+        low, high = max(low, self._low[root]), min(high, self._high[root])
+        is_not_one = is_not_one or self._is_not_one[root]
+        divisor = lcm(divisor, self._divisor[root])
+        if divisor > 1:
+            is_not_one = True
+            low += -low % divisor
+            if high < MAX_SIZE or low + divisor > high:  # an unbounded size stays unbounded
+                high -= high % divisor
+            self._set(self._divisor, root, divisor)
+        if is_not_one and low == 1:
             low = 2
-        if apart and high == 1:
+        if is_not_one and high == 1:
             high = 0
         self._set(self._low, root, low)
         self._set(self._high, root, high)
-        self._set(self._apart, root, apart)
+        self._set(self._is_not_one, root, is_not_one)
         return low <= high
 
-    def _set(self, column: list[Any], number: int, value: Any) -> None:
-        self._trail.append((column, number, column[number]))
-        column[number] = value
+    def _set(self, values: list[Any], number: int, value: Any) -> None:
+        """Change an entry of a list, and record the previous value on the trail."""
+        self._trail.append((values, number, values[number]))
+        values[number] = value
