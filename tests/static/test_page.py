@@ -534,3 +534,46 @@ def test_no_other_page_may_frame_the_page_or_the_documentation(browser: Any, ser
     tab.wait_for_timeout(500)
     assert [frame.url.startswith(service.url) for frame in tab.frames[1:]] == list(paths.values())
     tab.close()
+
+
+PASTED = """(text) => {
+  const data = new DataTransfer();
+  data.setData("text", text);
+  const event = new ClipboardEvent("paste", {clipboardData: data, bubbles: true, cancelable: true});
+  document.querySelector("#inputs-0").dispatchEvent(event);
+}"""
+ERROR = "ValueError: operands could not be broadcast together with shapes (2,64,7,7) (64,)"
+
+
+@pytest.mark.parametrize("way", ["pasted", "pasted with its traceback", "typed"])
+def test_an_error_message_in_place_of_a_shape_becomes_its_question(page: Page, way: str) -> None:
+    page.ask("op=torch.add&input=3&input=4")
+    if way == "typed":
+        page.tab.fill("#inputs-0", ERROR)
+    else:
+        before = "Traceback (most recent call last):\n" if "traceback" in way else ""
+        page.tab.evaluate(PASTED, f"{before}{ERROR}\n")
+    page.tab.wait_for_selector("#why:not(:empty)")
+    page.settle()
+    assert [page.tab.input_value(f"#inputs-{number}") for number in (0, 1)] == ["2,64,7,7", "64"]
+    assert page.text("#why").startswith("Read from the error: numpy.add can't broadcast (2, 64, 7, 7) and (64,).")
+    assert page.query() == "op=numpy.add&input=2,64,7,7&input=64"
+    page.tab.fill("#inputs-1", "64,1,1")
+    page.settle()
+    assert page.text("#why") == ""
+
+
+def test_an_error_message_without_shapes_says_what_it_is_about(page: Page) -> None:
+    page.ask("op=torch.add&input=3&input=4")
+    page.tab.evaluate(PASTED, "RuntimeError: shape '[4, 2]' is invalid for input of size 6")
+    page.tab.get_by_text("An error message").wait_for()
+    assert page.text("#message").startswith("This is about a reshape")
+    assert page.tab.input_value("#inputs-0") == "3"
+
+
+def test_several_lines_of_shapes_are_still_several_inputs(page: Page) -> None:
+    page.ask("op=numpy.broadcast_arrays&input=3&input=4")
+    page.tab.evaluate(PASTED, "torch.Size([8, 1])\nx: (1, 3)\n")
+    page.settle()
+    assert page.tab.input_value("#inputs-0") == "torch.Size([8, 1])"
+    assert page.text("#why") == ""

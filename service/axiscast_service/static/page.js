@@ -4,8 +4,8 @@ import {comparedOf, comparisonTable, comparisonText, detailsOf, verdictOf} from 
 import {drawingOf, thumbnailOf} from "./drawing.js";
 import {el, words} from "./elements.js";
 import {
-  COMPARE, WARNINGS, askedOf, bodyOf, comparisonBodyOf, curl, exampleOf, fieldsOf, fromLink, hasSymbols, misreading, ops,
-  python, queryOf, sizesOf, titleOf, typed, valueIn,
+  COMPARE, WARNINGS, askedOf, bodyOf, comparisonBodyOf, curl, exampleOf, fieldsOf, fromLink, hasSymbols, isProse,
+  misreading, ops, python, queryOf, questionOf, sizesOf, titleOf, typed, valueIn,
 } from "./question.js";
 
 let question; // all as text, the way it is typed
@@ -44,8 +44,10 @@ function showInputs(focused) {
     control.onkeydown = ({key, isComposing}) => {
       if (key === "Enter" && !isComposing && !$("add").hidden) changeInputs(number + 1, 0, "");
     };
-    control.onpaste = (event) => { // several lines are several inputs
-      const lines = event.clipboardData.getData("text").split("\n").map((line) => line.trim()).filter(Boolean);
+    control.onpaste = (event) => { // several lines are several inputs, and prose is the message of an error
+      const text = event.clipboardData.getData("text");
+      if (isProse(text)) { event.preventDefault(); return explain(text); }
+      const lines = text.split("\n").map((line) => line.trim()).filter(Boolean);
       if (lines.length > 1) { event.preventDefault(); changeInputs(number, 1, ...lines); }
     };
     const remove = el("button", {type: "button", "aria-label": `Remove input ${number}`}, "×");
@@ -97,6 +99,7 @@ class Problem extends Error {
 }
 
 function askSoon(wait = 200) {
+  $("why").textContent = "";
   request.abort(); // what it would show is about another question by now
   $("answer").setAttribute("aria-busy", "true");
   clearTimeout(timer);
@@ -111,7 +114,8 @@ async function ask() {
   const misread = misreading(question);
   document.title = titleOf(question);
   try {
-    if (misread) showProblem(misread);
+    if (misread && question.inputs.some(isProse)) await explain(question.inputs.find(isProse));
+    else if (misread) showProblem(misread);
     else if (missing.length) showMissing(missing);
     else if (question.op === COMPARE.name) await showComparison(await post("v1/compare", comparisonBodyOf(question)));
     else await showAnswer(await send(`v1/check?${query}&explain=true`));
@@ -144,6 +148,26 @@ async function send(path, {headers, ...options} = {}) {
 function read(text) {
   const exact = (token) => (token[0] === '"' ? token : `"${token}"`);
   try { return JSON.parse(text.replace(/"(?:\\.|[^"\\])*"|-?\d{16,}/g, exact)); } catch { return null; }
+}
+
+const MAX_CHARACTERS = 65536;
+
+/** Asks what the text of an error says: loads its op and inputs, or shows what it is about. */
+async function explain(text) {
+  clearTimeout(timer);
+  request.abort();
+  const {signal} = request = new AbortController();
+  try {
+    const {op, inputs, message} = await post("v1/why", JSON.stringify({text: text.slice(-MAX_CHARACTERS)}));
+    if (op && inputs) await start({...questionOf({op, inputs}), warn: question.warn});
+    else showVerdict("", "An error message", message);
+    $("why").textContent = op && inputs ? `Read from the error: ${message}` : "";
+  } catch (error) {
+    if (error instanceof Problem) showProblem({...error.details, pointer: "/inputs"});
+    else if (!signal.aborted) throw error;
+  } finally {
+    if (!signal.aborted) $("answer").setAttribute("aria-busy", "false");
+  }
 }
 
 // ---- The answer

@@ -163,6 +163,9 @@ export function sizesOf(text) {
   return sizes.map((size) => (INTEGER.test(size) ? String(BigInt(size)) : ["None", "null"].includes(size) ? "?" : size));
 }
 
+/** Whether a text in place of shapes is the message of an error: a line that is not a shape has three words. */
+export const isProse = (text) => text.split("\n").some((line) => !sizesOf(line) && /\p{L}{3}.*\s\S+\s+\S/u.test(line));
+
 /** [name, size] of each part of a text such as N=2.., M=3; null where it is none. */
 function assumptionsIn(text) {
   if (text.length > MAX_TEXT) return null;
