@@ -19,6 +19,7 @@ from axiscast.answers import estimates
 from axiscast.answers.check import check_to_dict
 from axiscast.answers.columns import answer_columns
 from axiscast.answers.compare import compare_to_dict
+from axiscast.answers.diagnosis import diagnose
 from axiscast.answers.limits import validate_request
 from axiscast.answers.translate import answer_translate
 from axiscast.engine.views import input_gradients
@@ -49,6 +50,10 @@ def compare(**fields: Any) -> Case:
 def translate(**fields: Any) -> Case:
     request = validate(TranslateRequest, fields)
     return lambda: answer_translate(request), estimates.translate_time_estimate(request.inputs)
+
+
+def why(text: str) -> Case:
+    return lambda: diagnose(text), estimates.why_time_estimate(len(text))
 
 
 def columns(rows: int, rank: int) -> Case:
@@ -101,6 +106,8 @@ def cases() -> dict[str, Case]:
         "COMPARED_OP_MS, symbols": compare(inputs=[["N", "M"], ["K"]]),
         "TRANSLATED_AXIS_MS": translate(inputs=[[3, 1, 1, 1, 1]], to="einops.repeat"),
         "TRANSLATED_AXIS_OF_SEVERAL_MS": translate(inputs=[[8, 1, 6, 4], [7, 1, 4]], to="mxnet.broadcast_like"),
+        "ERROR_TEXT_MS": why("operands could not be broadcast together with shapes (3,4) (5,)"),
+        "ERROR_CHARACTER_MS": why("Operand of shape (3,4) cannot be broadcasted to (5,6) " * 1200),
         "COLUMN_CALL_MS": columns(1, 64),
         "COLUMN_SIZE_MS": columns(200_000, 4),
         "OUTPUT_MS": outputs(100),
