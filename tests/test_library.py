@@ -213,8 +213,10 @@ def test_a_function_is_one_whatever_was_imported_before() -> None:
 
 
 MISTAKES = {
-    "torch.expand: siz: is no field here: write size, which is missing, in place of siz": lambda: torch.expand(siz=3),
-    "torch.expand: sise: is no field here: did you mean size? (there are size)": lambda: torch.expand(size=[3], sise=3),
+    "torch.expand: siz: is an unknown field: write size, which is missing, instead of siz": lambda: torch.expand(siz=3),
+    "torch.expand: sise: is an unknown field: did you mean size? (the fields are size)": lambda: torch.expand(
+        size=[3], sise=3
+    ),
     "torch.expand: size: is missing: write for instance size=[3, -1]": lambda: torch.expand(),
     "torch.expand: size/1: must be an integer, not a float: write 2": lambda: torch.expand(size=(3, 2.0)),
     "torch.expand: size: must be a list of integers such as [2, 3], not an integer": lambda: torch.expand(size=3),

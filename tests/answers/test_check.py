@@ -236,7 +236,7 @@ def test_every_op_has_a_link_and_an_example_that_fits() -> None:
         ({"op": {"name": "openvino.Broadcast-3", "mode": "pdpd", "target_shape": [3]}, "inputs": [[3]]},
          "pdpd is one of openvino.Broadcast-1's"),
         ({"op": {"name": "torch.expand", "shape": [3]}, "inputs": [[3]]},
-         'op/shape: is no field here: write size, which is missing, in place of shape'),
+         'op/shape: is an unknown field: write size, which is missing, instead of shape'),
         ({"inputs": [[-1], [-2], [-3]], **dict.fromkeys("abcdefgh")}, "(1 more fault in this request)"),
         ({"inputs": [[3]], "dtype": "double"}, "did you mean float64?"),
         ({"inputs": [[3]], "dtype": "FLOAT32"}, "did you mean float32"),

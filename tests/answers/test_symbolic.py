@@ -333,10 +333,10 @@ def test_a_conflict_of_integers_is_said_as_ever_and_hints_are_tried_with_the_sym
 
 
 BAD: list[tuple[Request, str, str]] = [
-    ({"inputs": [["3..1"]]}, "/inputs/0/0", "a range runs upwards, and to 2^63-1 at most: 3..1 holds no size"),
+    ({"inputs": [["3..1"]]}, "/inputs/0/0", "the range 3..1 must run from a smaller to a larger size, up to 2^63-1"),
     ({"inputs": [[1, "N M"]]}, "/inputs/0/1", 'must be an integer, a name such as "N", a range such as "1..8"'),
     ({"inputs": [["-1..2"]]}, "/inputs/0/0", "must be an integer, a name"),
-    ({"inputs": [["0..9223372036854775808"]]}, "/inputs/0/0", "2^63-1 at most"),
+    ({"inputs": [["0..9223372036854775808"]]}, "/inputs/0/0", "up to 2^63-1"),
     ({"inputs": [["é"]]}, "/inputs/0/0", "must be an integer, a name"),
     ({"inputs": [["N"]], "assume": {"K": 3}}, "/assume/K", "no size here has this name: the names are N"),
     ({"inputs": [[3]], "assume": {"K": 3}}, "/assume/K", "no size here has a name"),

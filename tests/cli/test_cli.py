@@ -85,7 +85,7 @@ MISTAKES = [
         ": write for instance --broadcast-axes 0",
     ),
     (["check", "3", "--op", "ngraph.Broadcast", "--shape", "2,3", "--axis", "0"], "it has shape, broadcast_axes"),
-    (["check", "3", "--dtype", "floaty"], "there is no such dtype: did you mean float64"),
+    (["check", "3", "--dtype", "floaty"], "the dtype is unknown: did you mean float64"),
     ([*TRANSLATE, "torch.expnd"], "there is no op 'torch.expnd': did you mean torch.expand"),
     (["check", "3", "--op", "openvino.Broadcast-1", "--mode", "explict", "--target-shape", "3"], "mean explicit?"),
     (["check", "3,-1"], "input 0, axis 1: must not be negative"),

@@ -64,7 +64,7 @@ def test_the_exit_status_is_1_if_one_does_not_fit_and_2_if_a_line_alone_is_wrong
 
 WRONG = [
     ("{", "line 2: it is not JSON"),
-    ('{"inputs": [[3]],}', "line 2: it is not JSON: take away the comma before }"),
+    ('{"inputs": [[3]],}', "line 2: it is not JSON: remove the comma before }"),
     ("3,4", 'line 2: it is not a request: write {"op": "numpy.add", "inputs": [[3, 1], [4]]}'),
     ("[[3], [4]]", "line 2: it is not a request"),
     ({"inputs": [[-1]]}, 'line 2: inputs/0/0: must not be negative: a size is 0 or more; write "?"'),

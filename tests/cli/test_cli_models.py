@@ -180,7 +180,7 @@ MISUSED = [
     (["model.onnx", "--example", "N=2,N=3"], "'N=3' is given twice"),
     (["3,4", "--example", "N=2"], "--example is for a model"),
     (["3,4", "--no-probe"], "--no-probe is for a model"),
-    (["model.onnx", "--assume", "N=5..3"], "--assume N: a range runs upwards"),
+    (["model.onnx", "--assume", "N=5..3"], "--assume N: the range 5..3 must run"),
 ]
 
 

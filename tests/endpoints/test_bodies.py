@@ -13,7 +13,7 @@ from raw_http import answers, connect, read_all
 BAD_BODIES = [
     ([], "", "the body: must be a map, such as {"),
     ({}, "/inputs", 'inputs: is missing: write for instance "inputs": [[8, 1, 6, 1], [7, 1, 5]]'),
-    ({"inputs": [[3]], "input": 1}, "/input", "input: is no field here: did you mean inputs?"),
+    ({"inputs": [[3]], "input": 1}, "/input", "input: is an unknown field: did you mean inputs?"),
     ({"inputs": [[3.0]]}, "/inputs/0/0", "inputs/0/0: must be an integer, not a float"),
     ({"inputs": [[True]]}, "/inputs/0/0", "inputs/0/0: must be an integer, not a boolean"),
     ({"inputs": [3]}, "/inputs/0", 'inputs/0: is a size, and each input is a list of them: write "inputs": [[3]]'),

@@ -77,7 +77,7 @@ MISTAKES: list[tuple[Asked, int, str | None, str, Asked]] = [
     (Asked("/v1/batch", {"requests": [ONE]}), 404, None, "did you mean /v1/check/batch?",
      Asked(BATCH, {"requests": [ONE]})),
     # --- what is not JSON
-    (Asked(CHECK, b""), 400, None, 'it is empty, and a body is a map such as {"inputs": [[3], [4]]}',
+    (Asked(CHECK, b""), 400, None, 'it is empty: send a map such as {"inputs": [[3], [4]]}',
      Asked(CHECK, ONE)),
     (Asked(CHECK, b"{inputs: [[3]]}"), 400, None, 'write "inputs" in double quotes', Asked(CHECK, ONE)),
     (Asked(CHECK, b'{"inputs": [(3, 1)]}'), 400, None, "write [ ] for ( )", Asked(CHECK, {"inputs": [[3, 1]]})),
@@ -86,10 +86,10 @@ MISTAKES: list[tuple[Asked, int, str | None, str, Asked]] = [
      Asked(CHECK, ONE | {"explain": True})),
     (Asked(CHECK, b'{"inputs": [[3]]'), 400, None, "it ends before all brackets and quotes are closed",
      Asked(CHECK, ONE)),
-    (Asked(CHECK, b'{"inputs": [[3]]}\n{"inputs": [[4]]}'), 400, None, "send one map, and nothing after it",
+    (Asked(CHECK, b'{"inputs": [[3]]}\n{"inputs": [[4]]}'), 400, None, "send a single map, and nothing after it",
      Asked(CHECK, ONE)),
-    (Asked(CHECK, b'{"inputs": [[3]]} // shapes'), 400, None, "take away the comment", Asked(CHECK, ONE)),
-    (Asked(CHECK, b'\xef\xbb\xbf{"inputs": [[3]]}'), 400, None, "take away the byte order mark", Asked(CHECK, ONE)),
+    (Asked(CHECK, b'{"inputs": [[3]]} // shapes'), 400, None, "remove the comment", Asked(CHECK, ONE)),
+    (Asked(CHECK, b'\xef\xbb\xbf{"inputs": [[3]]}'), 400, None, "remove the byte order mark", Asked(CHECK, ONE)),
     (Asked(CHECK, json.dumps(ONE)), 422, "", "not a string that holds one: encode it as JSON once", Asked(CHECK, ONE)),
     # --- inputs
     (Asked(CHECK, {"shapes": [[3], [1]]}), 422, "/shapes", 'write "inputs": [[3], [1]]', Asked(CHECK, TWO)),

@@ -44,7 +44,7 @@ BROKEN: list[tuple[str, Any, str | None, str, Any]] = [
      'shape: belongs inside op: write "op": {"name": "ngraph.Broadcast", "shape": [4, 3], "broadcast_axes": [0]}',
      {"op": {"name": "ngraph.Broadcast", "shape": [4, 3], "broadcast_axes": [0]}, "inputs": [[3]]}),
     (CHECK, {"op": "torch.expand", "shape": [4, 3], "inputs": [[3]]}, "/op/size",
-     'write "op": {"name": "torch.expand", "size": [3, -1]}; shape: is no field here (',
+     'write "op": {"name": "torch.expand", "size": [3, -1]}; shape: is an unknown field (',
      {"op": {"name": "torch.expand", "size": [4, 3]}, "inputs": [[3]]}),
     (CHECK, {"op": {**TO, "shape": "2,3"}, "inputs": [[3]]}, "/op/shape", '"shape": [2, 3]',
      {"op": TO, "inputs": [[3]]}),
@@ -65,7 +65,7 @@ BROKEN: list[tuple[str, Any, str | None, str, Any]] = [
      {"inputs": [["N"]], "assume": {"N": "2.."}}),
     (CHECK, {"inputs": [[3]], "dtype": "f4"}, "/dtype", "mean float32?", {"inputs": [[3]], "dtype": "float32"}),
     (CHECK, {"op": {"name": "torch.expand", "shape": [2]}, "inputs": ["2"], "dtype": 3, "explain": 1}, "/op/shape",
-     "write size, which is missing, in place of shape; inputs/0: must be a list of integers, not a string: write [2]; "
+     "write size, which is missing, instead of shape; inputs/0: must be a list of integers, not a string: write [2]; "
      'dtype: must be a string, not an integer: write a name such as "float32"; '
      "explain: must be true or false, not an integer: write true",
      {"op": {"name": "torch.expand", "size": [2]}, "inputs": [[2]], "dtype": "int8", "explain": True}),
@@ -92,7 +92,7 @@ BROKEN: list[tuple[str, Any, str | None, str, Any]] = [
      "write [3]", {"op": TO, "inputs": [[3]], "gradients": [{**T, "shape": [2, 3], "data": [1] * 6}]}),
     ("/v1/chek", {"inputs": [[3]]}, None, "mean /v1/check? See /docs", None),
     ("GET /v1/ops/torch.expnd", None, None, "mean torch.expand or", None),
-    (CHECK, b'{"inputs": [[3]],}', None, "the body is not JSON: take away the comma before }", {"inputs": [[3]]}),
+    (CHECK, b'{"inputs": [[3]],}', None, "the body is not JSON: remove the comma before }", {"inputs": [[3]]}),
     (CHECK, b"{'inputs': [[3]]}", None, "the body is not JSON: write \" for '", {"inputs": [[3]]}),
     (GET, "input=3&formt=text", "/formt", "formt: there is no such parameter: did you mean format?",
      "input=3&format=text"),

@@ -416,7 +416,7 @@ def test_what_is_known_of_names_is_asked_of_one_op_and_of_all(page: Page) -> Non
 MISTAKES = {
     "input=8,1&input=8,a!": (
         "inputs-1",
-        "Write a shape as 8,1,6,1 or 8x1x6x1, a scalar as (), and sizes not known as N,?,2..8",
+        "Write a shape as 8,1,6,1 or 8x1x6x1, a scalar as (), and unknown sizes as N,?,2..8",
     ),
     "input=8,1&input=3,-1": ("inputs-1", "Axis 1 must not be negative: a size is 0 or more"),
     "input=N&assume=M=2..": ("field-assume", "No size here has this name: the names are N"),

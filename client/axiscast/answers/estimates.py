@@ -151,7 +151,7 @@ def body_time_estimate(body: Buffer, media: Encoding) -> float:
     """
     if media is Encoding.MSGPACK and QUICK_BODY_BYTES < len(body) <= MAX_SCANNED_BODY_BYTES:
         try:
-            _, bins = prescan_msgpack(body, most=QUICK_BODY_BYTES)
+            _, bins = prescan_msgpack(body, max_values=QUICK_BODY_BYTES)
             tensor_bytes = sum(end - start for start, _, end in bins)
             return parse_time_estimate(len(body) - tensor_bytes, media) + tensor_bytes * TENSOR_BYTE_MS
         except Problem:

@@ -126,16 +126,16 @@ def _other_name(fault: InvalidField) -> str | None:
     fields, name, found = fault.model.model_fields, fault.place[0], fault.found
     if "op" not in fields:
         if name == "op":
-            return "is no field here: a comparison is of all ops, so leave it out"
+            return "is an unknown field: a comparison is of all ops, so leave it out"
         shape = _listed_sizes(found)
         if shape is not None and "shape" in fields and "shape" not in fault.request:
-            return f"is no field here: {fault.write(['shape'], shape)}"
+            return f"is an unknown field: {fault.write(['shape'], shape)}"
     op = found if isinstance(found, str) and found in OPS else op_in(found)
     if op is not None and "op" in fields and "op" not in fault.request and name != "name" and is_short(op, 3):
-        return f"is no field here: {fault.write(['op'], op)}"
+        return f"is an unknown field: {fault.write(['op'], op)}"
     if fault.kind == "renamed" and "inputs" in fields and "inputs" not in fault.request:
         inputs = _inputs_in(fault.model, found)
-        return None if inputs is None else f"is no field here: {fault.write(['inputs'], inputs)}"
+        return None if inputs is None else f"is an unknown field: {fault.write(['inputs'], inputs)}"
     return None
 
 

@@ -32,7 +32,7 @@ def tensor(fault: InvalidField) -> str | None:
     if fault.kind == "missing" and place[2] == "shape" and (shape := _nested_shape(sent.get("data"))) is not None:
         return f"is missing: {fault.write(place, shape)}"
     if fault.kind == "extra_forbidden" and isinstance(found, list) and not {"data", "base64"} & sent.keys():
-        return f"is no field here: write data in place of {place[2]}"
+        return f"is an unknown field: write data in place of {place[2]}"
     return None
 
 

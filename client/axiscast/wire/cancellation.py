@@ -1,8 +1,8 @@
-"""Work that somebody waits for: done in steps on a thread, and left off where nobody waits any more.
+"""Cooperative cancellation of long work on a thread.
 
-A thread can't be ended from outside. So whatever takes long goes in steps of at most some 50 ms and calls
-`checkpoint()` between them, which ends it by an exception once its caller has gone or its seconds are over. What runs
-outside of a Work, on the event loop or in a program of one's own, is never ended.
+A thread can't be stopped from outside. Long work therefore runs in steps of at most about 50 ms and calls
+`checkpoint()` between them, which raises if the work was cancelled or has taken too long. Outside a CancellableWork,
+on the event loop or in the user's own program, `checkpoint()` does nothing.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from typing import Any
 from .problems import Problem
 
 MAX_SECONDS = 10
-"""What one piece of work may take: several times what limits.py lets through."""
+"""The time after which work is stopped: several times what the limits of a request admit."""
 
 _thread = local()
 
 
 class WorkCancelled(Exception):
-    """Nobody waits for this any more."""
+    """The work was cancelled, because its client has disconnected."""
 
 
 class CancellableWork:
-    """One piece of work: a function and its arguments."""
+    """A call of a function that another thread can cancel."""
 
     def __init__(self, function: Callable[..., Any], *arguments: Any) -> None:
         self._call: tuple[Callable[..., Any], tuple[Any, ...]] | None = (function, arguments)
@@ -33,12 +33,15 @@ class CancellableWork:
         self._cancelled = False
 
     def cancel(self) -> None:
-        """Let the work end at its next checkpoint. From any thread."""
+        """Stop the work at its next checkpoint. Any thread may call this."""
         self._cancelled = True
 
     def run(self) -> tuple[Any, Exception | None]:
-        """The result, or the exception. Raised on a thread, it would be part of a cycle with what waits for the thread,
-        and all that its frames hold, a body for one, would wait for the next full collection."""
+        """Return the result, or None and the exception.
+
+        An exception that is raised on the thread would form a reference cycle with the caller that waits for it. The
+        memory that its frames hold, such as a body, would then stay until the next full garbage collection.
+        """
         assert self._call is not None
         (function, arguments), self._call = self._call, None
         self._end = monotonic() + MAX_SECONDS
@@ -52,15 +55,15 @@ class CancellableWork:
             _thread.work = None
 
     def checkpoint(self) -> None:
-        """Raises Abandoned, or Problem (work-too-large) where it has taken too long."""
+        """Raise WorkCancelled if the work was cancelled, and Problem (work-too-large) if it has taken too long."""
         if self._cancelled:
             raise WorkCancelled
         if monotonic() > self._end:
-            raise Problem("work-too-large", f"this took more than {MAX_SECONDS} seconds: ask for less at once")
+            raise Problem("work-too-large", f"the request took more than {MAX_SECONDS} seconds: send a smaller request")
 
 
 def checkpoint() -> None:
-    """Go on with the work of this thread. Raises what ends it: see Work.checkpoint."""
+    """Raise an exception if the work of this thread must stop. See CancellableWork.checkpoint."""
     work: CancellableWork | None = getattr(_thread, "work", None)
     if work is not None:
         work.checkpoint()

@@ -1,4 +1,4 @@
-"""MessagePack and JSON: bytes to plain values and back, with limits that hold while parsing."""
+"""MessagePack and JSON codecs for plain values, with limits that are checked before and during parsing."""
 
 from __future__ import annotations
 
@@ -23,28 +23,27 @@ from .prescan import (
 from .problems import Problem
 
 MAX_KEY = 1000
-"""Characters of a map's key: every field's name is shorter."""
+"""The largest length of a key of a map. All names of fields are shorter."""
 MAX_FIELDS = 2000
-"""Keys of one map: twice as many as sizes can be named; a fault may be found in each."""
+"""The largest number of keys of a map: twice the number of names in `assume`. Each key may cause an error."""
 MAX_DEPTH = 500
-"""Lists and maps of JSON inside one another. Each Python's parser has a limit of its own; that of 3.14 is the stack."""
+"""The largest depth of nested JSON lists and maps. The limit of Python's own parser depends on its release."""
 
 MAX_DIGITS = 400
-"""Digits of an integer in a long body: beyond 309 no float holds it."""
+"""The largest number of digits of an integer in a long body. No finite float has more than 309."""
 SHORT_JSON_BYTES = 4 * 2**10
-"""JSON of up to so many bytes is read in a fraction of a millisecond, whatever it holds."""
+"""The size in bytes up to which any JSON text is parsed in a fraction of a millisecond."""
 PACKER_BUFFER_BYTES = 4 * 2**10
-"""What a packer begins with, and lets grow. By itself it takes 256 KiB, which the service's allocator has from the
-system, and gives back, for each value anew."""
+"""The initial buffer of a packer in bytes. With the default of 256 KiB, each value costs calls of the system."""
 
 
 class Encoding(Enum):
-    """An encoding, by its canonical media type."""
+    """The encoding of a body, with its canonical media type."""
 
     JSON = "application/json"
     MSGPACK = "application/vnd.msgpack"
 
-    __hash__ = object.__hash__  # that of Enum is in Python, and each request needs it three times
+    __hash__ = object.__hash__  # faster than the hash of Enum, which is Python code
 
 
 ENCODINGS = {
@@ -53,15 +52,15 @@ ENCODINGS = {
     "application/msgpack": Encoding.MSGPACK,
     "application/x-msgpack": Encoding.MSGPACK,
 }
-"""Every media type that is understood."""
+"""The encoding of each supported media type."""
 
 
-# Kept, as json.dumps makes one on each call; and no plain value holds itself.
+# json.dumps would create an encoder on each call. Plain values contain no reference cycles.
 _TO_JSON = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False)
 
 
 def encode(value: Any, media: Encoding) -> bytes:
-    """The bytes of a plain value (maps, lists, strings, numbers, bytes in MessagePack)."""
+    """Return a plain value as bytes. Plain values are maps, lists, strings, numbers and, in MessagePack, bytes."""
     if media is Encoding.JSON:
         return _TO_JSON.encode(value).encode()
     return bytes(msgpack.packb(value, unicode_errors="replace", buf_size=PACKER_BUFFER_BYTES))
@@ -80,16 +79,16 @@ def map_of_lists(fields: Mapping[str, Sequence[bytes]], media: Encoding) -> byte
 
 
 def decode(body: Buffer, media: Encoding, reserve: ReserveMemory = unlimited_memory, is_answer: bool = False) -> Any:
-    """The plain value of a whole body; long binary data in MessagePack is a view of the body, not a copy.
+    """Return the plain value of a body. Long binary data in MessagePack are views of the body.
 
-    Raises Problem (malformed-body) with what is wrong and where it can be said. `reserve` is told what memory the
-    values take, at the most, before they are made. An answer in MessagePack may hold more than a request.
+    `reserve` is called with the largest memory that the values need, before they are created. With `is_answer`, the
+    limits of a response in MessagePack apply. Raises Problem (malformed-body, body-too-large).
     """
     return _decode_json(body, reserve) if media is Encoding.JSON else _decode_msgpack(body, reserve, is_answer)
 
 
 def parse_json(text: str) -> Any:
-    """The plain value of JSON that stands in a URL or a command. Raises ValueError where a body would be refused."""
+    """Return the plain value of JSON in a URL or a command. Raises ValueError if `decode` would refuse the text."""
     try:
         return decode(text.encode(), Encoding.JSON)
     except Problem as problem:
@@ -97,18 +96,18 @@ def parse_json(text: str) -> Any:
 
 
 def _decode_msgpack(body: Buffer, reserve: ReserveMemory, is_answer: bool) -> Any:
-    if bytes(body[:1]) in (b"{", b"["):  # a lone number, to MessagePack
+    if bytes(body[:1]) in (b"{", b"["):  # in MessagePack, a single number
         raise malformed_body("the body looks like JSON: send Content-Type: application/json, or MessagePack")
     nbytes, bins = prescan_msgpack(body, is_answer)
     reserve(nbytes)
-    rest, views = _apart(body, bins) if bins else (body, [])
-    given = iter(views)
+    rest, views = _replace_bins(body, bins) if bins else (body, [])
+    next_view = iter(views)
     try:
         return msgpack.unpackb(
             rest,
-            object_pairs_hook=_unique,
-            ext_hook=lambda code, data: next(given),
-            strict_map_key=False,  # _unique refuses other keys than strings, in words
+            object_pairs_hook=_unique_keys,
+            ext_hook=lambda code, data: next(next_view),
+            strict_map_key=False,  # _unique_keys refuses keys that are not strings
         )
     except Problem:
         raise
@@ -120,17 +119,17 @@ def _decode_msgpack(body: Buffer, reserve: ReserveMemory, is_answer: bool) -> An
         raise malformed_body(f"the body is not MessagePack: {_reason(error)}") from None
 
 
-_ABSENT = b"\xd4\x00\x00"
-"""Stands for a bin that is not copied: an extension type, since a body that holds one of its own is refused."""
+_PLACEHOLDER = b"\xd4\x00\x00"
+"""An extension value that replaces a bin that is not copied. Bodies with extension values are refused."""
 
 
-def _apart(body: Buffer, bins: Bins) -> tuple[bytes, list[memoryview]]:
-    """The body with _ABSENT for each of its long bins, and views of the bins."""
+def _replace_bins(body: Buffer, bins: Bins) -> tuple[bytes, list[memoryview]]:
+    """Return the body with _PLACEHOLDER instead of each long bin, and views of the bins."""
     whole = memoryview(body).toreadonly()
     pieces: list[Buffer] = []
     done = 0
     for header, _, end in bins:
-        pieces += [whole[done:header], _ABSENT]
+        pieces += [whole[done:header], _PLACEHOLDER]
         done = end
     pieces.append(whole[done:])
     return b"".join(pieces), [whole[start:end] for _, start, end in bins]
@@ -140,10 +139,10 @@ def _reason(error: Exception) -> str:
     return str(error)[:120] or type(error).__name__
 
 
-def _unique(items: list[tuple[Any, Any]]) -> dict[str, Any]:
-    """The map of these pairs. Raises Problem for a key that is no string, or that comes twice."""
+def _unique_keys(items: list[tuple[Any, Any]]) -> dict[str, Any]:
+    """Return a map of the pairs. Raises Problem for a key that is not a string or that occurs twice."""
     if len(items) > MAX_FIELDS:
-        raise malformed_body(f"a map has {len(items)} keys; {MAX_FIELDS} are the most")
+        raise malformed_body(f"a map has {len(items)} keys, and at most {MAX_FIELDS} are read")
     result: dict[str, Any] = {}
     for key, value in items:
         if not isinstance(key, str):
@@ -151,20 +150,20 @@ def _unique(items: list[tuple[Any, Any]]) -> dict[str, Any]:
         if len(key) > MAX_KEY:
             raise malformed_body(f"a key of a map has more than {MAX_KEY} characters")
         if key in result:
-            raise malformed_body(f"the key {key[:60]!r} comes twice in one map")
+            raise malformed_body(f"the key {key[:60]!r} occurs twice in a map")
         result[key] = value
     return result
 
 
 def _decode_json(body: Buffer, reserve: ReserveMemory) -> Any:
     first = bytes(body[:1])
-    if b"\x80" <= first <= b"\x8f" or first in (b"\xde", b"\xdf"):  # a map, to MessagePack
+    if b"\x80" <= first <= b"\x8f" or first in (b"\xde", b"\xdf"):  # in MessagePack, a map
         raise malformed_body("the body looks like MessagePack: send Content-Type: application/vnd.msgpack, or JSON")
     nbytes, opened = prescan_json(body)
     reserve(nbytes)
     if opened > MAX_DEPTH and json_depth(body) > MAX_DEPTH:
         raise malformed_body(
-            f"the JSON value is nested too deep: {MAX_DEPTH} lists and maps inside one another are the most"
+            f"the JSON value is nested too deep: at most {MAX_DEPTH} levels of lists and maps are read"
         )
     try:
         decoder = _FROM_JSON if len(body) <= SHORT_JSON_BYTES else _FROM_LONG_JSON
@@ -178,37 +177,37 @@ def _decode_json(body: Buffer, reserve: ReserveMemory) -> Any:
         raise _too_many_digits() from None
 
 
-_COPIED = {"None": "null", "True": "true", "False": "false", "undefined": "null", "nil": "null"}
-"""What other languages write for a value of JSON."""
+_JSON_VALUES = {"None": "null", "True": "true", "False": "false", "undefined": "null", "nil": "null"}
+"""The JSON values for names of other languages."""
 _WORD = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
 
 
 def _json_remedy(error: json.JSONDecodeError) -> str:
-    """What to do about a text that is not JSON, but JSON in another language's form; empty if it is not."""
+    """Return how to correct a text that looks like JSON of another language. Otherwise, return an empty text."""
     before, after = error.doc[: error.pos].rstrip(), error.doc[error.pos :].lstrip()
-    if error.msg.startswith("Illegal trailing comma"):  # from Python 3.13 on, and at the comma
+    if error.msg.startswith("Illegal trailing comma"):  # Python 3.13 and later report the position of the comma
         before, after = ",", after[1:].lstrip()
     word = _WORD.match(after)
     if not before and not after:
-        return 'it is empty, and a body is a map such as {"inputs": [[3], [4]]}'
+        return 'it is empty: send a map such as {"inputs": [[3], [4]]}'
     if not before and after.startswith("\ufeff"):
-        return "take away the byte order mark before the {"
-    if word and word[0] in _COPIED:
-        return f"write {_COPIED[word[0]]} for {word[0]}"
+        return "remove the byte order mark before the {"
+    if word and word[0] in _JSON_VALUES:
+        return f"write {_JSON_VALUES[word[0]]} for {word[0]}"
     if not before and after[:1].isalpha():
         return 'a body begins with {, such as {"inputs": [[3], [4]]}'
     if before.endswith(",") and after.startswith(("}", "]")):
-        return f"take away the comma before {after[0]}"
+        return f"remove the comma before {after[0]}"
     if word and before.endswith(("{", ",")) and after[word.end() :].lstrip().startswith(":"):
         return f'write "{word[0][:60]}" in double quotes'
     if after.startswith(("//", "/*", "#")):
-        return "take away the comment, which JSON does not have"
+        return "remove the comment, which JSON does not allow"
     if after.startswith("("):
         return "write [ ] for ( )"
     if error.msg == "Extra data":
-        return "send one map, and nothing after it"
+        return "send a single map, and nothing after it"
     if not after or error.msg.startswith("Unterminated"):
-        return "it ends before all brackets and quotes are closed, and seems cut short"
+        return "it ends before all brackets and quotes are closed, so it may be truncated"
     return "write \" for '" if after.startswith("'") else ""
 
 
@@ -216,12 +215,12 @@ def _too_many_digits() -> Problem:
     return malformed_body("a number in the body has too many digits")
 
 
-def _no_constant(name: str) -> NoReturn:
-    raise malformed_body(f'{name} is not JSON: write "{name}" in quotes where data holds it')
+def _refuse_constant(name: str) -> NoReturn:
+    raise malformed_body(f'{name} is not JSON: write "{name}" in quotes')
 
 
 def _integer(text: str) -> int:
-    if len(text) > MAX_DIGITS:  # which takes the square of them
+    if len(text) > MAX_DIGITS:  # the time of int() grows with the square of the digits
         raise _too_many_digits()
     return int(text)
 
@@ -230,8 +229,8 @@ def _real(text: str) -> float:
     return float(text)
 
 
-_FROM_JSON = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_constant)
+_FROM_JSON = json.JSONDecoder(object_pairs_hook=_unique_keys, parse_constant=_refuse_constant)
 _FROM_LONG_JSON = json.JSONDecoder(
-    object_pairs_hook=_unique, parse_constant=_no_constant, parse_int=_integer, parse_float=_real
+    object_pairs_hook=_unique_keys, parse_constant=_refuse_constant, parse_int=_integer, parse_float=_real
 )
-"""The same, made slower by a third: other threads may run whenever it calls Python, at each number and map."""
+"""A decoder for long texts. It calls Python code for each number, so other threads can run; it is a third slower."""

@@ -1,4 +1,4 @@
-"""Dates: ISO 8601 text as an exact count of a datetime64 unit."""
+"""Conversion of ISO 8601 dates to exact counts of a datetime64 unit."""
 
 from __future__ import annotations
 
@@ -50,5 +50,5 @@ def _days_in(year: int, month: int) -> int:
 def _days_before(year: int, month: int) -> int:
     """Return the days from 1970-01-01 to the first of a month, in the Gregorian calendar."""
     past = year - 1
-    days = 365 * past + past // 4 - past // 100 + past // 400 - 719_162  # of the years 1 to 1969
+    days = 365 * past + past // 4 - past // 100 + past // 400 - 719_162  # the days of the years 1 to 1969
     return days + sum(_MONTH_DAYS[:month]) + (month > 2 and isleap(year))

@@ -1,4 +1,4 @@
-"""Dimensions of a check: a size, or a symbol where the size is not known."""
+"""Dimensions of a check: integers, and symbols for unknown sizes."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _PATTERN = rf"^(\?|{_NAME.pattern}|[0-9]+\.\.[0-9]*)$"
 
 
 class Symbol(str):
-    """A size that is not known, as it is written: ``?``, a range ``1..8`` or ``2..``, or a name.
+    """An unknown size: ``?``, a range ``1..8`` or ``2..``, or a name.
 
-    Two symbols of one name are one size; any other symbol is a size of its own, and stands for itself by identity.
-    Raises ValueError, with what would be right.
+    Symbols with the same name are the same size. Every other symbol is a separate size, compared by identity.
+    Raises ValueError for any other text.
     """
 
     __slots__ = ("high", "low", "name")
     low: int
     high: int
-    """MAX_SIZE where the range is open."""
+    """The largest size. MAX_SIZE if the range is open."""
     name: str | None
 
     def __new__(cls, text: str) -> Symbol:
@@ -36,7 +36,7 @@ class Symbol(str):
         if span := _RANGE.fullmatch(text):
             symbol.low, symbol.high = int(span[1]), int(span[2] or MAX_SIZE)
             if not symbol.low <= symbol.high <= MAX_SIZE:
-                raise ValueError(f"a range runs upwards, and to 2^63-1 at most: {text} holds no size")
+                raise ValueError(f"the range {text} must run from a smaller to a larger size, up to 2^63-1")
         elif _NAME.fullmatch(text) and len(text) <= 100:
             symbol.name = text
         elif text != "?":
@@ -49,7 +49,7 @@ class Symbol(str):
 
 @dataclass(frozen=True, slots=True)
 class Quotient:
-    """A size that is not known, divided by one that is: what a rule makes of a symbol that it splits."""
+    """An unknown size divided by an integer: one part of an axis that an op splits."""
 
     whole: Symbol
     divisor: int
@@ -59,7 +59,7 @@ class Quotient:
 
 
 def as_dimension(value: Any) -> int | Symbol:
-    """Return a size that is not negative, or a symbol. None, as Keras writes an unknown size, is ``?``."""
+    """Return a size as an integer or a symbol. None, which Keras uses for an unknown size, becomes ``?``."""
     if type(value) is int and 0 <= value <= MAX_SIZE:
         return value
     return _bounded(value, 0)
@@ -90,15 +90,15 @@ def _schema(lowest: int) -> WithJsonSchema:
 
 Dimension = Annotated[Any, PlainValidator(as_dimension), _schema(0)]
 DimensionShape = Annotated[tuple[Dimension, ...], StopAtFirstError(), BeforeValidator(as_list)]
-"""The shape of an input, in check."""
+"""The shape of an input of a check, with integers and symbols."""
 
 if TYPE_CHECKING:
-    # What an op's constructor takes: integers and strings. What the op holds is always a tuple.
+    # The constructor of an op takes any sequence. The op stores a tuple.
     Dimensions = Sequence[Any]
     DimensionOrDimensions = int | str | Sequence[Any]
 else:
     _Attribute = Annotated[Any, PlainValidator(lambda value: _bounded(value, -(2**63))), _schema(-(2**63))]
     Dimensions = Annotated[tuple[_Attribute, ...], StopAtFirstError(), BeforeValidator(as_list)]
-    """A shape as an attribute may say it: negative numbers mean what the op says, symbols are for check alone."""
+    """A shape as an attribute. The op defines the meaning of negative sizes; only a check takes symbols."""
     DimensionOrDimensions = one_or_list_of(_Attribute, int, str)
-    """One size, or a list of them."""
+    """A size or a list of sizes."""

@@ -1,4 +1,4 @@
-"""The exceptions that every layer may raise to a caller; errors.py has the others, and all of them as a tree."""
+"""The exceptions that every layer may raise. axiscast/errors.py has the others, and the tree of all."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from typing import Any
 
 
 class AxiscastError(Exception):
-    """Everything that a client raises but for mistakes in its own arguments (ValueError, TypeError)."""
+    """Base class of all exceptions of this package, except ValueError and TypeError for mistaken arguments."""
 
     request_id: str | None = None
-    """The X-Request-ID of the answer, under which the service's log and span have the request; None where there was no
-    answer."""
+    """The X-Request-ID of the response, which the service writes to its log and traces. None without a response."""
 
 
 class ServiceProblem(AxiscastError):
-    """The service refused: `code`, `status`, `detail`, a JSON `pointer` to what is wrong, and further `facts`.
+    """The request was refused: `code`, `status`, `detail`, a JSON `pointer` to the invalid field, and more `facts`.
 
-    A code that has no class of its own raises this one.
+    Codes without their own class raise this class.
     """
 
     code: str = ""
@@ -33,19 +32,21 @@ class ServiceProblem(AxiscastError):
 
 
 class InvalidRequest(ServiceProblem, ValueError):
-    """The request does not fit the schema, or an op was made with attributes that it does not take; a ValueError, as
-    NumPy raises for a negative size."""
+    """The request or the attributes of an op are not valid.
+
+    It is a ValueError, which NumPy also raises for a negative size.
+    """
 
     code = "invalid-request"
 
 
 class UnknownOp(ServiceProblem):
-    """There is no such op."""
+    """The op does not exist."""
 
     code = "unknown-op"
 
 
 def _text(document: Mapping[str, Any], member: str) -> str | None:
-    """A member that is a string; None where it is something else, which may be of any size and depth."""
+    """Return a member of the document if it is a string, and otherwise None."""
     value = document.get(member)
     return value if isinstance(value, str) else None

@@ -1,8 +1,8 @@
-"""JSON lists: nested or flat lists of plain values to arrays and back.
+"""Conversion between JSON lists, nested or flat, and arrays.
 
-Complex numbers are pairs, NaN and infinities strings, integers beyond 2^53 decimal strings, bytes base64,
-datetimes ISO 8601 strings or integers, timedeltas integers. An element that its dtype does not hold is an
-error: nothing is rounded to infinity, clipped or wrapped.
+Complex numbers are pairs, NaN and infinities strings, integers beyond 2^53 decimal strings, bytes base64, datetimes
+ISO 8601 strings or integers, and timedeltas integers. A value outside the range of its dtype is an error: it is not
+rounded to infinity, clipped or wrapped.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from .wording import count_of
 Array = np.ndarray[Any, np.dtype[Any]]
 
 MAX_AXES = 64
-"""Axes that an array of NumPy may have."""
+"""The largest rank of a NumPy array."""
 MAX_EXACT_INTEGER = 2**53
-"""Beyond this a reader that holds numbers as doubles would change an integer."""
+"""The largest integer that readers with 64-bit floats keep exactly."""
 NAT = -(2**63)
-"""How datetimes and timedeltas hold NaT."""
+"""The integer that represents NaT in datetimes and timedeltas."""
 ELEMENT_BYTES = 80
-"""Bytes of memory that an element takes while lists become an array, besides three times its own."""
+"""The memory in bytes for an element during conversion, in addition to three times its itemsize."""
 _SPECIAL_FLOATS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
-_FLOAT_END = 2**1024 - 2**970  # what rounds to a float64 lies below
+_FLOAT_END = 2**1024 - 2**970  # smaller integers round to a finite float64
 _DECIMAL = re.compile(r"-?[0-9]{1,20}")
 
 
 class InvalidData(ValueError):
-    """What is wrong with a tensor, in words that follow its place."""
+    """A tensor is not valid. The message begins after the location of the tensor."""
 
 
 def list_to_array(
@@ -45,10 +45,10 @@ def list_to_array(
     shape: tuple[int, ...],
     flat_size: int | None = None,
 ) -> Array:
-    """The flat array of a JSON value that is nested as `shape` says, or flat in C order.
+    """Return the flat array of a JSON value, which is nested like `shape` or flat in C order.
 
-    `flat_size`: only a flat list of so many elements (strided tensors). `name` None: the dtype that NumPy
-    infers. Raises InvalidData, and UnknownDtype.
+    With `flat_size`, only a flat list of this length is valid (strided tensors). If `name` is None, the dtype is the
+    one that NumPy infers. Raises InvalidData and UnknownDtype.
     """
     inferred = name is None
     name = name or _inferred(data)
@@ -59,7 +59,7 @@ def list_to_array(
     wanted = math.prod(shape) if flat_size is None else flat_size
     if len(values) != wanted:
         raise _wrong_count(len(values), shape, wanted, " with these strides" if flat_size is not None else "")
-    if inferred and dtype.kind != "b":  # a dtype that the caller named holds no booleans
+    if inferred and dtype.kind != "b":  # NumPy counts booleans beside numbers as 0 and 1
         values = [int(value) if type(value) is bool else value for value in values]
     return _elements(values, name, dtype)
 
@@ -70,7 +70,7 @@ def _wrong_count(count: int, shape: tuple[int, ...], wanted: int, strides: str =
 
 
 def _is_flat(data: Any, shape: tuple[int, ...], pairs: bool) -> bool:
-    """Whether a list holds elements, and not lists of them. A list of one axis is both."""
+    """Return whether a list of several axes is flat: it contains elements, and not lists of them."""
     if not isinstance(data, list) or len(shape) == 1 or (pairs and shape == () and _is_pair(data)):
         return False
     first = data[0] if data else None
@@ -91,10 +91,10 @@ def _flatten(data: Any, shape: tuple[int, ...]) -> list[Any]:
                     raise InvalidData('data is a string: base64 belongs in the field "base64"')
                 if isinstance(item, list) and len(shape) == 1 and not any(isinstance(part, list) for part in item):
                     raise _wrong_count(len(item), shape, size)
-                found = f"a list of {len(item)}" if isinstance(item, list) else "no list"
+                found = f"a list of {len(item)}" if isinstance(item, list) else json_type_name(item)
                 raise InvalidData(
-                    f"data does not agree with the shape {format_shape(shape)}: on axis {axis} it has {found}, "
-                    f"not a list of {size}; a flat list in C order would do too"
+                    f"data does not match the shape {format_shape(shape)}: on axis {axis} it has {found}, and not "
+                    f"a list of {size}. A flat list in C order is also valid"
                 )
             inner.extend(item)
         level = inner
@@ -102,8 +102,10 @@ def _flatten(data: Any, shape: tuple[int, ...]) -> list[Any]:
 
 
 def _inferred(data: Any) -> str:
-    """The dtype that NumPy infers for JSON booleans and numbers, however they are nested: an integer from 2^63 on is
-    uint64, which beside a negative or a smaller integer is float64."""
+    """Return the dtype that NumPy infers for JSON booleans and numbers at any depth.
+
+    An integer from 2^63 on is uint64. Together with a smaller integer the result is float64.
+    """
     names: set[str] = set()
     stack = [data]
     while stack:
@@ -111,11 +113,11 @@ def _inferred(data: Any) -> str:
         if isinstance(item, list):
             stack.extend(item)
         else:
-            names.add(_inferred_one(item))
+            names.add(_inferred_element(item))
     return np.result_type(*names).name if names else "float64"
 
 
-def _inferred_one(value: Any) -> str:
+def _inferred_element(value: Any) -> str:
     if type(value) is bool:
         return "bool"
     if type(value) is int:
@@ -124,18 +126,18 @@ def _inferred_one(value: Any) -> str:
         if 0 <= value < 2**64:
             return "uint64"
         raise InvalidData(
-            "dtype is missing, and data holds an integer that neither int64 nor uint64 does; write it with a point "
-            "(1e20), or give a dtype such as float64"
+            "dtype is missing, and an integer in data fits neither int64 nor uint64: write it with a point (1e20), or "
+            "give a dtype such as float64"
         )
     if type(value) is float or (isinstance(value, str) and value in _SPECIAL_FLOATS):
         return "float64"
     raise InvalidData(
-        f"dtype is missing, and only lists of booleans or of numbers do without; give one, such as {DTYPE_EXAMPLES}"
+        f"dtype is missing, and only lists of booleans or of numbers need none; give one, such as {DTYPE_EXAMPLES}"
     )
 
 
 def _elements(values: list[Any], name: str, dtype: np.dtype[Any]) -> Array:
-    """The flat array of JSON elements. Raises InvalidData where the dtype does not hold one."""
+    """Return the flat array of JSON elements. Raises InvalidData for an element that is invalid for the dtype."""
     kind = _kind(dtype)
     convert, wanted = _READERS[kind]
     elements = []
@@ -148,7 +150,7 @@ def _elements(values: list[Any], name: str, dtype: np.dtype[Any]) -> Array:
         wide = np.array(elements, np.complex128 if kind == "c" else np.float64)
         with np.errstate(over="ignore", invalid="ignore"):
             array = wide.astype(dtype)
-        wrong = _lost(wide.view(np.float64), array)
+        wrong = _is_changed(wide.view(np.float64), array)
     elif kind == "i":
         low, high = _bounds(name)
         wrong = np.array([not low <= element <= high for element in elements], bool)
@@ -167,7 +169,7 @@ _NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,17})?([eE][+-]?[0-9]{1,3
 
 
 def _advice(value: Any, kind: str) -> str:
-    """What came in place of an element of a kind, and what to write for it."""
+    """Return the end of the message about an invalid element of a kind: its type, and what to write instead."""
     text = value.strip() if isinstance(value, str) else ""
     if kind == "b" and value in (0, 1, "0", "1", "true", "false", "True", "False"):
         return f": write {'true' if text.lower() == 'true' or value in (1, '1') else 'false'}"
@@ -181,7 +183,7 @@ def _advice(value: Any, kind: str) -> str:
 
 
 def _kind(dtype: np.dtype[Any]) -> str:
-    """NumPy's kinds, where every integer is i and the ml_dtypes types are what they hold."""
+    """Return the kind of a dtype as in NumPy, but i for all integers, and i or f for the dtypes of ml_dtypes."""
     if dtype.kind in "iu" or "int" in dtype.name:
         return "i"
     return "f" if dtype.kind == "V" else dtype.kind
@@ -192,8 +194,8 @@ def _bounds(name: str) -> tuple[int, int]:
     return (0, 2**bits - 1) if name.startswith("u") else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
 
 
-def _lost(wide: Array, array: Array) -> Array:
-    """For each element, whether it has become another kind of number: infinity, NaN, or a clipped one."""
+def _is_changed(wide: Array, array: Array) -> Array:
+    """Return for each element whether the conversion made it infinite or NaN, or clipped it."""
     parts = 2 if array.dtype.kind == "c" else 1
     narrow = array.view(array.real.dtype) if parts == 2 else array
     back = narrow.astype(np.float64)
@@ -244,7 +246,7 @@ def _bytes(value: Any, dtype: np.dtype[Any]) -> bytes | None:
 
 
 def _count(value: Any, dtype: np.dtype[Any]) -> int | None:
-    """A timedelta as the count of its unit that it is sent as."""
+    """Return a timedelta as the count of its unit. Return None for an invalid value."""
     if value == "NaT":
         return NAT
     count = _integer(value, dtype)
@@ -252,7 +254,7 @@ def _count(value: Any, dtype: np.dtype[Any]) -> int | None:
 
 
 def _date(value: Any, dtype: np.dtype[Any]) -> int | None:
-    """A datetime as a count of its unit, which an integer is already; a string is ISO 8601 (2020 is a year)."""
+    """Return an integer or an ISO 8601 string as the count of a datetime unit. Return None for an invalid value."""
     if type(value) is int or value == "NaT":
         return _count(value, dtype)
     return date_count(value, *np.datetime_data(dtype)) if isinstance(value, str) else None
@@ -271,25 +273,27 @@ _READERS: dict[str, tuple[Callable[[Any, np.dtype[Any]], Any], str]] = {
 
 
 def array_to_list(array: Array) -> Any:
-    """The nested list of an array (a bare value where it has no axes)."""
+    """Return an array as a nested list of JSON values, or as a single value if it has no axes."""
     kind = _kind(array.dtype)
     if kind == "c":
-        if array.ndim == MAX_AXES:  # the axis of the pairs would be one too many
+        if array.ndim == MAX_AXES:  # an axis for the pairs would exceed the rank of NumPy
             return [array_to_list(row) for row in array]
         return array_to_list(np.stack([array.real, array.imag], -1))
     if kind in "iu":
         integers = array.astype(np.int64) if array.dtype.kind == "V" else array
-        # Narrow integers are not compared: NumPy 2.0 crashes where a replicated one meets a number beyond its range.
+        # Narrow integers are not compared: NumPy 2.0 crashes on a replicated array and a number beyond its range.
         large = integers.itemsize == 8 and bool(
             ((integers > MAX_EXACT_INTEGER) | (integers < -MAX_EXACT_INTEGER)).any()
         )
-        return _map(integers.tolist(), _exact) if large else integers.tolist()
+        return _map_nested(integers.tolist(), _exact_integer) if large else integers.tolist()
     if kind == "m":
-        return _map(array.view(np.int64).tolist(), lambda count: "NaT" if count == NAT else _exact(count))
+        return _map_nested(
+            array.view(np.int64).tolist(), lambda count: "NaT" if count == NAT else _exact_integer(count)
+        )
     if kind == "M":
         return _dates(array)
     if kind == "S":
-        return _map(array.tolist(), lambda value: base64.b64encode(value).decode())
+        return _map_nested(array.tolist(), lambda value: base64.b64encode(value).decode())
     if kind == "f":
         return _reals(array)
     return array.tolist()
@@ -297,20 +301,20 @@ def array_to_list(array: Array) -> Any:
 
 def _reals(array: Array) -> Any:
     if array.dtype.itemsize < 8 and array.size:
-        # The shortest decimals that give the same element back, as NumPy prints them.
+        # NumPy prints the shortest decimals that are read as the same element.
         narrow = array.astype(np.float32) if array.dtype.kind == "V" or array.dtype.itemsize == 1 else array
         array = narrow.astype("U32").astype(np.float64)
-    return array.tolist() if np.isfinite(array).all() else _map(array.tolist(), _real_to_json)
+    return array.tolist() if np.isfinite(array).all() else _map_nested(array.tolist(), _special_to_text)
 
 
-def _real_to_json(value: float) -> float | str:
+def _special_to_text(value: float) -> float | str:
     if math.isfinite(value):
         return value
     return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
 
 
 def _dates(array: Array) -> Any:
-    """ISO 8601 strings; integers, counts of the unit, where a date is too far for one that reads back."""
+    """Return dates as ISO 8601 strings, or as counts of the unit if the string would not be read as the same date."""
     flat = array.reshape(-1)
     texts = np.datetime_as_string(flat).tolist()
     counts = flat.view(np.int64).tolist()
@@ -318,9 +322,9 @@ def _dates(array: Array) -> Any:
     return np.array(listed, object).reshape(array.shape).tolist()
 
 
-def _exact(value: int) -> int | str:
+def _exact_integer(value: int) -> int | str:
     return value if abs(value) <= MAX_EXACT_INTEGER else str(value)
 
 
-def _map(value: Any, change: Callable[[Any], Any]) -> Any:
-    return [_map(item, change) for item in value] if isinstance(value, list) else change(value)
+def _map_nested(value: Any, change: Callable[[Any], Any]) -> Any:
+    return [_map_nested(item, change) for item in value] if isinstance(value, list) else change(value)

@@ -1,4 +1,4 @@
-"""Problems: what goes wrong over the wire, as RFC 9457 problem details."""
+"""Problems: refused requests as RFC 9457 problem details."""
 
 from __future__ import annotations
 
@@ -6,96 +6,105 @@ from typing import Any, NamedTuple
 
 
 class ProblemKind(NamedTuple):
-    """What is the same of all problems of one code."""
+    """The status, the title and the remedy that all problems with the same code share."""
 
     status: int
     title: str
     remedy: str
-    """What the client can do."""
+    """What the sender of the request can do."""
 
 
 PROBLEM_KINDS: dict[str, ProblemKind] = {
     "malformed-body": ProblemKind(
         400,
         "The body can't be read",
-        "Send JSON or MessagePack as Content-Type says; the detail says what could not be read.",
+        "Send JSON or MessagePack, and name the encoding in Content-Type. The detail says what could not be read.",
     ),
     "unauthenticated": ProblemKind(
         401, "An API key is needed", "Send Authorization: Bearer KEY, with a key that the operator gave you."
     ),
     "malformed-request": ProblemKind(
         400,
-        "The request is not HTTP as it should be",
-        "Look at the client or the proxy: the head must be HTTP/1.1 to the letter, and a Host is needed.",
+        "The request is not valid HTTP",
+        "Check the client or the proxy: the request line and headers must follow HTTP/1.1 exactly and include Host.",
     ),
-    "not-found": ProblemKind(404, "Nothing is here", "Look at the path; the detail names one that is near."),
-    "method-not-allowed": ProblemKind(405, "The method is not allowed here", "Send one of the methods in Allow."),
+    "not-found": ProblemKind(404, "The path does not exist", "Check the path. The detail suggests a similar path."),
+    "method-not-allowed": ProblemKind(405, "The method is not allowed here", "Use one of the methods in Allow."),
     "not-acceptable": ProblemKind(406, "No acceptable encoding", "Accept application/json or application/vnd.msgpack."),
     "request-timeout": ProblemKind(
         408,
         "The request did not arrive in time",
-        "Send the request at once, or faster: it has AXISCAST_REQUEST_SECONDS.",
+        "Send the request faster. The time limit is AXISCAST_REQUEST_SECONDS.",
     ),
     "body-too-large": ProblemKind(
         413,
         "The body is too large",
-        "Send less at once: a window, replicated axes with stride 0, MessagePack for tensors.",
+        "Send a smaller request: MessagePack for tensors, stride 0 for replicated axes, or a part of the tensor.",
     ),
     "unsupported-media-type": ProblemKind(
         415,
         "The body's encoding is not supported",
-        "Send JSON or MessagePack, not compressed, and say so in Content-Type.",
+        "Send JSON or MessagePack without compression, and name the encoding in Content-Type.",
     ),
     "misdirected-request": ProblemKind(
         421,
         "The request is for another host",
-        "Ask under a name that the service answers to; the operator sets AXISCAST_ALLOWED_HOSTS.",
+        "Use an allowed host name. The operator sets them in AXISCAST_ALLOWED_HOSTS.",
     ),
-    "invalid-request": ProblemKind(422, "The request is not valid", "Mend what pointer points at, as the detail says."),
+    "invalid-request": ProblemKind(422, "The request is not valid", "Fix the field at pointer. The detail says how."),
     "unknown-op": ProblemKind(
-        422, "There is no such op", "Take an op that is near, as the detail says; GET /v1/ops lists all."
+        422, "The op does not exist", "Use a similar op that the detail suggests. GET /v1/ops lists all ops."
     ),
     "incompatible-shapes": ProblemKind(
         422,
         "The shapes do not broadcast",
-        "Look at conflict: which sizes do not fit on which axis, and hints, which do.",
+        "Read conflict: it has the axis, the sizes that differ there, and hints that broadcast.",
     ),
-    "invalid-tensor": ProblemKind(422, "A tensor is not valid", "Make dtype, shape, strides and data agree."),
+    "invalid-tensor": ProblemKind(
+        422, "A tensor is not valid", "Make dtype, shape, strides and data match each other."
+    ),
     "output-too-large": ProblemKind(
         422,
         "The output is too large",
-        "Ask for a window, for layout strided, or in MessagePack; the limit is in limit.",
+        "Request a window, layout strided or MessagePack. The field limit has the limit.",
     ),
     "work-too-large": ProblemKind(
-        422, "The request is too much work", "Ask for less at once; the detail names the limit."
+        422, "The request is too much work", "Send a smaller request. The detail names the limit."
     ),
     "not-strided": ProblemKind(
-        422, "The output can't be strided", "Ask for layout dense: no strides of the input say this output."
+        422, "The output can't be strided", "Request layout dense: no strides of the input describe this output."
     ),
     "untranslatable": ProblemKind(
-        422, "The other op can't say this", "Take another op: whatever comes before or after it, this one can't say it."
+        422,
+        "The other op can't express this",
+        "Use another op. Reshapes and transpositions around this op do not help.",
     ),
     "head-too-large": ProblemKind(
         431,
-        "The head of the request is too large",
-        "Send fewer or shorter header fields, or a POST in place of a long URL.",
+        "The request line and headers are too large",
+        "Send fewer or shorter headers, or a POST instead of a long URL.",
     ),
     "internal": ProblemKind(
         500,
         "The service failed",
-        "Report it, with request_id, by which the log has the cause; the request may be sent again.",
+        "Report the request_id, which the log lists with the cause. You can send the request again.",
     ),
     "overloaded": ProblemKind(
-        503, "The service is busy", "Send it again after Retry-After seconds; another replica may have room."
+        503, "The service is busy", "Send it again after Retry-After seconds. Another replica may have capacity."
     ),
-    "shutting-down": ProblemKind(503, "The service is shutting down", "Send it again: another process takes it."),
+    "shutting-down": ProblemKind(
+        503, "The service is shutting down", "Send it again: another process will receive it."
+    ),
 }
-"""Every problem code with its HTTP status, its title and its remedy."""
+"""Every problem code with its HTTP status, title and remedy."""
 
 
 class Problem(Exception):
-    """A refused request. `code` is one of STATUS; `detail` says what was wrong, where, and what would be right;
-    `pointer` is a JSON Pointer into the body; `facts` are further members of the document."""
+    """A refused request.
+
+    `code` is a key of PROBLEM_KINDS. `detail` says what is wrong, where, and what is expected. `pointer` is a JSON
+    Pointer into the body. `facts` are additional members of the problem document.
+    """
 
     def __init__(self, code: str, detail: str, *, pointer: str | None = None, **facts: Any) -> None:
         super().__init__(detail)
@@ -105,7 +114,7 @@ class Problem(Exception):
         self.facts = facts
 
     def document(self) -> dict[str, Any]:
-        """The problem details, ready to be encoded."""
+        """Return the problem details as a plain value."""
         status, title, _ = PROBLEM_KINDS[self.code]
         document = {
             "type": f"/problems/{self.code}",

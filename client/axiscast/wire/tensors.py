@@ -1,4 +1,4 @@
-"""Tensors: NumPy arrays to and from their form on the wire."""
+"""Tensors in requests and responses: conversion to and from NumPy arrays."""
 
 from __future__ import annotations
 
@@ -30,57 +30,59 @@ Strides = tuple[int, ...]
 _BASE64 = re.compile("[A-Za-z0-9+/]*={0,2}")
 _BASE64_OF_URLS = re.compile("[A-Za-z0-9_-]*={0,2}")
 BIN_BYTES = 2**30
-"""A MessagePack bin cannot hold 4 GiB; a larger tensor is a list of bins of this size."""
+"""The size of a MessagePack bin in bytes. A bin holds less than 4 GiB, so a larger tensor is a list of bins."""
 JSON_CHUNK_ELEMENTS = 512
-"""Elements that are written as JSON in one call, which nothing else can interrupt: some 0.5 ms."""
+"""The number of elements written as JSON in one call. A call takes about 0.5 ms and holds the GIL."""
 BASE64_CHUNK_BYTES = 3 * 2**16
-"""Bytes that are written as base64, and characters that are read, in one call: some 2 ms."""
+"""The number of bytes written as base64, and of characters read, in one call of about 2 ms."""
 
 
 class InvalidBase64(InvalidData):
-    """What is wrong with a tensor's base64, in words that follow the place of that field."""
+    """The base64 of a tensor is not valid. The message begins after the location of the field."""
 
 
 class Tensor(BaseModel):
-    """A tensor on the wire: dense, or strided (each distinct element once, `strides` say how to read them)."""
+    """A tensor in a request or a response.
+
+    It is dense, or strided: each distinct element once, and `strides` to read them.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
     dtype: str | None = Field(
         default=None,
-        description=f"Such as {DTYPE_EXAMPLES}. Of JSON lists of booleans or numbers NumPy infers it where it is left "
-        "out.",
+        description=f"Such as {DTYPE_EXAMPLES}. If omitted, NumPy infers it from JSON lists of booleans or numbers.",
         examples=["float32"],
     )
     shape: ShapeField = Field(description="Sizes; [] is a scalar.", examples=[[3]])
     strides: Annotated[tuple[Integer, ...], StopAtFirstError(), BeforeValidator(as_list)] | None = Field(
-        default=None, description="Elements to step on each axis, 0 where replicated; absent: dense, C order."
+        default=None, description="Elements to step on each axis, 0 on replicated axes. If omitted: dense, C order."
     )
     data: Any = Field(
         default=None,
-        description="MessagePack: raw little-endian elements as one bin or a list of bins. "
-        "JSON: a list nested as shape says, or flat in C order.",
+        description="MessagePack: raw little-endian elements as a bin or a list of bins. "
+        "JSON: a list that is nested like shape, or flat in C order.",
         examples=[[1.0, 2.0, 3.0]],
     )
-    base64: str | None = Field(default=None, description="JSON: the raw elements in base64, in place of data.")
+    base64: str | None = Field(default=None, description="JSON: the raw elements in base64, instead of data.")
 
     def decoded_bytes(self) -> int:
-        """Bytes of memory that `to_array` takes besides the bytes that came, at the most."""
+        """Return the largest memory in bytes that `to_array` allocates."""
         if self.base64 is not None:
             return len(self.base64)
         if not isinstance(self.data, list) or _are_bins(self.data):
             return sum(map(len, self.data)) if isinstance(self.data, list) else 0
         try:
             itemsize = dtype_from_name(self.dtype).itemsize if self.dtype is not None else 8
-        except UnknownDtype:  # it is refused before anything is made
+        except UnknownDtype:  # to_array refuses it before it allocates
             return 0
         size = math.prod(self.shape) if self.strides is None else len(self.data)
         return min(size, MAX_VALUES) * (ELEMENT_BYTES + 3 * itemsize)
 
     def to_array(self, pointer: str) -> Array:
-        """The tensor as a read-only array, a view of its bytes where it came as bytes.
+        """Return the tensor as a read-only array, which is a view if the data are bytes.
 
-        `pointer` says in a Problem (invalid-tensor) where the tensor stood in the request.
+        Raises Problem (invalid-tensor), with the `pointer` of the tensor in the request.
         """
         try:
             return self._to_array()
@@ -97,7 +99,7 @@ class Tensor(BaseModel):
                 f"{count_of(len(self.shape), 'axis', 'axes')}: give one for each axis"
             )
         if self.strides is not None and min(self.strides, default=0) < 0:
-            raise InvalidData("strides are not negative: reverse the axis before it is sent")
+            raise InvalidData("strides are not negative: reverse the axis before you send it")
         if ("data" in self.model_fields_set) + (self.base64 is not None) != 1:
             raise InvalidData("give either data or base64, once")
         raw = self._raw()
@@ -110,14 +112,14 @@ class Tensor(BaseModel):
         return tensor_view(raw, self.dtype, self.shape, self.strides, "data" if self.base64 is None else "base64")
 
     def _dense_bytes(self) -> int | None:
-        """Bytes of a dense tensor of this shape and dtype; None of a strided one, or where the dtype is none."""
+        """Return the bytes of a dense tensor. Return None if it is strided or its dtype is unknown."""
         try:
             return math.prod(self.shape) * dtype_from_name(self.dtype or "").itemsize if self.strides is None else None
         except UnknownDtype:
             return None
 
     def _from_base64(self, text: str) -> memoryview:
-        """The bytes that the text stands for. Raises InvalidBase64."""
+        """Return the bytes that base64 encodes. Raises InvalidBase64."""
         raw = bytearray()
         for start in range(0, len(text), BASE64_CHUNK_BYTES):
             piece = text[start : start + BASE64_CHUNK_BYTES]
@@ -142,7 +144,7 @@ class Tensor(BaseModel):
         return memoryview(raw).toreadonly()
 
     def _raw(self) -> bytes | memoryview | Array | None:
-        """The bytes that were sent; None where data is a JSON value."""
+        """Return the bytes of the elements. Return None if data is a JSON value."""
         if self.base64 is not None:
             return self._from_base64(self.base64)
         data = self.data
@@ -152,9 +154,9 @@ class Tensor(BaseModel):
 
 
 def _base64_remedy(text: str) -> str:
-    """What to do about base64 in a data URL, or in the alphabet of URLs."""
+    """Return how to correct base64 in a data URL or in the URL-safe alphabet. Otherwise, return an empty text."""
     if text.startswith("data:"):
-        return ": take away everything up to the comma"
+        return ": remove everything up to the comma"
     if _BASE64_OF_URLS.fullmatch(text[:BASE64_CHUNK_BYTES]):
         return ": write + for - and / for _"
     return ""
@@ -165,7 +167,7 @@ def _are_bins(data: Any) -> bool:
 
 
 def _joined(bins: Sequence[bytes | memoryview], size: int) -> Array:
-    """One array of all bytes. NumPy lets others run while it copies, as bytes.join does not."""
+    """Return an array with all bytes. NumPy releases the GIL while it copies, and bytes.join does not."""
     whole, start = np.empty(size, np.uint8), 0
     for part in bins:
         whole[start : start + len(part)] = np.frombuffer(part, np.uint8)
@@ -180,8 +182,10 @@ def tensor_view(
     strides: Strides | None,
     field: str = "data",
 ) -> Array:
-    """The read-only array over `raw`, no element copied. Raises ValueError in words where they do not agree, of the
-    `field` that held the bytes."""
+    """Return a read-only array that views the bytes `raw`.
+
+    Raises InvalidData if the shape, the strides or the dtype do not match the bytes of the `field`.
+    """
     dtype = dtype_from_name(name)
     data = np.frombuffer(raw, np.uint8)
     size = math.prod(shape)
@@ -196,7 +200,7 @@ def tensor_view(
     if wrong := find_invalid_element(name, data):
         raise InvalidData(wrong)
     if size:
-        # An axis of size 1 is never stepped along: its stride may be anything, so it is nothing here.
+        # The stride of an axis of size 1 is never used and may have any value, so it is replaced by 0.
         steps = (
             None
             if strides is None
@@ -210,22 +214,26 @@ def tensor_view(
 
 
 def strided_size(shape: tuple[int, ...], strides: Strides) -> int:
-    """Elements from the first to the farthest one that a strided tensor reads; 0 where it is empty."""
+    """Return the number of elements between the first and the last in memory, inclusive. 0 for an empty tensor."""
     if 0 in shape:
         return 0
     return 1 + sum((size - 1) * step for size, step in zip(shape, strides, strict=True))
 
 
 def compact(array: Array) -> tuple[Array, Strides]:
-    """The distinct elements of an array, flat in C order (a copy only where they do not lie so already),
-    and the element strides that read the array from them: 0 on replicated axes."""
+    """Return the distinct elements of an array, flat in C order, and the strides in elements that read the array.
+
+    Strides are 0 on replicated axes. The elements are a view if the memory is in C order, and otherwise a copy.
+    """
     box, strides = distinct_elements(array)
     return np.ascontiguousarray(box).reshape(-1), strides
 
 
 def distinct_elements(array: Array) -> tuple[Array, Strides]:
-    """A view of the distinct elements of an array, and the element strides that read the array from them once
-    they lie flat in C order: 0 on replicated axes."""
+    """Return a view of the distinct elements of an array, and the strides in elements that read the array.
+
+    The strides apply to the elements in flat C order. They are 0 on replicated axes.
+    """
     if not array.size:
         return np.empty(0, array.dtype), (0,) * array.ndim
     replicated = replicated_axes(array)
@@ -244,15 +252,18 @@ def distinct_elements(array: Array) -> tuple[Array, Strides]:
 
 
 def strided_view(array: Array, shape: Sequence[int], strides: Sequence[int]) -> Array:
-    """A read-only view of an array's memory with another shape and other strides (in bytes)."""
-    # Seen as integers meanwhile: NumPy's own function does not know every dtype of ml_dtypes.
+    """Return a read-only view of the memory of an array with another shape and other strides (in bytes)."""
+    # The view is made of integers, because as_strided does not support all dtypes of ml_dtypes.
     raw = array.view(storage_dtype(array.dtype))
     return np.lib.stride_tricks.as_strided(raw, shape, strides, writeable=False).view(array.dtype)
 
 
 def memory_span(array: Array) -> Array | None:
-    """The elements from an array's first to its farthest, as they lie in memory, flat; None where strides step
-    back, or between elements. Fewer than the array's own where its strides overlap."""
+    """Return the memory between the first and the last element of an array, as a flat array.
+
+    Return None for strides that are negative or not multiples of the itemsize. If strides overlap, the result has
+    fewer elements than the array.
+    """
     if any(step < 0 or step % array.itemsize for step in array.strides):
         return None
     steps = [step // array.itemsize for step in array.strides]
@@ -260,42 +271,42 @@ def memory_span(array: Array) -> Array | None:
 
 
 def replicated_axes(array: Array) -> list[bool]:
-    """For each axis, whether its elements are one and the same (stride 0)."""
+    """Return for each axis whether it is replicated: its stride is 0, and its size is above 1."""
     return [step == 0 and size > 1 for size, step in zip(array.shape, array.strides, strict=True)]
 
 
 def to_little_endian(array: Array) -> Array:
-    """The array as the wire holds elements, little-endian: itself, or a converted copy."""
+    """Return the array in little-endian byte order: itself, or a converted copy."""
     return array if array.dtype.newbyteorder("<") == array.dtype else array.astype(array.dtype.newbyteorder("<"))
 
 
-# --- MessagePack, piece by piece -----------------------------------------------------------------
+# --- MessagePack ---------------------------------------------------------------------------------
 
 
 def bin_sizes(nbytes: int) -> list[int]:
-    """How `nbytes` are split into bins."""
+    """Return the sizes of the bins that hold `nbytes`."""
     return [min(BIN_BYTES, nbytes - start) for start in range(0, nbytes, BIN_BYTES)] or [0]
 
 
 def bin_header(size: int) -> bytes:
-    """What stands before the bytes of a MessagePack bin."""
+    """Return the header of a MessagePack bin."""
     return struct.pack(">BI", 0xC6, size)
 
 
 def msgpack_tensor_header(dtype: str, shape: tuple[int, ...], strides: Strides | None, bins: int) -> bytes:
-    """A tensor map up to its data: the small fields first; a list header follows where there are several bins."""
+    """Return a tensor in MessagePack up to its data: the other fields, and a list header for several bins."""
     fields: dict[str, Any] = {"dtype": dtype, "shape": list(shape)}
     if strides is not None:
         fields["strides"] = list(strides)
     fields["data"] = [None] * bins if bins > 1 else None
     head: bytes = msgpack.packb(fields, buf_size=PACKER_BUFFER_BYTES)
-    return head[:-bins]  # the data stand where so many nils were
+    return head[:-bins]  # the data replace the nils at the end
 
 
 def msgpack_parts(array: Array, strided: bool) -> Iterator[bytes | memoryview]:
-    """A tensor in MessagePack, as pieces to be sent one after another; large ones are views of the array.
+    """Yield a tensor in MessagePack in parts. Parts with elements are views if the memory is in C order.
 
-    `strided`: each distinct element once, with strides; else dense.
+    If `strided`, it has each distinct element once, and strides. Otherwise, it is dense.
     """
     name = dtype_name(array.dtype)
     data, strides = compact(array) if strided else (np.ascontiguousarray(array).reshape(-1), None)
@@ -309,12 +320,14 @@ def msgpack_parts(array: Array, strided: bool) -> Iterator[bytes | memoryview]:
         start += size
 
 
-# --- JSON, piece by piece ------------------------------------------------------------------------
+# --- JSON ----------------------------------------------------------------------------------------
 
 
 def json_parts(array: Array, strided: bool, as_base64: bool) -> Iterator[bytes]:
-    """A tensor in JSON, as pieces of a few elements each: dense and nested as its shape, or strided and flat; or in
-    base64. What writes numbers keeps the interpreter to itself, so it gets few at a time."""
+    """Yield a tensor in JSON in parts of a few elements each, because the JSON encoder holds the GIL.
+
+    Dense data are nested like the shape, and strided data are flat. With `as_base64`, data are a base64 string.
+    """
     fields: dict[str, Any] = {"dtype": dtype_name(array.dtype), "shape": list(array.shape)}
     if strided:
         array, strides = compact(array)
@@ -353,6 +366,8 @@ def _list_parts(array: Array) -> Iterator[bytes]:
 
 
 def _widest_level(shape: tuple[int, ...]) -> int:
-    """Return the largest count of values on one level of a nested list of this shape: of elements, or, if a size
-    is 0, of the lists above that axis."""
+    """Return the largest number of values on one level of a nested list of this shape.
+
+    They are elements or, if a size is 0, the lists above that axis.
+    """
     return max(accumulate(shape, mul), default=1)

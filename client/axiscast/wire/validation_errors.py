@@ -1,4 +1,4 @@
-"""Faults: what pydantic finds wrong with a field, in words that say what would be right."""
+"""Error messages for the validation errors that pydantic reports."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic_core import ErrorDetails
 from .shapes import json_type_name
 from .wording import close_matches, did_you_mean
 
-_COMPLAINTS = {
+_MESSAGES = {
     "union_tag_not_found": 'an op needs its name, such as {"name": "numpy.broadcast_to", "shape": [4, 3]}',
     "model_type": "must be a map of fields",
     "model_attributes_type": "must be the name of an op, or a map such as "
@@ -25,50 +25,52 @@ _COMPLAINTS = {
     "less_than_equal": "must be at most 2^63-1",
 }
 _NO = (0, "", "0", "no", "false", "False")
-"""What others write for false."""
+"""Values that other languages and programs write for false."""
 
 
-def merge_renamed_fields(faults: list[ErrorDetails]) -> list[ErrorDetails]:
-    """The same faults, where a field that is missing and the only one that stands in its place are one."""
+def merge_renamed_fields(errors: list[ErrorDetails]) -> list[ErrorDetails]:
+    """Return the errors, with a missing field and the only unknown field beside it merged into one error."""
     places: dict[tuple[int | str, ...], list[ErrorDetails]] = {}
-    for fault in faults:
-        if fault["type"] in ("missing", "extra_forbidden"):
-            places.setdefault(fault["loc"][:-1], []).append(fault)
+    for error in errors:
+        if error["type"] in ("missing", "extra_forbidden"):
+            places.setdefault(error["loc"][:-1], []).append(error)
     gone = []
     for pair in places.values():
-        if [fault["type"] for fault in pair] == ["missing", "extra_forbidden"]:
+        if [error["type"] for error in pair] == ["missing", "extra_forbidden"]:
             missing, extra = pair
             extra |= {"type": "renamed", "ctx": {"name": str(missing["loc"][-1])}}
             gone.append(missing)
-    return [fault for fault in faults if fault not in gone]
+    return [error for error in errors if error not in gone]
 
 
-def error_message(fault: ErrorDetails, name: int | str, fields: Iterable[str], example: str | None) -> str:
-    """What is wrong with the field of this name, of a map that has these `fields`; `example` is the field as it might
-    be written."""
-    kind, found = fault["type"], fault["input"]
+def error_message(error: ErrorDetails, name: int | str, fields: Iterable[str], example: str | None) -> str:
+    """Return the message for an invalid field, whose map has these `fields`.
+
+    `example` is the field with a valid value, as text.
+    """
+    kind, found = error["type"], error["input"]
     if kind == "missing":
         return "is missing" if example is None else f"is missing: write for instance {example}"
     if kind == "renamed":
-        return f"is no field here: write {fault['ctx']['name']}, which is missing, in place of {name}"
+        return f"is an unknown field: write {error['ctx']['name']}, which is missing, instead of {name}"
     if kind == "extra_forbidden":
         fields = list(fields)
-        there = f" (there are {', '.join(fields)})" if fields else ""
-        return f"is no field here{did_you_mean(close_matches(str(name), fields, 1))}{there}"
+        known = f" (the fields are {', '.join(fields)})" if fields else ""
+        return f"is an unknown field{did_you_mean(close_matches(str(name), fields, 1))}{known}"
     if kind == "literal_error":
-        expected = allowed_values(fault)
+        expected = allowed_values(error)
         close = close_matches(found, re.findall("'([^']*)'", expected), 1) if isinstance(found, str) else []
         return f"must be {expected}{did_you_mean(close)}"
     if kind == "not_an_integer" and isinstance(found, float) and found.is_integer():
-        return f"{fault['msg']}: write {found:.0f}"
+        return f"{error['msg']}: write {found:.0f}"
     if kind == "string_type":
         return f"must be a string, not {json_type_name(found)}"
     if kind == "bool_type":
         no = isinstance(found, (int, float, str)) and found in _NO
         return f"must be true or false, not {json_type_name(found)}: write {'false' if no else 'true'}"
-    return _COMPLAINTS.get(kind, fault["msg"])
+    return _MESSAGES.get(kind, error["msg"])
 
 
-def allowed_values(fault: ErrorDetails) -> str:
-    """The values that a field may have, in words."""
-    return str(fault.get("ctx", {}).get("expected", "another value"))
+def allowed_values(error: ErrorDetails) -> str:
+    """Return the values that a field may have, as text."""
+    return str(error.get("ctx", {}).get("expected", "another value"))

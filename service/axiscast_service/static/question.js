@@ -127,7 +127,7 @@ export function queryOf(asked) {
 
 /** The first text that is none of what its field takes: {pointer, detail}, as in a server's problem; null for none. */
 export function misreading(asked) {
-  const shape = "Write a shape as 8,1,6,1 or 8x1x6x1, a scalar as (), and sizes not known as N,?,2..8";
+  const shape = "Write a shape as 8,1,6,1 or 8x1x6x1, a scalar as (), and unknown sizes as N,?,2..8";
   const input = asked.inputs.findIndex((text) => !sizesOf(text));
   if (input >= 0) return {pointer: `/inputs/${input}`, detail: shape};
   for (const [{name, schema}, text] of given(asked)) {
