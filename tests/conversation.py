@@ -19,7 +19,7 @@ from axiscast_service.http.grammar import read_plain
 from axiscast_service.http.hooks import HOOKS, Hooks
 from axiscast_service.http.protocol import HTTPProtocol
 from axiscast_service.http.upload import EXTENSION
-from axiscast_service.runtime.budget import Budget
+from axiscast_service.runtime.budget import MemoryBudget
 
 PAGE = 40_000
 """Bytes of a part of a long response."""
@@ -166,7 +166,7 @@ def hooks(**settings: Any) -> Hooks:
         problem_response=lambda problem, _: (PROBLEM_KINDS[problem.code].status, [(b"content-length", b"0")], b""),
         fast_path=Echo(),
         problem_sent=sent.append,
-        **{"budget": Budget(2**30), **settings},
+        **{"budget": MemoryBudget(2**30), **settings},
     )
 
 

@@ -32,7 +32,7 @@ from axiscast_service.endpoints.backprop import _gradients, dense_gradients
 from axiscast_service.endpoints.broadcast import outputs, request_size_of
 from axiscast_service.middleware.admission import Admission
 from axiscast_service.runtime import threads
-from axiscast_service.runtime.budget import FREE_BYTES, Budget, Holding
+from axiscast_service.runtime.budget import FREE_BYTES, MemoryBudget, MemoryReservation
 from axiscast_service.settings import Settings
 
 TO: dict[str, Any] = {"name": "numpy.broadcast_to"}
@@ -125,7 +125,7 @@ def at_once(count: int, limit: int) -> str | None:
             if body := message.get("body"):
                 codes.append(json.loads(body)["code"])
 
-        admission = Admission(app, limit, Budget(2**20), Counter())
+        admission = Admission(app, limit, MemoryBudget(2**20), Counter())
         scope = {"type": "http", "method": "GET", "path": "/v1/check", "headers": []}
         async with asyncio.TaskGroup() as tasks:
             for _ in range(count):
@@ -139,7 +139,7 @@ def at_once(count: int, limit: int) -> str | None:
 
 def threads_at_once(count: int) -> str | None:
     async def begin() -> str | None:
-        limiter = threads.Threads()._numpy
+        limiter = threads.WorkerThreads()._numpy
         try:
             for number in range(count):
                 limiter.acquire_on_behalf_of_nowait(number)
@@ -269,7 +269,7 @@ SETTINGS: dict[str, list[tuple[int, Ask]]] = {
         (len(QUESTION), lambda limit: posted("/v1/check", in_pieces(QUESTION), max_body_bytes=limit)),
     ],
     "AXISCAST_MEMORY_BUDGET_BYTES": [
-        (4000, lambda limit: holding(limit, other=1000).grow(FREE_BYTES + 2000)),  # of three quarters
+        (4000, lambda limit: holding(limit, other=1000).reserve(FREE_BYTES + 2000)),  # of three quarters
     ],
     "AXISCAST_MAX_OUTPUT_BYTES": [
         (6, lambda limit: answered(limit, op=TO | {"shape": [2, 3]}, inputs=[BYTES])),
@@ -290,11 +290,11 @@ FIXED: dict[str, tuple[Callable[[], object], Callable[[], object]]] = {
 """What is part of a format: at the limit and one above."""
 
 
-def holding(budget: int, other: int = 0) -> Holding:
+def holding(budget: int, other: int = 0) -> MemoryReservation:
     """A request's of a budget of which others hold so much."""
-    shared = Budget(budget)
-    assert shared.draw(other)
-    return Holding(shared)
+    shared = MemoryBudget(budget)
+    assert shared.try_acquire(other)
+    return MemoryReservation(shared)
 
 
 def refusal(work: Callable[[], object]) -> object:

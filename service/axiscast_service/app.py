@@ -36,10 +36,11 @@ from .middleware.host_check import judge_host, names_in
 from .middleware.problems import Guard, problem_response, response_of
 from .middleware.telemetry import QUIET, Watch
 from .openapi import DESCRIPTION, describe
-from .runtime.budget import Budget, give_back_what_is_freed
+from .runtime.budget import MemoryBudget
 from .runtime.drain import Drain
-from .runtime.lag import lag_told
-from .runtime.threads import collecting_rarely, switching
+from .runtime.heap import unmap_freed_blocks
+from .runtime.lag import measure_loop_lag
+from .runtime.threads import infrequent_collections, short_switch_interval
 from .settings import Settings
 
 logger = logging.getLogger("axiscast")
@@ -53,13 +54,13 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     """The service. Without settings, those of the environment."""
     settings = Settings.from_environment() if settings is None else settings
     drain = Drain(settings.drain_seconds, settings.finish_seconds)
-    budget = Budget(settings.memory_budget_bytes, encrypted=bool(settings.tls_certificate))
+    budget = MemoryBudget(settings.memory_budget_bytes, encrypted=bool(settings.tls_certificate))
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
-        give_back_what_is_freed()
-        watched = lag_told(metrics.lag) if metrics else nullcontext()
-        with drain.on_sigterm(), switching(), collecting_rarely(), watched:
+        unmap_freed_blocks()
+        watched = measure_loop_lag(metrics.lag) if metrics else nullcontext()
+        with drain.on_sigterm(), short_switch_interval(), infrequent_collections(), watched:
             async with renewed(sources):
                 hooks = Hooks(
                     problem_response=problem_response,

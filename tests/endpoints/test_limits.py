@@ -14,7 +14,7 @@ from measures import CONSTANTS, FIXED, MODULES, SETTINGS, TO, TORCH, answered, c
 from axiscast.wire import shapes
 from axiscast.wire.problems import PROBLEM_KINDS
 from axiscast.wire.tensors import Tensor
-from axiscast_service.runtime.budget import FREE_BYTES, Holding
+from axiscast_service.runtime.budget import FREE_BYTES, MemoryReservation
 from axiscast_service.settings import Settings, variable_of
 
 ROWS = re.findall(
@@ -63,7 +63,10 @@ def test_each_limit_holds_on_both_sides(name: str) -> None:
 
 def test_what_could_never_be_held_is_told_so_from_one_byte_on() -> None:
     most = 3000 + FREE_BYTES
-    for code, grow in (("body-too-large", Holding.grow), ("output-too-large", Holding.reserve_answer)):
+    for code, grow in (
+        ("body-too-large", MemoryReservation.grow),
+        ("output-too-large", MemoryReservation.reserve_response),
+    ):
         assert refusal(partial(grow, holding(4000), most)) is None
         assert refusal(partial(grow, holding(4000), most + 1)) == code
         assert refusal(partial(grow, holding(4000, other=1), most)) == "overloaded"

@@ -17,7 +17,7 @@ from axiscast.messages.validation import validate
 from axiscast.wire.problems import Problem
 from axiscast_service.endpoints.backprop import _gradients
 from axiscast_service.endpoints.broadcast import outputs, request_size_of
-from axiscast_service.runtime.budget import Budget, Holding
+from axiscast_service.runtime.budget import MemoryBudget, MemoryReservation
 
 MiB = 2**20
 
@@ -25,16 +25,16 @@ MiB = 2**20
 def broadcast(**request: Any) -> None:
     message = validate(BroadcastRequest, request)
     request_size = request_size_of(message)
-    Holding(Budget(10 * MiB)).reserve_answer(memory_estimate(request_size, message.inputs))
+    MemoryReservation(MemoryBudget(10 * MiB)).reserve_response(memory_estimate(request_size, message.inputs))
     outputs(message, request_size, 2**34)
 
 
 def backprop(op: dict[str, Any], shape: list[int], gradient: dict[str, Any]) -> None:
     message = validate(BackpropRequest, {"op": op, "inputs": [shape], "gradients": [gradient]})
     request_size = validate_request(message.op, tuple(message.inputs))
-    with Holding(Budget(10 * MiB)) as holding:
-        holding.reserve_answer(memory_estimate(request_size, message.gradients))
-        holding.reserve_answer(gradient_bytes(*_gradients(message, request_size)))
+    with MemoryReservation(MemoryBudget(10 * MiB)) as holding:
+        holding.reserve_response(memory_estimate(request_size, message.gradients))
+        holding.reserve_response(gradient_bytes(*_gradients(message, request_size)))
 
 
 def overlapping(size: int) -> dict[str, Any]:

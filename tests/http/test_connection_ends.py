@@ -21,8 +21,8 @@ from axiscast_service.http.limits import CONNECTIONS
 from axiscast_service.http.listener import Listener
 from axiscast_service.http.protocol import HTTPProtocol
 from axiscast_service.http.turns import Turns
-from axiscast_service.http.upload import LONG_BYTES, lend, room_for
-from axiscast_service.runtime.budget import FREE_BYTES, Budget, Holding
+from axiscast_service.http.upload import LONG_BYTES, borrow, new_buffer
+from axiscast_service.runtime.budget import FREE_BYTES, MemoryBudget, MemoryReservation
 from axiscast_service.settings import Settings
 
 pytestmark = pytest.mark.usefixtures("no_other_connections")
@@ -159,20 +159,20 @@ def test_the_listener_waits_until_a_late_connection_has_ended() -> None:
     asyncio.run(run())
 
 
-def test_the_room_of_a_body_is_kept_once_nothing_refers_to_it() -> None:
+def test_the_buffer_of_a_body_is_cached_once_nothing_refers_to_it() -> None:
     async def run() -> None:
-        budget = Budget(2**24)
-        room = room_for(LONG_BYTES + 1, windows=True)
-        body = lend(room, LONG_BYTES, budget)
+        cache = MemoryBudget(2**24).buffers
+        buffer = new_buffer(LONG_BYTES + 1, windows=True)
+        body = borrow(buffer, LONG_BYTES, cache)
         assert body.nbytes == LONG_BYTES
         body[:3] = b"abc"
-        assert bytes(room[:3]) == b"abc"
+        assert bytes(buffer[:3]) == b"abc"
         await turns()
-        assert budget.kept is None
+        assert cache.buffer is None
         del body
         gc.collect()
         await turns()
-        assert budget.kept is room
+        assert cache.buffer is buffer
 
     asyncio.run(run())
 
@@ -200,18 +200,18 @@ def test_a_post_whose_body_has_not_come_has_no_short_response() -> None:
 
 
 def test_what_a_request_holds_beyond_64_kib_is_reserved() -> None:
-    budget = Budget(4 * 2**20)
-    with Holding(budget) as memory:
-        memory.grow(FREE_BYTES)
+    budget = MemoryBudget(4 * 2**20)
+    with MemoryReservation(budget) as memory:
+        memory.reserve(FREE_BYTES)
         assert budget.held == 0
-        memory.grow(1)
+        memory.reserve(1)
         assert budget.held == 1
-        memory.grow(-2)
+        memory.release(2)
         assert budget.held == 0
-        memory.grow(100 + 1)
+        memory.reserve(100 + 1)
         assert budget.held == 100
         with pytest.raises(Problem) as refused:
-            memory.grow(budget.limit)
+            memory.reserve(budget.limit)
         assert refused.value.code == "body-too-large"
         assert (memory.nbytes, budget.held) == (FREE_BYTES + 100, 100)
     assert budget.held == 0
@@ -260,10 +260,10 @@ def test_a_body_that_was_held_is_let_go() -> None:
         for piece in (b"POST /x?0 HTTP/1.1\r\nHost: x\r\nContent-Length: 6000\r\n\r\n", bytes(5000)):
             pipe.deliver(piece)
             await turns()
-        assert (protocol.held_bytes, protocol.drawn, protocol.hooks.budget.held) == (5000, 904, 904)
+        assert (protocol.held_bytes, protocol.reserved, protocol.hooks.budget.held) == (5000, 904, 904)
         pipe.deliver(bytes(1000))
         assert await answered(pipe, 1) == [0]
-        assert (protocol.held_bytes, protocol.drawn, protocol.hooks.budget.held) == (0, 0, 0)
+        assert (protocol.held_bytes, protocol.reserved, protocol.hooks.budget.held) == (0, 0, 0)
         assert pipe.received.startswith(b"HTTP/1.1 200 OK\r\n")
 
     asyncio.run(run())

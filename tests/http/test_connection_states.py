@@ -18,7 +18,8 @@ from axiscast_service.http import private
 from axiscast_service.http.hooks import READ_BYTES
 from axiscast_service.http.limits import CONNECTIONS
 from axiscast_service.http.turns import Turns
-from axiscast_service.runtime.budget import Budget, FreePages
+from axiscast_service.runtime.budget import MemoryBudget
+from axiscast_service.runtime.heap import HeapTrimmer
 
 pytestmark = pytest.mark.usefixtures("no_other_connections")
 POST = b"POST /x?0 HTTP/1.1\r\nHost: x\r\n"
@@ -358,29 +359,28 @@ def test_free_pages_are_given_back_once_fifty_connections_have_closed_or_a_large
 
     for large, before in ((False, 49), (True, 0)):
         loop: Any = Loop()
-        pages = FreePages()
+        heap = HeapTrimmer()
         for _ in range(before):
-            pages.connection_closed(loop, False)
+            heap.connection_closed(loop, False)
         assert loop.later == 0
-        pages.connection_closed(loop, large)
+        heap.connection_closed(loop, large)
         assert loop.later == 1
-        pages._give_back(loop)
-        pages.connection_closed(loop, False)
+        heap._trim(loop)
+        heap.connection_closed(loop, False)
         assert (loop.later, loop.given) == (1, 1)
 
 
-def test_a_room_that_was_kept_is_for_a_body_of_at_least_half_its_size() -> None:
-    budget = Budget(4096)
-    assert budget.reuse(100) is None
+def test_a_cached_buffer_is_for_a_body_of_at_least_half_its_size() -> None:
+    cache = MemoryBudget(4096).buffers
+    assert cache.take(100) is None
     for wanted, fits in ((200, True), (100, True), (99, False), (201, False)):
-        room = memoryview(bytearray(200))
-        claim = budget.claim(200)
-        assert claim is not None
-        assert budget.claim(100) is None  # one room is kept at a time
-        budget.keep(room, claim)
-        assert (budget.reuse(wanted) is room) == fits
-        assert (budget.kept is None) == fits
-        budget.end(claim)
+        buffer = memoryview(bytearray(200))
+        key = cache.put(buffer)
+        assert cache.put(memoryview(bytearray(200))) is None  # one buffer is cached at a time
+        assert (cache.take(wanted) is buffer) == fits
+        assert (cache.buffer is None) == fits
+        cache.expire(key)
+        assert cache.buffer is None
 
 
 # --- the supervisor

@@ -18,7 +18,7 @@ from axiscast_service.http.limits import CONNECTIONS
 from axiscast_service.http.listener import Loop
 from axiscast_service.http.protocol import HTTPProtocol
 from axiscast_service.http.rates import LOOKS
-from axiscast_service.runtime.budget import Budget
+from axiscast_service.runtime.budget import MemoryBudget
 
 pytestmark = pytest.mark.usefixtures("no_other_connections")
 
@@ -89,7 +89,7 @@ def test_connections_that_send_nothing_make_room_for_each_other(monkeypatch: pyt
 
 def test_what_is_pipelined_takes_no_memory_from_the_request_before_it() -> None:
     async def run() -> None:
-        pipe, protocol = connection(hooks(budget=Budget(0)))
+        pipe, protocol = connection(hooks(budget=MemoryBudget(0)))
         pipe.deliver(b"GET /x?3 HTTP/1.1\r\nHost: x\r\n\r\n")
         await asyncio.sleep(0)
         await asyncio.sleep(0)

@@ -20,8 +20,8 @@ from axiscast import AsyncClient, Client
 from axiscast.wire.problems import Problem
 from axiscast_service.app import create_app
 from axiscast_service.http import upload
-from axiscast_service.http.upload import LONG_BYTES, WINDOW_BYTES, lend, room_for
-from axiscast_service.runtime.budget import FREE_BYTES, Budget
+from axiscast_service.http.upload import LONG_BYTES, WINDOW_BYTES, borrow, new_buffer
+from axiscast_service.runtime.budget import FREE_BYTES, MemoryBudget
 from axiscast_service.settings import Settings
 
 MiB = 2**20
@@ -156,90 +156,87 @@ def test_several_arrays_of_odd_sizes_come_back(parser: Served) -> None:
             assert np.array_equal(again, array)
 
 
-# --- rooms that are kept -------------------------------------------------------------------------
+# --- cached buffers -------------------------------------------------------------------------
 
 
 def address(room: memoryview) -> int:
     return int(np.frombuffer(room, np.uint8).ctypes.data)
 
 
-def left(budget: Budget, nbytes: int) -> int:
-    """The address of the room that a body of so many bytes had, which nothing refers to when this returns."""
+def used(budget: MemoryBudget, nbytes: int) -> int:
+    """Return the address of the buffer of a body that has ended."""
 
-    async def lent() -> int:
-        room = budget.reuse(nbytes) or room_for(nbytes, windows=True)
-        tensor = np.frombuffer(lend(room, nbytes, budget), np.uint8)[1:]
-        before = budget.kept
+    async def use() -> int:
+        buffer = budget.buffers.take(nbytes) or new_buffer(nbytes, windows=True)
+        tensor = np.frombuffer(borrow(buffer, nbytes, budget.buffers), np.uint8)[1:]
+        before = budget.buffers.buffer
         await asyncio.sleep(0)
-        assert budget.kept is before
+        assert budget.buffers.buffer is before
         del tensor
         await asyncio.sleep(0)
-        return address(room)
+        return address(buffer)
 
-    return asyncio.run(lent())
+    return asyncio.run(use())
 
 
-def test_a_room_is_kept_for_the_next_body_while_no_request_needs_its_memory() -> None:
-    budget = Budget(64 * MiB)
+def test_a_buffer_is_cached_for_the_next_body_while_no_request_needs_its_memory() -> None:
+    budget = MemoryBudget(64 * MiB)
     assert budget.limit == 48 * MiB
-    left(budget, 12 * MiB + 1)  # more than a quarter
-    assert budget.kept is None
-    first = left(budget, 12 * MiB)
-    assert left(budget, 11 * MiB) == first
-    assert left(budget, 5 * MiB) != first  # more than half of the kept one would lie idle
-    assert budget.kept
-    assert budget.kept.nbytes == 12 * MiB
-    assert budget.reuse(6 * MiB - 1) is None
-    assert budget.draw(36 * MiB)
-    assert budget.kept
-    assert budget.draw(1)
-    assert budget.kept is None
-    left(budget, 12 * MiB)  # more than requests have left
-    assert budget.kept is None
-    assert budget.draw(12 * MiB - 1)
-    assert not budget.draw(1)
+    used(budget, 12 * MiB + 1)  # more than a quarter
+    assert budget.buffers.buffer is None
+    first = used(budget, 12 * MiB)
+    assert used(budget, 11 * MiB) == first
+    assert used(budget, 5 * MiB) != first  # more than half of the kept one would lie idle
+    assert budget.buffers.buffer
+    assert budget.buffers.buffer.nbytes == 12 * MiB
+    assert budget.buffers.take(6 * MiB - 1) is None
+    assert budget.try_acquire(36 * MiB)
+    assert budget.buffers.buffer
+    assert budget.try_acquire(1)
+    assert budget.buffers.buffer is None
+    used(budget, 12 * MiB)  # more than requests have left
+    assert budget.buffers.buffer is None
+    assert budget.try_acquire(12 * MiB - 1)
+    assert not budget.try_acquire(1)
 
 
-def test_of_rooms_that_are_left_together_one_is_kept() -> None:
-    budget = Budget(64 * MiB)
+def test_of_buffers_that_are_free_together_one_is_cached() -> None:
+    budget = MemoryBudget(64 * MiB)
 
-    async def lent() -> None:
-        bodies = [lend(room_for(MiB, windows=True), MiB, budget) for _ in range(3)]
+    async def use() -> None:
+        bodies = [borrow(new_buffer(MiB, windows=True), MiB, budget.buffers) for _ in range(3)]
         places = list(map(address, bodies))
         del bodies
         await asyncio.sleep(0)
-        assert budget.kept
-        assert address(budget.kept) == places[0]
+        assert budget.buffers.buffer
+        assert address(budget.buffers.buffer) in places
 
-    asyncio.run(lent())
+    asyncio.run(use())
 
 
-def test_a_room_for_which_no_body_comes_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    budget, room = Budget(64 * MiB), room_for(MiB, windows=True)
-    claim = budget.claim(MiB)
-    budget.keep(room, claim)
-    assert budget.reuse(MiB) is room
-    later = budget.claim(MiB)
-    budget.keep(room, later)
-    budget.end(claim)  # of the first time, since when a body has had it
-    assert budget.kept is room
-    assert budget.claim(MiB) is None
-    larger = budget.claim(2 * MiB)
-    assert larger is not None
-    assert budget.kept is None
-    assert budget.claim(3 * MiB) is None  # while the larger one is lent
-    budget.keep(room, larger)
-    budget.end(larger)
-    assert budget.kept is None
+def test_a_cached_buffer_expires(monkeypatch: pytest.MonkeyPatch) -> None:
+    cache, buffer = MemoryBudget(64 * MiB).buffers, new_buffer(MiB, windows=True)
+    first = cache.put(buffer)
+    assert cache.take(MiB) is buffer
+    second = cache.put(buffer)
+    cache.expire(first)  # a body has used the buffer since
+    assert cache.buffer is buffer
+    assert cache.put(new_buffer(MiB, windows=True)) is None
+    larger = new_buffer(2 * MiB, windows=True)
+    third = cache.put(larger)
+    cache.expire(second)
+    assert cache.buffer is larger
+    cache.expire(third)
+    assert cache.buffer is None
 
-    monkeypatch.setattr(upload, "KEPT_SECONDS", 0.01)
+    monkeypatch.setattr(upload, "CACHED_SECONDS", 0.01)
 
     async def wait() -> None:
-        lend(room, MiB, budget)
+        borrow(buffer, MiB, cache)
         async with asyncio.timeout(PATIENCE):
-            while budget.kept is None:
+            while cache.buffer is None:
                 await asyncio.sleep(0)
-            while budget.kept is not None:
+            while cache.buffer is not None:
                 await asyncio.sleep(0.01)
 
     asyncio.run(wait())
@@ -247,20 +244,20 @@ def test_a_room_for_which_no_body_comes_is_given_back(monkeypatch: pytest.Monkey
 
 def test_a_long_body_lies_where_the_last_one_lay_and_holds_all_of_that() -> None:
     app = create_app(Settings(memory_budget_bytes=64 * MiB, request_seconds=int(PATIENCE)))
-    budget: Budget = app.state.budget
+    budget: MemoryBudget = app.state.budget
     array = np.frombuffer(random_bytes(8 * MiB), np.uint8)
     places = set()
     with running(app) as port, Client(f"http://127.0.0.1:{port}") as client:
         for shift in range(3):
             (same,) = client.broadcast("numpy.broadcast_arrays", array[shift:])
             assert np.array_equal(same, array[shift:])
-            assert wait_for(lambda: budget.kept is not None and budget.held == 0)
-            assert budget.kept
-            places.add(address(budget.kept))
+            assert wait_for(lambda: budget.buffers.buffer is not None and budget.held == 0)
+            assert budget.buffers.buffer
+            places.add(address(budget.buffers.buffer))
         with socket.create_connection(("127.0.0.1", port)) as connection:
             connection.sendall(HEAD + b"Content-Length: %d\r\n\r\n" % (7 * MiB) + bytes(MiB))
             assert wait_for(lambda: budget.held > 8 * MiB - FREE_BYTES)
-        assert wait_for(lambda: budget.kept is not None and budget.held == 0)
+        assert wait_for(lambda: budget.buffers.buffer is not None and budget.held == 0)
     assert len(places) == 1
 
 

@@ -23,9 +23,9 @@ from conftest import PATIENCE, Served, free_port, served, wait_for, warm
 from axiscast.wire.codec import Encoding, encode
 from axiscast.wire.problems import Problem
 from axiscast_service.app import create_app
-from axiscast_service.endpoints import exchange
+from axiscast_service.endpoints import request_context
 from axiscast_service.http import upload
-from axiscast_service.runtime.budget import FREE_BYTES, Budget, Holding
+from axiscast_service.runtime.budget import FREE_BYTES, MemoryBudget, MemoryReservation
 from axiscast_service.settings import Settings
 
 MiB = 2**20
@@ -41,38 +41,38 @@ def list_header(count: int) -> bytes:
 
 
 def test_what_a_request_holds_is_drawn_beyond_a_free_part_and_given_back() -> None:
-    budget = Budget(12 * MiB)
+    budget = MemoryBudget(12 * MiB)
     assert budget.limit == 9 * MiB
-    with Holding(budget) as one, Holding(budget) as other:
-        one.grow(FREE_BYTES)
+    with MemoryReservation(budget) as one, MemoryReservation(budget) as other:
+        one.reserve(FREE_BYTES)
         assert budget.held == 0
-        one.grow(5 * MiB)
-        other.grow(FREE_BYTES + MiB)
+        one.reserve(5 * MiB)
+        other.reserve(FREE_BYTES + MiB)
         assert budget.held == 6 * MiB
         with pytest.raises(Problem) as refused:
-            other.grow(3 * MiB + 1)
+            other.reserve(3 * MiB + 1)
         assert (refused.value.code, budget.held) == ("overloaded", 6 * MiB)
-        other.grow(3 * MiB)
-        other.grow(-4 * MiB)
+        other.reserve(3 * MiB)
+        other.release(4 * MiB)
         assert (budget.held, other.nbytes) == (5 * MiB, FREE_BYTES)
     assert budget.held == 0
 
 
-@pytest.mark.parametrize(("reserve", "code"), [("grow", "body-too-large"), ("reserve_answer", "output-too-large")])
+@pytest.mark.parametrize(("reserve", "code"), [("reserve", "body-too-large"), ("reserve_response", "output-too-large")])
 def test_what_could_never_fit_is_too_large_and_the_budget_is_named(reserve: str, code: str) -> None:
-    with Holding(Budget(12 * MiB)) as holding, pytest.raises(Problem) as refused:
+    with MemoryReservation(MemoryBudget(12 * MiB)) as holding, pytest.raises(Problem) as refused:
         getattr(holding, reserve)(10 * MiB)
     assert (refused.value.code, refused.value.facts) == (code, {"nbytes": 10 * MiB, "limit": 9 * MiB})
     assert "AXISCAST_MEMORY_BUDGET_BYTES" in refused.value.detail
 
 
 def test_threads_may_hold_and_give_back_at_once() -> None:
-    budget = Budget(100 * MiB)
+    budget = MemoryBudget(100 * MiB)
 
     def work() -> None:
         for _ in range(3000):
-            with Holding(budget) as holding:
-                holding.grow(2 * MiB)
+            with MemoryReservation(budget) as memory:
+                memory.reserve(2 * MiB)
 
     threads = [threading.Thread(target=work) for _ in range(8)]
     for thread in threads:
@@ -86,7 +86,7 @@ def test_threads_may_hold_and_give_back_at_once() -> None:
 
 
 @contextmanager
-def app_served(**settings: Any) -> Iterator[tuple[str, Budget]]:
+def app_served(**settings: Any) -> Iterator[tuple[str, MemoryBudget]]:
     """The application on a thread of this process: its URL and its budget."""
     app = create_app(Settings(**settings))
     server = uvicorn.Server(uvicorn.Config(app, port=free_port(), log_level="error", lifespan="off"))
@@ -187,7 +187,7 @@ def test_a_caller_who_goes_while_others_are_worked_for_holds_nothing(monkeypatch
         go_on.wait(PATIENCE)
         raise Problem("invalid-request", "enough")
 
-    monkeypatch.setattr(exchange, "parsed", parse)
+    monkeypatch.setattr(request_context, "parsed", parse)
     with app_served(request_seconds=10 * PATIENCE) as (url, budget):
         callers = [connect(url) for _ in range(2)]
         for number, caller in enumerate(callers):

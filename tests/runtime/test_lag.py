@@ -14,7 +14,7 @@ import pytest
 from conftest import served
 from test_metrics import workers_of
 
-from axiscast_service.runtime.lag import lag_told
+from axiscast_service.runtime.lag import measure_loop_lag
 
 LONGEST = 30
 
@@ -24,7 +24,7 @@ def test_a_held_event_loop_is_told_until_it_is_long_past(monkeypatch: pytest.Mon
     told: list[float] = []
 
     async def hold() -> None:
-        with lag_told(told.append):
+        with measure_loop_lag(told.append):
             await asyncio.sleep(0.2)
             time.sleep(2)
             while not told or told[-1] < 1.9:

@@ -29,7 +29,7 @@ from axiscast_service.endpoints import broadcast
 from axiscast_service.endpoints.backprop import _gradients
 from axiscast_service.endpoints.broadcast import outputs, request_size_of
 from axiscast_service.endpoints.stream import Outgoing, OutgoingArray
-from axiscast_service.runtime.budget import Budget, Holding
+from axiscast_service.runtime.budget import MemoryBudget, MemoryReservation
 
 KiB, MiB = 2**10, 2**20
 JSON, MSGPACK = Encoding.JSON, Encoding.MSGPACK
@@ -252,7 +252,7 @@ def test_rows_with_warnings_take_no_more_than_is_reserved_for_them() -> None:
 
 def test_a_row_that_does_not_fit_spoils_no_other() -> None:
     rows = [{"inputs": [[3]]}, {"inputs": [[1]] * 2000}, {"inputs": [[4]]}]
-    first, second, third = check_rows(rows, Holding(Budget(2 * MiB)).reserve_answer)
+    first, second, third = check_rows(rows, MemoryReservation(MemoryBudget(2 * MiB)).reserve_response)
     assert (first["compatible"], third["compatible"]) == (True, True)
     assert second["error"]["code"] == "output-too-large"
 

@@ -27,7 +27,7 @@ from axiscast.wire.problems import Problem
 from axiscast_service.app import create_app
 from axiscast_service.endpoints import batch
 from axiscast_service.runtime import threads
-from axiscast_service.runtime.threads import Threads
+from axiscast_service.runtime.threads import WorkerThreads
 from axiscast_service.settings import Settings
 
 
@@ -49,8 +49,8 @@ def test_work_in_python_is_done_one_at_a_time_in_the_order_in_which_it_came() ->
         at_work -= 1
 
     async def run() -> None:
-        own = Threads()
-        await asyncio.gather(*(own.python(5, never, work, number) for number in range(8)))
+        own = WorkerThreads()
+        await asyncio.gather(*(own.run_python(5, never, work, number) for number in range(8)))
 
     asyncio.run(run())
     assert (most, order) == (1, list(range(8)))
@@ -58,8 +58,8 @@ def test_work_in_python_is_done_one_at_a_time_in_the_order_in_which_it_came() ->
 
 def test_short_work_is_done_at_once_on_the_event_loop() -> None:
     async def run() -> list[int]:
-        own = Threads()
-        return [await own.python(milliseconds, never, threading.get_ident) for milliseconds in (0.5, 50)]
+        own = WorkerThreads()
+        return [await own.run_python(milliseconds, never, threading.get_ident) for milliseconds in (0.5, 50)]
 
     here, there = asyncio.run(run())
     assert here == threading.get_ident() != there
@@ -69,18 +69,18 @@ def test_more_work_than_can_be_waited_for_is_refused_and_taken_again_later() -> 
     go_on = threading.Event()
 
     async def run() -> None:
-        own = Threads()
-        first = asyncio.create_task(own.python(4000, never, go_on.wait, PATIENCE))
+        own = WorkerThreads()
+        first = asyncio.create_task(own.run_python(4000, never, go_on.wait, PATIENCE))
         await asyncio.sleep(0)
         with pytest.raises(Problem) as refused:
-            await own.python(1001, never, print)
+            await own.run_python(1001, never, print)
         assert refused.value.code == "overloaded"
-        assert "4.0 seconds of work wait" in refused.value.detail
-        second = asyncio.create_task(own.python(1000, never, int))
+        assert "4.0 seconds of work are queued" in refused.value.detail
+        second = asyncio.create_task(own.run_python(1000, never, int))
         await asyncio.sleep(0)
         go_on.set()
         assert (await first, await second) == (True, 0)
-        assert await own.python(9999, never, int) == 0  # alone it may be as long as it is
+        assert await own.run_python(9999, never, int) == 0  # alone it may be as long as it is
 
     asyncio.run(run())
 
@@ -105,7 +105,7 @@ def test_work_ends_at_its_next_checkpoint_once_its_caller_has_gone() -> None:
 
     async def run() -> None:
         with pytest.raises(threads.ClientDisconnect):
-            await Threads().numpy(leaves, work)
+            await WorkerThreads().run_numpy(leaves, work)
 
     asyncio.run(run())
     assert ended == [True]
@@ -122,12 +122,12 @@ def test_what_a_caller_who_has_gone_has_sent_is_freed_at_once() -> None:
         return {"type": "http.disconnect"}
 
     async def run() -> None:
-        own = Threads()
-        first = asyncio.create_task(own.python(5, never, go_on.wait, PATIENCE))
+        own = WorkerThreads()
+        first = asyncio.create_task(own.run_python(5, never, go_on.wait, PATIENCE))
         await asyncio.sleep(0)
         nonlocal body
         with pytest.raises(threads.ClientDisconnect):  # while it waits for its turn
-            await own.python(5, leaves, len, body)
+            await own.run_python(5, leaves, len, body)
         del body
         go_on.set()
         await first

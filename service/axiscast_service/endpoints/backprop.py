@@ -31,7 +31,7 @@ from axiscast.wire.wording import count_of
 
 from ..openapi import question
 from ..runtime.threads import LOOP_MILLISECONDS
-from .exchange import MAX_UNRESERVED_BYTES, receive, received
+from .request_context import MAX_UNRESERVED_BYTES, receive, receive_short
 from .stream import OutgoingArray, answer, lists_in, short_answer
 
 router = APIRouter()
@@ -40,30 +40,30 @@ router = APIRouter()
 @router.post("/v1/backprop", summary="Gradients of the inputs", **question(BackpropRequest, BackpropAnswer))
 async def post_backprop(request: Request) -> Response:
     """Gradients of the outputs in, gradients of the inputs out: summed over the broadcast axes."""
-    exchange = await receive(request, BackpropRequest)
-    message = exchange.message
+    context = await receive(request, BackpropRequest)
+    message = context.message
     request_size = validate_request(message.op, tuple(message.inputs))
     milliseconds = time_estimate(request_size)
     max_output_bytes = request.app.state.settings.max_output_bytes
 
     def prepare() -> tuple[Callable[[], list[OutgoingArray]], int]:
-        exchange.reserve(memory_estimate(request_size, message.gradients))
+        context.reserve(memory_estimate(request_size, message.gradients))
         plan, gradients = _gradients(message, request_size)
-        exchange.reserve(gradient_bytes(plan, gradients))
-        dense = dense_gradients(message, plan, gradients, exchange.media, max_output_bytes)
+        context.reserve(gradient_bytes(plan, gradients))
+        dense = dense_gradients(message, plan, gradients, context.media, max_output_bytes)
         return lambda: _outgoing(input_gradients(plan, gradients), dense, message.layout), gradient_elements(gradients)
 
-    sums, elements = await exchange.run(milliseconds, prepare)
+    sums, elements = await context.run(milliseconds, prepare)
     results = await (
-        exchange.compute(sums) if SUMMED_ELEMENT_MS * elements > LOOP_MILLISECONDS else exchange.run(milliseconds, sums)
+        context.compute(sums) if SUMMED_ELEMENT_MS * elements > LOOP_MILLISECONDS else context.run(milliseconds, sums)
     )
-    return await answer(exchange, {"gradients": results}, message.json_data)
+    return await answer(context, {"gradients": results}, message.json_data)
 
 
 def answer_to_body(max_output_bytes: int, body: bytes, content_type: str, accept: str) -> tuple[bytes, str] | None:
     """The answer to a short request, and its media type; None where it is long, or takes longer than the event loop may
     be held. Raises Problem."""
-    found = received(body, content_type, accept, BackpropRequest)
+    found = receive_short(body, content_type, accept, BackpropRequest)
     if found is None:
         return None
     message, media_type, milliseconds = found

@@ -18,7 +18,7 @@ from axiscast.wire.tensors import Array
 from ..openapi import question
 from ..runtime.threads import LOOP_MILLISECONDS
 from .codec import answer_in_bytes
-from .exchange import Exchange, receive, response_with
+from .request_context import RequestContext, receive, response_with
 from .stream import Outgoing, OutgoingArray, answer
 
 router = APIRouter()
@@ -33,46 +33,46 @@ FEW_ROWS = 50
 async def post_check_batch(request: Request) -> Response:
     """Many checks at once: rows, each with an op of its own, one bad row spoiling no other; or columns, one op with
     an int64 tensor (n, rank) for each input, a million rows in some hundredths of a second."""
-    exchange = await receive(request, CheckBatchRequest)
-    message = exchange.message
+    context = await receive(request, CheckBatchRequest)
+    message = context.message
     if (message.requests is None) == (message.inputs is None) or (message.requests is not None and message.op):
         raise Problem("invalid-request", "give either requests (rows), or op and inputs (columns)", pointer="")
     if message.requests is not None:
-        return await _rows(exchange, message.requests)
-    columns = await exchange.run(columns_time_estimate(message.inputs or ()), answer_columns, message, exchange.reserve)
+        return await _rows(context, message.requests)
+    columns = await context.run(columns_time_estimate(message.inputs or ()), answer_columns, message, context.reserve)
     fields: dict[str, Outgoing | list[Outgoing]] = {
         "compatible": _whole(columns.compatible),
         "outputs": [_whole(output) for output in columns.outputs],
         "conflict_axis": _whole(columns.conflict_axis),
     }
-    return await answer(exchange, fields, message.json_data)
+    return await answer(context, fields, message.json_data)
 
 
-async def _rows(exchange: Exchange[CheckBatchRequest], requests: list[Any]) -> Response:
+async def _rows(context: RequestContext[CheckBatchRequest], requests: list[Any]) -> Response:
     """Return the response {"results": [answer, ...]}.
 
     A few short rows are checked on the event loop. All others have turns on a thread, each with as many rows as there
     is time for.
     """
     spent = 0.0
-    rows = check_rows(requests, exchange.reserve, lambda: spent)
+    rows = check_rows(requests, context.reserve, lambda: spent)
     answers: list[bytes] = []
 
     def turn(seconds: float) -> None:
         nonlocal spent
         start, end = thread_time(), monotonic() + seconds
         for row in rows:
-            answers.append(answer_in_bytes(row, exchange.media))
+            answers.append(answer_in_bytes(row, context.media))
             if monotonic() > end:
                 break
         spent += thread_time() - start  # of the processor: a busy machine makes no row too late
 
-    is_short = len(requests) <= FEW_ROWS and exchange.milliseconds <= LOOP_MILLISECONDS
-    if is_short and exchange.milliseconds + max(map(row_time_estimate, requests), default=0) <= LOOP_MILLISECONDS:
+    is_short = len(requests) <= FEW_ROWS and context.milliseconds <= LOOP_MILLISECONDS
+    if is_short and context.milliseconds + max(map(row_time_estimate, requests), default=0) <= LOOP_MILLISECONDS:
         turn(LOOP_MILLISECONDS / 1000)
     while len(answers) < len(requests):
-        await exchange.run(1000 * TURN_SECONDS, turn, TURN_SECONDS)
-    return response_with(map_of_lists({"results": answers}, exchange.media), exchange.media_type)
+        await context.run(1000 * TURN_SECONDS, turn, TURN_SECONDS)
+    return response_with(map_of_lists({"results": answers}, context.media), context.media_type)
 
 
 def _whole(array: Array) -> Outgoing:

@@ -19,7 +19,7 @@ from axiscast.wire.wording import count_of
 
 from ..openapi import question
 from ..runtime.threads import LOOP_MILLISECONDS
-from .exchange import MAX_UNRESERVED_BYTES, receive, received
+from .request_context import MAX_UNRESERVED_BYTES, receive, receive_short
 from .stream import Outgoing, OutgoingArray, OutgoingBox, answer, short_answer
 
 router = APIRouter()
@@ -31,23 +31,23 @@ async def post_broadcast(request: Request) -> Response:
 
     Dense MessagePack answers stream in constant memory, with a known Content-Length.
     """
-    exchange = await receive(request, BroadcastRequest)
-    message = exchange.message
+    context = await receive(request, BroadcastRequest)
+    message = context.message
     request_size = request_size_of(message)
 
     def work() -> list[Outgoing]:
-        exchange.reserve(memory_estimate(request_size, message.inputs))
+        context.reserve(memory_estimate(request_size, message.inputs))
         return outputs(message, request_size, request.app.state.settings.max_output_bytes)
 
-    tensors = await exchange.run(time_estimate(request_size), work)
+    tensors = await context.run(time_estimate(request_size), work)
     request.state.layout = message.layout
-    return await answer(exchange, {"outputs": tensors}, message.json_data)
+    return await answer(context, {"outputs": tensors}, message.json_data)
 
 
 def answer_to_body(max_output_bytes: int, body: bytes, content_type: str, accept: str) -> tuple[bytes, str, str] | None:
     """The answer to a short request, its media type, and its layout; None where it is long, or takes longer than the
     event loop may be held. Raises Problem."""
-    found = received(body, content_type, accept, BroadcastRequest)
+    found = receive_short(body, content_type, accept, BroadcastRequest)
     if found is None:
         return None
     message, media_type, milliseconds = found

@@ -20,11 +20,11 @@ from axiscast.wire.codec import ENCODINGS, Encoding
 from ..middleware.caching import tagged
 from ..middleware.negotiation import TEXT, answer_type, best_offer, media_named
 from ..openapi import answers, body, example_queries
-from ..runtime.budget import Holding
+from ..runtime.budget import MemoryReservation
 from ..runtime.threads import LOOP_MILLISECONDS
 from .codec import answer_in_bytes, message_in_body, question_in_query
-from .exchange import receive, response_with, threads_of
 from .parameters import PARAMETERS, QueryNotation, judge_attribute, judge_names, refused, shape_in
+from .request_context import receive, response_with, threads_of
 
 router = APIRouter()
 
@@ -32,15 +32,15 @@ router = APIRouter()
 @router.post("/v1/check", summary="Check shapes", openapi_extra=body(CheckRequest), responses=answers(CheckAnswer))
 async def post_check(request: Request) -> Response:
     """Which shapes come out, or why none do. No tensor data."""
-    exchange = await receive(request, CheckRequest)
-    message, media_type = exchange.message, exchange.media_type
+    context = await receive(request, CheckRequest)
+    message, media_type = context.message, context.media_type
     request_size = validate_request(message.op, tuple(message.inputs))
 
     def work() -> Response:
-        exchange.reserve(memory_estimate(request_size))
+        context.reserve(memory_estimate(request_size))
         return response_with(_answer(message, request_size, media_type), media_type)
 
-    return await exchange.run(time_estimate(request_size), work)
+    return await context.run(time_estimate(request_size), work)
 
 
 @router.get(
@@ -60,19 +60,19 @@ async def check_in_url(request: Request) -> Response:
     """
     text = request.scope["query_string"].decode("latin-1")
     threads, milliseconds = threads_of(request), parse_time_estimate(len(text), Encoding.JSON)
-    query = await threads.python(milliseconds, request.receive, partial(parse_qsl, text, keep_blank_values=True))
+    query = await threads.run_python(milliseconds, request.receive, partial(parse_qsl, text, keep_blank_values=True))
     wants_text = ("format", "text") in query
     media_type = TEXT if wants_text else answer_type(request, Encoding.JSON, offers_text=True)
-    memory: Holding = request.state.memory
-    message = await threads.python(milliseconds, request.receive, _message, query, media_type == TEXT)
+    memory: MemoryReservation = request.state.memory
+    message = await threads.run_python(milliseconds, request.receive, _message, query, media_type == TEXT)
     request_size = validate_request(message.op, tuple(message.inputs))
     milliseconds += time_estimate(request_size)
 
     def work() -> bytes:
-        memory.reserve_answer(memory_estimate(request_size))
+        memory.reserve_response(memory_estimate(request_size))
         return _answer(message, request_size, media_type)
 
-    content = await threads.python(milliseconds, request.receive, work)
+    content = await threads.run_python(milliseconds, request.receive, work)
     return tagged(request, content, media_type)
 
 

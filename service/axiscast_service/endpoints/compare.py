@@ -10,7 +10,7 @@ from axiscast.messages import CompareAnswer, CompareRequest
 from axiscast.wire.codec import encode, map_of_lists
 
 from ..openapi import question
-from .exchange import receive, response_with
+from .request_context import receive, response_with
 
 router = APIRouter()
 
@@ -18,13 +18,13 @@ router = APIRouter()
 @router.post("/v1/compare", summary="Compare frameworks", **question(CompareRequest, CompareAnswer))
 async def post_compare(request: Request) -> Response:
     """What every framework answers to these shapes: will it port?"""
-    exchange = await receive(request, CompareRequest)
+    context = await receive(request, CompareRequest)
 
     def work() -> Response:
-        exchange.reserve(compare_memory_estimate(exchange.message.shapes))
-        comparison = compare_to_dict(exchange.message)
+        context.reserve(compare_memory_estimate(context.message.shapes))
+        comparison = compare_to_dict(context.message)
         # One call for each verdict: a call of the encoder lets no other thread run.
-        fields = {field: [encode(item, exchange.media) for item in items] for field, items in comparison.items()}
-        return response_with(map_of_lists(fields, exchange.media), exchange.media_type)
+        fields = {field: [encode(item, context.media) for item in items] for field, items in comparison.items()}
+        return response_with(map_of_lists(fields, context.media), context.media_type)
 
-    return await exchange.run(compare_time_estimate(exchange.message.shapes), work)
+    return await context.run(compare_time_estimate(context.message.shapes), work)

@@ -16,7 +16,7 @@ from axiscast.wire.problems import Problem
 
 from ..middleware.negotiation import answer_type
 from ..openapi import answers
-from .exchange import encoded, response_with, threads_of
+from .request_context import encoded, response_with, threads_of
 
 router = APIRouter()
 
@@ -28,7 +28,7 @@ Name = Annotated[str, Path(description="The op's name, or an alias.", examples=[
 async def get_ops(request: Request) -> Response:
     """The catalogue: each op, its attributes, its definition, the release it was held against, an example."""
     media_type = answer_type(request, Encoding.JSON)
-    content = await threads_of(request).aside(partial(_catalogue, ENCODINGS[media_type]))
+    content = await threads_of(request).run_aside(partial(_catalogue, ENCODINGS[media_type]))
     return response_with(content, media_type)
 
 

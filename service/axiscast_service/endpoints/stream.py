@@ -43,8 +43,8 @@ from axiscast.wire.tensors import (
     to_little_endian,
 )
 
-from ..runtime.threads import LOOP_MILLISECONDS, Threads, WhileConnected
-from .exchange import MAX_UNRESERVED_BYTES, Exchange, response_with, threads_of
+from ..runtime.threads import LOOP_MILLISECONDS, WhileConnected, WorkerThreads
+from .request_context import MAX_UNRESERVED_BYTES, RequestContext, response_with, threads_of
 
 JOIN_BYTES = 64 * 2**10
 """Smaller parts are joined before they are sent; larger ones are sent as they are. No more than this is copied on the
@@ -145,17 +145,17 @@ Outgoing = OutgoingArray | OutgoingBox
 Fields = Mapping[str, Outgoing | Sequence[Outgoing]]
 
 
-async def answer(exchange: Exchange[Any], fields: Fields, json_data: str) -> Response:
+async def answer(context: RequestContext[Any], fields: Fields, json_data: str) -> Response:
     """The answer {field: tensor or [tensor, ...], ...}."""
     tensors = _tensors(fields)
     milliseconds = OUTPUT_MS * len(tensors)
-    if exchange.media is Encoding.JSON:
-        return await _in_json(exchange, fields, tensors, milliseconds, json_data == "base64")
-    copied, lookups = await exchange.run(milliseconds, _copied_and_looked_up, tensors)
-    exchange.reserve(copied)
+    if context.media is Encoding.JSON:
+        return await _in_json(context, fields, tensors, milliseconds, json_data == "base64")
+    copied, lookups = await context.run(milliseconds, _copied_and_looked_up, tensors)
+    context.reserve(copied)
     if copied + lookups > JOIN_BYTES:
-        return await exchange.compute(_in_msgpack, exchange, fields, tensors)
-    return await exchange.run(milliseconds, _in_msgpack, exchange, fields, tensors)
+        return await context.compute(_in_msgpack, context, fields, tensors)
+    return await context.run(milliseconds, _in_msgpack, context, fields, tensors)
 
 
 def _copied_and_looked_up(tensors: Sequence[Outgoing]) -> tuple[int, int]:
@@ -169,16 +169,16 @@ def _tensors(fields: Fields) -> list[Outgoing]:
     ]
 
 
-def _in_msgpack(exchange: Exchange[Any], fields: Fields, tensors: Sequence[Outgoing]) -> Response:
+def _in_msgpack(context: RequestContext[Any], fields: Fields, tensors: Sequence[Outgoing]) -> Response:
     """Streamed, or whole where it is short."""
     bodies = _bodies(fields)
-    exchange.reserve(max(body.held for body in bodies))  # they are sent one after another
+    context.reserve(max(body.held for body in bodies))  # they are sent one after another
     length = sum(body.length for body in bodies)
     pieces = chain.from_iterable(body.pieces for body in bodies)
     if length <= JOIN_BYTES:
-        return response_with(b"".join(pieces), exchange.media_type)
+        return response_with(b"".join(pieces), context.media_type)
     quick = all(tensor.is_fast_to_chunk for tensor in tensors)
-    return Streamed(joined(pieces), length, exchange.media_type, quick, threads_of(exchange.request))
+    return Streamed(joined(pieces), length, context.media_type, quick, threads_of(context.request))
 
 
 def _bodies(fields: Fields) -> list[Body]:
@@ -228,7 +228,7 @@ class Streamed(Response):
     """An answer in parts. Stops when the reader has gone."""
 
     def __init__(
-        self, parts: Iterator[bytes | memoryview], length: int, media_type: str, quick: bool, threads: Threads
+        self, parts: Iterator[bytes | memoryview], length: int, media_type: str, quick: bool, threads: WorkerThreads
     ) -> None:
         self.parts = parts
         self.quick = quick
@@ -246,7 +246,7 @@ class Streamed(Response):
         """The parts. While one takes long to make, the next are made on a thread; after each others have their turn,
         since a reader that is fast enough never makes send wait."""
         while True:
-            part, seconds = self._next() if self.quick else await self.threads.next_part(self._next)
+            part, seconds = self._next() if self.quick else await self.threads.run_numpy_step(self._next)
             if part is None:
                 return
             yield part
@@ -284,15 +284,15 @@ def lists_in(shape: Shape) -> int:
 
 
 async def _in_json(
-    exchange: Exchange[Any], fields: Fields, tensors: Sequence[Outgoing], milliseconds: float, as_base64: bool
+    context: RequestContext[Any], fields: Fields, tensors: Sequence[Outgoing], milliseconds: float, as_base64: bool
 ) -> Response:
-    elements, nbytes = await exchange.run(milliseconds, _json_extent, tensors, as_base64)
-    exchange.reserve(nbytes)
+    elements, nbytes = await context.run(milliseconds, _json_extent, tensors, as_base64)
+    context.reserve(nbytes)
 
     def build() -> Response:
         return response_with(b"".join(_json_pieces(fields, as_base64)), Encoding.JSON.value)
 
-    return await exchange.run(milliseconds + elements * JSON_ELEMENT_MS, build)
+    return await context.run(milliseconds + elements * JSON_ELEMENT_MS, build)
 
 
 def _json_extent(tensors: Sequence[Outgoing], as_base64: bool) -> tuple[int, int]:

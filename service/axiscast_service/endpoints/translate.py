@@ -10,7 +10,7 @@ from axiscast.answers.translate import answer_translate
 from axiscast.messages import TranslateAnswer, TranslateRequest
 
 from ..openapi import question
-from .exchange import encoded, receive
+from .request_context import encoded, receive
 
 router = APIRouter()
 
@@ -18,11 +18,11 @@ router = APIRouter()
 @router.post("/v1/translate", summary="Translate an op", **question(TranslateRequest, TranslateAnswer))
 async def post_translate(request: Request) -> Response:
     """The same operation in another framework's words: steps, and source text to paste."""
-    exchange = await receive(request, TranslateRequest)
+    context = await receive(request, TranslateRequest)
 
     def work() -> Response:
-        exchange.reserve(memory_estimate(validate_request(exchange.message.op, tuple(exchange.message.inputs))))
+        context.reserve(memory_estimate(validate_request(context.message.op, tuple(context.message.inputs))))
         # Not exclude_unset: an op's name is its class's own, and is never set.
-        return encoded(answer_translate(exchange.message).model_dump(exclude_none=True), exchange.media_type)
+        return encoded(answer_translate(context.message).model_dump(exclude_none=True), context.media_type)
 
-    return await exchange.run(translate_time_estimate(exchange.message.inputs), work)
+    return await context.run(translate_time_estimate(context.message.inputs), work)

@@ -11,7 +11,7 @@ from axiscast.messages.why import WhyAnswer, WhyRequest
 from axiscast.wire.problems import Problem
 
 from ..openapi import question
-from .exchange import encoded, receive
+from .request_context import encoded, receive
 
 router = APIRouter()
 
@@ -19,17 +19,17 @@ router = APIRouter()
 @router.post("/v1/why", summary="Explain an error", **question(WhyRequest, WhyAnswer))
 async def post_why(request: Request) -> Response:
     """The op and the shapes in the text of an error, and their check; or what the error is about."""
-    exchange = await receive(request, WhyRequest)
-    text = exchange.message.text
-    diagnosis = await exchange.run(why_time_estimate(len(text)), diagnose, text)
+    context = await receive(request, WhyRequest)
+    text = context.message.text
+    diagnosis = await context.run(why_time_estimate(len(text)), diagnose, text)
     size = _size_of_check(diagnosis)
 
     def work() -> Response:
         if size is not None:
-            exchange.reserve(memory_estimate(size))
-        return encoded(why_to_dict(diagnosis), exchange.media_type)
+            context.reserve(memory_estimate(size))
+        return encoded(why_to_dict(diagnosis), context.media_type)
 
-    return await exchange.run(REQUEST_MS if size is None else time_estimate(size), work)
+    return await context.run(REQUEST_MS if size is None else time_estimate(size), work)
 
 
 def _size_of_check(diagnosis: Diagnosis) -> RequestSize | None:

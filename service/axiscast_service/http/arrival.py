@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from axiscast.wire.prescan import ReserveMemory
 from axiscast.wire.problems import Problem
 
 from .connection import Connection
 from .cycle import Cycle
 from .limits import ALLOWANCE_BYTES, CONNECTIONS
 from .parser import Parser
-from .upload import Reserve, Upload
+from .upload import Upload
 
 TLS_BYTES = 640 * 2**10
 """Memory that TLS takes for a connection on which a long body arrives."""
@@ -30,8 +31,8 @@ class Arrival(Connection):
         self.held: list[bytes] = []
         """The body of a request that the application does not have yet."""
         self.held_bytes = 0
-        self.drawn = 0
-        """Bytes that unread input holds of the memory budget."""
+        self.reserved = 0
+        """Bytes of the memory budget that are reserved for unread input."""
         self.began = 0.0
         """When the request began, by the event loop's clock."""
 
@@ -54,15 +55,15 @@ class Arrival(Connection):
             CONNECTIONS.settle()
 
     def account(self) -> None:
-        """Draw on the memory budget for what is held of requests beyond the allowance, and what TLS adds to a long
-        body that arrives."""
+        """Reserve memory for what is held of requests beyond the allowance, and for what TLS adds to a long body that
+        arrives."""
         wanted = max(len(self.parser.rest) + self.held_bytes - ALLOWANCE_BYTES, 0)
         if self.cycle is not None and not self.cycle.body_complete and self.is_encrypted():
             wanted += TLS_BYTES
-        if wanted == self.drawn:
+        if wanted == self.reserved:
             return
-        if self.hooks.budget.draw(wanted - self.drawn):
-            self.drawn = wanted
+        if self.hooks.budget.try_acquire(wanted - self.reserved):
+            self.reserved = wanted
         else:
             self.refuse(Problem("overloaded", "no memory is left for a request that arrives: try again shortly"))
 
@@ -70,15 +71,15 @@ class Arrival(Connection):
         """Let go of the body that is held, and of what it draws."""
         self.held.clear()
         self.held_bytes = 0
-        if self.drawn:
-            self.hooks.budget.draw(-self.drawn)
-            self.drawn = 0
+        if self.reserved:
+            self.hooks.budget.release(self.reserved)
+            self.reserved = 0
 
     def bytes_per_second(self) -> float:
         """How fast the body comes."""
         return self.rates.of_request / max(self.loop.time() - self.began, 1e-3)
 
-    async def receive_into(self, room: memoryview, start: int, reserve: Reserve) -> bool:
+    async def receive_into(self, room: memoryview, start: int, reserve: ReserveMemory) -> bool:
         """See ReceiveInto."""
         cycle = self.cycle
         if cycle is None:

@@ -180,7 +180,7 @@ class Connection(asyncio.BufferedProtocol):
         self.lost()
         self._wake_writer()
         self.transport = Gone()  # uvloop's TLS refers to this connection: without a way back, both are freed
-        self.hooks.pages.connection_closed(self.loop, self.swelled)
+        self.hooks.heap.connection_closed(self.loop, self.swelled)
 
     # --- reading and writing
 

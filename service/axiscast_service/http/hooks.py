@@ -8,7 +8,8 @@ from typing import Protocol
 
 from axiscast.wire.problems import Problem
 
-from ..runtime.budget import Budget, FreePages
+from ..runtime.budget import MemoryBudget
+from ..runtime.heap import HeapTrimmer
 from .tls import Certificate
 from .turns import Turns
 
@@ -43,7 +44,7 @@ class Hooks:
     """The status, header fields and body that report a problem to a client whose request has these fields."""
     request_seconds: float = 30
     max_body_bytes: int = 64 * 2**20
-    budget: Budget = field(default_factory=lambda: Budget(2**27))
+    budget: MemoryBudget = field(default_factory=lambda: MemoryBudget(2**27))
     refused: Callable[[str], None] = _ignore
     """Is called with the reason for which a connection is refused or cut: a problem code, or one of those in
     metrics.py."""
@@ -53,7 +54,7 @@ class Hooks:
     certificate: Certificate | None = None
     """The one that new connections are shown."""
     turns: Turns = field(default_factory=Turns)
-    pages: FreePages = field(default_factory=FreePages)
+    heap: HeapTrimmer = field(default_factory=HeapTrimmer)
     buffer: memoryview = field(default_factory=lambda: memoryview(bytearray(BODY_READ_BYTES)))
     """What every connection reads into. A read is taken out of it before the next one begins."""
     read_buffer: memoryview = field(init=False)

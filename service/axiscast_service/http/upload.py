@@ -10,30 +10,32 @@ from weakref import finalize
 
 import numpy as np
 
+from axiscast.wire.prescan import ReserveMemory
 from axiscast.wire.problems import Problem
 
-from ..runtime.budget import Budget
+from ..runtime.budget import BufferCache
 
 LONG_BYTES = 2**18
 """A body of more bytes is long."""
 WINDOW_BYTES = 2**21
 """What is reserved at once, and then received into: a huge page. The system makes one in a tenth of the time that it
 takes for as many small ones, which is longer than all else that happens to a body."""
-KEPT_SECONDS = 60
-"""The room of a body that has gone is kept for so long, for another body: what makes a virtual machine's memory its own
-costs up to ten times what it costs to fill it."""
+CACHED_SECONDS = 60
+"""The buffer of a body that has ended stays in the cache this long. A virtual machine takes up to ten times as long to
+make memory its own as to fill it."""
 EXTENSION = "axiscast.receive_into"
 """The name in a scope's extensions of a ReceiveInto."""
 
-Reserve = Callable[[int], None]
-ReceiveInto = Callable[[memoryview, int, Reserve], Awaitable[bool]]
-"""Fills the room for a body, from its byte so-and-so; whether all of it came. The last argument is told how many bytes
-come next, and may raise Problem."""
+ReceiveInto = Callable[[memoryview, int, ReserveMemory], Awaitable[bool]]
+"""Fills a buffer with a body, from this byte on, and returns whether all of the body came. The last argument is called
+with the number of bytes that come next, and may raise Problem."""
 
 
-def room_for(nbytes: int, windows: bool) -> memoryview:
-    """Room for a body, to be reserved and filled in `windows` or not. A long one's pages take memory when they are
-    first written, and give it back when it goes."""
+def new_buffer(nbytes: int, windows: bool) -> memoryview:
+    """Return a buffer for a body. Pass `windows` if it is filled window by window, for which huge pages pay.
+
+    The pages of a long buffer take memory when they are first written.
+    """
     if nbytes <= LONG_BYTES:
         return memoryview(bytearray(nbytes))
     try:
@@ -48,25 +50,24 @@ def room_for(nbytes: int, windows: bool) -> memoryview:
     return memoryview(pages)[start : start + nbytes]
 
 
-def lend(room: memoryview, nbytes: int, budget: Budget) -> memoryview:
-    """The first bytes of a room for a body. Where the budget lets the room be kept, it is, for a while, once nothing
-    refers to them. They may bear what another caller sent, so nobody may read them before they are received."""
-    claim = budget.claim(room.nbytes)
-    if claim is None:
-        return room[:nbytes]
+def borrow(buffer: memoryview, nbytes: int, cache: BufferCache) -> memoryview:
+    """Return the first bytes of a buffer. Once nothing refers to them, the buffer goes to the cache.
+
+    They may hold bytes of another request: do not read them before the body is received.
+    """
     loop = asyncio.get_running_loop()
-    lent = np.frombuffer(room, np.uint8, nbytes)
+    borrowed = np.frombuffer(buffer, np.uint8, nbytes)
 
-    def keep() -> None:
-        budget.keep(room, claim)
-        loop.call_later(KEPT_SECONDS, budget.end, claim)
+    def put() -> None:
+        if key := cache.put(buffer):
+            loop.call_later(CACHED_SECONDS, cache.expire, key)
 
-    def come_back() -> None:
+    def put_soon() -> None:
         with suppress(RuntimeError):  # the loop is closed
-            loop.call_soon_threadsafe(keep)
+            loop.call_soon_threadsafe(put)
 
-    finalize(lent, come_back).atexit = False
-    return lent.data
+    finalize(borrowed, put_soon).atexit = False
+    return borrowed.data
 
 
 class Upload:
@@ -75,7 +76,9 @@ class Upload:
 
     __slots__ = ("_reserve", "_room", "_start", "done", "window")
 
-    def __init__(self, room: memoryview, start: int, reserve: Reserve, done: asyncio.Future[bool | Problem]) -> None:
+    def __init__(
+        self, room: memoryview, start: int, reserve: ReserveMemory, done: asyncio.Future[bool | Problem]
+    ) -> None:
         self._room, self._start, self._reserve = room, start, reserve
         self.done = done
         self.window = memoryview(b"")

@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from axiscast.wire.problems import Problem
 
-from ..runtime.budget import FREE_BYTES, Budget, Holding
+from ..runtime.budget import FREE_BYTES, MemoryBudget, MemoryReservation
 from .authentication import OPEN
 from .problems import response_of
 from .telemetry import QUIET
@@ -48,7 +48,7 @@ class Admission:
     place later, as `request.state.place`: a client that sends slowly takes none. What is open to all is counted by
     itself, so that its readers, however slow, keep nobody from asking."""
 
-    def __init__(self, app: ASGIApp, limit: int, budget: Budget, in_work: Counter[bool]) -> None:
+    def __init__(self, app: ASGIApp, limit: int, budget: MemoryBudget, in_work: Counter[bool]) -> None:
         self.app = app
         self.limit = limit
         self.budget = budget
@@ -70,7 +70,7 @@ class Admission:
             await response_of(problem, Request(scope))(scope, receive, send)
             return
         try:
-            with Holding(self.budget) as memory:
+            with MemoryReservation(self.budget) as memory:
                 state["memory"] = memory
                 send = _in_parts(send) if state.get("copies") else send
                 await self.app(scope, receive, send if is_open else _until_read(send, memory))
@@ -91,7 +91,7 @@ def _in_parts(send: Send) -> Send:
     return send_parts
 
 
-def _until_read(send: Send, memory: Holding) -> Send:
+def _until_read(send: Send, memory: MemoryReservation) -> Send:
     """`send`, but at the end of an answer it waits until the reader has taken nearly all of it. Meanwhile the request
     holds the memory of its answer and no other."""
 
@@ -101,7 +101,7 @@ def _until_read(send: Send, memory: Holding) -> Send:
         return send(message)
 
     async def send_and_wait(message: Message) -> None:
-        memory.grow(min(len(message["body"]) - memory.nbytes, 0))
+        memory.release(max(memory.nbytes - len(message["body"]), 0))
         await send({**message, "more_body": True})
         await send({"type": "http.response.body", "body": b""})
 

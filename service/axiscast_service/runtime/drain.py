@@ -1,4 +1,4 @@
-"""Shutting down without a failed request: not ready at once, then no new connections, then the end, in any case."""
+"""The drain before a shutdown: first /readyz fails, then no connection is accepted, then the process ends."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from types import FrameType
 
 LEAVE_SECONDS = 2
-"""So long after running answers were to finish, the system ends the process, whatever it is still at."""
+"""The system ends the process this long after the last response should have been complete."""
 
 
 class Drain:
-    """Whether a shutdown has begun. Readiness and `Connection: close` follow it."""
+    """The state of a shutdown: once it has begun, /readyz fails and responses have `Connection: close`."""
 
     def __init__(self, seconds: float, finish_seconds: float) -> None:
         self.begun = False
@@ -23,8 +23,10 @@ class Drain:
 
     @contextmanager
     def on_sigterm(self) -> Iterator[None]:
-        """While inside, SIGTERM begins the drain, and reaches the server's own handler `seconds` later;
-        a second one reaches it at once. Does nothing where signals can't be had (not the main thread)."""
+        """While the context is open, let SIGTERM begin the drain. `seconds` later the server's own handler is called.
+
+        A second SIGTERM calls it immediately. Outside the main thread, which alone gets signals, do nothing.
+        """
         previous = signal.getsignal(signal.SIGTERM)
         if threading.current_thread() is not threading.main_thread() or not callable(previous):
             yield
@@ -37,7 +39,7 @@ class Drain:
                 return
             self.begun = True
             if hasattr(signal, "SIGALRM"):
-                # Not by Python, which may be busy: a signal without a handler ends the process from outside.
+                # A signal without a handler ends the process even if Python is busy.
                 signal.signal(signal.SIGALRM, signal.SIG_DFL)
                 signal.setitimer(signal.ITIMER_REAL, self.seconds + self.finish_seconds + LEAVE_SECONDS)
             loop.call_soon_threadsafe(loop.call_later, self.seconds, previous, number, frame)

@@ -1,4 +1,4 @@
-"""How late the event loop is: what no clock sees that starts with a request, since a late loop starts it late."""
+"""The lag of the event loop: how late its timers are."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ from contextlib import contextmanager
 from time import perf_counter
 
 PERIOD_SECONDS = 0.05
-"""A timer is due so often. A loop that is held for a moment is seen as late by so much less, at the most."""
+"""A timer is due this often. If something blocks the loop, up to this much of its time is not measured."""
 WINDOW_SECONDS = 30
-"""The longest is told of this window and the one before, so that whoever asks each minute misses none."""
+"""The longest lag of this window and the one before is reported, so that a reader each minute misses none."""
 
 
 @contextmanager
-def lag_told(tell: Callable[[float], None]) -> Iterator[None]:
-    """While inside, `tell` hears how many seconds the running loop was late at the most, of late."""
+def measure_loop_lag(report: Callable[[float], None]) -> Iterator[None]:
+    """While the context is open, call `report` with the longest lag of the running loop, in seconds.
+
+    No request measures it: if the loop is late, the clock of the request starts late too.
+    """
     loop = asyncio.get_running_loop()
     before = longest = 0.0
     due = perf_counter() + PERIOD_SECONDS
@@ -28,7 +31,7 @@ def lag_told(tell: Callable[[float], None]) -> Iterator[None]:
         if now >= end:
             before, longest, end = longest, 0.0, now + WINDOW_SECONDS
         longest = max(longest, now - due)
-        tell(max(before, longest))
+        report(max(before, longest))
         due = now + PERIOD_SECONDS
         timer = loop.call_later(PERIOD_SECONDS, tick)
 

@@ -1,10 +1,9 @@
-"""Threads: where the work is done that takes longer than the event loop may be held.
+"""Worker threads: work that would block the event loop, as long as its client is connected.
 
-A thread alone does not keep the loop free: one thread at a time runs Python, and whichever wants to waits until the
-other lets go, or for SWITCH_SECONDS. The loop asks anew for each event, so with several threads of Python it waits many
-times as long. Hence one thread for Python, where requests have their turns, and a few for NumPy, whose kernels let go
-while they run. What keeps Python for a whole call of C, a parser for one, gets little at a time: codec.py and lists.py
-see to that.
+A thread alone does not help. The interpreter lets one thread at a time run Python, and each asks for its turn; with
+many threads the event loop waits many times as long. Hence one thread runs Python, one request after another, and a few
+run NumPy, whose kernels release the interpreter. Calls that keep it, such as a parser's, get little at a time
+(wire/codec.py, wire/lists.py).
 """
 
 from __future__ import annotations
@@ -29,24 +28,24 @@ from axiscast.wire.problems import Problem
 T = TypeVar("T")
 
 LOOP_MILLISECONDS = 1.0
-"""Work of up to so long is done on the event loop at once."""
+"""Work with a lower estimate is done on the event loop."""
 NUMPY_THREADS = 2
-"""More would share the same cores, and add up in memory."""
+"""More threads would share the same cores and need more memory."""
 QUEUE_MILLISECONDS = 5000.0
-"""Work of Python that may wait for its turn, for each worker: who came last would wait for so long."""
+"""The work that may wait in the queue of a worker. It is also the longest wait."""
 SWITCH_SECONDS = 0.0005
-"""How long the event loop waits for a thread that runs Python to let go, once for each event. The interpreter's own 5
-ms make ten times as many stalls; a tenth of this makes threads a tenth slower."""
+"""The event loop waits this long for a thread that runs Python, once for each event. With the interpreter's default, 5
+ms, there were ten times as many stalls. A tenth of this makes threads 10 % slower."""
 
 
 COLLECT_OBJECTS = 10_000
-"""Parsing 131,072 empty lists takes 23 ms at the interpreter's own 700, 6 at this; a full collection 12 ms, and 0.1
-once the modules are left alone."""
+"""New objects between two collections. To parse 131,072 empty lists takes 23 ms with the interpreter's 700, and 6 with
+this. A full collection takes 12 ms, and 0.1 if it skips the modules."""
 
 
 @contextmanager
-def switching() -> Iterator[None]:
-    """Inside, threads change places every SWITCH_SECONDS."""
+def short_switch_interval() -> Iterator[None]:
+    """While the context is open, let threads switch every SWITCH_SECONDS."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(SWITCH_SECONDS)
     try:
@@ -56,10 +55,11 @@ def switching() -> Iterator[None]:
 
 
 @contextmanager
-def collecting_rarely() -> Iterator[None]:
-    """Inside, the collector of cycles leaves alone what is there already, and comes by after COLLECT_OBJECTS new ones.
-    A full collection stops everything, and by itself it looks at all modules each time, and comes dozens of times while
-    one body is parsed."""
+def infrequent_collections() -> Iterator[None]:
+    """While the context is open, collect garbage after COLLECT_OBJECTS new objects, and skip all that exist now.
+
+    A full collection stops every thread. By default it looks at all modules, dozens of times while one body is parsed.
+    """
     before = gc.get_threshold()
     gc.collect()
     gc.freeze()
@@ -71,8 +71,8 @@ def collecting_rarely() -> Iterator[None]:
         gc.unfreeze()
 
 
-class Threads:
-    """The threads of an application, made in its event loop."""
+class WorkerThreads:
+    """The worker threads of one application."""
 
     def __init__(self) -> None:
         self._python = CapacityLimiter(1)
@@ -80,15 +80,18 @@ class Threads:
         self._numpy = CapacityLimiter(NUMPY_THREADS)
         self._queued = 0.0
 
-    async def python(self, milliseconds: float, receive: Receive, work: Callable[..., T], *arguments: Any) -> T:
-        """The result of `work(*arguments)`, which takes about so long: at once where that is short, else when its turn
-        has come. Raises Problem (overloaded) where too much waits for its turn."""
+    async def run_python(self, milliseconds: float, receive: Receive, work: Callable[..., T], *arguments: Any) -> T:
+        """Return the result of `work(*arguments)`, whose estimate is given.
+
+        Short work is done immediately, on the event loop; other work waits for its turn. Raises Problem (overloaded)
+        if too much work waits.
+        """
         if milliseconds <= LOOP_MILLISECONDS:
             return work(*arguments)
         if self._queued and self._queued + milliseconds > QUEUE_MILLISECONDS:
             raise Problem(
                 "overloaded",
-                f"{self._queued / 1000:.1f} seconds of work wait for their turn here, and this would take "
+                f"{self._queued / 1000:.1f} seconds of work are queued, and this request takes about "
                 f"{milliseconds / 1000:.1f}: try again shortly",
             )
         self._queued += milliseconds
@@ -97,21 +100,21 @@ class Threads:
         finally:
             self._queued -= milliseconds
 
-    async def aside(self, work: Callable[[], T]) -> T:
-        """The result of some milliseconds of Python that can't wait for a turn: what tells how busy all others are."""
+    async def run_aside(self, work: Callable[[], T]) -> T:
+        """Return the result of some milliseconds of Python that can't wait for a turn, such as that of /metrics."""
         return await anyio.to_thread.run_sync(work, limiter=self._aside)
 
-    async def numpy(self, receive: Receive, work: Callable[..., T], *arguments: Any) -> T:
-        """The result of `work(*arguments)`, which is spent in NumPy's kernels."""
+    async def run_numpy(self, receive: Receive, work: Callable[..., T], *arguments: Any) -> T:
+        """Return the result of `work(*arguments)`, which is spent in NumPy's kernels."""
         return await _on_thread(self._numpy, receive, work, arguments)
 
-    async def next_part(self, make: Callable[[], T]) -> T:
-        """What NumPy makes next. Who asks looks himself whether the caller is still there."""
-        return await anyio.to_thread.run_sync(make, limiter=self._numpy)
+    async def run_numpy_step(self, step: Callable[[], T]) -> T:
+        """Return the result of a step in NumPy. The caller watches whether its client is still connected."""
+        return await anyio.to_thread.run_sync(step, limiter=self._numpy)
 
 
 async def _on_thread(limiter: CapacityLimiter, receive: Receive, work: Callable[..., T], arguments: Any) -> T:
-    """The result. Raises ClientDisconnect where the caller has gone before it was there."""
+    """Return the result of work on a thread. Raises ClientDisconnect if the client has gone before."""
     piece = CancellableWork(work, *arguments)
     del arguments
     outcome: tuple[Any, Exception | None] | None = None
@@ -126,16 +129,16 @@ async def _on_thread(limiter: CapacityLimiter, receive: Receive, work: Callable[
         try:
             raise error
         finally:
-            del error  # and with it all that its frames hold, at once
+            del error  # so that all that its frames hold is freed immediately
     return result
 
 
 class WhileConnected:
-    """What is awaited inside is given up when the caller has gone, and `leave` is called; a step of work that a thread
-    has begun is finished first.
+    """A context whose body is cancelled when the client disconnects; `leave` is called before.
 
-    No generator: in Python 3.12 and 3.13 the exception that one swallows is part of a cycle, with all that the frames
-    below and above it hold, bodies and answers among them; the collector may not come by for long."""
+    A step of work that a thread has begun is finished first. It is a class because of Python 3.12 and 3.13: a generator
+    that swallows an exception makes it part of a cycle, with all that its frames hold. The collector may come late.
+    """
 
     def __init__(self, receive: Receive, leave: Callable[[], None] = lambda: None) -> None:
         self._receive = receive
@@ -147,7 +150,7 @@ class WhileConnected:
         self._watch = asyncio.create_task(_cancel_when_gone(self._scope, self._receive, self._leave))
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> bool:
-        if isinstance(error, asyncio.CancelledError):  # by the caller's going, or by the end of the server
+        if isinstance(error, asyncio.CancelledError):  # the client has disconnected, or the server ends
             self._leave()
         self._watch.cancel()
         return self._scope.__exit__(kind, error, at)

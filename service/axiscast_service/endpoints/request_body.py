@@ -1,0 +1,100 @@
+"""The body of a request: received under a limit, into memory that is reserved as it arrives."""
+
+from __future__ import annotations
+
+from starlette.requests import ClientDisconnect, Request
+
+from axiscast.wire.prescan import Buffer, ReserveMemory, unlimited_memory
+from axiscast.wire.problems import Problem
+
+from ..http.hooks import BODY_READ_BYTES
+from ..http.protocol import HELD_BYTES
+from ..http.upload import EXTENSION, ReceiveInto, borrow, new_buffer
+from ..runtime.budget import FREE_BYTES, MemoryReservation
+
+TRANSIT_BYTES = HELD_BYTES + BODY_READ_BYTES
+"""What a connection holds of a long body until it stops reading, and one read more."""
+
+
+async def read_body(request: Request, limit: int, memory: MemoryReservation) -> Buffer:
+    """Return the body. Its memory is reserved as it arrives, whatever Content-Length announces.
+
+    Raises Problem (body-too-large, overloaded) as soon as it is known that the body does not fit.
+    """
+    announced = request.headers.get("content-length", "")
+    length = int(announced) if announced.isdecimal() else None
+    if length is not None and length > limit:
+        raise _too_large(length, limit)
+    receive_into = request.scope.get("extensions", {}).get(EXTENSION, {}).get("receive_into")
+    if length is None or receive_into is None:
+        return await _receive_parts(request, length, limit, memory)
+    return await _receive_into_buffer(request, length, memory, receive_into)
+
+
+async def _receive_parts(request: Request, length: int | None, limit: int, memory: MemoryReservation) -> Buffer:
+    """Return a body that is copied part by part into a buffer. Of a body in chunks the length is None."""
+    room = min(limit, memory.max_bytes) if length is None else length
+    transit = TRANSIT_BYTES if room > FREE_BYTES else 0
+    memory.reserve(transit + (length or 0))  # what can't fit is refused now,
+    memory.release(length or 0)  # but a slow client holds only what it has sent
+    buffer = new_buffer(room, windows=False)
+    nbytes, more = 0, True
+    while more:
+        part, more = await _next_part(request)
+        memory.reserve(len(part))
+        end = nbytes + len(part)
+        if end > room:
+            raise _too_large(length, limit)
+        if len(part) == length:
+            buffer = memoryview(part)
+        else:
+            buffer[nbytes:end] = part
+        nbytes = end
+        del part  # else it is held while the next one is awaited
+    memory.release(transit)
+    return buffer[:nbytes]
+
+
+async def _receive_into_buffer(
+    request: Request, length: int, memory: MemoryReservation, receive_into: ReceiveInto
+) -> Buffer:
+    """Return a long body. The connection receives it into a buffer, without a copy."""
+    cache = memory.budget.buffers
+    buffer = cache.take(length)
+    reserve: ReserveMemory = memory.reserve
+    if buffer is not None:
+        memory.reserve(TRANSIT_BYTES + buffer.nbytes)
+        reserve = unlimited_memory
+    else:
+        memory.reserve(TRANSIT_BYTES + length)  # what can't fit is refused now,
+        memory.release(length)  # but a slow client holds only what it has sent
+        buffer = new_buffer(length, windows=True)
+    body = borrow(buffer, length, cache)
+    del buffer
+    part, _ = await _next_part(request)
+    reserve(len(part))
+    body[: len(part)] = part
+    nbytes = len(part)
+    del part
+    memory.release(TRANSIT_BYTES)
+    if not await receive_into(body, nbytes, reserve):
+        raise ClientDisconnect
+    return body
+
+
+async def _next_part(request: Request) -> tuple[bytes, bool]:
+    """Return the next part of the body, and whether more follows. Raises ClientDisconnect if the client has gone."""
+    message = await request.receive()
+    if message["type"] == "http.disconnect":
+        raise ClientDisconnect
+    return message.get("body", b""), message.get("more_body", False)
+
+
+def _too_large(nbytes: int | None, limit: int) -> Problem:
+    has = f"has {nbytes} bytes" if nbytes is not None else "is longer"
+    return Problem(
+        "body-too-large",
+        f"the body {has}; this service takes up to {limit}: send less at once, send replicated axes with stride 0, "
+        "or raise AXISCAST_MAX_BODY_BYTES",
+        limit=limit,
+    )

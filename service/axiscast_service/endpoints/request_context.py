@@ -1,0 +1,115 @@
+"""The context of a request: its valid message, and how its response is made and encoded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from pydantic import BaseModel
+from starlette.requests import Request
+from starlette.responses import Response
+
+from axiscast.answers.estimates import body_time_estimate
+from axiscast.messages.validation import validate
+from axiscast.wire.codec import ENCODINGS, Encoding, decode, encode
+from axiscast.wire.prescan import Buffer, ReserveMemory, check_json_bytes, unlimited_memory
+
+from ..middleware.negotiation import answer_type, best_offer, media_named, request_media
+from ..runtime.budget import MemoryReservation
+from ..runtime.threads import LOOP_MILLISECONDS, WorkerThreads
+from .request_body import read_body
+
+M = TypeVar("M", bound=BaseModel)
+T = TypeVar("T")
+
+MAX_UNRESERVED_BYTES = 2**19
+"""The most memory that a response of the fast path takes while it is made. It is not reserved, because no two of them
+are made at the same time."""
+
+
+@dataclass(frozen=True)
+class RequestContext(Generic[M]):
+    """A valid request, and how its response is encoded."""
+
+    message: M
+    media_type: str
+    milliseconds: float
+    """The estimate for parsing and validating the body. Other work on its values takes about as long."""
+    request: Request
+
+    @property
+    def media(self) -> Encoding:
+        """The encoding of the response."""
+        return ENCODINGS[self.media_type]
+
+    def reserve(self, nbytes: int) -> None:
+        """Reserve memory for the response before it is allocated. Raises Problem if it is unavailable."""
+        self.request.state.memory.reserve_response(nbytes)
+
+    async def run(self, milliseconds: float, work: Callable[..., T], *arguments: Any) -> T:
+        """Return the result of `work(*arguments)`, which takes about so long; see WorkerThreads.run_python."""
+        milliseconds += self.milliseconds
+        return await threads_of(self.request).run_python(milliseconds, self.request.receive, work, *arguments)
+
+    async def compute(self, work: Callable[..., T], *arguments: Any) -> T:
+        """Return the result of `work(*arguments)`, which is spent in NumPy, on a thread."""
+        return await threads_of(self.request).run_numpy(self.request.receive, work, *arguments)
+
+
+def encoded(value: Any, media_type: str) -> Response:
+    """Return a response whose body is a plain value."""
+    return response_with(encode(value, ENCODINGS[media_type]), media_type)
+
+
+def response_with(content: bytes, media_type: str) -> Response:
+    """Return a response with this body."""
+    return Response(content, media_type=media_type, headers={"Vary": "Accept"})
+
+
+async def receive(request: Request, model: type[M]) -> RequestContext[M]:
+    """Return the context of a request whose body is a message of this type. Raises Problem if it is not valid."""
+    media = request_media(request)
+    media_type = answer_type(request, media)
+    memory: MemoryReservation = request.state.memory
+    announced = request.headers.get("content-length", "")
+    if media is Encoding.JSON and announced.isdecimal():
+        check_json_bytes(int(announced))  # before the body comes
+    body = await read_body(request, request.app.state.settings.max_body_bytes, memory)
+    if not request.scope["state"].get("body_complete", True):
+        request.state.place.take()  # a connection that waits for its client is not in flight
+    nbytes = len(body)
+    milliseconds = body_time_estimate(body, media)
+    threads = threads_of(request)
+    message = await threads.run_python(milliseconds, request.receive, parsed, body, media, model, memory.reserve)
+    if media is Encoding.JSON:  # values of MessagePack may be views of the body
+        del body
+        memory.release(nbytes)
+    return RequestContext(message, media_type, milliseconds, request)
+
+
+def threads_of(request: Request) -> WorkerThreads:
+    """Return the worker threads of the application. They are made in its event loop."""
+    state = request.app.state
+    if not hasattr(state, "threads"):
+        state.threads = WorkerThreads()
+    threads: WorkerThreads = state.threads
+    return threads
+
+
+def parsed(body: Buffer, media: Encoding, model: type[M], reserve: ReserveMemory = unlimited_memory) -> M:
+    """Return a body as a message. Raises Problem if it is not valid."""
+    return validate(model, decode(body, media, reserve))
+
+
+def receive_short(body: bytes, content_type: str, accept: str, model: type[M]) -> tuple[M, str, float] | None:
+    """Return the message in a complete body, the media type of its response, and the milliseconds to parse it.
+
+    Return None if that takes longer than LOOP_MILLISECONDS. Raises Problem if the body is not valid.
+    """
+    media = media_named(content_type)
+    media_type = best_offer(accept, media)
+    milliseconds = body_time_estimate(body, media)
+    if milliseconds > LOOP_MILLISECONDS:
+        return None
+    return parsed(body, media, model), media_type, milliseconds
