@@ -92,7 +92,7 @@ MISTAKES = [
     (["translate", "3", "--to", "tf"], "tensorflow.add? `axiscast ops` lists them"),
     (["ops", "nothing"], "there is no op 'nothing': `axiscast ops` lists them"),
     (["ops", "expand"], "did you mean onnx.Expand or torch.expand or paddle"),
-    (["broadcast", "README.md", "--shape", "3", "-o", "x.npy"], "README.md is no .npy file that can be used"),
+    (["broadcast", "README.md", "--shape", "3", "-o", "x.npy"], "README.md is not a usable .npy file"),
     (["broadcast", "absent.npy", "--shape", "3", "-o", "x.npy"], "does not exist"),
     (["serve", "--port", "99999"], "AXISCAST_PORT must be at most 65535"),
     (["serve", "--workers", "0"], "AXISCAST_WORKERS must be a whole number of at least 1"),
@@ -145,7 +145,7 @@ def test_pickles_are_not_read(tmp_path: Path) -> None:
     np.save(tmp_path / "in.npy", np.array([{}], object), allow_pickle=True)
     done = run("broadcast", "in.npy", "--shape", "3", "-o", "out.npy", folder=tmp_path)
     assert done.returncode == 2
-    assert "is no .npy file" in done.stderr
+    assert "is not a usable .npy file" in done.stderr
 
 
 def test_long_work_shows_a_progress_bar_on_a_terminal(tmp_path: Path) -> None:
@@ -232,10 +232,10 @@ def test_a_file_that_is_no_ordinary_one_is_left_alone(tmp_path: Path) -> None:
     np.save(tmp_path / "in.npy", np.arange(3))
     os.mkfifo(tmp_path / "pipe")
     done = run("broadcast", "in.npy", "--shape", "2,3", "-o", "pipe", folder=tmp_path)
-    assert (done.returncode, "no ordinary file" in done.stderr) == (2, True)
+    assert (done.returncode, "-o pipe is not a regular file" in done.stderr) == (2, True)
     assert (tmp_path / "pipe").is_fifo()
     done = run("broadcast", "pipe", "--shape", "2,3", "-o", "out.npy", folder=tmp_path)  # nobody writes to it
-    assert (done.returncode, "pipe is no ordinary file" in done.stderr) == (2, True)
+    assert (done.returncode, "pipe is not a regular file" in done.stderr) == (2, True)
 
 
 def test_no_other_file_is_touched(tmp_path: Path) -> None:
@@ -251,8 +251,8 @@ WRONG_FILES = [
     (["in.npy", "--shape", "2,3", "-o", "nowhere/out.npy"], "can't be written"),
     (["in.npy", "--shape", "9223372036854775807,3", "-o", "out.npy"], "can't be written"),
     (["in.npy", "in.npy", "-o", "out.npy", "-o", "out.npy"], "is given twice"),
-    (["in.npz", "--shape", "2,3", "-o", "out.npy"], "is no .npy file"),
-    (["short.npy", "--shape", "2,3", "-o", "out.npy"], "is no .npy file"),
+    (["in.npz", "--shape", "2,3", "-o", "out.npy"], "is not a usable .npy file"),
+    (["short.npy", "--shape", "2,3", "-o", "out.npy"], "is not a usable .npy file"),
 ]
 
 

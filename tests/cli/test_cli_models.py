@@ -164,22 +164,22 @@ def test_a_model_of_more_sizes_than_one_batch_takes_is_asked_in_several(
 
 
 MISUSED = [
-    (["model.onnx", "3,4"], "3,4 can't stand beside a model"),
-    (["3,4", "model.onnx"], "3,4 can't stand beside a model"),
-    (["model.onnx", "--op", "onnx.Expand"], "--op can't stand beside a model"),
-    (["model.onnx", "--broadcast-axes", "0"], "--broadcast-axes can't stand beside a model"),
-    (["3,4", "--all"], "--all is for a model"),
-    (["3,4", "--format", "sarif"], "--format is for a model"),
-    (["3,4", "--fail-on", "depends"], "--fail-on is for a model"),
+    (["model.onnx", "3,4"], "3,4 can't be combined with a model"),
+    (["3,4", "model.onnx"], "3,4 can't be combined with a model"),
+    (["model.onnx", "--op", "onnx.Expand"], "--op can't be combined with a model"),
+    (["model.onnx", "--broadcast-axes", "0"], "--broadcast-axes can't be combined with a model"),
+    (["3,4", "--all"], "--all needs a model"),
+    (["3,4", "--format", "sarif"], "--format needs a model"),
+    (["3,4", "--fail-on", "depends"], "--fail-on needs a model"),
     (["model.onnx", "--fail-on", "nothing"], "'incompatible', 'square', 'pinned', 'depends'"),
-    (["model.onnx", "--json", "--format", "sarif"], "--json is --format json"),
+    (["model.onnx", "--json", "--format", "sarif"], "--json means --format json"),
     (["model.onnx", "--assume", "K=3"], "--assume K: no size of the model has this name: the names are M, N"),
     (["model.onnx", "--assume", "N=5", "--assume", "N=3"], "--assume 'N=5, N=3': N is given twice"),
     (["model.onnx", "--example", "K=3"], "--example K: no size of the model has this name: the names are M, N"),
     (["model.onnx", "--example", "N"], "'N' must be a name and a size, such as batch=7"),
     (["model.onnx", "--example", "N=2,N=3"], "'N=3' is given twice"),
-    (["3,4", "--example", "N=2"], "--example is for a model"),
-    (["3,4", "--no-probe"], "--no-probe is for a model"),
+    (["3,4", "--example", "N=2"], "--example needs a model"),
+    (["3,4", "--no-probe"], "--no-probe needs a model"),
     (["model.onnx", "--assume", "N=5..3"], "--assume N: the range 5..3 must run"),
 ]
 

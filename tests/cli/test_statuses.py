@@ -144,7 +144,7 @@ def test_an_answer_that_can_not_be_written_or_that_nobody_reads_says_neither_yes
     command = [sys.executable, "-m", "axiscast", "check", "3", "4"]
     with open("/dev/full", "w") as full:
         done = conftest.run(command, stdout=full)
-    assert (done.returncode, done.stderr) == (2, "Error: the answer can't be written: No space left on device\n")
+    assert (done.returncode, done.stderr) == (2, "Error: the output can't be written: No space left on device\n")
     theirs, ours = os.pipe()
     os.close(theirs)
     done = conftest.run(command, stdout=ours)

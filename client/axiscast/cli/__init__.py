@@ -1,9 +1,7 @@
-"""The command line: a file for each command, and what they share in arguments.py.
+"""The command line. It has one file for each command.
 
-Libraries that a command may not need (httpx, the service) are imported by the command that does:
-`axiscast check` answers in a fraction of a second.
-
-What a service would refuse, every command says in one line on stderr, and exits with 2.
+A command imports slow libraries (httpx, the service) only if it needs them, so `axiscast check` runs in a fraction of a
+second. A request that a service would reject gives one line on stderr and exit status 2.
 """
 
 from __future__ import annotations
@@ -16,18 +14,18 @@ from typing import Any
 
 import click
 
-from .arguments import OUTPUT_FAILED, CommandFailure, errors_as_messages
 from .broadcast import broadcast_command
 from .check import check_command
 from .compare import compare_command
+from .failures import OUTPUT_FAILED, CommandFailure, report_failures
 from .ops import ops_command
 from .serve import serve_command
 from .translate import translate_command
 from .why import why_command
 
 
-class Commands(click.Group):
-    """All commands. An answer that can't be told, or is interrupted, has a status of its own: click's says no."""
+class CommandGroup(click.Group):
+    """The group of all commands. Interrupts and write errors have their own exit statuses, unlike in click."""
 
     def make_context(self, *arguments: Any, **options: Any) -> click.Context:
         with _exit_statuses():
@@ -45,20 +43,20 @@ def _exit_statuses() -> Iterator[None]:
     except KeyboardInterrupt:
         raise CommandFailure("interrupted", 128 + signal.SIGINT) from None
     except OSError as error:
-        sys.stdout = None  # else Python tries again what could not be written
+        sys.stdout = None  # otherwise Python tries to write the rest again at exit
         if isinstance(error, BrokenPipeError):
-            sys.exit(128 + signal.SIGPIPE)  # as all do that write to a reader who has enough
-        where = error.filename or "the answer can't be written"
-        raise CommandFailure(f"{where}: {error.strerror or error}", OUTPUT_FAILED) from None
+            sys.exit(128 + signal.SIGPIPE)  # the usual status if the reader closes the pipe, as `head` does
+        subject = error.filename or "the output can't be written"
+        raise CommandFailure(f"{subject}: {error.strerror or error}", OUTPUT_FAILED) from None
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="axiscast")
 def main() -> None:
-    """Tensor broadcasting: the exact answer of every framework's rule, from here or from a service.
+    """Check, explain and compute tensor broadcasting by the rules of many frameworks, locally or with a service.
 
-    A shell completes commands, options, ops and modes after eval "$(_AXISCAST_COMPLETE=bash_source axiscast)"; zsh
-    with zsh_source there, and fish with _AXISCAST_COMPLETE=fish_source axiscast | source.
+    For completion in bash, run eval "$(_AXISCAST_COMPLETE=bash_source axiscast)". For zsh, use zsh_source. For fish,
+    run _AXISCAST_COMPLETE=fish_source axiscast | source.
     """
 
 
@@ -72,5 +70,5 @@ for command in (
     ops_command,
 ):
     assert command.callback is not None
-    command.callback = errors_as_messages()(command.callback)
+    command.callback = report_failures()(command.callback)
     main.add_command(command)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import IO, Any
 
 import click
@@ -19,18 +17,21 @@ from ..wire.codec import Encoding, decode
 from ..wire.problems import Problem
 from .arguments import CommandNotation
 from .backend import backend_for
+from .terminal import byte_progress
 
 MAX_LINE_BYTES = 2**20
-"""The longest line that is read, enough for a request with a hundred thousand sizes."""
-_PIECE_BYTES = 2**16
-_BAR_BYTES = 2**20
-"""The smallest file with a progress bar. A smaller one is finished before the bar can be read."""
+"""The longest line that is read, in bytes. A request with a hundred thousand sizes fits."""
+_READ_BYTES = 2**16
+"""The largest number of bytes that are read from the file at a time."""
+MIN_PROGRESS_BYTES = 2**20
+"""The smallest file with a progress bar, in bytes. A smaller file takes less than a second."""
 
-Answer = CheckAnswer | ServiceProblem | Problem
+LineAnswer = CheckAnswer | ServiceProblem | Problem
+_CheckBatch = Callable[[Sequence[CheckRequest]], Sequence[LineAnswer]]
 
 
 class LineNotation(JsonNotation):
-    """How a line of a file writes what a request holds."""
+    """The notation of a line of a batch."""
 
     catalogue = CommandNotation.catalogue
     request = "the line"
@@ -39,23 +40,34 @@ class LineNotation(JsonNotation):
 def check_lines(path: str, url: str | None) -> int:
     """Print the answer to each line of a file, or of stdin for "-", as JSON. Return the exit status."""
     status = 0
-    with click.open_file(path, "rb") as file, backend_for(url) as way, _progress(file) as progress:
+    with (
+        click.open_file(path, "rb") as file,
+        backend_for(url) as backend,
+        byte_progress(_file_size(file), MIN_PROGRESS_BYTES, "checks") as add_bytes,
+    ):
         for lines, nbytes in _read_lines(file):
-            for answer in _check_lines(lines, way.check_batch):
-                click.echo(json.dumps(_document(answer)))
-                status = _worse_status(status, answer)
-            progress(nbytes)
+            for answer in _check_lines(lines, backend.check_batch):
+                click.echo(json.dumps(_as_json(answer)))
+                status = _combine_status(status, answer)
+            add_bytes(nbytes)
     return status
 
 
-def _worse_status(status: int, answer: Answer) -> int:
+def _file_size(file: IO[bytes]) -> int:
+    try:
+        return os.fstat(file.fileno()).st_size
+    except OSError:
+        return 0
+
+
+def _combine_status(status: int, answer: LineAnswer) -> int:
     """Return the exit status so far: 1 if any shapes do not broadcast, else 2 if any line is invalid, else 0."""
     if isinstance(answer, CheckAnswer):
         return 1 if answer.conflict is not None else status
     return status or 2
 
 
-def _document(answer: Answer) -> dict[str, Any]:
+def _as_json(answer: LineAnswer) -> dict[str, Any]:
     if isinstance(answer, CheckAnswer):
         return answer.model_dump(exclude_unset=True)
     if isinstance(answer, Problem):
@@ -65,50 +77,49 @@ def _document(answer: Answer) -> dict[str, Any]:
 
 
 def _read_lines(file: IO[bytes]) -> Iterator[tuple[list[tuple[int, bytes]], int]]:
-    """Yield the lines read so far with their numbers, and the count of bytes read. Blank lines are skipped.
+    """Yield the complete lines that have been read, with their numbers, and the number of bytes.
 
-    It waits for no more than one line, so that the answer to a line is not held until the next one comes.
+    A line is yielded as soon as it is complete, so a program can wait for its answer. Blank lines are skipped. A line
+    that is too long is yielded as an empty line.
     """
     read = getattr(file, "read1", file.read)
-    number, rest, too_long = 1, b"", False
+    number, rest, is_too_long = 1, b"", False
     while True:
-        piece = read(_PIECE_BYTES)
-        *lines, rest = (rest + piece).split(b"\n")
-        if not piece and rest:
+        data = read(_READ_BYTES)
+        *lines, rest = (rest + data).split(b"\n")
+        if not data and rest:
             lines, rest = [rest], b""
         numbered = []
         for line in lines:
-            if line.strip() or too_long:
-                numbered.append((number, b"" if too_long else line))
-            number, too_long = number + 1, False
+            if line.strip() or is_too_long:
+                numbered.append((number, b"" if is_too_long else line))
+            number, is_too_long = number + 1, False
         if len(rest) > MAX_LINE_BYTES:
-            rest, too_long = b"", True
-        yield numbered, len(piece)
-        if not piece:
+            rest, is_too_long = b"", True
+        yield numbered, len(data)
+        if not data:
             return
 
 
-def _check_lines(
-    lines: Sequence[tuple[int, bytes]], check_batch: Callable[[Sequence[CheckRequest]], Sequence[Answer]]
-) -> list[Answer]:
-    """Return the response or the problem of each line, in order."""
-    answers: list[Answer | None] = []
-    requests = []
+def _check_lines(lines: Sequence[tuple[int, bytes]], check_batch: _CheckBatch) -> list[LineAnswer]:
+    """Return the answer or the problem of each line, in order."""
+    parsed: list[CheckRequest | Problem] = []
     for number, line in lines:
         try:
-            requests.append(_parse_line(line))
-            answers.append(None)
+            parsed.append(_parse_line(line))
         except Problem as problem:
             problem.detail = f"line {number}: {problem.detail}"
-            answers.append(problem)
-    there = iter(_check_batch(requests, check_batch))
-    return [next(there) if answer is None else answer for answer in answers]
+            parsed.append(problem)
+    answers = iter(_check_requests([request for request in parsed if isinstance(request, CheckRequest)], check_batch))
+    return [item if isinstance(item, Problem) else next(answers) for item in parsed]
 
 
 def _parse_line(line: bytes) -> CheckRequest:
     """Return the request of a line. Raises Problem if it is invalid."""
     if not line or len(line) > MAX_LINE_BYTES:
-        raise Problem("invalid-request", f"it is longer than {MAX_LINE_BYTES} bytes: send columns to a service instead")
+        raise Problem(
+            "invalid-request", f"it is longer than {MAX_LINE_BYTES} bytes: use Client.check_columns for many checks"
+        )
     if not line.lstrip().startswith(b"{"):
         raise Problem("invalid-request", 'it is not a request: write {"op": "numpy.add", "inputs": [[3, 1], [4]]}')
     try:
@@ -118,10 +129,8 @@ def _parse_line(line: bytes) -> CheckRequest:
     return validate(CheckRequest, value, LineNotation())
 
 
-def _check_batch(
-    requests: Sequence[CheckRequest], check_batch: Callable[[Sequence[CheckRequest]], Sequence[Answer]]
-) -> list[Answer]:
-    """Return the responses to requests. A batch that is too much work is split."""
+def _check_requests(requests: Sequence[CheckRequest], check_batch: _CheckBatch) -> list[LineAnswer]:
+    """Return the answers to requests. A batch that a service rejects as too much work is split."""
     if not requests:
         return []
     try:
@@ -130,23 +139,9 @@ def _check_batch(
         if len(requests) == 1:
             return [problem]
         half = len(requests) // 2
-        return [*_check_batch(requests[:half], check_batch), *_check_batch(requests[half:], check_batch)]
+        return [*_check_requests(requests[:half], check_batch), *_check_requests(requests[half:], check_batch)]
     if len(requests) > 1:
         for number, answer in enumerate(answers):
             if isinstance(answer, WorkTooLarge | BodyTooLarge):
-                (answers[number],) = _check_batch([requests[number]], check_batch)
+                (answers[number],) = _check_requests([requests[number]], check_batch)
     return answers
-
-
-@contextmanager
-def _progress(file: IO[bytes]) -> Iterator[Callable[[int], None]]:
-    """Yield a function that adds a count of bytes to the progress bar. There is a bar only if stderr is a terminal."""
-    try:
-        total = os.fstat(file.fileno()).st_size
-    except OSError:
-        total = 0
-    if total < _BAR_BYTES or not sys.stderr.isatty():
-        yield lambda nbytes: None
-        return
-    with click.progressbar(length=total, label="checks", file=sys.stderr, update_min_steps=total // 100) as bar:
-        yield bar.update

@@ -1,4 +1,4 @@
-"""axiscast check"""
+"""axiscast check: checks shapes, a batch of requests, or ONNX models."""
 
 from __future__ import annotations
 
@@ -20,26 +20,28 @@ from .arguments import (
     json_option,
     op_from_options,
     op_options,
+    option_name,
     parse_shapes,
     url_option,
     validated_request,
     warn_option,
 )
-from .backend import colored_answer, in_color, run_check
+from .backend import run_check
 from .model_report import model_options, report_models
+from .terminal import color_answer, color_lines
 
 
 @click.command("check", cls=ShapeCommand)
 @click.argument("shapes", nargs=-1, metavar="SHAPE... | MODEL.onnx...")
 @op_options
-@click.option("--dtype", help="Adds the bytes of each output, such as float32.")
+@click.option("--dtype", help="Also print the number of bytes of each output, for a dtype such as float32.")
 @assume_option
 @warn_option
 @click.option(
     "--batch",
     type=click.Path(exists=True, dir_okay=False, allow_dash=True),
     metavar="FILE",
-    help="Answer a file of requests in JSON, one a line; - reads stdin.",
+    help="Check a file with one JSON request per line. Use - for stdin.",
 )
 @model_options
 @url_option
@@ -61,9 +63,10 @@ def check_command(
     kinds: tuple[FindingKind, ...],
     **attributes: Any,
 ) -> None:
-    """Do these shapes broadcast, and to what? Write a shape as 8,1,6,1 or 8x1x6x1, a scalar as ().
+    """Check whether shapes broadcast, and print the output shapes.
 
-    A size that is not known is a name (everywhere the same size), a range such as 2.. or 1..8, or ?.
+    Write a shape as 8,1,6,1 or 8x1x6x1, and a scalar as (). A size may also be a name, which has the same value in all
+    shapes, a range such as 2.. or 1..8, or ? for any size.
 
     \b
     axiscast check 8,1,6,1 7,1,5
@@ -72,21 +75,21 @@ def check_command(
     axiscast check --batch requests.jsonl
     axiscast check model.onnx
 
-    Each line of a batch is a request such as {"op": "numpy.add", "inputs": [[3, 1], [4]]}, and one line of JSON is
-    printed for it. For an invalid line this is {"error": ...}, and the next lines are still checked.
+    Each line of a batch is a request such as {"op": "numpy.add", "inputs": [[3, 1], [4]]}. One line of JSON is printed
+    for it. If a line is invalid, {"error": ...} is printed, and the next lines are still checked.
 
-    Each node of an ONNX model is checked by the names of its sizes, and then tried with numbers for them. The report
-    lists the nodes that fail at every set of sizes, that make a square of two inputs, that need one number for a size
-    that is free, or that broadcast for some sizes only.
+    Each node of an ONNX model is checked with its symbolic sizes, and then with numbers in their place. The report
+    lists nodes that always fail, nodes that combine two inputs into an accidental outer product ("square"), nodes that
+    need one particular number for a free size, and nodes that broadcast only for some sizes.
 
-    Exits with 0 where all fits; 1 where shapes do not broadcast, or a node is as grave as --fail-on; 2 for a mistake in
-    the question, or in a line of a batch whose other lines fit; 3 where a node of a model could not be judged; 69 where
-    a service can't be result_shapes_text, 77 where it refuses.
+    The exit status is 0 if everything broadcasts, and 1 if it does not, or if a model has a finding as severe as
+    --fail-on. It is 2 for invalid arguments or an invalid line of a batch, and 3 if a node of a model could not be
+    checked. It is 69 if the service is unavailable, and 77 if it denies access.
     """
     models = [text for text in shapes if text.endswith(".onnx")]
-    of_shapes = {"op": op_name, "dtype": dtype, "warn": warn or None, **attributes}
-    given = [f"--{name.replace('_', '-')}" for name, value in of_shapes.items() if value is not None]
-    of_models = {
+    shape_values = {"op": op_name, "dtype": dtype, "warn": warn or None, **attributes}
+    shape_options = [option_name(name) for name, value in shape_values.items() if value is not None]
+    model_values = {
         "--all": all_nodes,
         "--format": output_format,
         "--fail-on": fail_on,
@@ -94,58 +97,59 @@ def check_command(
         "--no-probe": not probe,
         "--kinds": kinds,
     }
-    given_of_models = [option for option, value in of_models.items() if value]
+    given_model_options = [option for option, value in model_values.items() if value]
     if batch is not None:
         from .batch import check_lines
 
-        assumed = ["--assume"] if assume else []
-        _refuse_with("--batch: each line is a whole request", [*shapes, *given, *assumed, *given_of_models])
+        assume_options = ["--assume"] if assume else []
+        others = [*shapes, *shape_options, *assume_options, *given_model_options]
+        _reject_others("--batch, because each line is a complete request", others)
         sys.exit(check_lines(batch, url))
     if models:
         if warn:
-            raise click.UsageError("--warn is for shapes: the report of a model lists only the warning square")
-        _refuse_with("a model: its nodes say their ops and shapes", [*given, *(set(shapes) - set(models))])
+            raise click.UsageError("--warn can't be combined with a model: use --kinds to select the findings")
+        _reject_others("a model, because its nodes have ops and shapes", [*shape_options, *(set(shapes) - set(models))])
         if as_json and output_format not in (None, "json"):
-            raise click.UsageError(f"--json is --format json, and can't stand beside --format {output_format}")
+            raise click.UsageError(f"--json means --format json, so it can't be combined with --format {output_format}")
         output_format = "json" if as_json else output_format
         sys.exit(report_models(models, assume, example, probe, kinds, url, output_format, all_nodes, fail_on))
-    for option in given_of_models:
-        raise click.UsageError(f"{option} is for a model")
+    for option in given_model_options:
+        raise click.UsageError(f"{option} needs a model: write the name of an .onnx file")
     if not shapes:
         raise click.UsageError("no shape is given: write one or more, such as 8,1,6,1 7,1,5, or () for a scalar")
-    options = {"dtype": dtype, "assume": assume or None, "warn": warn or None}
-    asked: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
-    asked |= {"op": op_from_options(op_name, attributes), "inputs": parse_shapes(shapes), "explain": True}
-    sys.exit(_check_shapes(validated_request(CheckRequest, asked), url, as_json))
+    fields: dict[str, Any] = {"dtype": dtype, "assume": assume or None, "warn": warn or None}
+    fields = {name: value for name, value in fields.items() if value is not None}
+    fields |= {"op": op_from_options(op_name, attributes), "inputs": parse_shapes(shapes), "explain": True}
+    sys.exit(_check_shapes(validated_request(CheckRequest, fields), url, as_json))
 
 
-def _refuse_with(what: str, others: Sequence[str]) -> None:
-    """Raise UsageError for arguments that can't be combined with `what`."""
+def _reject_others(argument: str, others: Sequence[str]) -> None:
+    """Raise UsageError for the first of the arguments that can't be combined with another argument."""
     for other in others:
-        raise click.UsageError(f"{other.strip()} can't stand beside {what}")
+        raise click.UsageError(f"{other.strip()} can't be combined with {argument}")
 
 
 def _check_shapes(request: CheckRequest, url: str | None, as_json: bool) -> int:
-    """Print the response. Return the exit status."""
+    """Print the answer to a check. Return the exit status."""
     answer = _answer(request, url)
     if as_json:
         click.echo(json.dumps(answer.model_dump(exclude_unset=True)))
     else:
-        click.echo(colored_answer(answer))
-        if answer.conflict and (whole := _as_one_shape(request.inputs)):
-            click.echo(in_color(f"hint: each word is a shape; one shape of these sizes is written {whole}"))
+        click.echo(color_answer(answer))
+        if answer.conflict and (shape := _as_one_shape(request.inputs)):
+            click.echo(color_lines(f"hint: each argument is a shape; one shape with these sizes is written {shape}"))
     return 1 if answer.conflict else 0
 
 
 def _answer(request: CheckRequest, url: str | None) -> CheckAnswer:
-    """Return the response. Raises UsageError if the sizes of one shape were given as several shapes."""
+    """Return the answer to a check. Raises UsageError if the sizes of one shape were given as several shapes."""
     try:
         return run_check(request, url)
     except (Problem, ServiceProblem) as problem:
-        whole = _as_one_shape(request.inputs)
-        if problem.pointer != "/inputs" or whole is None:
+        shape = _as_one_shape(request.inputs)
+        if problem.pointer != "/inputs" or shape is None:
             raise
-        raise click.UsageError(f"{problem.detail}: did you mean {whole}?") from None
+        raise click.UsageError(f"{problem.detail}: did you mean {shape}?") from None
 
 
 def _as_one_shape(shapes: Sequence[Sequence[int | str]]) -> str | None:

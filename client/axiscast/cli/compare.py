@@ -1,4 +1,4 @@
-"""axiscast compare"""
+"""axiscast compare: compares the frameworks."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from .arguments import (
     validated_request,
     warn_option,
 )
-from .backend import backend_for, in_color
-from .table import echo_table
+from .backend import backend_for
+from .terminal import color_lines, print_table
 
 
 def _reject_op(context: click.Context, parameter: click.Parameter, name: str | None) -> None:
     if name is not None:
-        raise click.UsageError("compare checks every op, so it has no --op: leave it out, or use `axiscast check`")
+        raise click.UsageError("compare has no --op, because it checks every op: omit it, or use `axiscast check`")
 
 
 @click.command("compare", cls=ShapeCommand)
 @click.argument("shapes", nargs=-1, required=True, metavar="SHAPE...")
-@click.option("--shape", "target", help="The target: of the ops that take one, with one SHAPE.")
+@click.option("--shape", "target", help="Broadcast one SHAPE to this target shape, by the ops that take a target.")
 @click.option("--op", hidden=True, expose_value=False, callback=_reject_op)
 @assume_option
 @warn_option
@@ -44,45 +44,48 @@ def compare_command(
     url: str | None,
     as_json: bool,
 ) -> None:
-    """What does every framework answer to these shapes?
+    """Show what every framework does with these shapes.
 
     \b
     axiscast compare 3 2,1
     axiscast compare 1,3 --shape 2,-1
     """
-    asked: dict[str, Any] = {"inputs": parse_shapes(shapes), "assume": assume or None, "warn": warn}
+    fields: dict[str, Any] = {"inputs": parse_shapes(shapes), "assume": assume or None, "warn": warn}
     if target is not None:
-        asked["shape"] = parse_shape_argument(target, "--shape")
-    request = validated_request(CompareRequest, asked)
-    with backend_for(url) as way:
-        results: list[Comparison] = way.compare(
+        fields["shape"] = parse_shape_argument(target, "--shape")
+    request = validated_request(CompareRequest, fields)
+    with backend_for(url) as backend:
+        results: list[Comparison] = backend.compare(
             *request.inputs, shape=request.shape, assume=request.assume, warn=request.warn
         )
     if as_json:
         click.echo(json.dumps([result.model_dump(exclude_unset=True) for result in results]))
         return
-    from ..answers.check import join_conditions, result_shapes_text, warning_lines
+    from ..answers.check import warning_lines
     from ..answers.compare import skipped_ops
 
-    rows = [("op", "", "output, or why not")]
-    for result in results:
-        name, *others = map(_name, [result.op, *result.also])
-        also = f" (also {', '.join(other.split('.', 1)[1] for other in others)})" if others else ""
-        if result.conflict is not None:
-            rows.append((name, click.style("no", fg="red"), result.conflict.message + also))
-        else:
-            shapes_out = result_shapes_text(result)
-            if result.compatible:
-                rows.append((name, click.style("yes", fg="green"), shapes_out + also))
-            else:
-                told = ": ".join(filter(None, (join_conditions(result.conditions), shapes_out)))
-                rows.append((name, click.style("if", fg="yellow"), told + also))
-    rows += [(name, "-", "left out: it takes known sizes only") for name in skipped_ops(request)]
-    echo_table(rows)
+    rows = [("op", "", "output or conflict"), *map(_row, results)]
+    rows += [(name, "-", "skipped: it supports integer sizes only") for name in skipped_ops(request)]
+    print_table(rows)
     warnings = {warning.message: warning for result in results for warning in result.warnings}
     if warnings:
-        click.echo("\n" + in_color("\n".join(warning_lines(warnings.values()))))
+        click.echo("\n" + color_lines("\n".join(warning_lines(warnings.values()))))
 
 
-def _name(op: dict[str, Any]) -> str:
+def _row(result: Comparison) -> tuple[str, str, str]:
+    """Return the op of a result, whether it broadcasts, and the details."""
+    from ..answers.check import join_conditions, result_shapes_text
+
+    name, *others = map(_op_text, [result.op, *result.also])
+    also = f" (also {', '.join(other.split('.', 1)[1] for other in others)})" if others else ""
+    if result.conflict is not None:
+        return name, click.style("no", fg="red"), result.conflict.message + also
+    shapes = result_shapes_text(result)
+    if result.compatible:
+        return name, click.style("yes", fg="green"), shapes + also
+    details = ": ".join(filter(None, (join_conditions(result.conditions), shapes)))
+    return name, click.style("if", fg="yellow"), details + also
+
+
+def _op_text(op: dict[str, Any]) -> str:
     return f"{op['name']} ({op['mode']})" if "mode" in op else str(op["name"])

@@ -1,11 +1,11 @@
-"""axiscast check model.onnx: the report of each model, in the format that is asked for."""
+"""axiscast check model.onnx: checks models, and prints reports in several formats."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar, get_args
+from collections.abc import Mapping, Sequence
+from typing import Any, get_args
 
 import click
 
@@ -13,47 +13,61 @@ from ..answers.intent import FindingKind
 from ..errors import UnusableModel
 from ..models import Report, check_model
 from ..models.report import FailOn
-from .backend import backend_for, in_color
+from .arguments import F
+from .backend import backend_for
+from .terminal import color_lines
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-_SHOWN_NODES = 2000
-"""Questions fewer than which are answered before a progress bar could be read."""
+MIN_PROGRESS_CHECKS = 2000
+"""The smallest number of checks with a progress bar. A smaller number takes less than a second."""
 
 
 def model_options(command: F) -> F:
-    """Add the options of a model to a command."""
+    """Add the options for models to a command."""
     command = click.option(
-        "--fail-on", type=click.Choice(get_args(FailOn)), help="Of a model: the mildest finding to exit with 1 for; "
-        "incompatible, square (the default: two inputs that become a square), pinned (a free size that must have one "
-        "number), or depends (on sizes)."
-    )(command)  # fmt: skip
+        "--fail-on",
+        type=click.Choice(get_args(FailOn)),
+        help="For models: the least severe finding for which the exit status is 1. incompatible: a node always fails. "
+        "square (default): also accidental outer products. pinned: also free sizes that need one number. "
+        "depends: also nodes that broadcast only for some sizes.",
+    )(command)
     command = click.option(
-        "--example", multiple=True, metavar="NAME=SIZE", callback=_parse_examples,
-        help="Of a model: a size at which it runs, such as batch=7; repeats, or batch=7,seq=13.",
-    )(command)  # fmt: skip
+        "--example",
+        multiple=True,
+        metavar="NAME=SIZE",
+        callback=_parse_examples,
+        help="For models: sizes with which the model runs, such as batch=7 or batch=7,seq=13. May be repeated.",
+    )(command)
     command = click.option(
-        "--kinds", multiple=True, metavar="KIND", callback=_parse_kinds,
-        help="Of a model: the suspicious broadcasts to report; square (the default), every-square, mutual-stretch or "
-        "rank-promotion; repeats, or square,rank-promotion.",
-    )(command)  # fmt: skip
+        "--kinds",
+        multiple=True,
+        metavar="KIND",
+        callback=_parse_kinds,
+        help="For models: the suspicious broadcasts to report, separated by commas: square (default), every-square, "
+        "mutual-stretch, rank-promotion. May be repeated.",
+    )(command)
     command = click.option(
-        "--no-probe", "probe", is_flag=True, flag_value=False, default=True,
-        help="Of a model: do not try it with numbers for the sizes that are free.",
-    )(command)  # fmt: skip
+        "--no-probe",
+        "probe",
+        is_flag=True,
+        flag_value=False,
+        default=True,
+        help="For models: do not try numbers for the free sizes.",
+    )(command)
     command = click.option(
-        "--format", "output_format", type=click.Choice(["text", "json", "github", "sarif"]),
-        help="Of models: how they are reported.",
-    )(command)  # fmt: skip
-    return click.option("--all", "all_nodes", is_flag=True, help="Of a model: list every node that is to broadcast.")(
+        "--format",
+        "output_format",
+        type=click.Choice(["text", "json", "github", "sarif"]),
+        help="For models: the format of the report. Default: text.",
+    )(command)
+    return click.option("--all", "all_nodes", is_flag=True, help="For models: list every node that broadcasts.")(
         command
     )
 
 
-def _parse_examples(context: click.Context, option: click.Parameter, words: Sequence[str]) -> dict[str, int]:
-    """Return the sizes of some NAME=SIZE. Raises BadParameter."""
+def _parse_examples(context: click.Context, option: click.Parameter, texts: Sequence[str]) -> dict[str, int]:
+    """Return the sizes in the values of --example. Raises BadParameter."""
     sizes: dict[str, int] = {}
-    for word in (part for text in words for part in text.split(",")):
+    for word in (part for text in texts for part in text.split(",")):
         name, _, size = word.rpartition("=")
         if not name or not size.isdecimal() or name in sizes:
             reason = "is given twice" if name in sizes else "must be a name and a size, such as batch=7"
@@ -62,15 +76,14 @@ def _parse_examples(context: click.Context, option: click.Parameter, words: Sequ
     return sizes
 
 
-def _parse_kinds(context: click.Context, option: click.Parameter, words: Sequence[str]) -> tuple[FindingKind, ...]:
-    """Return some kinds. Raises BadParameter."""
-    kinds = [kind for text in words for kind in text.split(",")]
+def _parse_kinds(context: click.Context, option: click.Parameter, texts: Sequence[str]) -> tuple[FindingKind, ...]:
+    """Return the kinds in the values of --kinds. Raises BadParameter."""
+    all_kinds: tuple[FindingKind, ...] = get_args(FindingKind)
+    kinds = [kind for text in texts for kind in text.split(",")]
     for kind in kinds:
-        if kind not in get_args(FindingKind):
-            raise click.BadParameter(
-                f"{kind[:60]!r} must be one of {', '.join(get_args(FindingKind))}", context, option
-            )
-    return tuple(kind for kind in get_args(FindingKind) if kind in kinds)
+        if kind not in all_kinds:
+            raise click.BadParameter(f"{kind[:60]!r} must be one of {', '.join(all_kinds)}", context, option)
+    return tuple(kind for kind in all_kinds if kind in kinds)
 
 
 def report_models(
@@ -84,28 +97,39 @@ def report_models(
     all_nodes: bool,
     fail_on: FailOn | None,
 ) -> int:
-    """Print what is to be said of some models; the exit status."""
+    """Check models, and print their reports. Return the exit status."""
     statuses = []
     reports = []
-    with backend_for(url) as way:
+    with backend_for(url) as backend:
         for path in dict.fromkeys(paths):
-            with _Progress(path) as progress:
+            with _CheckProgress(path) as progress:
                 try:
-                    one = check_model(
-                        path, assume=assume, example=example, probe=probe, kinds=kinds or ("square",),
-                        check_batch=way.check_batch, progress=progress,
-                    )  # fmt: skip
-                    statuses.append(one.exit_status(fail_on or "square"))
-                except UnusableModel as why:
-                    one = Report(path, errors=(why.reason,), is_read=False)
+                    report = check_model(
+                        path,
+                        assume=assume,
+                        example=example,
+                        probe=probe,
+                        kinds=kinds or ("square",),
+                        check_batch=backend.check_batch,
+                        progress=progress,
+                    )
+                    statuses.append(report.exit_status(fail_on or "square"))
+                except UnusableModel as error:
+                    report = Report(path, errors=(error.reason,), is_read=False)
                     statuses.append(2)
                 except ImportError as error:
                     raise click.UsageError(str(error)) from None
-            reports.append(one)
+            reports.append(report)
             if output_format in (None, "text"):
-                click.echo(in_color(one.text(all_nodes)))
+                click.echo(color_lines(report.text(all_nodes)))
+    _print_documents(reports, output_format)
+    return min(statuses, key=(1, 2, 3, 0).index)
+
+
+def _print_documents(reports: Sequence[Report], output_format: str | None) -> None:
+    """Print reports in a format for programs."""
     if output_format == "json":
-        click.echo(json.dumps({"models": [one.as_json() for one in reports]}))
+        click.echo(json.dumps({"models": [report.as_json() for report in reports]}))
     elif output_format == "github":
         from ..models.formats.github import workflow_commands
         from ..models.formats.repository import Repository
@@ -117,21 +141,20 @@ def report_models(
         from ..models.formats.sarif import sarif
 
         click.echo(json.dumps(sarif(reports, Repository()), indent=2))
-    return min(statuses, key=(1, 2, 3, 0).index)
 
 
-class _Progress:
-    """A bar on stderr, shown once there are many questions and somebody looks."""
+class _CheckProgress:
+    """A progress bar on stderr for many checks. It starts again if the total changes."""
 
     def __init__(self, path: str) -> None:
-        self._label = f"{path[-40:]}"
+        self._label = path[-40:]
         self._bar: Any = None
 
-    def __enter__(self) -> _Progress:
+    def __enter__(self) -> _CheckProgress:
         return self
 
     def __call__(self, done: int, total: int) -> None:
-        if total < _SHOWN_NODES or not sys.stderr.isatty():
+        if total < MIN_PROGRESS_CHECKS or not sys.stderr.isatty():
             return
         if self._bar is not None and self._bar.length != total:
             self._bar.render_finish()

@@ -1,4 +1,4 @@
-"""axiscast ops"""
+"""axiscast ops: lists the ops."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ..messages.attribute_text import format_attribute
 from ..messages.validation import unknown_op_problem
 from ..ops import OPS, op_class
 from ..ops.help import as_call
-from .arguments import CommandNotation, client_for, complete_ops, json_option, url_option
-from .table import echo_table
+from .arguments import CommandNotation, client_for, complete_ops, json_option, option_name, url_option
+from .terminal import print_table
 
 
 @click.command("ops")
@@ -21,38 +21,26 @@ from .table import echo_table
 @url_option
 @json_option
 def ops_command(name: str | None, url: str | None, as_json: bool) -> None:
-    """List the ops, or show one of them with its attributes, its definition and an example."""
-    entries = _catalogue(url)
+    """List all ops, or show the op NAME.
+
+    An op is shown with its attributes, its definition and an example.
+    """
+    entries = _list_ops(url)
     if name is not None:
         kind = op_class(name)
-        own_name = name if kind is None else kind.model_fields["name"].default
-        entries = [entry for entry in entries if entry.name == own_name or name in entry.aliases]
+        full_name = name if kind is None else kind.model_fields["name"].default
+        entries = [entry for entry in entries if entry.name == full_name or name in entry.aliases]
         if not entries:
             raise unknown_op_problem(name, "", CommandNotation())
     if as_json:
         click.echo(json.dumps([entry.model_dump() for entry in entries]))
-        return
-    if name is not None:
-        (entry,) = entries
-        click.echo(f"{click.style(entry.name, bold=True)}  {entry.doc}")
-        if name != entry.name:
-            click.echo(f"  {name} is an alias of {entry.name}")
-        for attribute, schema in entry.attributes["properties"].items():
-            click.echo(f"  {attribute}  {schema.get('description', '')}")
-        click.echo(f"  {entry.link} ({entry.reference.package} {entry.reference.version})")
-        click.echo(f"  {_command_of(entry)}")
-        if entry.name in OPS:
-            click.echo(f"  {as_call(OPS[entry.name], entry.example['op'])}")
-        return
-    rows = [("op", "inputs", "what it does")]
-    for entry in entries:
-        low, high = entry.inputs.min, entry.inputs.max
-        number = f"{low}+" if high is None else str(low) if low == high else f"{low} to {high}"
-        rows.append((entry.name, number, entry.doc))
-    echo_table(rows)
+    elif name is not None:
+        _print_op(entries[0], name)
+    else:
+        print_table([("op", "inputs", "definition"), *map(_row, entries)])
 
 
-def _catalogue(url: str | None) -> list[OpEntry]:
+def _list_ops(url: str | None) -> list[OpEntry]:
     if url is None:
         from ..answers.catalogue import list_ops
 
@@ -61,17 +49,29 @@ def _catalogue(url: str | None) -> list[OpEntry]:
         return client.ops()
 
 
-def _command_of(entry: OpEntry) -> str:
-    """The op's example as a command."""
-    words = [
-        "axiscast check",
-        *(shlex.quote(format_attribute(shape)) for shape in entry.example["inputs"]),
-        f"--op {entry.name}",
-    ]
-    attributes = entry.example["op"].items()
-    words += [
-        f"--{key.replace('_', '-')} {shlex.quote(format_attribute(value))}"
-        for key, value in attributes
-        if key != "name"
-    ]
+def _row(entry: OpEntry) -> tuple[str, str, str]:
+    low, high = entry.inputs.min, entry.inputs.max
+    return entry.name, f"{low}+" if high is None else str(low) if low == high else f"{low} to {high}", entry.doc
+
+
+def _print_op(entry: OpEntry, name: str) -> None:
+    """Print an op with its attributes. `name` is its name or one of its aliases."""
+    click.echo(f"{click.style(entry.name, bold=True)}  {entry.doc}")
+    if name != entry.name:
+        click.echo(f"  {name} is an alias of {entry.name}")
+    for attribute, schema in entry.attributes["properties"].items():
+        click.echo(f"  {attribute}  {schema.get('description', '')}")
+    click.echo(f"  {entry.link} ({entry.reference.package} {entry.reference.version})")
+    click.echo(f"  {_example_command(entry)}")
+    if entry.name in OPS:
+        click.echo(f"  {as_call(OPS[entry.name], entry.example['op'])}")
+
+
+def _example_command(entry: OpEntry) -> str:
+    """Return the example of an op as a command."""
+    shapes = [shlex.quote(format_attribute(shape)) for shape in entry.example["inputs"]]
+    words = ["axiscast check", *shapes, f"--op {entry.name}"]
+    for key, value in entry.example["op"].items():
+        if key != "name":
+            words.append(f"{option_name(key)} {shlex.quote(format_attribute(value))}")
     return " ".join(words)

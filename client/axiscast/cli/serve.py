@@ -1,4 +1,4 @@
-"""axiscast serve"""
+"""axiscast serve: runs the service."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import Any
 
 import click
 
-from .arguments import CommandFailure, F
+from .arguments import F, option_name
+from .failures import CommandFailure
 
 
-def _serve_options(command: F) -> F:
-    """An option for every setting of the service."""
+def _settings_options(command: F) -> F:
+    """Add an option for every setting of the service."""
     from dataclasses import fields
 
     from axiscast_service.settings import Settings, variable_of
@@ -19,16 +20,14 @@ def _serve_options(command: F) -> F:
     for setting in reversed(fields(Settings)):
         default = "none" if setting.default == "" else setting.default
         help_text = f"{setting.metadata['help']} [{variable_of(setting.name)}; default {default}]"
-        command = click.option(f"--{setting.name.replace('_', '-')}", type=type(setting.default), help=help_text)(
-            command
-        )
+        command = click.option(option_name(setting.name), type=type(setting.default), help=help_text)(command)
     return command
 
 
 @click.command("serve")
-@_serve_options
+@_settings_options
 def serve_command(**options: Any) -> None:
-    """Run the service. Each option can be set by the environment variable that stands beside it."""
+    """Run the service. Each option can also be set by the environment variable in brackets."""
     from axiscast_service.settings import Settings, variable_of
 
     os.environ.update({variable_of(name): str(value) for name, value in options.items() if value is not None})
@@ -40,7 +39,7 @@ def serve_command(**options: Any) -> None:
 
         raise CommandFailure(NO_SERVICE, os.EX_UNAVAILABLE) from None
     try:
-        settings = Settings.from_environment()  # read again by each worker
+        settings = Settings.from_environment()  # each worker process also reads the environment
         verify(settings)
         verify_address(settings)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""axiscast translate"""
+"""axiscast translate: expresses an operation with the op of another framework."""
 
 from __future__ import annotations
 
@@ -23,16 +23,20 @@ from .arguments import (
     url_option,
     validated_request,
 )
-from .backend import backend_for, in_color
+from .backend import backend_for
+from .terminal import color_lines
 
 
 @click.command("translate", cls=ShapeCommand)
 @click.argument("shapes", nargs=-1, required=True, metavar="SHAPE...")
 @op_options
 @click.option(
-    "--to", required=True, metavar="NAME", shell_complete=complete_ops,
-    help="The op to say it with; `axiscast ops` lists them.",
-)  # fmt: skip
+    "--to",
+    required=True,
+    metavar="NAME",
+    shell_complete=complete_ops,
+    help="The op to translate to. `axiscast ops` lists the ops.",
+)
 @url_option
 @json_option
 def translate_command(
@@ -43,35 +47,34 @@ def translate_command(
     as_json: bool,
     **attributes: Any,
 ) -> None:
-    """Say the same in another framework's words: steps, and source text to paste.
+    """Translate an operation to another framework.
+
+    This prints the steps, and source code to paste.
 
     \b
     axiscast translate 3 --op ngraph.Broadcast --shape 2,3 --broadcast-axes 0 --to stablehlo.broadcast_in_dim
 
-    Exits with 1 where the shapes do not broadcast, or the other op can't say it.
+    The exit status is 1 if the shapes do not broadcast, or if the other op can't express the operation.
     """
-    asked = {
-        "op": op_from_options(op_name, attributes),
-        "inputs": parse_shapes(shapes),
-        "to": to,
-    }
+    fields = {"op": op_from_options(op_name, attributes), "inputs": parse_shapes(shapes), "to": to}
     if op_class(to) is None:
         raise unknown_op_problem(to, "/to", CommandNotation())
-    answer = _translated(validated_request(TranslateRequest, asked), url)
+    answer = _translate(validated_request(TranslateRequest, fields), url)
     if as_json:
         click.echo(json.dumps(answer.model_dump(exclude_none=True)))
         return
     from ..answers.translate import translation_as_text
 
-    click.echo(in_color(translation_as_text(answer)))
+    click.echo(color_lines(translation_as_text(answer)))
 
 
-def _translated(request: TranslateRequest, url: str | None) -> TranslateAnswer:
+def _translate(request: TranslateRequest, url: str | None) -> TranslateAnswer:
+    """Return the translation. If there is none, print the reason and exit with 1."""
     from ..errors import ServiceProblem
 
     try:
-        with backend_for(url) as way:
-            answer: TranslateAnswer = way.translate(request.op, *request.inputs, to=request.to)
+        with backend_for(url) as backend:
+            answer: TranslateAnswer = backend.translate(request.op, *request.inputs, to=request.to)
             return answer
     except ServiceProblem as problem:
         if problem.code not in ("incompatible-shapes", "untranslatable"):

@@ -1,4 +1,4 @@
-"""axiscast why"""
+"""axiscast why: explains the text of an error."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from ..answers.diagnosis import why_as_text
 from ..answers.error_log import ErrorLog
 from ..messages.why import WhyAnswer
 from .arguments import json_option, url_option
-from .backend import backend_for, in_color
+from .backend import backend_for
+from .terminal import color_lines
 
-_PIECE_BYTES = 2**16
+_READ_BYTES = 2**16
+"""The largest number of bytes that are read from stdin at a time."""
 
 
 @click.command("why")
@@ -24,50 +26,51 @@ _PIECE_BYTES = 2**16
 @url_option
 @json_option
 def why_command(text: str | None, url: str | None, as_json: bool) -> None:
-    """Why did this fail? Reads the op and the shapes from the TEXT of an error, and checks them.
+    """Explain the text of an error.
 
-    Without TEXT it reads a traceback or a log from standard input, and answers each error about shapes in it.
+    The op and the shapes are read from TEXT, and checked. Without TEXT, a traceback or a log is read from stdin, and
+    each error about shapes in it is explained.
 
     \b
     axiscast why "operands could not be broadcast together with shapes (3,4) (5,)"
     python train.py 2>&1 | axiscast why
 
-    Exits with 0 if it found an error about shapes; 1 if not, or if the error is about something else; 2 for a mistake
-    in the command; 69 if a service can't be reached, 77 if it refuses.
+    The exit status is 0 if the text contains an error about shapes, otherwise 1. It is 2 for invalid arguments, 69 if
+    the service is unavailable, and 77 if it denies access.
     """
     if text is None and sys.stdin.isatty():
         raise click.UsageError('no text is given: write axiscast why "TEXT", or pipe a log into it')
-    with backend_for(url) as way:
+    with backend_for(url) as backend:
         if text is not None:
-            answer: WhyAnswer = way.why(text)
-            _echo(answer, as_json)
+            answer: WhyAnswer = backend.why(text)
+            _print_answer(answer, as_json)
             sys.exit(0 if _is_about_shapes(answer) else 1)
         count = 0
         log = ErrorLog()
-        for message in _messages(sys.stdin.buffer, log):
+        for message in _error_messages(sys.stdin.buffer, log):
             if count and not as_json:
                 click.echo()
-            _echo(way.why(message), as_json)
+            _print_answer(backend.why(message), as_json)
             count += 1
         if not count:
-            _echo(WhyAnswer(message=log.topic) if log.topic else way.why(""), as_json)
+            _print_answer(WhyAnswer(message=log.topic) if log.topic else backend.why(""), as_json)
         sys.exit(0 if count else 1)
 
 
-def _messages(file: IO[bytes], log: ErrorLog) -> Iterator[str]:
-    """Yield the texts of errors as they are read. No more than some lines are held."""
+def _error_messages(file: IO[bytes], log: ErrorLog) -> Iterator[str]:
+    """Yield the messages of errors in a log while it is read. Only a few lines are kept in memory."""
     read = getattr(file, "read1", file.read)
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
-    while piece := read(_PIECE_BYTES):
-        yield from log.feed(decoder.decode(piece))
+    while chunk := read(_READ_BYTES):
+        yield from log.feed(decoder.decode(chunk))
     yield from log.feed(decoder.decode(b"", final=True), is_last=True)
 
 
-def _echo(answer: WhyAnswer, as_json: bool) -> None:
+def _print_answer(answer: WhyAnswer, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(answer.model_dump(mode="json", exclude_unset=True)))
     else:
-        click.echo(in_color(why_as_text(answer)))
+        click.echo(color_lines(why_as_text(answer)))
 
 
 def _is_about_shapes(answer: WhyAnswer) -> bool:

@@ -1,0 +1,66 @@
+"""The output of commands on a terminal: colors, tables and progress bars."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import click
+
+from ..messages import CheckAnswer
+
+_COLORS = {"compatible": "green", "incompatible": "red", "^": "red", "hint": "cyan", "warning": "yellow", "not": "red"}
+"""The color of a line by its first word."""
+
+
+def color_answer(answer: CheckAnswer) -> str:
+    """Return the answer to a check as colored text."""
+    from ..answers.check import check_as_text
+
+    return color_lines(check_as_text(answer))
+
+
+def color_lines(text: str) -> str:
+    """Return the text of an answer with the color of each line."""
+    lines = []
+    for line in text.splitlines():
+        word = line.lstrip().replace(":", " ").split(" ")[0]
+        color = "yellow" if line.lstrip().startswith("compatible if") else _COLORS.get(word)
+        lines.append(click.style(line, fg=color) if color else line)
+    return "\n".join(lines)
+
+
+def print_table(rows: Sequence[Sequence[str]]) -> None:
+    """Print rows of cells. All rows have the same number of cells, and cells may be styled.
+
+    On a terminal, the columns are aligned and the last one is wrapped. Otherwise each row is one line with tabs between
+    its cells, for grep and cut.
+    """
+    if not sys.stdout.isatty():
+        for row in rows:
+            click.echo("\t".join(row))
+        return
+    widths = [max(len(click.unstyle(cell)) for cell in column) for column in zip(*rows, strict=True)][:-1]
+    indent = sum(widths) + 2 * len(widths)
+    last_width = max(20, shutil.get_terminal_size().columns - indent)
+    for *cells, last in rows:
+        padded = "".join(
+            cell + " " * (width + 2 - len(click.unstyle(cell))) for cell, width in zip(cells, widths, strict=True)
+        )
+        click.echo((padded + f"\n{' ' * indent}".join(textwrap.wrap(last, last_width))).rstrip())
+
+
+@contextmanager
+def byte_progress(total: int, min_total: int, label: str) -> Iterator[Callable[[int], None]]:
+    """Yield a function that adds a number of bytes to a progress bar on stderr.
+
+    There is no bar for fewer than `min_total` bytes, or if stderr is not a terminal.
+    """
+    if total < min_total or not sys.stderr.isatty():
+        yield lambda nbytes: None
+        return
+    with click.progressbar(length=total, label=label, file=sys.stderr, update_min_steps=total // 100) as bar:
+        yield bar.update
