@@ -97,7 +97,7 @@ def _titled(page: Part, query: bytes) -> Part | None:
 
 _QUERY = 500
 """Bytes of a link's question that a title has room for."""
-_DESCRIPTION = "Ask what any framework's broadcast does with these shapes."
+_DESCRIPTION = "See what any framework's broadcast does with these shapes."
 
 
 @cache
@@ -105,7 +105,7 @@ def _part(path: str, docs: bool) -> Part:
     package, name, media_type, headers = PARTS[path]
     content = (files(package) / "static" / name).read_bytes()
     if path == "/" and not docs:
-        content = re.sub(b"<footer>.*</footer>\n", b"", content)  # it leads to the documentation
+        content = re.sub(b'  <nav id="docs".*</nav>\n', b"", content)
     return Part(content, media_type, headers)
 
 

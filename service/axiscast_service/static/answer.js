@@ -8,36 +8,36 @@ const linkTo = (asked, ...content) => el("a", {href: `?${queryOf(asked)}`}, ...c
 const reachedBy = ({outputs = [], result}) =>
   [...new Set((result ? [result] : outputs).map(({shape}) => tuple(shape)))].join(" and ");
 
-/** [kind, headline, ...message] of an answer of check. A square fits, and is seldom meant: that is told at once. */
-export function verdictOf({compatible, outputs, result, conflict, warnings = []}, asked) {
-  const shapes = reachedBy({outputs, result}), reached = shapes && ` to ${shapes}`;
-  const meant = warnings.find(({code, hint}) => code === "square" && hint)?.hint;
-  const pairs = meant ? ["Every pair is combined. Element by element: ", ...hintOf(meant, asked)] : [];
-  if (compatible && result) return ["yes", `✓ Fits: the result is ${shapes}`];
-  if (compatible) return [meant ? "maybe" : "yes", `✓ Broadcasts${reached}`, ...pairs];
+const outerProductIn = ({warnings = []}) => warnings.find(({code}) => code === "square");
+
+/** [kind, headline, ...message] of the response to a check. An accidental outer product fits, but is seldom meant. */
+export function verdictOf({compatible, outputs, result, conflict, warnings}) {
+  const shapes = reachedBy({outputs, result}), reached = shapes && ` to ${shapes}`, square = outerProductIn({warnings});
+  if (compatible === false) return ["no", "✗ Does not broadcast", ...words(conflict.message)];
+  if (square) return ["maybe", `⚠ Broadcasts${reached}: probably not what you want`, ...words(square.message)];
   if (compatible === null) return ["maybe", `Broadcasts${reached} for some sizes`];
-  return ["no", "✗ Does not broadcast", ...words(conflict?.message)];
+  return ["yes", result ? `✓ Fits: the result is ${shapes}` : `✓ Broadcasts${reached}`];
 }
 
-/** What stands below the drawing. */
-export function detailsOf({outputs = [], result, conflict, conditions = [], warnings = []}, asked) {
-  const hints = (conflict?.hints ?? []).map((hint) => hintOf(hint, asked));
-  const others = linkTo(comparisonOf(asked, outputs), "What the other frameworks answer");
+/** The suggested fixes, each with a link that applies it if it has a request. */
+export function fixesOf({conflict, warnings = []}, asked) {
+  const hints = conflict?.hints ?? warnings.map(({hint}) => hint).filter(Boolean);
+  return list("hint", hints.length > 1 ? "Suggested fixes" : "Suggested fix", hints.map((hint) => {
+    const next = hinted(hint, asked), text = el("span", {}, ...words(hint.text));
+    const apply = next && el("a", {href: `?${queryOf(next)}`, className: "apply", "aria-label": `Apply: ${hint.text}`}, "Apply");
+    return apply ? [text, apply] : [text];
+  }));
+}
+
+/** The details below the drawing. */
+export function detailsOf({outputs = [], result, conditions = [], warnings = []}, asked) {
+  const others = linkTo(comparisonOf(asked, outputs), "Compare all frameworks");
+  const told = warnings.filter(({code}) => code !== "square").map(({message}) => words(message));
   return [
-    ...list("hint", "What would fit", hints), ...list("condition", "It fits where", conditions.map(({text}) => [text])),
-    ...warned(warnings, asked), ...resultOf(result), ...tableOf(outputs),
-    el("p", {className: "others"}, others),
+    ...list("condition", "Conditions", conditions.map(({text}) => [text])), ...list("warning", "Warnings", told),
+    ...resultOf(result), ...tableOf(outputs), el("p", {className: "others"}, others),
   ];
 }
-
-/** A hint's words, which lead to its question where it has one. */
-function hintOf(hint, asked) {
-  const next = hinted(hint, asked);
-  return next ? [linkTo(next, ...words(hint.text))] : words(hint.text);
-}
-
-const warned = (warnings, asked) => list("warning", "Worth knowing", warnings.map(({message, hint}) =>
-  [...words(message), ...(hint ? [el("p", {}, ...hintOf(hint, asked))] : [])]));
 
 const list = (kind, title, items) =>
   items.length ? [el("h2", {}, title), el("ul", {className: kind}, ...items.map((item) => el("li", {}, ...item)))] : [];
@@ -57,7 +57,7 @@ function tableOf(outputs) {
     ["shape", ({shape}) => tuple(shape)], ["dims", ({dims}) => dims?.join(", ")],
     ["factors", ({factors}) => factors && tuple(factors)],
     ["broadcast axes", (output) => output.broadcast_axes.join(", ") || "none"],
-    ["perhaps", (output) => output.maybe_broadcast_axes?.join(", ")],
+    ["for some sizes", (output) => output.maybe_broadcast_axes?.join(", ")],
     ["elements", ({elements}) => elements], ["bytes", ({nbytes}) => nbytes],
   ].map(([name, cell]) => [name, outputs.map((output, number) => String(cell(output, number) ?? ""))])
     .filter(([, cells]) => cells.some(Boolean)); // a column that says nothing is left out
@@ -75,11 +75,11 @@ export function comparedOf({results, left_out: absent = []}) {
   const verdicts = results.flatMap(({compatible, also = []}) => Array(1 + also.length).fill(compatible));
   const count = verdicts.filter(Boolean).length, some = verdicts.filter((verdict) => verdict === null).length;
   const kind = count === verdicts.length ? "yes" : count || some ? "maybe" : "no";
-  const more = [some && `${some} for some sizes`, absent.length && `${absent.length} left out`].filter(Boolean);
+  const more = [some && `${some} for some sizes`, absent.length && `${absent.length} skipped`].filter(Boolean);
   return [kind, [`${count} of ${verdicts.length} broadcast`, ...more].join(", ")];
 }
 
-const LEFT_OUT = "left out: it takes known sizes only";
+const LEFT_OUT = "skipped: it takes only known sizes";
 
 /** The same as text, for people: a line for each op or mode. */
 export function comparisonText({results, left_out: absent = []}) {
@@ -106,12 +106,12 @@ export function comparisonTable({results, left_out: absent = []}, asked) {
       ? [el("span", {className: "yes"}, "✓ ", reached || "yes"), help("span", replicationOf(outputs)),
          help("span", ...warnings.map(({code}) => ` ${code}`))]
       : conflict ? [el("span", {className: "no"}, "✗ ", conflict.code), help("p", ...words(conflict.message))]
-      : [el("span", {className: "maybe"}, reached), ...conditions.map(({text}) => help("p", `where ${text}`))];
+      : [el("span", {className: "maybe"}, reached), ...conditions.map(({text}) => help("p", `if ${text}`))];
     const names = el("th", {scope: "row"}, ...linked(op), ...also.map((other) => help("p", ...linked(other))));
     return el("tr", {}, names, el("td", {}, ...answer));
   });
   rows.push(...absent.map((name) => el("tr", {}, el("th", {scope: "row"}, name), el("td", {}, help("span", LEFT_OUT)))));
-  const head = ["op", "output, or why not"].map((name) => el("th", {scope: "col"}, name));
+  const head = ["op", "output or conflict"].map((name) => el("th", {scope: "col"}, name));
   return el("table", {className: "comparison"}, el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...rows));
 }
 

@@ -4,7 +4,7 @@ import {el, tuple} from "./elements.js";
 import {attributesAt, headingsOf, labelOf, letterOf, rowsOf, scenesOf, shapesOf, slotsOf} from "./picture.js";
 
 const HUES = [255, 60, 150, 320, 205, 95, 285, 30]; // of the inputs' colours: neighbours are far apart
-const planesOf = ({conflict}) => (conflict === undefined ? 4 : 2); // of a stack are drawn: what overhangs needs room
+const PLANES = 4; // of a stack are drawn
 const tint = (input) => `oklch(var(--source) ${HUES[input % HUES.length]})`;
 
 const indexed = (index) => `[${index.join(", ")}]`;
@@ -16,7 +16,7 @@ const along = (axes, names) => ["along ", names ? "" : axes.length > 1 ? "axes "
                                 ...listed(axes.map((axis) => names?.[axis] ?? axis))].join("");
 
 /** An input's name in its colour; the target has none. */
-function named(input, text = letterOf(input)) {
+export function named(input, text = letterOf(input)) {
   const node = el("b", {className: input === null ? "" : "input"}, text);
   node.style.setProperty("--hue", HUES[input % HUES.length]);
   return node;
@@ -26,8 +26,8 @@ function named(input, text = letterOf(input)) {
 export function drawingOf(answer, asked, resize) {
   const sentence = el("p", {className: "say"}), scenes = scenesOf(answer, asked);
   const say = (...words) => sentence.replaceChildren(...words);
-  const summary = scenes.flatMap((scene) => [...summaryOf(scene), " "]);
   const drawn = scenes.map(sceneOf), table = axesTable(answer, asked, resize);
+  const summary = answer.conflict ? [] : scenes.flatMap((scene) => [...summaryOf(scene), " "]);
   const below = drawn.length ? [sentence, table.node] : [table.node, sentence];
   const node = el("div", {className: "drawing"}, ...drawn.map(({figure}) => figure), ...below);
   const show = ({target}) => {
@@ -45,17 +45,8 @@ export function drawingOf(answer, asked, resize) {
   return node;
 }
 
-/** The drawing's scenes alone, small and still. */
-export function thumbnailOf(answer, asked) {
-  const figures = scenesOf(answer, asked).slice(0, 1).map((scene) => sceneOf(scene).figure);
-  return el("span", {className: "thumbnail", "aria-hidden": "true", inert: true}, ...figures);
-}
-
-function summaryOf({layers, conflict, shape, factors, names}) {
-  if (conflict !== undefined) {
-    return [`On axis ${conflict} the sizes do not fit: what overhangs is hatched. Axes after it may not fit either.`];
-  }
-  if (shape.includes(0)) return ["An axis of size 0 has no elements: nothing is repeated."];
+function summaryOf({layers, shape, factors, names}) {
+  if (shape.includes(0)) return ["An axis of size 0 has no elements, so nothing is repeated."];
   const told = (axesIn) => layers.map(({input, kinds}) => [input, axesIn(kinds)]).filter(([, axes]) => axes.length)
     .map(([input, axes], place) => [named(input), place ? " " : " is repeated ", along(axes, names)]);
   const always = told((kinds) => copiedAxes(kinds).filter((axis) => factors[axis] !== 1)), sometimes = told((kinds) => axesOf(kinds, "maybe"));
@@ -69,7 +60,7 @@ function summaryOf({layers, conflict, shape, factors, names}) {
 /** {figure, light} of a scene. `light(target, axis)` lights the cells that share an element with the one that is the
  * target, or those along an axis, and returns what is to be said of that cell. */
 function sceneOf(scene) {
-  const {shape, layers, edges} = scene, slots = shape.map((size, axis) => slotsOf(size, edges[axis]));
+  const {shape, layers} = scene, slots = shape.map((size) => slotsOf(size));
   const chosen = slots.slice(0, -2).map(([first]) => first), cells = new Map();
   const panels = el("div", {className: "panels"}), figure = el("figure", {className: "scene"}, panels);
   const render = () => {
@@ -80,7 +71,7 @@ function sceneOf(scene) {
     const inputs = drawn.map((panel, place) => (place ? joined(sign("and"), panel) : joined(panel)));
     panels.replaceChildren(...inputs, joined(sign("→"), panelOf(scene, null, slots, chosen, cells)));
   };
-  const columns = Math.max(1, slots.at(-1)?.length ?? 1), depth = Math.min(planesOf(scene), slots.at(-3)?.length ?? 1) - 1;
+  const columns = Math.max(1, slots.at(-1)?.length ?? 1), depth = Math.min(PLANES, slots.at(-3)?.length ?? 1) - 1;
   for (const [name, value] of Object.entries({columns, depth, panels: layers.length})) {
     figure.style.setProperty(`--${name}`, value);
   }
@@ -117,13 +108,10 @@ function meets(cell, own) {
 function sentenceOf({layer, place, parts, copy}, {layers, factors, names}) {
   const element = ({input, letter}, index) => named(input, letter + indexed(index));
   if (!layer) {
-    const present = layers.flatMap((one, number) => (parts[number] ? [element(one, parts[number].index)] : []));
-    const absent = layers.filter((_, number) => !parts[number]).map(({input, letter}) => named(input, letter));
-    return absent.length ? [`At ${indexed(place)} `, ...listed(present), " meets nothing of ", ...listed(absent), "."]
-      : [`Output ${indexed(place)} reads `, ...listed(present), "."];
+    const read = layers.map((one, number) => element(one, parts[number].index));
+    return [`Output ${indexed(place)} reads `, ...listed(read), "."];
   }
   const [part] = parts;
-  if (!part) return [named(layer.input, layer.letter), ` has nothing at ${indexed(place)}.`];
   const axes = copiedAxes(layer.kinds);
   const count = axes.reduce((product, axis) => product * factors[axis], 1);
   const who = element(layer, part.index), readers = Number.isInteger(count) ? count : "many";
@@ -148,11 +136,11 @@ function chooserOf(axis, places, first, choose) {
 /** An input in the space of the output, or the output: the plane that was chosen, and behind it those after it. */
 function panelOf(scene, layer, slots, chosen, cells) {
   const name = layer ? [named(layer.input, layer.letter), ` ${tuple(layer.shape)}`]
-    : [el("b", {}, scene.conflict === undefined ? "output" : "together"), ` ${tuple(scene.shape)}`];
+    : [el("b", {}, "output"), ` ${tuple(scene.shape)}`];
   const stack = slots.at(-3)?.filter((place) => place !== "…") ?? [0];
   const front = Math.max(0, stack.indexOf(chosen.at(-1)));
   const empty = scene.shape.includes(0);
-  const planes = empty ? [] : [...stack.slice(front), ...stack.slice(0, front)].slice(0, planesOf(scene));
+  const planes = empty ? [] : [...stack.slice(front), ...stack.slice(0, front)].slice(0, PLANES);
   const label = name.map((part) => part.textContent ?? part).join("");
   const tables = planes.map((plane, depth) => {
     const before = chosen.length ? [...chosen.slice(0, -1), plane] : [];
@@ -207,16 +195,14 @@ function moveBy(event, nodes) {
 
 function cellOf(scene, layer, place, cells, label) {
   const shown = layer ? [layer] : scene.layers, parts = shown.map((one) => one.at(place));
-  const reads = shown.flatMap(({input}, number) => (parts[number] ? [`${input}:${parts[number].index}`] : []));
-  const copy = layer ? parts[0]?.copy ?? "" : "", missing = scene.layers.some((one) => !one.at(place));
-  const texts = shown.flatMap((one, number) =>
-    (parts[number] && one.input !== null ? [named(one.input, labelOf(one, parts[number].index))] : []));
-  const kind = [copy, parts.includes(null) && layer ? "gap" : missing ? "over" : ""].filter(Boolean).join(" ");
-  const node = el("td", {className: `cell ${kind}`, tabIndex: -1});
+  const reads = shown.map(({input}, number) => `${input}:${parts[number].index}`);
+  const copy = layer ? parts[0].copy : "";
+  const texts = shown.flatMap((one, number) => (one.input === null ? [] : [named(one.input, labelOf(one, parts[number].index))]));
+  const node = el("td", {className: `cell ${copy}`, tabIndex: -1});
   if (!label) node.removeAttribute("tabindex");
-  else if (copy) node.ariaLabel = `copy of ${texts[0]?.textContent ?? layer.letter}`;
   else node.append(...texts);
-  const inks = shown.filter(({input}, number) => parts[number] && input !== null).map(({input}) => tint(input));
+  if (label && copy) node.ariaLabel = `copy of ${texts[0]?.textContent ?? layer.letter}`;
+  const inks = shown.filter(({input}) => input !== null).map(({input}) => tint(input));
   const step = 100 / inks.length, stops = inks.map((ink, number) => `${ink} ${number * step}% ${(number + 1) * step}%`);
   if (inks.length) node.style.setProperty("--fill", `linear-gradient(135deg, ${stops.join(", ")})`);
   if (layer?.input != null) node.style.setProperty("--hue", HUES[layer.input % HUES.length]);
@@ -230,7 +216,7 @@ function cellOf(scene, layer, place, cells, label) {
 
 function legendOf(cells) {
   const kinds = {stretch: "a copy along a stretched axis", new: "a copy along a new axis",
-                 maybe: "a copy for some sizes", gap: "nothing there", over: "meets nothing there"};
+                 maybe: "a copy for some sizes"};
   const nodes = [...cells.keys()];
   const there = Object.entries(kinds).filter(([kind]) => nodes.some((node) => node.classList.contains(kind)));
   return el("p", {className: "help legend"},
@@ -278,7 +264,7 @@ function axesTable(answer, asked, resize) {
        ...marks.map((mark, place) => el("td", {"data-column": place}, mark))));
   const at = body.findIndex(({className}) => className === "output");
   body.splice(at < 0 ? body.length : at, 0, ...attributes);
-  const caption = el("caption", {}, "Sizes that meet on each output axis");
+  const caption = el("caption", {}, "The sizes on each output axis");
   const parts = [caption, el("thead", {}, ...head), el("tbody", {}, ...body)];
   const table = el("table", {className: count > 2 ? "axes many" : "axes"}, ...parts);
   const node = el("div", {className: "wide"}, table, ...(more ? [el("p", {className: "help"}, more)] : []));
@@ -293,7 +279,7 @@ function sentenceAt(place, rows, name, blamed) {
     return mark === "+" ? [[who, " gets a new axis"]]
       : size === "" ? [] : [[who, ` has ${size}${stretched[mark] ?? ""}`]];
   });
-  const verdict = blamed[place] ? ": they do not fit." : name === "sum" ? ": the product is summed along it." : ".";
+  const verdict = blamed[place] ? ": these sizes conflict." : name === "sum" ? ": the product is summed along it." : ".";
   const words = told.flatMap((part, number) => [number ? "; " : "", ...part]);
   const head = name === "sum" ? "Summed" : /^axis \d+$/.test(name) ? `A${name.slice(1)}` : `Axis ${place} (${name})`;
   return [`${head}: `, ...words, verdict];

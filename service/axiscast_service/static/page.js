@@ -1,7 +1,7 @@
-/* The page: the form, asking, and showing what is answered. */
+/* The page: the form, the requests, and their results. */
 
-import {comparedOf, comparisonTable, comparisonText, detailsOf, verdictOf} from "./answer.js";
-import {drawingOf, thumbnailOf} from "./drawing.js";
+import {comparedOf, comparisonTable, comparisonText, detailsOf, fixesOf, verdictOf} from "./answer.js";
+import {drawingOf, named} from "./drawing.js";
 import {el, words} from "./elements.js";
 import {
   COMPARE, WARNINGS, askedOf, bodyOf, comparisonBodyOf, curl, exampleOf, fieldsOf, fromLink, hasSymbols, isProse,
@@ -20,13 +20,10 @@ const $ = (id) => document.getElementById(id);
 function showForm() {
   const op = ops.get(question.op);
   while (question.inputs.length < (op?.inputs.min ?? 1)) question.inputs.push("");
-  const names = [...new Set([...ops.keys(), question.op])];
-  const said = (name) => (name === COMPARE.name ? "every op, compared" : name);
-  $("op").replaceChildren(...names.map((name) => new Option(said(name), name)));
   $("op").value = question.op;
   const source = op?.reference ? `As in ${op.reference.package} ${op.reference.version}.` : "";
   const linked = /^https?:/.test(op?.link) ? el("a", {href: op.link, rel: "noreferrer"}, source) : source;
-  const more = op?.link && document.querySelector("footer") ? [" ", el("a", {href: `ops#${op.name}`}, "Its rule and examples")] : [];
+  const more = op?.link && $("docs") ? [" ", el("a", {href: `ops#${op.name}`}, "Rule and examples")] : [];
   $("doc").replaceChildren(...words(op?.doc), " ", linked, ...more);
   $("example").hidden = !op;
   $("warn").checked = question.warn.length > 0;
@@ -39,7 +36,7 @@ function showInputs(focused) {
   $("add").hidden = max !== null && question.inputs.length >= max;
   $("rows").replaceChildren(...question.inputs.map((value, number) => {
     const id = `inputs-${number}`, error = `error-${id}`;
-    const control = textInput({id, value, placeholder: "() scalar", "aria-describedby": error});
+    const control = textInput({id, value, placeholder: "8,1,6,1", "aria-describedby": error});
     control.oninput = () => { question.inputs[number] = control.value; askSoon(); };
     control.onkeydown = ({key, isComposing}) => {
       if (key === "Enter" && !isComposing && !$("add").hidden) changeInputs(number + 1, 0, "");
@@ -53,8 +50,8 @@ function showInputs(focused) {
     const remove = el("button", {type: "button", "aria-label": `Remove input ${number}`}, "×");
     remove.hidden = question.inputs.length <= min;
     remove.onclick = () => changeInputs(number, 1);
-    return el("div", {}, el("div", {className: "row"}, el("label", {htmlFor: id}, `input ${number}`), control, remove),
-              errorSlot(error));
+    const label = el("label", {htmlFor: id}, named(number), el("span", {className: "help"}, ` input ${number}`));
+    return el("div", {className: "shape"}, label, el("div", {className: "row"}, control, remove), errorSlot(error));
   }));
   if (focused !== undefined) $(`inputs-${Math.min(focused, question.inputs.length - 1)}`).focus();
 }
@@ -68,7 +65,14 @@ function changeInputs(place, removed, ...added) {
 const textInput = (properties) => el("input", {spellcheck: false, autocapitalize: "off", ...properties});
 const errorSlot = (id) => el("p", {className: "error", id, "aria-live": "polite"});
 
-const showFields = () => $("fields").replaceChildren(...fieldsOf(question).map(fieldRow));
+const OPTIONS = ["assume", "dtype"]; // of every op
+
+function showFields() {
+  const fields = fieldsOf(question), optional = ({name}) => OPTIONS.includes(name);
+  $("fields").replaceChildren(...fields.filter((field) => !optional(field)).map(fieldRow));
+  $("fields-more").replaceChildren(...fields.filter(optional).map(fieldRow));
+  if (question.warn.length || OPTIONS.some((name) => question.values[name])) $("options").open = true;
+}
 
 function fieldRow(field) {
   const {name, schema, required} = field, id = `field-${name}`, error = `error-${id}`, help = `help-${id}`;
@@ -77,7 +81,7 @@ function fieldRow(field) {
   if (choices) {
     const value = valueIn(question, field), usual = typed(schema.default, schema);
     const options = [...new Set([usual, ...choices.map(String), value || usual])];
-    control.append(...options.map((option) => new Option(option || "left out", option === usual ? "" : option)));
+    control.append(...options.map((option) => new Option(option || "default", option === usual ? "" : option)));
     control.value = value;
   } else if (schema.examples?.length) control.placeholder = `such as ${typed(schema.examples[0], schema)}`;
   control.id = id;
@@ -92,14 +96,14 @@ function fieldRow(field) {
     errorSlot(error), el("p", {className: "help", id: help}, ...words(schema.description)));
 }
 
-// ---- Asking
+// ---- Requests
 
 class Problem extends Error {
   constructor(details) { super(details.detail); this.details = details; }
 }
 
 function askSoon(wait = 200) {
-  $("why").textContent = "";
+  $("why").textContent = PASTE;
   request.abort(); // what it would show is about another question by now
   $("answer").setAttribute("aria-busy", "true");
   clearTimeout(timer);
@@ -137,11 +141,11 @@ async function send(path, {headers, ...options} = {}) {
     response = await fetch(path, {...options, headers: {...headers, Accept: "application/json"}, signal});
     text = await response.text();
   } catch (error) {
-    throw signal.aborted ? error : new Problem({detail: "The server can't be reached. Any change asks it again."});
+    throw signal.aborted ? error : new Problem({detail: "The server can't be reached. Change the request to try again."});
   }
   const answer = read(text);
   if (response.ok && answer) return answer;
-  throw new Problem(answer ?? {detail: `The server answered ${response.status} ${response.statusText}.`});
+  throw new Problem(answer ?? {detail: `The server returned status ${response.status} ${response.statusText}.`});
 }
 
 /** JSON with the integers beyond 2^53 as strings, so that they stay exact; null where it is no JSON. */
@@ -151,8 +155,9 @@ function read(text) {
 }
 
 const MAX_CHARACTERS = 65536;
+const PASTE = "You can also paste an error message into a shape.";
 
-/** Asks what the text of an error says: loads its op and inputs, or shows what it is about. */
+/** Reads the text of an error: loads its op and inputs, or shows what it is about. */
 async function explain(text) {
   clearTimeout(timer);
   request.abort();
@@ -161,7 +166,7 @@ async function explain(text) {
     const {op, inputs, message} = await post("v1/why", JSON.stringify({text: text.slice(-MAX_CHARACTERS)}));
     if (op && inputs) await start({...questionOf({op, inputs}), warn: question.warn});
     else showVerdict("", "An error message", message);
-    $("why").textContent = op && inputs ? `Read from the error: ${message}` : "";
+    $("why").textContent = op && inputs ? `Read from the error: ${message}` : PASTE;
   } catch (error) {
     if (error instanceof Problem) showProblem({...error.details, pointer: "/inputs"});
     else if (!signal.aborted) throw error;
@@ -170,7 +175,7 @@ async function explain(text) {
   }
 }
 
-// ---- The answer
+// ---- The result
 
 function showVerdict(kind, verdict, ...message) {
   for (const slot of document.querySelectorAll(".error")) slot.textContent = "";
@@ -178,11 +183,11 @@ function showVerdict(kind, verdict, ...message) {
   $("verdict").className = kind;
   $("verdict").textContent = verdict;
   $("message").replaceChildren(...message);
-  $("picture").inert = $("result").inert = !kind; // the last answer stays, faded, until the next one
+  for (const id of ["fixes", "picture", "result"]) $(id).inert = !kind; // the last result stays, faded, until the next one
 }
 
 function showMissing(fields) {
-  const empty = fields.some(({schema}) => schema.type === "array") ? "An empty list is written ()." : "";
+  const empty = fields.some(({schema}) => schema.type === "array") ? "Write an empty list as ()." : "";
   showVerdict("", `Fill in ${fields.map(({name}) => name).join(" and ")}`, empty);
 }
 
@@ -191,11 +196,11 @@ function showProblem({title, detail = title ?? "", pointer}) {
   const [place, ...path] = (pointer ?? "").split("/").slice(1);
   const inside = place === "inputs" ? "inputs" : "field";
   const id = [...path.map((part) => `${inside}-${part}`), `field-${place}`, place].find((one) => $(`error-${one}`));
-  if (!id) return showVerdict("", "No answer yet", detail);
+  if (!id) return showVerdict("", "No result", detail);
   const [first] = detail.split(/; (?=[\w/]+: )/);
   const axis = place === "inputs" && path.length > 1 ? `Axis ${path[1]} ` : "";
   const told = axis + first.replace(/^(input \d+(, axis \d+)?|[\w/]+): /, "").replace("GET /v1/ops lists all", "The list has all");
-  showVerdict("", "No answer yet", "What stands in the way is marked in the question.");
+  showVerdict("", "Invalid input", "Correct the marked field.");
   $(`error-${id}`).textContent = told.replace(/^[a-z](?=[a-z]* )/, (letter) => letter.toUpperCase());
   $(id).setAttribute("aria-invalid", "true");
 }
@@ -203,29 +208,22 @@ function showProblem({title, detail = title ?? "", pointer}) {
 async function showAnswer(answer) {
   const told = JSON.stringify([question, answer]), again = told === shown; // for other code only
   showVerdict(...verdictOf(answer, question));
-  if (!again) showResult(drawingOf(answer, question, resize), ...detailsOf(answer, question));
-  await Promise.all([again || showRepairs(), showCode(answer)]);
+  if (!again) showResult(fixesOf(answer, question), drawingOf(answer, question, resize), detailsOf(answer, question));
+  await showCode(answer);
   shown = told;
 }
 
 async function showComparison(answer) {
   showVerdict(...comparedOf(answer));
-  showResult("", comparisonTable(answer, question));
+  showResult([], "", [comparisonTable(answer, question)]);
   await showCode({diagram: comparisonText(answer)});
 }
 
-/** What each hint would make of the inputs, beside its words. */
-const showRepairs = () => Promise.all([...document.querySelectorAll(".hint a")].slice(0, 4).map(async (link) => {
-  const answer = await send(`v1/check${link.search}`).catch((problem) => {
-    if (!(problem instanceof Problem)) throw problem; // else there is no more to see than its words
-  });
-  if (answer) link.after(thumbnailOf(answer, fromLink(link.search)));
-}));
-
-function showResult(drawing, ...details) {
+function showResult(fixes, drawing, details) {
   const {key} = document.activeElement.dataset; // a stepper, which stays in the hand while it is pressed again
   shown = ""; // until all of it is there
   $("result").hidden = false;
+  $("fixes").replaceChildren(...fixes);
   $("picture").replaceChildren(drawing);
   $("details").replaceChildren(...details);
   if (key) $("picture").querySelector(`[data-key="${key}"]`)?.focus();
@@ -240,7 +238,7 @@ function resize(input, axis, size) {
   askSoon(0);
 }
 
-// ---- The question as code
+// ---- The request as code
 
 const WRITERS = {curl, Python: python};
 
@@ -250,7 +248,7 @@ async function showCode({compatible, diagram = ""}) {
   try {
     if (as === "Text") code = diagram;
     else if (as in WRITERS) code = WRITERS[as](question);
-    else if (!compatible || hasSymbols(question)) note = "There is code for one op, where known sizes broadcast.";
+    else if (!compatible || hasSymbols(question)) note = "Code is available for one op with known sizes that broadcast.";
     else {
       const translated = await post("v1/translate", bodyOf(question, {to: JSON.stringify(as)}));
       code = translated.code.text;
@@ -269,7 +267,7 @@ async function copy() {
   const {textContent: code} = $("code");
   getSelection().selectAllChildren($("code")); // where there is no clipboard (it needs https), the keyboard copies it
   const copied = await navigator.clipboard?.writeText(code).then(() => true, () => false);
-  $("copy").textContent = copied ? "Copied" : "Selected: now copy it";
+  $("copy").textContent = copied ? "Copied" : "Selected: press Ctrl+C";
   setTimeout(() => { $("copy").textContent = "Copy"; }, 2000);
 }
 
@@ -279,7 +277,14 @@ $("form").onsubmit = (event) => event.preventDefault();
 $("add").onclick = () => changeInputs(question.inputs.length, 0, "");
 $("example").onclick = () => start(exampleHere(question.op));
 $("warn").onchange = ({target: {checked}}) => { question.warn = checked ? WARNINGS : []; askSoon(0); };
-$("op").onchange = ({target: {value: op}}) => { // an example gives way to the next; what was typed stays
+$("op").onfocus = ({target}) => { target.placeholder = target.value; target.value = ""; }; // the list then has all ops
+$("op").onblur = ({target}) => { target.value ||= question.op; };
+$("op").oninput = ({target, inputType}) => { // a choice from the list, which is not typed text
+  if (inputType === "insertReplacementText" || inputType === undefined) target.blur();
+};
+$("op").onchange = ({target: {value}}) => { // an unchanged example is replaced by the next; typed text stays
+  const op = value.trim();
+  if (!op || op === question.op) return;
   const untouched = queryOf(question) === queryOf(exampleHere(question.op));
   start(untouched ? exampleHere(op) : askedOf(op, question));
 };
@@ -319,12 +324,14 @@ async function learn(alias) {
 }
 
 try {
-  for (const op of (await send("v1/ops")).ops) ops.set(op.name, op);
+  const catalogue = (await send("v1/ops")).ops, texts = catalogue.flatMap(({name, aliases = []}) => [name, ...aliases]);
+  for (const op of catalogue) ops.set(op.name, op);
+  $("ops").append(new Option("every op, compared", COMPARE.name), ...texts.map((name) => new Option("", name)));
   const answering = [...ops.values()].filter(({outputs = "none"}) => outputs !== "none");
   $("frameworks").append(...answering.map(({name}) => new Option(name)));
   await start(fromLink(location.search));
 } catch (error) {
   if (!(error instanceof Problem)) throw error;
-  const unread = {detail: "The server's list of ops can't be read. Load the page again to try again."};
+  const unread = {detail: "The server's list of ops can't be read. Reload the page to try again."};
   showProblem(error.details.code === "unauthenticated" ? error.details : unread);
 }

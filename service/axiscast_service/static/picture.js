@@ -67,13 +67,12 @@ function number(cells, shape, order) {
 
 // ---- Scenes
 
-/** A scene for the outputs of each shape, in which their inputs meet; or the one in which sizes conflict.
+/** A scene for the outputs of each shape, in which their inputs are combined. A conflict has none: the table of axes shows it.
  *
  * A scene has the drawn `shape`, its `factors` (the same unless axes are merged) and their names, and layers {input,
  * letter, shape, kinds, at}. A kind tells of a factor how the input fills it: "" by itself, "stretch", "new", "maybe".
- * `at(place)` is what the layer has at a place of the scene: {index, copy}, null where it has nothing. */
+ * `at(place)` is the element of the layer at a place of the scene: {index, copy}. */
 export function scenesOf(answer, asked) {
-  if (answer.conflict) return [conflictOf(answer, asked)].filter(Boolean);
   const byShape = Map.groupBy(answer.outputs ?? [], ({shape, factors}) => `${shape}:${factors}`);
   return [...byShape.values()].map((outputs) => meetingOf(outputs, asked)).filter(Boolean);
 }
@@ -84,9 +83,9 @@ function meetingOf(outputs, asked) {
   if (shape.length > MOST.rank || (written && !groups)) return null;
   const split = (place) => (groups ? groups.flatMap((group, axis) => unravel(place[axis], group)) : place);
   const layers = outputs.slice(0, MOST.layers).map((output) => layerOf(output, factors, split, shapesOf(asked)));
-  const headings = headingsOf(asked, factors.length), edges = shape.map(() => []);
+  const headings = headingsOf(asked, factors.length);
   const names = outputs[0].dims ?? (headings && spokenOf(...headings));
-  return {shape, factors, names, layers, edges, merged: Boolean(groups), more: outputs.length - layers.length};
+  return {shape, factors, names, layers, merged: Boolean(groups), more: outputs.length - layers.length};
 }
 
 function layerOf({input, axes, broadcast_axes: copied, maybe_broadcast_axes: maybe = []}, factors, split, shapes) {
@@ -102,40 +101,6 @@ function layerOf({input, axes, broadcast_axes: copied, maybe_broadcast_axes: may
     return {index: splits ? unravel(ravel(axis, placed), shape) : axis, copy};
   };
   return {input, letter: letterOf(input), shape, kinds, at};
-}
-
-/** What overhangs where sizes conflict: each row of the diagram as a layer that ends where its size does. */
-function conflictOf({conflict: {axis}, diagram}, asked) {
-  const {rows} = rowsOf({diagram}, asked), shapes = shapesOf(asked);
-  const whole = rows.filter(({input, cells}) =>
-    input === null || cells.filter((cell) => cell.axis !== undefined).length === shapes[input].length);
-  const columns = (rows[0]?.cells ?? []).map((_, column) => whole.flatMap(({cells}) => numeric([cells[column].size])));
-  const negative = columns.flat().some((size) => Number(size) < 0);
-  if (axis == null || whole.length < 2 || negative || columns.length > MOST.rank) return null;
-  const shape = columns.map((sizes, column) => widest(sizes.filter((size) => size !== ""), column === axis));
-  const layers = whole.slice(0, MOST.layers).map(({input, letter, cells}) => {
-    const sizes = cells.map(({size}) => numeric([size])[0]);
-    const kinds = cells.map(({mark}, column) => (mark === "+" || sizes[column] === "" ? "new"
-      : sizes[column] === 1 && column !== axis && shape[column] !== 1 ? "stretch" : ""));
-    const order = cells.flatMap((cell, column) => (cell.axis === undefined ? [] : [[cell.axis, column]])).sort(byFirst);
-    const at = (place) => {
-      if (kinds.some((kind, column) => !kind && place[column] >= sizes[column])) return null;
-      const crossed = kinds.filter((_, column) => place[column] > 0);
-      const copy = ["new", "stretch"].find((kind) => crossed.includes(kind)) ?? "";
-      return {index: order.map(([, column]) => (kinds[column] ? 0 : place[column])), copy};
-    };
-    return {input, letter, shape: input === null ? sizes : shapes[input], kinds, at};
-  });
-  const edges = columns.map((sizes, column) => sizes.filter((size) => Number.isInteger(size) && size < shape[column]));
-  return {shape, factors: shape, layers, edges, conflict: axis, more: whole.length - layers.length};
-}
-
-const byFirst = ([one], [other]) => one - other;
-
-/** The size of a scene along an axis on which such sizes meet: 1 gives way, except where it is what conflicts. */
-function widest(sizes, conflicts) {
-  const own = conflicts ? sizes : sizes.filter((size) => size !== 1), known = own.filter(Number.isInteger);
-  return known.length ? Math.max(...known) : own[0] ?? 1;
 }
 
 /** The factors of each axis of a shape; null where they can't be told. Sizes of 1 may go to a neighbour. */
@@ -159,16 +124,10 @@ function unravel(flat, shape) {
 
 // ---- What is drawn of an axis
 
-/** The places along an axis that are drawn, with "…" for those that are not; both sides of each edge are. */
-export function slotsOf(size, edges = []) {
+/** The places along an axis that are drawn, with "…" for the others. */
+export function slotsOf(size) {
   if (!Number.isInteger(size)) return [0, 1, "…"];
-  if (size <= MOST.slots) return [...Array(size).keys()];
-  const near = edges.length ? edges.flatMap((edge) => [edge - 1, edge]) : [2];
-  const places = [...new Set([0, 1, ...near, size - 1])].filter((place) => place >= 0).sort((one, other) => one - other);
-  return places.flatMap((place, slot) => {
-    const skipped = place - (places[slot - 1] ?? -1) - 1;
-    return [...(skipped > 1 ? ["…"] : skipped ? [place - 1] : []), place];
-  });
+  return size <= MOST.slots ? [...Array(size).keys()] : [0, 1, 2, "…", size - 1];
 }
 
 /** An element's short name: its letter, and its index along the last three axes that have one. */

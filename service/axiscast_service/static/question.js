@@ -7,11 +7,11 @@ export const WARNINGS = ["mutual-stretch", "rank-promotion"]; // those that are 
 const FIRST = "numpy.broadcast_arrays";
 const MEETING = {op: FIRST, inputs: [[3, 1], [1, 4]]}; // small enough to be drawn whole, and both inputs stretch
 const DTYPE = {
-  name: "dtype", schema: {type: "string", description: "Adds the bytes of each output.", examples: ["float32"]},
+  name: "dtype", schema: {type: "string", description: "Adds the number of bytes of each output.", examples: ["float32"]},
 };
 const ASSUME = {
   name: "assume",
-  schema: {type: "object", description: "What is known of a name: a range, or a size.", examples: ["N=2.., M=1..8"]},
+  schema: {type: "object", description: "The range or the size of a symbolic size.", examples: ["N=2.., M=1..8"]},
 };
 
 const SHAPE = {type: "array", items: {type: "integer"}};
@@ -21,10 +21,10 @@ const listsIntegers = ({type, items}) => type === "array" && JSON.stringify(item
 /** The comparison is asked like an op. */
 export const COMPARE = {
   name: "compare",
-  doc: "What every framework answers to these shapes. A row leads to its op.",
+  doc: "The results of every framework for these shapes. Select a row to see its op.",
   attributes: {properties: {shape: {
     ...SHAPE, examples: [[2, -1]],
-    description: "The target: asks the ops that take one, with one input. Without it, those that need none.",
+    description: "The target shape, for ops that take one, with one input. Without it, the ops that need no target are compared.",
   }}},
   target: "shape",
   inputs: {min: 1, max: null},
@@ -125,13 +125,21 @@ export function queryOf(asked) {
     .map(([name, text]) => `${encode(name)}=${encode(text).replace(/%3D/g, "=")}`).join("&");
 }
 
-/** The first text that is none of what its field takes: {pointer, detail}, as in a server's problem; null for none. */
+const FORMS = "Write a shape as 8,1,6,1 or 8x1x6x1, a scalar as (), and symbolic sizes as N,?,2..8";
+
+/** The message about a text that is not a shape: its first part that is not a size, and what to write. */
+function invalidShape(text) {
+  if (text.length > MAX_TEXT) return `A shape has at most ${MAX_TEXT} characters`;
+  const part = text.replace(/[()[\]]/g, "").split(/[,×]/).map((one) => one.trim()).find((one) => !sizesOf(one)?.length);
+  return part ? `'${part.slice(0, 40)}' is not a size. ${FORMS}` : FORMS;
+}
+
+/** The first text that its field does not take: {pointer, detail}, as in a server's problem; null if there is none. */
 export function misreading(asked) {
-  const shape = "Write a shape as 8,1,6,1 or 8x1x6x1, a scalar as (), and unknown sizes as N,?,2..8";
-  const input = asked.inputs.findIndex((text) => !sizesOf(text));
-  if (input >= 0) return {pointer: `/inputs/${input}`, detail: shape};
+  const input = asked.inputs.findIndex((text) => !text.trim() || !sizesOf(text));
+  if (input >= 0) return {pointer: `/inputs/${input}`, detail: invalidShape(asked.inputs[input])};
   for (const [{name, schema}, text] of given(asked)) {
-    if (listsIntegers(schema) && !sizesOf(text)) return {pointer: `/${name}`, detail: shape};
+    if (listsIntegers(schema) && !sizesOf(text)) return {pointer: `/${name}`, detail: invalidShape(text)};
     if (schema === ASSUME.schema && !assumptionsIn(text)) {
       return {pointer: `/${name}`, detail: "Write a name and its sizes, such as N=2.., N=1..8 or N=3"};
     }
