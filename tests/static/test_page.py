@@ -577,20 +577,20 @@ def test_an_error_message_in_place_of_a_shape_becomes_its_question(page: Page, w
     else:
         before = "Traceback (most recent call last):\n" if "traceback" in way else ""
         page.tab.evaluate(PASTED, f"{before}{ERROR}\n")
-    page.tab.wait_for_selector("#why:not(:empty)")
+    page.tab.get_by_text("Read from the error").wait_for()
     page.settle()
     assert [page.tab.input_value(f"#inputs-{number}") for number in (0, 1)] == ["2,64,7,7", "64"]
     assert page.text("#why").startswith("Read from the error: numpy.add can't broadcast (2, 64, 7, 7) and (64,).")
     assert page.query() == "op=numpy.add&input=2,64,7,7&input=64"
     page.tab.fill("#inputs-1", "64,1,1")
     page.settle()
-    assert page.text("#why") == ""
+    assert page.text("#why") == "You can also paste an error message into a shape."
 
 
 def test_an_error_message_without_shapes_says_what_it_is_about(page: Page) -> None:
     page.ask("op=torch.add&input=3&input=4")
     page.tab.evaluate(PASTED, "RuntimeError: shape '[4, 2]' is invalid for input of size 6")
-    page.tab.get_by_text("An error message").wait_for()
+    page.tab.get_by_text("An error message", exact=True).wait_for()
     assert page.text("#message").startswith("This is about a reshape")
     assert page.tab.input_value("#inputs-0") == "3"
 
@@ -600,4 +600,4 @@ def test_several_lines_of_shapes_are_still_several_inputs(page: Page) -> None:
     page.tab.evaluate(PASTED, "torch.Size([8, 1])\nx: (1, 3)\n")
     page.settle()
     assert page.tab.input_value("#inputs-0") == "torch.Size([8, 1])"
-    assert page.text("#why") == ""
+    assert page.text("#why") == "You can also paste an error message into a shape."
