@@ -276,16 +276,16 @@ SPLIT_CONFLICTS: list[tuple[Request, str]] = [
      "Axis 1 of input 0 of shape (N, N) has size N, where N is 3: the pattern splits (c d) by 2, which does not divide "
      "it."),
     (repeat("(a b) (c d) -> a b c d", {"b": 3, "c": 2, "d": 2}, ["N", "N"]),
-     "Axis 1 of input 0 of shape (N, N) has size N, where N is a multiple of 3: the pattern wants c=2 * d=2."),
+     "Axis 1 of input 0 of shape (N, N) has size N, where N is a multiple of 3: the pattern needs c=2 * d=2."),
     (repeat("a (b c) -> a b c", {"a": 8, "b": 3}, ["N", "N"]),
      "Axis 1 of input 0 of shape (N, N) has size N, where N is 8: the pattern splits (b c) by 3, which does not divide "
      "it."),
     (repeat("(a b) -> a b", {"b": 0}, ["N"]),
      "Axis 0 of input 0 of shape (N,) has size N: the pattern splits (a b) by 0, which does not divide it."),
     (repeat("(a b c) -> a b c", {"a": 2**62, "b": 2**62, "c": 2**62}, ["N"]),
-     f"Axis 0 of input 0 of shape (N,) has size N: the pattern wants a={2**62} * b={2**62} * c={2**62}."),
+     f"Axis 0 of input 0 of shape (N,) has size N: the pattern needs a={2**62} * b={2**62} * c={2**62}."),
     (repeat("a -> a b", {"a": 6, "b": 2}, ["N"], N="7.."),
-     "Axis 0 of input 0 of shape (N,) has size N, where N is 7..: the pattern wants a=6."),
+     "Axis 0 of input 0 of shape (N,) has size N, where N is 7..: the pattern needs a=6."),
 ]  # fmt: skip
 
 
@@ -361,7 +361,7 @@ def test_a_symbol_that_can_t_be_read_is_an_invalid_request(request_: Request, po
 def test_tensors_have_no_symbols(model: type[BroadcastRequest] | type[BackpropRequest]) -> None:
     op = {"name": "numpy.broadcast_to", "shape": ["N", 3]}
     gradients = {"gradients": []} if model is BackpropRequest else {}
-    with pytest.raises(Problem, match="op/shape: must hold integers here: N on axis 0 is for check alone"):
+    with pytest.raises(Problem, match="op/shape: must have integers only: N on axis 0 is allowed in check only"):
         validate(model, {"op": op, "inputs": [], **gradients})
     if model is BackpropRequest:
         with pytest.raises(Problem, match="inputs/0/0: must be an integer, not a string"):
@@ -429,7 +429,7 @@ def test_a_client_sends_symbols_and_reads_null(client: Client) -> None:
     assert answer.compatible is None
     assert answer.conditions[0].text == "inputs[0][0] == 3 or inputs[0][0] == 1"
     assert client.can_broadcast((2, 3), (3,)) is True
-    with pytest.raises(InvalidRequest, match="is for check alone"):
+    with pytest.raises(InvalidRequest, match="is allowed in check only"):
         client.broadcast(numpy.broadcast_to(shape=("N", 3)), [1, 2, 3])
 
 

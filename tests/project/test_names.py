@@ -33,9 +33,9 @@ MISSING = [
     (lambda: axiscast.jax.numpy, "did you mean broadcast_to or broadcast_arrays or broadcast_shapes or add?"),
     (lambda: axiscast.torch.Expand, "did you mean expand?"),
     (lambda: axiscast.torch.mul,
-     "has no attribute 'mul': torch.mul is an alias: give it as a name, check(\"torch.mul\", ...), or make "
+     "has no attribute 'mul', because torch.mul is an alias. Pass its name, as in check(\"torch.mul\", ...), or create "
      "axiscast.torch.add()"),
-    (lambda: axiscast.torch.where, "or make axiscast.torch.broadcast_tensors()"),
+    (lambda: axiscast.torch.where, "or create axiscast.torch.broadcast_tensors()"),
     (lambda: axiscast.jax.maximum, "jax.numpy.maximum is an alias"),
     (lambda: axiscast.mindspore.ops, "has no attribute 'ops': its ops are"),
     (lambda: axiscast.np, "module 'axiscast' has no attribute 'np': did you mean numpy?"),
@@ -101,7 +101,7 @@ def test_help_shows_each_mode_of_an_op_with_its_rule() -> None:
     text = pydoc.render_doc(axiscast.openvino.Broadcast3, renderer=pydoc.plaintext)
     assert "mode (default 'numpy')" in text
     assert "One of 'numpy', 'explicit', 'bidirectional'." in text
-    assert "explicit     input axis `i` on output axis `axes_mapping[i]`" in text
+    assert "explicit       input axis `i` maps to output axis `axes_mapping[i]`" in text
     assert "Broadcast3(*, target_shape, mode='numpy', axes_mapping=None)" in text
 
 

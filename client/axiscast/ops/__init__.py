@@ -1,5 +1,4 @@
-"""The ops, one file a framework: files.py finds them. `from axiscast.ops import ngraph` is the import that types
-know."""
+"""The ops, in one file for each framework. discovery.py finds the files, so no list has to be kept."""
 
 from .base import Op
 from .discovery import ALIASES, FRAMEWORKS, OPS, list_error_messages, op_class, read_op

@@ -20,19 +20,19 @@ class Alias(NamedTuple):
 
 
 def aliases(rule: type[Op], functions: str, *modules: str, **limits: int) -> dict[str, Alias]:
-    """Return an alias of `rule` for each function in each module. `functions` are names separated by spaces."""
+    """Return an alias of `rule` for each function in each module. `functions` is a string of names and spaces."""
     alias = Alias(rule, **limits)
     return {f"{module}.{function}": alias for module in modules for function in functions.split()}
 
 
 def full_name(name: str) -> str:
-    """Return a name with its nickname written out: numpy.add for np.add."""
+    """Return a name with the module's full name instead of its import name: numpy.add for np.add."""
     head, dot, tail = name.partition(".")
     return f"{IMPORT_NAMES[head]}.{tail}" if dot and head in IMPORT_NAMES else name
 
 
 def named(name: str, alias: Alias) -> type[Op]:
-    """Return a subclass of the rule for an alias, with the alias's name and limits."""
+    """Return the class of an alias: a subclass of its rule with the name and the limits of the alias."""
     own: dict[str, object] = {"__module__": alias.rule.__module__, "__doc__": alias.rule.__doc__, "alias": name}
     if alias.inputs is not None:
         own |= {"min_inputs": alias.inputs, "max_inputs": alias.inputs}

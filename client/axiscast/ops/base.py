@@ -1,7 +1,7 @@
-"""Op: all that the rest of the house knows of one broadcasting operation. A framework's file says it of its own.
+"""Op, the base class of all broadcasting operations: what the other packages know about an operation.
 
-No file of ops postpones its annotations (`from __future__ import annotations`): pydantic would compile those of Op once
-more for each of its classes, a tenth of what a first check takes.
+No file in ops/ has `from __future__ import annotations`, because pydantic would compile the annotations of Op again for
+each subclass. That takes a tenth of the time of a first check.
 """
 
 import sys
@@ -24,7 +24,7 @@ from .help import documentation, missing, signature
 
 
 class OpMeta(type(BaseModel)):  # type: ignore[misc]  # pydantic does not export its metaclass
-    """The class of op classes: help() shows their rule, their attributes and an example, not pydantic's methods."""
+    """The metaclass of ops. It makes help() show the rule, the attributes and an example, not pydantic's methods."""
 
     def __dir__(cls) -> list[str]:
         return [*cls.model_fields, "example", "link"]
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 else:
 
     class _Model(BaseModel, metaclass=OpMeta):
-        """A base of ops."""
+        """The pydantic base of ops."""
 
         model_config = ConfigDict(defer_build=True)
         name: str
@@ -53,20 +53,23 @@ else:
 class Op(_Model):
     """One broadcasting operation of one framework, with its attributes.
 
-    Frozen and hashable. Attributes have the framework's own names; the class has its own spelling.
-    A mistaken attribute raises InvalidRequest, a ValueError.
+    An op is frozen and hashable. Its class and its attributes have the names that the framework uses. An invalid
+    attribute raises InvalidRequest, a ValueError.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     min_inputs: ClassVar[int] = 1
     max_inputs: ClassVar[int | None] = 1
-    """None: any number."""
+    """The largest number of inputs, or None for any number."""
     outputs: ClassVar[str] = "1"
-    """How many tensors come out, for people."""
+    """The number of outputs, in words: "none", "1", "2", "as many as inputs"."""
     has_common_output_axes: ClassVar[bool] = True
-    """Whether all outputs have the same axes. False for matrix products: compare lists them only if the shapes fit, and
-    no warning about their inputs is given."""
+    """Whether all outputs have the same axes.
+
+    This is False for matrix products: a comparison lists them only if the shapes fit, and no warning is given about
+    their inputs.
+    """
     replicates: ClassVar[bool] = True
     """Whether the op can repeat elements. False if it only adds axes of size 1."""
     selects_shape_axes: ClassVar[bool] = False
@@ -74,21 +77,26 @@ class Op(_Model):
     transposes: ClassVar[tuple[str, ...]] = ()
     """The attributes that transpose input 0 and input 1, if the op has them."""
     target: ClassVar[str | None] = None
-    """The attribute that holds the shape to reach, if the op has one."""
+    """The attribute with the target shape, if the op has one."""
     named_axes: ClassVar[Mapping[str, int | None]] = {}
-    """The attributes that name axes, each with the number of the input, or None if it has an entry for each axis of
-    every input. A hint must not move these axes."""
+    """The attributes that name axes, each with the number of the input whose axes it names.
+
+    The number is None if the attribute has an entry for each axis of every input. A hint must not move these axes.
+    """
     max_rank: ClassVar[int | None] = None
-    """The largest rank that the framework's own rule admits."""
+    """The largest rank that the framework accepts, or None if it has no limit."""
     alias: ClassVar[str | None] = None
     """The alias that a request used for the op, or None."""
     link: ClassVar[str]
-    """Where the rule is written down."""
+    """The URL of the framework's documentation of the op."""
     snippets: ClassVar[tuple[str, ...]] = ()
-    """Templates of the op as source text (see answers/snippets.py): used is the first of whose fields none is missing.
-    There is none where the op does not give its inputs as they are broadcast: nothing is translated to it."""
+    """Templates of the op as source code, whose fields answers/snippets.py lists.
+
+    A translation uses the first template whose fields all have a value. An op without a template, such as an op that
+    computes with its inputs, is not a target of translations.
+    """
     name: str
-    """On the wire; the part before its first dot is the name of the framework's file."""
+    """The name of the op in requests. The part before the first dot is the name of the framework's file."""
 
     if not TYPE_CHECKING:  # type checkers know the attributes
 
@@ -102,10 +110,10 @@ class Op(_Model):
             except ValidationError as error:
                 raise _refusal(type(self), names, error) from None
 
-        __init__.__pydantic_base_init__ = True  # pydantic's own mark: what it validates does not come through here
+        __init__.__pydantic_base_init__ = True  # tells pydantic to validate without calling this __init__
 
         def __setattr__(self, attribute: str, value: Any) -> None:
-            raise AttributeError(f"an op can't be changed: make another {self.name}")
+            raise AttributeError(f"an op can't be changed: create another {self.name}")
 
     @classmethod
     def __pydantic_init_subclass__(cls, **_: Any) -> None:
@@ -128,62 +136,68 @@ class Op(_Model):
         """Return the docstring of the class, or that of its base class."""
         return cleandoc(next(kind.__dict__["__doc__"] for kind in cls.__mro__ if kind.__dict__.get("__doc__")))
 
-    # --- what every op says of itself
+    # --- what every op must define
 
     @abstractmethod
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
-        """Which sizes of inputs of these shapes (as many as the op takes) meet on which axis: the rule.
+        """Return which sizes of the inputs meet on which axes: the rule of the op.
 
-        Raises ShapeMismatch, with the contract's code, for what the framework raises on whatever the sizes.
+        The number of shapes is one that the op accepts. Raises ShapeMismatch if the framework refuses the request for
+        another reason than the sizes, such as its ranks.
         """
 
     @classmethod
     @abstractmethod
     def example(cls) -> tuple[Self, tuple[Shape, ...]]:
-        """An op and shapes that fit it."""
+        """Return an op and input shapes that broadcast under it."""
 
-    # --- what an op may say of itself
+    # --- what an op can define
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self | None:
-        """The one op of this kind that could lower to `plan`, or None. The plan has an output or more, from as many
-        inputs as the op takes; ops.from_plan holds the answer against the rule."""
+        """Return the only op of this class that can lower to `plan`, or None if there is none.
+
+        The plan has at least one output and a number of inputs that the op accepts. `ops.from_plan` verifies that the
+        returned op lowers to the plan.
+        """
         return None
 
     def limited_rank(self, shapes: tuple[Shape, ...]) -> int:
-        """The rank that `max_rank` is about."""
+        """Return the rank of a request that `max_rank` limits."""
         return self.highest_rank(shapes)
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
-        """What the released version does otherwise with this request, as a sentence; None where it does the same.
-        `conflict` is why the rule refuses it; None where it broadcasts."""
+        """Return a sentence on how the tested release differs from the rule for this request, or None if it does not.
+
+        `conflict` is the reason why the rule refuses the request, or None if the shapes broadcast.
+        """
         return None
 
     def attribute_warning(self) -> tuple[str, str] | None:
-        """The code and the sentence of a warning, where attributes are legal but often a mistake."""
+        """Return the code and the sentence of a warning if the attributes are valid but often a mistake, or None."""
         return None
 
     def compares_sizes(self) -> bool:
-        """Return whether `align` compares integers to say which axis is to blame.
+        """Return whether `align` compares integers to choose the axis that a conflict names.
 
-        Whether they fit is still for the relations to say. For columns the axis is then found row by row.
+        The relations still decide whether the sizes fit. For columns, the axis is then searched row by row.
         """
         return False
 
     def needs_integers(self) -> bool:
-        """Return whether `align` needs every size as an integer, since no relation of plan/relations.py says what fits.
+        """Return whether `align` needs every size as an integer, because no relation in plan/relations.py fits.
 
-        Columns and symbols are then refused. tests/ops/test_known_sizes.py finds an op that needs integers and returns
-        False here.
+        Requests with columns or symbolic sizes are then refused. tests/ops/test_known_sizes.py finds an op that needs
+        integers but returns False.
         """
         return False
 
     def output_dims(self) -> list[list[str]] | None:
-        """The names of each output's dimensions, where the framework names them."""
+        """Return the names of each output's dimensions, or None if the framework does not name dimensions."""
         return None
 
     def highest_rank(self, shapes: Sequence[Sequence[object]]) -> int:
-        """The largest rank that a request names or makes: of an input, the target attribute, or an output."""
+        """Return the largest rank in a request: of an input, of the target attribute or of an output."""
         rank = max(map(len, shapes), default=0)
         if self.target is None or (target := getattr(self, self.target)) is None:
             return rank
@@ -191,11 +205,11 @@ class Op(_Model):
 
     @classmethod
     def takes(cls, count: int) -> bool:
-        """Return whether the op takes so many inputs."""
+        """Return whether the op accepts this number of inputs."""
         return count >= cls.min_inputs and (cls.max_inputs is None or count <= cls.max_inputs)
 
     def input_count_problem(self, count: int) -> str | None:
-        """What is wrong with so many inputs, in words; None where nothing is."""
+        """Return a sentence on why the op does not accept this number of inputs, or None if it does."""
         if self.takes(count):
             return None
         low, high = self.min_inputs, self.max_inputs
@@ -203,10 +217,10 @@ class Op(_Model):
         plural = "" if wanted.endswith(" 1") or wanted == "1" else "s"
         return f"{self.alias or self.name} takes {wanted} input{plural}, not {count}"
 
-    # --- what follows
+    # --- what follows from the definitions
 
     def names_axis(self, number: int, moved: Sequence[int], rank: int) -> bool:
-        """Return whether an attribute names one of these axes of input `number`, which has this rank."""
+        """Return whether an attribute names one of the axes `moved` of input `number`, whose rank is `rank`."""
         for attribute, named in self.named_axes.items():
             value = getattr(self, attribute)
             if not value and value != 0:
@@ -219,14 +233,14 @@ class Op(_Model):
         return False
 
     def symbols(self) -> Iterator[tuple[str, int, Symbol]]:
-        """Every symbolic size in the attributes: (attribute, axis, symbol)."""
+        """Yield every symbolic size in the attributes as (attribute, axis, symbol)."""
         for attribute, value in self.__dict__.items():
             if type(value) is tuple:
                 yield from ((attribute, axis, size) for axis, size in enumerate(value) if type(size) is Symbol)
 
     @classmethod
     def output_count(cls, inputs: int) -> int:
-        """How many tensors come out of so many."""
+        """Return the number of outputs for this number of inputs."""
         return {"none": 0, "1": 1, "2": 2}.get(cls.outputs, inputs)
 
 

@@ -1,4 +1,4 @@
-"""Dask: dask.array, with NumPy's rules, and up to the 64 axes that an array of NumPy's has."""
+"""Dask: dask.array, which has NumPy's rules and takes at most 64 axes, as NumPy's arrays do."""
 
 from typing import Literal
 
@@ -23,7 +23,7 @@ _LINK = "https://docs.dask.org/en/stable/generated/dask.array"
 
 
 class broadcast_to(Unidirectional):
-    """Broadcast an array to a shape: aligned right, size 1 stretches, the rank never shrinks."""
+    """Broadcast an array to a shape. Shapes are right-aligned, size 1 expands, and no axis is removed."""
 
     name: Literal["dask.array.broadcast_to"] = "dask.array.broadcast_to"
     max_rank = 64
@@ -37,7 +37,7 @@ class broadcast_to(Unidirectional):
 
 
 class broadcast_arrays(Multidirectional):
-    """Broadcast any number of arrays against each other: aligned right, size 1 stretches."""
+    """Broadcast any number of arrays against each other. Shapes are right-aligned, and size 1 expands."""
 
     name: Literal["dask.array.broadcast_arrays"] = "dask.array.broadcast_arrays"
     max_rank = 64
@@ -46,10 +46,10 @@ class broadcast_arrays(Multidirectional):
 
 
 class matmul(MatrixProduct):
-    """Broadcast the stacks of matrices that are multiplied against each other; a vector is a row or a column."""
+    """Broadcast two stacks of matrices before their product. A vector is a row (left) or a column (right)."""
 
     name: Literal["dask.array.matmul"] = "dask.array.matmul"
-    max_rank = 63  # it adds an axis to the product
+    max_rank = 63  # Dask adds an axis during the product
     link = f"{_LINK}.matmul.html"
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:

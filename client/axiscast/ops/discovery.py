@@ -1,5 +1,7 @@
-"""The files of this folder: a framework each, where there is a FRAMEWORK; its ops are the classes in it, in the order
-of their definition. Nothing lists them."""
+"""Discovery of the frameworks' files in this folder, and of their ops and aliases. No file lists them.
+
+A file with a FRAMEWORK is that of a framework. Its ops are the classes in it, in the order of their definition.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
@@ -20,8 +22,11 @@ _NAMES = [module.name for module in iter_modules([str(Path(__file__).parent)])]
 
 
 class _Files(Mapping[str, T]):
-    """What frameworks' files define, by names whose part before the first dot is the file's, in the catalogue's order.
-    A file takes milliseconds to load: one is when something of it is asked for, all are when they are gone through."""
+    """A mapping of what the frameworks' files define, in the order of the catalogue.
+
+    The part of a key before the first dot is the name of the file. Loading a file takes milliseconds, so a lookup loads
+    only the file of its key. Iteration loads all files.
+    """
 
     def __init__(self, entries: Callable[[str, ModuleType], dict[str, T]]) -> None:
         self._entries = entries
@@ -54,7 +59,7 @@ def _framework(name: str, module: ModuleType) -> dict[str, Framework]:
 
 
 def _ops(_: str, module: ModuleType) -> dict[str, type[Op]]:
-    """The op classes that a module defines: a class without a name on the wire is a base of others."""
+    """Return the op classes that a module defines. A class without a default `name` is a base class, not an op."""
     classes = [value for value in vars(module).values() if isinstance(value, type) and issubclass(value, Op)]
     own = [op for op in classes if op.__module__ == module.__name__ and not op.model_fields["name"].is_required()]
     return {op.model_fields["name"].default: op for op in own}
@@ -65,21 +70,21 @@ def _aliases(_: str, module: ModuleType) -> dict[str, Alias]:
 
 
 FRAMEWORKS: Mapping[str, Framework] = _Files(_framework)
-"""Every framework by the name of its file, in the catalogue's order."""
+"""Every framework by the name of its file, in the order of the catalogue."""
 OPS: Mapping[str, type[Op]] = _Files(_ops)
-"""Every op class by its name on the wire, in the catalogue's order."""
+"""Every op class by the name of the op, in the order of the catalogue."""
 ALIASES: Mapping[str, Alias] = _Files(_aliases)
-"""Every alias by its name, without those that a nickname adds."""
+"""Every alias by its name, without the names that begin with an import name such as `np`."""
 _KINDS: dict[str, type[Op]] = {}
-"""What `op_class` has found, by name: ops, and aliases also by their nicknames. Their number is limited."""
+"""The cache of `op_class`: the classes of ops and aliases by name. The number of names that exist limits its size."""
 
 
 _BARE: dict[str, Op] = {}
-"""Ops without attributes, by the names that `op_class` takes. An op can't be changed, so all requests share one."""
+"""Ops without attributes, by a name that `op_class` accepts. An op is immutable, so all requests share one object."""
 
 
 def op_class(name: str) -> type[Op] | None:
-    """Return the class of the op with this name or alias; None if there is neither.
+    """Return the class of the op with this name or alias, or None if there is no such op.
 
     The class of an alias is a subclass of its rule: its `alias` is the name as it was given, and its `name` the rule's.
     """
@@ -97,7 +102,7 @@ def _by_alias(name: str) -> type[Op] | None:
 
 
 def read_op(fields: Mapping[str, Any]) -> Op | None:
-    """Return the op that a map of its name, or an alias, and its attributes describes; None if its name is unknown.
+    """Return the op that a mapping of its name and its attributes describes, or None if the name is unknown.
 
     Raises ValidationError if its attributes are not valid.
     """

@@ -1,13 +1,12 @@
-"""einops: repeat, whose pattern names the input's axes on the left and the output's on the right.
+"""einops: repeat, whose pattern names the axes of the input on the left and those of the output on the right.
 
-A name on the right only is a new axis, along which the input is replicated; its length stands in `axes_lengths`.
-Parentheses split an axis on the left, and merge several on the right; `...` stands for the axes that are not named.
-Nothing is stretched: a 1 on the left is dropped, and a name on both sides is one axis of one length.
+A name that is only on the right is a new axis, along which the input is replicated. Its length is in `axes_lengths`.
+Parentheses split an axis on the left and merge axes on the right, and `...` stands for the axes without a name. No axis
+expands: a 1 on the left is removed, and a name on both sides is one axis of one length.
 """
 
-# A pattern is read into two tuples of groups (`repeat.sides`), the rule places the names (`repeat.align`), and what it
-# merges is told by the output's `merges`. The way back names the input's axes a0, a1, ... and writes a pattern
-# (`repeat.from_plan`).
+# `repeat.sides` parses a pattern to two tuples of groups, and `repeat.align` places the names. `repeat.from_plan` goes
+# the other way: it names the input's axes a0, a1, ... and writes a pattern.
 
 import re
 from collections.abc import Sequence
@@ -38,33 +37,33 @@ FRAMEWORK = Framework(
     executed="einops 0.8.2",
 )
 ELLIPSIS = "..."
-"""The axes that a pattern leaves unnamed, each one standing for itself."""
+"""The token for the axes that a pattern does not name, if they stay separate axes."""
 MERGED_ELLIPSIS = "(...)"
-"""The same inside parentheses: merged with what stands beside it."""
+"""The token for the axes that a pattern does not name, if parentheses merge them."""
 NAMED_ELLIPSIS = "…"
-"""The one character, which einops takes for a name: of one axis, like any other."""
+"""The character U+2026, which einops reads as the name of one axis."""
 Groups = tuple[tuple[str, ...], ...]
-"""One side of a pattern: for each axis the names that it is made of; a 1, or (), on the left is made of none."""
+"""One side of a pattern: for each axis, the names that it consists of. A 1 or () on the left has no names."""
 
 _WRITTEN = 10**6
-"""Lengths below this stand in the pattern itself, whose length is bounded; others in axes_lengths."""
+"""Lengths below this are written in the pattern, whose length is bounded, and others in axes_lengths."""
 _TOKEN = re.compile(r"[()]|[^ ()]+")
 
 
 class repeat(Op):
-    """Say where an input's named axes go: new names are replicated, parentheses split (left) and merge (right)."""
+    """Rearrange the named axes of an input: new names are replicated, and parentheses split (left) or merge (right)."""
 
     name: Literal["einops.repeat"] = "einops.repeat"
     link = "https://einops.rocks/api/repeat/"
     snippets = ("{y} = einops.repeat({x}, {pattern}{axes_lengths})",)
     pattern: str = Field(
         max_length=1000,
-        description="Left -> right, names between spaces (no other white space).",
+        description="The pattern, left -> right, with spaces between names and no other white space.",
         examples=["h w -> h w c"],
     )
     axes_lengths: Annotated[dict[str, Integer], BeforeValidator(limit_names)] = Field(
         default={},
-        description="The length of each new name, and of others to be checked; none when left out.",
+        description="The length of each new name, and of other names to check. The default is no length.",
         examples=[{"c": 3}],
     )
 
@@ -72,17 +71,17 @@ class repeat(Op):
         return hash((self.pattern, *sorted(self.axes_lengths.items())))
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
-        """Every name of the right is an axis; parentheses split the input's axes, and merge the output's."""
+        """Make an axis of every name on the right. Parentheses split the input's axes and merge the output's axes."""
         (shape,) = shapes
         self._check_names()
         for name, length in self.axes_lengths.items():
             if length < 0:
                 raise ShapeMismatch(
-                    "invalid-dimension", f"axes_lengths gives {name!r} the length {length}: 0 is the least."
+                    "invalid-dimension", f"axes_lengths gives {name!r} the length {length}: it must be 0 or more."
                 )
         left, right = self._expanded(shape)
         sizes: dict[str, int] = {}
-        requirements: list[Axis] = []  # of sizes that are no integers here: on no output axis
+        requirements: list[Axis] = []  # conditions on sizes that are not integers; they are not output axes
         for axis, group in enumerate(left):
             lengths, demands = self._split(group, axis, shape)
             sizes |= lengths
@@ -108,7 +107,7 @@ class repeat(Op):
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self | None:
-        """a0, a1, ... for the axes of the input, 1 for those to be stretched, and lengths for the new ones."""
+        """Return the op that names the input's axes a0, a1, and so on, with 1 for an axis that expands."""
         output = plan.outputs[0]
         groups = _grouped(output.input_shape, plan.input_shapes[output.input])
         if groups is None:
@@ -116,13 +115,11 @@ class repeat(Op):
         lengths: dict[str, int] = {}
         left = []
         for group in groups:
-            filling = [
-                axis for axis in group if output.input_shape[axis] == output.output_shape[output.output_axes[axis]]
-            ]
-            left.append(_together([f"a{axis}" for axis in filling]))
-            # The length of one need not be said: of that of size 0, which divides nothing.
-            told = sorted(filling, key=lambda axis: output.input_shape[axis] != 0)[1:]
-            lengths |= {f"a{axis}": output.input_shape[axis] for axis in sorted(told)}
+            kept = [axis for axis in group if output.input_shape[axis] == output.output_shape[output.output_axes[axis]]]
+            left.append(_group_text([f"a{axis}" for axis in kept]))
+            # einops infers one length of a group. An axis of size 0 comes first, because 0 divides no size.
+            given = sorted(kept, key=lambda axis: output.input_shape[axis] != 0)[1:]
+            lengths |= {f"a{axis}": output.input_shape[axis] for axis in sorted(given)}
         names = {
             axis: f"a{number}" for number, axis in enumerate(output.output_axes) if axis not in output.broadcast_axes
         }
@@ -136,7 +133,7 @@ class repeat(Op):
                 elif axis not in names:
                     names[axis] = f"n{axis}"
                     lengths[names[axis]] = size
-            right.append(_together([names[axis] for axis in range(end - count, end)]))
+            right.append(_group_text([names[axis] for axis in range(end - count, end)]))
         return cls(pattern=f"{' '.join(left)} -> {' '.join(right)}".strip(), axes_lengths=lengths)
 
     @classmethod
@@ -146,13 +143,13 @@ class repeat(Op):
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         if conflict and conflict.code == "invalid-dimension" and self._torch_takes(shapes):
             return (
-                "einops 0.8 does not check a negative length. PyTorch takes this one, -1 for size 1 and others beside "
-                "a 0; NumPy refuses it."
+                "einops 0.8 does not check a negative length. PyTorch takes this one: it reads -1 as size 1, and does "
+                "not check others beside a 0. NumPy refuses it."
             )
         return None
 
     def _torch_takes(self, shapes: tuple[Shape, ...]) -> bool:
-        """Whether the release, which hands negative lengths to PyTorch's expand and reshape, gives a tensor."""
+        """Return whether the release returns a tensor: it passes negative lengths to PyTorch's expand and reshape."""
         negative = {name: length for name, length in self.axes_lengths.items() if length < 0}
         positive = self.model_copy(update={"axes_lengths": self.axes_lengths | dict.fromkeys(negative, 1)})
         try:
@@ -172,61 +169,55 @@ class repeat(Op):
     def highest_rank(self, shapes: Sequence[Sequence[object]]) -> int:
         try:
             left, right = self.sides()
-        except ShapeMismatch:  # einops reads no such pattern: it makes no axes
+        except ShapeMismatch:  # the pattern is invalid and makes no axes
             return super().highest_rank(shapes)
         unnamed = max(len(shapes[0]) - len(left) + 1, 0) if (ELLIPSIS,) in left else 0
         return max(super().highest_rank(shapes), *(unnamed + sum(map(len, side)) for side in (left, right)))
 
     def sides(self) -> tuple[Groups, Groups]:
-        """The left and the right side. A new axis of fixed length on the right has that number, numbered to be
-        one of a kind, for its name. Raises ShapeMismatch for a pattern that einops does not read."""
+        """Return the left and the right side of the pattern.
+
+        The name of a new axis of fixed length is that number, with a suffix that makes it unique. Raises ShapeMismatch
+        for a pattern that einops does not accept.
+        """
         return _sides(self.pattern)
 
     def _check_names(self) -> None:
-        """Raises ShapeMismatch if einops refuses the names of the pattern or of axes_lengths, whatever the shape."""
+        """Raise ShapeMismatch if einops refuses the names in the pattern or in axes_lengths, whatever the shape is."""
         left, right = self.sides()
         own = {name for group in left for name in group}
         wanted = {ELLIPSIS if name == MERGED_ELLIPSIS else name for group in right for name in group}
         for name in sorted(own - wanted):
-            raise _unreadable(f"{name!r} is on the left only: repeat drops no axis, einops.reduce does")
+            raise _unreadable(f"{name!r} is on the left only, but repeat removes no axis: einops.reduce does")
         new = [name for name in wanted - own if not is_fixed(name)]
         for name in sorted(set(new) - set(self.axes_lengths)):
             if name == ELLIPSIS:
                 raise _unreadable("... is on the right only: write it on the left too")
-            raise _unreadable(f"{name!r} is new, and its length is missing", "axes_lengths")
+            raise _unreadable(f"{name!r} is new, but its length is missing", "axes_lengths")
         for name in sorted(name for name in self.axes_lengths if not _is_name(name) or name not in own | wanted):
             raise _unreadable(f"{name!r} is not in the pattern", "axes_lengths")
         for group in left:
             unknown = [name for name in group if name not in self.axes_lengths]
             if len(unknown) > 1:
-                fault = f"of ({' '.join(group)}) all lengths but one are needed"
+                fault = f"({' '.join(group)}) needs all lengths except one"
                 raise _unreadable(fault, "axes_lengths")
 
     def _expanded(self, shape: Shape) -> tuple[Groups, Groups]:
-        """Both sides, with ... replaced by as many names as the input has axes left for it."""
+        """Return both sides of the pattern with a name for each axis of `...`."""
         left, right = self.sides()
         named = len(left) - ((ELLIPSIS,) in left)
         rest = len(shape) - named
         if rest < 0 or (rest > 0 and (ELLIPSIS,) not in left):
             raise ShapeMismatch(
                 "rank-mismatch",
-                f"Input 0 of shape {format_shape(shape)} has {len(shape)} axes, and the left side of {self.pattern!r} "
+                f"Input 0 of shape {format_shape(shape)} has {len(shape)} axes, but the left side of {self.pattern!r} "
                 f"names {named}{' or more' if (ELLIPSIS,) in left else ''}.",
             )
-        others = tuple(f"...{number}" for number in range(rest))
-
-        def spelled(group: tuple[str, ...]) -> list[tuple[str, ...]]:
-            if group == (ELLIPSIS,):
-                return [(name,) for name in others]
-            return [tuple(other for name in group for other in (others if name == MERGED_ELLIPSIS else (name,)))]
-
-        return (
-            tuple(group for whole in left for group in spelled(whole)),
-            tuple(group for whole in right for group in spelled(whole)),
-        )
+        unnamed = tuple(f"...{number}" for number in range(rest))
+        return _expanded_side(left, unnamed), _expanded_side(right, unnamed)
 
     def _split(self, group: tuple[str, ...], axis: int, shape: Shape) -> tuple[dict[str, int], list[Axis]]:
-        """The length of each name that makes up one input axis, and what that asks of a size that is no integer."""
+        """Return the length of each name in the group of one input axis, and the conditions on a symbolic size."""
         size = shape[axis]
         lengths = {name: self.axes_lengths[name] for name in group if name in self.axes_lengths}
         product, rest = prod(lengths.values()), [name for name in group if name not in lengths]
@@ -235,9 +226,8 @@ class repeat(Op):
         if rest:
             requirement = f"the pattern splits ({' '.join(group)}) by {product}, which does not divide it"
         else:
-            requirement = (
-                f"the pattern wants {' * '.join(f'{name}={length}' for name, length in lengths.items()) or '1'}"
-            )
+            factors = " * ".join(f"{name}={length}" for name, length in lengths.items())
+            requirement = f"the pattern needs {factors or '1'}"
         relation = Relation.DIVISIBLE if rest else Relation.EQUAL
         demand = Axis(relation, (Term(0, axis, size), Term(None, None, product)), requirement)
         alone = Alignment((shape,), None, (demand,), ())
@@ -252,8 +242,22 @@ class repeat(Op):
         return lengths, [] if are_integers(size) else [demand]
 
 
+def _expanded_side(side: Groups, unnamed: tuple[str, ...]) -> Groups:
+    """Return a side of a pattern with the names `unnamed` in place of `...`."""
+    groups: list[tuple[str, ...]] = []
+    for group in side:
+        if group == (ELLIPSIS,):
+            groups += [(name,) for name in unnamed]
+        elif MERGED_ELLIPSIS in group:
+            position = group.index(MERGED_ELLIPSIS)
+            groups.append((*group[:position], *unnamed, *group[position + 1 :]))
+        else:
+            groups.append(group)
+    return tuple(groups)
+
+
 def _reshapes(elements: int, shape: Sequence[int]) -> bool:
-    """Whether PyTorch reshapes a tensor of this many elements to `shape`, which may have one -1."""
+    """Return whether PyTorch can reshape a tensor with this number of elements to `shape`, which may have one -1."""
     known = prod(size for size in shape if size != -1)
     if min(shape) < -1 or shape.count(-1) > 1:
         return False
@@ -261,12 +265,12 @@ def _reshapes(elements: int, shape: Sequence[int]) -> bool:
 
 
 def length_of(name: str) -> int:
-    """The fixed length that a name of `sides` stands for: 3 for the second 3 of a pattern, which is called 3'1."""
+    """Return the fixed length that a name of `sides` stands for: 3 for 3'1, the second 3 of a pattern."""
     return int(name.partition("'")[0])
 
 
 def is_fixed(name: str) -> bool:
-    """Whether a name of `sides` stands for a fixed length."""
+    """Return whether a name of `sides` stands for a fixed length."""
     return name.partition("'")[0].isdecimal()
 
 
@@ -274,7 +278,7 @@ def is_fixed(name: str) -> bool:
 def _sides(pattern: str) -> tuple[Groups, Groups]:
     parts = pattern.split("->")
     if len(parts) != 2:
-        raise _unreadable("has one ->, with names on both sides, such as 'h w -> h w c'")
+        raise _unreadable("must have one ->, with names on both sides, such as 'h w -> h w c'")
     return _groups(parts[0], is_left=True), _groups(parts[1], is_left=False)
 
 
@@ -314,14 +318,16 @@ def _named(token: str, is_left: bool, is_inside: bool, seen: dict[str, int]) -> 
         if token == NAMED_ELLIPSIS:
             return token
         if is_left and is_inside:
-            raise _unreadable("has ... inside parentheses on the left, where it can't be told apart")
+            raise _unreadable("has ... inside parentheses on the left, where its axes are ambiguous")
         return MERGED_ELLIPSIS if is_inside else ELLIPSIS
     if token.isdecimal():
         if is_left or not 0 < int(token) <= MAX_SIZE:
-            raise _unreadable(f"has {token[:20]} as an axis: numbers above 0 stand on the right only; name it")
+            raise _unreadable(
+                f"has {token[:20]} as an axis, but only the right side may have numbers, above 0: name it"
+            )
         return _unique(str(int(token)), seen)
     if not _is_name(token):
-        raise _unreadable(f"has {token[:40]!r}, which is not a name: letters, digits and inner underscores")
+        raise _unreadable(f"has {token[:40]!r}, but a name consists of letters, digits and inner underscores")
     if token in seen:
         raise _unreadable(f"names {token[:40]!r} twice on one side")
     seen[token] = 1
@@ -329,13 +335,13 @@ def _named(token: str, is_left: bool, is_inside: bool, seen: dict[str, int]) -> 
 
 
 def _is_name(text: str) -> bool:
-    """Whether einops takes a name: an identifier of letters, digits (of any script, without marks) and underscores."""
+    """Return whether einops accepts a name: letters and digits of any script without marks, and inner underscores."""
     letters = text.replace("_", "a")
     return text.isidentifier() and letters.isalnum() and not text.startswith("_") and not text.endswith("_")
 
 
 def _unique(number: str, seen: dict[str, int]) -> str:
-    """A name that no axis of this side has; `seen` counts the axes by what the pattern calls them."""
+    """Return a unique name for an axis of fixed length. `seen` counts the axes of this side by their text."""
     times = seen.get(number, 0)
     seen[number] = times + 1
     return f"{number}'{times}" if times else number
@@ -345,16 +351,16 @@ def _unreadable(fault: str, attribute: str = "pattern") -> ShapeMismatch:
     return ShapeMismatch("invalid-attribute", f"{attribute}: {fault}.")
 
 
-def _together(names: list[str]) -> str:
-    """One axis of a pattern."""
+def _group_text(names: list[str]) -> str:
+    """Return one axis of a pattern as text."""
     return " ".join(names or ["1"]) if len(names) < 2 else f"({' '.join(names)})"
 
 
 def _grouped(factors: Shape, shape: Shape) -> list[range] | None:
-    """For each axis of `shape` those of `factors`, in order, whose product it is; None where there is no such way."""
+    """Return, for each axis of `shape`, the consecutive `factors` with that product, or None if there are none."""
     if factors == shape:
         return [range(axis, axis + 1) for axis in range(len(shape))]
-    # By the number of factors used: how many of them the axes so far may have, each with the place before.
+    # For each axis, the possible ends of its factors, each with the start that leads to this end.
     ways: list[dict[int, int]] = [{0: 0}]
     for size in shape:
         reached: dict[int, int] = {}

@@ -1,6 +1,6 @@
-"""Families: the rules that many frameworks have in common, each a base of their ops.
+"""Families: rules that many frameworks share, as base classes of their ops.
 
-An op of a family is its name, its link, its snippets, and whatever it does otherwise.
+An op of a family defines its name, its link, its snippets, and whatever differs from the family's rule.
 """
 
 from typing import ClassVar, Self
@@ -27,8 +27,10 @@ from .base import Op
 
 
 class Multidirectional(Op):
-    """Any number of inputs that meet: aligned right, size 1 stretches. Each is an output, of the shape at which all
-    meet."""
+    """Any number of inputs that broadcast against each other: right-aligned, and size 1 expands.
+
+    Each input has an output, and all outputs have the common shape.
+    """
 
     max_inputs: ClassVar[int | None] = None
     outputs: ClassVar[str] = "as many as inputs"
@@ -46,15 +48,18 @@ class Multidirectional(Op):
 
 
 class Elementwise(Multidirectional):
-    """Two inputs that meet so, before they are combined element by element. The outputs are the inputs as the operation
-    reads them, each of its result's shape; what it gives is another thing, so that nothing is translated to it."""
+    """Two inputs that broadcast against each other before an operation computes with their elements.
+
+    The outputs are the inputs after the broadcast. The result of the operation is not one of them, so these ops are not
+    targets of translations.
+    """
 
     min_inputs: ClassVar[int] = 2
     max_inputs: ClassVar[int | None] = 2
 
 
 class Choice(Elementwise):
-    """Three inputs that meet so: a condition and the two that it chooses from."""
+    """Three inputs that broadcast against each other: a condition and the two inputs to choose from."""
 
     min_inputs: ClassVar[int] = 3
     max_inputs: ClassVar[int | None] = 3
@@ -65,30 +70,32 @@ class Choice(Elementwise):
 
 
 class MatrixProduct(Op):
-    """Two stacks of matrices (..., M, K) and (..., K, N): the axes before the last two meet, aligned right, and size 1
-    stretches. A vector is a row on the left, and a column on the right. The outputs are the operands as they are read,
-    (..., M, K) and (..., K, N), and the result is (..., M, N), without the axis that a vector lacks; nothing is
-    translated to it."""
+    """Two stacks of matrices, (..., M, K) and (..., K, N), which broadcast before their product.
+
+    The axes before the last two are right-aligned, and size 1 expands there. A vector is a row on the left and a column
+    on the right. The outputs are the operands after the broadcast. The result is (..., M, N), without the axis that a
+    vector lacks. Products are not targets of translations.
+    """
 
     min_inputs: ClassVar[int] = 2
     max_inputs: ClassVar[int | None] = 2
     outputs: ClassVar[str] = "2"
     has_common_output_axes: ClassVar[bool] = False
     min_rank: ClassVar[int] = 1
-    """The least rank of an operand."""
+    """The smallest rank of an operand."""
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         for number, shape in enumerate(shapes):
             if len(shape) < self.min_rank:
                 raise ShapeMismatch(
                     "rank-mismatch",
-                    f"Input {number} of shape {format_shape(shape)} has {len(shape)} axes, and {self.name} takes "
-                    f"{self.min_rank} or more.",
+                    f"Input {number} of shape {format_shape(shape)} has {len(shape)} axes, but {self.name} needs "
+                    f"at least {self.min_rank}.",
                 )
         left, right = shapes
         stacked = align_right((left[:-2], right[:-2])).axes
         rank, every = len(stacked), tuple(range(len(stacked) + 2))
-        # Where each axis of an operand lands in the stacks of matrices (..., M, K) and (..., K, N).
+        # For each axis of an operand, its position in the stacks of matrices (..., M, K) and (..., K, N).
         placed = [every[-len(left) :], every[-len(right) :] if len(right) > 1 else (rank,)]
         for number, attribute in enumerate(self.transposes):
             if getattr(self, attribute):
@@ -97,14 +104,14 @@ class MatrixProduct(Op):
             {place: Term(number, axis, shape[axis]) for axis, place in enumerate(own)}
             for number, (shape, own) in enumerate(zip(shapes, placed, strict=True))
         ]
-        rows, columns = (
-            [term] if (term := own.get(place)) else [] for own, place in zip(terms, every[-2:], strict=True)
-        )
+        # The axes M and N. A vector lacks its axis, which then has no term.
+        rows = tuple(term for place, term in terms[0].items() if place == rank)
+        columns = tuple(term for place, term in terms[1].items() if place == rank + 1)
         axes = (
             *stacked,
-            Axis(Relation.BROADCAST, tuple(rows)),
+            Axis(Relation.BROADCAST, rows),
             summed(self.name, terms[0][rank + 1], terms[1][rank]),
-            Axis(Relation.BROADCAST, tuple(columns)),
+            Axis(Relation.BROADCAST, columns),
         )
         outputs = Output(0, placed[0], every), Output(1, placed[1], (*every[:rank], rank + 1, rank + 2))
         result = (*range(rank), *[rank] * len(rows), *[rank + 2] * len(columns))
@@ -116,12 +123,12 @@ class MatrixProduct(Op):
 
 
 def summed(name: str, *terms: Term) -> Axis:
-    """Return the axis along which operands of a product are summed: of equal sizes, and not in the result."""
+    """Return the axis over which a product sums: the sizes must be equal, and the axis is not in the result."""
     return Axis(Relation.EQUAL, terms, f"{name} sums over these axes, so their sizes must be equal")
 
 
 class Unidirectional(Op):
-    """One input that stretches into `shape`: aligned right, the rank never shrinks."""
+    """One input that broadcasts to `shape`: right-aligned, size 1 expands, and no axis is removed."""
 
     target: ClassVar[str | None] = "shape"
     shape: Dimensions = Field(description="The shape of the output.", examples=[[4, 3]])
@@ -139,7 +146,7 @@ class Unidirectional(Op):
 
 
 class UnidirectionalKeeping(Unidirectional):
-    """The same, where a -1 in `shape` keeps the input's size; -1 may not stand for a new axis."""
+    """One input that broadcasts to `shape`, in which -1 keeps the input's size and must not be a new axis."""
 
     shape: Dimensions = Field(description="The shape of the output; -1 keeps the input's size.", examples=[[-1, 2]])
 
@@ -152,8 +159,10 @@ class UnidirectionalKeeping(Unidirectional):
 
 
 class UnidirectionalLike(Op):
-    """Input 0 stretches into the shape of input 1: aligned right, the rank never shrinks. Input 1 only lends its
-    shape."""
+    """Input 0 broadcasts to the shape of input 1, which is used only for its shape.
+
+    The shapes are right-aligned, size 1 expands, and no axis is removed.
+    """
 
     min_inputs: ClassVar[int] = 2
     max_inputs: ClassVar[int | None] = 2

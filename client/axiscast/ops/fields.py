@@ -1,4 +1,4 @@
-"""An op as a field of a message: a map with its name and its attributes."""
+"""The types of fields that hold an op: an object with the op's name and its attributes, or a bare name."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,15 +13,15 @@ from .base import Op
 from .discovery import OPS, read_op
 
 _LONGEST = 100
-"""Characters of a name that are looked at: every op's name is shorter, and an unknown one is copied several times."""
+"""The number of characters of an unknown name that an error message shows. The names of all ops are shorter."""
 
 
 @dataclass(frozen=True)
 class UnionByName:
-    """Validates a map by the class that its `name` says: an op's, or one of `others`. An object of such a class stays.
+    """A pydantic annotation that validates a mapping by the class whose default `name` is the mapping's `name`.
 
-    It is what pydantic's union does with a discriminator. But that one is built of all classes at once: 30 ms, before
-    a process has its first answer.
+    The classes are those of the ops and `others`. An object of such a class is returned as it is. pydantic's own union
+    with a discriminator does the same, but builds all classes first, which delays the first check by 30 ms.
     """
 
     others: tuple[type[BaseModel], ...] = ()
@@ -51,7 +51,7 @@ class UnionByName:
             return op
         kind = self._kind(name)
         if kind is None:
-            tag = name[:_LONGEST].encode(errors="replace").decode()  # of JSON it may hold half a surrogate pair
+            tag = name[:_LONGEST].encode(errors="replace").decode()  # a name from JSON can have a lone surrogate
             raise PydanticKnownError("union_tag_invalid", {"discriminator": "name", "tag": tag, "expected_tags": ""})
         return kind.model_validate(value)
 
@@ -64,15 +64,15 @@ def _in_integers(op: Op) -> Op:
     for attribute, axis, symbol in op.symbols():
         raise PydanticCustomError(
             "symbolic",
-            "must hold integers here: {symbol} on axis {axis} is for check alone",
+            "must have integers only: {symbol} on axis {axis} is allowed in check only",
             {"field": attribute, "axis": axis, "symbol": str(symbol)},
         )
     return op
 
 
 OpMapField = Annotated[Op, UnionByName()]
-"""An op: a map, or an op object."""
+"""The type of a field with an op as a mapping or as an object."""
 OpField = Annotated[Op, UnionByName(takes_bare_names=True)]
-"""An op as a request says it: a map, a bare name, or an op object."""
+"""The type of a field with an op as a mapping, a bare name or an object."""
 IntegerOpField = Annotated[OpField, AfterValidator(_in_integers)]
-"""An op of integers alone: what tensors can be broadcast by."""
+"""The type of a field with an op whose sizes are all integers, as a broadcast of tensors needs."""

@@ -1,4 +1,4 @@
-"""What the ops of one framework share: their place in the catalogue, their release, the words of a snippet."""
+"""What the ops of one framework have in common: catalogue position, tested release and snippet templates."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -7,43 +7,45 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Language:
-    """How a snippet's language writes a comment, a value and a shape."""
+    """The language of snippets: how it writes a comment, a value and a shape."""
 
     name: str
-    """As an answer's `code.language` says it."""
+    """The value of `code.language` in responses."""
     comment: str
-    """What begins a comment that ends with its line."""
+    """The characters that begin a line comment."""
     value: Callable[[Any], str]
-    """An attribute of an op as source text."""
+    """Returns an attribute of an op as source code."""
     shape: Callable[[Sequence[int]], str] | None = None
-    """A tensor's shape as source text, where it is not written as an attribute is."""
+    """Returns the shape of a tensor as source code, or None if `value` does it."""
 
 
 @dataclass(frozen=True)
 class Framework:
-    """What the ops of one framework share. The texts are templates of one step each: answers/snippets.py says which
-    fields they may have."""
+    """What the ops of one framework have in common.
+
+    `transpose`, `reshape` and `empty_reshape` are templates of one step. answers/snippets.py lists their fields.
+    """
 
     order: int
-    """Its place in the catalogue: frameworks stand there by ascending order, then by name."""
+    """The position in the catalogue, which sorts frameworks by this number and then by name."""
     reference: tuple[str, str]
-    """The package and the version that the rules were held against."""
+    """The package and the version against which the rules were tested."""
     language: Language
     preamble: str
-    """What comes before the first step."""
+    """The source code before the first step, such as imports."""
     transpose: str
-    """Empty where an op of the framework places any axis anywhere, so that none is moved before or after it."""
+    """The template of a transposition. It is empty if an op of the framework can itself reorder axes."""
     reshape: str
     empty_preamble: str = ""
-    """What follows `preamble` where a tensor is a scalar or has a size 0."""
+    """The source code after `preamble` if a tensor is a scalar or has a size 0."""
     empty_reshape: str | None = None
-    """A reshape from or to such a shape, where it has words of its own."""
+    """The template of a reshape from or to a scalar or a shape with a size 0, if it differs from `reshape`."""
     executed: str | None = None
-    """The release on which every template was run and gave the same bytes; None: they were only read."""
+    """The release with which every template was executed and gave the right bytes, or None if none was executed."""
 
 
 def _python(value: Any) -> str:
-    """A Python literal; of a map, keyword arguments that follow others."""
+    """Return a Python literal, or for a dict the keyword arguments that follow other arguments."""
     if isinstance(value, dict):
         return "".join(f", {name}={item}" for name, item in value.items())
     return repr(value)

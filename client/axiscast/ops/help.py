@@ -16,7 +16,7 @@ def python_name(kind: type[BaseModel]) -> str:
 
 
 def as_call(kind: type[BaseModel], attributes: Mapping[str, Any]) -> str:
-    """Return the call that makes an op of this class, with examples of missing required attributes."""
+    """Return the call that creates an op of this class, with example values for missing required attributes."""
     required = {
         name: field.examples[0] for name, field in kind.model_fields.items() if field.is_required() and field.examples
     }
@@ -26,12 +26,12 @@ def as_call(kind: type[BaseModel], attributes: Mapping[str, Any]) -> str:
 
 
 def literal(value: Any) -> str:
-    """Return a value of an attribute as Python source, a list as a tuple."""
+    """Return the value of an attribute as Python source code. A list becomes a tuple."""
     return repr(tuple(value)) if isinstance(value, list) else repr(value)
 
 
 def signature(kind: type[BaseModel]) -> Signature:
-    """Return the signature of an op class: its attributes, by keyword."""
+    """Return the signature of an op class: its attributes as keyword-only parameters."""
     parameters = []
     for name, field in kind.model_fields.items():
         if name != "name":
@@ -42,7 +42,7 @@ def signature(kind: type[BaseModel]) -> Signature:
 
 
 def documentation(kind: Any, docstring: str, rules: str) -> str:
-    """Return what help() shows of an op class: its rule, its attributes, an example and links.
+    """Return the text that help() shows for an op class: its rule, its attributes, an example and links.
 
     `rules` is the docstring of its framework's file.
     """
@@ -72,16 +72,17 @@ def _described(field: FieldInfo) -> str:
 
 
 def missing(module: str, name: str, ops: Mapping[str, str], aliases: Mapping[str, type[BaseModel]]) -> AttributeError:
-    """Return the AttributeError of a framework's module, with suggestions.
+    """Return the AttributeError for an unknown name in a framework's module, with suggestions.
 
-    `ops` are its classes: Python's names by those of requests. `aliases` are the rules of its aliases, by name.
+    `ops` maps the names of the module's ops in requests to the names of their classes. `aliases` maps the names of its
+    aliases to their rules.
     """
     framework = module.rpartition(".")[2]
     alias = next((alias for alias in aliases if alias in (f"{framework}.{name}", f"{framework}.numpy.{name}")), None)
     if alias is not None:
         return AttributeError(
-            f"module {module!r} has no attribute {name!r}: {alias} is an alias: give it as a name, "
-            f'check("{alias}", ...), or make {as_call(aliases[alias], {})}'
+            f"module {module!r} has no attribute {name!r}, because {alias} is an alias. Pass its name, as in "
+            f'check("{alias}", ...), or create {as_call(aliases[alias], {})}'
         )
     if name.startswith("__"):
         return AttributeError(f"module {module!r} has no attribute {name!r}")

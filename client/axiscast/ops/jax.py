@@ -1,7 +1,7 @@
-"""JAX: jax.numpy, with NumPy's rules and no limit to the rank; and jax.lax, which aligns nothing.
+"""JAX: jax.numpy, which has NumPy's rules and no limit of the rank, and jax.lax, which aligns no ranks.
 
-jax.lax.broadcast adds leading axes and stretches none that is there. jax.lax.add is `lax_add` here, where jax.numpy.add
-has the name.
+jax.lax.broadcast adds leading axes and expands no existing axis. The class of jax.lax.add is `lax_add`, because
+jax.numpy.add has the class `add`.
 """
 
 from collections.abc import Sequence
@@ -48,7 +48,7 @@ class broadcast(Op):
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self:
-        """The leading axes that the operand lacks, as sizes."""
+        """Return the op whose `sizes` are those of the leading axes that the operand lacks."""
         output = plan.outputs[0]
         return cls(sizes=output.output_shape[: len(output.new_axes)])
 
@@ -61,7 +61,7 @@ class broadcast(Op):
 
 
 class broadcast_to(Unidirectional):
-    """Broadcast an array to a shape: aligned right, size 1 stretches, the rank never shrinks."""
+    """Broadcast an array to a shape. Shapes are right-aligned, size 1 expands, and no axis is removed."""
 
     name: Literal["jax.numpy.broadcast_to"] = "jax.numpy.broadcast_to"
     link = f"{_LINK}/jax.numpy.broadcast_to.html"
@@ -69,7 +69,7 @@ class broadcast_to(Unidirectional):
 
 
 class broadcast_arrays(Multidirectional):
-    """Broadcast any number of arrays against each other: aligned right, size 1 stretches."""
+    """Broadcast any number of arrays against each other. Shapes are right-aligned, and size 1 expands."""
 
     name: Literal["jax.numpy.broadcast_arrays"] = "jax.numpy.broadcast_arrays"
     link = f"{_LINK}/jax.numpy.broadcast_arrays.html"
@@ -77,7 +77,7 @@ class broadcast_arrays(Multidirectional):
 
 
 class broadcast_shapes(Multidirectional):
-    """Broadcast any number of shapes against each other, as broadcast_arrays does arrays of these shapes."""
+    """Broadcast any number of shapes against each other, as broadcast_arrays broadcasts arrays of these shapes."""
 
     name: Literal["jax.numpy.broadcast_shapes"] = "jax.numpy.broadcast_shapes"
     link = f"{_LINK}/jax.numpy.broadcast_shapes.html"
@@ -91,7 +91,7 @@ class add(Elementwise):
 
 
 class lax_add(Elementwise):
-    """Broadcast two arrays of one rank against each other, or a scalar to an array: no other rank is promoted."""
+    """Broadcast two arrays of the same rank against each other, or a scalar to an array."""
 
     name: Literal["jax.lax.add"] = "jax.lax.add"
     link = f"{_LINK}/jax.lax.add.html"
@@ -101,7 +101,7 @@ class lax_add(Elementwise):
             raise ShapeMismatch(
                 "rank-mismatch",
                 f"Inputs of shapes {format_shape(shapes[0])} and {format_shape(shapes[1])} have {len(shapes[0])} and "
-                f"{len(shapes[1])} axes: {self.name} takes one rank, or a scalar; write the new axes out.",
+                f"{len(shapes[1])} axes, but {self.name} needs equal ranks or a scalar. Reshape one of them first.",
             )
         return super().align(shapes)
 
@@ -111,7 +111,7 @@ class lax_add(Elementwise):
 
 
 class matmul(MatrixProduct):
-    """Broadcast the stacks of matrices that are multiplied against each other; a vector is a row or a column."""
+    """Broadcast two stacks of matrices before their product. A vector is a row (left) or a column (right)."""
 
     name: Literal["jax.numpy.matmul"] = "jax.numpy.matmul"
     link = f"{_LINK}/jax.numpy.matmul.html"

@@ -1,8 +1,8 @@
 """Julia: broadcast, which aligns shapes on their first axes.
 
-An array that has fewer axes than another is taken to have more of size 1 at its end, and size 1 stretches. So a vector
-meets the rows of a matrix in Julia, and its columns in NumPy. Axes count from 0 here, as of every other framework, and
-from 1 in Julia's own words.
+An array with fewer axes than another gets further axes of size 1 at its end, and size 1 expands. So a vector is
+combined with the columns of a matrix in Julia, and with its rows in NumPy. Axes count from 0 here, as for every other
+framework, although Julia counts from 1.
 """
 
 from typing import Literal, Self
@@ -20,13 +20,13 @@ FRAMEWORK = Framework(
     language=Language("julia", "#", repr),
     preamble="",
     transpose="{y} = permutedims({x}, {permutation} .+ 1)",
-    # Julia's own reshape takes elements column by column, and a step of a translation row by row.
+    # Julia's reshape reads elements column by column, but a step of a translation reads them row by row.
     reshape="{y} = permutedims(reshape(permutedims({x}, ndims({x}):-1:1), reverse({shape})), length({shape}):-1:1)",
 )
 
 
 class broadcast(Multidirectional):
-    """Broadcast any number of arrays against each other: aligned left, size 1 stretches."""
+    """Broadcast any number of arrays against each other. Shapes are left-aligned, and size 1 expands."""
 
     name: Literal["julia.broadcast"] = "julia.broadcast"
     link = "https://docs.julialang.org/en/v1/manual/arrays/#Broadcasting"

@@ -1,7 +1,7 @@
-"""Keras: keras.ops.broadcast_to, NumPy's one-way rule.
+"""Keras: keras.ops.broadcast_to with NumPy's one-way rule, and binary operations.
 
-Where it only infers, of a KerasTensor, Keras 3.15 lets the target have fewer axes, or a 1 under a larger size; what
-then runs refuses both.
+For a KerasTensor, Keras 3.15 infers a shape even if the target has fewer axes, or size 1 where the input has a larger
+size. It refuses both when it runs.
 """
 
 from typing import Literal
@@ -27,7 +27,7 @@ FRAMEWORK = Framework(
 
 
 class broadcast_to(Unidirectional):
-    """Broadcast a tensor to a shape: aligned right, size 1 stretches, the rank never shrinks."""
+    """Broadcast a tensor to a shape. Shapes are right-aligned, size 1 expands, and no axis is removed."""
 
     name: Literal["keras.ops.broadcast_to"] = "keras.ops.broadcast_to"
     link = "https://keras.io/api/ops/numpy/#broadcastto-function"
@@ -38,8 +38,10 @@ class broadcast_to(Unidirectional):
 
 
 def _bias_axis(one: Shape, other: Shape) -> int | None:
-    """Return the axis of `one` along which Keras's TensorFlow backend adds `other` as a bias, by `tf.nn.bias_add`; None
-    if it adds them as they are."""
+    """Return the axis of `one` along which Keras on TensorFlow adds `other` as a bias, or None if it does not.
+
+    The TensorFlow backend then calls `tf.nn.bias_add`.
+    """
     sizes = [size for size in other if size > 1]
     if len(sizes) != 1 or len(one) < 2 or sizes[0] not in (one[1], one[-1]):
         return None
@@ -47,7 +49,7 @@ def _bias_axis(one: Shape, other: Shape) -> int | None:
 
 
 class add(Elementwise):
-    """Broadcast two tensors against each other, as every operation of two operands does."""
+    """Broadcast two tensors against each other, as every binary operation does."""
 
     name: Literal["keras.ops.add"] = "keras.ops.add"
     link = "https://keras.io/api/ops/numpy/#add-function"
@@ -69,7 +71,7 @@ class add(Elementwise):
 
 
 class where(Choice):
-    """Broadcast the condition and the two tensors that it chooses from against each other."""
+    """Broadcast a condition and the two tensors to choose from against each other."""
 
     name: Literal["keras.ops.where"] = "keras.ops.where"
     link = "https://keras.io/api/ops/numpy/#where-function"
@@ -79,7 +81,7 @@ class where(Choice):
 
 
 class matmul(MatrixProduct):
-    """Broadcast the stacks of matrices that are multiplied against each other; a vector is a row or a column."""
+    """Broadcast two stacks of matrices before their product. A vector is a row (left) or a column (right)."""
 
     name: Literal["keras.ops.matmul"] = "keras.ops.matmul"
     link = "https://keras.io/api/ops/numpy/#matmul-function"

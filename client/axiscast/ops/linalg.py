@@ -1,4 +1,4 @@
-"""MLIR's linalg: broadcast, which names the axes that are new. The others must match exactly."""
+"""MLIR's linalg dialect: broadcast, which names the new axes. The sizes of the other axes must be equal."""
 
 from typing import Literal, Self
 
@@ -25,7 +25,7 @@ FRAMEWORK = Framework(
 
 
 class broadcast(Op):
-    """Replicate the input along the added axes `dimensions`; its shape must be that of the output without them."""
+    """Replicate the input along the new axes `dimensions`. Its shape must be the output's shape without them."""
 
     name: Literal["linalg.broadcast"] = "linalg.broadcast"
     target = "shape"
@@ -34,9 +34,9 @@ class broadcast(Op):
         "%{y}_init = tensor.empty() : {y_shape}\n"
         "%{y} = linalg.broadcast ins(%{x} : {x_shape}) outs(%{y}_init : {y_shape}) dimensions = {dimensions}",
     )
-    shape: Dimensions = Field(description="The shape of the output, which is that of `init`.", examples=[[2, 3]])
+    shape: Dimensions = Field(description="The shape of the output, which is the shape of `init`.", examples=[[2, 3]])
     dimensions: Integers = Field(
-        description="The axes of the output that the input lacks, in any order; no axis twice.", examples=[[0]]
+        description="The axes of the output that the input lacks, in any order, without repetition.", examples=[[0]]
     )
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
@@ -54,7 +54,7 @@ class broadcast(Op):
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self:
-        """The axes that the input lacks, by number."""
+        """Return the op whose `dimensions` are the axes that the input lacks."""
         output = plan.outputs[0]
         return cls(shape=output.output_shape, dimensions=output.new_axes)
 

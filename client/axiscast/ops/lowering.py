@@ -1,4 +1,4 @@
-"""From a request to its plan, and back to each framework's words. What holds of every op stands here, once."""
+"""Lowering of a request to its plan, and the way back from a plan to an op of a framework."""
 
 from dataclasses import replace
 
@@ -12,9 +12,9 @@ from .base import Op
 
 
 def lower(op: Op, shapes: tuple[Shape, ...]) -> Plan:
-    """The plan of an op on inputs of these shapes (as many as the op takes).
+    """Return the plan of an op on inputs of these shapes. Their number is one that the op accepts.
 
-    Raises ShapeMismatch, with the contract's code, for what the framework raises on.
+    Raises ShapeMismatch if the framework refuses the request.
 
     >>> from axiscast.ops import numpy
     >>> lower(numpy.broadcast_to(shape=(2, 3)), ((3,),)).outputs[0].broadcast_axes
@@ -24,7 +24,10 @@ def lower(op: Op, shapes: tuple[Shape, ...]) -> Plan:
 
 
 def align(op: Op, shapes: tuple[Shape, ...]) -> Alignment:
-    """Which sizes of a request meet, where they agree or not. Raises ShapeMismatch for what no sizes mend."""
+    """Return which sizes of a request meet on which axes, whether they fit or not.
+
+    Raises ShapeMismatch if the request does not broadcast whatever its sizes are.
+    """
     if exceeds_rank(op, shapes):
         rank = op.limited_rank(shapes)
         raise ShapeMismatch(
@@ -34,13 +37,14 @@ def align(op: Op, shapes: tuple[Shape, ...]) -> Alignment:
 
 
 def exceeds_rank(op: Op, shapes: tuple[Shape, ...]) -> bool:
-    """Whether the framework's own rule refuses a rank of this request."""
+    """Return whether a rank of this request is larger than the framework accepts."""
     return op.max_rank is not None and op.limited_rank(shapes) > op.max_rank
 
 
 def from_plan(kind: type[Op], plan: Plan) -> Op | None:
-    """The op of this kind that lowers to `plan`; None where its words can't say it. An axis of size 1 that is stretched
-    may be one that the op drops and makes anew, as einops does.
+    """Return the op of this class that lowers to `plan`, or None if no op of the class does.
+
+    The op may remove an axis of size 1 and add it again instead of expanding it, as einops does.
 
     >>> from axiscast.ops import ngraph, numpy
     >>> from_plan(ngraph.Broadcast, lower(numpy.broadcast_to(shape=(2, 3)), ((3,),)))
@@ -56,20 +60,21 @@ def from_plan(kind: type[Op], plan: Plan) -> Op | None:
     try:
         op = kind.from_plan(plan)
         lowered = None if op is None else try_resolve(align(op, plan.input_shapes))
-        return op if lowered is not None and (lowered == plan or lowered == _unstretched(plan)) else None
-    except (ShapeMismatch, ValidationError, InvalidRequest):  # a merged axis is longer than an attribute can say
+        is_same = lowered is not None and (lowered == plan or lowered == _without_expanded_axes(plan))
+        return op if is_same else None
+    except (ShapeMismatch, ValidationError, InvalidRequest):  # a merged axis is too long for an attribute
         return None
 
 
-def _unstretched(plan: Plan) -> Plan:
-    """The plan as if each input lacked the axes that it fills from size 1."""
-    return replace(plan, outputs=tuple(map(_without_stretched, plan.outputs)))
+def _without_expanded_axes(plan: Plan) -> Plan:
+    """Return the plan as if each input lacked its axes of size 1 that expand."""
+    return replace(plan, outputs=tuple(map(_without_expanded, plan.outputs)))
 
 
-def _without_stretched(output: Placement) -> Placement:
-    kept = [pair for pair in zip(output.input_shape, output.output_axes, strict=True) if _fills(output, *pair)]
+def _without_expanded(output: Placement) -> Placement:
+    kept = [
+        (size, axis)
+        for size, axis in zip(output.input_shape, output.output_axes, strict=True)
+        if size == output.output_shape[axis]
+    ]
     return replace(output, input_shape=tuple(size for size, _ in kept), output_axes=tuple(axis for _, axis in kept))
-
-
-def _fills(output: Placement, size: int, axis: int) -> bool:
-    return size == output.output_shape[axis]

@@ -1,4 +1,4 @@
-"""MindSpore: NumPy's one-way rule, in which -1 keeps the input's size. A -1 may not stand on a new axis."""
+"""MindSpore: NumPy's rules. In a target, -1 keeps the input's size and must not be the size of a new axis."""
 
 from typing import Literal
 
@@ -22,7 +22,7 @@ FRAMEWORK = Framework(
 
 
 class broadcast_to(UnidirectionalKeeping):
-    """Broadcast a tensor to a shape in which -1 keeps the input's size; -1 may not stand for a new axis."""
+    """Broadcast a tensor to a shape in which -1 keeps the input's size. The size of a new axis must not be -1."""
 
     name: Literal["mindspore.broadcast_to"] = "mindspore.broadcast_to"
     link = "https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.broadcast_to.html"
@@ -36,7 +36,7 @@ class broadcast_to(UnidirectionalKeeping):
 
 
 class add(Elementwise):
-    """Broadcast two tensors against each other, as every operation of two operands does."""
+    """Broadcast two tensors against each other, as every binary operation does."""
 
     name: Literal["mindspore.add"] = "mindspore.add"
     link = "https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.add.html"
@@ -51,7 +51,7 @@ class maximum(Elementwise):
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         one, other = shapes
         if conflict or one == other or not (one and other):
-            return None  # its CPU kernel broadcasts nothing
+            return None  # the CPU kernel has nothing to broadcast
         name = self.alias or self.name
         if 0 in (*one, *other):
             return f"MindSpore 2.10 fails when it runs this: its CPU kernel of {name} broadcasts no empty tensor."
@@ -62,14 +62,14 @@ class maximum(Elementwise):
 
 
 class where(Choice):
-    """Broadcast the condition and the two tensors that it chooses from against each other."""
+    """Broadcast a condition and the two tensors to choose from against each other."""
 
     name: Literal["mindspore.where"] = "mindspore.where"
     link = "https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.where.html"
 
 
 class matmul(MatrixProduct):
-    """Broadcast the stacks of matrices that are multiplied against each other; a vector is a row or a column."""
+    """Broadcast two stacks of matrices before their product. A vector is a row (left) or a column (right)."""
 
     name: Literal["mindspore.matmul"] = "mindspore.matmul"
     link = "https://www.mindspore.cn/docs/en/master/api_python/ops/mindspore.ops.matmul.html"

@@ -1,4 +1,4 @@
-"""MLX: mlx.core.broadcast_to, NumPy's one-way rule. No size may be negative, and no rank is too large."""
+"""MLX: mlx.core, which has NumPy's rules. Sizes must not be negative, and ranks have no limit."""
 
 from typing import Literal
 
@@ -20,7 +20,7 @@ _LINK = "https://ml-explore.github.io/mlx/build/html/python/_autosummary/mlx.cor
 
 
 class broadcast_to(Unidirectional):
-    """Broadcast an array to a shape: aligned right, size 1 stretches, the rank never shrinks."""
+    """Broadcast an array to a shape. Shapes are right-aligned, size 1 expands, and no axis is removed."""
 
     name: Literal["mlx.core.broadcast_to"] = "mlx.core.broadcast_to"
     link = f"{_LINK}.broadcast_to.html"
@@ -28,21 +28,21 @@ class broadcast_to(Unidirectional):
 
 
 class add(Elementwise):
-    """Broadcast two arrays against each other, as every operation of two operands does."""
+    """Broadcast two arrays against each other, as every binary operation does."""
 
     name: Literal["mlx.core.add"] = "mlx.core.add"
     link = f"{_LINK}.add.html"
 
 
 class where(Choice):
-    """Broadcast the condition and the two arrays that it chooses from against each other."""
+    """Broadcast a condition and the two arrays to choose from against each other."""
 
     name: Literal["mlx.core.where"] = "mlx.core.where"
     link = f"{_LINK}.where.html"
 
 
 class matmul(MatrixProduct):
-    """Broadcast the stacks of matrices that are multiplied against each other; a vector is a row or a column."""
+    """Broadcast two stacks of matrices before their product. A vector is a row (left) or a column (right)."""
 
     name: Literal["mlx.core.matmul"] = "mlx.core.matmul"
     link = f"{_LINK}.matmul.html"

@@ -1,8 +1,9 @@
-"""MXNet: axes are named, must have size 1, and get the size given (broadcast_axis) or another input's (broadcast_like).
+"""MXNet: operations that expand named axes of size 1, and operations with NumPy's rules.
 
-No axis is added. Without axes `broadcast_like` stretches `lhs` into the shape of `rhs`, of the same rank. To a shape
-there are two: `broadcast_to`, which adds no axis and in which 0 keeps a size, and that of `mx.np`, NumPy's rule, in
-which -2 does. Two operands of an operation meet by NumPy's rule.
+`broadcast_axis` expands its axes to given sizes, and `broadcast_like` to the sizes of another input. Without axes,
+`broadcast_like` expands `lhs` to the shape of `rhs`, which has the same rank. Neither adds an axis. `broadcast_to` adds
+no axis either, and a size 0 in its shape keeps the input's size. `mx.np.broadcast_to` has NumPy's rule, and -2 keeps a
+size. Binary operations have NumPy's rule.
 """
 
 from itertools import zip_longest
@@ -40,8 +41,8 @@ FRAMEWORK = Framework(
     preamble="import mxnet as mx\n",
     transpose="{y} = mx.nd.transpose({x}, axes={permutation})",
     reshape="{y} = mx.nd.reshape({x}, shape={shape})",
-    empty_preamble="mx.util.set_np_shape(True)  # a scalar is a shape, and 0 a size: else either is one not known\n",
-    empty_reshape="{y} = {x}.as_np_ndarray().reshape({shape}).as_nd_ndarray()  # to mx.nd.reshape 0 means a copy",
+    empty_preamble="mx.util.set_np_shape(True)  # else () is an unknown shape, and 0 an unknown size\n",
+    empty_reshape="{y} = {x}.as_np_ndarray().reshape({shape}).as_nd_ndarray()  # mx.nd.reshape copies a size for 0",
     executed="MXNet 1.9.1",
 )
 _MAX_RUNS = 5
@@ -50,7 +51,7 @@ _LINK = "https://mxnet.apache.org/versions/1.9.1/api/python/docs/api/legacy/ndar
 
 
 class broadcast_axis(Op):
-    """Stretch the named axes, which must have size 1, to the sizes given."""
+    """Expand the named axes, which must have size 1, to the given sizes."""
 
     name: Literal["mxnet.broadcast_axis"] = "mxnet.broadcast_axis"
     named_axes = {"axis": 0}
@@ -58,15 +59,15 @@ class broadcast_axis(Op):
     snippets = ("{y} = mx.nd.broadcast_axis({x}, axis={axis}, size={size})",)
     axis: IntegerOrIntegers = Field(
         default=(),
-        description="The axis, or the axes, to stretch, not negative; none when left out.",
+        description="The axis or the axes to expand, not negative. The default is no axis.",
         examples=[[0, 2]],
     )
     size: DimensionOrDimensions = Field(
-        default=(), description="The size of each, in the same order; none when left out.", examples=[[2, 4]]
+        default=(), description="The size of each axis, in the same order.", examples=[[2, 4]]
     )
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
-        """Each named axis, of size 1, gets its size; one that is named again must still be 1."""
+        """Align each named axis with its size. Only size 1 expands, so a repeated axis cannot expand twice."""
         (shape,) = shapes
         axes, sizes = as_list(self.axis), tuple(as_list(self.size))
         _check_counts(axes, sizes, "axis", "size")
@@ -81,7 +82,7 @@ class broadcast_axis(Op):
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self:
-        """The axes that are stretched, and their sizes."""
+        """Return the op with the axes that expand and their sizes."""
         output = plan.outputs[0]
         axes = output.broadcast_axes
         return cls(axis=axes, size=[output.output_shape[axis] for axis in axes])
@@ -96,7 +97,7 @@ class broadcast_axis(Op):
 
 
 class broadcast_like(Op):
-    """Stretch `lhs` to the shape of `rhs`, or only its axes `lhs_axes` to the sizes of `rhs_axes`."""
+    """Expand `lhs` to the shape of `rhs`, or only its axes `lhs_axes` to the sizes of `rhs_axes`."""
 
     name: Literal["mxnet.broadcast_like"] = "mxnet.broadcast_like"
     min_inputs = 2
@@ -109,28 +110,28 @@ class broadcast_like(Op):
         "{y} = mx.nd.broadcast_like({x0}, {x1})",
     )
     lhs_axes: Integers | None = Field(
-        default=None, description="Axes of `lhs` to stretch, each of size 1; ignored without rhs_axes.", examples=[[0]]
+        default=None, description="Axes of `lhs` to expand, each of size 1. Ignored without rhs_axes.", examples=[[0]]
     )
     rhs_axes: Integers | None = Field(
-        default=None, description="Axes of `rhs` whose sizes they get; ignored without lhs_axes.", examples=[[1]]
+        default=None, description="Axes of `rhs` with the new sizes. Ignored without lhs_axes.", examples=[[1]]
     )
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
-        """The axes `lhs_axes`, each of size 1, get the sizes of `rhs_axes`; without both, lhs stretches into rhs."""
+        """Align `lhs_axes` with `rhs_axes`, or all axes of `lhs` with those of `rhs` if one attribute is missing."""
         lhs, rhs = shapes
         if self.lhs_axes is None or self.rhs_axes is None:
             if len(lhs) != len(rhs):
                 raise ShapeMismatch(
                     "rank-mismatch",
                     f"Input 0 of shape {format_shape(lhs)} has {len(lhs)} axes and input 1 of shape "
-                    f"{format_shape(rhs)} has {len(rhs)}: {self.name} aligns no ranks; name lhs_axes and rhs_axes, "
-                    "or reshape.",
+                    f"{format_shape(rhs)} has {len(rhs)}, but {self.name} does not align ranks. Set lhs_axes and "
+                    "rhs_axes, or reshape.",
                 )
             return align_mapped(shapes, rhs, tuple(range(len(lhs))), Relation.BROADCAST_TO, shape_source=1)
         _check_counts(self.lhs_axes, self.rhs_axes, "lhs_axes", "rhs_axes")
         if not self.lhs_axes:
             raise ShapeMismatch(
-                "axes-count", "lhs_axes and rhs_axes are empty: name an axis of each, or leave both out."
+                "axes-count", "lhs_axes and rhs_axes are empty. Name an axis in each, or leave both out."
             )
         terms = [[Term(0, axis, size)] for axis, size in enumerate(lhs)]
         for one, other in zip(self.lhs_axes, self.rhs_axes, strict=True):
@@ -139,13 +140,15 @@ class broadcast_like(Op):
             if not -len(rhs) <= other < len(rhs):
                 raise _outside(other, "rhs_axes", 1, rhs)
             axis = other % len(rhs)
-            terms[one % len(lhs)][1:] = [Term(1, axis, rhs[axis])]  # of an axis named twice the last counts
+            terms[one % len(lhs)][1:] = [Term(1, axis, rhs[axis])]  # the last entry of a repeated axis counts
         return _stretched(shapes, terms)
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self:
-        """No axes where `lhs` fills the shape of `rhs`; else its axes of size 1, each with an axis of the size that it
-        gets."""
+        """Return the op without axes if the output has the shape of `rhs`.
+
+        Else it has the axes of size 1 of `lhs`, each with an axis of `rhs` that has the new size.
+        """
         output, (lhs, rhs) = plan.outputs[0], plan.input_shapes
         if output.output_shape == rhs:
             return cls()
@@ -165,14 +168,14 @@ class broadcast_like(Op):
 
 
 class broadcast_to(Op):
-    """Broadcast an array to a shape of its own rank in which 0 keeps the input's size; no axis is added."""
+    """Broadcast an array to a shape of the same rank, in which 0 keeps the input's size."""
 
     name: Literal["mxnet.broadcast_to"] = "mxnet.broadcast_to"
     target = "shape"
     link = f"{_LINK}.broadcast_to"
     snippets = ("{y} = mx.nd.broadcast_to({x}, shape={shape})",)
-    shape: Integers = Field(  # no symbols: one that may be 0 may keep a size
-        description="The shape of the output; 0 keeps the input's size.", examples=[[0, 3]]
+    shape: Integers = Field(  # without symbolic sizes, because a size that can be 0 could keep the input's size
+        description="The shape of the output. 0 keeps the input's size.", examples=[[0, 3]]
     )
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
@@ -181,7 +184,7 @@ class broadcast_to(Op):
             raise ShapeMismatch(
                 "rank-mismatch",
                 f"Input 0 of shape {format_shape(shape)} has {len(shape)} axes and the target {format_shape(target)} "
-                f"has {len(target)}: {self.name} aligns no ranks; reshape first.",
+                f"has {len(target)}, but {self.name} does not align ranks. Reshape first.",
             )
         return align_keeping(shape, target, "shape", self.name, keep=0)
 
@@ -198,12 +201,12 @@ class broadcast_to(Op):
 
 
 class np_broadcast_to(Unidirectional):
-    """Broadcast an array to a shape in which -2 keeps the input's size; -2 may not stand for a new axis."""
+    """Broadcast an array to a shape in which -2 keeps the input's size. The size of a new axis must not be -2."""
 
     name: Literal["mxnet.np.broadcast_to"] = "mxnet.np.broadcast_to"
     link = "https://mxnet.apache.org/versions/1.9.1/api/python/docs/api/np/generated/mxnet.np.broadcast_to.html"
     snippets = ("{y} = mx.np.broadcast_to({x}.as_np_ndarray(), {shape}).as_nd_ndarray()",)
-    shape: Dimensions = Field(description="The shape of the output; -2 keeps the input's size.", examples=[[-2, 3]])
+    shape: Dimensions = Field(description="The shape of the output. -2 keeps the input's size.", examples=[[-2, 3]])
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         return align_keeping(shapes[0], tuple(self.shape), "shape", self.name, keep=-2)
@@ -213,12 +216,12 @@ class np_broadcast_to(Unidirectional):
         return cls(shape=(4, -2, 3)), ((2, 1),)
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
-        is_empty = 0 in shapes[0] or 0 in self.shape  # then nothing is run
+        is_empty = 0 in shapes[0] or 0 in self.shape  # then MXNet runs no kernel
         return None if conflict or is_empty else _stretch_difference(self, shapes)
 
 
 class broadcast_add(Elementwise):
-    """Broadcast two arrays against each other, of the same rank or not, as every `broadcast_` operation does."""
+    """Broadcast two arrays of any ranks against each other, as every `broadcast_` operation does."""
 
     name: Literal["mxnet.broadcast_add"] = "mxnet.broadcast_add"
     link = f"{_LINK}.broadcast_add"
@@ -228,9 +231,11 @@ class broadcast_add(Elementwise):
 
 
 def _compacted(small: Shape, big: Shape) -> list[tuple[int, int]]:
-    """The sizes of input and output on the axes that MXNet's CPU kernel sees: a run of axes that are stretched, or of
-    axes that are not, is one. It drops a last run without elements, and keeps runs apart that an axis of size 1
-    parts."""
+    """Return the sizes of input and output on the merged axes on which MXNet's CPU kernel works.
+
+    The kernel merges neighbouring axes that all expand or all do not. It drops a last merged axis of size 0 or 1, and
+    does not merge across an axis of size 1.
+    """
     if prod(small) == 1:
         return [(1, prod(big))]
     runs: list[tuple[int, int]] = []
@@ -245,7 +250,7 @@ def _compacted(small: Shape, big: Shape) -> list[tuple[int, int]]:
 
 
 def _kernel_difference(small: Shape, big: Shape) -> str | None:
-    """How the release fails to stretch an input of shape `small`, of the output's rank, to the shape `big`."""
+    """Return a sentence on how the release fails to expand the shape `small` to the shape `big` of the same rank."""
     if len(big) <= _MAX_RUNS and 0 not in big:
         return None
     runs = _compacted(small, big)
@@ -259,14 +264,16 @@ def _kernel_difference(small: Shape, big: Shape) -> str | None:
 
 
 def _stretch_difference(op: Op, shapes: tuple[Shape, ...]) -> str | None:
-    """How the release fails to run an op that stretches input 0, and broadcasts by its rule."""
+    """Return a sentence on how the release fails to expand input 0, although the shapes broadcast by the op's rule."""
     reached = resolve(op.align(shapes)).outputs[0].output_shape
     return _kernel_difference((1,) * (len(reached) - len(shapes[0])) + shapes[0], reached)
 
 
 def _operands_difference(shapes: tuple[Shape, ...]) -> str | None:
-    """How the release fails to broadcast two operands against each other: it merges axes as for one, but by products
-    of both."""
+    """Return a sentence on how the release fails to broadcast two operands against each other.
+
+    It merges axes as for one operand, but by products of both operands' sizes.
+    """
     rank = max(map(len, shapes))
     if rank <= _MAX_RUNS or shapes[0] == shapes[1] or any(0 in shape for shape in shapes):
         return None
@@ -279,7 +286,7 @@ def _operands_difference(shapes: tuple[Shape, ...]) -> str | None:
 
 
 def _stretched(shapes: tuple[Shape, ...], terms: list[list[Term]]) -> Alignment:
-    """Input 0, axis by axis, each stretching from size 1 to what it meets."""
+    """Return the alignment in which each axis of input 0 expands from size 1 to the other sizes of its terms."""
     axes = tuple(Axis(Relation.FROM_ONE, tuple(meeting)) for meeting in terms)
     every = tuple(range(len(axes)))
     return Alignment(shapes, None, axes, (Output(0, every, every),))
@@ -290,8 +297,8 @@ def _check_counts(one: object, other: object, name: str, other_name: str) -> Non
     if len(first) != len(second):
         raise ShapeMismatch(
             "axes-count",
-            f"{name} {shorten(first)} has {len(first)} entries and {other_name} {shorten(second)} has {len(second)}: "
-            "give as many.",
+            f"{name} {shorten(first)} has {len(first)} entries and {other_name} {shorten(second)} has {len(second)}, "
+            "but their numbers must be equal.",
         )
 
 
@@ -303,7 +310,7 @@ def _outside(axis: int, attribute: str, number: int, shape: Shape) -> ShapeMisma
 
 
 class np_where(Choice):
-    """Broadcast the condition and the two arrays that it chooses from against each other."""
+    """Broadcast a condition and the two arrays to choose from against each other."""
 
     name: Literal["mxnet.np.where"] = "mxnet.np.where"
     link = "https://mxnet.apache.org/versions/1.9.1/api/python/docs/api/np/generated/mxnet.np.where.html"
@@ -321,7 +328,7 @@ class np_where(Choice):
 
 
 def _expands_to_0(shapes: tuple[Shape, ...]) -> bool:
-    """Return whether an input has size 1, or no axis, where another has size 0."""
+    """Return whether an input expands to size 0, which means that another input has size 0 on that axis."""
     axes = zip_longest(*map(reversed, shapes), fillvalue=1)
     return any(0 in sizes and set(sizes) != {0} for sizes in axes)
 

@@ -1,7 +1,7 @@
-"""nGraph: the axes that are new in the output are named, and all others must match exactly.
+"""nGraph: an attribute names the new axes of the output, and the sizes of the other axes must be equal.
 
-No size 1 is stretched. `BroadcastLike` may infer the axes, and then aligns `arg` on the left: an axis is new where
-`arg` ends before it, or where `arg` has 1 under a larger size, which asks for sizes and not for ranks alone.
+Size 1 does not expand. `BroadcastLike` can infer the new axes, and then aligns `arg` on the left. An axis is new if
+`arg` has no such axis, or has size 1 there while the output has a larger size. So this rule compares sizes too.
 """
 
 from typing import Literal, Self
@@ -30,7 +30,7 @@ _SOURCE = "https://github.com/NervanaSystems/ngraph/blob/v0.26.0"
 
 
 class Broadcast(Op):
-    """Replicate `arg` along `broadcast_axes`; its shape must be `shape` without those axes."""
+    """Replicate `arg` along `broadcast_axes`. Its shape must be `shape` without those axes."""
 
     name: Literal["ngraph.Broadcast"] = "ngraph.Broadcast"
     target = "shape"
@@ -41,7 +41,7 @@ class Broadcast(Op):
     )
     shape: Dimensions = Field(description="The shape of the output.", examples=[[2, 3]])
     broadcast_axes: AxisSet = Field(
-        description="The axes of `shape` that `arg` lacks: a set, order and repeats are ignored.",
+        description="The axes of `shape` that `arg` lacks. Order and repetitions are ignored.",
         examples=[[0]],
     )
 
@@ -53,7 +53,7 @@ class Broadcast(Op):
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self:
-        """The axes that `arg` lacks, by number."""
+        """Return the op whose `broadcast_axes` are the axes that `arg` lacks."""
         output = plan.outputs[0]
         return cls(shape=output.output_shape, broadcast_axes=output.new_axes)
 
@@ -63,7 +63,7 @@ class Broadcast(Op):
 
 
 class BroadcastLike(Op):
-    """Replicate `arg` to the shape of `like_arg`, along the given axes or those inferred from the left."""
+    """Replicate `arg` to the shape of `like_arg`, along the given axes or inferred axes."""
 
     name: Literal["ngraph.BroadcastLike"] = "ngraph.BroadcastLike"
     min_inputs = 2
@@ -73,19 +73,19 @@ class BroadcastLike(Op):
         "auto {y} = std::make_shared<ngraph::op::BroadcastLike>({x0}, {x1}, ngraph::AxisSet{initial_broadcast_axes});",
     )
     initial_broadcast_axes: AxisSet = Field(
-        description="The axes of `like_arg` that `arg` lacks; () infers them, `arg` aligned left.",
+        description="The axes of `like_arg` that `arg` lacks. () infers them by left alignment.",
         examples=[[1]],
     )
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
-        """As Broadcast to the shape of `like_arg`; without axes they are inferred from the left."""
+        """Align `arg` as Broadcast does to the shape of `like_arg`, with the given axes or inferred ones."""
         arg, like = shapes
         axes = tuple(self.initial_broadcast_axes) or _inferred_axes(arg, like)
         return align_mapped(shapes, like, _kept_axes(arg, like, axes, self.name), Relation.EQUAL, shape_source=1)
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self:
-        """As for Broadcast; the shape is `like_arg`'s to say."""
+        """Return the op whose axes are those that `arg` lacks. `like_arg` determines the shape."""
         return cls(initial_broadcast_axes=plan.outputs[0].new_axes)
 
     @classmethod
@@ -98,15 +98,17 @@ class BroadcastLike(Op):
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         if conflict is None and shapes[0]:
             return (
-                "nGraph 0.26 accepts only a scalar arg here: its constructor validates with an empty shape first. "
-                "The documented rule is answered."
+                "nGraph 0.26 accepts only a scalar arg here, because its constructor first validates with an empty "
+                "shape. The result is that of the documented rule."
             )
         return None
 
 
 def _inferred_axes(arg: Shape, like: Shape) -> tuple[int, ...]:
-    """Axes past arg's rank, and axes where arg has 1 under a larger size: there the ranks then differ, so that a
-    symbol fits only where it is equal."""
+    """Return the axes that `arg` lacks, and those where it has size 1 while `like` has a larger size.
+
+    An inferred axis changes the number of remaining axes, so a symbolic size is never inferred and must be equal.
+    """
     return tuple(
         axis
         for axis, size in enumerate(like)
@@ -115,13 +117,13 @@ def _inferred_axes(arg: Shape, like: Shape) -> tuple[int, ...]:
 
 
 def _kept_axes(arg: Shape, shape: Shape, broadcast_axes: tuple[int, ...], name: str) -> tuple[int, ...]:
-    """The axes of `shape` without `broadcast_axes`: as many as `arg` has."""
+    """Return the axes of `shape` without `broadcast_axes`. Raises ShapeMismatch if `arg` has another number of axes."""
     rank = len(shape)
     for axis in broadcast_axes:
         if not 0 <= axis < rank:
             raise ShapeMismatch(
                 "axis-out-of-range",
-                f"broadcast axis {axis} lies outside the output {format_shape(shape)}: "
+                f"broadcast axis {axis} is outside the output {format_shape(shape)}: "
                 + (f"its axes are 0 to {rank - 1}." if rank else "a scalar has no axes."),
             )
     kept = tuple(axis for axis in range(rank) if axis not in broadcast_axes)
@@ -129,7 +131,7 @@ def _kept_axes(arg: Shape, shape: Shape, broadcast_axes: tuple[int, ...], name: 
         raise ShapeMismatch(
             "rank-mismatch",
             f"Input 0 of shape {format_shape(arg)} has {len(arg)} axes, but the output {format_shape(shape)} without "
-            f"broadcast axes {shorten(broadcast_axes)} leaves {len(kept)}: {name} names every axis that the input "
-            "lacks and no axis that it has.",
+            f"broadcast axes {shorten(broadcast_axes)} has {len(kept)}: {name} must name every axis that the input "
+            "lacks and no other axis.",
         )
     return kept

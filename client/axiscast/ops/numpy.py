@@ -1,7 +1,7 @@
-"""NumPy: arrays against each other, or one array to a shape.
+"""NumPy: a broadcast of arrays against each other, or of one array to a shape.
 
-Shapes are aligned on their last axes. `broadcast_arrays` stretches size 1 of either to the other's size;
-`broadcast_to` stretches the array alone, never drops an axis, and admits more axes.
+Shapes are right-aligned. `broadcast_arrays` expands size 1 of each array. `broadcast_to` expands the array only. It can
+add axes but not remove them.
 """
 
 from typing import Literal
@@ -23,16 +23,16 @@ FRAMEWORK = Framework(
 
 
 class broadcast_arrays(Multidirectional):
-    """Broadcast any number of arrays against each other: aligned right, size 1 stretches."""
+    """Broadcast any number of arrays against each other. Shapes are right-aligned, and size 1 expands."""
 
     name: Literal["numpy.broadcast_arrays"] = "numpy.broadcast_arrays"
-    max_rank = 32  # its iterator stops there, although arrays have up to 64 axes
+    max_rank = 32  # the limit of NumPy's iterator, although an array can have 64 axes
     link = "https://numpy.org/doc/stable/reference/generated/numpy.broadcast_arrays.html"
     snippets = ("[{ys}] = np.broadcast_arrays({xs})",)
 
 
 class broadcast_to(Unidirectional):
-    """Broadcast an array to a shape: aligned right, size 1 stretches, the rank never shrinks."""
+    """Broadcast an array to a shape. Shapes are right-aligned, size 1 expands, and no axis is removed."""
 
     name: Literal["numpy.broadcast_to"] = "numpy.broadcast_to"
     max_rank = 64
@@ -41,7 +41,7 @@ class broadcast_to(Unidirectional):
 
 
 class broadcast_shapes(Multidirectional):
-    """Broadcast any number of shapes against each other, as broadcast_arrays does arrays of these shapes."""
+    """Broadcast any number of shapes against each other, as broadcast_arrays broadcasts arrays of these shapes."""
 
     name: Literal["numpy.broadcast_shapes"] = "numpy.broadcast_shapes"
     max_rank = 32
@@ -57,7 +57,7 @@ class add(Elementwise):
 
 
 class matmul(MatrixProduct):
-    """Broadcast the stacks of matrices that are multiplied against each other; a vector is a row or a column."""
+    """Broadcast two stacks of matrices before their product. A vector is a row (left) or a column (right)."""
 
     name: Literal["numpy.matmul"] = "numpy.matmul"
     max_rank = 64
@@ -65,7 +65,7 @@ class matmul(MatrixProduct):
 
 
 class where(Choice):
-    """Broadcast the condition and the two arrays that it chooses from against each other."""
+    """Broadcast a condition and the two arrays to choose from against each other."""
 
     name: Literal["numpy.where"] = "numpy.where"
     max_rank = 64

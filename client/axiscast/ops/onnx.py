@@ -1,7 +1,7 @@
-"""ONNX: Expand, and what other operators do to their inputs before they compute.
+"""ONNX: Expand, and the broadcast of inputs in other operators.
 
-By its multidirectional rule shapes aligned right stretch to each other, by its unidirectional one an input stretches
-into a shape that does not change. Expand is of the first kind, its `shape` too.
+In the multidirectional rule, right-aligned shapes expand to each other. In the unidirectional rule, one input expands
+to a fixed shape. Expand has the multidirectional rule, so `shape` expands too.
 """
 
 from typing import Literal, Self
@@ -47,7 +47,7 @@ _LINK = "https://onnx.ai/onnx/operators/onnx__"
 
 
 class Expand(Op):
-    """Broadcast a tensor and a shape against each other: either stretches, so the output may exceed `shape`."""
+    """Broadcast a tensor and a shape against each other. Both expand, so the output can be larger than `shape`."""
 
     name: Literal["onnx.Expand"] = "onnx.Expand"
     target = "shape"
@@ -56,7 +56,7 @@ class Expand(Op):
         'initializers.append(numpy_helper.from_array(np.array({shape}, np.int64), "{y}_shape"))\n'
         'nodes.append(helper.make_node("Expand", ["{x}", "{y}_shape"], ["{y}"]))',
     )
-    shape: Dimensions = Field(description="A shape that the input meets; both stretch.", examples=[[2, 1, 6]])
+    shape: Dimensions = Field(description="The shape to broadcast with the input. Both expand.", examples=[[2, 1, 6]])
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         target = tuple(self.shape)
@@ -73,7 +73,7 @@ class Expand(Op):
 
 
 class Add(Elementwise):
-    """Broadcast two tensors against each other, as every operator of two operands does since opset 7."""
+    """Broadcast two tensors against each other, as every binary operator does since opset 7."""
 
     name: Literal["onnx.Add"] = "onnx.Add"
     link = f"{_LINK}Add.html"
@@ -92,28 +92,28 @@ class Sum(_Variadic):
 
 
 class Max(_Variadic):
-    """The same as Sum."""
+    """Broadcast any number of tensors against each other, as Sum does."""
 
     name: Literal["onnx.Max"] = "onnx.Max"
     link = f"{_LINK}Max.html"
 
 
 class Min(_Variadic):
-    """The same as Sum."""
+    """Broadcast any number of tensors against each other, as Sum does."""
 
     name: Literal["onnx.Min"] = "onnx.Min"
     link = f"{_LINK}Min.html"
 
 
 class Mean(_Variadic):
-    """The same as Sum."""
+    """Broadcast any number of tensors against each other, as Sum does."""
 
     name: Literal["onnx.Mean"] = "onnx.Mean"
     link = f"{_LINK}Mean.html"
 
 
 class Where(Elementwise):
-    """Broadcast the condition and the two tensors that it chooses from against each other."""
+    """Broadcast a condition and the two tensors to choose from against each other."""
 
     name: Literal["onnx.Where"] = "onnx.Where"
     min_inputs = 3
@@ -126,7 +126,7 @@ class Where(Elementwise):
 
 
 class PRelu(Elementwise):
-    """Stretch the slope, input 1, into the shape of X, input 0, aligned right; X does not stretch."""
+    """Broadcast the slope, input 1, to the shape of X, input 0. The shapes are right-aligned."""
 
     name: Literal["onnx.PRelu"] = "onnx.PRelu"
     link = f"{_LINK}PRelu.html"
@@ -151,15 +151,14 @@ class PRelu(Elementwise):
 
 
 class MatMul(MatrixProduct):
-    """Broadcast the stacks of matrices that are multiplied against each other."""
+    """Broadcast two stacks of matrices before their product."""
 
     name: Literal["onnx.MatMul"] = "onnx.MatMul"
     link = f"{_LINK}MatMul.html"
 
 
 class Gemm(Op):
-    """Stretch C, input 2, into the shape (M, N) of the product of A and B, inputs 0 and 1. C alone is broadcast; it may
-    be left out."""
+    """Broadcast C, input 2, to the shape (M, N) of the product of A and B, inputs 0 and 1. C is optional."""
 
     name: Literal["onnx.Gemm"] = "onnx.Gemm"
     min_inputs = 2  # since opset 11
@@ -168,13 +167,17 @@ class Gemm(Op):
     has_common_output_axes = False
     transposes = ("transA", "transB")
     link = f"{_LINK}Gemm.html"
-    transA: Literal[0, 1] = Field(default=0, description="1: A is transposed, of shape (K, M); 0 when left out.")
-    transB: Literal[0, 1] = Field(default=0, description="1: B is transposed, of shape (N, K); 0 when left out.")
-    alpha: Number | None = Field(default=None, description="What the product is multiplied by; 1 when left out.")
-    beta: Number | None = Field(default=None, description="What C is multiplied by; 1 when left out.")
+    transA: Literal[0, 1] = Field(
+        default=0, description="1 if A has the shape (K, M) and is transposed. The default is 0."
+    )
+    transB: Literal[0, 1] = Field(
+        default=0, description="1 if B has the shape (N, K) and is transposed. The default is 0."
+    )
+    alpha: Number | None = Field(default=None, description="The factor of the product. The default is 1.")
+    beta: Number | None = Field(default=None, description="The factor of C. The default is 1.")
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
-        """C, aligned right, into the axis M of A and the axis N of B, whose axes K must agree."""
+        """Align C on the right with the axis M of A and the axis N of B. The axes K of A and B must be equal."""
         a, b, *added = shapes
         for number, shape in enumerate((a, b)):
             if len(shape) != 2:
@@ -189,10 +192,10 @@ class Gemm(Op):
                 )
         m, k = (1, 0) if self.transA else (0, 1)
         rows, columns = (1, 0) if self.transB else (0, 1)
-        whole = (Term(0, m, a[m]), Term(1, columns, b[columns]))
+        product = (Term(0, m, a[m]), Term(1, columns, b[columns]))
         outputs = tuple(Output(2, tuple(range(2 - len(c), 2)), (0, 1)) for c in added)
         axes = []
-        for axis, term in enumerate(whole):
+        for axis, term in enumerate(product):
             terms = [Term(2, axis - 2 + len(c), c[axis - 2]) for c in added if axis >= 2 - len(c)]
             axes.append(Axis(Relation.BROADCAST_TO, (*terms, term)))
         inner = summed(self.name, Term(0, k, a[k]), Term(1, rows, b[rows]))

@@ -1,10 +1,13 @@
-"""OpenVINO's Broadcast operations, versions 1 and 3, whose attribute `mode` chooses one of four rules; and Add, whose
-attribute `auto_broadcast` chooses one of three.
+"""OpenVINO: Broadcast in versions 1 and 3, and Add. An attribute selects the rule.
 
-numpy        the input aligned right, stretching into `target_shape`; both versions
-explicit     input axis `i` on output axis `axes_mapping[i]`, ascending; both versions
-pdpd         the input placed from output axis `axis` on, both sides stretching; version 1
-bidirectional  the input and `target_shape` aligned right, both sides stretching; version 3
+The attribute `mode` of Broadcast has these values:
+
+    numpy          the input is right-aligned and expands to `target_shape`; both versions
+    explicit       input axis `i` maps to output axis `axes_mapping[i]`, in ascending order; both versions
+    pdpd           the input begins at output axis `axis`, and both shapes expand; version 1
+    bidirectional  the input and `target_shape` are right-aligned, and both expand; version 3
+
+The attribute `auto_broadcast` of Add selects numpy, pdpd, or none, which needs equal shapes.
 """
 
 from dataclasses import replace
@@ -61,7 +64,7 @@ def _snippets(opset: str) -> tuple[str, ...]:
 
 
 class _Broadcast(Op):
-    """What both versions share: the modes numpy and explicit, and bidirectional, which version 1 does not name."""
+    """The common base of both versions, with the modes numpy, explicit and bidirectional."""
 
     target = "target_shape"
     named_axes = {"axes_mapping": None}
@@ -69,7 +72,7 @@ class _Broadcast(Op):
     target_shape: Dimensions = Field(description="The shape of the output.", examples=[[1, 16, 50, 50]])
     axes_mapping: Integers | None = Field(
         default=None,
-        description="explicit only: `axes_mapping[i]` is the output axis that input axis `i` feeds; ascending.",
+        description="explicit only: `axes_mapping[i]` is the output axis of input axis `i`, in ascending order.",
         examples=[[1]],
         json_schema_extra={"modes": ["explicit"]},
     )
@@ -78,7 +81,7 @@ class _Broadcast(Op):
     def _mapping_suits_the_mode(self) -> Self:
         if self.mode == "explicit" and self.axes_mapping is None:
             raise PydanticCustomError(
-                "attribute_needed", "is needed in mode explicit: write for instance [1]", {"field": "axes_mapping"}
+                "attribute_needed", "is required in mode explicit: for example [1]", {"field": "axes_mapping"}
             )
         if self.mode != "explicit" and self.axes_mapping is not None:
             raise PydanticCustomError(
@@ -89,7 +92,7 @@ class _Broadcast(Op):
         return self
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
-        """The input placed in `target_shape` as `mode` says."""
+        """Align the input with `target_shape` by the rule of `mode`."""
         (shape,), target = shapes, tuple(self.target_shape)
         if self.mode == "explicit":
             return _explicit(shape, target, tuple(self.axes_mapping or ()))
@@ -100,7 +103,7 @@ class _Broadcast(Op):
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self:
-        """Mode numpy where the input is aligned right, explicit elsewhere; the other modes say nothing more."""
+        """Return an op in mode numpy if the input is right-aligned, else in mode explicit."""
         output = plan.outputs[0]
         rank = len(output.output_shape)
         if output.output_axes == tuple(range(rank - len(output.output_axes), rank)):
@@ -113,7 +116,7 @@ class _Broadcast(Op):
         return self._run_difference(shape) if conflict is None else self._inferred_difference(shape)
 
     def _run_difference(self, shape: Shape) -> str | None:
-        """How the CPU plugin differs on a request that broadcasts."""
+        """Return a sentence on how the CPU plugin differs for a request that broadcasts."""
         inferred = "OpenVINO 2026.4 infers this shape, but its CPU plugin"
         if 0 in shape:
             return f"{inferred} crashes, hangs or fails on an input with a size 0."
@@ -125,7 +128,7 @@ class _Broadcast(Op):
         return None
 
     def _inferred_difference(self, shape: Shape) -> str | None:
-        """How shape inference differs on a request that does not broadcast: it may accept it."""
+        """Return a sentence on how shape inference differs for a request that does not broadcast."""
         pairs = self._compared(shape)
         if pairs is None or not all(self._infers(have, want) for have, want in pairs):
             return None
@@ -141,7 +144,7 @@ class _Broadcast(Op):
         return "OpenVINO 2026.4 accepts this in shape inference, and fails or returns undefined values when it runs."
 
     def _compared(self, shape: Shape) -> list[tuple[int, int]] | None:
-        """The sizes of input and target that shape inference compares; None if it refuses the ranks or the axes."""
+        """Return the sizes of input and target that shape inference compares, or None if it refuses ranks or axes."""
         target = tuple(size if size == -1 else max(size, 0) for size in self.target_shape)
         if self.mode != "explicit":
             new = len(target) - len(shape)
@@ -152,18 +155,18 @@ class _Broadcast(Op):
         is_ascending = list(mapping) == sorted(mapping) and all(0 <= axis < len(target) for axis in mapping)
         if len(mapping) != len(own) or not is_ascending:
             return None
-        if own != shape:  # the one axis of a scalar does not stretch
+        if own != shape:  # the only axis of a scalar does not expand
             return [(size, 1) for size in (target[mapping[0]],) if size != -1]
         return list(zip(shape, (target[axis] for axis in mapping), strict=True))
 
     def _infers(self, have: int, want: int) -> bool:
-        """Whether shape inference takes a size of the input for a size of the target."""
+        """Return whether shape inference accepts a size of the input for a size of the target."""
         both_ways = self.mode in ("bidirectional", "pdpd")
         return have == 1 or want in (have, -1) or (want == 1 and both_ways)
 
 
 class Broadcast1(_Broadcast):
-    """Broadcast-1: to `target_shape`, aligned right (numpy), by mapped axes (explicit) or from `axis` (pdpd)."""
+    """Broadcast-1: to `target_shape`, right-aligned (numpy), by mapped axes (explicit) or from `axis` (pdpd)."""
 
     name: Literal["openvino.Broadcast-1"] = "openvino.Broadcast-1"
     link = f"{_LINK}/broadcast-1.html"
@@ -175,7 +178,7 @@ class Broadcast1(_Broadcast):
     )
     axis: Integer | None = Field(
         default=None,
-        description="pdpd only: the output axis of input axis 0; 0 when left out, -1 aligns right.",
+        description="pdpd only: the output axis of input axis 0. The default is 0, and -1 aligns right.",
         json_schema_extra={"modes": ["pdpd"]},
     )
 
@@ -199,7 +202,7 @@ class Broadcast1(_Broadcast):
         return cls(mode="explicit", target_shape=(1, 16, 50, 50), axes_mapping=(1,)), ((16,),)
 
     def _compared(self, shape: Shape) -> list[tuple[int, int]] | None:
-        """In mode pdpd the axes of the target decide from `axis` on: those of the input past them are not compared."""
+        """Return the compared sizes. Mode pdpd compares the axes of the target from `axis` on, and no others."""
         if self.mode != "pdpd":
             return super()._compared(shape)
         target = tuple(size if size == -1 else max(size, 0) for size in self.target_shape)
@@ -210,7 +213,7 @@ class Broadcast1(_Broadcast):
 
 
 class Broadcast3(_Broadcast):
-    """Broadcast-3: to `target_shape`, aligned right (numpy), by mapped axes (explicit) or both ways (bidirectional)."""
+    """Broadcast-3: to `target_shape`, right-aligned (numpy), by mapped axes (explicit) or both ways (bidirectional)."""
 
     name: Literal["openvino.Broadcast-3"] = "openvino.Broadcast-3"
     link = f"{_LINK}/broadcast-3.html"
@@ -227,20 +230,20 @@ class Broadcast3(_Broadcast):
 
 
 class Add1(Elementwise):
-    """Broadcast two tensors against each other (numpy), the second into the first from `axis` on (pdpd), or not (none).
+    """Broadcast two tensors against each other (numpy), the second to the first from `axis` on (pdpd), or not (none).
 
-    As every operation of two operands with this attribute does.
+    Every binary operation with the attribute `auto_broadcast` has this rule.
     """
 
     name: Literal["openvino.Add-1"] = "openvino.Add-1"
     named_axes = {"axis": 0}
     link = f"{_SPECS}/arithmetic/add-1.html"
     auto_broadcast: Literal["numpy", "none", "pdpd"] = Field(
-        default="numpy", description="How the operands meet; numpy when left out.", examples=["pdpd"]
+        default="numpy", description="The rule of alignment. The default is numpy.", examples=["pdpd"]
     )
     axis: Integer | None = Field(
         default=None,
-        description="pdpd only: the axis of input 0 where input 1 begins; 0 when left out, -1 aligns right.",
+        description="pdpd only: the axis of input 0 at which input 1 begins. The default is 0, and -1 aligns right.",
     )
 
     @model_validator(mode="after")
@@ -262,7 +265,7 @@ class Add1(Elementwise):
                 raise ShapeMismatch(
                     "rank-mismatch",
                     f"Input 0 of shape {format_shape(one)} has {len(one)} axes and input 1 of shape "
-                    f"{format_shape(other)} has {len(other)}: auto_broadcast none wants equal shapes.",
+                    f"{format_shape(other)} has {len(other)}: auto_broadcast none needs equal shapes.",
                 )
             every = tuple(range(len(one)))
             axes = tuple(Axis(Relation.EQUAL, (Term(0, axis, one[axis]), Term(1, axis, other[axis]))) for axis in every)
@@ -275,8 +278,8 @@ class Add1(Elementwise):
         if start < 0 or start + len(other) > len(one):
             raise ShapeMismatch(
                 "rank-mismatch",
-                f"Input 1 of shape {format_shape(other)}, placed from axis {start}, does not lie inside input 0 of "
-                f"shape {format_shape(one)}: pdpd stretches input 1 alone, and adds axes to it alone.",
+                f"Input 1 of shape {format_shape(other)}, placed from axis {start}, does not fit inside input 0 of "
+                f"shape {format_shape(one)}. Mode pdpd expands only input 1, and adds axes only to it.",
             )
         return align_second_to_first(shapes, start)
 
@@ -291,7 +294,7 @@ class Add1(Elementwise):
         start = len(one) - len(other) if self.axis == -1 else self.axis or 0
         pairs = list(zip(one[max(start, 0) :], other, strict=False))
         if conflict is None and (0, 1) in pairs:
-            return "OpenVINO 2026.4 refuses this in mode pdpd, in which it does not stretch a 1 of input 1 to a 0."
+            return "OpenVINO 2026.4 refuses this in mode pdpd, in which it does not expand a 1 of input 1 to a 0."
         is_inside = 0 <= start <= len(one) - len(other)
         taken = (own in (have, 1) and (have, own) != (0, 1) for have, own in pairs if (have, own) != (1, 0))
         if conflict and is_inside and all(taken):
@@ -300,7 +303,7 @@ class Add1(Elementwise):
 
 
 def _explicit(shape: Shape, target: Shape, mapping: tuple[int, ...]) -> Alignment:
-    """Input axis `i` on output axis `mapping[i]`, ascending; a scalar may name one axis, of size 1."""
+    """Align input axis `i` with output axis `mapping[i]`, in ascending order. A scalar may name one axis of size 1."""
     named = f"axes_mapping {shorten(mapping)}"
     if len(mapping) != len(shape) and not (shape == () and len(mapping) == 1):
         raise ShapeMismatch(
@@ -312,7 +315,7 @@ def _explicit(shape: Shape, target: Shape, mapping: tuple[int, ...]) -> Alignmen
     if list(mapping) != sorted(mapping):
         raise ShapeMismatch(
             "axes-not-sorted",
-            f"{named} is not ascending: explicit mode does not transpose; transpose the input first.",
+            f"{named} is not ascending, but explicit mode does not transpose. Transpose the input first.",
         )
     check_sizes(target, "target_shape", "OpenVINO")
     if shape == () and mapping:
@@ -325,7 +328,7 @@ def _explicit(shape: Shape, target: Shape, mapping: tuple[int, ...]) -> Alignmen
 
 
 def _pdpd(shape: Shape, target: Shape, axis: int) -> Alignment:
-    """The input fills the target's axes from `axis` to the last, both stretching; -1 aligns right."""
+    """Align the input with the target's axes from `axis` to the last one. Both expand, and -1 aligns right."""
     rank = len(target)
     if axis < -1:
         raise ShapeMismatch("axis-out-of-range", f"axis {axis} is below -1: pdpd counts from 0, and -1 aligns right.")
@@ -337,10 +340,10 @@ def _pdpd(shape: Shape, target: Shape, axis: int) -> Alignment:
         refusal = ShapeMismatch(
             "rank-mismatch",
             f"Input 0 of shape {format_shape(shape)}, placed from axis {start}, does not end with the last axis of "
-            f"the target {format_shape(target)}: pdpd wants {max(rank - max(start, 0), 0)} input axes there; "
-            "axis=-1 aligns right.",
+            f"the target {format_shape(target)}. Mode pdpd needs {max(rank - max(start, 0), 0)} input axes there, or "
+            "axis=-1 to align right.",
         )
-        # The release compares the sizes that meet before it runs out of axes.
+        # The release compares the sizes that meet before it reports the missing axes.
         return replace(placed, axes=placed.axes if start >= 0 else (), outputs=(), refusal=refusal)
     check_sizes(target, "target_shape", "OpenVINO")
     return placed

@@ -1,7 +1,7 @@
-"""PaddlePaddle: NumPy's rules; one-way, in which -1 keeps the input's size, and two-way.
+"""PaddlePaddle: NumPy's one-way rule, in which -1 keeps the input's size, and NumPy's two-way rule.
 
-An empty shape keeps the input of expand as it is, and at most 8 sizes are taken, whatever the input's rank.
-broadcast_tensors stops at rank 6, and a tensor of Paddle has up to 9 axes.
+expand keeps its input if the shape is empty, and accepts at most 8 sizes, whatever the rank of the input is.
+broadcast_tensors accepts at most 6 axes, and a tensor of Paddle has at most 9.
 """
 
 from typing import Literal, Self
@@ -25,11 +25,11 @@ FRAMEWORK = Framework(
 )
 _LINK = "https://www.paddlepaddle.org.cn/documentation/docs/en/api/paddle"
 MAX_RANK = 8
-"""Sizes of `shape` that Paddle takes."""
+"""The largest number of sizes in `shape` that Paddle accepts."""
 
 
 class _Expand(UnidirectionalKeeping):
-    """What expand and broadcast_to share: all but their names."""
+    """The common base of expand and broadcast_to, which differ only in their names."""
 
     max_rank = MAX_RANK
 
@@ -41,7 +41,7 @@ class _Expand(UnidirectionalKeeping):
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self:
-        """The shape; none where it would be too long, which keeps the input as it is."""
+        """Return the op with the output's shape. A shape that is too long becomes empty, which keeps the input."""
         shape = plan.outputs[0].output_shape
         return cls.model_validate({"shape": shape if len(shape) <= MAX_RANK else ()})
 
@@ -52,12 +52,12 @@ class _Expand(UnidirectionalKeeping):
         own = self.shape[new:]
         fits = all(want < 0 or have in (1, want) for have, want in zip(shape, own, strict=True))
         if min(own, default=0) < -1 and fits:
-            return "Paddle 3.3 takes a size below -1, on an axis that the input has, for 0, whatever the input's size."
+            return "Paddle 3.3 reads a size below -1, on an axis that the input has, as 0, whatever the input's size."
         return None
 
 
 class expand(_Expand):
-    """Broadcast a tensor to a shape in which -1 keeps the input's size; an empty shape keeps the tensor as it is."""
+    """Broadcast a tensor to a shape in which -1 keeps the input's size. An empty shape keeps the tensor as it is."""
 
     name: Literal["paddle.expand"] = "paddle.expand"
     link = f"{_LINK}/expand_en.html"
@@ -65,7 +65,7 @@ class expand(_Expand):
 
 
 class broadcast_to(_Expand):
-    """The same as expand."""
+    """Broadcast a tensor to a shape, as expand does."""
 
     name: Literal["paddle.broadcast_to"] = "paddle.broadcast_to"
     link = f"{_LINK}/broadcast_to_en.html"
@@ -87,7 +87,7 @@ class expand_as(UnidirectionalLike):
 
 
 class broadcast_tensors(Multidirectional):
-    """Broadcast any number of tensors against each other: aligned right, size 1 stretches."""
+    """Broadcast any number of tensors against each other. Shapes are right-aligned, and size 1 expands."""
 
     name: Literal["paddle.broadcast_tensors"] = "paddle.broadcast_tensors"
     max_rank = 6
@@ -104,7 +104,7 @@ class add(Elementwise):
 
 
 class where(Choice):
-    """Broadcast the condition and the two tensors that it chooses from against each other."""
+    """Broadcast a condition and the two tensors to choose from against each other."""
 
     name: Literal["paddle.where"] = "paddle.where"
     max_rank = 8
@@ -112,7 +112,7 @@ class where(Choice):
 
 
 class matmul(MatrixProduct):
-    """Broadcast the stacks of matrices that are multiplied against each other; a vector is a row or a column."""
+    """Broadcast two stacks of matrices before their product. A vector is a row (left) or a column (right)."""
 
     name: Literal["paddle.matmul"] = "paddle.matmul"
     max_rank = 9
@@ -127,7 +127,7 @@ class matmul(MatrixProduct):
             return "Paddle 3.3 does not compare the stacks of matrices if a tensor is empty." if conflict else None
         longer = max(shapes, key=len)[:-2]
         if conflict or resolve(align_right((left[:-2], right[:-2]))).outputs[0].shape != longer:
-            return "Paddle 3.3 does not broadcast the stacks if a tensor is empty: it takes that of more axes."
+            return "Paddle 3.3 does not broadcast the stacks if a tensor is empty: it uses the stack with more axes."
         return None
 
 

@@ -1,7 +1,7 @@
 """Poplar's poputil: NumPy's rule for one, two or three tensors, and its parts.
 
-`expandToMatchRanks` does the ranks alone and compares no size. `broadcastToMatch` does the whole.
-`canBroadcastToMatch` asks only; the release tests a * b < a + b in its place, which a size 0 or an overflow passes.
+`expandToMatchRanks` makes the ranks equal and compares no sizes. `broadcastToMatch` has the whole rule.
+`canBroadcastToMatch` checks the rule, but the release tests a * b < a + b, which is true for a size 0 or an overflow.
 """
 
 from typing import Literal, Self
@@ -38,7 +38,7 @@ _LINK = "https://docs.graphcore.ai/projects/poplar-api/en/latest/poplibs/poputil
 
 
 class expandToMatchRanks(Op):
-    """Insert singleton axes on the left of the tensor of lower rank; no size is compared."""
+    """Insert leading axes of size 1 in the tensor of lower rank, without a comparison of sizes."""
 
     name: Literal["poputil.expandToMatchRanks"] = "poputil.expandToMatchRanks"
     min_inputs = 2
@@ -49,7 +49,7 @@ class expandToMatchRanks(Op):
     snippets = ("poplar::Tensor {y0} = {x0}, {y1} = {x1};\npoputil::expandToMatchRanks({y0}, {y1});",)
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
-        """Both outputs have the larger rank; the axes that an input lacks have size 1."""
+        """Align nothing: both outputs have the larger rank, and the axes that an input lacks have size 1."""
         rank = max(map(len, shapes))
         axes: list[Axis] = []
         outputs = []
@@ -84,7 +84,7 @@ class broadcastToMatch(Op):
         "poplar::Tensor {y} = {x};  // one tensor matches itself",
     )
     shape: Dimensions | None = Field(
-        default=None, description="The shape to match: with one input only.", examples=[[2, 3]]
+        default=None, description="The shape to match, for one input only.", examples=[[2, 3]]
     )
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
@@ -94,7 +94,7 @@ class broadcastToMatch(Op):
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self:
-        """With `shape` for one input, without for two or three."""
+        """Return the op with `shape` for one input, or without it for two or three inputs."""
         return cls(shape=plan.outputs[0].output_shape if len(plan.input_shapes) == 1 else None)
 
     @classmethod
@@ -110,7 +110,7 @@ class broadcastToMatch(Op):
 
 
 class canBroadcastToMatch(Op):
-    """Whether broadcastToMatch would match these two tensors. For `check` only: it has no outputs."""
+    """Check whether broadcastToMatch would match two tensors. It has no outputs, so it is for `check` only."""
 
     name: Literal["poputil.canBroadcastToMatch"] = "poputil.canBroadcastToMatch"
     min_inputs = 2
@@ -119,7 +119,7 @@ class canBroadcastToMatch(Op):
     link = _LINK
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
-        """The rule of broadcastToMatch, without outputs. An axis that the release refuses too is blamed first."""
+        """Align as broadcastToMatch does, without outputs. A conflict names an axis that the release refuses too."""
         alignment = changed(align_right(shapes), outputs=())
         refused = tuple(Axis(Relation.BROADCAST, ()) if _passes(axis) else axis for axis in alignment.axes)
         resolve(changed(alignment, axes=refused))
@@ -135,14 +135,14 @@ class canBroadcastToMatch(Op):
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         if conflict and all(map(_passes, align_right(shapes).axes)):
             return (
-                "poplibs answers true here: it tests a * b < a + b, which a size 0 or an overflow passes; "
-                "its broadcastToMatch throws. The documented rule is answered."
+                "poplibs returns true here, because it tests a * b < a + b, which is true for a size 0 or an overflow. "
+                "Its broadcastToMatch throws. The result is that of the documented rule."
             )
         return None
 
 
 def _passes(axis: Axis) -> bool:
-    """The release's own test of two sizes: a * b < a + b in 64 bits, which a 0, or a product that wraps, passes."""
+    """Return the result of the release's test of two sizes, a * b < a + b in 64 bits."""
     sizes = [term.size for term in axis.terms]
     if len(sizes) == 1 or not are_integers(*sizes) or sizes[0] == sizes[1]:
         return True

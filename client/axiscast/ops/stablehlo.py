@@ -1,4 +1,4 @@
-"""StableHLO: broadcast_in_dim, which XLA lowers every broadcast to. It says every placement that a plan can hold."""
+"""StableHLO: broadcast_in_dim, to which XLA lowers every broadcast. It can express every placement of a plan."""
 
 from typing import Literal, Self
 
@@ -24,7 +24,7 @@ FRAMEWORK = Framework(
 
 
 class broadcast_in_dim(Op):
-    """Place operand axis `i` on output axis `broadcast_dimensions[i]`, in any order; size 1 stretches."""
+    """Map operand axis `i` to output axis `broadcast_dimensions[i]`, in any order. Size 1 expands."""
 
     name: Literal["stablehlo.broadcast_in_dim"] = "stablehlo.broadcast_in_dim"
     named_axes = {"broadcast_dimensions": None}
@@ -33,7 +33,7 @@ class broadcast_in_dim(Op):
     snippets = ("%{y} = stablehlo.broadcast_in_dim %{x}, dims = {broadcast_dimensions} : ({x_shape}) -> {y_shape}",)
     shape: Dimensions = Field(description="The shape of the output.", examples=[[2, 3]])
     broadcast_dimensions: Integers = Field(
-        description="The output axis of each operand axis; no axis twice.", examples=[[1]]
+        description="The output axis of each operand axis, without repetition.", examples=[[1]]
     )
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
@@ -50,7 +50,7 @@ class broadcast_in_dim(Op):
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self:
-        """The placement as it stands."""
+        """Return the op with the placement's output shape and output axes."""
         output = plan.outputs[0]
         return cls(shape=output.output_shape, broadcast_dimensions=output.output_axes)
 

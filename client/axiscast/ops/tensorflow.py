@@ -1,6 +1,6 @@
 """TensorFlow: NumPy's rules, one-way to a shape and two-way between two tensors or shapes.
 
-Its CPU kernels take at most 5 axes, once neighbouring axes that are broadcast alike are merged.
+Its CPU kernels accept at most 5 axes, after neighbouring axes that are broadcast alike are merged.
 """
 
 from itertools import groupby
@@ -30,7 +30,7 @@ _MAX_PRODUCT_RANK = 12
 
 
 class broadcast_to(Unidirectional):
-    """Broadcast a tensor to a shape: aligned right, size 1 stretches, the rank never shrinks."""
+    """Broadcast a tensor to a shape. Shapes are right-aligned, size 1 expands, and no axis is removed."""
 
     name: Literal["tensorflow.broadcast_to"] = "tensorflow.broadcast_to"
     link = "https://www.tensorflow.org/api_docs/python/tf/broadcast_to"
@@ -60,7 +60,7 @@ class add(Elementwise):
 
 
 class matmul(MatrixProduct):
-    """Broadcast the stacks of matrices that are multiplied against each other; vectors are not taken."""
+    """Broadcast two stacks of matrices before their product. Vectors are not accepted."""
 
     name: Literal["tensorflow.matmul"] = "tensorflow.matmul"
     min_rank: ClassVar[int] = 2
@@ -74,7 +74,7 @@ class matmul(MatrixProduct):
 
 
 class where(Choice):
-    """Broadcast the condition and the two tensors that it chooses from against each other."""
+    """Broadcast a condition and the two tensors to choose from against each other."""
 
     name: Literal["tensorflow.where"] = "tensorflow.where"
     link = "https://www.tensorflow.org/api_docs/python/tf/where"
@@ -84,24 +84,24 @@ class where(Choice):
 
 
 def missing_product(shapes: tuple[Shape, ...]) -> str | None:
-    """The sentence of a warning if TensorFlow's CPU kernel does not multiply matrices of these shapes."""
+    """Return a sentence if TensorFlow's CPU kernel cannot multiply matrices of these shapes, else None."""
     if max(map(len, shapes)) <= _MAX_PRODUCT_RANK:
         return None
     return f"TensorFlow 2.21 fails when it runs this: a product has at most {_MAX_PRODUCT_RANK} axes on a CPU."
 
 
 def missing_choice(shapes: tuple[Shape, ...]) -> str | None:
-    """The sentence of a warning if TensorFlow's CPU kernel does not choose from tensors of these shapes."""
+    """Return a sentence if TensorFlow's CPU kernel of `where` does not accept tensors of these shapes, else None."""
     if max(map(len, shapes)) <= _MAX_CHOICE_RANK or any(0 in shape for shape in shapes):
         return None
     return f"TensorFlow 2.21 fails when it runs this: its CPU kernel of where takes at most {_MAX_CHOICE_RANK} axes."
 
 
 def missing_kernel(shapes: tuple[Shape, ...]) -> str | None:
-    """The sentence of a warning if TensorFlow's CPU kernels do not take tensors of these shapes, which broadcast.
+    """Return a sentence if TensorFlow's CPU kernels do not accept tensors of these shapes, else None.
 
-    They take runs of axes on which the same tensors have size 1, as one axis each. Axes on which all have size 1 do not
-    count, and a result without elements is not computed.
+    The shapes broadcast. The kernels merge neighbouring axes on which the same tensors have size 1, and leave out axes
+    on which all tensors have size 1. They do not compute a result without elements.
     """
     rank = max(map(len, shapes))
     if rank <= _MAX_AXES or any(0 in shape for shape in shapes):

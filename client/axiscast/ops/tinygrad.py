@@ -1,6 +1,7 @@
-"""tinygrad: expand, in which -1 keeps the input's size. The shorter of the two shapes begins with axes of size 1.
+"""tinygrad: expand, in which -1 keeps the input's size, and operations with NumPy's rules.
 
-So a target may have fewer axes than the input, which then keeps its own, of size 1; and -1 on a new axis is 1.
+The shorter of the two shapes of expand gets leading axes of size 1. So a target may have fewer axes than the input,
+whose further axes must have size 1 and are kept. The size -1 of a new axis means 1.
 """
 
 from typing import Literal
@@ -25,7 +26,7 @@ _LINK = "https://docs.tinygrad.org/tensor"
 
 
 class expand(UnidirectionalKeeping):
-    """Broadcast a tensor to a shape in which -1 keeps the input's size, and is 1 on a new axis."""
+    """Broadcast a tensor to a shape in which -1 keeps the input's size, or means 1 for a new axis."""
 
     name: Literal["tinygrad.expand"] = "tinygrad.expand"
     link = f"{_LINK}/movement/#tinygrad.Tensor.expand"
@@ -43,21 +44,21 @@ class expand(UnidirectionalKeeping):
 
 
 class add(Elementwise):
-    """Broadcast two tensors against each other, as every operation of two operands does."""
+    """Broadcast two tensors against each other, as every binary operation does."""
 
     name: Literal["tinygrad.add"] = "tinygrad.add"
     link = f"{_LINK}/elementwise/#tinygrad.Tensor.add"
 
 
 class where(Choice):
-    """Broadcast the condition and the two tensors that it chooses from against each other."""
+    """Broadcast a condition and the two tensors to choose from against each other."""
 
     name: Literal["tinygrad.where"] = "tinygrad.where"
     link = f"{_LINK}/elementwise/#tinygrad.Tensor.where"
 
 
 class matmul(MatrixProduct):
-    """Broadcast the stacks of matrices that are multiplied against each other; a vector is a row or a column."""
+    """Broadcast two stacks of matrices before their product. A vector is a row (left) or a column (right)."""
 
     name: Literal["tinygrad.matmul"] = "tinygrad.matmul"
     link = f"{_LINK}/ops/#tinygrad.Tensor.matmul"

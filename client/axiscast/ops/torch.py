@@ -1,5 +1,4 @@
-"""PyTorch: expand, one-way, in which -1 keeps the input's size; and broadcast_tensors, NumPy's two-way rule. Both have
-other names too."""
+"""PyTorch: expand with a one-way rule, in which -1 keeps the input's size, and broadcast_tensors with NumPy's rule."""
 
 import operator
 from collections.abc import Sequence
@@ -30,16 +29,16 @@ FRAMEWORK = Framework(
 
 
 def is_unchecked(sizes: Sequence[int]) -> bool:
-    """Whether PyTorch makes a tensor of sizes of which some are negative: if their product, without overflow, is 0."""
+    """Return whether PyTorch accepts these sizes although some are negative: their product is 0, without overflow."""
     elements = list(accumulate((size % 2**64 for size in sizes), operator.mul))
     return bool(elements[-1] == 0 and max(elements) < 2**64)
 
 
 class _Expand(Op):
-    """What expand and broadcast_to share: all but their names."""
+    """The common base of expand and broadcast_to, which differ only in their names."""
 
     target = "size"
-    size: Dimensions = Field(description="The size of the output; -1 keeps the input's.", examples=[[3, -1]])
+    size: Dimensions = Field(description="The size of the output. -1 keeps the input's size.", examples=[[3, -1]])
 
     def align(self, shapes: tuple[Shape, ...]) -> Alignment:
         return align_keeping(shapes[0], tuple(self.size), "size", self.name)
@@ -55,14 +54,14 @@ class _Expand(Op):
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         (shape,) = shapes
         sizes = unchecked_sizes(shape, tuple(self.size))
-        is_checked = bool(shape) and -1 in sizes  # on an axis that the input lacks
+        is_checked = bool(shape) and -1 in sizes  # PyTorch refuses -1 on a new axis
         if min(sizes, default=0) < 0 and not is_checked and is_unchecked(sizes):
             return "PyTorch 2.13 does not check this negative size, and beside a 0 makes a tensor of negative shape."
         return None
 
 
 class expand(_Expand):
-    """Broadcast a tensor to a size in which -1 keeps the input's size; -1 may not stand for a new axis."""
+    """Broadcast a tensor to a size in which -1 keeps the input's size. The size of a new axis must not be -1."""
 
     name: Literal["torch.expand"] = "torch.expand"
     link = "https://pytorch.org/docs/stable/generated/torch.Tensor.expand.html"
@@ -78,7 +77,7 @@ class expand_as(UnidirectionalLike):
 
 
 class broadcast_to(_Expand):
-    """The same as expand."""
+    """Broadcast a tensor to a shape, as expand does."""
 
     name: Literal["torch.broadcast_to"] = "torch.broadcast_to"
     link = "https://pytorch.org/docs/stable/generated/torch.broadcast_to.html"
@@ -86,7 +85,7 @@ class broadcast_to(_Expand):
 
 
 class broadcast_tensors(Multidirectional):
-    """Broadcast any number of tensors against each other: aligned right, size 1 stretches."""
+    """Broadcast any number of tensors against each other. Shapes are right-aligned, and size 1 expands."""
 
     name: Literal["torch.broadcast_tensors"] = "torch.broadcast_tensors"
     link = "https://pytorch.org/docs/stable/generated/torch.broadcast_tensors.html"
@@ -94,7 +93,7 @@ class broadcast_tensors(Multidirectional):
 
 
 class broadcast_shapes(Multidirectional):
-    """Broadcast any number of shapes against each other, as broadcast_tensors does tensors of these shapes."""
+    """Broadcast any number of shapes against each other, as broadcast_tensors broadcasts tensors of these shapes."""
 
     name: Literal["torch.broadcast_shapes"] = "torch.broadcast_shapes"
     link = "https://pytorch.org/docs/stable/generated/torch.broadcast_shapes.html"
@@ -108,14 +107,14 @@ class add(Elementwise):
 
 
 class matmul(MatrixProduct):
-    """Broadcast the stacks of matrices that are multiplied against each other; a vector is a row or a column."""
+    """Broadcast two stacks of matrices before their product. A vector is a row (left) or a column (right)."""
 
     name: Literal["torch.matmul"] = "torch.matmul"
     link = "https://pytorch.org/docs/stable/generated/torch.matmul.html"
 
 
 class masked_fill(Elementwise):
-    """Broadcast a tensor and a mask against each other; the value, input 2 if it is given, is a scalar."""
+    """Broadcast a tensor and a mask against each other. The optional input 2, the value, is a scalar."""
 
     name: Literal["torch.masked_fill"] = "torch.masked_fill"
     max_inputs = 3
@@ -126,7 +125,7 @@ class masked_fill(Elementwise):
             raise ShapeMismatch(
                 "rank-mismatch",
                 f"Input 2 of shape {format_shape(shapes[2])} is the value that torch.masked_fill writes, which must be "
-                "a scalar; use torch.where to choose from a tensor.",
+                "a scalar. Use torch.where to choose from a tensor.",
             )
         return super().align(shapes)
 

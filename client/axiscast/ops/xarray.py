@@ -1,7 +1,7 @@
-"""xarray: broadcast, by the names of dimensions.
+"""xarray: broadcast, which aligns axes by the names of dimensions.
 
-Axes of one name meet, wherever they stand, and their sizes must be equal: size 1 is not stretched. Every output has
-the names of all inputs, in the order of their first appearance, but those that `exclude` holds, which follow.
+Axes with the same name are combined, whatever their order is. Their sizes must be equal: size 1 does not expand. Every
+output has the names of all inputs in the order of their first appearance. The input's own names in `exclude` follow.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ Names = Annotated[tuple[Name, ...], StopAtFirstError()]
 
 
 def _as_text(value: Any, names: ValidatorFunctionWrapHandler) -> Any:
-    """A string as it is: what it excludes is the rule's to say."""
+    """Validate a list of names, or return a string as it is: the rule decides what a string excludes."""
     if not isinstance(value, str):
         return names(value)
     if len(value) > MAX_CHARACTERS:
@@ -56,7 +56,7 @@ else:
 
 
 class broadcast(Op):
-    """Give all arrays the same named dimensions; sizes of one name must be equal, and size 1 is nothing special."""
+    """Give all arrays the same named dimensions. Sizes with the same name must be equal, and size 1 does not expand."""
 
     name: Literal["xarray.broadcast"] = "xarray.broadcast"
     max_inputs = None
@@ -73,7 +73,7 @@ class broadcast(Op):
     )
     exclude: NamesOrText = Field(
         default=(),
-        description="Names that are not broadcast; of a string, its characters; none when left out.",
+        description="Names that are not broadcast. A string stands for its characters. The default is none.",
         examples=[["x"]],
     )
 
@@ -82,8 +82,8 @@ class broadcast(Op):
             if len(names) != len(shape):
                 raise ShapeMismatch(
                     "axes-count",
-                    f"dims gives input {number} of shape {format_shape(shape)} {len(names)} names for {len(shape)} "
-                    "axes: name each axis.",
+                    f"dims has {len(names)} names for the {len(shape)} axes of input {number} of shape "
+                    f"{format_shape(shape)}: name each axis.",
                 )
         self._check_names()
         shared, apart = self._shared(), self._apart()
@@ -105,13 +105,16 @@ class broadcast(Op):
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self | None:
-        """A name for each output axis, d0, d1, ... Where that does not say it, the axes are excluded that follow the
-        last one that some input lacks: sizes are not compared there, and their order is free."""
+        """Return the op that names the output axes d0, d1, and so on.
+
+        If that op does not lower to the plan, return one that excludes the axes after the last axis that an input
+        lacks. The sizes of excluded axes are not compared, and their order is free.
+        """
         if [output.input for output in plan.outputs] != list(range(len(plan.input_shapes))):
             return None
         dims = tuple(tuple(f"d{axis}" for axis in output.output_axes) for output in plan.outputs)
         plain = cls(dims=dims)
-        if plain._says(plan):
+        if plain._lowers_to(plan):
             return plain
         shared = 1 + max((axis for output in plan.outputs for axis in output.new_axes), default=-1)
         rank = max(len(output.output_shape) for output in plan.outputs)
@@ -130,7 +133,7 @@ class broadcast(Op):
 
     def input_count_problem(self, count: int) -> str | None:
         if count != len(self.dims):
-            return f"xarray.broadcast has names for {len(self.dims)} inputs in dims, and there are {count}"
+            return f"xarray.broadcast has names for {len(self.dims)} inputs in dims, but there are {count} inputs"
         return super().input_count_problem(count)
 
     def attribute_warning(self) -> tuple[str, str] | None:
@@ -138,66 +141,66 @@ class broadcast(Op):
             return (
                 "exclude-string",
                 f"exclude {self.exclude!r} is a string, which xarray reads character by character: "
-                f"{shorten(list(dict.fromkeys(self.exclude)))} are not broadcast, though their sizes must agree. "
+                f"{shorten(list(dict.fromkeys(self.exclude)))} are not broadcast, but their sizes must be equal. "
                 "Write a list of names.",
             )
         return None
 
     def known_deviation(self, shapes: tuple[Shape, ...], conflict: Conflict | None) -> str | None:
         if conflict and conflict.code == "axis-repeated" and self._passes(shapes):
-            return "xarray 2026.9 lets this repeated name pass: it has nothing to insert, to move or to compare here."
+            return "xarray 2026.9 accepts this repeated name, because it inserts, moves and compares no axis here."
         return None
 
-    def _says(self, plan: Plan) -> bool:
-        """Whether this op lowers to the plan."""
+    def _lowers_to(self, plan: Plan) -> bool:
+        """Return whether this op lowers to the plan."""
         try:
             return resolve(self.align(plan.input_shapes)) == plan
         except ShapeMismatch:
             return False
 
     def _shared(self) -> list[str]:
-        """The names that every output has."""
+        """Return the names that every output has."""
         held = self._held()
         return [name for name in dict.fromkeys(name for names in self.dims for name in names) if name not in held]
 
     def _apart(self) -> dict[str, int]:
-        """The names of inputs that are not broadcast, numbered in the order of `exclude`: of a string its
-        characters."""
+        """Return the names of inputs that are not broadcast, numbered in the order of `exclude` or its characters."""
         present = {name for names in self.dims for name in names}
         return {
             name: number for number, name in enumerate(name for name in dict.fromkeys(self.exclude) if name in present)
         }
 
     def _held(self) -> str | frozenset[str]:
-        """What `in` tells to be excluded: of a string that is every part of it, whatever its length."""
+        """Return the container that excludes each name in it. A string contains all its substrings."""
         return self.exclude if isinstance(self.exclude, str) else frozenset(self.exclude)
 
     def _compares_all(self) -> bool:
-        """Whether sizes are compared that are not broadcast: of a string of several characters xarray takes none for
-        the name that it need not align."""
+        """Return whether the sizes of excluded names are compared.
+
+        xarray does not align a name that equals `exclude`, and no single character equals a longer string.
+        """
         return isinstance(self.exclude, str) and len(self.exclude) > 1
 
     def _check_names(self) -> None:
-        """Raises ShapeMismatch (axis-repeated, axis-out-of-range) for names that no output can have."""
+        """Raise ShapeMismatch (axis-repeated, axis-out-of-range) for names that no output can have."""
         held, apart = self._held(), self._apart()
         for number, names in enumerate(self.dims):
             if len(set(names)) < len(names):
                 raise ShapeMismatch(
                     "axis-repeated",
-                    f"dims names an axis of input {number} twice, {shorten(names)}: rename one: names say which axes "
-                    "meet.",
+                    f"dims has a name twice for input {number}, {shorten(names)}. Rename one of them.",
                 )
         for number, names in enumerate(self.dims):
             for name in names:
                 if name in held and name not in apart:
                     raise ShapeMismatch(
                         "axis-out-of-range",
-                        f"exclude {self.exclude!r} holds {name!r}, an axis of input {number}, but is read character "
-                        "by character, so that no output has it: write a list of names.",
+                        f"exclude {self.exclude!r} contains {name!r}, an axis of input {number}, but xarray reads a "
+                        "string character by character, so no output has the axis. Write a list of names.",
                     )
 
     def _passes(self, shapes: tuple[Shape, ...]) -> bool:
-        """Whether the release goes on where a name stands twice in an input."""
+        """Return whether the release accepts a name that an input has twice."""
         held, apart, shared = self._held(), self._apart(), set(self._shared())
         free = {self.exclude} if isinstance(self.exclude, str) else set(self.exclude)
         sizes: dict[tuple[str, int | None], int] = {}
@@ -205,7 +208,7 @@ class broadcast(Op):
             if any(name in held and name not in apart for name in names):
                 return False
             if len(set(names)) < len(names) and len(shared.union(_own(names, apart))) > 1:
-                return False  # its axes would have to be moved, or others to be inserted
+                return False  # xarray would have to move its axes or insert others
             for name, size in zip(names, shape, strict=True):
                 of = number if name in free else None
                 if len(shapes) > 1 and sizes.setdefault((name, of), size) != size:
@@ -214,7 +217,7 @@ class broadcast(Op):
 
 
 def _own(names: Sequence[str], apart: dict[str, int]) -> list[str]:
-    """Which of an input's names are not broadcast, in the order of `exclude`."""
+    """Return the names of an input that are not broadcast, in the order of `exclude`."""
     return sorted({name for name in names if name in apart}, key=apart.__getitem__)
 
 

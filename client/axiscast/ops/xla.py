@@ -1,7 +1,8 @@
-"""XLA: the operations of two operands of its client library, XlaBuilder.
+"""XLA: the binary operations of its client library, XlaBuilder.
 
-Operands of equal rank meet axis by axis. Where ranks differ nothing is aligned: `broadcast_dimensions` names the axis
-of the larger on which each axis of the smaller lands, ascending; a scalar needs none. Then size 1 of either stretches.
+Operands of equal rank are combined axis by axis. XLA does not align different ranks: for each axis of the smaller
+operand, `broadcast_dimensions` names the axis of the larger one, in ascending order. A scalar needs no axes. Then size
+1 of each operand expands.
 """
 
 from typing import Literal, Self
@@ -18,18 +19,18 @@ from .framework import CPP, Framework
 
 FRAMEWORK = Framework(
     order=105, reference=("jaxlib", "0.4.38"), language=CPP, preamble="", transpose="", reshape=""
-)  # nothing is translated to an operation that computes
+)  # these operations compute, so they are not targets of translations
 
 
 class Add(Elementwise):
-    """Broadcast two operands against each other: axis by axis, or the smaller on the axes named of the larger."""
+    """Broadcast two operands against each other: axis by axis, or the smaller one on named axes of the larger one."""
 
     name: Literal["xla.Add"] = "xla.Add"
     link = "https://openxla.org/xla/broadcasting"
     broadcast_dimensions: Integers = Field(
         default=(),
-        description="The axis of the larger operand for each of the smaller, ascending; of equal ranks all or none; "
-        "none when left out.",
+        description="For each axis of the smaller operand, the axis of the larger one, in ascending order. For equal "
+        "ranks, name all axes or none. The default is none.",
         examples=[[1]],
     )
 
@@ -51,19 +52,16 @@ class Add(Elementwise):
         return cls(broadcast_dimensions=(0,)), ((2, 3), (2,))
 
     def _mapping(self, smaller: Shape, larger: Shape) -> tuple[int, ...]:
-        """The axis of the larger for each of the smaller."""
-        mapping, words = (
-            tuple(self.broadcast_dimensions),
-            f"broadcast_dimensions {shorten(self.broadcast_dimensions)}",
-        )
-        every = tuple(range(len(larger)))
+        """Return the axis of the larger operand for each axis of the smaller one."""
+        mapping = tuple(self.broadcast_dimensions)
+        words = f"broadcast_dimensions {shorten(mapping)}"
         if not mapping and len(smaller) == len(larger):
-            return every
+            return tuple(range(len(larger)))
         if not mapping and smaller:
             raise ShapeMismatch(
                 "rank-mismatch",
                 f"The operands {format_shape(smaller)} and {format_shape(larger)} have {len(smaller)} and "
-                f"{len(larger)} axes: {self.name} aligns no ranks; name the axes in broadcast_dimensions.",
+                f"{len(larger)} axes, but {self.name} does not align ranks. Name the axes in broadcast_dimensions.",
             )
         if len(mapping) != len(smaller):
             raise ShapeMismatch(
