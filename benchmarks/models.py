@@ -145,7 +145,7 @@ def without_statements(path: Path, folder: Path) -> Report:
 
 
 def rows(folder: Path, wanted: Callable[[str], bool]) -> None:
-    print("| model | exporter | nodes | depend, file's sizes aside | depend | square | wrong or not judged | CPU s |")
+    print("| model | exporter | nodes | depend, file's sizes aside | depend | square | wrong or unchecked | CPU s |")
     print("|---|---|---|---|---|---|---|---|")
     total = [0] * 5
     for name in filter(wanted, MODELS):
@@ -163,7 +163,7 @@ def rows(folder: Path, wanted: Callable[[str], bool]) -> None:
             counts = report.counts
             figures = [
                 counts["nodes"], without_statements(path, folder).counts["depends"], counts["depends"],
-                counts["square"], counts["incompatible"] + counts["not_judged"],
+                counts["square"], counts["incompatible"] + counts["unchecked"],
             ]  # fmt: skip
             total = [one + other for one, other in zip(total, figures, strict=True)]
             print(f"| {name} | {exporter} | {' | '.join(map(str, figures))} | {seconds:.2f} |", flush=True)

@@ -55,7 +55,7 @@ model.onnx: Mul y
   x (N, 64, 7, 7) * x (N, 64, 7, 7) gives (N, 64, 7, 7).
 
 """
-SUMMARY = "model.onnx: 3 nodes broadcast: 1 compatible, 1 depending on sizes, 1 incompatible, 0 not judged\n"
+SUMMARY = "model.onnx: 3 nodes broadcast: 1 compatible, 1 depending on sizes, 1 incompatible, 0 unchecked\n"
 
 
 def test_the_text_names_what_does_not_fit_or_depends_and_with_all_the_rest(check: Check, url: list[str]) -> None:
@@ -69,7 +69,7 @@ def test_the_text_names_what_does_not_fit_or_depends_and_with_all_the_rest(check
 def test_json_has_every_node(check: Check, url: list[str], arguments: list[str]) -> None:
     (report,) = json.loads(check(THREE, *arguments, *url).output)["models"]
     assert report["counts"] == {
-        "nodes": 3, "compatible": 1, "depends": 1, "incompatible": 1, "not_judged": 0, "square": 0, "stated": 0,
+        "nodes": 3, "compatible": 1, "depends": 1, "incompatible": 1, "unchecked": 0, "square": 0, "contradicted": 0,
         "pinned": 0,
     }  # fmt: skip
     assert (report["path"], report["errors"]) == ("model.onnx", [])
@@ -84,7 +84,7 @@ def test_each_model_of_a_call_has_its_report_and_the_gravest_is_the_exit_status(
     done = check(THREE, "good.onnx", "bad.onnx", "absent.onnx")
     assert done.exit_code == 1
     assert done.output.startswith(CONFLICT + DEPENDS + SUMMARY + "good.onnx: 1 nodes broadcast: 1 compatible")
-    assert "\nbad.onnx: is no ONNX model" in done.output
+    assert "\nbad.onnx: is not an ONNX model" in done.output
     assert done.output.endswith("\nabsent.onnx: does not exist\n")
     assert "0 nodes" not in done.output
     for names, status in {"good.onnx": 0, "good.onnx bad.onnx": 2, "absent.onnx good.onnx good.onnx": 2}.items():
@@ -92,7 +92,7 @@ def test_each_model_of_a_call_has_its_report_and_the_gravest_is_the_exit_status(
     done = CliRunner().invoke(main, ["check", "good.onnx", "model.onnx", "bad.onnx", "--json"])
     models = json.loads(done.output)["models"]
     assert [model["path"] for model in models] == ["good.onnx", "model.onnx", "bad.onnx"]
-    assert models[2]["errors"][0].startswith("is no ONNX model")
+    assert models[2]["errors"][0].startswith("is not an ONNX model")
 
 
 def test_annotations_and_sarif_have_the_paths_of_the_repository(check: Check, tmp_path: Path) -> None:
@@ -135,12 +135,12 @@ def test_a_model_with_a_node_that_is_not_judged_never_exits_with_0(check: Check)
     done = check("(float[2,3] x, float[4,5] y) => (float[] o) {m = MatMul(x, y) a = Add(m, x) b = Add(m, x)}")
     assert done.exit_code == 3
     assert done.output == (
-        "3 nodes are not judged:\n"
+        "3 nodes could not be checked:\n"
         "  model.onnx: MatMul m: x (2, 3) @ y (4, 5): "
         "onnx says: Incompatible dimensions for matrix multiplication\n"
         "  model.onnx: Add a: m of unknown rank + x (2, 3): rank unknown: m\n"
         "  model.onnx: Add b: m of unknown rank + x (2, 3): rank unknown: m\n\n"
-        "model.onnx: 3 nodes broadcast: 0 compatible, 0 depending on sizes, 0 incompatible, 3 not judged\n"
+        "model.onnx: 3 nodes broadcast: 0 compatible, 0 depending on sizes, 0 incompatible, 3 unchecked\n"
     )
 
 
@@ -158,7 +158,7 @@ def test_a_model_of_more_sizes_than_one_batch_takes_is_asked_in_several(
     (report,) = json.loads(check(model, "--json", "--url", service.url).output)["models"]
     assert (len(batches), sum(batches)) == (2, 1500)
     assert report["counts"] | {"nodes": 0} == {
-        "nodes": 0, "compatible": 2, "depends": 0, "incompatible": 1498, "not_judged": 0, "square": 0, "stated": 0,
+        "nodes": 0, "compatible": 2, "depends": 0, "incompatible": 1498, "unchecked": 0, "square": 0, "contradicted": 0,
         "pinned": 0,
     }  # fmt: skip
 
@@ -173,9 +173,9 @@ MISUSED = [
     (["3,4", "--fail-on", "depends"], "--fail-on needs a model"),
     (["model.onnx", "--fail-on", "nothing"], "'incompatible', 'square', 'pinned', 'depends'"),
     (["model.onnx", "--json", "--format", "sarif"], "--json means --format json"),
-    (["model.onnx", "--assume", "K=3"], "--assume K: no size of the model has this name: the names are M, N"),
+    (["model.onnx", "--assume", "K=3"], "--assume K: the model has no size of this name; its named sizes are M, N"),
     (["model.onnx", "--assume", "N=5", "--assume", "N=3"], "--assume 'N=5, N=3': N is given twice"),
-    (["model.onnx", "--example", "K=3"], "--example K: no size of the model has this name: the names are M, N"),
+    (["model.onnx", "--example", "K=3"], "--example K: the model has no size of this name; its named sizes are M, N"),
     (["model.onnx", "--example", "N"], "'N' must be a name and a size, such as batch=7"),
     (["model.onnx", "--example", "N=2,N=3"], "'N=3' is given twice"),
     (["3,4", "--example", "N=2"], "--example needs a model"),
@@ -216,7 +216,7 @@ def test_without_onnx_the_command_says_what_to_install() -> None:
     done = run([sys.executable, "-c", program])
     assert (done.returncode, done.stderr.splitlines()[-1]) == (
         2,
-        "Error: reading a model takes the package onnx, 1.23 or later: pip install 'onnx>=1.23'",
+        "Error: check_model needs onnx 1.23 or later: pip install 'onnx>=1.23'",
     )
 
 

@@ -11,7 +11,7 @@ import pytest
 from onnx_models import Check, checks, parsed
 
 from axiscast import Finding
-from axiscast.models.formats.finding_message import sentence
+from axiscast.models.formats.finding_message import describe
 
 
 @pytest.fixture
@@ -52,11 +52,11 @@ def test_a_loss_of_all_pairs(check: Check) -> None:
     report = check(exported(graph, w=(8, 1), two=()))
     (finding,) = report.findings
     assert (finding.node, finding.line, finding.kinds, finding.output) == ("d", 11, ("square",), ("B", "B"))
-    assert sentence(finding) == (
+    assert describe(finding) == (
         "p (B, 1) - y (B,) gives (B, B): every row meets every y. Write p.squeeze(-1) - y. If you want all pairs: "
         "p - y[None]."
     )
-    assert sentence(finding) in str(report)
+    assert describe(finding) in str(report)
     assert (report.exit_status(), report.exit_status("incompatible")) == (1, 0)
 
 

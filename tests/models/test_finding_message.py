@@ -8,8 +8,8 @@ import pytest
 
 import axiscast
 from axiscast import Finding, Operand
-from axiscast.models.formats.finding_message import sentence
-from axiscast.models.formats.operation_code import reshaping
+from axiscast.models.formats.finding_message import describe
+from axiscast.models.formats.operation_code import reshape_code
 
 Shape = tuple[int | str, ...]
 
@@ -64,7 +64,7 @@ SQUARES = [
 def test_a_square_is_an_expression_with_one_fix_and_how_to_mean_it(
     op: str, operands: list[tuple[str, Shape]], message: str
 ) -> None:
-    assert sentence(finding(op, *operands)) == message
+    assert describe(finding(op, *operands)) == message
 
 
 CONFLICTS = [
@@ -84,13 +84,13 @@ CONFLICTS = [
 def test_a_conflict_names_the_operands_on_the_axis_that_they_share(
     op: str, operands: list[tuple[str, Shape]], message: str
 ) -> None:
-    assert sentence(finding(op, *operands)) == message
+    assert describe(finding(op, *operands)) == message
 
 
 def test_the_conflict_of_a_target_has_the_name_of_the_input() -> None:
     answer = axiscast.check({"name": "onnx.Expand", "shape": (5, 4)}, (3, 1))
     operands = (Operand("input 0", "x", (3, 1)), Operand("target", "shape", (5, 4)))
-    assert sentence(Finding("e", "Expand", operands, answer)) == (
+    assert describe(Finding("e", "Expand", operands, answer)) == (
         "On output axis 0, x (3, 1) has size 3 but the target (5, 4) has size 5: the sizes must be equal or 1."
     )
 
@@ -111,7 +111,7 @@ DEPENDS = [
 def test_what_depends_on_sizes_names_the_sizes_by_their_operands(
     op: str, operands: list[tuple[str, Shape]], message: str
 ) -> None:
-    assert sentence(finding(op, *operands, assumable=("batch", "seq"))) == message
+    assert describe(finding(op, *operands, assumable=("batch", "seq"))) == message
 
 
 @pytest.mark.parametrize(
@@ -130,4 +130,4 @@ def test_what_depends_on_sizes_names_the_sizes_by_their_operands(
     ],
 )
 def test_a_change_of_shape_is_code(old: str, new: str, code: str) -> None:
-    assert reshaping(old.split(), new.split()) == code
+    assert reshape_code(old.split(), new.split()) == code

@@ -19,25 +19,25 @@ from axiscast import (
     UnexpectedStatus,
     WorkTooLarge,
 )
-from axiscast.models.node_checks import Question, judged
+from axiscast.models.node_checks import NodeCheck, check_nodes
 
 REFUSAL = WorkTooLarge({"code": "work-too-large", "detail": "the rows before this one took 2 s", "status": 422})
 
 
-def question(node: int, *shapes: list[int | str], reason: str = "") -> Question:
-    return Question(
+def node_check(node: int, *shapes: list[int | str], reason: str = "") -> NodeCheck:
+    return NodeCheck(
         Finding(str(node), "Add", reason=reason), {"op": {"name": "onnx.Expand", "shape": [1]}, "inputs": shapes}
     )
 
 
-def test_equal_questions_are_asked_once_and_answers_come_in_order() -> None:
+def test_equal_checks_are_asked_once_and_answers_come_in_order() -> None:
     asked: list[Any] = []
 
     def check_batch(requests: Sequence[dict[str, Any]]) -> list[CheckAnswer | ServiceProblem]:
         asked.extend(requests)
         return axiscast.check_batch(requests)
 
-    findings = judged([question(number, [number % 3]) for number in range(9)], check_batch)
+    findings = check_nodes([node_check(number, [number % 3]) for number in range(9)], check_batch)
     assert [finding.output for finding in findings] == [(0,), (1,), (2,)] * 3
     assert [finding.node for finding in findings] == [str(number) for number in range(9)]
     assert len(asked) == 3
@@ -55,7 +55,7 @@ def test_what_is_refused_as_too_much_at_once_is_asked_again_in_smaller_batches(r
             raise REFUSAL
         return [*axiscast.check_batch(requests[:room]), *[REFUSAL] * (len(requests) - room)]
 
-    findings = judged([question(number, [number]) for number in range(60)], check_batch)
+    findings = check_nodes([node_check(number, [number]) for number in range(60)], check_batch)
     assert [finding.output for finding in findings] == [(number,) for number in range(60)]
     assert len(calls) <= 127
 
@@ -75,7 +75,7 @@ def test_every_refusal_of_too_much_at_once_is_asked_again(problem: ServiceProble
             raise problem
         return [*axiscast.check_batch(requests[:7]), *[problem] * (len(requests) - 7)]
 
-    findings = judged([question(number, [number]) for number in range(60)], check_batch)
+    findings = check_nodes([node_check(number, [number]) for number in range(60)], check_batch)
     assert [finding.output for finding in findings] == [(number,) for number in range(60)]
 
 
@@ -88,11 +88,11 @@ def test_a_proxy_that_takes_less_is_asked_again_and_its_page_is_no_verdict() -> 
             raise UnexpectedStatus("status 413", 413)
         return axiscast.check_batch(requests)
 
-    questions = [question(number, [number]) for number in range(4)]
-    findings = judged(questions, partial(check_batch, most=1))
+    checks = [node_check(number, [number]) for number in range(4)]
+    findings = check_nodes(checks, partial(check_batch, most=1))
     assert [finding.verdict for finding in findings] == ["compatible"] * 4
     with pytest.raises(UnexpectedStatus):
-        judged(questions, partial(check_batch, most=0))
+        check_nodes(checks, partial(check_batch, most=0))
 
 
 def test_another_refusal_is_raised_and_not_asked_again() -> None:
@@ -103,18 +103,18 @@ def test_another_refusal_is_raised_and_not_asked_again() -> None:
         raise UnexpectedStatus("status 404", 404)
 
     with pytest.raises(UnexpectedStatus):
-        judged([question(0, [3]), question(1, [4])], check_batch)
+        check_nodes([node_check(0, [3]), node_check(1, [4])], check_batch)
     assert calls == [2]
 
 
 def test_what_is_too_much_alone_is_not_judged_and_says_why() -> None:
-    findings = judged(
-        [question(0, [3]), question(1, [4]), question(2, [5])],
+    findings = check_nodes(
+        [node_check(0, [3]), node_check(1, [4]), node_check(2, [5])],
         lambda requests: [
             REFUSAL if request["inputs"] == [[4]] else axiscast.check_batch([request])[0] for request in requests
         ],
     )
-    assert [finding.verdict for finding in findings] == ["compatible", "not_judged", "compatible"]
+    assert [finding.verdict for finding in findings] == ["compatible", "unchecked", "compatible"]
     assert findings[1].reason == "the rows before this one took 2 s"
 
 
@@ -123,33 +123,33 @@ def test_a_service_without_room_is_no_verdict() -> None:
         raise Overloaded({"status": 503})
 
     with pytest.raises(Overloaded):
-        judged([question(0, [3])], check_batch)
+        check_nodes([node_check(0, [3])], check_batch)
 
 
 def test_a_reason_holds_unless_there_is_a_conflict() -> None:
     conflict = {"op": {"name": "ngraph.Broadcast", "shape": [3], "broadcast_axes": []}, "inputs": [[4]]}
-    findings = judged(
-        [question(0, [3], reason="types differ"), Question(Finding("1", "Add", reason="types differ"), conflict)],
+    findings = check_nodes(
+        [node_check(0, [3], reason="types differ"), NodeCheck(Finding("1", "Add", reason="types differ"), conflict)],
         axiscast.check_batch,
     )
-    assert [finding.verdict for finding in findings] == ["not_judged", "incompatible"]
+    assert [finding.verdict for finding in findings] == ["unchecked", "incompatible"]
 
 
-def test_what_is_assumed_goes_to_the_questions_that_have_the_name() -> None:
+def test_what_is_assumed_goes_to_the_checks_that_have_the_name() -> None:
     asked: list[Any] = []
 
     def check_batch(requests: Sequence[dict[str, Any]]) -> list[CheckAnswer | ServiceProblem]:
         asked.extend(requests)
         return axiscast.check_batch(requests)
 
-    judged([question(0, ["N"]), question(1, ["M"]), question(2, [3])], check_batch, {"N": "2..", "K": "1.."})
+    check_nodes([node_check(0, ["N"]), node_check(1, ["M"]), node_check(2, [3])], check_batch, {"N": "2..", "K": "1.."})
     assert [request.get("assume") for request in asked] == [{"N": "2.."}, None, None]
 
 
 def test_progress_is_told_up_to_the_last_question() -> None:
     told: list[tuple[int, int]] = []
-    judged(
-        [question(number, [number]) for number in range(5)],
+    check_nodes(
+        [node_check(number, [number]) for number in range(5)],
         axiscast.check_batch,
         progress=lambda done, total: told.append((done, total)),
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from onnx_models import Check, checks, parsed
 
-from axiscast.models.formats.finding_message import sentence
+from axiscast.models.formats.finding_message import describe
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ SQUARES = {
 def test_two_operands_that_were_expanded_make_a_square(check: Check, nodes: str, message: str) -> None:
     report = check(f"{INPUTS} => (float[] o) {{{nodes} o = Relu(d)}}")
     (finding,) = (finding for finding in report.findings if "square" in finding.kinds)
-    assert (finding.node, sentence(finding, "square")) == ("d", message)
+    assert (finding.node, describe(finding, "square")) == ("d", message)
 
 
 RIGHT = {

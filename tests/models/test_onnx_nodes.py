@@ -112,13 +112,13 @@ LEGACY = [
     ("broadcast = 1, axis = 3", "2,3,4,5", "5,1", "rank-mismatch"),
     ("broadcast = 1", "5", "4,5", "rank-mismatch"),
     ("broadcast = 1, axis = 1", "2,N,4", "M,4", ([2, "N", 4], ["M == N"])),
-    ("broadcast = 1, axis = -1", "2,3", "3", "before opset 7 no rule says what a negative axis means"),
-    ("broadcast = 1", "2,3", "1,3", "before opset 7 the rule has no size 1 that is stretched, and yet models have"),
+    ("broadcast = 1, axis = -1", "2,3", "3", "before opset 7 the meaning of a negative axis is undefined"),
+    ("broadcast = 1", "2,3", "1,3", "before opset 7 the rule does not expand a size of 1, although models rely on it"),
     (
         "broadcast = 1",
         "2,3",
         "N",
-        "before opset 7 it matters whether all sizes of input 1 are 1, and that is not known",
+        "before opset 7 the rule depends on which sizes of input 1 are 1, and some are unknown",
     ),
     ("broadcast = 0", "2,3", "2,3", [2, 3]),
     ("broadcast = 0", "2,3", "3", "rank-mismatch"),
@@ -140,9 +140,9 @@ def test_before_opset_8_the_inputs_of_sum_have_one_shape_and_later_ops_are_not_t
         {a = Sum(x, x, x) b = Max(x, y) c = Mean(x, x, z) d = PRelu(x, y) e = Add(x, y) f = Mod(x, y)}"""
     assert verdicts(check(graph, opset=7)) == {
         "a": [2, 3], "b": "size-mismatch", "c": "rank-mismatch", "d": [2, 3], "e": [2, 3],
-        "f": "opset 7 has no Mod, or one of another rule",
+        "f": "opset 7 has no Mod, or one with another rule",
     }  # fmt: skip
-    assert verdicts(check(graph, opset=6))["d"] == "opset 6 has no PRelu, or one of another rule"
+    assert verdicts(check(graph, opset=6))["d"] == "opset 6 has no PRelu, or one with another rule"
 
 
 def test_ops_of_other_domains_are_none_of_onnxs_whose_domain_has_two_names(check: Check) -> None:
@@ -208,7 +208,7 @@ def test_the_c_of_gemm_stretches_into_the_product(check: Check) -> None:
 
 def test_before_opset_7_gemm_is_not_judged(check: Check) -> None:
     graph = "(float[2,3] x, float[3,4] w, float[4] c) => (float[] o) {o = Gemm<broadcast = 1>(x, w, c)}"
-    assert verdicts(check(graph, opset=6)) == {"o": "opset 6 has no Gemm, or one of another rule"}
+    assert verdicts(check(graph, opset=6)) == {"o": "opset 6 has no Gemm, or one with another rule"}
 
 
 def test_all_axes_of_matmul_but_two_broadcast_and_one_is_summed(check: Check) -> None:

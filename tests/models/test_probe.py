@@ -183,7 +183,7 @@ def test_a_size_that_an_op_must_divide_is_tried_with_multiples_and_the_report_sa
 def test_two_axes_that_a_node_joins_and_that_differ_are_not_judged_to_run(check: Check) -> None:
     report = check("(float[h,w] x) => (float[a,b] y) {t = Transpose(x) y = Concat<axis = 1>(x, t)}")
     (finding,) = report.findings
-    assert (finding.op, finding.verdict, report.exit_status()) == ("Concat", "not_judged", 3)
+    assert (finding.op, finding.verdict, report.exit_status()) == ("Concat", "unchecked", 3)
     assert "It fails at both sets of sizes that were tried; --example tries another." in str(report)
 
 
@@ -223,8 +223,8 @@ def test_subgraphs_are_tried(check: Check) -> None:
 def test_a_stated_shape_that_inference_contradicts_is_reported(check: Check) -> None:
     report = check("(float[N,8] x) => (float[N,9] y) {y = Relu(x)}")
     (finding,) = report.findings
-    assert (finding.node, finding.kinds, report.exit_status()) == ("y", ("stated",), 1)
-    assert "The file states (N, 9) for y, and its inputs give (N, 8)" in str(report)
+    assert (finding.node, finding.kinds, report.exit_status()) == ("y", ("contradicted",), 1)
+    assert "The file states shape (N, 9) for y, but its inputs give (N, 8)" in str(report)
     assert check("(float[N,8] x) => (float[8] y) {y = Relu(x)}").exit_status() == 1
     assert check("(float[N,8] x) => (float[M,8] y) {y = Relu(x)}").exit_status() == 0
 
@@ -254,7 +254,7 @@ def test_ranges_hold_for_the_sizes_that_are_tried(check: Check) -> None:
 
 
 def test_names_that_the_model_does_not_have_and_sizes_that_are_none_are_refused(check: Check) -> None:
-    with pytest.raises(axiscast.InvalidRequest, match="example/K: no size of the model has this name"):
+    with pytest.raises(axiscast.InvalidRequest, match="example/K: the model has no size of this name"):
         check(POSITIONS, {"example": {"K": 3}}, pos=(1, 12, 8))
     with pytest.raises(axiscast.InvalidRequest, match="example/seq: must be an integer"):
         check(POSITIONS, {"example": {"seq": "2.."}}, pos=(1, 12, 8))

@@ -16,7 +16,7 @@ import pytest
 
 import axiscast
 from axiscast.models.programs import jax_trace, torch_export
-from axiscast.models.programs.program_report import Names, report
+from axiscast.models.programs.program_report import ProgramSizes, report_program
 
 FOLDER = Path(__file__).parents[1] / "programs"
 
@@ -57,8 +57,8 @@ def recorded_torch(name: str = "torch", **environment: Any) -> axiscast.Report:
         inputs_to_parameters=recorded["parameters"], inputs_to_buffers={}, inputs_to_lifted_tensor_constants={}
     )
     program = SimpleNamespace(graph_signature=signature, graph_module=SimpleNamespace(named_modules=modules.items))
-    names = Names(torch_export.names_given(program))
-    return report("recorded", [*torch_export.meetings(program, names)], {})
+    names = ProgramSizes(torch_export.given_names(program))
+    return report_program("recorded", [*torch_export.broadcast_operations(program, names)], {})
 
 
 def graph_of(recorded: list[dict[str, Any]], environment: Mapping[str, Any]) -> list[Any]:
@@ -88,7 +88,11 @@ def graph_of(recorded: list[dict[str, Any]], environment: Mapping[str, Any]) -> 
 def recorded_jax() -> axiscast.Report:
     recorded = json.loads((FOLDER / "jax.json").read_text())
     values: dict[int, Any] = {}
-    return report("recorded", jax_trace.meetings(jaxpr_of(recorded, values), Names(), "/site-packages/jax/"), {})
+    return report_program(
+        "recorded",
+        jax_trace.broadcast_operations(jaxpr_of(recorded, values), ProgramSizes(), "/site-packages/jax/"),
+        {},
+    )
 
 
 def jaxpr_of(recorded: Mapping[str, Any], values: dict[int, Any]) -> Any:
@@ -238,7 +242,7 @@ def test_operands_of_torch_have_the_names_of_parameters() -> None:
 
 
 def test_names_of_expressions_are_names_and_no_two_are_alike() -> None:
-    names = Names()
+    names = ProgramSizes()
     assert [names.size(size) for size in (3, "n", "2*n", "n*2", "n**2", "n + 1")] == [
         3, "n", names.size("2*n"), names.size("2*n"), names.size("n**2"), "n_plus_1",
     ]  # fmt: skip
@@ -252,7 +256,7 @@ def test_a_framework_that_is_missing_or_too_old_is_refused_by_name(
     name: str, old: str, check: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(ImportError, match=rf"{check} takes {name} .* or later: pip install '{name}>="):
+    with pytest.raises(ImportError, match=rf"{check} needs {name} .* or later: pip install '{name}>="):
         getattr(axiscast, check)(object())
     module = ModuleType(name)
     module.__dict__["__version__"] = old
@@ -267,7 +271,7 @@ def test_what_is_no_program_is_refused(name: str, monkeypatch: pytest.MonkeyPatc
         module = ModuleType(name)
         module.__dict__.update(__version__="99.0", __file__="/", export=SimpleNamespace(ExportedProgram=dict))
         monkeypatch.setitem(sys.modules, name, module)
-    with pytest.raises(TypeError, match=f"check_{name} takes .* not str"):
+    with pytest.raises(TypeError, match=r"must be .* not str"):
         getattr(axiscast, f"check_{name}")("model.pt2")
 
 
@@ -292,7 +296,7 @@ def test_a_node_of_torch_is_called_as_the_function_and_the_module_that_made_it(
     target: str, meta: dict[str, Any], op: str, name: str
 ) -> None:
     node = SimpleNamespace(name="node_1", target=target, meta=meta)
-    assert (torch_export._op(node), torch_export._named(node, {})) == (op, name)
+    assert (torch_export._op(node), torch_export._tensor_name(node, {})) == (op, name)
 
 
 def test_the_arguments_of_a_jaxpr_have_the_names_of_the_function() -> None:
@@ -317,7 +321,7 @@ def test_the_arguments_of_a_jaxpr_have_the_names_of_the_function() -> None:
         invars=[prediction, target], constvars=[], outvars=[difference],
         debug_info=SimpleNamespace(arg_names=("prediction", "batch['y']")),
     )  # fmt: skip
-    ((finding, _),) = jax_trace.meetings(jaxpr, Names(), "/jax/")
+    ((finding, _),) = jax_trace.broadcast_operations(jaxpr, ProgramSizes(), "/jax/")
     assert [(operand.name, operand.shape) for operand in finding.operands] == [
         ("prediction", (5, 1)), ("batch['y']", (5,)),
     ]  # fmt: skip

@@ -11,7 +11,7 @@ import pytest
 import axiscast
 from axiscast import Finding, Operand, Report
 from axiscast.messages import CheckAnswer
-from axiscast.models.formats.finding_message import sentence
+from axiscast.models.formats.finding_message import describe
 from axiscast.models.formats.github import workflow_commands
 from axiscast.models.formats.repository import Repository
 from axiscast.models.formats.sarif import sarif
@@ -69,14 +69,14 @@ def test_the_exit_status_is_0_only_where_all_is_judged_and_nothing_as_grave_is_f
 def test_a_report_counts_its_nodes_and_lists_what_there_is_to_say() -> None:
     report = Report("m.onnx", (FITS, CONFLICT, *NEEDS, UNKNOWN, square("q")))
     assert report.counts == {
-        "nodes": 6, "compatible": 2, "depends": 2, "incompatible": 1, "not_judged": 1, "square": 1, "stated": 0,
+        "nodes": 6, "compatible": 2, "depends": 2, "incompatible": 1, "unchecked": 1, "square": 1, "contradicted": 0,
         "pinned": 0,
     }  # fmt: skip
     assert [(found.node, found.kinds) for found in report.findings] == [
         ("conflict", ("incompatible",)),
         ("needs3", ("depends",)),
         ("needs4", ("depends",)),
-        ("unknown", ("not_judged",)),
+        ("unknown", ("unchecked",)),
         ("q", ("square",)),
     ]
     assert (FITS.output, CONFLICT.output, UNKNOWN.output) == ((2, 3), None, None)
@@ -90,8 +90,8 @@ TEXT = """\
 m.onnx: Add q: square
   x (5, 1) + y (5,) gives (5, 5): every row meets every y. Write x.squeeze(-1) + y. If you want all pairs: x + y[None].
 
-m.onnx: Add unknown: not judged
-  Add(x of unknown rank) is not judged: rank unknown: x
+m.onnx: Add unknown: unchecked
+  Add(x of unknown rank) could not be checked: rank unknown: x
 
 2 nodes need seq == 12 or seq == 1:
   /build/net/src/model.py:3: Add needs3: x (N, seq) + y (12,)
@@ -99,7 +99,7 @@ m.onnx: Add unknown: not judged
 
 m.onnx: MatMul m: sizes differ
 
-m.onnx: 6 nodes broadcast (1 suspicious): 2 compatible, 2 depending on sizes, 1 incompatible, 1 not judged"""
+m.onnx: 6 nodes broadcast (1 suspicious): 2 compatible, 2 depending on sizes, 1 incompatible, 1 unchecked"""
 
 
 def test_the_text_has_what_does_not_fit_then_what_depends_once_for_each_condition() -> None:
@@ -118,8 +118,8 @@ def test_conditions_that_speak_of_places_are_not_the_same_in_two_nodes() -> None
 def test_a_size_that_only_the_file_states_is_said_to_be_so() -> None:
     operands = (Operand("input 0", "x", (2,), by_file=True), Operand("input 1", "y", (3,)))
     report = Report("m.onnx", (finding("a", (2,), (3,), operands=operands),))
-    assert sentence(report.nodes[0]) == (
-        "x (2,) + y (3,) does not broadcast: axis -1 is 2 in x and 3 in y. The shape of x is as the file says."
+    assert describe(report.nodes[0]) == (
+        "x (2,) + y (3,) does not broadcast: axis -1 is 2 in x and 3 in y. The shape of x is known only from the file."
     )
 
 
@@ -137,7 +137,7 @@ def test_an_annotation_is_at_the_line_in_the_repository_or_else_at_the_model(rep
     assert summary == report.summary
     assert [line.partition("::")[2].rpartition("::")[0] for line in lines] == [
         "error file=src/model.py,line=17,title=axiscast%3A incompatible",
-        "error file=m.onnx,title=axiscast%3A not judged",
+        "error file=m.onnx,title=axiscast%3A unchecked",
         "notice file=src/model.py,line=3,title=axiscast%3A depends",
         "error file=m.onnx,title=axiscast%3A not inferred",
     ]
@@ -172,11 +172,11 @@ def test_sarif_names_rule_level_place_and_node(repository: Repository) -> None:
     assert (log["version"], run["tool"]["driver"]["name"]) == ("2.1.0", "axiscast")
     rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
     suspicious = ["square", "mutual-stretch", "rank-promotion"]
-    assert rules == ["incompatible", "not-judged", *suspicious, "stated", "pinned", "depends", "not-inferred"]
+    assert rules == ["incompatible", "unchecked", *suspicious, "contradicted", "pinned", "depends", "not-inferred"]
     assert [rules[result["ruleIndex"]] for result in run["results"]] == [result["ruleId"] for result in run["results"]]
     assert [(result["ruleId"], result["level"]) for result in run["results"]] == [
         ("incompatible", "error"),
-        ("not-judged", "error"),
+        ("unchecked", "error"),
         ("square", "warning"),
         ("depends", "note"),
         ("not-inferred", "error"),
@@ -234,7 +234,7 @@ def test_a_report_is_plain_values() -> None:
     )  # fmt: skip
     assert conflict["inputs"][1] == {"role": "input 1", "name": "y", "shape": [2]}
     assert conflict["answer"]["conflict"]["sizes"] == [3, 2]
-    assert (unknown["verdict"], unknown["reason"]) == ("not_judged", "rank unknown: x")
+    assert (unknown["verdict"], unknown["reason"]) == ("unchecked", "rank unknown: x")
 
 
 def test_the_texts_of_an_answer_have_the_names_of_the_operands_in_json() -> None:

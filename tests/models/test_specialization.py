@@ -16,7 +16,7 @@ from axiscast.models.programs import specialization
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # what torch says of the loss, and Dynamo sets off
 needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
-NOTE = "batch 1 is lost: the export requires x.size(0) == y.size(0), which eager does not"
+NOTE = "batch 1 is lost: the export requires x.size(0) == y.size(0), although the function broadcasts a 1 of"
 
 
 def recorded(least: int | None = None) -> Any:

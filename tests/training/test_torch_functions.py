@@ -20,7 +20,7 @@ import pytest
 import axiscast
 from axiscast.answers.torch_functions import ELEMENTWISE, LISTS, LOSSES, function_name
 from axiscast.models.programs import torch_export
-from axiscast.models.programs.program_report import Names, report
+from axiscast.models.programs.program_report import ProgramSizes, report_program
 
 RECORDED = Path(__file__).parents[1] / "programs" / "torch_functions.json"
 KNOWN = ELEMENTWISE | LOSSES
@@ -101,13 +101,13 @@ def is_found(function: Any, call: Any) -> bool:
     """Whether a watch finds a call, by place and by keyword; of one in place, whether watch knows what is called."""
     import torch_walk
 
-    from axiscast.training.torch_ops import roles
+    from axiscast.training.torch_ops import function_roles
 
     if call.is_in_place:
         arguments = call.operands(is_expanded=False)
         with torch_walk.Seen() as seen:
             function(*arguments)
-        return any(role.meets or role.lists for each in seen.functions if (role := roles().get(each)))
+        return any(role.meets or role.lists for each in seen.functions if (role := function_roles().get(each)))
     names = torch_walk.parameters(function, len(call.arguments))
     for keywords in ((), names[1:]):
         arguments = call.operands(is_expanded=False)
@@ -161,8 +161,8 @@ def is_in_report(overload: Any, call: Any) -> bool:
     signature = SimpleNamespace(inputs_to_parameters={}, inputs_to_buffers={}, inputs_to_lifted_tensor_constants={})
     module = SimpleNamespace(graph=SimpleNamespace(nodes=nodes))
     program = SimpleNamespace(graph_signature=signature, graph_module=SimpleNamespace(named_modules={"": module}.items))
-    meetings = [*torch_export.meetings(program, Names())]
-    return bool(meetings if call.is_in_place else report("one call", meetings, {}).findings)
+    operations = [*torch_export.broadcast_operations(program, ProgramSizes())]
+    return bool(operations if call.is_in_place else report_program("one call", operations, {}).findings)
 
 
 def recorded() -> Iterator[tuple[str, Any]]:

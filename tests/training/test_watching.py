@@ -36,7 +36,7 @@ def torch(request: pytest.FixtureRequest) -> Iterator[Any]:
 
 @pytest.fixture
 def stand_in(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    caches = (watching.watching, torch_ops.roles)
+    caches = (watching.load_mode, torch_ops.function_roles)
     for cache in caches:
         cache.cache_clear()
     yield fake_torch.install(monkeypatch.setitem)
@@ -194,7 +194,7 @@ def test_watches_nest(torch: Any) -> None:
 def test_a_watch_is_entered_once_at_a_time_and_can_be_entered_again(torch: Any) -> None:
     x, column = torch.ones(5), torch.ones(5, 1)
     watch = axiscast.watch(on=lambda finding: None)
-    with watch, pytest.raises(RuntimeError, match="entered already"):
+    with watch, pytest.raises(RuntimeError, match="already entered"):
         watch.__enter__()
     with watch as seen:
         x - column
@@ -226,7 +226,7 @@ def test_a_tensor_that_is_gone_makes_no_other_meant(torch: Any) -> None:
             del gone
             column = torch.ones(5, 1)
             seen_again += id(column) == key
-            seen._lines.clear()
+            seen._finding_at.clear()
             x - column
             del column
     assert len(seen.findings) == 50
@@ -252,7 +252,7 @@ def test_the_notes_of_tensors_that_are_gone_are_removed(torch: Any) -> None:
         for _ in range(5000):
             x[:, None]
         kept = [x[:, None] for _ in range(2000)]
-        assert len(kept) <= len(seen._mode.known) <= 5000
+        assert len(kept) <= len(seen._mode.records) <= 5000
 
 
 def test_the_lines_that_are_told_of_are_bounded(torch: Any) -> None:
@@ -339,7 +339,7 @@ def test_shapes_that_do_not_broadcast_are_torchs_to_refuse(torch: Any) -> None:
 
 def test_sizes_that_are_traced_are_not_looked_at(stand_in: Any) -> None:
     watch = watching.Watch("error", ("square",))
-    calls = watching.watching()[0](watch, {})
+    mode = watching.load_mode()[0](watch, {})
 
     class Traced:
         def __ne__(self, other: object) -> bool:
@@ -348,7 +348,7 @@ def test_sizes_that_are_traced_are_not_looked_at(stand_in: Any) -> None:
         __eq__ = __ne__
 
     x, column = fake_torch.Tensor(Traced()), fake_torch.Tensor(Traced(), Traced())
-    calls.meet(torch_ops.Role("torch.sub", True), [x, column])
+    mode.report_if_suspicious(torch_ops.FunctionRole("torch.sub", True), [x, column])
     assert watch.findings == []
 
 
@@ -445,13 +445,13 @@ def test_arguments_that_mean_nothing_are_refused(arguments: Any) -> None:
 
 
 def test_a_torch_that_is_missing_or_too_old_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    watching.watching.cache_clear()
+    watching.load_mode.cache_clear()
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(ImportError, match=r"needs torch 2\.4"), axiscast.watch():
         pass
     fake_torch.install(monkeypatch.setitem).__dict__["__version__"] = "2.3.1+cpu"
     with (
-        pytest.raises(ImportError, match=r"needs torch 2\.4 or later, not 2\.3\.1\+cpu: pip install 'torch>=2\.4'"),
+        pytest.raises(ImportError, match=r"torch 2\.4 or later, and 2\.3\.1\+cpu is installed: pip .* 'torch>=2\.4'"),
         axiscast.watch(),
     ):
         pass
@@ -557,7 +557,11 @@ def test_on_github_each_finding_is_an_annotation(tmp_path: Path, workers: list[s
     ("options", "tests", "said"),
     [
         (["-o", "axiscast_broadcast=on"], TESTS, "axiscast_broadcast must be off, warn or error, not 'on'"),
-        (["--axiscast-broadcast=warn"], TESTS.replace("allow", "alow"), 'the marker axiscast takes "allow"'),
+        (
+            ["--axiscast-broadcast=warn"],
+            TESTS.replace("allow", "alow"),
+            'the marker axiscast takes exactly one argument, "allow"',
+        ),
         (["--axiscast-broadcast=warn", "--noconftest"], "", "needs torch 2.4"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Models: every node that broadcasts, and whether it does; one report, whatever the model was written in."""
+"""Checks of the broadcasts in models and programs, with one kind of report for all of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model in a file, checked: read, asked of node by node, and reported."""
+"""check_model: the check of an ONNX file."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from pathlib import Path
 
 from ..answers.intent import FindingKind
 from ..errors import UnusableModel
-from ..library import check_batch as ask_here
+from ..library import check_batch as check_batch_in_process
 from ..library import typed
 from ..messages import CheckRequest
 from ..messages.validation import validate
 from ..wire.problems import Problem
 from .node_checks import CheckBatch, Progress
+from .packages import import_package
 from .report import Report
-from .warning_kinds import required
+from .warning_kinds import validate_kinds
 
 OLDEST_ONNX = "1.23"
-"""The first release of onnx that this was tried with, as pyproject.toml has it."""
+"""The oldest release of onnx that is tested, the same as in pyproject.toml."""
 
 
 @typed
@@ -29,48 +30,42 @@ def check_model(
     example: Mapping[str, int] | None = None,
     probe: bool = True,
     kinds: Sequence[FindingKind] = ("square",),
-    check_batch: CheckBatch = ask_here,
+    check_batch: CheckBatch = check_batch_in_process,
     progress: Progress | None = None,
 ) -> Report:
-    """Whether each node of an ONNX model broadcasts, those of subgraphs and functions included; weights are not read.
+    """Check every node of an ONNX model that broadcasts, and return the report.
 
-    `assume` says what is known of a named size: a number goes into the graph before shapes are inferred, a range such
-    as "2.." into the questions. Names that are free are then tried with numbers, unless `probe` is false: a node that
-    fails at every set of sizes is incompatible. `example` gives sizes at which the model runs, which are tried as well.
-    `kinds` of suspicious broadcasts are those of `watch`. `check_batch` may be that of a Client, `progress` is told how
-    many of the questions are answered, and of how many. Raises UnusableModel for a file that is no model,
-    InvalidRequest for a name that the model does not have, ImportError where the package onnx is missing or too old.
+    Nodes of subgraphs and functions are included. Weights are not read.
+
+    Args:
+        path: The ONNX file.
+        assume: Known sizes by name. An integer replaces the name before shapes are inferred. A range such as "2.."
+            limits the name.
+        example: Sizes by name at which the model runs, which the probe tries too.
+        probe: Whether to try numbers for the free sizes. A node that fails at every set of sizes is incompatible.
+        kinds: The suspicious broadcasts to report, as in `watch`.
+        check_batch: The function that checks the nodes, such as the method of a Client.
+        progress: A function that is called with the number of finished checks and the number of all checks.
+
+    Raises:
+        UnusableModel: The file is missing or is not a model.
+        InvalidRequest: The model has no size of a name in `assume` or `example`.
+        ImportError: The package onnx is missing or too old.
 
     >>> import axiscast
     >>> axiscast.check_model("model.onnx").exit_status()         # doctest: +SKIP
     0
     """
-    _require_onnx()
-    from .onnx.model_report import checked
+    import_package("onnx", OLDEST_ONNX, "check_model")
+    from .onnx.model_report import report_model
 
-    assume = validate(CheckRequest, {"inputs": [], "assume": assume}).assume or {}
-    example = validate(CheckRequest, {"inputs": [], "assume": example}).assume or {}
-    for name, size in example.items():
+    known_sizes = validate(CheckRequest, {"inputs": [], "assume": assume}).assume or {}
+    example_sizes = validate(CheckRequest, {"inputs": [], "assume": example}).assume or {}
+    for name, size in example_sizes.items():
         if not isinstance(size, int):
-            raise Problem(
-                "invalid-request", f"example/{name[:60]}: must be an integer", pointer=f"/example/{name[:60]}"
-            )
+            pointer = f"/example/{name[:60]}"
+            raise Problem("invalid-request", f"{pointer[1:]}: must be an integer", pointer=pointer)
     try:
-        return checked(Path(path), assume, example, probe, check_batch, progress, required(kinds))
+        return report_model(Path(path), known_sizes, example_sizes, probe, check_batch, progress, validate_kinds(kinds))
     except UnusableModel as error:
         raise UnusableModel(error.reason, fspath(path)) from None
-
-
-def _require_onnx() -> None:
-    """Raises ImportError, with what to install, where there is no onnx or an older one."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    needed = f"pip install 'onnx>={OLDEST_ONNX}'"
-    try:
-        import onnx  # noqa: F401
-
-        there = version("onnx")
-    except (ImportError, PackageNotFoundError):
-        raise ImportError(f"reading a model takes the package onnx, {OLDEST_ONNX} or later: {needed}") from None
-    if [int(part) for part in there.split(".")[:2]] < [int(part) for part in OLDEST_ONNX.split(".")]:
-        raise ImportError(f"reading a model takes onnx {OLDEST_ONNX} or later, and {there} is installed: {needed}")

@@ -1,12 +1,9 @@
-"""Texts of a file, as they may be shown."""
+"""Text from a file, made safe to display."""
 
 from __future__ import annotations
 
-_LETTERS = 200
-"""Letters of a name, or of why a node is not judged, that are shown."""
 
-
-def printable(name: str) -> str:
-    """Return a name of the file without letters that steer a terminal; a long one without its end."""
-    shown = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in name[:_LETTERS])
-    return shown if len(name) <= _LETTERS else f"{shown}..."
+def printable(text: str, max_letters: int = 200) -> str:
+    """Return a text without control characters, which could steer a terminal, and cut it after `max_letters`."""
+    shown = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text[:max_letters])
+    return shown if len(text) <= max_letters else f"{shown}..."

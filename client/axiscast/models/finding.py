@@ -1,144 +1,147 @@
-"""A finding: what is known of one operation of a model, or of a program, that broadcasts."""
+"""Finding: the facts about one operation of a model or program that broadcasts."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from ..messages import CheckAnswer, Condition, DimensionPlace
 
 Size = int | str
-Verdict = Literal["compatible", "depends", "incompatible", "not_judged"]
-Kind = Literal[
-    "incompatible", "square", "mutual-stretch", "rank-promotion", "stated", "pinned", "depends", "not_judged"
+Verdict = Literal["compatible", "depends", "incompatible", "unchecked"]
+ReportKind = Literal[
+    "incompatible", "square", "mutual-stretch", "rank-promotion", "contradicted", "pinned", "depends", "unchecked"
 ]
-SUSPICIOUS: tuple[Kind, ...] = ("square", "mutual-stretch", "rank-promotion")
-"""The kinds that are warnings of a check, by their codes."""
+SUSPICIOUS: tuple[ReportKind, ...] = ("square", "mutual-stretch", "rank-promotion")
+"""The kinds of findings that are warnings of a check, by their codes."""
+_PLACEHOLDER = re.compile("unk__[0-9]+|unknown_[0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """A value that an operation broadcasts: what the question calls it, its name, and its shape."""
+    """A value that an operation broadcasts."""
 
     role: str
-    """Such as "input 0", by which messages refer to it, or "target"."""
+    """The operand's place in messages: "input 0", "input 1" and so on, or "target"."""
     name: str
     shape: tuple[Size, ...] | None
-    """None where the rank is not known."""
+    """The sizes of the operand, or None if its rank is unknown."""
     by_file: bool = False
-    """Whether some size is one that only the file states, and that does not follow from the inputs."""
+    """Whether some size is known only from the file, and does not follow from the model's inputs."""
 
 
-class Pin(NamedTuple):
-    """A name of a size that the file declares free, although the model runs with one number only."""
+class PinnedSize(NamedTuple):
+    """A named size that the file declares free, although the model runs at one number only."""
 
     name: str
     size: int
     or_one: bool = False
-    """Whether 1 fits as well, since it is broadcast."""
+    """Whether the size may also be 1, because 1 broadcasts."""
 
     def __str__(self) -> str:
         return f"{self.name} = {self.size}{' or 1' if self.or_one else ''}"
 
 
-class Tried(NamedTuple):
-    """What became of a node when the model was tried at several sets of sizes."""
+class TrialSummary(NamedTuple):
+    """The results of a node at several sets of sizes."""
 
     outcome: Literal["fits", "partly", "fails"]
-    """At all of them, some or none."""
+    """Whether the node fits at all sets of sizes, at some of them, or at none."""
     sizes: Mapping[str, int] = {}
-    """The first set of sizes at which it fails."""
+    """The first set of sizes at which the node fails."""
     sets: int = 0
-    """How many sets were tried."""
+    """The number of sets of sizes that were tried."""
     needs: str = ""
-    """What would let it fit at all of them, such as "h to be a multiple of 32"; empty if that is not known."""
+    """The condition that makes the node fit, such as "h to be a multiple of 32", or "" if it is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What is known of one operation: `answer` is that of check; where there is none, `reason` says why."""
+    """The facts about one operation that broadcasts."""
 
     node: str
-    """Its name in the model; in a subgraph with the path to it."""
+    """The name of the node in the model, after the path of its subgraph."""
     op: str
-    """What it is called where it stands, such as "Add" or "aten.add.Tensor"."""
+    """The name of the operation in its framework, such as "Add" or "aten.add.Tensor"."""
     operands: tuple[Operand, ...] = ()
     answer: CheckAnswer | None = None
+    """The result of the check, or None if the node is unchecked."""
     reason: str = ""
+    """Why the node is unchecked."""
     file: str | None = None
-    """The source file that it comes from, as the model recorded it."""
+    """The source file of the node, as the model recorded it."""
     line: int | None = None
     assumable: tuple[str, ...] = ()
-    """The names of sizes of the model's inputs, each of which can be assumed to be a number."""
-    tried: Tried | None = None
-    """What became of it at several sets of sizes, if those say more than the names of sizes do."""
-    pins: tuple[Pin, ...] = ()
-    """The names of sizes that must have one number for it to fit."""
-    stated: str = ""
-    """How a shape that the file states contradicts the one that follows from the inputs; empty if none does."""
+    """The named sizes of the model's inputs, for which the user can assume a number."""
+    tried: TrialSummary | None = None
+    """The results at several sets of sizes, if they say more than the names of sizes do."""
+    pins: tuple[PinnedSize, ...] = ()
+    """The named sizes that must be one number for the operation to fit."""
+    size_expressions: Mapping[str, str] = field(default_factory=dict)
+    """The expression that messages show for the name of a size, such as Min(512, seq) for Min_512_seq."""
+    contradiction: str = ""
+    """How a shape in the file contradicts the inferred one, or "" if no shape does."""
 
     @property
     def verdict(self) -> Verdict:
-        """Whether it broadcasts: for all sizes, some or none."""
+        """Whether the operation broadcasts for all sizes, for some, or for none."""
         if self.tried is not None and self.tried.outcome != "fails":
             return "compatible" if self.tried.outcome == "fits" else "depends"
         if self.answer is None:
-            return "not_judged" if self.reason else "depends" if self.pins else "compatible"
+            return "unchecked" if self.reason else "depends" if self.pins else "compatible"
         return _VERDICTS[self.answer.compatible]
 
     @property
-    def kinds(self) -> tuple[Kind, ...]:
-        """What there is to say of it, the gravest first; empty where it simply fits."""
-        kinds: list[Kind] = []
-        if (verdict := self.verdict) in ("incompatible", "not_judged"):
+    def kinds(self) -> tuple[ReportKind, ...]:
+        """The kinds of this finding, the most severe first. The tuple is empty if the operation simply fits."""
+        kinds: list[ReportKind] = []
+        if (verdict := self.verdict) in ("incompatible", "unchecked"):
             kinds.append(verdict)
         codes = {warning.code for warning in self.answer.warnings} if self.answer else set()
         kinds += [kind for kind in SUSPICIOUS if kind in codes]
-        if self.stated:
-            kinds.append("stated")
+        if self.contradiction:
+            kinds.append("contradicted")
         if verdict == "depends":
             kinds.append("pinned" if self.pins else "depends")
         return tuple(kinds)
 
     @property
     def output(self) -> tuple[Size, ...] | None:
-        """The shape that its operands are broadcast to, of MatMul that of its first one; None where there is none, or
-        none is known."""
+        """The common shape of the operands, or None if it is unknown. For MatMul it is that of the first operand."""
         return tuple(self.answer.outputs[0].shape) if self.answer and self.answer.outputs else None
 
     @property
     def conditions(self) -> tuple[str, ...]:
-        """What must hold of the sizes, each in words, where it depends on them."""
+        """The conditions on the sizes, as text."""
         return tuple(condition.text for condition in self._conditions())
 
     @property
-    def names_places(self) -> bool:
-        """Whether a condition speaks of a size by its place, so that the same words mean another in another node."""
+    def has_local_conditions(self) -> bool:
+        """Whether a condition is about an unnamed size, so that equal text in another node means something else."""
         return any(
-            isinstance(side, DimensionPlace) or is_made_up(str(side))
+            _is_unnamed(side)
             for condition in self._conditions()
             for equation in condition.any
             for side in (*(equation.equal or ()), *(equation.divides or ()))
         )
 
     def alternatives(self) -> Iterator[list[tuple[Any, ...]]]:
-        """Yield the pairs of sizes of each condition: one of the pairs must be equal."""
+        """Yield the pairs of sizes in each condition. The condition holds if one of its pairs is equal."""
         for condition in self._conditions():
             yield [tuple(equation.equal or (None, None)) for equation in condition.any]
 
-    def unknown_in_conditions(self) -> Iterator[bool]:
-        """Yield of each condition whether it is of a size that has no name, or one that onnx made up."""
+    def unnamed_in_conditions(self) -> Iterator[bool]:
+        """Yield for each condition whether it is about an unnamed size."""
         for pairs in self.alternatives():
-            sides = [side for pair in pairs for side in pair]
-            yield any(isinstance(side, DimensionPlace) or is_made_up(str(side)) for side in sides)
+            yield any(_is_unnamed(side) for pair in pairs for side in pair)
 
-    def _conditions(self) -> Iterator[Condition]:
-        return iter(self.answer.conditions if self.answer else ())
+    def _conditions(self) -> list[Condition]:
+        return self.answer.conditions if self.answer else []
 
     def as_json(self) -> dict[str, Any]:
-        """The finding as plain values."""
+        """Return the finding as values that JSON can express."""
         operands = [
             {"role": operand.role, "name": operand.name, "shape": None if operand.shape is None else [*operand.shape]}
             | ({"by_file": True} if operand.by_file else {})
@@ -147,6 +150,12 @@ class Finding:
         result: dict[str, Any] = (
             {"reason": self.reason} if self.answer is None else {"answer": self.answer.model_dump(exclude_unset=True)}
         )
+        if self.tried is not None:
+            result["tried"] = {**self.tried._asdict(), "sizes": {**self.tried.sizes}}
+        if self.pins:
+            result["pins"] = [pin._asdict() for pin in self.pins]
+        if self.contradiction:
+            result["contradiction"] = self.contradiction
         return {
             "node": self.node,
             "op_type": self.op,
@@ -156,27 +165,16 @@ class Finding:
             "line": self.line,
             "inputs": operands,
             **result,
-            **self._tried_as_json(),
         }
 
-    def _tried_as_json(self) -> dict[str, Any]:
-        """What was tried, pinned and stated as plain values; only what there is."""
-        found: dict[str, Any] = {}
-        if self.tried is not None:
-            found["tried"] = {**self.tried._asdict(), "sizes": {**self.tried.sizes}}
-        if self.pins:
-            found["pins"] = [pin._asdict() for pin in self.pins]
-        if self.stated:
-            found["stated"] = self.stated
-        return found
+
+def is_placeholder(name: str) -> bool:
+    """Return whether this name was generated, by onnx or by axiscast, for a size without a name."""
+    return _PLACEHOLDER.fullmatch(name) is not None
 
 
-_MADE_UP = re.compile("unk__[0-9]+|unknown_[0-9]+")
-
-
-def is_made_up(name: str) -> bool:
-    """Return whether a size without a name was given this one, by onnx or here."""
-    return _MADE_UP.fullmatch(name) is not None
+def _is_unnamed(side: object) -> bool:
+    return isinstance(side, DimensionPlace) or is_placeholder(str(side))
 
 
 _VERDICTS: dict[bool | None, Verdict] = {True: "compatible", None: "depends", False: "incompatible"}

@@ -1,4 +1,4 @@
-"""The judge of a model: what to ask of each node is asked, in batches, and becomes its finding."""
+"""Checks of the nodes of a model, sent in batches of limited size."""
 
 from __future__ import annotations
 
@@ -11,129 +11,136 @@ from ..answers.intent import FindingKind
 from ..errors import BodyTooLarge, OutputTooLarge, ServiceProblem, UnexpectedStatus, WorkTooLarge
 from ..messages import CheckAnswer
 from .finding import Finding
-from .warning_kinds import narrowed, to_warn
+from .warning_kinds import select_warnings, warn_option
 
-Request = dict[str, Any]
-Answers = Sequence[CheckAnswer | ServiceProblem]
-CheckBatch = Callable[[Sequence[Request]], Answers]
-"""That of the library, or of a client."""
+RequestFields = dict[str, Any]
+"""The fields of a check request."""
+CheckBatch = Callable[[Sequence[RequestFields]], Sequence[CheckAnswer | ServiceProblem]]
+"""The `check_batch` function of the library or of a client."""
 Progress = Callable[[int, int], None]
-"""Told how many questions are answered, and of how many."""
+"""A callback that receives the number of finished checks and the number of all checks."""
 
-_BATCH_SIZES = 10_000
-"""Sizes in the requests of one batch: some thousand nodes."""
-CONTENT_TOO_LARGE = 413
+_MAX_BATCH_SIZES = 10_000
+"""The largest number of sizes in one batch, which is some thousand nodes."""
+_CONTENT_TOO_LARGE = 413
 
 
-class Question(NamedTuple):
-    """A node as it was found, and what to ask of it, a check request; None where its `reason` says why nothing is.
-
-    Where there is both, the reason holds unless the answer is a conflict, which says it better.
-    """
+class NodeCheck(NamedTuple):
+    """A node and the request that checks it."""
 
     finding: Finding
-    request: Request | None
+    """The node without the result of the check."""
+    request: RequestFields | None
+    """The check request, or None if `finding.reason` says why the node is unchecked.
+
+    If there are both a request and a reason, the reason stays unless the response has a conflict.
+    """
     is_meant: bool = False
-    """Whether all pairs are meant where its inputs make a square, so that no warning is given."""
+    """Whether all pairs are intended, so that no square is reported."""
     number: str = ""
-    """The number of the node, by which other questions of the same model find it."""
+    """The number that identifies the node in its model."""
 
 
-def judged(
-    questions: Sequence[Question],
+def check_nodes(
+    checks: Sequence[NodeCheck],
     check_batch: CheckBatch,
     assume: Mapping[str, int | str] | None = None,
     progress: Progress | None = None,
     kinds: Sequence[FindingKind] = ("square",),
 ) -> list[Finding]:
-    """The findings with their answers, in order; equal questions are asked once. `assume` says what is known of a name,
-    where it occurs; of warnings, findings have these `kinds`. Raises the exceptions of `check_batch`, but for those of
-    single questions: their sentence is why a node is not judged."""
-    keys = []
-    warn = to_warn(kinds)
-    for question in questions:
-        request = question.request
-        if request is not None and warn:
-            request = {**request, "warn": warn}
-        if request is not None and assume:
-            names = {size for size in _sizes(request) if isinstance(size, str)}
-            if here := {name: size for name, size in assume.items() if name in names}:
-                request = {**request, "assume": here}
-        keys.append(None if request is None else json.dumps(request))
-    different = [key for key in dict.fromkeys(keys) if key is not None]
-    answers: dict[str | None, CheckAnswer | ServiceProblem] = {}
-    for batch in _batches(different):
-        for key, answer in _asked(batch, check_batch):
-            answers[key] = answer
+    """Return the findings of some nodes, in the same order.
+
+    Equal requests are sent once. `assume` has the known values and ranges of named sizes, and `kinds` selects the
+    warnings. If a single node is refused, the refusal becomes its reason. All other exceptions of `check_batch` are
+    raised.
+    """
+    keys = [_request_key(check.request, assume or {}, warn_option(kinds)) for check in checks]
+    unique = [key for key in dict.fromkeys(keys) if key is not None]
+    responses: dict[str | None, CheckAnswer | ServiceProblem] = {}
+    for batch in _batches(unique):
+        for key, response in _responses(batch, check_batch):
+            responses[key] = response
             if progress is not None:
-                progress(len(answers), len(different))
-    return [_finding(question, answers.get(key), kinds) for question, key in zip(questions, keys, strict=True)]
+                progress(len(responses), len(unique))
+    return [_finding(check, responses.get(key), kinds) for check, key in zip(checks, keys, strict=True)]
 
 
-def _finding(question: Question, answer: CheckAnswer | ServiceProblem | None, kinds: Sequence[FindingKind]) -> Finding:
-    if isinstance(answer, ServiceProblem):
-        return replace(question.finding, reason=answer.detail)
-    if answer is None or question.request is None or (question.finding.reason and answer.conflict is None):
-        return question.finding
-    if answer.conflict is not None:
-        # A model has the op that it has: a hint that names another one is none.
-        hints = [
-            hint for hint in answer.conflict.hints if hint.op is None or hint.op.name == question.request["op"]["name"]
-        ]
-        conflict = answer.conflict.model_copy(update={"hints": hints})
-        answer = answer.model_copy(update={"conflict": conflict})
-    if question.is_meant or tuple(kinds) != ("square",):
-        answer = narrowed(answer, kinds, question.request["inputs"], question.is_meant)
-    return replace(question.finding, answer=answer)
+def _request_key(request: RequestFields | None, assume: Mapping[str, int | str], warn: Sequence[str]) -> str | None:
+    """Return a request as JSON, with the options that apply to it."""
+    if request is None:
+        return None
+    if warn:
+        request = {**request, "warn": warn}
+    names = {size for size in _sizes(request) if isinstance(size, str)}
+    if assumed := {name: size for name, size in assume.items() if name in names}:
+        request = {**request, "assume": assumed}
+    return json.dumps(request)
 
 
-def _asked(batch: list[str], check_batch: CheckBatch) -> Iterator[tuple[str, CheckAnswer | ServiceProblem]]:
-    """The answer to each question. What is too much at once is asked again in batches of half the size, down to one."""
+def _finding(check: NodeCheck, response: CheckAnswer | ServiceProblem | None, kinds: Sequence[FindingKind]) -> Finding:
+    """Return the finding of a node with the result of its check."""
+    if isinstance(response, ServiceProblem):
+        return replace(check.finding, reason=response.detail)
+    if response is None or check.request is None or (check.finding.reason and response.conflict is None):
+        return check.finding
+    if response.conflict is not None:
+        op = check.request["op"]["name"]  # a model can't change its op, so hints for another op do not help
+        hints = [hint for hint in response.conflict.hints if hint.op is None or hint.op.name == op]
+        response = response.model_copy(update={"conflict": response.conflict.model_copy(update={"hints": hints})})
+    if check.is_meant or tuple(kinds) != ("square",):
+        response = select_warnings(response, kinds, check.request["inputs"], check.is_meant)
+    return replace(check.finding, answer=response)
+
+
+def _responses(batch: list[str], check_batch: CheckBatch) -> Iterator[tuple[str, CheckAnswer | ServiceProblem]]:
+    """Yield each request with its response. Requests that are too much for one batch are sent in halves of it."""
     waiting = [batch]
     while waiting:
         batch = waiting.pop()
         refused: list[str] = []
         try:
-            for key, answer in zip(batch, check_batch([json.loads(key) for key in batch]), strict=True):
-                if len(batch) > 1 and _is_too_much(answer):
+            for key, response in zip(batch, check_batch([json.loads(key) for key in batch]), strict=True):
+                if len(batch) > 1 and _is_too_large(response):
                     refused.append(key)
                 else:
-                    yield key, answer
+                    yield key, response
         except (ServiceProblem, UnexpectedStatus) as problem:
-            if not _is_too_much(problem):
+            if not _is_too_large(problem):
                 raise
             if len(batch) > 1:
                 refused = batch
             elif isinstance(problem, ServiceProblem):
                 yield batch[0], problem
             else:
-                raise  # what a proxy says is no reason that a node has
+                raise  # a proxy refused the request, which says nothing about the node
         half = max(1, len(batch) // 2)
         waiting += [refused[start : start + half] for start in range(0, len(refused), half)]
 
 
-def _is_too_much(answer: object) -> bool:
-    """Return whether a smaller batch may be answered: it was too much work, too long, or took too much memory."""
-    if isinstance(answer, UnexpectedStatus):
-        return answer.status == CONTENT_TOO_LARGE  # of a proxy
-    return isinstance(answer, WorkTooLarge | BodyTooLarge | OutputTooLarge)
+def _is_too_large(response: object) -> bool:
+    """Return whether a request was refused for its size, work or memory, so that a smaller batch may pass."""
+    if isinstance(response, UnexpectedStatus):
+        return response.status == _CONTENT_TOO_LARGE  # from a proxy
+    return isinstance(response, WorkTooLarge | BodyTooLarge | OutputTooLarge)
 
 
-def _sizes(request: Request) -> Iterator[Any]:
+def _sizes(request: RequestFields) -> Iterator[Any]:
+    """Yield every size in the inputs and in the op of a request."""
     for shape in (*request["inputs"], *request["op"].values()):
         if isinstance(shape, list | tuple):
             yield from shape
 
 
 def _batches(keys: Sequence[str]) -> Iterator[list[str]]:
+    """Yield the requests in batches of at most _MAX_BATCH_SIZES sizes, or of one request."""
     batch: list[str] = []
-    room = _BATCH_SIZES
+    batch_sizes = 0
     for key in keys:
-        count = 1 + sum(map(len, json.loads(key)["inputs"]))
-        if batch and count > room:
+        sizes = 1 + sum(map(len, json.loads(key)["inputs"]))
+        if batch and batch_sizes + sizes > _MAX_BATCH_SIZES:
             yield batch
-            batch, room = [], _BATCH_SIZES
+            batch, batch_sizes = [], 0
         batch.append(key)
-        room -= count
+        batch_sizes += sizes
     if batch:
         yield batch

@@ -1,4 +1,4 @@
-"""Lineage: where the values of a graph come from, as the rule of what is meant asks it (answers/intent.py)."""
+"""Where the values of a graph come from: the facts for the rule in answers/intent.py."""
 
 from __future__ import annotations
 
@@ -16,83 +16,90 @@ _NEW_AXIS = re.compile(r"\[[^\[\]]*\b(?:None|newaxis)\b")
 _PACKAGED = re.compile(r"[\\/](site-packages|dist-packages|lib[\\/]python[0-9.]+)[\\/]")
 
 
-class Frame(NamedTuple):
+class SourceLine(NamedTuple):
     """A line of source code that made a node."""
 
     file: str
     line: int
-    text: str = ""
-    """The code on it, if the trace has it."""
+    code: str = ""
+    """The code on the line, if the trace has it."""
 
     @property
     def is_packaged(self) -> bool:
-        """Whether it is the code of an installed package."""
+        """Whether the line belongs to an installed package."""
         return _PACKAGED.search(self.file) is not None
 
     @property
     def has_new_axis(self) -> bool:
-        """Whether an index on it has None, or newaxis."""
-        return _NEW_AXIS.search(self.text) is not None
+        """Whether an index on the line has None or newaxis."""
+        return _NEW_AXIS.search(self.code) is not None
 
 
-def frames(trace: str) -> list[Frame]:
-    """Return the frames of a trace as torch writes it, the innermost last."""
-    return [Frame(file, int(line), text) for file, line, text in _FRAME.findall(trace)]
+def source_lines(trace: str) -> list[SourceLine]:
+    """Return the lines of a stack trace in torch's format, the innermost last."""
+    return [SourceLine(file, int(line), code) for file, line, code in _FRAME.findall(trace)]
 
 
-class Fact(NamedTuple):
-    """What is known of where a value comes from."""
+def user_line(lines: Sequence[SourceLine]) -> tuple[str | None, int | None]:
+    """Return the file and number of the innermost line that is in no package, or of the innermost line.
+
+    Both are None if there are no lines. The innermost line is the last one.
+    """
+    own = [line for line in lines if not line.is_packaged] or [*lines]
+    return own[-1][:2] if own else (None, None)
+
+
+class Provenance(NamedTuple):
+    """Where a value comes from."""
 
     way: Way = ""
-    """How its axis of size 1 was written; see Origin."""
-    frame: Frame | None = None
-    """The line on which it was written."""
+    """How the value's axis of size 1 was written, as in Origin."""
+    written_at: SourceLine | None = None
+    """The line on which that axis was written."""
     source: object = None
-    """The value that it was made from without mixing in others, or itself; compared by identity."""
+    """The only value that it was computed from, or a new object if there are several. Compared by identity."""
     is_index: bool = False
-    """Whether it holds positions: a range, or other integers that no data enter."""
+    """Whether the value holds positions, such as a range, or other integers that do not depend on data."""
 
 
-def made(
-    operands: Sequence[Fact] = (),
+def derive(
+    operands: Sequence[Provenance] = (),
     *,
     keeps: bool = False,
     is_index: bool = False,
     way: Way = "",
-    frame: Frame | None = None,
-) -> Fact:
-    """Return what is known of a value that a node makes of operands.
+    line: SourceLine | None = None,
+) -> Provenance:
+    """Return the provenance of the result of a node.
 
-    A node that `keeps` works element by element, or changes only the shape, so that its value comes from the operands;
-    any other one makes a value of its own, which `is_index` says to hold positions. `way` says how the node itself
-    writes an axis of size 1, on the line `frame`.
+    A node that `keeps` provenance works element by element or changes only the shape. The result of any other node
+    has a new source, and `is_index` says whether it holds positions. `way` says how the node itself writes an axis of
+    size 1, on the given line.
     """
     if not keeps or not operands:
-        return Fact(way, frame, object(), is_index)
+        return Provenance(way, line, object(), is_index)
     source = operands[0].source
-    is_one = all(fact.source is source for fact in operands)
+    has_one_source = all(operand.source is source for operand in operands)
     if not way:
-        way, frame = next(((fact.way, fact.frame) for fact in operands if fact.way), ("", None))
-    return Fact(way, frame, source if is_one else object(), all(fact.is_index for fact in operands))
+        written = (operand for operand in operands if operand.way)
+        way, line, *_ = next(written, Provenance())
+    return Provenance(way, line, source if has_one_source else object(), all(operand.is_index for operand in operands))
 
 
-def is_meant(
-    facts: Sequence[Fact],
+def are_pairs_meant(
+    operands: Sequence[Provenance],
     shapes: Sequence[Sequence[Size]],
-    frame: Frame | None,
+    line: SourceLine | None,
     *,
     is_discrete: bool = False,
     is_loss: bool = False,
 ) -> bool:
-    """Return whether all pairs are meant, where values with these shapes make a square on the line `frame`."""
-    found = (
-        find_two_sided(shapes) if shapes else None
-    )  # with symbols, the sizes of a square may be equal by a condition only
-    if found is None:
+    """Return whether all pairs of elements are intended, if operands with these shapes make a square."""
+    found = find_two_sided(shapes) if shapes else None
+    if found is None:  # symbolic sizes may also make a square under a condition
         return False
-    one, other = (_origin(facts[number], frame) for number in found.inputs)
+    one, other = (_origin(operands[number], line) for number in found.inputs)
     rank = max(map(len, shapes))
-    is_installed = frame is not None and frame.is_packaged
     return intent.is_meant(
         OperandPair(
             (one, other),
@@ -100,18 +107,20 @@ def is_meant(
             is_loss=is_loss,
             is_discrete=is_discrete,
             has_operand_with_both_axes=intent.has_operand_with_both_axes(shapes, found),
-            is_installed=is_installed,
+            is_installed=line is not None and line.is_packaged,
         )
     )
 
 
-def _origin(fact: Fact, frame: Frame | None) -> Origin:
-    is_here = frame is not None and fact.frame is not None and fact.frame[:2] == frame[:2]
-    if fact.way == "index" and frame is not None:  # an exporter may share what two lines write, and keep one of them
-        is_here = is_here or frame.has_new_axis
-    return Origin(fact.way, is_here, fact.source, fact.is_index)
+def _origin(operand: Provenance, line: SourceLine | None) -> Origin:
+    written_at = operand.written_at
+    is_here = line is not None and written_at is not None and written_at[:2] == line[:2]
+    if operand.way == "index" and line is not None:
+        # An exporter may merge equal nodes of two lines, and keep only one of the lines.
+        is_here = is_here or line.has_new_axis
+    return Origin(operand.way, is_here, operand.source, operand.is_index)
 
 
-def way_of_new_axis(frame: Frame | None) -> Way:
-    """Return how a node that adds an axis of size 1 was written, by the code on its line."""
-    return "index" if frame is not None and frame.has_new_axis else "unsqueeze"
+def way_of_new_axis(line: SourceLine | None) -> Way:
+    """Return how a node that adds an axis of size 1 was written, from the code on its line."""
+    return "index" if line is not None and line.has_new_axis else "unsqueeze"

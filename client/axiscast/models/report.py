@@ -1,4 +1,4 @@
-"""The report of one model: a finding for each node that broadcasts, and what they come to."""
+"""Report: the findings of one model or program."""
 
 from __future__ import annotations
 
@@ -8,24 +8,26 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from .display import printable
-from .finding import SUSPICIOUS, Finding, Kind, Verdict
-from .formats.finding_message import as_json
+from .finding import SUSPICIOUS, Finding, ReportKind, Verdict
+from .formats.finding_message import finding_as_json
 from .formats.terminal import block
 
 FailOn = Literal["incompatible", "square", "pinned", "depends"]
-"""The gravest kinds first: each stands for itself and those before it."""
-_FAILING: dict[FailOn, tuple[Kind, ...]] = {
+"""The severity levels, the most severe first. Each level includes those before it."""
+_LEVEL_KINDS: dict[FailOn, tuple[ReportKind, ...]] = {
     "incompatible": ("incompatible",),
-    "square": (*SUSPICIOUS, "stated"),
+    "square": (*SUSPICIOUS, "contradicted"),
     "pinned": ("pinned",),
     "depends": ("depends",),
 }
-"""The kinds that each of them adds."""
+"""The kinds of findings that each severity level adds."""
+_SHOWN_ALONE = {"incompatible", *SUSPICIOUS, "contradicted"}
+"""The kinds of findings that the text shows one by one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What is known of a model: `nodes` are all that broadcast, `findings` those of which there is something to say.
+    """The findings of a model or program.
 
     >>> import axiscast
     >>> report = axiscast.Report("net.onnx")
@@ -34,94 +36,105 @@ class Report:
     """
 
     path: str
-    """The model's file, or the name of the program."""
+    """The file of the model, or the name of the program."""
     nodes: tuple[Finding, ...] = ()
+    """The findings of all nodes that broadcast, including those without problems."""
     errors: tuple[str, ...] = ()
-    """What keeps shapes from being inferred and stands at none of the nodes, in the words of who infers them."""
+    """The errors of shape inference that belong to no node, in the words of the framework."""
     is_read: bool = True
-    """Whether the file could be read; if not, `errors` say why."""
+    """Whether the file could be read. If not, `errors` says why."""
     sizes: tuple[Mapping[str, int], ...] = ()
     """The sets of sizes at which the model was tried."""
     notes: tuple[str, ...] = ()
-    """What was not tried, and why, or what else there is to know. Notes do not change the exit status."""
+    """Remarks, such as the sizes that were not tried. They do not change the exit status."""
 
     @property
     def findings(self) -> list[Finding]:
-        """The nodes that do not broadcast, for some sizes do not, are suspicious, or are not judged."""
+        """The nodes that have a problem: their finding is of at least one kind."""
         return [node for node in self.nodes if node.kinds]
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many nodes there are, of each verdict, and how many of them have each other kind."""
+        """The number of nodes, the number of each verdict, and the number of each other kind of finding."""
         verdicts = Counter(node.verdict for node in self.nodes)
         kinds = Counter(kind for node in self.nodes for kind in node.kinds)
-        others = {name: kinds[name] for name in ("square", "stated", "pinned")}
+        others = {name: kinds[name] for name in ("square", "contradicted", "pinned")}
         others |= {name: kinds[name] for name in SUSPICIOUS if kinds[name]}
         return {"nodes": len(self.nodes), **{name: verdicts[name] for name in get_args(Verdict)}, **others}
 
-    def groups(self, kind: Kind) -> list[list[Finding]]:
-        """The findings of a kind: those in one list that need the same of the sizes, and all that are not judged."""
+    def groups(self, kind: ReportKind) -> list[list[Finding]]:
+        """Return the findings of a kind, grouped by what they need.
+
+        Findings that need the same sizes are one group, and so are all unchecked ones. Every other group has one
+        finding.
+        """
         groups: dict[object, list[Finding]] = {}
         for number, finding in enumerate(self.nodes):
-            if kind in finding.kinds:
-                shared = kind == "not_judged" or (kind in ("depends", "pinned") and not finding.names_places)
-                same = (finding.conditions, finding.pins, finding.tried and finding.tried.needs)
-                groups.setdefault(same if shared and kind != "not_judged" else kind if shared else number, []).append(
-                    finding
-                )
+            if kind not in finding.kinds:
+                continue
+            key: object = number
+            if kind == "unchecked":
+                key = kind
+            elif kind in ("depends", "pinned") and not finding.has_local_conditions:
+                key = (finding.conditions, finding.pins, finding.tried and finding.tried.needs)
+            groups.setdefault(key, []).append(finding)
         return list(groups.values())
 
     def exit_status(self, fail_on: FailOn = "square") -> int:
-        """1 where there is a finding at least as grave as `fail_on`; 3 where a node is not judged, or shapes can't be
-        inferred; else 0."""
+        """Return the exit status of the command line for this report.
+
+        1: there is a finding at least as severe as `fail_on`. 3: a node is unchecked or shapes could not be inferred.
+        0: neither.
+        """
         levels = get_args(FailOn)[: get_args(FailOn).index(fail_on) + 1]
-        grave = {kind for level in levels for kind in _FAILING[level]}
+        failing = {kind for level in levels for kind in _LEVEL_KINDS[level]}
         kinds = {kind for node in self.nodes for kind in node.kinds}
-        if kinds.intersection(grave):
+        if kinds & failing:
             return 1
-        return 3 if "not_judged" in kinds or self.errors else 0
+        return 3 if "unchecked" in kinds or self.errors else 0
 
     def as_json(self) -> dict[str, Any]:
-        """The report as plain values."""
+        """Return the report as values that JSON can express."""
         return {
             "path": self.path,
             "counts": self.counts,
-            "nodes": [as_json(node) for node in self.nodes],
+            "nodes": [finding_as_json(node) for node in self.nodes],
             "errors": [*self.errors],
             "sizes": [{**sizes} for sizes in self.sizes],
             "notes": [*self.notes],
         }
 
     def text(self, all_nodes: bool = False) -> str:
-        """The report for people: what does not fit or is not judged, then what depends on sizes, by what it needs; the
-        last line has the counts. With `all_nodes` each node is there, of those that need the same too."""
-        grave = {"incompatible", *SUSPICIOUS, "stated"}
-        alone = [[node] for node in self.nodes if grave & {*node.kinds}]
-        alone += self.groups("not_judged")
-        for group in (*self.groups("pinned"), *self.groups("depends")):
-            rest = [node for node in group if not grave & {*node.kinds}]
-            alone += [[node] for node in rest] if all_nodes else [rest] if rest else []
-        if all_nodes:
-            alone += [[node] for node in self.nodes if not node.kinds]
-        errors = [f"{printable(self.path)}: {printable(error)}\n" for error in (*self.errors, *self.notes)]
+        """Return the report as text for a terminal.
+
+        Failures and unchecked nodes come first, then the nodes that depend on sizes, grouped by what they need. The
+        last line has the counts. With `all_nodes`, every node has its own entry.
+        """
+        notes = "\n".join(f"{printable(self.path)}: {printable(note)}\n" for note in (*self.errors, *self.notes))
         if not self.is_read:
-            return "".join(errors).rstrip()
-        return "\n".join([*(block(self.path, group) for group in alone), *errors, self.summary])
+            return notes.rstrip()
+        groups = [[node] for node in self.nodes if _SHOWN_ALONE & {*node.kinds}]
+        groups += self.groups("unchecked")
+        for group in (*self.groups("pinned"), *self.groups("depends")):
+            rest = [node for node in group if not _SHOWN_ALONE & {*node.kinds}]
+            groups += [[node] for node in rest] if all_nodes else [rest] if rest else []
+        if all_nodes:
+            groups += [[node] for node in self.nodes if not node.kinds]
+        return "\n".join([*(block(self.path, group) for group in groups), *([notes] if notes else []), self.summary])
 
     @property
     def summary(self) -> str:
-        """The counts in words; of a file that could not be read, that nothing was checked."""
+        """The counts as one line of text, or a note that the file could not be read."""
         if not self.is_read:
             return f"{printable(self.path)}: not checked".lstrip(" :")
         counts = self.counts
-        doubted = sum(counts.get(kind, 0) for kind in SUSPICIOUS)
-        suspicious = f" ({doubted} suspicious)" if doubted else ""
+        suspicious = sum(counts.get(kind, 0) for kind in SUSPICIOUS)
         return (
-            f"{printable(self.path)}: {counts['nodes']} nodes broadcast{suspicious}: "
-            f"{counts['compatible']} compatible, "
-            f"{counts['depends']} depending on sizes, {counts['incompatible']} incompatible, "
-            f"{counts['not_judged']} not judged"
-        ).lstrip(" :")  # "::" begins a command in workflows
+            f"{printable(self.path)}: {counts['nodes']} nodes broadcast"
+            f"{f' ({suspicious} suspicious)' if suspicious else ''}: "
+            f"{counts['compatible']} compatible, {counts['depends']} depending on sizes, "
+            f"{counts['incompatible']} incompatible, {counts['unchecked']} unchecked"
+        ).lstrip(" :")  # a line that begins with "::" is a command in a GitHub workflow
 
     def __str__(self) -> str:
         return self.text()

@@ -1,7 +1,7 @@
-"""Expressions of sizes, such as exporters write: those that are equal are one, and have one name.
+"""Expressions of sizes, as exporters write them, in one canonical form for all equal expressions.
 
-Sums of products are normalized exactly. Of `//` only what divides for certain is taken out; it, `%`, `Max` and all else
-are parts that are equal where their own parts are.
+Sums of products are normalized exactly. A floor division is simplified if the division is exact for all sizes. Any
+other operation is an atom: two atoms are equal if their canonical texts are.
 """
 
 from __future__ import annotations
@@ -15,28 +15,29 @@ from functools import partial
 from ..wire.shapes import MAX_SIZE
 
 Product = tuple[str, ...]
-"""Its factors, in order; none for the constant."""
+"""The sorted factors of a product. The constant term of a sum has no factors."""
 Sum = dict[Product, int]
-"""The coefficient of each product, none 0."""
+"""The coefficient of each product of a sum. Coefficients are never 0."""
 
-_LETTERS = 300
-"""Letters of an expression that is read; a longer one stands as it is."""
-_TERMS = 40
-"""Products of a sum: more are not multiplied out."""
-_BITS = 200
-"""Bits of a coefficient; sizes have 63."""
+_MAX_LETTERS = 300
+"""The longest expression that is parsed, in letters. A longer one stays as it is."""
+_MAX_TERMS = 40
+"""The largest number of products in a sum, and of factors in a product."""
+_MAX_BITS = 200
+"""The largest coefficient of a sum, in bits."""
 _EXPRESSION = re.compile(r"[\w\s+*/%(),-]*[\s+*/%()-][\w\s+*/%(),-]*")
 _NUMBER_AND_LETTERS = re.compile(r"\b[0-9]+[^\W0-9]")
 _WORDS = {"//": " div ", "**": " pow ", "+": " plus ", "-": " minus ", "*": " times ", "/": " over ", "%": " mod "}
 
 
-class _Opaque(Exception):
-    """Not a sum of products that is worth to be multiplied out."""
+class _TooComplex(Exception):
+    """The expression has an unknown form or too many terms."""
 
 
 def canonical(text: str, sizes: Mapping[str, int] | None = None) -> int | str:
-    """An expression in the one form that all that are equal to it have: an integer where `sizes` settle it. A text that
-    is none, or a size that would be negative or huge, stays as it is.
+    """Return the canonical form of an expression, or an integer if `sizes` has all of its names.
+
+    A text that is not an expression stays as it is, and so does an expression with a negative or huge value.
 
     >>> canonical("(((H - 1)//2)) + 1"), canonical("1 + (-1 + H)//2"), canonical("(2*s0)//2")
     ('(H - 1)//2 + 1', '(H - 1)//2 + 1', 's0')
@@ -46,11 +47,11 @@ def canonical(text: str, sizes: Mapping[str, int] | None = None) -> int | str:
     sizes = sizes or {}
     if text in sizes:
         return sizes[text]
-    if len(text) > _LETTERS or not _EXPRESSION.fullmatch(text) or _NUMBER_AND_LETTERS.search(text):
+    if len(text) > _MAX_LETTERS or not _EXPRESSION.fullmatch(text) or _NUMBER_AND_LETTERS.search(text):
         return text
     try:
         terms = _sum(ast.parse(text.strip(), mode="eval").body, sizes)
-    except (SyntaxError, ValueError, RecursionError, _Opaque):
+    except (SyntaxError, ValueError, RecursionError, _TooComplex):
         return text
     if set(terms) <= {()}:
         size = terms.get((), 0)
@@ -59,15 +60,15 @@ def canonical(text: str, sizes: Mapping[str, int] | None = None) -> int | str:
 
 
 def names_in(text: str) -> set[str]:
-    """The names of the sizes that an expression is made of; a text that is no expression is a name itself."""
-    if len(text) > _LETTERS or not _EXPRESSION.fullmatch(text):
+    """Return the names in an expression. A text that is not an expression is one name."""
+    if len(text) > _MAX_LETTERS or not _EXPRESSION.fullmatch(text):
         return {text}
     return set(re.findall(r"\b[^\W0-9]\w*\b(?!\()", text))
 
 
 def as_name(text: str) -> str:
-    """A name that a check takes, which says what the expression does: `H_minus_1_div_2_plus_1`."""
-    words = text[:_LETTERS]
+    """Return an identifier that spells an expression, such as H_minus_1_div_2_plus_1."""
+    words = text[:_MAX_LETTERS]
     if _EXPRESSION.fullmatch(words):
         for sign, word in _WORDS.items():
             words = words.replace(sign, word)
@@ -77,6 +78,7 @@ def as_name(text: str) -> str:
 
 
 def _sum(node: ast.expr, sizes: Mapping[str, int]) -> Sum:
+    """Return a parsed expression as a sum of products."""
     of = partial(_sum, sizes=sizes)
     match node:
         case ast.Constant(value=int(value)) if type(value) is int:
@@ -97,20 +99,21 @@ def _sum(node: ast.expr, sizes: Mapping[str, int]) -> Sum:
                 result = _times(result, of(left))
             return result
         case ast.BinOp(left=left, op=ast.FloorDiv(), right=right):
-            return _floor(of(left), of(right))
+            return _floor_divide(of(left), of(right))
         case ast.BinOp(left=left, op=ast.Mod(), right=right):
             whole, divisor = of(left), of(right)
             if set(whole) | set(divisor) <= {()} and divisor:
                 return _without_zeros({(): whole.get((), 0) % divisor[()]})
-            return {(f"{_part(whole)}%{_part(divisor)}",): 1}
+            return {(f"{_atom(whole)}%{_atom(divisor)}",): 1}
         case ast.BinOp(left=left, op=ast.Div(), right=right):
-            return {(f"{_part(of(left))}/{_part(of(right))}",): 1}
+            return {(f"{_atom(of(left))}/{_atom(of(right))}",): 1}
         case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
             return _call(name, [of(argument) for argument in arguments])
-    raise _Opaque
+    raise _TooComplex
 
 
 def _call(name: str, arguments: list[Sum]) -> Sum:
+    """Return a call of a function, which is a number if it is a minimum or maximum of numbers."""
     texts = [_text(argument) for argument in arguments]
     if name in ("Max", "Min", "max", "min"):
         if arguments and all(set(argument) <= {()} for argument in arguments):
@@ -120,24 +123,25 @@ def _call(name: str, arguments: list[Sum]) -> Sum:
     return {(f"{name}({', '.join(texts)})",): 1}
 
 
-def _floor(whole: Sum, divisor: Sum) -> Sum:
+def _floor_divide(whole: Sum, divisor: Sum) -> Sum:
+    """Return a floor division, with the terms divided that are exact multiples of the divisor."""
     if set(divisor) != {()} or divisor[()] < 1:
-        quotient = _exact(whole, divisor)
-        return {(f"{_part(whole)}//{_part(divisor)}",): 1} if quotient is None else quotient
+        quotient = _exact_quotient(whole, divisor)
+        return {(f"{_atom(whole)}//{_atom(divisor)}",): 1} if quotient is None else quotient
     by = divisor[()]
     quotient = {product: factor // by for product, factor in whole.items() if factor % by == 0 or not product}
     rest = {product: factor for product, factor in whole.items() if product not in quotient}
-    if not rest:  # what is left of the constant is less than one
+    if not rest:  # the remainder of the constant is rounded down
         return _without_zeros(quotient)
-    # The constant keeps its place beside what does not divide: (H - 1)//2, not (H + 1)//2 - 1.
+    # The constant stays with the terms that can't be divided: (H - 1)//2, not (H + 1)//2 - 1.
     constant = quotient.pop((), None)
     if constant is not None:
         rest[()] = whole[()]
-    return _plus(quotient, {(f"{_part(rest)}//{by}",): 1})
+    return _plus(quotient, {(f"{_atom(rest)}//{by}",): 1})
 
 
-def _exact(whole: Sum, divisor: Sum) -> Sum | None:
-    """The quotient, where the divisor is one product and each product has its factors; else None."""
+def _exact_quotient(whole: Sum, divisor: Sum) -> Sum | None:
+    """Return the exact quotient if every term is a multiple of the divisor, which must be one product, else None."""
     if len(divisor) != 1:
         return None
     ((factors, by),) = divisor.items()
@@ -156,17 +160,17 @@ def _plus(one: Sum, other: Sum) -> Sum:
 
 
 def _times(one: Sum, other: Sum) -> Sum:
-    if len(one) * len(other) > _TERMS:
-        raise _Opaque
+    if len(one) * len(other) > _MAX_TERMS:
+        raise _TooComplex
     result: Sum = {}
     for product, factor in one.items():
         for second, by in other.items():
             both = tuple(sorted(product + second))
-            if len(both) > _TERMS:
-                raise _Opaque
+            if len(both) > _MAX_TERMS:
+                raise _TooComplex
             result[both] = result.get(both, 0) + factor * by
-            if result[both].bit_length() > _BITS:
-                raise _Opaque
+            if result[both].bit_length() > _MAX_BITS:
+                raise _TooComplex
     return _without_zeros(result)
 
 
@@ -175,19 +179,23 @@ def _without_zeros(terms: Sum) -> Sum:
 
 
 def _text(terms: Sum) -> str:
-    """A sum as it is written: the longest products first, the constant last."""
+    """Return a sum as text: the longest products first, the constant last."""
     written = ""
-    for product, factor in sorted(terms.items(), key=lambda term: (-len(term[0]), term[0])):
-        sign = (" - " if factor < 0 else " + ") if written else "-" if factor < 0 else ""
-        shown = [str(abs(factor))] if abs(factor) != 1 or not product else []
-        factors = [*shown, *product]
-        alone = factors == [*product[:1]] and sign != "-"
-        written += sign + (factors[0] if alone else "*".join(map(_enclosed, factors)))
+    for product, coefficient in sorted(terms.items(), key=lambda term: (-len(term[0]), term[0])):
+        if written:
+            written += " - " if coefficient < 0 else " + "
+        elif coefficient < 0:
+            written = "-"
+        factors = [*product]
+        if abs(coefficient) != 1 or not product:
+            factors.insert(0, str(abs(coefficient)))
+        is_plain = len(factors) == 1 and product and written != "-"  # needs no parentheses
+        written += factors[0] if is_plain else "*".join(map(_enclosed, factors))
     return written or "0"
 
 
-def _part(terms: Sum) -> str:
-    """A sum as a part of an expression: in parentheses, unless it is one name or number."""
+def _atom(terms: Sum) -> str:
+    """Return a sum as an operand: in parentheses unless it is one name or number."""
     return _enclosed(_text(terms))
 
 

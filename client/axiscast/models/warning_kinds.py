@@ -1,4 +1,4 @@
-"""The kinds of suspicious broadcasts that watch and the checks of models can report."""
+"""The kinds of suspicious broadcasts that the user selects."""
 
 from __future__ import annotations
 
@@ -10,32 +10,35 @@ from ..answers.warnings import rank_promotion_warnings
 from ..messages import CheckAnswer, Warned, WarningKind
 
 
-def required(kinds: Collection[str]) -> tuple[FindingKind, ...]:
-    """Return kinds as they were given. Raises ValueError if there are none, or others."""
+def validate_kinds(kinds: Collection[str]) -> tuple[FindingKind, ...]:
+    """Return the kinds in their standard order. Raises ValueError if they are empty or contain an unknown kind."""
     if isinstance(kinds, str) or not kinds or not set(kinds) <= set(get_args(FindingKind)):
-        raise ValueError(f"kinds must be some of {get_args(FindingKind)}, not {kinds!r}")
+        raise ValueError(f"kinds must be a non-empty selection of {get_args(FindingKind)}, not {kinds!r}")
     return tuple(kind for kind in get_args(FindingKind) if kind in kinds)
 
 
-def to_warn(kinds: Collection[str]) -> list[WarningKind]:
-    """Return what a check must be asked to warn of."""
-    asked: list[WarningKind] = ["mutual-stretch", "rank-promotion"]
-    return [kind for kind in asked if kind in kinds]
+def warn_option(kinds: Collection[str]) -> list[WarningKind]:
+    """Return the `warn` field of a check request for these kinds."""
+    optional: list[WarningKind] = ["mutual-stretch", "rank-promotion"]
+    return [kind for kind in optional if kind in kinds]
 
 
-def narrowed(
+def select_warnings(
     answer: CheckAnswer, kinds: Collection[str], shapes: Sequence[Sequence[Any]], is_meant: bool = False
 ) -> CheckAnswer:
-    """Return an answer with the warnings of these kinds only, and without that of pairs that are meant.
+    """Return the result of a check with warnings of these kinds only, and none about pairs that are intended.
 
-    A check that warns of a square warns of nothing else, so the rank promotion in a square is added here.
+    A check that reports a square reports nothing else, so this function adds the rank promotion of a square.
     """
-    squares = "every-square" in kinds or ("square" in kinds and not is_meant)
-    stretches = "mutual-stretch" in kinds and not is_meant
-    kept = {"square": squares, "mutual-stretch": stretches, "rank-promotion": "rank-promotion" in kinds}
-    warnings = [warning for warning in answer.warnings if kept.get(warning.code, True)]
-    if kept["rank-promotion"] and answer.outputs and not any(warning.code in kept for warning in warnings):
+    is_selected = {
+        "square": "every-square" in kinds or ("square" in kinds and not is_meant),
+        "mutual-stretch": "mutual-stretch" in kinds and not is_meant,
+        "rank-promotion": "rank-promotion" in kinds,
+    }
+    warnings = [warning for warning in answer.warnings if is_selected.get(warning.code, True)]
+    has_suspicion = any(warning.code in is_selected for warning in warnings)
+    if is_selected["rank-promotion"] and answer.outputs and not has_suspicion:
         outputs = [{"shape": output.shape, "axes": output.axes} for output in answer.outputs]
-        promoted = rank_promotion_warnings(tuple(tuple(shape) for shape in shapes), outputs)
-        warnings += [Warned(**warning) for warning in promoted]
+        promotions = rank_promotion_warnings(tuple(tuple(shape) for shape in shapes), outputs)
+        warnings += [Warned(**promotion) for promotion in promotions]
     return answer.model_copy(update={"warnings": warnings})

@@ -1,1 +1,1 @@
-"""Training code: its broadcasts, watched as they happen, and a plugin that watches tests."""
+"""Checks of training code while it runs: the watch and the pytest plugin."""

@@ -1,8 +1,8 @@
-"""Calls made from the lines of other code.
+"""Calls that look as if another line of code made them.
 
-A warning is attributed to the file, the module and the line of a frame, and filtered and counted there. A function that
-stands between a line and what it calls would get the warnings of that line. So the call is made by a function that has
-that line's file, number and globals. Nothing in `warnings` is changed, and no other thread notices.
+Python attributes a warning to the file, module and line of a stack frame. The watch is between the user's line and the
+function that warns, so the warning would be attributed to the watch. To prevent this, the watch calls each function
+from a generated function with the file, line and globals of the user's code. The module `warnings` is not changed.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from typing import Any
 __all__ = ["CallSites"]
 
 Caller = Callable[[Any, Sequence[Any], Mapping[str, Any] | None], Any]
-"""Calls a function with arguments and keyword arguments."""
+"""A function that calls another one with arguments and keyword arguments."""
 
-_DEPTH = 3
-"""The frames above a call that a function written in Python may name in a warning, by `stacklevel`."""
+_MAX_STACK_LEVELS = 3
+"""The number of frames above a call to which a function may attribute a warning by `stacklevel`."""
 _MAX_SITES = 10_000
-_IN_C = (BuiltinFunctionType, MethodDescriptorType, MethodWrapperType, WrapperDescriptorType)
-"""The types of functions that are not written in Python, and warn at the line that calls them."""
+_C_FUNCTION_TYPES = (BuiltinFunctionType, MethodDescriptorType, MethodWrapperType, WrapperDescriptorType)
+"""The types of functions that are not written in Python. Such a function warns at the line that calls it."""
 
 
 def _without_columns(source: str) -> CodeType:
-    """Compile a lambda so that tracebacks mark no part of the line that is shown for it."""
+    """Return the compiled body of a lambda without columns, so that tracebacks mark no part of a line."""
     tree = ast.parse(source, mode="eval")
     for node in ast.walk(tree):
         if hasattr(node, "col_offset"):
@@ -48,28 +48,30 @@ _PASS = _without_columns("lambda func, args, kwargs, call: call(func, args, kwar
 
 
 class CallSites:
-    """The functions that call from the lines of other code, made once for each place."""
+    """The generated functions, one for each instruction that calls torch."""
 
     def __init__(self) -> None:
         self.callers: dict[int, Caller] = {}
-        """By the address of the instruction that calls: `id(frame.f_code) + frame.f_lasti`, inside the code object."""
+        """The functions by the address of the calling instruction, which is `id(frame.f_code) + frame.f_lasti`."""
         self._deep_callers: dict[tuple[int, ...], Caller] = {}
         self._codes: list[CodeType] = []
-        """Keeps the code alive whose addresses are keys."""
+        """The code objects whose addresses are keys. They must stay alive while their keys are in use."""
 
     def caller(self, frame: FrameType, func: Any) -> Caller:
-        """Return the function that calls `func`, and others, from the line where this frame is."""
+        """Return the function that calls `func` as if from the line of this frame."""
         caller = self.callers.get(_address(frame))
         if caller is None:
             self._keep(frame)
-            caller = self.callers[_address(frame)] = self._call_deep if _names_levels(func) else _caller(frame, None)
+            caller = self.callers[_address(frame)] = (
+                self._call_deep if _may_use_stacklevel(func) else _caller(frame, None)
+            )
         return caller
 
     def _call_deep(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> Any:
-        """Call from the line of the caller's `place`, itself called from the lines of the frames above it."""
-        frame: FrameType | None = place(func, 2)
+        """Call `func` as if from the line that calls it, with the lines of the frames above it on the stack too."""
+        frame: FrameType | None = calling_frame(func, 2)
         frames: list[FrameType] = []
-        while frame is not None and len(frames) < _DEPTH:
+        while frame is not None and len(frames) < _MAX_STACK_LEVELS:
             frames.append(frame)
             frame = frame.f_back
         key = (*map(_address, frames),)
@@ -90,14 +92,15 @@ class CallSites:
         self._codes.append(frame.f_code)
 
 
-def place(func: Any, depth: int = 1) -> FrameType:
-    """Return the frame that calls an overridable function of torch, from a mode that is called in its place.
+def calling_frame(func: Any, depth: int = 1) -> FrameType:
+    """Return the frame that calls a function of torch, if this is called by a mode in place of that function.
 
-    A function that is written in Python has called torch's handler, and that the mode. `depth` is that of the mode.
+    A function written in Python calls torch's handler, which calls the mode. `depth` is 1 if the mode calls
+    `calling_frame` directly, and 2 if one other function is between them.
     """
     try:
         return sys._getframe(depth + 3 if type(func) is FunctionType else depth + 1)
-    except ValueError:  # a thread that runs the function itself
+    except ValueError:  # the thread runs the function itself, so nothing calls it
         return sys._getframe(depth + 1)
 
 
@@ -105,20 +108,21 @@ def _address(frame: FrameType) -> int:
     return id(frame.f_code) + frame.f_lasti
 
 
-def _names_levels(func: Any) -> bool:
-    """Return whether a function, or one that it calls by a global name, may warn with a `stacklevel`."""
+def _may_use_stacklevel(func: Any) -> bool:
+    """Return whether a function may warn with a `stacklevel`, itself or in a global function that it calls."""
     while isinstance(func, FunctionType):
-        names = [name for name in func.__code__.co_names if name != "handle_torch_function"]  # warns of classes only
+        # handle_torch_function warns about classes only.
+        names = [name for name in func.__code__.co_names if name != "handle_torch_function"]
         called = [getattr(func.__globals__.get(name), "__code__", None) for name in names]
         for code in (func.__code__, *called):
             if isinstance(code, CodeType) and "stacklevel" in str((code.co_varnames, code.co_consts)):
                 return True
         func = func.__dict__.get("__wrapped__")
-    return func is not None and not isinstance(func, _IN_C)
+    return func is not None and not isinstance(func, _C_FUNCTION_TYPES)
 
 
 def _caller(frame: FrameType, call: Caller | None) -> Caller:
-    """Make a function with the identity of a frame: it calls what it is given, or passes it on to `call`."""
+    """Return a function with the file, line and name of a frame, which calls a function itself or through `call`."""
     code = frame.f_code
     template = _CALL if call is None else _PASS
     own = template.replace(

@@ -1,4 +1,4 @@
-"""Frames: whose code calls torch, and which of it is a user's."""
+"""Stack frames: which belong to torch, to installed packages, and to the user."""
 
 from __future__ import annotations
 
@@ -7,30 +7,31 @@ import sys
 from collections.abc import Iterator
 from types import FrameType
 
-__all__ = ["is_between", "is_installed", "own_frames", "user_frame"]
+__all__ = ["is_installed", "is_internal", "operation_frames", "user_frame"]
 
-_LIBRARY = os.path.dirname(os.__file__) + os.sep
-_SITES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
-_OWN = os.path.dirname(__file__) + os.sep
+_STANDARD_LIBRARY = os.path.dirname(os.__file__) + os.sep
+_PACKAGE_FOLDERS = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+_THIS_FOLDER = os.path.dirname(__file__) + os.sep
 
 
-def is_between(file: str) -> bool:
-    """Whether code is torch's or this package's, which stands between a call and what is told of it."""
+def is_internal(file: str) -> bool:
+    """Return whether code belongs to torch or to the watch, which are between the user's line and the operation."""
     torch = os.path.dirname(sys.modules["torch"].__file__ or "") + os.sep
-    return file.startswith((torch, _OWN, "<frozen", "<eval_with_key>"))
+    return file.startswith((torch, _THIS_FOLDER, "<frozen", "<eval_with_key>"))
 
 
 def is_installed(file: str) -> bool:
-    return file.startswith(_LIBRARY) or any(site in file for site in _SITES)
+    """Return whether code belongs to the standard library or to an installed package."""
+    return file.startswith(_STANDARD_LIBRARY) or any(folder in file for folder in _PACKAGE_FOLDERS)
 
 
 def user_frame() -> FrameType:
-    """The innermost frame of code that is not installed; where all is, of what is not torch's."""
+    """Return the innermost frame of code that is not installed, or else of code that is not torch's."""
     frame: FrameType | None = sys._getframe(2)
     nearest = None
     while frame is not None:
         file = frame.f_code.co_filename
-        if not is_between(file):
+        if not is_internal(file):
             if not is_installed(file):
                 return frame
             nearest = nearest or frame
@@ -38,11 +39,11 @@ def user_frame() -> FrameType:
     return nearest or sys._getframe(2)
 
 
-def own_frames(frame: FrameType | None) -> Iterator[FrameType]:
-    """The frames from this one to that of code that is not installed, in which an expression may call the others."""
+def operation_frames(frame: FrameType | None) -> Iterator[FrameType]:
+    """Yield the frames from this one up to the user's code, where one expression may call all the others."""
     while frame is not None:
         yield frame
         file = frame.f_code.co_filename
-        if not is_between(file) and not is_installed(file):
+        if not is_internal(file) and not is_installed(file):
             return
         frame = frame.f_back

@@ -1,6 +1,6 @@
-"""The pytest plugin: every test under a watch, where `--axiscast-broadcast` or the ini option asks for it.
+"""The pytest plugin: a watch over each test, if `--axiscast-broadcast` or the ini option turns it on.
 
-pytest loads it wherever axiscast is installed, so it imports nothing before a test is to be watched.
+pytest loads this module wherever axiscast is installed, so it imports nothing else while it is off.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-if TYPE_CHECKING:  # which takes pydantic
+if TYPE_CHECKING:  # importing it costs the import of pydantic
     from ..models import Finding
     from .watching import Watch
 
-_SAID = "axiscast_annotations"
-"""The attribute of a test's report: the commands of its findings, which pytest-xdist brings from its workers."""
+_ANNOTATIONS = "axiscast_annotations"
+"""The attribute of a test's report that has its annotations, which pytest-xdist sends from its workers."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -25,29 +25,29 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--axiscast-broadcast",
         choices=("off", "warn", "error"),
-        help="what a suspicious broadcast of a torch operation does in a test, (N,) meeting (N, 1) say: nothing (off), "
-        "a warning, or an error; by default what the ini option axiscast_broadcast says",
+        help="What happens if a torch operation in a test broadcasts suspiciously, such as (N,) with (N, 1): nothing "
+        "(off), a warning, or an error. The default is the ini option axiscast_broadcast.",
     )
-    parser.addini("axiscast_broadcast", "off, warn or error: see --axiscast-broadcast", default="off")
+    parser.addini("axiscast_broadcast", "The default of --axiscast-broadcast: off, warn or error.", default="off")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", 'axiscast("allow"): suspicious broadcasts of torch operations are meant here')
+    config.addinivalue_line("markers", 'axiscast("allow"): do not report suspicious broadcasts of torch operations')
     on = config.getoption("--axiscast-broadcast") or config.getini("axiscast_broadcast")
     if on not in ("off", "warn", "error"):
         raise pytest.UsageError(f"axiscast_broadcast must be off, warn or error, not {on!r}")
     if on != "off":
-        from .watching import Watch, watching
+        from .watching import Watch, load_mode
 
         try:
-            watching()
+            load_mode()
         except ImportError as error:
             raise pytest.UsageError(str(error)) from None
-        config.pluginmanager.register(Watched(lambda: Watch(on, ("square",))), "axiscast-watched")
+        config.pluginmanager.register(WatchPlugin(lambda: Watch(on, ("square",))), "axiscast-watch")
 
 
-class Watched:
-    """The watch over each test, its fixtures included; on GitHub, the annotations of what was found."""
+class WatchPlugin:
+    """A watch over each test and its fixtures, with annotations in a GitHub workflow."""
 
     def __init__(self, watch: Callable[[], Watch]) -> None:
         self._watch = watch
@@ -58,15 +58,15 @@ class Watched:
         for item in items:
             marker = item.get_closest_marker("axiscast")
             if marker is not None and (marker.args, marker.kwargs) != (("allow",), {}):
-                raise pytest.UsageError(f'{item.nodeid}: the marker axiscast takes "allow", and nothing else')
+                raise pytest.UsageError(f'{item.nodeid}: the marker axiscast takes exactly one argument, "allow"')
 
-    @pytest.hookimpl(hookwrapper=True)  # the way that old releases of pytest know too
+    @pytest.hookimpl(hookwrapper=True)  # old releases of pytest have no other kind of wrapper
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         if item.get_closest_marker("axiscast") is not None:
             yield
             return
-        with self._watch() as seen:
-            self._findings = seen.findings
+        with self._watch() as watch:
+            self._findings = watch.findings
             yield
 
     @pytest.hookimpl(hookwrapper=True)
@@ -74,8 +74,8 @@ class Watched:
         from .watching import SuspiciousBroadcast
 
         error = call.excinfo.value if call.excinfo is not None else None
-        if isinstance(error, SuspiciousBroadcast) and (own := _own(error.__traceback__)) is not None:
-            call.excinfo = pytest.ExceptionInfo.from_exc_info((type(error), error, own))
+        if isinstance(error, SuspiciousBroadcast) and (traceback := _user_traceback(error.__traceback__)) is not None:
+            call.excinfo = pytest.ExceptionInfo.from_exc_info((type(error), error, traceback))
         outcome = yield
         if self._findings and "GITHUB_ACTIONS" in os.environ:
             from ..models import Report
@@ -83,26 +83,26 @@ class Watched:
             from ..models.formats.repository import Repository
 
             report = Report(str(item.path), tuple(self._findings))
-            setattr(outcome.get_result(), _SAID, [*workflow_commands([report], Repository())])
+            setattr(outcome.get_result(), _ANNOTATIONS, [*workflow_commands([report], Repository())])
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self._annotations |= dict.fromkeys(getattr(report, _SAID, ()))
+        self._annotations |= dict.fromkeys(getattr(report, _ANNOTATIONS, ()))
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         for annotation in self._annotations:
             terminalreporter.write_line(annotation)
 
 
-def _own(traceback: TracebackType | None) -> TracebackType | None:
-    """A traceback without what stands between the line that calls torch and what is told of it."""
-    from .frames import is_between
+def _user_traceback(traceback: TracebackType | None) -> TracebackType | None:
+    """Return a traceback without the frames of torch and of the watch."""
+    from .frames import is_internal
 
     frames = []
     while traceback is not None:
-        if not is_between(traceback.tb_frame.f_code.co_filename):
+        if not is_internal(traceback.tb_frame.f_code.co_filename):
             frames.append(traceback)
         traceback = traceback.tb_next
-    own: TracebackType | None = None
+    result: TracebackType | None = None
     for each in reversed(frames):
-        own = TracebackType(own, each.tb_frame, each.tb_lasti, each.tb_lineno)
-    return own
+        result = TracebackType(result, each.tb_frame, each.tb_lasti, each.tb_lineno)
+    return result

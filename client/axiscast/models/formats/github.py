@@ -1,4 +1,4 @@
-"""Reports as annotations of a GitHub workflow: a command for each finding, at its line.
+"""Reports as annotations of a GitHub workflow: one command for each finding, at its line.
 
 https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands#setting-an-error-message
 """
@@ -8,57 +8,62 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ..display import printable
-from ..finding import Finding, Kind
+from ..finding import Finding, ReportKind
 from ..report import Report
-from .finding_message import sentence
+from .finding_message import describe
 from .repository import Repository
-from .terminal import common, naming, node
+from .terminal import group_summary, label_prefix, node_label
 
-_COMMANDS: dict[Kind, str] = {
+_COMMANDS: dict[ReportKind, str] = {
     "incompatible": "error",
-    "not_judged": "error",
+    "unchecked": "error",
     "square": "warning",
     "mutual-stretch": "warning",
     "rank-promotion": "warning",
-    "stated": "warning",
+    "contradicted": "warning",
     "pinned": "warning",
     "depends": "notice",
 }
 
 
 def workflow_commands(reports: Sequence[Report], repository: Repository) -> Iterator[str]:
-    """A line for each finding, for all that need the same, and for each error, and one with the counts; paths are the
-    repository's."""
+    """Yield the lines to print in a workflow: the annotations of each report, and its summary.
+
+    Findings that need the same share one annotation. Paths are relative to the repository.
+    """
     for report in reports:
+        model = repository.path_of(report.path) or report.path
         for kind, command in _COMMANDS.items():
             for group in report.groups(kind):
-                place = repository.place_of(group[0], report)
-                yield _command(command, *place, kind.replace("_", " "), _message(group, kind, report))
+                location = repository.location_of(group[0], report)
+                yield _command(command, *location, kind.replace("_", " "), _message(group, kind, report))
         for error in report.errors:
-            yield _command("error", repository.path_of(report.path) or report.path, None, "not inferred", error)
+            yield _command("error", model, None, "not inferred", error)
         for note in report.notes:
-            yield _command("notice", repository.path_of(report.path) or report.path, None, "not tried", note)
+            yield _command("notice", model, None, "not tried", note)
         yield report.summary
 
 
-def _message(group: Sequence[Finding], kind: Kind, report: Report) -> str:
+def _message(group: Sequence[Finding], kind: ReportKind, report: Report) -> str:
     first = group[0]
     if len(group) > 1:
-        reason = f"; the first, {node(first)}: {printable(first.reason)}" if first.reason else ""
-        return f"{printable(report.path)}: {common(group)}{reason}"
-    return f"{printable(report.path)}: {naming(first)}{sentence(first, kind)}"
+        reason = f"; the first, {node_label(first)}: {printable(first.reason)}" if first.reason else ""
+        return f"{printable(report.path)}: {group_summary(group)}{reason}"
+    return f"{printable(report.path)}: {label_prefix(first)}{describe(first, kind)}"
 
 
 def _command(command: str, file: str, line: int | None, title: str, message: str) -> str:
     properties = {"file": file, "line": line, "title": f"axiscast: {title}"}
-    shown = ",".join(f"{name}={_property(str(value))}" for name, value in properties.items() if value is not None)
-    return f"::{command} {shown}::{_data(message)}"
+    written = ",".join(
+        f"{name}={_escape_property(str(value))}" for name, value in properties.items() if value is not None
+    )
+    return f"::{command} {written}::{_escape(message)}"
 
 
-def _data(text: str) -> str:
-    """A message that can't end its line, and so can't begin a command of its own."""
+def _escape(text: str) -> str:
+    """Return a message without line ends, so that it can't begin another command."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
+def _escape_property(text: str) -> str:
+    return _escape(text).replace(":", "%3A").replace(",", "%2C")

@@ -1,4 +1,4 @@
-"""Operations as code: an expression of the operands by their names."""
+"""Operations as code, such as "linear (n, 1) - y (n,)"."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from ...answers.warnings import input_letter
 from ...wire.shapes import format_shape
 from ..display import printable
-from ..finding import Finding, Size, is_made_up
+from ..finding import Finding, Size, is_placeholder
 
-_WORDS = {
+_OPERATORS = {
     "+": "add add_any",
     "-": "sub subtract",
     "*": "mul multiply",
@@ -29,112 +29,130 @@ _WORDS = {
     "|": "or bitwise_or bitwiseor logical_or",
     "^": "xor bitwise_xor bitwisexor logical_xor",
 }
-_SYMBOLS = {word: symbol for symbol, words in _WORDS.items() for word in words.split()}
-"""The operator of each operation that has one."""
-_SCRIPTED = re.compile(r"/(?:(?:.*/)?(?P<scope>[^/]+)/)?(?P<op>[^/]+)_output_0")
-"""The name that torch's older exporter gives to a value: the path of the module, and the operation."""
-_MODULES = re.compile(r"(Gemm|Conv|ConvTranspose)(_[0-9]+)?")
-"""Operations that are all that their module does."""
+_OPERATOR_OF = {op: operator for operator, ops in _OPERATORS.items() for op in ops.split()}
+_TORCHSCRIPT_NAME = re.compile(r"/(?:(?:.*/)?(?P<module>[^/]+)/)?(?P<op>[^/]+)_output_0")
+"""The name that torch's older exporter gives to a value: the path of its module, and the operation."""
+_MODULE_OPS = re.compile(r"(Gemm|Conv|ConvTranspose)(_[0-9]+)?")
+"""Operations that are the only one of their module, so that the module's name is enough."""
+_NUMBERED = re.compile(r"_[0-9]+$")
 
 
-def expression(finding: Finding, codes: Mapping[int, str] | None = None, shaped: Sequence[int] | None = None) -> str:
-    """Return the operation as code, each operand by its name. `codes` follow the names of operands. Operands have their
-    shapes behind them; if `shaped` is given, only these."""
-    codes = codes or {}
-    operands = finding.operands
-    shaped = range(len(operands)) if shaped is None else shaped
+def operation_code(
+    finding: Finding, suffixes: Mapping[int, str] | None = None, with_shapes: Sequence[int] | None = None
+) -> str:
+    """Return an operation as code, with the names of its operands.
+
+    `suffixes` has code that follows the name of an operand, such as ".squeeze(-1)". `with_shapes` has the operands
+    that are followed by their shape, which are all by default.
+    """
+    suffixes = suffixes or {}
+    numbers = range(len(finding.operands))
+    with_shapes = numbers if with_shapes is None else with_shapes
     parts = {
-        number: named(finding, number) if number in shaped else name(finding, number) + codes.get(number, "")
-        for number in range(len(operands))
+        number: name_and_shape(finding, number)
+        if number in with_shapes
+        else operand_name(finding, number) + suffixes.get(number, "")
+        for number in numbers
     }
-    target = next((number for number, operand in enumerate(operands) if operand.role == "target"), None)
+    target = next((number for number, operand in enumerate(finding.operands) if operand.role == "target"), None)
     if target is not None and op_name(finding) == "Expand":
-        parts[target] = f"shape={_wanted(finding, target)}"
-    elif target is not None:  # the first operand, into which the others fit
+        parts[target] = f"shape={_target_shape(finding, target)}"
+    elif target is not None:  # the target comes first, because the other operands broadcast to it
         parts = {target: parts.pop(target)} | parts
     if is_call(finding):
         return f"{op_name(finding)}({', '.join(parts.values())})"
-    return f" {_symbol(finding)} ".join(parts.values())
+    return f" {_operator(finding)} ".join(parts.values())
 
 
 def is_call(finding: Finding) -> bool:
-    """Return whether an operation is written as a call of a function, and not with an operator."""
-    return len(finding.operands) != 2 or not _symbol(finding)
+    """Return whether an operation is written as a call, and not with an operator."""
+    return len(finding.operands) != 2 or not _operator(finding)
 
 
-def _symbol(finding: Finding) -> str:
-    return _SYMBOLS.get(op_name(finding).lower().rstrip("_"), "")
+def _operator(finding: Finding) -> str:
+    return _OPERATOR_OF.get(op_name(finding).lower().rstrip("_"), "")
 
 
 def op_name(finding: Finding) -> str:
-    """Return the short name of an operation: "sub" of "aten.sub.Tensor"."""
+    """Return the short name of an operation, such as "sub" for "aten.sub.Tensor"."""
     parts = finding.op.split(".")
     return printable(parts[1] if parts[0] == "aten" and len(parts) > 1 else parts[-1])
 
 
-def name(finding: Finding, number: int) -> str:
-    """Return what an operand is called: its name, without what an exporter put around it; or a letter."""
-    own = finding.operands[number].name
-    if not own:
+def operand_name(finding: Finding, number: int) -> str:
+    """Return the name of an operand without the decoration of an exporter, or a letter if it has no name."""
+    name = finding.operands[number].name
+    if not name:
         return input_letter(number)
-    if scripted := _SCRIPTED.fullmatch(own):
-        scope, op = scripted["scope"], scripted["op"]
-        own = (scope if _MODULES.fullmatch(op) else f"{scope}.{op}") if scope else op
-    return printable(own.rpartition("::")[2] or own)
+    if scripted := _TORCHSCRIPT_NAME.fullmatch(name):
+        module, op = scripted["module"], scripted["op"]
+        name = op if not module else module if _MODULE_OPS.fullmatch(op) else f"{module}.{op}"
+    return printable(name.rpartition("::")[2] or name)
 
 
-def named(finding: Finding, number: int) -> str:
-    """Return an operand's name with its shape."""
+def name_and_shape(finding: Finding, number: int) -> str:
+    """Return the name of an operand and its shape."""
     shape = finding.operands[number].shape
-    return f"{name(finding, number)} {'of unknown rank' if shape is None else format_shape(shown(shape))}"
+    shown = "of unknown rank" if shape is None else format_shape(shown_sizes(shape))
+    return f"{operand_name(finding, number)} {shown}"
 
 
-def shown(shape: Sequence[Size]) -> list[Size]:
-    """Return a shape without names that were made up."""
-    return ["?" if is_made_up(str(size)) else size for size in shape]
+def shown_sizes(shape: Sequence[Size]) -> list[Size]:
+    """Return the sizes of a shape, with "?" for unnamed ones."""
+    return ["?" if is_placeholder(str(size)) else size for size in shape]
 
 
-def _wanted(finding: Finding, number: int) -> str:
-    """Return the shape that an operand holds; unless its sizes are numbers, with its name."""
+def _target_shape(finding: Finding, number: int) -> str:
+    """Return the shape in a target operand, after the operand's name if the shape is not constant."""
     shape = finding.operands[number].shape or ()
-    value = format_shape(shown(shape))
-    return value if all(isinstance(size, int) for size in shape) else f"{name(finding, number)} {value}"
+    value = format_shape(shown_sizes(shape))
+    return value if all(isinstance(size, int) for size in shape) else f"{operand_name(finding, number)} {value}"
 
 
-def is_own_name(finding: Finding, number: int) -> bool:
-    """Return whether an operand has a name that is not the number of an operation, such as mul_2."""
-    own = finding.operands[number].name
-    return bool(own) and not _SCRIPTED.fullmatch(own) and not re.search(r"_[0-9]+$", own)
+def has_meaningful_name(finding: Finding, number: int) -> bool:
+    """Return whether an operand has a name that was not generated, unlike "mul_2"."""
+    name = finding.operands[number].name
+    return bool(name) and not _TORCHSCRIPT_NAME.fullmatch(name) and not _NUMBERED.search(name)
 
 
-def shapes_of(finding: Finding) -> list[Sequence[Size]]:
-    """Return the shapes of the operands; of one that has no known rank, ()."""
+def known_shapes(finding: Finding) -> list[Sequence[Size]]:
+    """Return the shapes of the operands, with () for an unknown one."""
     return [operand.shape or () for operand in finding.operands]
 
 
-def reshaping(old: Sequence[str], new: Sequence[str]) -> str:
-    """Return the code that follows a name to take a shape to another one: new axes, fewer leading ones, or two that
-    are swapped; "" if it is none of these.
+def reshape_code(old: Sequence[str], new: Sequence[str]) -> str:
+    """Return the code that reshapes an array, to append to its name, or "" if there is no short code.
 
-    >>> reshaping(["64"], ["64", "1", "1"]), reshaping(["1", "3"], ["3"]), reshaping(["3", "4"], ["4", "3"])
+    The code adds axes of size 1, removes leading ones, or swaps two axes.
+
+    >>> reshape_code(["64"], ["64", "1", "1"]), reshape_code(["1", "3"], ["3"]), reshape_code(["3", "4"], ["4", "3"])
     ('[:, None, None]', '.squeeze(0)', '.swapaxes(0, 1)')
     """
     if len(new) > len(old):
-        rest, index = [*old], []
-        for size in new:
-            is_own = bool(rest) and rest[0] == size
-            index.append(":" if is_own else "None")
-            rest = rest[1:] if is_own else rest
-        while index and index[-1] == ":":
-            index.pop()
-        fits = not rest and all(size == "1" or place == ":" for size, place in zip(new, index, strict=False))
-        return f"[{', '.join(index)}]" if fits and index else ""
-    less = len(old) - len(new)
-    if less:
-        fits = [*old[less:]] == [*new] and {*old[:less]} == {"1"}
-        axes = "0" if less == 1 else str(tuple(range(less)))
-        return f".squeeze({axes})" if fits else ""
-    differ = [axis for axis, (one, other) in enumerate(zip(old, new, strict=True)) if one != other]
-    if len(differ) == 2 and [old[axis] for axis in differ] == [new[axis] for axis in differ[::-1]]:
-        return f".swapaxes({differ[0]}, {differ[1]})"
+        return _index_code(old, new)
+    removed = len(old) - len(new)
+    if removed:
+        is_squeeze = [*old[removed:]] == [*new] and {*old[:removed]} == {"1"}
+        axes = "0" if removed == 1 else str(tuple(range(removed)))
+        return f".squeeze({axes})" if is_squeeze else ""
+    changed = [axis for axis, sizes in enumerate(zip(old, new, strict=True)) if sizes[0] != sizes[1]]
+    if len(changed) == 2 and [old[axis] for axis in changed] == [new[axis] for axis in reversed(changed)]:
+        return f".swapaxes({changed[0]}, {changed[1]})"
     return ""
+
+
+def _index_code(old: Sequence[str], new: Sequence[str]) -> str:
+    """Return an index that adds axes of size 1, such as "[:, None]", or "" if the new shape needs something else."""
+    index: list[str] = []
+    rest = [*old]
+    for size in new:
+        if rest and rest[0] == size:
+            index.append(":")
+            rest.pop(0)
+        elif size == "1":
+            index.append("None")
+        else:
+            return ""
+    while index and index[-1] == ":":
+        index.pop()
+    return f"[{', '.join(index)}]" if index and not rest else ""

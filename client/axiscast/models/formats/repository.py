@@ -1,4 +1,4 @@
-"""Where a finding stands: the file of a recorded line, found again in the repository that is here."""
+"""The repository of the user, in which recorded source files are found again."""
 
 from __future__ import annotations
 
@@ -10,31 +10,36 @@ from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 from ..finding import Finding
 from ..report import Report
 
+_MAX_PARTS = 32
+"""The largest number of parts at the end of a recorded path that are looked for."""
+
 
 class Repository:
-    """The files below a folder: the nearest one around this process's that has `.git`, or just that one.
+    """The files below a root folder.
 
-    A model records the paths of the machine that exported it. Such a file is looked for by what its path ends in.
+    The root is the given folder, or else the nearest folder with `.git` above the working directory. A model records
+    the paths of the machine that exported it, so a file is found by the end of its path.
     """
 
     def __init__(self, root: Path | None = None) -> None:
         self._root = root
-        self._files: dict[str, str | None] = {}
+        self._found: dict[str, str | None] = {}
 
     @cached_property
     def root(self) -> Path:
-        here = (self._root or Path.cwd()).resolve()
-        around = (folder for folder in (here, *here.parents) if (folder / ".git").exists())
-        return here if self._root is not None else next(around, here)
+        """The absolute path of the root folder."""
+        folder = (self._root or Path.cwd()).resolve()
+        with_git = (each for each in (folder, *folder.parents) if (each / ".git").exists())
+        return folder if self._root is not None else next(with_git, folder)
 
     def path_of(self, file: str) -> str | None:
-        """The path of a file relative to the root, with slashes; None where it is not below it."""
-        if file not in self._files:
-            self._files[file] = self._find(file)
-        return self._files[file]
+        """Return the path of a file relative to the root, with slashes, or None if the root does not have it."""
+        if file not in self._found:
+            self._found[file] = self._find(file)
+        return self._found[file]
 
-    def place_of(self, finding: Finding, report: Report) -> tuple[str, int | None]:
-        """A file of the repository, and the line if that is known: of the source, or else the model itself."""
+    def location_of(self, finding: Finding, report: Report) -> tuple[str, int | None]:
+        """Return the source file and line of a finding. If the repository lacks the file, return the model and None."""
         source = finding.file and self.path_of(finding.file)
         return (source, finding.line) if source else (self.path_of(report.path) or report.path, None)
 
@@ -49,20 +54,16 @@ class Repository:
 
     @staticmethod
     def _candidates(file: str) -> Iterator[PurePath]:
-        """The path itself as this process sees it, and then all that it ends in."""
+        """Yield the path in the working directory, and then the end of the path with fewer and fewer parts."""
         yield Path.cwd() / file
         recorded = PureWindowsPath(file) if "\\" in file else PurePosixPath(file)
         parts = recorded.parts[1:] if recorded.anchor else recorded.parts
-        for first in range(max(0, len(parts) - _DEPTH), len(parts)):
+        for first in range(max(0, len(parts) - _MAX_PARTS), len(parts)):
             yield PurePath(*parts[first:])
-
-
-_DEPTH = 32
-"""Folders of a recorded path that are looked for."""
 
 
 def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
-    except OSError:  # a name that is too long, or a folder that may not be read
+    except OSError:  # the name is too long, or the folder may not be read
         return False

@@ -1,4 +1,4 @@
-"""Reports as one SARIF log, version 2.1.0, which code scanning takes.
+"""Reports as one SARIF log, version 2.1.0, for code scanning.
 
 https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
 """
@@ -12,45 +12,42 @@ from urllib.parse import quote
 from ..display import printable
 from ..finding import Finding
 from ..report import Report
-from .finding_message import sentence
+from .finding_message import describe
 from .repository import Repository
-from .terminal import naming
+from .terminal import label_prefix
 
 _RULES: dict[str, tuple[str, str]] = {
     "incompatible": ("error", "Shapes that do not broadcast, whatever the sizes, or at any sizes that were tried."),
-    "not_judged": ("error", "A node whose shapes are not known, so that nothing can be said of it."),
+    "unchecked": ("error", "A node that could not be checked, because its shapes are unknown or onnx refuses it."),
     "square": ("warning", "An accidental outer product: (N, 1) with (N,) broadcasts to (N, N)."),
     "mutual-stretch": ("warning", "Two inputs that expand each other."),
     "rank-promotion": ("warning", "Inputs of different ranks."),
-    "stated": ("warning", "A shape that the file states and that contradicts the one that follows from its inputs."),
+    "contradicted": ("warning", "A shape in the file that contradicts the shape inferred from the inputs."),
     "pinned": ("warning", "A size that the file declares free, although the model runs with one number only."),
     "depends": ("note", "Shapes that broadcast for some sizes only."),
+    "not_inferred": ("error", "An error of shape inference."),
 }
-"""Each kind of finding: its level and what it is."""
-_UNINFERRED = ("error", "What keeps shapes from being inferred.")
-_ROOT = "%SRCROOT%"
+"""The level and the description of each rule. All rules but the last one are kinds of findings."""
+_RULE_NUMBERS = {rule: number for number, rule in enumerate(_RULES)}
 
 
 def sarif(reports: Sequence[Report], repository: Repository) -> dict[str, Any]:
-    """The log, as plain values: a result for each kind of each finding, at its line of the source where that is in
-    the repository, else at the model."""
+    """Return the log as JSON values.
+
+    It has a result for each kind of each finding, at the source line if the repository has it, else at the model.
+    """
     from importlib.metadata import version
 
-    rules = {**_RULES, "not_inferred": _UNINFERRED}
-    driver = {
-        "name": "axiscast",
-        "version": version("axiscast"),
-        "rules": [
-            {
-                "id": _id(kind),
-                "shortDescription": {"text": description},
-                "defaultConfiguration": {"level": level},
-            }
-            for kind, (level, description) in rules.items()
-        ],
-    }
+    rules = [
+        {
+            "id": _rule_id(rule),
+            "shortDescription": {"text": description},
+            "defaultConfiguration": {"level": level},
+        }
+        for rule, (level, description) in _RULES.items()
+    ]
     run = {
-        "tool": {"driver": driver},
+        "tool": {"driver": {"name": "axiscast", "version": version("axiscast"), "rules": rules}},
         "columnKind": "unicodeCodePoints",
         "results": [result for report in reports for result in _results(report, repository)],
     }
@@ -60,37 +57,35 @@ def sarif(reports: Sequence[Report], repository: Repository) -> dict[str, Any]:
 def _results(report: Report, repository: Repository) -> Iterator[dict[str, Any]]:
     for finding in report.findings:
         for kind in finding.kinds:
-            message = f"{naming(finding)}{sentence(finding, kind)}"
-            location = _location(*repository.place_of(finding, report))
-            location["logicalLocations"] = [_node(finding, report)]
-            yield _result(kind, _RULES[kind][0], message, location)
+            location = _physical_location(*repository.location_of(finding, report))
+            location["logicalLocations"] = [_logical_location(finding, report)]
+            yield _result(kind, f"{label_prefix(finding)}{describe(finding, kind)}", location)
     for error in report.errors:
-        location = _location(repository.path_of(report.path) or report.path, None)
-        yield _result("not_inferred", _UNINFERRED[0], printable(error), location)
+        model = repository.path_of(report.path) or report.path
+        yield _result("not_inferred", printable(error), _physical_location(model, None))
 
 
-def _result(kind: str, level: str, message: str, location: dict[str, Any]) -> dict[str, Any]:
-    rules = [*_RULES, "not_inferred"]
+def _result(rule: str, message: str, location: dict[str, Any]) -> dict[str, Any]:
     return {
-        "ruleId": _id(kind),
-        "ruleIndex": rules.index(kind),
-        "level": level,
+        "ruleId": _rule_id(rule),
+        "ruleIndex": _RULE_NUMBERS[rule],
+        "level": _RULES[rule][0],
         "message": {"text": message},
         "locations": [location],
     }
 
 
-def _id(kind: str) -> str:
-    return kind.replace("_", "-")
+def _rule_id(rule: str) -> str:
+    return rule.replace("_", "-")
 
 
-def _location(file: str, line: int | None) -> dict[str, Any]:
-    physical: dict[str, Any] = {"artifactLocation": {"uri": quote(file), "uriBaseId": _ROOT}}
+def _physical_location(file: str, line: int | None) -> dict[str, Any]:
+    physical: dict[str, Any] = {"artifactLocation": {"uri": quote(file), "uriBaseId": "%SRCROOT%"}}
     if line is not None:
         physical["region"] = {"startLine": line}
     return {"physicalLocation": physical}
 
 
-def _node(finding: Finding, report: Report) -> dict[str, Any]:
+def _logical_location(finding: Finding, report: Report) -> dict[str, Any]:
     name = printable(finding.node)
     return {"name": name, "fullyQualifiedName": f"{printable(report.path)}/{name}", "kind": "member"}

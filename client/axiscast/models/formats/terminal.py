@@ -1,4 +1,4 @@
-"""Findings in words, for a terminal. A name that a file says can't steer it."""
+"""A report as text for a terminal."""
 
 from __future__ import annotations
 
@@ -7,51 +7,57 @@ from collections.abc import Sequence
 
 from ..display import printable
 from ..finding import Finding
-from .finding_message import needed, sentence
-from .operation_code import expression, op_name
+from .condition_text import common_need
+from .finding_message import describe, with_expressions
+from .operation_code import op_name, operation_code
 
-_LISTED = 20
-"""Findings that need the same of which each has a line."""
-
-
-def common(group: Sequence[Finding]) -> str:
-    """What several findings have in common, in words: what they need of the sizes, or that they are not judged."""
-    if group[0].verdict == "not_judged":
-        return f"{len(group)} nodes are not judged"
-    return f"{len(group)} nodes {needed(group[0])}"
+_MAX_LISTED = 20
+"""The largest number of findings with the same need that are listed one by one."""
 
 
-def node(finding: Finding) -> str:
-    """The operation and its name in the model; not one that nobody gave it, if the line is known."""
+def group_summary(group: Sequence[Finding]) -> str:
+    """Return what several findings have in common, such as "3 nodes need N == 12 or N == 1"."""
+    if group[0].verdict == "unchecked":
+        return f"{len(group)} nodes could not be checked"
+    return with_expressions(group[0], f"{len(group)} nodes {common_need(group[0])}")
+
+
+def node_label(finding: Finding) -> str:
+    """Return the operation and the name of its node, without a generated name if the line is known."""
     op = printable(finding.op)
-    if finding.line is not None and op.startswith(("aten.", "jax.", "torch.")):  # a program numbers its operations
+    if finding.line is None:
+        return f"{op} {printable(finding.node)}".rstrip()
+    if op.startswith(("aten.", "jax.", "torch.")):  # nodes of programs have generated names
         return op
-    made = re.fullmatch(rf"node_.*|({re.escape(op)}|{re.escape(op_name(finding))})(_[0-9]+)?", finding.node, re.I)
-    return op if made and finding.line is not None else f"{op} {printable(finding.node)}".rstrip()
+    names = f"{re.escape(op)}|{re.escape(op_name(finding))}"
+    is_generated = re.fullmatch(rf"node_.*|({names})(_[0-9]+)?", finding.node, re.IGNORECASE)
+    return op if is_generated else f"{op} {printable(finding.node)}".rstrip()
 
 
-def naming(finding: Finding) -> str:
-    """The operation and its name before a sentence; nothing if the sentence has all that is known."""
-    own = node(finding)
-    return "" if own == printable(finding.op) else f"{own}: "
+def label_prefix(finding: Finding) -> str:
+    """Return the label of a node with a colon, or "" if the message has the same facts."""
+    label = node_label(finding)
+    return "" if label == printable(finding.op) else f"{label}: "
 
 
 def block(path: str, group: Sequence[Finding]) -> str:
-    """The lines of a finding of the model at `path`, or of several that have what to say of them in common."""
+    """Return the lines about one finding, or about several that need the same, in the model at `path`."""
     if len(group) == 1:
         (finding,) = group
         kinds = ", ".join(kind.replace("_", " ") for kind in finding.kinds)
-        return f"{_head(path, finding)}{kinds and f': {kinds}'}\n  {sentence(finding)}\n"
-    lines = [f"{common(group)}:"]
-    for finding in group[:_LISTED]:
+        return f"{_location(path, finding)}{kinds and f': {kinds}'}\n  {describe(finding)}\n"
+    lines = [f"{group_summary(group)}:"]
+    for finding in group[:_MAX_LISTED]:
         reason = f": {printable(finding.reason)}" if finding.answer is None else ""
-        lines.append(f"{_head(path, finding)}: {expression(finding)}{reason}")
-    if len(group) > _LISTED:
-        lines.append(f"and {len(group) - _LISTED} more")
+        code = with_expressions(finding, operation_code(finding))
+        lines.append(f"{_location(path, finding)}: {code}{reason}")
+    if len(group) > _MAX_LISTED:
+        lines.append(f"and {len(group) - _MAX_LISTED} more")
     return "\n  ".join(lines) + "\n"
 
 
-def _head(path: str, finding: Finding) -> str:
+def _location(path: str, finding: Finding) -> str:
+    """Return the file and line of a finding, and the label of its node."""
     line = "" if finding.line is None else f"{finding.line}:"
     place = f"{printable(finding.file)}:{line}" if finding.file else f"{printable(path)}:"
-    return f"{place} {node(finding)}".strip(" :")  # "::" begins a command in workflows
+    return f"{place} {node_label(finding)}".strip(" :")  # a line that begins with "::" is a command in a workflow

@@ -1,4 +1,4 @@
-"""What became of a node at several sets of sizes, in words."""
+"""Text about the sizes at which a node was tried."""
 
 from __future__ import annotations
 
@@ -8,31 +8,32 @@ from ..display import printable
 from ..finding import Finding
 
 
-def sizes_of(finding: Finding) -> str:
-    """Return the first set of sizes at which a node fails."""
+def failing_sizes(finding: Finding) -> str:
+    """Return the first set of sizes at which a node fails, such as "N=13, seq=17"."""
     return printable(", ".join(f"{name}={size}" for name, size in finding.tried.sizes.items()) if finding.tried else "")
 
 
-def tried(finding: Finding) -> Iterator[str]:
-    """Yield a sentence if a node fails at each set of sizes."""
+def trial_sentences(finding: Finding) -> Iterator[str]:
+    """Yield a sentence if a node fails at every set of sizes."""
     if finding.tried is not None and finding.tried.outcome == "fails":
-        count = {1: "the only set", 2: "both sets"}.get(finding.tried.sets, f"all {finding.tried.sets} sets")
-        were = "was" if finding.tried.sets == 1 else "were"
-        yield f"It fails at {count} of sizes that {were} tried; --example tries another."
+        sets = finding.tried.sets
+        subject = {1: "the only set", 2: "both sets"}.get(sets, f"all {sets} sets")
+        yield f"It fails at {subject} of sizes that {'was' if sets == 1 else 'were'} tried; --example tries another."
 
 
-def failing(finding: Finding) -> str:
-    """Return at which sizes a node fails that fits at others, and what would let it fit at all."""
+def partial_failure(finding: Finding) -> str:
+    """Return the predicate of a node that fails at some sizes: those sizes, and what the node needs."""
     needed = finding.tried.needs if finding.tried else ""
-    return f"fails at {sizes_of(finding)}, and {f'needs {printable(needed)}' if needed else 'fits at other sizes'}"
+    remedy = f"needs {printable(needed)}" if needed else "fits at other sizes"
+    return f"fails at {failing_sizes(finding)}, and {remedy}"
 
 
-def pins_of(finding: Finding) -> str:
-    """Return the numbers that names must have."""
+def pin_equations(finding: Finding) -> str:
+    """Return the numbers that named sizes must be, such as "seq = 12 or 1"."""
     return printable(" and ".join(map(str, finding.pins)))
 
 
-def pinned(finding: Finding) -> str:
-    """Return which numbers names must have for a node to fit."""
+def pin_predicate(finding: Finding) -> str:
+    """Return the predicate of a node that works with one number only."""
     names = printable(" and ".join(pin.name for pin in finding.pins))
-    return f"works only with {pins_of(finding)}, although the file declares {names} free"
+    return f"works only with {pin_equations(finding)}, although the file declares {names} free"

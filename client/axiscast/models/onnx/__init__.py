@@ -1,1 +1,1 @@
-"""ONNX files: reading, shape inference, and the checks of their nodes."""
+"""ONNX files: how they are read, their shapes inferred, and their nodes checked."""

@@ -1,391 +1,328 @@
-"""A trial: the shapes of a model at given sizes, inferred node by node.
+"""Shape inference of an ONNX model at given sizes, node by node.
 
-With numbers for all sizes, the values that shapes are computed from are numbers as well. Each node that computes such
-a value from known ones is executed, by onnx's reference implementation, so that no shape depends on an op whose values
-`infer_shapes` does not follow.
+If all sizes are numbers, the values from which shapes are computed are numbers too. Nodes that compute such values are
+executed by onnx's reference implementation, so that no shape depends on an op whose values `infer_shapes` ignores.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import prod
-from typing import NamedTuple
 
 import numpy as np
-from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, defs
+from onnx import GraphProto, ModelProto, NodeProto, TypeProto, ValueInfoProto, defs
 from onnx.helper import make_opsetid
-from onnx.numpy_helper import from_array, to_array
+from onnx.numpy_helper import from_array
 from onnx.shape_inference import infer_node_outputs
 
 from ...wire.shapes import MAX_SIZE
 from ..size_expressions import canonical
-from .file import KEPT_ELEMENTS, first_line
-from .graph import all_graphs, places, sizes_of, subgraphs, text
-from .inference import InferenceFault, Model, Source
+from .concrete_values import (
+    UNKNOWN_SIZE,
+    KnownValue,
+    add_first_axis,
+    constant_output,
+    constant_value,
+    element_count,
+    is_fully_known,
+    loses_all_elements,
+    merge_values,
+    remove_first_axis,
+    shape_of,
+    shape_output,
+    unknown_value,
+)
+from .file import MAX_CONSTANT_ELEMENTS, first_line
+from .graph import Dimension, all_graphs, decoded, dimensions_of, graphs_with_paths, integer_attribute, subgraphs
+from .inference import InferenceFault, InferredModel, PreparedModel
 
-_FOLLOWED = frozenset(
+_EXECUTED_OPS = frozenset(
     """Abs Add And Cast Ceil Concat ConstantOfShape CumSum Div Equal Expand Floor Gather Greater GreaterOrEqual Identity
     Less LessOrEqual Max Min Mod Mul Neg Not Or Pow Range ReduceMax ReduceMin ReduceProd ReduceSum Reshape ScatterND
     Slice Split Sqrt Squeeze Sub Tile Transpose Unsqueeze Where Xor""".split()  # noqa: SIM905
 )
-"""The ops that are executed, if all their inputs are known and their outputs are short."""
+"""The ops that are executed if all their inputs are known and their outputs are short."""
+_MAY_BE_EMPTY = ("Slice", "Gather", "NonZero")
+"""The ops whose output may be empty in a model that runs."""
+_FIRST_SCAN_OPSET = 9
 
-
-class Kept(NamedTuple):
-    """What a trial knows of a value: its type, with its shape, and its elements if they are few and known."""
-
-    type: TypeProto
-    value: np.ndarray | None = None
+ExecutedNodes = dict[tuple[str, ...], "list[np.ndarray] | None"]
+"""The results of executed nodes, by op, attributes and inputs."""
 
 
 @dataclass
-class Trial:
-    """The shapes of a model at given sizes."""
+class ConcreteInference:
+    """Shape inference of a model at given sizes."""
 
-    source: Source
+    prepared: PreparedModel
     sizes: Mapping[str, int]
-    """The number for each name. A size whose name is missing stays unknown."""
+    """The number for each named size. A size without a number stays unknown."""
     faults: list[InferenceFault] = field(default_factory=list)
     too_small: bool = False
-    """Whether some size would become less than one, as that of a convolution over a tiny image."""
-    failed: dict[str, list[Kept]] = field(default_factory=dict)
-    """What is known of the inputs of each node that has a fault, by its number."""
+    """Whether some size would be less than one, such as that of a convolution over a tiny image."""
+    failed: dict[str, list[KnownValue]] = field(default_factory=dict)
+    """The inputs of each node that has a fault, by the node's number."""
     fits: set[str] = field(default_factory=set)
-    """The numbers of the nodes that onnx inferred from inputs whose sizes are all known."""
+    """The numbers of the nodes that fit, and whose input sizes are all known."""
     reached: set[str] = field(default_factory=set)
-    """The numbers of the nodes that may run at these sizes: not those of a branch that is not taken."""
-    executed: dict[tuple[str, ...], list[np.ndarray] | None] = field(default_factory=dict)
-    """The results of nodes that were executed, which other trials may use as well."""
+    """The numbers of the nodes that may run at these sizes, which are not those of a branch that is not taken."""
+    executed: ExecutedNodes = field(default_factory=dict)
+    """The results of executed nodes, which inference at other sizes can share."""
 
-    def run(self) -> Model:
+    def run(self) -> InferredModel:
         """Return the model with the shapes at these sizes."""
         model = ModelProto()
-        model.CopyFrom(self.source.model)
+        model.CopyFrom(self.prepared.model)
         for graph in all_graphs(model.graph):
-            for size in sizes_of(graph.input):
-                if size.dim_param:
-                    settled = canonical(text(size.dim_param), self.sizes)
-                    if isinstance(settled, int) and settled <= MAX_SIZE:
-                        size.dim_value = settled
+            for size in dimensions_of(graph.input):
+                if (number := self._number(decoded(size.dim_param))) is not None:
+                    size.dim_value = number
         self._opsets = {entry.domain: entry.version for entry in model.opset_import}
-        self._imports = [make_opsetid(domain, version) for domain, version in self._opsets.items()]
-        self._stated = dict(zip(places(model.graph), self.source.stated, strict=True))
-        self._walk(model.graph, "", {})
+        self._opset_imports = [make_opsetid(domain, version) for domain, version in self._opsets.items()]
+        paths = [path for path, _ in graphs_with_paths(model.graph)]
+        self._stated = dict(zip(paths, self.prepared.stated, strict=True))
+        self._infer_graph(model.graph, "", {})
         functions = frozenset((function.domain, function.name) for function in model.functions)
-        nothing: frozenset[str] = frozenset()
-        return Model(model.graph, self.source.opset, functions, nothing, nothing, self.source.names, self.faults)
+        no_names: frozenset[str] = frozenset()
+        node_names = self.prepared.node_names
+        return InferredModel(model.graph, self.prepared.opset, functions, no_names, no_names, node_names, self.faults)
 
-    def _walk(
-        self, graph: GraphProto, place: str, outer: Mapping[str, Kept], inputs: Sequence[Kept] = ()
-    ) -> dict[str, Kept]:
-        """Infer the nodes of a graph, note their shapes in it, and return what is known of its values."""
-        known = dict(outer)
-        for value, given in zip(graph.input, inputs, strict=False):
-            value.type.CopyFrom(given.type)
-        known.update({value.name: Kept(value.type) for value in graph.input})
-        known.update({tensor.name: _constant(tensor) for tensor in graph.initializer})
+    def _number(self, expression: str) -> int | None:
+        """Return the value of an expression of sizes, or None if it is unknown or too large."""
+        value = canonical(expression, self.sizes) if expression else None
+        return value if isinstance(value, int) and value <= MAX_SIZE else None
+
+    def _infer_graph(
+        self, graph: GraphProto, path: str, outer: Mapping[str, KnownValue], inputs: Sequence[KnownValue] = ()
+    ) -> dict[str, KnownValue]:
+        """Infer the nodes of a graph, add their shapes to it, and return its values."""
+        values = dict(outer)
+        for declared, given in zip(graph.input, inputs, strict=False):
+            declared.type.CopyFrom(given.type)
+        values.update({value.name: KnownValue(value.type) for value in graph.input})
+        values.update({tensor.name: constant_value(tensor) for tensor in graph.initializer})
         outputs = {value.name: value for value in graph.output}
-        made: set[str] = set()
+        results: set[str] = set()
         for node in graph.node:
             self.reached.add(node.name)
-            found = self._outputs(node, known)
-            for name, kept in zip(node.output, found, strict=False):
-                if not name or name in made:  # a second value of one name makes no valid graph
+            for name, value in zip(node.output, self._outputs(node, values), strict=False):
+                if not name or name in results:  # a graph with two values of one name is invalid
                     continue
-                made.add(name)
-                self._complete(kept.type, self._stated[place].get(name))
-                known[name] = kept
+                results.add(name)
+                self._complete(value.type, self._stated[path].get(name))
+                values[name] = value
                 if name in outputs:
-                    outputs[name].type.CopyFrom(kept.type)
+                    outputs[name].type.CopyFrom(value.type)
                 else:
-                    graph.value_info.append(ValueInfoProto(name=name, type=kept.type))
-        return known
+                    graph.value_info.append(ValueInfoProto(name=name, type=value.type))
+        return values
 
-    def _outputs(self, node: NodeProto, known: Mapping[str, Kept]) -> list[Kept]:
-        """What is known of each output of a node."""
-        inner = _INNER.get(node.op_type) if node.domain == "" else None
-        if inner is not None:
-            return inner(self, node, known)
+    def _outputs(self, node: NodeProto, values: Mapping[str, KnownValue]) -> list[KnownValue]:
+        """Return the outputs of a node."""
+        if node.domain == "" and (infer_subgraphs := _WITH_SUBGRAPHS.get(node.op_type)):
+            return infer_subgraphs(self, node, values)
         if (node.domain, node.op_type) == ("", "Constant"):
-            return [_constant_of(node)]
-        inputs = [known.get(name, _UNKNOWN) if name else _UNKNOWN for name in node.input]
-        types = self._inferred(node, inputs)
+            return [constant_output(node)]
+        inputs = [values.get(name, unknown_value()) if name else unknown_value() for name in node.input]
+        types = self._output_types(node, inputs)
         if types is None:
-            return [Kept(TypeProto()) for _ in node.output]
-        values = self._executed(node, inputs, types)
-        return [Kept(type_, value) for type_, value in zip(types, values, strict=True)]
+            return [unknown_value() for _ in node.output]
+        arrays = self._output_arrays(node, inputs, types)
+        return [KnownValue(type_, array) for type_, array in zip(types, arrays, strict=True)]
 
-    def _inferred(self, node: NodeProto, inputs: Sequence[Kept]) -> list[TypeProto] | None:
-        """The types that onnx infers of a node, or None. A fault counts if the shapes of all inputs are known."""
-        version = self._opsets.get(node.domain)
-        if version is None or not defs.has(node.op_type, domain=node.domain):
+    def _output_types(self, node: NodeProto, inputs: Sequence[KnownValue]) -> list[TypeProto] | None:
+        """Return the types of a node's outputs, or None if they can't be inferred.
+
+        A fault is recorded only if the rank of each input is known.
+        """
+        by_name = {name: value for name, value in zip(node.input, inputs, strict=True) if name}
+        if node.domain not in self._opsets or not defs.has(node.op_type, domain=node.domain):
             return None
-        by_name = {name: kept for name, kept in zip(node.input, inputs, strict=True) if name}
-        if any(not kept.type.WhichOneof("value") for kept in by_name.values()):
+        if any(not value.type.WhichOneof("value") for value in by_name.values()):
             return None
-        data = {name: from_array(kept.value, name) for name, kept in by_name.items() if kept.value is not None}
         try:
-            schema = defs.get_schema(node.op_type, version, node.domain)
-            found = infer_node_outputs(
-                schema, node, {name: kept.type for name, kept in by_name.items()}, data, opset_imports=self._imports
-            )
-        except Exception as error:  # onnx raises whatever a node's faults lead to
-            if all(shape_of(kept.type) is not None for kept in by_name.values()):
-                self.faults.append(InferenceFault(node.name, _said(error)))
-                self.failed[node.name] = list(inputs)
+            types = self._infer_node(node, by_name)
+        except Exception as error:  # onnx raises all kinds of exceptions for the faults of a node
+            if all(shape_of(value.type) is not None for value in by_name.values()):
+                self._record_fault(node, inputs, first_line(error).rpartition("] ")[2])
             return None
-        types = [found.get(name, TypeProto()) for name in node.output]
-        if said := _unfit(node, [kept.type for kept in inputs], types):
-            self.faults.append(InferenceFault(node.name, said))
-            self.failed[node.name] = list(inputs)
+        if fault := _unchecked_fault(node, [value.type for value in inputs], types):
+            self._record_fault(node, inputs, fault)
             return None
-        if all((shape := shape_of(kept.type)) is not None and _ANY not in shape for kept in by_name.values()):
+        if all(is_fully_known(value.type) for value in by_name.values()):
             self.fits.add(node.name)
-        if any(size < 0 for type_ in types for size in shape_of(type_) or ()) or (
-            node.op_type not in ("Slice", "Gather", "NonZero") and _vanishes(types, inputs)
-        ):
+        has_negative = any(size < 0 for type_ in types for size in shape_of(type_) or ())
+        if has_negative or (node.op_type not in _MAY_BE_EMPTY and loses_all_elements(types, inputs)):
             self.too_small = True
             for type_ in types:
                 type_.tensor_type.ClearField("shape")
         return types
 
-    def _executed(
-        self, node: NodeProto, inputs: Sequence[Kept], types: Sequence[TypeProto]
+    def _infer_node(self, node: NodeProto, inputs: Mapping[str, KnownValue]) -> list[TypeProto]:
+        """Return the types that onnx infers for the outputs of a node."""
+        schema = defs.get_schema(node.op_type, self._opsets[node.domain], node.domain)
+        types = {name: value.type for name, value in inputs.items()}
+        data = {name: from_array(value.array, name) for name, value in inputs.items() if value.array is not None}
+        found = infer_node_outputs(schema, node, types, data, opset_imports=self._opset_imports)
+        return [found.get(name, TypeProto()) for name in node.output]
+
+    def _record_fault(self, node: NodeProto, inputs: Sequence[KnownValue], message: str) -> None:
+        self.faults.append(InferenceFault(node.name, message))
+        self.failed[node.name] = list(inputs)
+
+    def _output_arrays(
+        self, node: NodeProto, inputs: Sequence[KnownValue], types: Sequence[TypeProto]
     ) -> Sequence[np.ndarray | None]:
-        """The elements of each output of a node, if they are few and follow from known ones."""
+        """Return the elements of each output of a node, or None for outputs that are unknown or long."""
         unknown = [None] * len(types)
-        if node.domain or any(_count(type_) > KEPT_ELEMENTS for type_ in types):
+        if node.domain or any(element_count(type_) > MAX_CONSTANT_ELEMENTS for type_ in types):
             return unknown
         if node.op_type in ("Shape", "Size"):
-            return [_measured(node, inputs[0].type)]
-        if node.op_type not in _FOLLOWED or not node.input:
+            return [shape_output(node, inputs[0].type)]
+        if node.op_type not in _EXECUTED_OPS or not node.input:
             return unknown
-        if any(kept.value is None for name, kept in zip(node.input, inputs, strict=True) if name):
+        arrays = [value.array for value in inputs]
+        if any(array is None for name, array in zip(node.input, arrays, strict=True) if name):
             return unknown
-        values = [kept.value for kept in inputs]
         attributes = [attribute.SerializeToString().hex() for attribute in node.attribute]
-        given = [f"{value.dtype}{value.shape}{value.tobytes().hex()}" if value is not None else "" for value in values]
-        key = (node.op_type, *attributes, *given)
+        contents = ["" if array is None else f"{array.dtype}{array.shape}{array.tobytes().hex()}" for array in arrays]
+        key = (node.op_type, *attributes, *contents)
         if key not in self.executed:
-            self.executed[key] = _run(node, values, self._opsets)
+            self.executed[key] = _execute(node, arrays, self._opsets)
         found = self.executed[key]
         return unknown if found is None or len(found) != len(types) else found
 
     def _complete(self, type_: TypeProto, stated: ValueInfoProto | None) -> None:
-        """Give a value the sizes that the file states in terms of the inputs', if nothing else is known of them."""
+        """Give a value the sizes that the file states in terms of the inputs' sizes, where inference found none."""
         if stated is None or not stated.type.tensor_type.HasField("shape"):
             return
-        shape = type_.tensor_type.shape
-        of_file = stated.type.tensor_type.shape.dim
+        stated_dims = stated.type.tensor_type.shape.dim
         if not type_.tensor_type.HasField("shape"):
             if type_.WhichOneof("value") in (None, "tensor_type"):
                 type_.CopyFrom(stated.type)
-                for size in sizes_of([ValueInfoProto(type=type_)]):
-                    self._settle(size, text(size.dim_param))
+                for size in type_.tensor_type.shape.dim:
+                    self._replace_name(size, decoded(size.dim_param))
             return
-        for size, theirs in zip(shape.dim, of_file, strict=True) if len(shape.dim) == len(of_file) else ():
-            if not size.HasField("dim_value"):
-                if theirs.HasField("dim_value"):
-                    size.dim_value = theirs.dim_value
-                else:
-                    self._settle(size, text(theirs.dim_param))
+        dims = type_.tensor_type.shape.dim
+        if len(dims) != len(stated_dims):
+            return
+        for size, stated_size in zip(dims, stated_dims, strict=True):
+            if size.HasField("dim_value"):
+                continue
+            if stated_size.HasField("dim_value"):
+                size.dim_value = stated_size.dim_value
+            else:
+                self._replace_name(size, decoded(stated_size.dim_param))
 
-    def _settle(self, size: object, name: str) -> None:
-        settled = canonical(name, self.sizes) if name else None
-        if isinstance(settled, int) and settled <= MAX_SIZE:
-            size.dim_value = settled  # type: ignore[attr-defined]
+    def _replace_name(self, size: Dimension, name: str) -> None:
+        """Give a dimension the number of a named size, or make it unknown if the name has no number."""
+        if (number := self._number(name)) is not None:
+            size.dim_value = number
         elif name:
-            size.Clear()  # type: ignore[attr-defined]
+            size.Clear()
 
-    def _if(self, node: NodeProto, known: Mapping[str, Kept]) -> list[Kept]:
-        """The outputs of the branch that is taken, or what those of both have in common."""
-        graphs = dict(subgraphs(node))
-        condition = known.get(node.input[0], _UNKNOWN).value if node.input else None
+    def _if(self, node: NodeProto, values: Mapping[str, KnownValue]) -> list[KnownValue]:
+        """Return the outputs of the branch that is taken, or else what the outputs of both have in common."""
+        branches = dict(subgraphs(node))
+        condition = values.get(node.input[0], unknown_value()).array if node.input else None
         if condition is not None and condition.size == 1:
-            graphs = {name: graph for name, graph in graphs.items() if (name == "then_branch") == bool(condition)}
-        found = []
-        for name, graph in graphs.items():
-            values = self._walk(graph, f"{node.name}/{name}", known)
-            found.append([values.get(value.name, _UNKNOWN) for value in graph.output])
+            taken = "then_branch" if bool(condition) else "else_branch"
+            branches = {name: graph for name, graph in branches.items() if name == taken}
+        outputs = []
+        for name, graph in branches.items():
+            inner = self._infer_graph(graph, f"{node.name}/{name}", values)
+            outputs.append([inner.get(value.name, unknown_value()) for value in graph.output])
         return [
-            _common([branch[number] for branch in found if number < len(branch)]) for number in range(len(node.output))
+            merge_values([branch[number] for branch in outputs if number < len(branch)])
+            for number in range(len(node.output))
         ]
 
-    def _loop(self, node: NodeProto, known: Mapping[str, Kept]) -> list[Kept]:
-        """The outputs of a loop, from its first step: a state keeps the sizes that a step does not change."""
+    def _loop(self, node: NodeProto, values: Mapping[str, KnownValue]) -> list[KnownValue]:
+        """Return the outputs of a loop from its first step. A state keeps the sizes that the step does not change."""
         graphs = list(subgraphs(node))
         if len(graphs) != 1:
-            return [Kept(TypeProto()) for _ in node.output]
+            return [unknown_value() for _ in node.output]
         ((name, body),) = graphs
-        states = [known.get(name, _UNKNOWN) for name in node.input[2:]]
-        first = [Kept(value.type) for value in body.input[:2]]
-        values = self._walk(body, f"{node.name}/{name}", known, [*first, *(Kept(state.type) for state in states)])
-        after = [values.get(value.name, _UNKNOWN) for value in body.output[1:]]
-        kept = [_common([state, step]) for state, step in zip(states, after, strict=False)]
-        return [*kept, *(_stacked(step.type, 0) for step in after[len(states) :])]
+        states = [values.get(name, unknown_value()) for name in node.input[2:]]
+        inputs = [KnownValue(value.type) for value in (*body.input[:2], *states)]
+        return self._after_step(node, name, body, states, inputs, values, skipped=1, length=0)
 
-    def _scan(self, node: NodeProto, known: Mapping[str, Kept]) -> list[Kept]:
-        """The outputs of a scan over the first axes; of one over other axes nothing is known."""
+    def _scan(self, node: NodeProto, values: Mapping[str, KnownValue]) -> list[KnownValue]:
+        """Return the outputs of a scan over first axes. The outputs of a scan over other axes are unknown."""
         graphs = list(subgraphs(node))
-        count = next((entry.i for entry in node.attribute if entry.name == "num_scan_inputs"), 0)
-        plain = {entry.name for entry in node.attribute} <= {"body", "num_scan_inputs"}
-        inputs = [known.get(name, _UNKNOWN) for name in node.input]
-        if not plain or self.source.opset < 9 or len(graphs) != 1:
-            return [Kept(TypeProto()) for _ in node.output]
+        has_default_axes = {entry.name for entry in node.attribute} <= {"body", "num_scan_inputs"}
+        if not has_default_axes or self.prepared.opset < _FIRST_SCAN_OPSET or len(graphs) != 1:
+            return [unknown_value() for _ in node.output]
         ((name, body),) = graphs
-        states, scanned = inputs[: len(inputs) - count], inputs[len(inputs) - count :]
-        values = self._walk(
-            body,
-            f"{node.name}/{name}",
-            known,
-            [*(Kept(each.type) for each in states), *(_unstacked(each) for each in scanned)],
-        )
-        after = [values.get(value.name, _UNKNOWN) for value in body.output]
-        kept = [_common([state, step]) for state, step in zip(states, after, strict=False)]
-        length = next((shape[0] for each in scanned if (shape := shape_of(each.type))), 0)
-        return [*kept, *(_stacked(step.type, length) for step in after[len(states) :])]
+        inputs = [values.get(name, unknown_value()) for name in node.input]
+        state_count = len(inputs) - (integer_attribute(node, "num_scan_inputs") or 0)
+        states, scanned = inputs[:state_count], inputs[state_count:]
+        step_inputs = [*(KnownValue(state.type) for state in states), *map(remove_first_axis, scanned)]
+        length = next((shape[0] for value in scanned if (shape := shape_of(value.type))), 0)
+        return self._after_step(node, name, body, states, step_inputs, values, skipped=0, length=length)
+
+    def _after_step(
+        self,
+        node: NodeProto,
+        attribute: str,
+        body: GraphProto,
+        states: Sequence[KnownValue],
+        inputs: Sequence[KnownValue],
+        values: Mapping[str, KnownValue],
+        *,
+        skipped: int,
+        length: int,
+    ) -> list[KnownValue]:
+        """Return the outputs of a loop or scan whose body is inferred for one step.
+
+        The first `skipped` outputs of the body belong to the loop itself. Outputs after the states are stacked along a
+        new first axis of the given length, which is unknown if it is 0.
+        """
+        inner = self._infer_graph(body, f"{node.name}/{attribute}", values, inputs)
+        outputs = [inner.get(value.name, unknown_value()) for value in body.output[skipped:]]
+        final_states = [merge_values([state, output]) for state, output in zip(states, outputs, strict=False)]
+        return [*final_states, *(add_first_axis(output.type, length) for output in outputs[len(states) :])]
 
 
-_UNKNOWN = Kept(TypeProto())
-_INNER: dict[str, Callable[[Trial, NodeProto, Mapping[str, Kept]], list[Kept]]] = {
-    "If": Trial._if,
-    "Loop": Trial._loop,
-    "Scan": Trial._scan,
+_WITH_SUBGRAPHS: dict[str, Callable[[ConcreteInference, NodeProto, Mapping[str, KnownValue]], list[KnownValue]]] = {
+    "If": ConcreteInference._if,
+    "Loop": ConcreteInference._loop,
+    "Scan": ConcreteInference._scan,
 }
 
 
-def _constant(tensor: TensorProto) -> Kept:
-    """What is known of an initializer."""
-    type_ = TypeProto()
-    type_.tensor_type.elem_type = tensor.data_type
-    type_.tensor_type.shape.SetInParent()
-    for size in tensor.dims:
-        type_.tensor_type.shape.dim.add(dim_value=size)
-    external = tensor.data_location == TensorProto.EXTERNAL
-    short = prod(tensor.dims) <= KEPT_ELEMENTS and tensor.data_type != TensorProto.STRING
-    try:
-        return Kept(type_, to_array(tensor) if short and not external else None)
-    except (ValueError, TypeError):  # of a tensor that has fewer elements than its sizes say
-        return Kept(type_)
+def _unchecked_fault(node: NodeProto, inputs: Sequence[TypeProto], outputs: Sequence[TypeProto]) -> str:
+    """Return a fault that onnx's inference does not check, or "" if there is none.
 
-
-def _constant_of(node: NodeProto) -> Kept:
-    """What is known of the output of Constant."""
-    for attribute in node.attribute:
-        if attribute.type == AttributeProto.TENSOR:
-            return _constant(attribute.t)
-        if attribute.name in ("value_int", "value_ints"):
-            whole = attribute.i if attribute.name == "value_int" else list(attribute.ints)
-            return _constant(from_array(np.array(whole, np.int64)))
-        if attribute.name in ("value_float", "value_floats"):
-            real = attribute.f if attribute.name == "value_float" else list(attribute.floats)
-            return _constant(from_array(np.array(real, np.float32)))
-    return Kept(TypeProto())
-
-
-def shape_of(type_: TypeProto) -> list[int] | None:
-    """The shape of a tensor, an unknown size as 0x7fffffff; None if the rank is unknown."""
-    if not type_.tensor_type.HasField("shape"):
-        return None
-    return [size.dim_value if size.HasField("dim_value") else _ANY for size in type_.tensor_type.shape.dim]
-
-
-_ANY = 2**31 - 1
-
-
-def _unfit(node: NodeProto, inputs: Sequence[TypeProto], types: Sequence[TypeProto]) -> str:
-    """What keeps a node from running that onnx does not look at: the elements of a Reshape, and the batch of the state
-    that a recurrent node begins with. Empty if nothing does."""
-    if node.domain or not types:
+    These are the number of elements in a Reshape, and the batch of the state with which a recurrent node begins.
+    """
+    if node.domain or not outputs:
         return ""
-    if node.op_type == "Reshape":
-        before, after = _count(inputs[0]), _count(types[0])
-        whole = _ANY not in (*(shape_of(inputs[0]) or (_ANY,)), *(shape_of(types[0]) or (_ANY,)))
-        return f"{before} elements can't have the shape of {after}" if whole and before != after else ""
+    if node.op_type == "Reshape" and is_fully_known(inputs[0]) and is_fully_known(outputs[0]):
+        before, after = element_count(inputs[0]), element_count(outputs[0])
+        return f"{before} elements can't have the shape of {after}" if before != after else ""
     if node.op_type in ("RNN", "GRU", "LSTM"):
-        layout = any(entry.name == "layout" and entry.i for entry in node.attribute)
+        has_batch_first = bool(integer_attribute(node, "layout"))
         shape = shape_of(inputs[0]) or []
         for state in inputs[5:7]:
-            own = shape_of(state) or []
-            if len(own) == len(shape) == 3 and own[0 if layout else 1] != shape[0 if layout else 1] and _ANY not in own:
-                return f"a batch of {shape[0 if layout else 1]} can't begin with a state for {own[0 if layout else 1]}"
+            state_shape = shape_of(state) or []
+            if len(state_shape) != 3 or len(shape) != 3 or UNKNOWN_SIZE in state_shape:
+                continue
+            batch, state_batch = shape[0 if has_batch_first else 1], state_shape[0 if has_batch_first else 1]
+            if state_batch != batch:
+                return f"a batch of {batch} can't begin with a state for {state_batch}"
     return ""
 
 
-def _vanishes(types: Iterable[TypeProto], inputs: Iterable[Kept]) -> bool:
-    """Whether an output has no elements although every input has some."""
-    return any(0 in (shape_of(type_) or ()) for type_ in types) and not any(
-        0 in (shape_of(kept.type) or ()) or (kept.value is not None and 0 in kept.value) for kept in inputs
-    )
-
-
-def _count(type_: TypeProto) -> int:
-    shape = shape_of(type_)
-    return _ANY if shape is None else prod(shape)
-
-
-def _measured(node: NodeProto, type_: TypeProto) -> np.ndarray | None:
-    """The value of Shape or Size; None if a size is unknown."""
-    shape = shape_of(type_)
-    if shape is None or _ANY in shape:
-        return None
-    if node.op_type == "Size":
-        return np.array(prod(shape), np.int64)
-    ends = {attribute.name: attribute.i for attribute in node.attribute}
-    return np.array(shape[ends.get("start", 0) : ends.get("end", len(shape))], np.int64)
-
-
-def _run(node: NodeProto, values: Sequence[np.ndarray | None], opsets: Mapping[str, int]) -> list[np.ndarray] | None:
-    """What a node makes of known values; None if the reference implementation can't execute it."""
+def _execute(
+    node: NodeProto, arrays: Sequence[np.ndarray | None], opsets: Mapping[str, int]
+) -> list[np.ndarray] | None:
+    """Return the outputs of a node for known inputs, or None if the reference implementation fails."""
     from onnx.reference import ReferenceEvaluator
 
-    feeds = {name: value for name, value in zip(node.input, values, strict=True) if name}
+    feeds = {name: array for name, array in zip(node.input, arrays, strict=True) if name}
     try:
         with np.errstate(all="ignore"):
-            return [np.asarray(made) for made in ReferenceEvaluator(node, opsets=dict(opsets)).run(None, feeds)]
-    except Exception:  # onnx raises whatever the node's own faults lead to; inference reports those
+            return [np.asarray(array) for array in ReferenceEvaluator(node, opsets=dict(opsets)).run(None, feeds)]
+    except Exception:  # onnx raises all kinds of exceptions for the node's faults, which inference reports
         return None
-
-
-def _said(error: Exception) -> str:
-    return first_line(error).rpartition("] ")[2]
-
-
-def _common(kept: Sequence[Kept]) -> Kept:
-    """What several values have in common: their sizes where they are equal."""
-    if not kept or any(each.type.WhichOneof("value") != "tensor_type" for each in kept):
-        return Kept(TypeProto())
-    shapes = [shape_of(each.type) for each in kept]
-    type_ = TypeProto()
-    type_.CopyFrom(kept[0].type)
-    if any(shape is None or len(shape) != len(shapes[0] or ()) for shape in shapes):
-        type_.tensor_type.ClearField("shape")
-        return Kept(type_)
-    for axis, size in enumerate(type_.tensor_type.shape.dim):
-        if len({shape[axis] for shape in shapes if shape is not None}) > 1:
-            size.Clear()
-    return Kept(type_, kept[0].value if len(kept) == 1 else None)
-
-
-def _stacked(type_: TypeProto, length: int) -> Kept:
-    """A value with an axis more in front, of an unknown length if `length` is 0."""
-    stacked = TypeProto()
-    stacked.CopyFrom(type_)
-    shape = shape_of(type_)
-    if shape is not None:
-        del stacked.tensor_type.shape.dim[:]
-        first = stacked.tensor_type.shape.dim.add()
-        if length:
-            first.dim_value = length
-        stacked.tensor_type.shape.dim.extend(type_.tensor_type.shape.dim)
-    return Kept(stacked)
-
-
-def _unstacked(kept: Kept) -> Kept:
-    """A value without its first axis."""
-    type_ = TypeProto()
-    type_.CopyFrom(kept.type)
-    if shape_of(kept.type):
-        del type_.tensor_type.shape.dim[0]
-    return Kept(type_)

@@ -1,7 +1,7 @@
-"""Expansions: operands that a file expands to one shape before they meet, as they were before.
+"""Operands that an ONNX file expands to a common shape before an op combines them.
 
-torch's exporter writes `F.mse_loss` of (n, 1) and (n,) as two Expand nodes to (n, n), and a Sub of those. The operands
-of the Sub have equal shapes, so that nothing is seen there.
+torch's exporter writes `F.mse_loss` of (n, 1) and (n,) as two Expand nodes to (n, n), and a Sub of the results. The
+inputs of the Sub have equal shapes, so the square is visible only before the expansion.
 """
 
 from __future__ import annotations
@@ -14,120 +14,140 @@ from typing import NamedTuple, TypeAlias
 from onnx import NodeProto
 
 from ...answers.two_sided import find_outer_product
-from .graph_provenance import trace_of
+from .graph import PartialSize
+from .graph_provenance import innermost_line
 
-Shape: TypeAlias = "Sequence[int | str | None] | None"
-"""A shape, with None for each size that is not known; None if not even the rank is known."""
-ShapeOf: TypeAlias = Callable[[str], Shape]
+PartialShape: TypeAlias = "Sequence[PartialSize] | None"
+"""A shape with None for each unknown size, or None if even the rank is unknown."""
 
-_WRITTEN = re.compile(r"\b(expand|expand_as|broadcast_to|repeat|tile)\(")
-"""Code that expands by itself, so that all pairs are meant."""
-_SAME = ("Cast", "CastLike", "Identity")
-"""Ops that change no shape and no position."""
+_EXPLICIT_EXPANSION = re.compile(r"\b(expand|expand_as|broadcast_to|repeat|tile)\(")
+"""Code that expands an array explicitly, so that all pairs are intended."""
+_KEEP_SHAPE = ("Cast", "CastLike", "Identity")
+"""The ops that change neither the shape nor the order of elements."""
 
 
 class Expansion(NamedTuple):
-    """A value that holds the elements of another one again and again."""
+    """A value that repeats the elements of another one, its source."""
 
     source: str
     axes: tuple[int | None, ...]
-    """The axis of the source for each axis of the value; None if the source lacks it."""
+    """The source's axis for each axis of the value, or None for an axis that the source lacks."""
 
 
-class Operand(NamedTuple):
-    """An operand as it was before it was expanded."""
+class UnexpandedOperand(NamedTuple):
+    """An operand before it was expanded."""
 
     source: str
     code: str
-    """What follows the source's name, such as ".T" if its axes were exchanged since."""
-    shape: Sequence[int | str | None]
+    """The code to append to the source's name, such as ".T" if its axes were transposed after the expansion."""
+    shape: Sequence[PartialSize]
 
 
 class Expansions:
-    """The values of a graph that are expansions. Nodes are added in order; `shape_of` has the shapes of all values."""
+    """The expanded values of a graph. Nodes are added in order, and `shape_of` returns the shape of a value."""
 
-    def __init__(self, shape_of: ShapeOf, outer: Expansions | None = None) -> None:
+    def __init__(self, shape_of: Callable[[str], PartialShape], outer: Expansions | None = None) -> None:
         self._shape_of = shape_of
-        self._found: ChainMap[str, Expansion] = outer._found.new_child() if outer else ChainMap()
+        self._expansions: ChainMap[str, Expansion] = outer._expansions.new_child() if outer else ChainMap()
 
     def add(self, node: NodeProto) -> None:
-        """Note whether the first result of a node is an expansion."""
+        """Record whether the first result of a node is an expansion."""
         if node.domain or not node.input or not node.output:
             return
-        source = node.input[0]
-        before = self._found.get(source)
-        found = None
+        before = self._expansions.get(node.input[0])
+        result = None
         if node.op_type == "Expand":
-            found = self._expanded(node, before)
-        elif before is not None and node.op_type in _SAME:
-            found = before
+            result = self._expanded(node, before)
+        elif before is not None and node.op_type in _KEEP_SHAPE:
+            result = before
         elif before is not None and node.op_type == "Transpose":
-            order = next((attribute.ints for attribute in node.attribute if attribute.name == "perm"), None)
-            order = [*range(len(before.axes))][::-1] if order is None else order
-            if sorted(order) == [*range(len(before.axes))]:
-                found = Expansion(before.source, tuple(before.axes[axis] for axis in order))
-        if found is not None:
-            self._found[node.output[0]] = found
+            axes = [*range(len(before.axes))]
+            permutation = next((attribute.ints for attribute in node.attribute if attribute.name == "perm"), axes[::-1])
+            if sorted(permutation) == axes:
+                result = Expansion(before.source, tuple(before.axes[axis] for axis in permutation))
+        if result is not None:
+            self._expansions[node.output[0]] = result
 
     def _expanded(self, node: NodeProto, before: Expansion | None) -> Expansion | None:
+        """Return the result of an Expand, or None if the user wrote the expansion."""
         shape, output = self._shape_of(node.input[0]), self._shape_of(node.output[0])
-        line = next(iter(trace_of(node)[::-1]), None)
-        if shape is None or (line is not None and _WRITTEN.search(line.text)):
+        line = innermost_line(node)
+        if shape is None or (line is not None and _EXPLICIT_EXPANSION.search(line.code)):
             return None
-        source, axes = (node.input[0], tuple(range(len(shape)))) if before is None else before
+        source, axes = before or _no_expansion(node.input[0], len(shape))
         rank = max(len(shape), 0 if output is None else len(output))
         return Expansion(source, (*[None] * (rank - len(shape)), *axes))
 
-    def square(self, node: NodeProto) -> list[Operand] | None:
-        """Return the operands of a node as they were before they were expanded, if two of those make a square, and
-        nothing was expanded to more than their common shape. If not, return None."""
-        expanded = [name in self._found for name in node.input]
-        if sum(expanded) < 2:
+    def square(self, node: NodeProto) -> list[UnexpandedOperand] | None:
+        """Return the operands of a node before they were expanded, if two of them make a square.
+
+        Return None if they do not, or if an operand was expanded beyond the common shape of the others.
+        """
+        is_expanded = [name in self._expansions for name in node.input]
+        if sum(is_expanded) < 2:
             return None
-        values = [self._value(name) for name in node.input]
-        if any(value is None for value in values):
+        values = [value for name in node.input if (value := self._value(name)) is not None]
+        if len(values) < len(node.input):
             return None
-        known = [value for value in values if value is not None]
-        rank = max(len(value.axes) for value in known)
-        rows = [[None] * (rank - len(value.axes)) + self._sizes(value) for value in known]
+        rank = max(len(value.axes) for value in values)
+        rows = [[None] * (rank - len(value.axes)) + self._sizes(value) for value in values]
         if any(_exceeds(self._shape_of(name), rows) for name in node.input):
             return None
-        # Any order of the axes that is the same for all operands will do: axes that operands lack come first.
+        # To make the sources right-aligned, order the axes so that those that sources lack come first.
         order = sorted(range(rank), key=lambda axis: -sum(row[axis] is None for row in rows))
         aligned = [[row[axis] for axis in order] for row in rows]
-        own = [[size for size in row if size is not None] for row in aligned]
-        if any(row[rank - len(sizes) :] != sizes for row, sizes in zip(aligned, own, strict=True)):
+        shapes = [[size for size in row if size is not None] for row in aligned]
+        if any(row[rank - len(shape) :] != shape for row, shape in zip(aligned, shapes, strict=True)):
             return None
-        found = find_outer_product(own)
-        if found is None or not all(expanded[number] for number in found.inputs):
+        found = find_outer_product(shapes)
+        if found is None or not all(is_expanded[number] for number in found.inputs):
             return None
-        return [self._operand(value, [axis - rank for axis in order]) for value in known]
+        return [self._unexpanded(value, [axis - rank for axis in order]) for value in values]
 
     def _value(self, name: str) -> Expansion | None:
-        """Return a value as an expansion, one of itself if it is none; None if its rank is not known."""
-        shape = self._shape_of(self._found[name].source if name in self._found else name)
-        return None if shape is None else self._found.get(name, Expansion(name, tuple(range(len(shape)))))
+        """Return a value as an expansion, which may be of itself, or None if its rank is unknown."""
+        expansion = self._expansions.get(name)
+        shape = self._shape_of(expansion.source if expansion else name)
+        return None if shape is None else expansion or _no_expansion(name, len(shape))
 
     def _sizes(self, value: Expansion) -> list[object]:
-        """Return the sizes of the source on the axes of a value: None on those that it lacks. Each size that is not
-        known is another one."""
-        shape = self._shape_of(value.source) or ()
-        sizes = [object() if size is None else size for size in shape]
+        """Return the source's size on each axis of a value, or None on an axis that the source lacks.
+
+        Each unknown size is a new object, because it equals nothing else.
+        """
+        sizes = [object() if size is None else size for size in self._shape_of(value.source) or ()]
         return [None if axis is None else sizes[axis] for axis in value.axes]
 
-    def _operand(self, value: Expansion, order: Sequence[int]) -> Operand:
-        """Return the source of a value, with its axes in the order that all operands have."""
-        axes = [axis for place in order if -place <= len(value.axes) and (axis := value.axes[place]) is not None]
+    def _unexpanded(self, value: Expansion, order: Sequence[int]) -> UnexpandedOperand:
+        """Return the source of a value with its axes in a given order, whose axes are counted from the last."""
+        axes: list[int] = []
+        for axis in order:
+            source_axis = value.axes[axis] if -axis <= len(value.axes) else None
+            if source_axis is not None:
+                axes.append(source_axis)
         shape = self._shape_of(value.source) or ()
-        code = "" if axes == sorted(axes) else ".T" if len(axes) == 2 else f".permute({', '.join(map(str, axes))})"
-        return Operand(value.source, code, [shape[axis] for axis in axes])
+        code = ".T" if len(axes) == 2 else f".permute({', '.join(map(str, axes))})"
+        if axes == sorted(axes):
+            code = ""
+        return UnexpandedOperand(value.source, code, [shape[axis] for axis in axes])
 
 
-def _exceeds(shape: Shape, rows: Sequence[Sequence[object]]) -> bool:
-    """Return whether a shape has an axis along which no operand had elements of its own."""
-    columns = [*zip(*rows, strict=True)]
-    sizes = [None] * len(columns) if shape is None else [None] * (len(columns) - len(shape)) + [*shape]
-    return any(
-        all(size in (None, 1) for size in column) and (reached not in (None, 1) or all(size is None for size in column))
-        for column, reached in zip(columns, sizes, strict=True)
-    )
+def _no_expansion(name: str, rank: int) -> Expansion:
+    """Return a value that is not expanded, as an expansion of itself."""
+    return Expansion(name, tuple(range(rank)))
+
+
+def _exceeds(shape: PartialShape, rows: Sequence[Sequence[object]]) -> bool:
+    """Return whether a shape has an axis on which every row lacks a size or has size 1, although the shape is larger.
+
+    An unknown size of the shape counts as larger if every row lacks the axis.
+    """
+    rank = len(rows[0])
+    reached = [None] * rank if shape is None else [None] * (rank - len(shape)) + [*shape]
+    for axis, size in enumerate(reached):
+        column = [row[axis] for row in rows]
+        is_single = all(each in (None, 1) for each in column)
+        is_new = all(each is None for each in column)
+        if is_single and (size not in (None, 1) or is_new):
+            return True
+    return False

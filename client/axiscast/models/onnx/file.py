@@ -1,6 +1,6 @@
-"""An ONNX file: read, with its weights forgotten and its functions inlined.
+"""ONNX files: reading one, without its weights and with its functions inlined.
 
-The file is somebody else's. A fault of it is reported in one line, and the cost of reading it is bounded.
+The file may be hostile. Any fault is reported in one line, and the cost of reading is bounded.
 """
 
 from __future__ import annotations
@@ -17,115 +17,124 @@ from onnx.inliner import inline_local_functions
 
 from ...errors import UnusableModel
 from ...wire.wording import close_matches, did_you_mean
-from .graph import all_nodes, subgraphs, text
-from .stated_shapes import OUTPUT_OF_FILE
+from ..display import printable
+from .graph import all_nodes, decoded, subgraphs
+from .stated_shapes import STATED_OUTPUT
 
 MAX_BYTES = 2**31 - 1
-"""Protobuf's own limit. A larger model keeps its weights in other files, and those are not read."""
+"""The largest file, in bytes, which is the limit of Protobuf. Larger models have their weights in other files."""
 MAX_NODES = 100_000
-"""Nodes when functions are inlined, each kilobyte of a function counted as one: half a minute of work."""
-KEPT_ELEMENTS = 256
-"""Elements of a constant that shapes may be computed from. A larger one is a weight: its values are dropped."""
+"""The largest number of nodes after inlining, which take half a minute. A kilobyte of a function counts as a node."""
+MAX_CONSTANT_ELEMENTS = 256
+"""The largest constant, in elements, from which shapes are computed. A larger one is a weight and loses its values."""
+_MAX_ERROR_LETTERS = 300
+
+FunctionKey = tuple[str, str, str]
+"""The domain, the name and the overload of a function."""
 
 
 def load(path: Path) -> ModelProto:
-    """Return the model in a file, its functions inlined and the values of its weights dropped. Raises UnusableModel."""
+    """Return the model in a file, with its functions inlined and without the values of its weights.
+
+    Raises UnusableModel if the file is missing or is not a model.
+    """
     if not path.is_file():
         if path.exists():
-            raise UnusableModel("is no file")
+            raise UnusableModel("is not a file")
         stems = close_matches(path.stem, [file.stem for file in path.parent.glob("*.onnx")])
         raise UnusableModel(f"does not exist{did_you_mean([str(path.with_name(f'{stem}.onnx')) for stem in stems])}")
     if (size := path.stat().st_size) > MAX_BYTES:
-        raise UnusableModel(f"has {size} bytes, and a model {MAX_BYTES} at most: save its weights as external data")
+        raise UnusableModel(f"has {size} bytes, more than {MAX_BYTES}: save its weights as external data")
     try:
         model = onnx.load(path, load_external_data=False)
     except OSError as error:
         raise UnusableModel(f"can't be read: {error.strerror}") from None
-    except Exception as error:  # onnx raises whatever its parsers do: what matters is that the file is none
-        raise UnusableModel(f"is no ONNX model: {first_line(error)}") from None
+    except Exception as error:  # parsers raise all kinds of exceptions for a file that is not a model
+        raise UnusableModel(f"is not an ONNX model: {first_line(error)}") from None
     if not model.HasField("graph") or not model.opset_import:
-        raise UnusableModel("is no ONNX model: it has no graph, or names no opset")
+        raise UnusableModel("is not an ONNX model: it has no graph or no opset")
     try:
-        _tidy(model)
-        _judge_nodes(model)
-        return _inlined(model)
+        _normalize(model)
+        _check_node_count(model)
+        return _inline_functions(model)
     except UnusableModel:
         raise
-    except Exception as error:  # as above
+    except Exception as error:  # see above
         raise not_inferred(error) from None
 
 
 def not_inferred(error: Exception) -> UnusableModel:
-    """Return the exception for a model that onnx can't work with."""
+    """Return the exception for a model that makes onnx fail."""
     return UnusableModel(f"is an ONNX model whose shapes onnx can't infer: {first_line(error)}")
 
 
 def first_line(error: Exception) -> str:
-    """Return the first line of a message, without what could steer a terminal."""
-    first = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
-    return printable(first)
+    """Return the first line of an exception's message, without control characters."""
+    line = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
+    return printable(line, _MAX_ERROR_LETTERS)
 
 
-def printable(line: str) -> str:
-    """Return a line of onnx's without what could steer a terminal."""
-    return "".join(letter if letter.isprintable() else "?" for letter in line[:300])
+def _normalize(model: ModelProto) -> None:
+    """Give ONNX's own domain one name, and drop weights and any metadata under the key that forget_shapes uses.
 
-
-def _tidy(model: ModelProto) -> None:
-    """Give ONNX's own domain one name, forget the values of large constants (only their shapes matter, and each step
-    copies the model), and whatever stands where forget_shapes writes."""
+    Only the shapes of weights matter, and each later step copies the model.
+    """
     for owner in (model, *model.functions):
         for entry in owner.opset_import:
-            entry.domain = _domain(entry.domain)
+            entry.domain = _normal_domain(entry.domain)
     for owner in (model.graph, *model.functions):
         for node in all_nodes(owner):
-            node.domain = _domain(node.domain)
-            for entry in [entry for entry in node.metadata_props if entry.key == OUTPUT_OF_FILE]:
+            node.domain = _normal_domain(node.domain)
+            for entry in [entry for entry in node.metadata_props if entry.key == STATED_OUTPUT]:
                 node.metadata_props.remove(entry)
-            _forget_weights(attribute.t for attribute in node.attribute if attribute.HasField("t"))
+            _drop_weights(attribute.t for attribute in node.attribute if attribute.HasField("t"))
             for _, graph in subgraphs(node):
-                _forget_weights(graph.initializer)
-    _forget_weights(model.graph.initializer)
+                _drop_weights(graph.initializer)
+    _drop_weights(model.graph.initializer)
 
 
-def _domain(name: str) -> str:
+def _normal_domain(name: str) -> str:
     return "" if name == "ai.onnx" else name
 
 
-def _forget_weights(tensors: Iterable[TensorProto]) -> None:
+def _drop_weights(tensors: Iterable[TensorProto]) -> None:
     for tensor in tensors:
-        if prod(tensor.dims) > KEPT_ELEMENTS:
-            shell = TensorProto(name=tensor.name, data_type=tensor.data_type, dims=tensor.dims)
-            shell.data_location = TensorProto.EXTERNAL  # so that nobody looks for them
-            tensor.CopyFrom(shell)
+        if prod(tensor.dims) > MAX_CONSTANT_ELEMENTS:
+            without_values = TensorProto(name=tensor.name, data_type=tensor.data_type, dims=tensor.dims)
+            without_values.data_location = TensorProto.EXTERNAL  # so that onnx does not expect values
+            tensor.CopyFrom(without_values)
 
 
-def _judge_nodes(model: ModelProto) -> None:
-    """Raises UnusableModel for functions that call themselves, and for too many nodes."""
+def _check_node_count(model: ModelProto) -> None:
+    """Raises UnusableModel if a function calls itself, or if the inlined model has too many nodes."""
     functions = {(function.domain, function.name, function.overload): function for function in model.functions}
-    calls = {key: _called(function) for key, function in functions.items()}
-    nodes: dict[tuple[str, str, str], int] = {}
+    calls = {key: _count_ops(function) for key, function in functions.items()}
+    inlined_nodes: dict[FunctionKey, int] = {}
     try:
-        for key in TopologicalSorter({key: called.keys() & calls for key, called in calls.items()}).static_order():
-            nodes[key] = max(_inlined_count(calls[key], nodes), functions[key].ByteSize() // 1000)
+        for key in TopologicalSorter({key: ops.keys() & calls for key, ops in calls.items()}).static_order():
+            inlined_nodes[key] = max(_count_inlined(calls[key], inlined_nodes), functions[key].ByteSize() // 1000)
     except CycleError as error:
-        raise UnusableModel(f"has a function that calls itself, {text(error.args[1][0][1])[:100]!r}") from None
-    total = _inlined_count(_called(model.graph), nodes)
+        raise UnusableModel(f"has a function that calls itself: {decoded(error.args[1][0][1])[:100]!r}") from None
+    total = _count_inlined(_count_ops(model.graph), inlined_nodes)
     if total > MAX_NODES:
-        raise UnusableModel(f"has some {total} nodes, functions counted at each call, and {MAX_NODES} are the most")
+        raise UnusableModel(f"has some {total} nodes after inlining its functions, more than the limit of {MAX_NODES}")
 
 
-def _called(owner: GraphProto | FunctionProto) -> Counter[tuple[str, str, str]]:
+def _count_ops(owner: GraphProto | FunctionProto) -> Counter[FunctionKey]:
+    """Return how often each op or function is called."""
     return Counter((node.domain, node.op_type, node.overload) for node in all_nodes(owner))
 
 
-def _inlined_count(called: Counter[tuple[str, str, str]], nodes: dict[tuple[str, str, str], int]) -> int:
-    return sum(nodes.get(key, 1) * times for key, times in called.items())
+def _count_inlined(ops: Counter[FunctionKey], inlined_nodes: dict[FunctionKey, int]) -> int:
+    return sum(inlined_nodes.get(key, 1) * times for key, times in ops.items())
 
 
-def _inlined(model: ModelProto) -> ModelProto:
-    """The model without its functions, where their opset is the model's. A node's name says whose it was."""
+def _inline_functions(model: ModelProto) -> ModelProto:
+    """Return the model with its functions inlined, except those for another opset.
+
+    The name of a node begins with the name of its function.
+    """
     for function in model.functions:
         for node in all_nodes(function):
-            node.name = f"{text(function.name)}/{text(node.name) or text(node.op_type)}"
+            node.name = f"{decoded(function.name)}/{decoded(node.name) or decoded(node.op_type)}"
     return inline_local_functions(model) if model.functions else model

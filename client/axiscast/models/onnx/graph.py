@@ -1,4 +1,4 @@
-"""A graph of an ONNX model: its nodes, those of the graphs that they hold, and the sizes of its values."""
+"""Graphs of an ONNX model: their nodes, subgraphs and sizes."""
 
 from __future__ import annotations
 
@@ -7,65 +7,70 @@ from collections.abc import Iterable, Iterator
 from onnx import FunctionProto, GraphProto, NodeProto, TensorShapeProto, ValueInfoProto
 
 Dimension = TensorShapeProto.Dimension
+PartialSize = int | str | None
+"""A size, its name, or None if it has neither."""
 
 
-def target_of(name: str) -> str:
-    """The name of a value that was added: it has the shape that the value `name` holds, to which a node expands."""
-    return f"axiscast target {name}"
+def target_name(shape_value: str) -> str:
+    """Return the name of the value that is added for a shape: it has that shape, so that onnx infers it."""
+    return f"axiscast target {shape_value}"
 
 
-SCALAR = target_of("")
+SCALAR = target_name("")
+"""The name of the constant that the added nodes expand."""
 
 
 def is_added(node: NodeProto) -> bool:
-    """Whether a node makes such a value."""
+    """Return whether a node was added to find the shape in a value."""
     return list(node.input[:1]) == [SCALAR]
 
 
-def text(name: str | bytes) -> str:
-    """A name of the file, which may be no UTF-8."""
+def decoded(name: str | bytes) -> str:
+    """Return a name in the file as text, with escapes for bytes that are not UTF-8."""
     return name if isinstance(name, str) else name.decode(errors="backslashreplace")
 
 
 def subgraphs(node: NodeProto) -> Iterator[tuple[str, GraphProto]]:
-    """The graphs that a node holds, such as a loop's body, each with its attribute."""
+    """Yield the subgraphs of a node, such as the body of a loop, with the names of their attributes."""
     for attribute in node.attribute:
         if attribute.HasField("g"):
-            yield text(attribute.name), attribute.g
+            yield decoded(attribute.name), attribute.g
         for number, graph in enumerate(attribute.graphs):
-            yield f"{text(attribute.name)}[{number}]", graph
+            yield f"{decoded(attribute.name)}[{number}]", graph
+
+
+def graphs_with_paths(graph: GraphProto, path: str = "") -> Iterator[tuple[str, GraphProto]]:
+    """Yield a graph and its subgraphs with their paths, each subgraph after the graph that contains it."""
+    yield path, graph
+    for node in graph.node:
+        for attribute, inner in subgraphs(node):
+            yield from graphs_with_paths(inner, f"{node.name}/{attribute}")
 
 
 def all_graphs(graph: GraphProto) -> Iterator[GraphProto]:
-    """A graph and all that its nodes hold, in an order that inference keeps."""
-    yield graph
-    for node in graph.node:
-        for _, inner in subgraphs(node):
-            yield from all_graphs(inner)
-
-
-def places(graph: GraphProto, place: str = "") -> Iterator[str]:
-    """Yield where each of all_graphs stands: the name of the node that holds it, and of the attribute."""
-    yield place
-    for node in graph.node:
-        for attribute, inner in subgraphs(node):
-            yield from places(inner, f"{node.name}/{attribute}")
+    """Yield a graph and its subgraphs. Shape inference keeps their order."""
+    return (each for _, each in graphs_with_paths(graph))
 
 
 def all_nodes(owner: GraphProto | FunctionProto) -> Iterator[NodeProto]:
-    """All nodes, those of graphs that nodes hold included."""
+    """Yield all nodes of a graph or function, including those of subgraphs."""
     for node in owner.node:
         yield node
         for _, graph in subgraphs(node):
             yield from all_nodes(graph)
 
 
-def sizes_of(values: Iterable[ValueInfoProto]) -> Iterator[Dimension]:
-    """Return the sizes of some values, one after another."""
+def dimensions_of(values: Iterable[ValueInfoProto]) -> Iterator[Dimension]:
+    """Yield the dimensions of all values."""
     for value in values:
         yield from value.type.tensor_type.shape.dim
 
 
-def size_of(size: Dimension) -> int | str | None:
-    """A size or its name; None where there is neither."""
-    return size.dim_value if size.HasField("dim_value") else text(size.dim_param) or None
+def size_of(dimension: Dimension) -> PartialSize:
+    """Return the size of a dimension, or its name, or None if it has neither."""
+    return dimension.dim_value if dimension.HasField("dim_value") else decoded(dimension.dim_param) or None
+
+
+def integer_attribute(node: NodeProto, name: str) -> int | None:
+    """Return an integer attribute of a node, or None if the node does not have it."""
+    return next((attribute.i for attribute in node.attribute if attribute.name == name), None)

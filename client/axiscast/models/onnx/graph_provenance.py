@@ -1,4 +1,4 @@
-"""Where the values of an ONNX graph come from, as the rule of what is meant asks it (lineage.py)."""
+"""The provenance of the values in an ONNX graph."""
 
 from __future__ import annotations
 
@@ -8,69 +8,87 @@ from collections.abc import Sequence
 from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto
 
 from ..finding import Operand
-from ..provenance import Fact, Frame, frames, is_meant, made, way_of_new_axis
-from .graph import text
+from ..provenance import Provenance, SourceLine, are_pairs_meant, derive, source_lines, way_of_new_axis
+from .graph import decoded
 
-_TRACE = "pkg.torch.onnx.stack_trace"
+_TRACE_KEY = "pkg.torch.onnx.stack_trace"
 _COMPARISONS = {"Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual"}
-_NEW_AXIS = {"Unsqueeze", "Reshape"}
-_SHAPE = _NEW_AXIS | {"Squeeze", "Flatten", "Transpose", "Slice", "Identity", "Expand"}
-"""Ops whose first input is data, and whose other inputs state a shape or places."""
-_NAMES = """Abs Add And BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Cast Ceil Clip Cos Div Elu Equal Erf Exp
+_ADD_AXIS = {"Unsqueeze", "Reshape"}
+_CHANGE_SHAPE = _ADD_AXIS | {"Squeeze", "Flatten", "Transpose", "Slice", "Identity", "Expand"}
+"""The ops whose first input is data, and whose other inputs are shapes, axes or positions."""
+_ELEMENTWISE = frozenset(
+    """Abs Add And BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Cast Ceil Clip Cos Div Elu Equal Erf Exp
     Floor Greater GreaterOrEqual LeakyRelu Less LessOrEqual Log Max Mean Min Mod Mul Neg Not Or Pow PRelu Reciprocal
-    Relu Round Sigmoid Sign Sin Softplus Sqrt Sub Sum Tanh Where Xor"""
-_ELEMENTWISE = {*_NAMES.split()}
-_DISCRETE = {
+    Relu Round Sigmoid Sign Sin Softplus Sqrt Sub Sum Tanh Where Xor""".split()  # noqa: SIM905
+)
+_DISCRETE_TYPES = {
     TensorProto.BOOL,
     *(TensorProto.INT8, TensorProto.INT16, TensorProto.INT32, TensorProto.INT64),
     *(TensorProto.UINT8, TensorProto.UINT16, TensorProto.UINT32, TensorProto.UINT64),
 }
 
 
-def trace_of(node: NodeProto) -> list[Frame]:
-    """Return the lines that a node comes from, as torch's exporter notes them, the innermost last."""
-    return frames(text(next((entry.value for entry in node.metadata_props if entry.key == _TRACE), "")))
+def lines_of(node: NodeProto) -> list[SourceLine]:
+    """Return the source lines of a node from the metadata of torch's exporter, the innermost last."""
+    return source_lines(decoded(next((entry.value for entry in node.metadata_props if entry.key == _TRACE_KEY), "")))
 
 
-class Ancestry:
-    """What is known of each value that a graph sees. Nodes are added in order."""
+def innermost_line(node: NodeProto) -> SourceLine | None:
+    """Return the innermost source line of a node, or None if the model does not have it."""
+    return next(reversed(lines_of(node)), None)
 
-    def __init__(self, graph: GraphProto, outer: Ancestry | None = None) -> None:
-        self._facts: ChainMap[str, Fact] = outer._facts.new_child() if outer else ChainMap()
+
+class GraphProvenance:
+    """The provenance of every value that a graph can read. Nodes are added in order."""
+
+    def __init__(self, graph: GraphProto, outer: GraphProvenance | None = None) -> None:
+        self._values: ChainMap[str, Provenance] = outer._values.new_child() if outer else ChainMap()
         self._types: ChainMap[str, int] = outer._types.new_child() if outer else ChainMap()
         values: tuple[ValueInfoProto, ...] = (*graph.input, *graph.output, *graph.value_info)
         self._types.update((value.name, value.type.tensor_type.elem_type) for value in values)
         self._types.update((tensor.name, tensor.data_type) for tensor in graph.initializer)
-        self._facts.update((value.name, made()) for value in graph.input)
+        self._values.update((value.name, derive()) for value in graph.input)
         for tensor in graph.initializer:
-            self._facts[tensor.name] = made(is_index=tensor.data_type in _DISCRETE)
+            self._values[tensor.name] = derive(is_index=tensor.data_type in _DISCRETE_TYPES)
 
     def add(self, node: NodeProto) -> None:
-        """Note what is known of the results of a node."""
-        op, own = node.op_type, node.domain == ""
-        is_shape, keeps = op in _SHAPE and own, op in _ELEMENTWISE and own
-        operands = list(node.input[:1] if is_shape else node.input)
-        before = [fact for name in operands if (fact := self._facts.get(name)) is not None]
-        frame = next(iter(trace_of(node)[::-1]), None)
-        is_index = own and (
-            op == "Range" or (op == "Constant" and any(self._types.get(name) in _DISCRETE for name in node.output))
-        )
-        way = way_of_new_axis(frame) if own and op in _NEW_AXIS else "reduction" if _keeps_axis(node) else ""
+        """Record the provenance of the results of a node."""
+        op, is_standard = node.op_type, node.domain == ""
+        changes_shape = is_standard and op in _CHANGE_SHAPE
+        names = list(node.input[:1] if changes_shape else node.input)
+        operands = [value for name in names if (value := self._values.get(name)) is not None]
+        line = innermost_line(node)
+        if is_standard and op in _ADD_AXIS:
+            way = way_of_new_axis(line)
+        else:
+            way = "reduction" if _is_keepdims_reduction(node) else ""
         for name in node.output:
-            self._facts[name] = made(before, keeps=is_shape or keeps, is_index=is_index, way=way, frame=frame)
+            self._values[name] = derive(
+                operands,
+                keeps=changes_shape or (is_standard and op in _ELEMENTWISE),
+                is_index=is_standard and self._makes_positions(node),
+                way=way,
+                line=line,
+            )
 
-    def is_meant(self, node: NodeProto, operands: Sequence[Operand]) -> bool:
-        """Return whether the inputs of a node are meant to meet in all pairs, if they make a square."""
+    def _makes_positions(self, node: NodeProto) -> bool:
+        is_constant = node.op_type == "Constant"
+        return node.op_type == "Range" or (
+            is_constant and any(self._types.get(name) in _DISCRETE_TYPES for name in node.output)
+        )
+
+    def are_pairs_meant(self, node: NodeProto, operands: Sequence[Operand]) -> bool:
+        """Return whether all pairs are intended if the inputs of a node make a square."""
         types = {self._types.get(operand.name) for operand in operands}
-        return is_meant(
-            [self._facts.get(operand.name, Fact()) for operand in operands],
+        return are_pairs_meant(
+            [self._values.get(operand.name, Provenance()) for operand in operands],
             [operand.shape or () for operand in operands],
-            next(iter(trace_of(node)[::-1]), None),
-            is_discrete=node.op_type in _COMPARISONS or types <= _DISCRETE,
+            innermost_line(node),
+            is_discrete=node.op_type in _COMPARISONS or types <= _DISCRETE_TYPES,
         )
 
 
-def _keeps_axis(node: NodeProto) -> bool:
+def _is_keepdims_reduction(node: NodeProto) -> bool:
     """Return whether a node is a reduction that keeps its axes, as it does by default."""
     if not node.op_type.startswith(("Reduce", "ArgM")):
         return False

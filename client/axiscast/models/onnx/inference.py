@@ -1,10 +1,10 @@
-"""A model: an ONNX file, with the shapes of its values as far as onnx can infer them."""
+"""Shape inference of an ONNX model by onnx, with the shapes in the file as a second source."""
 
 from __future__ import annotations
 
 import re
 from collections import ChainMap
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from typing import NamedTuple
@@ -13,220 +13,277 @@ from onnx import GraphProto, ModelProto, TensorProto, ValueInfoProto
 from onnx.helper import make_node, make_tensor
 from onnx.shape_inference import InferenceError, infer_shapes
 
+from ..display import printable
 from ..size_expressions import as_name, canonical, names_in
-from .file import load, not_inferred, printable
-from .graph import SCALAR, all_graphs, all_nodes, sizes_of, subgraphs, target_of, text
-from .stated_shapes import NAMED_BY_ONNX, contradictions, forget_shapes, mark, recall, shapes_in
+from .file import load, not_inferred
+from .graph import SCALAR, all_graphs, all_nodes, decoded, dimensions_of, subgraphs, target_name
+from .stated_shapes import (
+    NAMED_BY_ONNX,
+    Contradiction,
+    StatedShapes,
+    copy_shapes,
+    find_contradictions,
+    forget_shapes,
+    mark_by_file,
+    restore_shapes,
+)
 
-MAX_VECTOR = 2**20
-"""Elements of a vector beside which onnx may follow values: some 140 MB and 0.2 s each."""
+MAX_VECTOR_ELEMENTS = 2**20
+"""The longest vector for which onnx propagates values, in elements. Each takes some 140 MB and 0.2 s."""
 EXPAND_OPSET = 8
 """The first opset that has Expand."""
+_FIRST_IR_WITH_METADATA = 10
+_FAULT = re.compile(r"\(op_type:(?P<op>[^,)]*)(?:, node name: (?P<node>[^)]*))?\): (?P<message>.*)")
+_ERROR_PREFIX = re.compile(r"^\[\w+\] ")
+_FOLLOWING_FAULT = re.compile(
+    r"existing (shape|elem type)|expected to have type but instead is null|Input type was null|is null"
+)
+"""Messages of onnx about a stated shape, or about an input that is unknown because another node failed."""
 
 
 class InferenceFault(NamedTuple):
-    """What keeps onnx from inferring a shape, in its words, and the number of the node; None where it names none."""
+    """A message of onnx about a shape that it can't infer."""
 
     node: str | None
-    said: str
+    """The number of the node, or None if the message names none."""
+    message: str
 
 
-class Source(NamedTuple):
-    """A model before inference: its nodes have numbers for names, its free sizes have names."""
+class PreparedModel(NamedTuple):
+    """A model before inference: its nodes have numbers for names, and its free sizes have names."""
 
     model: ModelProto
     opset: int
-    names: dict[str, str]
-    """The name of each node in the file, by its number."""
-    sizes: frozenset[str]
-    """The names of sizes that the file uses. Any other name was given to a size that is not known."""
+    node_names: dict[str, str]
+    """The name of each node in the file, by the node's number."""
+    size_names: frozenset[str]
+    """The names of sizes in the file. Any other name was generated for an unknown size."""
     assumable: frozenset[str]
-    """The names of sizes of the inputs, as the file has them and as questions do."""
-    stated: list[dict[str, ValueInfoProto]]
-    """The shapes that the file states of the values that nodes make, by name, of each graph."""
+    """The names of the inputs' sizes, both as the file has them and as check requests do."""
+    stated: list[StatedShapes]
+    """The shapes that the file states, for each graph."""
 
 
-class Model(NamedTuple):
+class InferredModel(NamedTuple):
     """A model with its functions inlined and its shapes inferred."""
 
     graph: GraphProto
     opset: int
     functions: frozenset[tuple[str, str]]
-    """Domain and name of each function that could not be inlined, since it is written for another opset."""
-    sizes: frozenset[str]
-    """The names of sizes that the file uses. Any other name was given to a size that is not known."""
+    """The domain and name of each function that could not be inlined, because it is for another opset."""
+    size_names: frozenset[str]
+    """The names of sizes in the file. Any other name was generated for an unknown size."""
     assumable: frozenset[str]
-    """The names of sizes of the inputs, as the file has them and as questions do."""
-    names: dict[str, str]
-    """The name of each node in the file: in the graph it has a number."""
+    """The names of the inputs' sizes, both as the file has them and as check requests do."""
+    node_names: dict[str, str]
+    """The name of each node in the file, by the node's number."""
     faults: list[InferenceFault]
-    """What keeps onnx from inferring more."""
-    contradictions: tuple[tuple[str, str, str, str], ...] = ()
-    """Shapes that the file states and that inference contradicts: the node's number, the value, the op, in words."""
+    contradictions: tuple[Contradiction, ...] = ()
 
 
-def read(path: Path, assume: Mapping[str, int] | None = None) -> Model:
-    """The model in a file, with the sizes that are assumed in place of their names. Raises UnusableModel."""
-    return inferred(source(path, assume))
+def read_model(path: Path, assume: Mapping[str, int] | None = None) -> InferredModel:
+    """Return the model in a file with its inferred shapes. Raises UnusableModel.
+
+    `assume` has numbers for named sizes.
+    """
+    return infer_model(prepare_model(path, assume))
 
 
-def source(path: Path, assume: Mapping[str, int] | None = None) -> Source:
-    """Return the model in a file, with the sizes that are assumed in place of their names. Raises UnusableModel."""
+def prepare_model(path: Path, assume: Mapping[str, int] | None = None) -> PreparedModel:
+    """Return the model in a file, prepared for inference. Raises UnusableModel.
+
+    `assume` has numbers for named sizes.
+    """
     model = load(path)
     try:
-        return _prepared(model, assume or {})
-    except Exception as error:  # onnx raises whatever its parsers do
+        return _prepare(model, assume or {})
+    except Exception as error:  # onnx raises all kinds of exceptions
         raise not_inferred(error) from None
 
 
-def _prepared(model: ModelProto, assume: Mapping[str, int]) -> Source:
-    """The model ready for inference: with numbers for names, and without the shapes that the file states."""
+def _prepare(model: ModelProto, assume: Mapping[str, int]) -> PreparedModel:
     opset = max((entry.version for entry in model.opset_import if entry.domain == ""), default=0)
-    model.ir_version = max(
-        model.ir_version, 10
-    )  # constants had to be inputs before 4; and nothing had metadata before 10
-    names = _number_nodes(model.graph)
+    # Constants had to be inputs in the oldest versions, and metadata came with this one.
+    model.ir_version = max(model.ir_version, _FIRST_IR_WITH_METADATA)
+    node_names = _number_nodes(model.graph)
     graphs = list(all_graphs(model.graph))
     for graph in graphs:
-        constants = {tensor.name for tensor in graph.initializer}
-        constants |= {tensor.values.name for tensor in graph.sparse_initializer}
-        inputs = [value for value in graph.input if value.name not in constants]
-        del graph.input[:]
-        graph.input.extend(inputs)
-    stated = {text(size.dim_param) for graph in graphs for size in sizes_of(graph.input) if size.dim_param}
-    by_name = {name: assume[as_name(name)] for name in stated if as_name(name) in assume} | dict(assume)
-    sizes = _settle_sizes(graphs, by_name)
-    unused = (name for number in count() if (name := f"unknown_{number}") not in sizes)
-    for size in sizes_of(model.graph.input):
-        # What is not known is the same size wherever the value goes.
-        if not (size.HasField("dim_value") or size.dim_param):
-            size.dim_param = name = next(unused)
-            stated.add(name)
-            if name in assume:
-                size.dim_value = assume[name]
-    shapes_of_file = [forget_shapes(graph) for graph in graphs]
+        _remove_constant_inputs(graph)
+    names = {decoded(size.dim_param) for graph in graphs for size in dimensions_of(graph.input) if size.dim_param}
+    known = {name: assume[as_name(name)] for name in names if as_name(name) in assume} | dict(assume)
+    size_names = _normalize_sizes(graphs, known)
+    names |= _name_free_sizes(model.graph, size_names, assume)
+    stated = [forget_shapes(graph) for graph in graphs]
     if opset >= EXPAND_OPSET:
         model.graph.initializer.append(make_tensor(SCALAR, TensorProto.FLOAT, [], [0.0]))
         _add_targets(model.graph, ChainMap())
-    assumable = frozenset(name for size in stated for name in (size, as_name(size), *names_in(size)))
-    return Source(model, opset, names, sizes, assumable, shapes_of_file)
-
-
-def inferred(source: Source) -> Model:
-    """Return the model with the shapes that follow from its inputs and constants. A shape that the file states counts
-    only if nothing follows, since it may be older. Raises UnusableModel."""
-    model, names = ModelProto(), source.names
-    model.CopyFrom(source.model)
-    graphs = list(all_graphs(model.graph))
-    of_inputs = frozenset(size.dim_param for graph in graphs for size in sizes_of(graph.input))
-    try:
-        found, faults = _with_shapes(model, names)
-        before = [shapes_in(graph) for graph in all_graphs(found.graph)]
-        wrong = [
-            each
-            for graph, shapes, stated in zip(all_graphs(found.graph), before, source.stated, strict=True)
-            for each in contradictions(graph, shapes, stated)
-        ]
-        if recall(graphs, all_graphs(found.graph), source.stated, of_inputs):
-            found, faults = _with_shapes(model, names)
-            for graph, shapes in zip(all_graphs(found.graph), before, strict=True):
-                mark(graph, shapes, of_inputs)
-    except Exception as error:  # as above
-        raise not_inferred(error) from None
-    functions = frozenset((function.domain, function.name) for function in model.functions)
-    return Model(found.graph, source.opset, functions, source.sizes, source.assumable, names, faults, tuple(wrong))
+    assumable = frozenset(each for name in names for each in (name, as_name(name), *names_in(name)))
+    return PreparedModel(model, opset, node_names, size_names, assumable, stated)
 
 
 def _number_nodes(graph: GraphProto) -> dict[str, str]:
-    """The name of each node, by the number that takes its place, so that errors say which node they are of."""
+    """Rename each node to a number, so that errors identify it, and return the old names by number."""
     names = {}
     for number, node in enumerate(all_nodes(graph)):
-        names[str(number)] = text(node.name or next(iter(node.output), "") or node.op_type)
+        names[str(number)] = decoded(node.name or next(iter(node.output), "") or node.op_type)
         node.name = str(number)
     return names
 
 
-def _with_shapes(model: ModelProto, names: Mapping[str, str]) -> tuple[ModelProto, list[InferenceFault]]:
-    """The model with all shapes that onnx infers, and what it says where it can't."""
-    follow = _follows_values(model)
-    try:
-        return infer_shapes(model, strict_mode=True, data_prop=follow), []
-    except InferenceError as error:
-        said = str(error).partition("Inference error(s): ")[2] or str(error)
-    try:
-        return infer_shapes(model, data_prop=follow), list(_faults(said))
-    except InferenceError as error:
-        said = re.sub("node name: ([0-9]+)", lambda match: f"node name: {names.get(match[1], match[1])}", str(error))
-        raise InferenceError(said) from None
+def _remove_constant_inputs(graph: GraphProto) -> None:
+    """Remove the inputs that have a constant as default."""
+    constants = {tensor.name for tensor in graph.initializer}
+    constants |= {tensor.values.name for tensor in graph.sparse_initializer}
+    inputs = [value for value in graph.input if value.name not in constants]
+    del graph.input[:]
+    graph.input.extend(inputs)
 
 
-def _follows_values(model: ModelProto) -> bool:
-    """Whether onnx may follow the values that shapes are computed from. It makes a list as long as each vector that is
-    added or multiplied, whatever the vector holds: of 2^62 elements it would never end."""
-    try:
-        plain = infer_shapes(model).graph
-    except InferenceError:  # it will be raised again
-        return False
-    return not any(
-        len(shape) == 1 and shape[0] > MAX_VECTOR
-        for graph in all_graphs(plain)
-        for shape in (
-            *(
-                [size.dim_value for size in sizes_of([value])]
-                for value in (*graph.input, *graph.output, *graph.value_info)
-            ),
-            *(tensor.dims for tensor in graph.initializer),
-        )
-    )
+def _normalize_sizes(graphs: Iterable[GraphProto], assume: Mapping[str, int]) -> frozenset[str]:
+    """Replace assumed sizes by integers and expressions by their canonical form, and return the remaining names.
 
-
-_FAULT = re.compile(r"\(op_type:(?P<op>[^,)]*)(?:, node name: (?P<node>[^)]*))?\): (?P<said>.*)")
-_ERROR = re.compile(r"^\[\w+\] ")
-_IDLE = re.compile(r"existing (shape|elem type)|expected to have type but instead is null|Input type was null|is null")
-"""Said of what the file states otherwise, or of a node one of whose inputs is not known since another node failed."""
-
-
-def _faults(said: str) -> Iterator[InferenceFault]:
-    """What onnx says of single nodes, the innermost of those that hold each other; of none where it names none."""
-    for line in filter(None, map(str.strip, said.splitlines())):
-        found = None
-        rest = line
-        while match := _FAULT.search(rest):
-            found, rest = match, match["said"]
-        if not _IDLE.search(rest):
-            yield InferenceFault(found["node"] if found else None, printable(_ERROR.sub("", rest)))
-
-
-def _settle_sizes(graphs: Iterable[GraphProto], assume: Mapping[str, int]) -> frozenset[str]:
-    """The names of sizes, once those that are assumed are the integers, and equal expressions are one. A size that is
-    negative or named "?" is made one that is not known, as which it is meant; so is one that onnx once named itself."""
+    A size that is negative, is named "?", or has a name that onnx generated becomes an unknown size.
+    """
     names = set()
     for graph in graphs:
-        for size in sizes_of((*graph.input, *graph.output, *graph.value_info)):
-            if size.dim_value < 0 or size.dim_param == "?" or NAMED_BY_ONNX.fullmatch(text(size.dim_param)):
+        for size in dimensions_of((*graph.input, *graph.output, *graph.value_info)):
+            if size.dim_value < 0 or size.dim_param == "?" or NAMED_BY_ONNX.fullmatch(decoded(size.dim_param)):
                 size.Clear()
             if size.dim_param:
-                settled = canonical(text(size.dim_param), assume)
-                if isinstance(settled, int):
-                    size.dim_value = settled
+                normalized = canonical(decoded(size.dim_param), assume)
+                if isinstance(normalized, int):
+                    size.dim_value = normalized
                 else:
-                    size.dim_param = settled
-                    names.add(settled)
+                    size.dim_param = normalized
+                    names.add(normalized)
     return frozenset(names)
 
 
+def _name_free_sizes(graph: GraphProto, taken: frozenset[str], assume: Mapping[str, int]) -> set[str]:
+    """Give each unknown size of an input a new name, so that it stays the same wherever the value goes."""
+    names = set()
+    unused = (name for number in count() if (name := f"unknown_{number}") not in taken)
+    for size in dimensions_of(graph.input):
+        if not (size.HasField("dim_value") or size.dim_param):
+            size.dim_param = name = next(unused)
+            names.add(name)
+            if name in assume:
+                size.dim_value = assume[name]
+    return names
+
+
 def _add_targets(graph: GraphProto, outer: ChainMap[str, GraphProto]) -> None:
-    """Let inference say what it knows of each shape that a node expands to: a scalar that is expanded to it has just
-    that shape. It knows most in the graph where the value is made, which may be an `outer` one."""
-    homes = outer.new_child(dict.fromkeys((value.name for value in (*graph.input, *graph.initializer)), graph))
-    homes.update((name, graph) for node in graph.node for name in node.output)
+    """Add a node for each shape that a node expands to: it expands a scalar, so that its result has just that shape.
+
+    The node is added to the graph that makes the shape, because inference knows most there. `outer` has the graph of
+    each value outside of this one.
+    """
+    graph_of = outer.new_child(dict.fromkeys((value.name for value in (*graph.input, *graph.initializer)), graph))
+    graph_of.update((name, graph) for node in graph.node for name in node.output)
     for node in list(graph.node):
         if (node.domain, node.op_type) == ("", "Expand") and len(node.input) == 2:
-            name = node.input[1]
-            target = target_of(name)
-            scope = next((scope for scope in homes.maps if name in scope), None)
+            shape_value = node.input[1]
+            target = target_name(shape_value)
+            scope = next((scope for scope in graph_of.maps if shape_value in scope), None)
             if scope is not None and target not in scope:
-                scope[name].node.append(make_node("Expand", [SCALAR, name], [target]))
-                scope[target] = scope[name]
+                scope[shape_value].node.append(make_node("Expand", [SCALAR, shape_value], [target]))
+                scope[target] = scope[shape_value]
         for _, inner in subgraphs(node):
-            _add_targets(inner, homes)
+            _add_targets(inner, graph_of)
+
+
+def infer_model(prepared: PreparedModel) -> InferredModel:
+    """Return the model with the shapes that follow from its inputs and constants. Raises UnusableModel.
+
+    A stated shape counts only where nothing can be inferred, because it may be out of date.
+    """
+    model = ModelProto()
+    model.CopyFrom(prepared.model)
+    graphs = list(all_graphs(model.graph))
+    input_names = frozenset(size.dim_param for graph in graphs for size in dimensions_of(graph.input))
+    try:
+        inferred, faults = _infer(model, prepared.node_names)
+        inferred_graphs = list(all_graphs(inferred.graph))
+        shapes = [copy_shapes(graph) for graph in inferred_graphs]
+        contradictions = [
+            contradiction
+            for each in zip(inferred_graphs, shapes, prepared.stated, strict=True)
+            for contradiction in find_contradictions(*each)
+        ]
+        if _restore_all(graphs, inferred_graphs, prepared.stated, input_names):
+            inferred, faults = _infer(model, prepared.node_names)
+            for graph, before in zip(all_graphs(inferred.graph), shapes, strict=True):
+                mark_by_file(graph, before, input_names)
+    except Exception as error:  # onnx raises all kinds of exceptions
+        raise not_inferred(error) from None
+    functions = frozenset((function.domain, function.name) for function in model.functions)
+    return InferredModel(
+        inferred.graph,
+        prepared.opset,
+        functions,
+        prepared.size_names,
+        prepared.assumable,
+        prepared.node_names,
+        faults,
+        tuple(contradictions),
+    )
+
+
+def _restore_all(
+    graphs: Sequence[GraphProto],
+    inferred: Sequence[GraphProto],
+    stated: Sequence[StatedShapes],
+    input_names: frozenset[str],
+) -> bool:
+    """Restore the shapes of all graphs, and return whether a stated size was used in any of them."""
+    used = [restore_shapes(*each, input_names) for each in zip(graphs, inferred, stated, strict=True)]
+    return any(used)
+
+
+def _infer(model: ModelProto, node_names: Mapping[str, str]) -> tuple[ModelProto, list[InferenceFault]]:
+    """Return the model with all shapes that onnx infers, and onnx's messages about the others."""
+    propagate_values = _can_propagate_values(model)
+    try:
+        return infer_shapes(model, strict_mode=True, data_prop=propagate_values), []
+    except InferenceError as error:
+        message = str(error).partition("Inference error(s): ")[2] or str(error)
+    try:
+        return infer_shapes(model, data_prop=propagate_values), list(_parse_faults(message))
+    except InferenceError as error:
+        named = re.sub(
+            "node name: ([0-9]+)", lambda match: f"node name: {node_names.get(match[1], match[1])}", str(error)
+        )
+        raise InferenceError(named) from None
+
+
+def _can_propagate_values(model: ModelProto) -> bool:
+    """Return whether onnx may propagate the values from which shapes are computed.
+
+    onnx makes a list as long as each vector that is added or multiplied. For 2^62 elements it would never end.
+    """
+    try:
+        inferred = infer_shapes(model).graph
+    except InferenceError:  # the caller's inference raises it again
+        return False
+    shapes = [shape for graph in all_graphs(inferred) for shape in _all_shapes(graph)]
+    return not any(len(shape) == 1 and shape[0] > MAX_VECTOR_ELEMENTS for shape in shapes)
+
+
+def _all_shapes(graph: GraphProto) -> Iterator[Sequence[int]]:
+    """Yield the shapes of all values and constants in a graph, with 0 for unknown sizes."""
+    values: tuple[ValueInfoProto, ...] = (*graph.input, *graph.output, *graph.value_info)
+    for value in values:
+        yield [size.dim_value for size in dimensions_of([value])]
+    for tensor in graph.initializer:
+        yield tensor.dims
+
+
+def _parse_faults(messages: str) -> Iterator[InferenceFault]:
+    """Yield onnx's messages with their nodes. Of nested nodes, the innermost counts."""
+    for line in filter(None, map(str.strip, messages.splitlines())):
+        innermost = None
+        rest = line
+        while match := _FAULT.search(rest):
+            innermost, rest = match, match["message"]
+        if not _FOLLOWING_FAULT.search(rest):
+            yield InferenceFault(innermost["node"] if innermost else None, printable(_ERROR_PREFIX.sub("", rest), 300))

@@ -1,4 +1,4 @@
-"""The checks of an ONNX model: of each node by the names of sizes, and at sizes that are tried."""
+"""The report of an ONNX model, from named sizes and from the sizes that are tried."""
 
 from __future__ import annotations
 
@@ -9,17 +9,19 @@ from pathlib import Path
 
 from ...answers.intent import FindingKind
 from ...wire.problems import Problem
-from ..finding import Finding, Pin, Tried
-from ..node_checks import CheckBatch, Progress, judged
+from ..finding import Finding, PinnedSize, TrialSummary
+from ..node_checks import CheckBatch, Progress, check_nodes
 from ..report import Report
 from ..size_expressions import as_name
-from .inference import Model, Source, inferred, source
-from .nodes import questions
-from .probe import Probe, Probed
+from .inference import InferredModel, PreparedModel, infer_model, prepare_model
+from .nodes import find_node_checks
+from .probe import Probe, ProbeResult
 from .probe_sizes import free_sizes
 
+_MAX_LISTED_NAMES = 20
 
-def checked(
+
+def report_model(
     path: Path,
     assume: Mapping[str, int | str],
     example: Mapping[str, int | str],
@@ -28,85 +30,84 @@ def checked(
     progress: Progress | None,
     kinds: Sequence[FindingKind],
 ) -> Report:
-    """Return the report of a model. Raises UnusableModel, and InvalidRequest for an unknown name."""
-    origin = source(path, {name: size for name, size in assume.items() if isinstance(size, int)})
-    for argument, given in (("assume", assume), ("example", example)):
-        _require_names(argument, given, origin)
-    model = inferred(origin)
+    """Return the report of the model in a file. See `check_model` for the arguments and exceptions."""
+    prepared = prepare_model(path, {name: size for name, size in assume.items() if isinstance(size, int)})
+    for argument, names in (("assume", assume), ("example", example)):
+        _require_names(argument, names, prepared)
+    model = infer_model(prepared)
     ranges = {as_name(name): str(size) for name, size in assume.items() if isinstance(size, str)}
-    asked = list(questions(model))
-    found = judged(asked, check_batch, ranges, progress, kinds)
-    nodes = {question.number: finding for question, finding in zip(asked, found, strict=True)}
-    tried = Probed({}, set(), (), ())
+    checks = list(find_node_checks(model))
+    findings = check_nodes(checks, check_batch, ranges, progress, kinds)
+    by_number = {check.number: finding for check, finding in zip(checks, findings, strict=True)}
+    result = ProbeResult({}, set(), (), ())
     if probe:
         sizes = {name: size for name, size in example.items() if isinstance(size, int)}
-        tried = Probe(origin, check_batch, ranges, sizes, progress).run()
-    nodes = _contradicted(_merged(nodes, tried), model)
-    named = {as_name(size.name): size.name for size in free_sizes(origin) if size.name in origin.sizes}
-    ordered = [_pinned(nodes[number], named) for number in sorted(nodes, key=int)]
-    errors = [f"onnx can't infer shapes: {fault.said}" for fault in model.faults if fault.node not in model.names]
-    return Report(fspath(path), tuple(ordered), tuple(errors), sizes=tried.sizes, notes=tried.notes)
+        result = Probe(prepared, check_batch, ranges, sizes, progress).run()
+    by_number = _add_contradictions(_merge(by_number, result), model)
+    free = {as_name(size.name): size.name for size in free_sizes(prepared) if size.name in prepared.size_names}
+    nodes = [_add_pins(by_number[number], free) for number in sorted(by_number, key=int)]
+    errors = [
+        f"onnx can't infer shapes: {fault.message}" for fault in model.faults if fault.node not in model.node_names
+    ]
+    return Report(fspath(path), tuple(nodes), tuple(errors), sizes=result.sizes, notes=result.notes)
 
 
-def _require_names(argument: str, names: Iterable[str], origin: Source) -> None:
-    """Raises InvalidRequest for a name that no size of the model has."""
+def _require_names(argument: str, names: Iterable[str], prepared: PreparedModel) -> None:
+    """Raises InvalidRequest if no size of the model has one of the names."""
     for name in names:
-        if name not in origin.assumable:
-            there = ", ".join(sorted(origin.assumable)[:20])
-            there = f"the names are {there}" if there else "none has a name"
-            place = f"{argument}/{name[:60]}"
-            raise Problem(
-                "invalid-request", f"{place}: no size of the model has this name: {there}", pointer=f"/{place}"
-            )
+        if name not in prepared.assumable:
+            known = ", ".join(sorted(prepared.assumable)[:_MAX_LISTED_NAMES])
+            known = f"its named sizes are {known}" if known else "it has no named sizes"
+            field = f"{argument}/{name[:60]}"
+            message = f"{field}: the model has no size of this name; {known}"
+            raise Problem("invalid-request", message, pointer=f"/{field}")
 
 
-def _merged(nodes: Mapping[str, Finding], tried: Probed) -> dict[str, Finding]:
-    """The findings by names of sizes, and what was found by trying sizes, where that says more."""
+def _merge(nodes: Mapping[str, Finding], result: ProbeResult) -> dict[str, Finding]:
+    """Return the findings by named sizes, replaced by those of the probe where the probe says more."""
     merged = dict(nodes)
-    for number, finding in tried.findings.items():
+    for number, finding in result.findings.items():
         known = nodes.get(number)
-        if known is None or known.verdict == "compatible":
+        if known is None or known.verdict == "compatible" or known.reason.startswith("rank unknown"):
             merged[number] = finding
         elif known.verdict == "depends":
-            partly = finding.tried is not None and finding.tried.outcome == "partly"
-            merged[number] = replace(known, tried=finding.tried) if partly else finding
-        elif known.reason.startswith("rank unknown"):
-            merged[number] = finding
-    for number in tried.settled:
+            fails_partly = finding.tried is not None and finding.tried.outcome == "partly"
+            merged[number] = replace(known, tried=finding.tried) if fails_partly else finding
+    for number in result.fitting:
         known = merged.get(number)
         if known is not None and _is_undecided(known):
-            merged[number] = replace(known, tried=Tried("fits", sets=len(tried.sizes)))
+            merged[number] = replace(known, tried=TrialSummary("fits", sets=len(result.sizes)))
     return merged
 
 
 def _is_undecided(finding: Finding) -> bool:
-    """Whether a node is not decided only because onnx could not infer sizes: no condition is of named sizes alone."""
-    if finding.verdict == "not_judged":
+    """Return whether a node is undecided only because onnx could not infer its sizes."""
+    if finding.verdict == "unchecked":
         return finding.reason.startswith("rank unknown")
-    return finding.verdict == "depends" and all(finding.unknown_in_conditions())
+    return finding.verdict == "depends" and all(finding.unnamed_in_conditions())
 
 
-def _contradicted(nodes: dict[str, Finding], model: Model) -> dict[str, Finding]:
-    """The findings, with the shapes that the file states and that what follows from the inputs contradicts."""
-    for number, name, op, said in model.contradictions:
-        known = nodes.get(number) or Finding(model.names.get(number, name), op)
-        nodes[number] = replace(known, stated=said)
+def _add_contradictions(nodes: dict[str, Finding], model: InferredModel) -> dict[str, Finding]:
+    """Return the findings with the contradictions between the file and inference."""
+    for number, value, op, message in model.contradictions:
+        known = nodes.get(number) or Finding(model.node_names.get(number, value), op)
+        nodes[number] = replace(known, contradiction=message)
     return nodes
 
 
-def _pinned(finding: Finding, names: Mapping[str, str]) -> Finding:
-    """A finding with the names of inputs' sizes that its conditions give one number, or that number and 1."""
+def _add_pins(finding: Finding, free: Mapping[str, str]) -> Finding:
+    """Return a finding with the free sizes that its conditions pin to one number, or to that number and 1."""
     if finding.verdict != "depends" or finding.pins:
         return finding
-    pins = tuple(_pins(finding, names))
+    pins = tuple(_pinned_sizes(finding, free))
     return replace(finding, pins=pins) if pins else finding
 
 
-def _pins(finding: Finding, names: Mapping[str, str]) -> Iterator[Pin]:
-    for sides in finding.alternatives():
-        found = {side for pair in sides for side in pair if isinstance(side, str)}
-        numbers = {side for pair in sides for side in pair if isinstance(side, int)}
-        one_name = len(found) == 1 and all({type(side) for side in pair} == {int, str} for pair in sides)
-        others = numbers - {1}
-        if one_name and len(others) == 1 and (name := next(iter(found))) in names:
-            yield Pin(names[name], others.pop(), 1 in numbers)
+def _pinned_sizes(finding: Finding, free: Mapping[str, str]) -> Iterator[PinnedSize]:
+    for pairs in finding.alternatives():
+        if not all({type(side) for side in pair} == {int, str} for pair in pairs):
+            continue
+        names = {side for pair in pairs for side in pair if isinstance(side, str)}
+        numbers = {side for pair in pairs for side in pair if isinstance(side, int)}
+        if len(names) == 1 and len(numbers - {1}) == 1 and (name := next(iter(names))) in free:
+            yield PinnedSize(free[name], next(iter(numbers - {1})), 1 in numbers)

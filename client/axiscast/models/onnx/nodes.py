@@ -1,28 +1,25 @@
-"""The nodes of a model that broadcast, and what to ask of each."""
+"""The nodes of an ONNX model that broadcast, and the check request of each."""
 
 from __future__ import annotations
 
 from collections import ChainMap, Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
 from onnx import GraphProto, NodeProto
 
 from ..finding import Finding, Operand, Size
-from ..node_checks import Question
+from ..node_checks import NodeCheck
 from ..size_expressions import as_name
-from .expansions import Expansions
-from .expansions import Operand as Unexpanded
-from .graph import is_added, size_of, subgraphs, target_of, text
-from .graph_provenance import Ancestry, trace_of
-from .inference import EXPAND_OPSET, Model
-from .stated_shapes import NAMED_BY_ONNX, is_by_file, output_of_file
+from ..size_names import SizeNames
+from .expansions import Expansions, UnexpandedOperand
+from .graph import PartialSize, decoded, integer_attribute, is_added, size_of, subgraphs, target_name
+from .graph_provenance import GraphProvenance, lines_of
+from .inference import EXPAND_OPSET, InferredModel
+from .stated_shapes import NAMED_BY_ONNX, is_by_file, stated_output
 
-Scope: TypeAlias = "ChainMap[str, _Value]"
-"""What is known of each value that a graph sees."""
-
-_SINCE = {
+_FIRST_OPSET = {
     **dict.fromkeys(("Add", "Sub", "Mul", "Div", "Pow", "And", "Or", "Xor", "Equal", "Less", "Greater", "PRelu"), 7),
     **dict.fromkeys(("Max", "Min", "Mean", "Sum"), 8),
     "Gemm": 7,
@@ -36,95 +33,151 @@ _SINCE = {
     **dict.fromkeys(("BitwiseAnd", "BitwiseOr", "BitwiseXor"), 18),
     "StringConcat": 20,
 }
-"""Each op that broadcasts, and the opset since which it does so by the rule of today."""
-_ANY_NUMBER = ("Max", "Min", "Mean", "Sum")
-"""The ops of any number of inputs. Before the opset since which they broadcast, all inputs had to have one shape."""
-
-_MATRICES = ("MatMul", "MatMulInteger")
-"""The ops whose inputs are stacks of matrices: all axes but the last two broadcast."""
-
-_RULE = {op: f"onnx.{op}" for op in (*_ANY_NUMBER, "Where", "PRelu", "Gemm", "MatMul")} | {
+"""The ops that broadcast, with the first opset in which each follows its present rule."""
+_VARIADIC = ("Max", "Min", "Mean", "Sum")
+"""The ops with any number of inputs. Before their first opset, all inputs had to have the same shape."""
+_MATRIX_PRODUCTS = ("MatMul", "MatMulInteger")
+"""The ops that multiply stacks of matrices: all axes except the last two broadcast."""
+_NOT_MUTUAL = (*_MATRIX_PRODUCTS, "Expand", "PRelu", "Gemm")
+"""The ops that do not broadcast all inputs against each other."""
+_RULES = {op: f"onnx.{op}" for op in (*_VARIADIC, "Where", "PRelu", "Gemm", "MatMul")} | {
     "MatMulInteger": "onnx.MatMul"
 }
-"""The op that says the rule of each that is not as Add."""
-_ONE_WAY = "tensorflow.broadcast_to"
-"""ONNX's unidirectional rule, which has no limit on ranks either."""
-_EXACT = "ngraph.Broadcast"
-"""Sizes must be equal, and axes are new only where they are named."""
+"""The op whose rule each op follows. All other ops follow the rule of onnx.Add."""
+_ONE_WAY_RULE = "tensorflow.broadcast_to"
+"""The op with ONNX's unidirectional rule and no limit on ranks."""
+_EXACT_RULE = "ngraph.Broadcast"
+"""The op whose sizes must be equal, except on the axes that it lists as new."""
 
 
-class _NotJudged(Exception):
-    """Why a node can't be judged."""
+class _Unsupported(Exception):
+    """The reason why a node can't be checked."""
 
 
 class _Value(NamedTuple):
-    """What is known of a value."""
+    """The shape of a value."""
 
-    shape: list[int | str | None] | None
-    """Sizes, names of sizes, and None where there is neither; None where not even the rank is known."""
+    shape: list[PartialSize] | None
+    """The sizes of the value, or None if its rank is unknown."""
     by_file: bool = False
 
 
-def questions(model: Model) -> Iterator[Question]:
-    """What to ask of every node that broadcasts, those of subgraphs named with the path to them; and every other node
-    that keeps onnx from inferring shapes, with no question."""
-    faults = {fault.node: fault.said for fault in reversed(model.faults) if fault.node is not None}
-    return _walk(model, model.graph, ChainMap(), None, None, "", _Names(model.sizes, model.assumable), faults)
+class _Rule(NamedTuple):
+    """The rule of a node as an op, and the inputs that it applies to."""
 
-
-def _walk(
-    model: Model,
-    graph: GraphProto,
-    outer: Scope,
-    before: Ancestry | None,
-    outer_expansions: Expansions | None,
-    path: str,
-    names: _Names,
-    faults: Mapping[str, str],
-) -> Iterator[Question]:
-    scope = outer.new_child(_values(graph))
-    ancestry = Ancestry(graph, before)
-    expansions = Expansions(lambda name: scope.get(name, _UNKNOWN).shape, outer_expansions)
-    for node in graph.node:
-        if is_added(node):
-            continue
-        name = path + model.names.get(node.name, node.name)
-        fault = "" if any(subgraphs(node)) else faults.get(node.name)
-        reason = f"onnx says: {fault}" if fault else ""
-        found = Finding(name, text(node.op_type), reason=reason, assumable=names.assumable, **_source(node))
-        if node.domain == "" and _broadcasts(node, scope):
-            unexpanded = expansions.square(node) if _meets(node, model.opset) else None
-            question = _question(found, node, scope, model.opset, names, unexpanded)
-            is_meant = ancestry.is_meant(node, question.finding.operands)
-            yield question._replace(is_meant=is_meant, number=node.name)
-        elif (node.domain, node.op_type) in model.functions:
-            reason = "this function is written for another opset than the model"
-            yield Question(replace(found, reason=reason), None, number=node.name)
-        elif fault:
-            operands = _operands(node.input, [scope.get(source, _UNKNOWN) for source in node.input], names)
-            yield Question(replace(found, operands=operands), None, number=node.name)
-        for attribute, inner in subgraphs(node):
-            yield from _walk(model, inner, scope, ancestry, expansions, f"{name}/{attribute}/", names, faults)
-        ancestry.add(node)
-        expansions.add(node)
+    op: dict[str, Any]
+    inputs: Sequence[int]
+    target: int | None = None
+    """The input whose shape or value the others broadcast to, if there is one."""
 
 
 _UNKNOWN = _Value(None)
+Scope: TypeAlias = "ChainMap[str, _Value]"
+"""The values that a graph can read, by name."""
 
 
-def _broadcasts(node: NodeProto, scope: Scope) -> bool:
-    """Whether an op has anything to broadcast: Gemm a third input, MatMul more than two matrices."""
+def find_node_checks(model: InferredModel) -> Iterator[NodeCheck]:
+    """Yield the check of every node that broadcasts, and of every other node whose shape onnx can't infer.
+
+    The latter have no request. The name of a node in a subgraph begins with the path of the subgraph.
+    """
+    faults = {fault.node: fault.message for fault in reversed(model.faults) if fault.node is not None}
+    context = _Context(model, faults, _OnnxSizes(model.size_names))
+    return _walk(context, _GraphScope(model.graph), "")
+
+
+class _OnnxSizes:
+    """The sizes of a model in check requests."""
+
+    def __init__(self, size_names: frozenset[str]) -> None:
+        self._size_names = size_names
+        self.names = SizeNames()
+        for name in sorted(size_names, key=lambda name: (name != as_name(name), name)):
+            self.names.name_of(name)
+
+    def request_shape(self, shape: Sequence[PartialSize], repeated: Container[str] = ()) -> tuple[Size, ...]:
+        """Return a shape for a request. An unknown size is "?" unless its generated name is `repeated`."""
+        return tuple(self._request_size(size, repeated) for size in shape)
+
+    def _request_size(self, size: PartialSize, repeated: Container[str]) -> Size:
+        if isinstance(size, int):
+            return size
+        is_unknown = size is None or (size not in self._size_names and size not in repeated)
+        return "?" if size is None or is_unknown else self.names.name_of(size)
+
+
+class _Context:
+    """The facts about a model that all of its graphs share."""
+
+    def __init__(self, model: InferredModel, faults: Mapping[str, str], sizes: _OnnxSizes) -> None:
+        self.model, self.faults, self.sizes = model, faults, sizes
+        self.assumable = tuple(sorted(name for name in model.assumable if name == as_name(name)))
+
+    def finding(self, node: NodeProto, path: str) -> Finding:
+        """Return the finding of a node before it is checked."""
+        fault = self.fault(node)
+        lines = [line for line in lines_of(node) if not line.is_packaged]
+        file, line = lines[-1][:2] if lines else (None, None)
+        return Finding(
+            path + self.model.node_names.get(node.name, node.name),
+            decoded(node.op_type),
+            reason=f"onnx says: {fault}" if fault else "",
+            file=file,
+            line=line,
+            assumable=self.assumable,
+            size_expressions=self.sizes.names.expressions,
+        )
+
+    def fault(self, node: NodeProto) -> str:
+        """Return the message of onnx about a node. Messages about subgraphs belong to the nodes in them."""
+        return "" if any(subgraphs(node)) else self.faults.get(node.name, "")
+
+
+class _GraphScope:
+    """The values of a graph, with those of the graphs around it."""
+
+    def __init__(self, graph: GraphProto, outer: _GraphScope | None = None) -> None:
+        self.graph = graph
+        self.values: Scope = (outer.values if outer else ChainMap()).new_child(_values(graph))
+        self.provenance: GraphProvenance = GraphProvenance(graph, outer.provenance if outer else None)
+        self.expansions: Expansions = Expansions(
+            lambda name: self.value(name).shape, outer.expansions if outer else None
+        )
+
+    def value(self, name: str) -> _Value:
+        """Return the shape of a value, which is unknown if the graph does not have the value."""
+        return self.values.get(name, _UNKNOWN)
+
+
+def _walk(context: _Context, scope: _GraphScope, path: str) -> Iterator[NodeCheck]:
+    for node in scope.graph.node:
+        if is_added(node):
+            continue
+        finding = context.finding(node, path)
+        if node.domain == "" and _has_broadcast(node, scope):
+            check = _NodeReader(node, scope, context).check(finding)
+            is_meant = scope.provenance.are_pairs_meant(node, check.finding.operands)
+            yield check._replace(is_meant=is_meant, number=node.name)
+        elif (node.domain, node.op_type) in context.model.functions:
+            reason = "this function is for another opset than the model"
+            yield NodeCheck(replace(finding, reason=reason), None, number=node.name)
+        elif context.fault(node):
+            operands = _operands(node.input, [scope.value(name) for name in node.input], context.sizes)
+            yield NodeCheck(replace(finding, operands=operands), None, number=node.name)
+        for attribute, inner in subgraphs(node):
+            yield from _walk(context, _GraphScope(inner, scope), f"{finding.node}/{attribute}/")
+        scope.provenance.add(node)
+        scope.expansions.add(node)
+
+
+def _has_broadcast(node: NodeProto, scope: _GraphScope) -> bool:
+    """Return whether a node broadcasts: Gemm only with a third input, MatMul only with more than two matrices."""
     if node.op_type == "Gemm":
         return len(node.input) > 2 and bool(node.input[2])
-    if node.op_type in _MATRICES:
-        shapes = [scope.get(source, _UNKNOWN).shape for source in node.input]
+    if node.op_type in _MATRIX_PRODUCTS:
+        shapes = [scope.value(name).shape for name in node.input]
         return any(shape is None or len(shape) > 2 for shape in shapes)
-    return node.op_type in _SINCE
-
-
-def _meets(node: NodeProto, opset: int) -> bool:
-    """Return whether all inputs of a node broadcast against each other."""
-    return opset >= _SINCE[node.op_type] and node.op_type not in (*_MATRICES, "Expand", "PRelu", "Gemm")
+    return node.op_type in _FIRST_OPSET
 
 
 def _values(graph: GraphProto) -> dict[str, _Value]:
@@ -136,90 +189,116 @@ def _values(graph: GraphProto) -> dict[str, _Value]:
     return values | {tensor.name: _Value([*tensor.dims]) for tensor in graph.initializer}
 
 
-def _source(node: NodeProto) -> dict[str, Any]:
-    """The file and line that a node comes from, as torch's exporter notes them: the last outside of packages."""
-    own = [frame[:2] for frame in trace_of(node) if not frame.is_packaged]
-    return dict(zip(("file", "line"), own[-1], strict=True)) if own else {}
-
-
-class _Names:
-    """A name on the wire for each name of a size: the same for the same, and no two alike."""
-
-    def __init__(self, sizes: frozenset[str], assumable: Iterable[str]) -> None:
-        self._sizes = sizes
-        self.assumable = tuple(sorted(name for name in assumable if name == as_name(name)))
-        self._on_wire: dict[str, str] = {}
-        self._taken: set[str] = set()
-        for name in sorted(sizes, key=lambda name: (name != as_name(name), name)):
-            self._name(name)
-
-    def on_wire(self, shape: Sequence[int | str | None], repeated: Container[str] = ()) -> tuple[Size, ...]:
-        """A shape as it is asked; a size that is not known has a name where it is `repeated`."""
-        return tuple(self._size(size, repeated) for size in shape)
-
-    def _size(self, size: int | str | None, repeated: Container[str]) -> Size:
-        if isinstance(size, int):
-            return size
-        return "?" if size is None or (size not in self._sizes and size not in repeated) else self._name(size)
-
-    def _name(self, name: str) -> str:
-        if name not in self._on_wire:
-            legal = unique = as_name(name)
-            number = 1
-            while unique in self._taken:
-                number += 1
-                unique = f"{legal}_{number}"
-            self._taken.add(unique)
-            self._on_wire[name] = unique
-        return self._on_wire[name]
-
-
 def _operands(
-    sources: Sequence[str], values: Sequence[_Value], names: _Names, repeated: Container[str] = ()
+    names: Sequence[str], values: Sequence[_Value], sizes: _OnnxSizes, repeated: Container[str] = ()
 ) -> tuple[Operand, ...]:
-    shapes = [None if value.shape is None else names.on_wire(value.shape, repeated) for value in values]
+    shapes = [None if value.shape is None else sizes.request_shape(value.shape, repeated) for value in values]
     return tuple(
-        Operand(f"input {number}", text(source), shape, value.by_file)
-        for number, (source, shape, value) in enumerate(zip(sources, shapes, values, strict=True))
+        Operand(f"input {number}", decoded(name), shape, value.by_file)
+        for number, (name, shape, value) in enumerate(zip(names, shapes, values, strict=True))
     )
 
 
-def _question(
-    found: Finding,
-    node: NodeProto,
-    scope: Scope,
-    opset: int,
-    names: _Names,
-    unexpanded: Sequence[Unexpanded] | None = None,
-) -> Question:
-    """What to ask of a node; of its operands as they were before they were expanded, if those are given."""
-    sources = list(node.input)
-    values = [scope.get(source, _UNKNOWN) for source in sources]
-    if unexpanded is not None:
-        sources = [each.source + each.code for each in unexpanded]
-        values = [_Value([*each.shape], scope.get(each.source, _UNKNOWN).by_file) for each in unexpanded]
-    if node.op_type == "Expand" and len(sources) > 1:
-        held = scope.get(target_of(sources[1]), _UNKNOWN) if sources[1] else _UNKNOWN
-        values[1] = _target(held, output_of_file(node))
-    often = Counter(size for value in values for size in value.shape or () if isinstance(size, str))
-    operands = _operands(sources, values, names, {size for size, times in often.items() if times > 1})
-    try:
-        _judge_count(node, len(sources))
-        if unknown := [value.name for value in operands if value.shape is None]:
-            raise _NotJudged(f"rank unknown: {', '.join(unknown)}")
-        op, inputs, target = _asked(node, opset, [[*(value.shape or ())] for value in operands])
-    except _NotJudged as reason:
-        return Question(replace(found, operands=operands, reason=str(reason)), None)
-    parts = [replace(operands[number], role=f"input {place}") for place, number in enumerate(inputs)]
-    request = {"op": op, "inputs": [[*(part.shape or ())] for part in parts]}
-    if target is not None:
-        parts.append(replace(operands[target], role="target"))
-    return Question(replace(found, operands=tuple(parts)), request)
+@dataclass
+class _NodeReader:
+    """The translation of one node into a check request."""
+
+    node: NodeProto
+    scope: _GraphScope
+    context: _Context
+
+    def check(self, finding: Finding) -> NodeCheck:
+        """Return the check of the node, without a request if the node is unsupported."""
+        names, values = self._inputs()
+        counts = Counter(size for value in values for size in value.shape or () if isinstance(size, str))
+        repeated = {size for size, times in counts.items() if times > 1}
+        operands = _operands(names, values, self.context.sizes, repeated)
+        try:
+            self._require_input_count(len(names))
+            if unknown := [operand.name for operand in operands if operand.shape is None]:
+                raise _Unsupported(f"rank unknown: {', '.join(unknown)}")
+            rule = self._rule([[*(operand.shape or ())] for operand in operands])
+        except _Unsupported as reason:
+            return NodeCheck(replace(finding, operands=operands, reason=str(reason)), None)
+        inputs = [replace(operands[number], role=f"input {place}") for place, number in enumerate(rule.inputs)]
+        request = {"op": rule.op, "inputs": [[*(operand.shape or ())] for operand in inputs]}
+        if rule.target is not None:
+            inputs.append(replace(operands[rule.target], role="target"))
+        return NodeCheck(replace(finding, operands=tuple(inputs)), request)
+
+    def _inputs(self) -> tuple[list[str], list[_Value]]:
+        """Return the names and shapes of the inputs, as they were before the file expanded them to make a square.
+
+        The second input of an Expand stands for the shape that it holds.
+        """
+        node, scope = self.node, self.scope
+        names = list(node.input)
+        values = [scope.value(name) for name in names]
+        if unexpanded := self._unexpanded():
+            names = [operand.source + operand.code for operand in unexpanded]
+            values = [_Value([*operand.shape], scope.value(operand.source).by_file) for operand in unexpanded]
+        if node.op_type == "Expand" and len(names) > 1:
+            target = scope.value(target_name(names[1])) if names[1] else _UNKNOWN
+            values[1] = _complete_target(target, stated_output(node))
+        return names, values
+
+    def _unexpanded(self) -> Sequence[UnexpandedOperand] | None:
+        op = self.node.op_type
+        is_mutual = self.context.model.opset >= _FIRST_OPSET[op] and op not in _NOT_MUTUAL
+        return self.scope.expansions.square(self.node) if is_mutual else None
+
+    def _require_input_count(self, count: int) -> None:
+        """Raises _Unsupported if the op does not take this number of inputs."""
+        op = self.node.op_type
+        if op in _VARIADIC:
+            if count < 1:
+                raise _Unsupported(f"{op} takes one or more inputs, and this node has {count}")
+            return
+        expected = 3 if op in ("Where", "Gemm") else 2
+        if count != expected:
+            raise _Unsupported(f"{op} takes {expected} inputs, and this node has {count}")
+
+    def _rule(self, shapes: list[list[Size]]) -> _Rule:
+        """Return the rule of the node. Raises _Unsupported."""
+        op, opset = self.node.op_type, self.context.model.opset
+        if opset < _FIRST_OPSET[op]:
+            if op in _VARIADIC:
+                return _equal_shapes_rule(shapes)
+            if _FIRST_OPSET[op] == 7 and op not in ("PRelu", "Gemm"):
+                return self._rule_before_opset_7(*shapes)
+            raise _Unsupported(f"opset {opset} has no {op}, or one with another rule")
+        if op == "Expand":
+            return _Rule({"name": "onnx.Expand", "shape": shapes[1]}, (0,), 1)
+        transposed = {name: 1 for name in ("transA", "transB") if op == "Gemm" and integer_attribute(self.node, name)}
+        return _Rule({"name": _RULES.get(op, "onnx.Add"), **transposed}, range(len(shapes)))
+
+    def _rule_before_opset_7(self, first: list[Size], second: list[Size]) -> _Rule:
+        """Return the rule of elementwise ops before opset 7. Raises _Unsupported.
+
+        Without the attribute `broadcast`, the shapes must be equal. With it, the second input has one element or has
+        consecutive axes of the first, beginning at `axis` or else ending at the last one.
+        """
+        if not integer_attribute(self.node, "broadcast"):
+            return _equal_shapes_rule([first, second])
+        if all(size == 1 for size in second):
+            return _Rule({"name": _ONE_WAY_RULE, "shape": first}, (1,), 0)
+        if all(size == 1 or isinstance(size, str) for size in second):
+            raise _Unsupported("before opset 7 the rule depends on which sizes of input 1 are 1, and some are unknown")
+        axis = integer_attribute(self.node, "axis")
+        start = len(first) - len(second) if axis is None else axis
+        if axis is not None and axis < 0:
+            raise _Unsupported("before opset 7 the meaning of a negative axis is undefined")
+        if start >= 0 and any(theirs == 1 != own for own, theirs in zip(first[start:], second, strict=False)):
+            raise _Unsupported("before opset 7 the rule does not expand a size of 1, although models rely on it")
+        new_axes = [axis for axis in range(len(first)) if not start <= axis < start + len(second)]
+        return _Rule({"name": _EXACT_RULE, "shape": first, "broadcast_axes": new_axes}, (1,), 0)
 
 
-def _target(target: _Value, output: list[int | str | None] | None) -> _Value:
-    """The shape that a node expands to; what is not known of it is taken from the output that the file states. Where
-    the output has it of the input instead, that fits as well."""
+def _complete_target(target: _Value, output: list[PartialSize] | None) -> _Value:
+    """Return the shape that an Expand expands to, with unknown sizes from the stated output shape.
+
+    An output size may come from the input instead of the target. It fits in the target as well.
+    """
     if output is None or target.shape is None:
         return target if output is None else _Value(output, by_file=True)
     if len(target.shape) != len(output):
@@ -231,58 +310,10 @@ def _target(target: _Value, output: list[int | str | None] | None) -> _Value:
     return _Value(known, target.by_file or known != target.shape)
 
 
-def _judge_count(node: NodeProto, count: int) -> None:
-    """Raises _NotJudged for a number of inputs that the op does not take."""
-    op = node.op_type
-    least, most = (1, count) if op in _ANY_NUMBER else (3, 3) if op in ("Where", "Gemm") else (2, 2)
-    if not least <= count <= most:
-        wanted = "some" if op in _ANY_NUMBER else least
-        raise _NotJudged(f"{op} takes {wanted} inputs, and this node has {count}")
-
-
-def _asked(node: NodeProto, opset: int, shapes: list[list[Size]]) -> tuple[dict[str, Any], Sequence[int], int | None]:
-    """The op that says a node's rule, the inputs that it takes, and the one whose shape or value is its target."""
-    op = node.op_type
-    if opset < _SINCE[op]:
-        if op in _ANY_NUMBER:
-            return _alike(shapes)
-        if _SINCE[op] == 7 and op not in ("PRelu", "Gemm"):
-            return _by_axis(node, *shapes)
-        raise _NotJudged(f"opset {opset} has no {op}, or one of another rule")
-    if op == "Expand":
-        return {"name": "onnx.Expand", "shape": shapes[1]}, (0,), 1
-    transposed = {name: 1 for name in ("transA", "transB") if op == "Gemm" and _integer(node, name)}
-    return {"name": _RULE.get(op, "onnx.Add"), **transposed}, range(len(shapes)), None
-
-
-def _integer(node: NodeProto, name: str) -> int | None:
-    """An attribute of a node; None where it has none of this name."""
-    return next((attribute.i for attribute in node.attribute if attribute.name == name), None)
-
-
-def _alike(shapes: list[list[Size]]) -> tuple[dict[str, Any], Sequence[int], int | None]:
-    """All have one shape."""
+def _equal_shapes_rule(shapes: list[list[Size]]) -> _Rule:
+    """Return the rule by which all shapes must be equal."""
     for number, shape in enumerate(shapes):
         if len(shape) != len(shapes[0]):
-            return {"name": _EXACT, "shape": shapes[0], "broadcast_axes": []}, (number,), 0
+            return _Rule({"name": _EXACT_RULE, "shape": shapes[0], "broadcast_axes": []}, (number,), 0)
     axes = [str(axis) for axis in range(len(shapes[0]))]
-    return {"name": "xarray.broadcast", "dims": [axes] * len(shapes)}, range(len(shapes)), None
-
-
-def _by_axis(node: NodeProto, one: list[Size], other: list[Size]) -> tuple[dict[str, Any], Sequence[int], int | None]:
-    """The rule before opset 7: one shape, or with `broadcast` the second one is a run of the first one's axes,
-    from `axis` or at the end; or has one element."""
-    if not _integer(node, "broadcast"):
-        return _alike([one, other])
-    if all(size == 1 for size in other):
-        return {"name": _ONE_WAY, "shape": one}, (1,), 0
-    if all(size == 1 or isinstance(size, str) for size in other):
-        raise _NotJudged("before opset 7 it matters whether all sizes of input 1 are 1, and that is not known")
-    axis = _integer(node, "axis")
-    start = len(one) - len(other) if axis is None else axis
-    if axis is not None and axis < 0:
-        raise _NotJudged("before opset 7 no rule says what a negative axis means")
-    if start >= 0 and any(theirs == 1 != mine for mine, theirs in zip(one[start:], other, strict=False)):
-        raise _NotJudged("before opset 7 the rule has no size 1 that is stretched, and yet models have")
-    new = [axis for axis in range(len(one)) if not start <= axis < start + len(other)]
-    return {"name": _EXACT, "shape": one, "broadcast_axes": new}, (1,), 0
+    return _Rule({"name": "xarray.broadcast", "dims": [axes] * len(shapes)}, range(len(shapes)))

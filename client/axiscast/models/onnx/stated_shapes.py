@@ -1,81 +1,102 @@
-"""What an ONNX file states of the shapes that its nodes make, as torch's exporter writes it (`value_info`)."""
+"""The shapes that an ONNX file states for the results of its nodes (`value_info`)."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from onnx import GraphProto, NodeProto, TensorShapeProto, ValueInfoProto
 
-from .graph import Dimension, size_of, text
+from .graph import Dimension, PartialSize, decoded, size_of
 
 NAMED_BY_ONNX = re.compile("unk__[0-9]+")
-"""The names that onnx gives to sizes that it does not know."""
-OUTPUT_OF_FILE = "axiscast.output"
-"""Where a node that expands keeps the shape that the file states of its output."""
+"""The names that onnx generates for sizes that it can't infer."""
+STATED_OUTPUT = "axiscast.output"
+"""The metadata key under which an Expand keeps the output shape that the file states."""
+_BY_FILE = "axiscast.by_file"
+"""The metadata key of values that have sizes from the file."""
+
+StatedShapes = dict[str, ValueInfoProto]
+"""The stated shapes of one graph, by the names of values."""
 
 
-def forget_shapes(graph: GraphProto) -> dict[str, ValueInfoProto]:
-    """The shapes that the file states of what nodes make, by name, once those of all but the inputs are taken off."""
-    made = {name for node in graph.node for name in node.output}
-    shapes = {}
+class Contradiction(NamedTuple):
+    """A shape in the file that differs from the inferred one."""
+
+    node: str
+    """The number of the node."""
+    value: str
+    op: str
+    message: str
+
+
+def forget_shapes(graph: GraphProto) -> StatedShapes:
+    """Remove the stated shapes of all values except inputs from a graph, and return those of nodes' results."""
+    results = {name for node in graph.node for name in node.output}
+    stated: StatedShapes = {}
     for value in (*graph.value_info, *graph.output):
         if value.type.tensor_type.HasField("shape"):
-            if value.name in made:
-                shapes[value.name] = ValueInfoProto()
-                shapes[value.name].CopyFrom(value)
+            if value.name in results:
+                stated[value.name] = ValueInfoProto()
+                stated[value.name].CopyFrom(value)
             value.type.tensor_type.ClearField("shape")
     del graph.value_info[:]
     for node in graph.node:
-        if node.op_type == "Expand" and (stated := shapes.get(next(iter(node.output), ""))) is not None:
-            sizes = [size_of(size) for size in stated.type.tensor_type.shape.dim]
-            node.metadata_props.add(key=OUTPUT_OF_FILE, value=json.dumps(sizes))
-    return shapes
+        if node.op_type == "Expand" and (output := stated.get(next(iter(node.output), ""))) is not None:
+            sizes = [size_of(size) for size in output.type.tensor_type.shape.dim]
+            node.metadata_props.add(key=STATED_OUTPUT, value=json.dumps(sizes))
+    return stated
 
 
-def output_of_file(node: NodeProto) -> list[int | str | None] | None:
-    """The shape that the file states of what an Expand makes; None where it states none."""
-    stated = [entry.value for entry in node.metadata_props if entry.key == OUTPUT_OF_FILE]
+def stated_output(node: NodeProto) -> list[PartialSize] | None:
+    """Return the stated output shape of an Expand, or None if the file does not state it."""
+    stated = [entry.value for entry in node.metadata_props if entry.key == STATED_OUTPUT]
     return json.loads(stated[-1]) if stated else None
 
 
-def recall(
-    graphs: Iterable[GraphProto],
-    inferred: Iterable[GraphProto],
-    shapes_of_file: Iterable[dict[str, ValueInfoProto]],
-    of_inputs: frozenset[str],
-) -> bool:
-    """Whether the file knows sizes that were not inferred. The graphs then get those, and all that were: what the file
-    says may keep a node from being inferred, and nothing that is known is to be lost by that."""
-    recalled = False
-    for graph, inferred_graph, stated in zip(graphs, inferred, shapes_of_file, strict=True):
-        known = {value.name: value for value in (*inferred_graph.value_info, *inferred_graph.output)}
-        inputs = {value.name for value in graph.input}
-        outputs = {value.name: value for value in graph.output}
-        for name in dict.fromkeys((*known, *stated)):
-            value = known.get(name)
-            if value is None or not value.type.tensor_type.HasField("shape"):
-                value = stated.get(name)
-                recalled = recalled or value is not None
-            elif name in stated:
-                own, theirs = value.type.tensor_type.shape.dim, stated[name].type.tensor_type.shape.dim
-                for size, of_file in zip(own, theirs, strict=True) if len(own) == len(theirs) else ():
-                    if not _is_known(size, of_inputs) and _is_known(of_file, None):
-                        size.CopyFrom(of_file)
-                        recalled = True
-            sizes = () if value is None else value.type.tensor_type.shape.dim
-            if value is None or name in inputs or any(NAMED_BY_ONNX.fullmatch(size.dim_param) for size in sizes):
-                continue  # a size that has a name of onnx's own may now be inferred
-            if name in outputs:
-                outputs[name].CopyFrom(value)
-            else:
-                graph.value_info.append(value)
-    return recalled
+def restore_shapes(graph: GraphProto, inferred: GraphProto, stated: StatedShapes, input_names: frozenset[str]) -> bool:
+    """Give a graph its inferred shapes, completed by stated sizes, and return whether any stated size was used.
+
+    A stated shape may keep onnx from inferring a node again, so the inferred shapes are needed too.
+    """
+    uses_stated = False
+    known = {value.name: value for value in (*inferred.value_info, *inferred.output)}
+    inputs = {value.name for value in graph.input}
+    outputs = {value.name: value for value in graph.output}
+    for name in dict.fromkeys((*known, *stated)):
+        value = known.get(name)
+        if value is None or not value.type.tensor_type.HasField("shape"):
+            value = stated.get(name)
+            uses_stated = uses_stated or value is not None
+        elif name in stated:
+            uses_stated = _complete(value, stated[name], input_names) or uses_stated
+        if value is None or name in inputs:
+            continue
+        if any(NAMED_BY_ONNX.fullmatch(size.dim_param) for size in value.type.tensor_type.shape.dim):
+            continue  # onnx may infer this size in the next pass
+        if name in outputs:
+            outputs[name].CopyFrom(value)
+        else:
+            graph.value_info.append(value)
+    return uses_stated
 
 
-def shapes_in(graph: GraphProto) -> dict[str, list[Dimension]]:
-    """A copy of the sizes of what is known to have a rank, by name."""
+def _complete(value: ValueInfoProto, stated: ValueInfoProto, input_names: frozenset[str]) -> bool:
+    """Replace the unknown sizes of a value by stated ones, and return whether there were any."""
+    is_completed = False
+    own, theirs = value.type.tensor_type.shape.dim, stated.type.tensor_type.shape.dim
+    if len(own) == len(theirs):
+        for size, stated_size in zip(own, theirs, strict=True):
+            if not _is_known(size, input_names) and _is_known(stated_size, None):
+                size.CopyFrom(stated_size)
+                is_completed = True
+    return is_completed
+
+
+def copy_shapes(graph: GraphProto) -> dict[str, list[Dimension]]:
+    """Return a copy of the shapes in a graph, by the names of values."""
     shapes: dict[str, list[Dimension]] = {}
     for value in (*graph.value_info, *graph.output):
         if value.type.tensor_type.HasField("shape"):
@@ -86,47 +107,50 @@ def shapes_in(graph: GraphProto) -> dict[str, list[Dimension]]:
 
 
 def _is_known(size: Dimension, names: frozenset[str] | None) -> bool:
-    """Whether a size is a number or has a name, one of `names` if those are all."""
+    """Return whether a size is a number or has a name, which must be in `names` unless that is None."""
     return size.HasField("dim_value") or bool(size.dim_param and (names is None or size.dim_param in names))
 
 
-def mark(graph: GraphProto, before: dict[str, list[Dimension]], of_inputs: frozenset[str]) -> None:
-    """Note at each value of which more is known than `before` that the file says so."""
+def mark_by_file(graph: GraphProto, inferred: dict[str, list[Dimension]], input_names: frozenset[str]) -> None:
+    """Mark the values that have a size which is not among the inferred shapes."""
     for value in (*graph.value_info, *graph.output):
         sizes = value.type.tensor_type.shape.dim
-        earlier = before.get(value.name, ())
-        if len(sizes) != len(earlier) or any(
-            _is_known(size, None) and not _is_known(known, of_inputs) and not NAMED_BY_ONNX.fullmatch(size.dim_param)
-            for size, known in zip(sizes, earlier, strict=True)
+        before = inferred.get(value.name, ())
+        if len(sizes) != len(before) or any(
+            _is_known(size, None)
+            and not _is_known(earlier, input_names)
+            and not NAMED_BY_ONNX.fullmatch(size.dim_param)
+            for size, earlier in zip(sizes, before, strict=True)
         ):
             value.metadata_props.add(key=_BY_FILE)
 
 
-_BY_FILE = "axiscast.by_file"
-
-
 def is_by_file(value: ValueInfoProto) -> bool:
-    """Whether sizes of a value are known from the file alone."""
+    """Return whether a value has sizes that are known only from the file."""
     return any(entry.key == _BY_FILE for entry in value.metadata_props)
 
 
-def contradictions(
-    graph: GraphProto, shapes: Mapping[str, list[Dimension]], stated: Mapping[str, ValueInfoProto]
-) -> Iterator[tuple[str, str, str, str]]:
-    """Yield each value whose inferred shape has another rank, or another number on an axis, than the file states: the
-    number of its node, its name, the op, and what is wrong in words."""
+def find_contradictions(
+    graph: GraphProto, inferred: Mapping[str, list[Dimension]], stated: StatedShapes
+) -> Iterator[Contradiction]:
+    """Yield each value whose inferred shape has another rank or another number on an axis than the stated one."""
     for node in graph.node:
         for name in node.output:
-            if name in shapes and name in stated:
-                found = [size_of(size) for size in shapes[name]]
-                said = [size_of(size) for size in stated[name].type.tensor_type.shape.dim]
-                if len(found) != len(said) or any(
-                    isinstance(one, int) and isinstance(other, int) and one != other
-                    for one, other in zip(found, said, strict=True)
-                ):
-                    words = f"the file states {_written(said)} for {text(name)}, and its inputs give {_written(found)}"
-                    yield node.name, text(name), text(node.op_type), words
+            if name not in inferred or name not in stated:
+                continue
+            by_inputs = [size_of(size) for size in inferred[name]]
+            by_file = [size_of(size) for size in stated[name].type.tensor_type.shape.dim]
+            if len(by_inputs) != len(by_file) or any(
+                isinstance(one, int) and isinstance(other, int) and one != other
+                for one, other in zip(by_inputs, by_file, strict=True)
+            ):
+                value = decoded(name)
+                message = (
+                    f"the file states shape {_shape_text(by_file)} for {value}, "
+                    f"but its inputs give {_shape_text(by_inputs)}"
+                )
+                yield Contradiction(node.name, value, decoded(node.op_type), message)
 
 
-def _written(shape: Iterable[int | str | None]) -> str:
+def _shape_text(shape: Iterable[PartialSize]) -> str:
     return f"({', '.join('?' if size is None else str(size) for size in shape)})"

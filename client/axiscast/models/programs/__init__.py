@@ -1,1 +1,1 @@
-"""Programs in memory: the exported programs of torch and the jaxprs of jax."""
+"""Programs in memory: exported programs of torch and jaxprs of jax."""

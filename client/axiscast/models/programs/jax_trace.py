@@ -1,32 +1,34 @@
-"""check_jax: the broadcasts of a function that jax traced, with its symbols and the lines it comes from."""
+"""check_jax: the check of a function that jax traced."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from itertools import takewhile
 from typing import Any, NamedTuple
 
 from ...answers.intent import FindingKind, Way
 from ...library import typed
 from ..finding import Finding
-from ..provenance import Fact, Frame, is_meant, made
+from ..packages import import_package
+from ..provenance import Provenance, SourceLine, are_pairs_meant, derive, user_line
 from ..report import Report
-from .program_report import Meeting, Names, installed, place, report
+from .program_report import BroadcastOperation, ProgramSizes, report_program
 
 __all__ = ["check_jax"]
 
-OLDEST = "0.10"
-"""The first release that this was tried with."""
-_ELEMENTWISE = """add add_any sub mul mulhi div rem max min pow atan2 nextafter eq ne lt le gt ge eq_to le_to lt_to and
+OLDEST_JAX = "0.10"
+"""The oldest release of jax that is tested."""
+_BROADCASTING = frozenset(
+    """add add_any sub mul mulhi div rem max min pow atan2 nextafter eq ne lt le gt ge eq_to le_to lt_to and
     or xor shift_left shift_right_logical shift_right_arithmetic select_n clamp complex igamma igammac igamma_grad_a
-    random_gamma_grad regularized_incomplete_beta polygamma zeta"""
-_MEETING = frozenset(_ELEMENTWISE.split())
+    random_gamma_grad regularized_incomplete_beta polygamma zeta""".split()  # noqa: SIM905
+)
+"""The primitives whose operands the user's function may broadcast."""
 _COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge", "eq_to", "le_to", "lt_to"}
-_AXIS = {"reshape", "broadcast_in_dim"}
-_KEEP = (
-    _MEETING
-    | _AXIS
+_ADD_AXIS = {"reshape", "broadcast_in_dim"}
+_KEEP_PROVENANCE = (
+    _BROADCASTING
+    | _ADD_AXIS
     | {
         *("convert_element_type", "transpose", "copy", "neg", "exp", "log", "abs", "sqrt", "integer_pow", "tanh"),
         *("square", "log1p", "expm1", "logistic", "sin", "cos", "not", "sign", "floor", "ceil", "round", "rsqrt"),
@@ -35,43 +37,47 @@ _KEEP = (
     }
 )
 _INDEXING = {"rewriting_take", "_rewriting_take", "_gather", "_getitem"}
-"""jax's functions that index an array, which may have None in the index."""
+"""jax's functions that index an array, where the index may contain None."""
 _RESHAPING = {"expand_dims", "reshape"}
-_EXPLICIT = {
-    *("expand_dims", "rewriting_take", "_rewriting_take", "_gather", "_getitem", "reshape", "broadcast_to"),
-    "full",  # by which zeros, ones and zeros_like make an array
-}
-"""jax's functions by which a caller states a shape, or that there is to be an axis."""
+_EXPLICIT = {*_INDEXING, *_RESHAPING, "broadcast_to", "full"}
+"""jax's functions that a user calls to give an array a shape. `full` is called by zeros, ones and zeros_like."""
 _PROMOTION = {"promote_shapes", "_promote_shapes", "broadcast_to_rank", "_broadcast_arrays"}
-"""Those by which jax.numpy gives operands one rank, though they may call the explicit ones."""
+"""jax's functions that give operands the same rank. They may call the explicit functions."""
 _BATCHING = os.path.join("interpreters", "batching.py")
-"""jax's file from which vmap calls the rules that give operands one rank."""
+"""The file of jax in which vmap gives operands the same rank."""
 
-Line = tuple[str | None, int | None]
+Location = tuple[str | None, int | None]
+"""A source file and a line number, or twice None."""
 
 
-class Value(NamedTuple):
-    """What is known of a variable of a jaxpr."""
+class JaxValue(NamedTuple):
+    """The facts about a variable of a jaxpr."""
 
-    row: tuple[Any, ...]
-    """Its sizes as the function has them: None for an axis that jax added to give operands one rank, and 1 for one
-    that it stretched."""
-    fact: Fact
-    """Where it comes from."""
+    written_shape: tuple[Any, ...]
+    """The sizes before promotion: None for an axis that jax added, and 1 for an axis that jax expanded."""
+    provenance: Provenance
     name: str = ""
-    """The name of the argument that it is, or that it was promoted from; empty for any other value."""
+    """The name of the argument that the variable is, or was promoted from, or "" for any other variable."""
 
 
 @typed
 def check_jax(
     traced: Any, *, assume: Mapping[str, int | str] | None = None, kinds: Sequence[FindingKind] = ("square",)
 ) -> Report:
-    """The report of `jax.jit(function).trace(...)`, or of a jaxpr: each operation in which arrays meet.
+    """Check every operation of a traced jax function that broadcasts, and return the report.
 
-    Shapes are those with which the function has them meet, before jax.numpy gives them axes, and below `vmap` without
-    the axes of the batch; symbolic dimensions keep their names, and `assume` says more of them. No warning is given
-    where all pairs are meant, as in x[:, None] - y (docs/training.md); `kinds` are those of `watch`. Raises ImportError
-    if jax is missing or too old, TypeError for any other object.
+    The shapes are those in your code: before jax.numpy promotes ranks, and without the batch axes of `vmap`. Symbolic
+    dimensions keep their names. A square is not reported if all pairs are intended, as in x[:, None] - y
+    (docs/training.md).
+
+    Args:
+        traced: The result of `jax.jit(function).trace(...)`, or a jaxpr.
+        assume: Known sizes or ranges of symbolic dimensions, by name.
+        kinds: The suspicious broadcasts to report, as in `watch`.
+
+    Raises:
+        TypeError: `traced` is neither a traced function nor a jaxpr.
+        ImportError: jax is missing or too old.
 
     >>> import axiscast
     >>> n, = jax.export.symbolic_shape("n")                                              # doctest: +SKIP
@@ -79,128 +85,166 @@ def check_jax(
     >>> axiscast.check_jax(jax.jit(loss).trace(*shapes)).exit_status()                 # doctest: +SKIP
     1
     """
-    jax = installed("jax", OLDEST, "check_jax")
+    jax = import_package("jax", OLDEST_JAX, "check_jax")
     jaxpr = getattr(traced, "jaxpr", traced)
     jaxpr = getattr(jaxpr, "jaxpr", jaxpr)
     if not hasattr(jaxpr, "eqns"):
         raise TypeError(
-            f"check_jax takes what jax.jit(function).trace(...) gives, or a jaxpr, not {type(traced).__name__}"
+            f"traced must be the result of jax.jit(function).trace(...) or a jaxpr, not {type(traced).__name__}"
         )
-    folder = os.path.dirname(jax.__file__) + os.sep
+    jax_folder = os.path.dirname(jax.__file__) + os.sep
     name = str(getattr(traced, "fun_name", "jaxpr"))
-    return report(name, meetings(jaxpr, Names(), folder), dict(assume or {}), kinds=kinds)
+    operations = broadcast_operations(jaxpr, ProgramSizes(), jax_folder)
+    return report_program(name, operations, dict(assume or {}), kinds=kinds)
 
 
-def meetings(jaxpr: Any, names: Names, folder: str) -> list[Meeting]:
-    """Return the equations of a jaxpr in which arrays meet, in order, those of inner jaxprs included.
+def broadcast_operations(jaxpr: Any, sizes: ProgramSizes, jax_folder: str) -> list[BroadcastOperation]:
+    """Return the equations of a jaxpr that broadcast, in order, including those of inner jaxprs.
 
-    jax's own code is in `folder`.
+    `jax_folder` is the folder of jax's own code.
     """
-    reader = Reader(names, folder)
-    named = getattr(getattr(jaxpr, "debug_info", None), "arg_names", None) or ()
-    names_of = [*named, *[""] * len(jaxpr.invars)]
-    arguments = [_plain(variable, str(name or "")) for variable, name in zip(jaxpr.invars, names_of, strict=False)]
+    reader = JaxprReader(sizes, jax_folder)
+    argument_names = getattr(getattr(jaxpr, "debug_info", None), "arg_names", None) or ()
+    names = [*argument_names, *[""] * len(jaxpr.invars)]
+    arguments = [_unpromoted(variable, str(name or "")) for variable, name in zip(jaxpr.invars, names, strict=False)]
     reader.read(jaxpr, arguments, (None, None), "")
-    return reader.meetings
+    return reader.operations
 
 
-class Reader:
-    """The walk over the equations of a jaxpr: what it knows of variables, and the meetings it has found."""
+class JaxprReader:
+    """A walk over the equations of a jaxpr that collects the operations that broadcast."""
 
-    def __init__(self, names: Names, folder: str) -> None:
-        self.names, self.folder = names, folder
-        self.meetings: list[Meeting] = []
-        self._own: set[Any] = set()
-        """What met in jax's own code, by line and shapes: a function such as jnp.hypot is reported once."""
+    def __init__(self, sizes: ProgramSizes, jax_folder: str) -> None:
+        self.operations: list[BroadcastOperation] = []
+        self._sizes, self._jax_folder = sizes, jax_folder
+        self._seen_in_jax: set[Any] = set()
+        """The line and the shapes of each operation in jax's own code, so that jnp.hypot, for one, is reported once."""
 
-    def read(self, jaxpr: Any, arguments: Sequence[Value], around: Line, path: str) -> list[Value]:
-        """Read a jaxpr that is called with `arguments`, and return its results. An equation without a line of a
-        caller's code has the line `around` it."""
-        known = dict(zip(jaxpr.invars, arguments, strict=True))
-        known |= {variable: _plain(variable) for variable in jaxpr.constvars}
+    def read(self, jaxpr: Any, arguments: Sequence[JaxValue], caller: Location, path: str) -> list[JaxValue]:
+        """Read a jaxpr that is called with `arguments`, and return its results.
 
-        def of(variable: Any) -> Value:  # a literal has no hash
-            return _plain(variable) if hasattr(variable, "val") else known.get(variable) or _plain(variable)
+        `caller` is the file and line of the call. Equations in jax's own code are reported there.
+        """
+        values = dict(zip(jaxpr.invars, arguments, strict=True))
+        values |= {variable: _unpromoted(variable) for variable in jaxpr.constvars}
+
+        def value_of(variable: Any) -> JaxValue:
+            if hasattr(variable, "val"):  # a literal, which has no hash
+                return _unpromoted(variable)
+            return values.get(variable) or _unpromoted(variable)
 
         for number, equation in enumerate(jaxpr.eqns):
-            operands = [of(variable) for variable in equation.invars]
+            operands = [value_of(variable) for variable in equation.invars]
             name = f"{path}{equation.params.get('name') or equation.primitive.name}_{number}"
-            calls, lines = _calls(equation, self.folder)
-            line = place(lines) if lines else around
-            results = self._inner(equation, operands, line, f"{name}/")
-            if equation.primitive.name in _MEETING:
-                self._meet(equation, name, operands, line, is_own=not lines)
-            results = results or _results(equation, operands, calls, _frame(line), is_own=not lines)
-            known |= zip(equation.outvars, results, strict=True)
-        return [of(variable) for variable in jaxpr.outvars]
+            jax_functions, user_lines = self._call_stack(equation)
+            location = user_line(user_lines) if user_lines else caller
+            results = self._read_inner(equation, operands, location, f"{name}/")
+            if equation.primitive.name in _BROADCASTING:
+                self._add_operation(equation, name, operands, location, is_in_jax=not user_lines)
+            if not results:
+                results = _results(equation, operands, jax_functions, location, is_in_jax=not user_lines)
+            values |= zip(equation.outvars, results, strict=True)
+        return [value_of(variable) for variable in jaxpr.outvars]
 
-    def _inner(self, equation: Any, operands: Sequence[Value], line: Line, path: str) -> list[Value]:
-        """Read the jaxprs that an equation calls, and return its results, or nothing if it calls none."""
-        results: list[Value] = []
-        for key, parameter in equation.params.items():
-            for each in parameter if isinstance(parameter, list | tuple) else (parameter,):
+    def _read_inner(self, equation: Any, operands: Sequence[JaxValue], location: Location, path: str) -> list[JaxValue]:
+        """Read the jaxprs that an equation calls, and return its results, or an empty list if it calls none."""
+        results: list[JaxValue] = []
+        for parameter, value in equation.params.items():
+            for each in value if isinstance(value, list | tuple) else (value,):
                 inner: Any = getattr(each, "jaxpr", each)
-                if hasattr(inner, "eqns"):
-                    passed = _passed(equation, key, operands, len(inner.invars))
-                    arguments = [_as(variable, value) for variable, value in zip(inner.invars, passed, strict=True)]
-                    made = self.read(inner, arguments, line, path)
-                    if key != "cond_jaxpr" and len(made) == len(equation.outvars):
-                        results = [_as(*pair) for pair in zip(equation.outvars, made, strict=True)]
+                if not hasattr(inner, "eqns"):
+                    continue
+                passed = _arguments(equation, parameter, operands, len(inner.invars))
+                arguments = [_convert(*pair) for pair in zip(inner.invars, passed, strict=True)]
+                returned = self.read(inner, arguments, location, path)
+                if parameter != "cond_jaxpr" and len(returned) == len(equation.outvars):
+                    results = [_convert(*pair) for pair in zip(equation.outvars, returned, strict=True)]
         return results
 
-    def _meet(self, equation: Any, name: str, operands: Sequence[Value], line: Line, is_own: bool) -> None:
-        """Record what meets in an equation, if it is two arrays or more."""
-        shapes = _shapes([value.row for value in operands if value.row])
-        values = [value for value in operands if value.row]
-        met = [(shape, value) for shape, value in zip(shapes, values, strict=True) if shape]
-        key = (line, tuple(sorted(str(shape) for shape, _ in met)))
-        if len(met) < 2 or (is_own and key in self._own):
+    def _add_operation(
+        self,
+        equation: Any,
+        name: str,
+        operands: Sequence[JaxValue],
+        location: Location,
+        is_in_jax: bool,
+    ) -> None:
+        """Record an equation if it broadcasts two or more arrays."""
+        arrays = [value for value in operands if value.written_shape]
+        shapes = _user_shapes([value.written_shape for value in arrays])
+        broadcast = [(shape, value) for shape, value in zip(shapes, arrays, strict=True) if shape]
+        key = (location, tuple(sorted(str(shape) for shape, _ in broadcast)))
+        if len(broadcast) < 2 or (is_in_jax and key in self._seen_in_jax):
             return
-        if is_own:
-            self._own.add(key)
-        file, number = line
-        named = self.names.operands([(value.name, shape) for shape, value in met])
-        found = Finding(name, f"jax.lax.{equation.primitive.name}", named, file=file, line=number)
+        if is_in_jax:
+            self._seen_in_jax.add(key)
+        file, line = location
         primitive = equation.primitive.name
-        is_discrete = primitive in _COMPARISONS or not any(
-            variable.aval.dtype.kind in "fcV" for variable in equation.invars
+        named = self._sizes.operands([(value.name, shape) for shape, value in broadcast])
+        finding = Finding(
+            name,
+            f"jax.lax.{primitive}",
+            named,
+            file=file,
+            line=line,
+            size_expressions=self._sizes.names.expressions,
         )
-        self.meetings.append(
-            Meeting(
-                found,
-                is_meant(
-                    [value.fact for _, value in met],
-                    [operand.shape or () for operand in named],
-                    _frame(line),
-                    is_discrete=is_discrete,
-                ),
-            )
+        has_reals = any(variable.aval.dtype.kind in "fcV" for variable in equation.invars)
+        is_meant = are_pairs_meant(
+            [value.provenance for _, value in broadcast],
+            [operand.shape or () for operand in named],
+            _source_line(location),
+            is_discrete=primitive in _COMPARISONS or not has_reals,
         )
+        self.operations.append(BroadcastOperation(finding, is_meant))
+
+    def _call_stack(self, equation: Any) -> tuple[set[str], list[SourceLine]]:
+        """Return the functions of jax that made an equation, and the lines of other code that called them.
+
+        The innermost line is the last one. If vmap made the equation, _BATCHING is among the functions.
+        """
+        jax_functions: set[str] = set()
+        lines: list[SourceLine] = []
+        traceback = equation.source_info.traceback
+        for frame in traceback.frames if traceback is not None else ():  # the innermost frame first
+            if not frame.file_name.startswith(self._jax_folder):
+                lines.append(SourceLine(frame.file_name, frame.line_num))
+            elif not lines:
+                jax_functions.add(frame.function_name.rpartition(".")[2])
+                if frame.file_name.endswith(_BATCHING):
+                    jax_functions.add(_BATCHING)
+        return jax_functions, lines[::-1]
 
 
-def _plain(variable: Any, name: str = "") -> Value:
-    return Value(tuple(variable.aval.shape), made(), name)
+def _unpromoted(variable: Any, name: str = "") -> JaxValue:
+    """Return a value whose shape in the jaxpr is the one in the user's code."""
+    return JaxValue(tuple(variable.aval.shape), derive(), name)
 
 
-def _frame(line: Line) -> Frame | None:
-    file, number = line
-    return None if file is None or number is None else Frame(file, number)
+def _source_line(location: Location) -> SourceLine | None:
+    file, line = location
+    return None if file is None or line is None else SourceLine(file, line)
 
 
-def _as(variable: Any, value: Value | None) -> Value:
-    """A value as another variable has it, beyond a call: all of it, a step of it (scan), or all of its steps."""
+def _convert(variable: Any, value: JaxValue | None) -> JaxValue:
+    """Return a value under the variable that stands for it on the other side of a call.
+
+    The variable has all of the value, one step of it (in a scan), or all of its steps.
+    """
     shape = tuple(variable.aval.shape)
     if value is not None:
-        row = value.row
-        for there in (row, row[1:], (*shape[:1], *row)):
-            if len(there) == len(shape) and all(one in (None, 1, two) for one, two in zip(there, shape, strict=True)):
-                return Value(there, value.fact, value.name)
-    return Value(shape, made())
+        whole = value.written_shape
+        for candidate in (whole, whole[1:], (*shape[:1], *whole)):
+            if len(candidate) == len(shape) and all(
+                written in (None, 1, size) for written, size in zip(candidate, shape, strict=True)
+            ):
+                return JaxValue(candidate, value.provenance, value.name)
+    return JaxValue(shape, derive())
 
 
-def _passed(equation: Any, key: str, operands: Sequence[Value], count: int) -> Sequence[Value | None]:
-    """The operands of an equation that are the arguments of the jaxpr which is its parameter `key`."""
-    if key == "cond_jaxpr":  # while: the constants of the condition, those of the body, and what changes
+def _arguments(equation: Any, parameter: str, operands: Sequence[JaxValue], count: int) -> Sequence[JaxValue | None]:
+    """Return the operands that an equation passes to the jaxpr in one of its parameters."""
+    if parameter == "cond_jaxpr":  # a while loop: the constants of the condition, those of the body, and the state
         constants = equation.params["cond_nconsts"]
         return [*operands[:constants], *operands[constants + equation.params["body_nconsts"] :]]
     if count > len(operands):
@@ -209,95 +253,87 @@ def _passed(equation: Any, key: str, operands: Sequence[Value], count: int) -> S
 
 
 def _results(
-    equation: Any, operands: Sequence[Value], calls: set[str], frame: Frame | None, is_own: bool
-) -> list[Value]:
-    """What is known of the results of an equation that calls no jaxpr; jax's `own` function has no line of a caller."""
-    plain = [_plain(variable) for variable in equation.outvars]
-    if len(plain) != 1:
-        return plain
-    shape = plain[0].row
-    name = equation.primitive.name
-    row = shape
-    if name == "broadcast_in_dim":
-        if _promotes(equation, calls):
-            sizes = dict(zip(equation.params["broadcast_dimensions"], operands[0].row, strict=True))
-            row = tuple(sizes.get(axis) for axis in range(len(shape)))
-            return [Value(row, operands[0].fact, operands[0].name)]
-    elif name == "transpose":
-        row = tuple(operands[0].row[axis] for axis in equation.params["permutation"])
-    else:
-        row = _met(shape, [value.row for value in operands if value.row])
-    arrays = [value.fact for value in operands if value.row]
+    equation: Any,
+    operands: Sequence[JaxValue],
+    jax_functions: set[str],
+    location: Location,
+    is_in_jax: bool,
+) -> list[JaxValue]:
+    """Return the results of an equation that calls no jaxpr."""
+    results = [_unpromoted(variable) for variable in equation.outvars]
+    if len(results) != 1:
+        return results
+    shape = results[0].written_shape
+    primitive = equation.primitive.name
+    if primitive == "broadcast_in_dim" and _is_promotion(equation, jax_functions):
+        sizes = dict(zip(equation.params["broadcast_dimensions"], operands[0].written_shape, strict=True))
+        return [operands[0]._replace(written_shape=tuple(sizes.get(axis) for axis in range(len(shape))))]
+    written = shape
+    if primitive == "transpose":
+        written = tuple(operands[0].written_shape[axis] for axis in equation.params["permutation"])
+    elif primitive != "broadcast_in_dim":
+        written = _broadcast_written([value.written_shape for value in operands if value.written_shape], shape)
+    arrays = [value.provenance for value in operands if value.written_shape]
     way: Way = ""
-    if name in _AXIS and arrays:  # an array made of a number is no array that was given an axis
-        # Below vmap, jax's own functions make all pairs that the caller wrote.
-        way = "index" if is_own or _BATCHING in calls else _way(calls)
-    fact = made(arrays, keeps=name in _KEEP, is_index=name == "iota", way=way, frame=frame)
-    return [Value(row, fact if any(map(_is_one, row)) else fact._replace(way="", frame=None))]
+    if primitive in _ADD_AXIS and arrays:  # without an array, a number becomes an array, which adds no axis
+        # Below vmap, jax's own functions write the pairs that the user wrote.
+        way = "index" if is_in_jax or _BATCHING in jax_functions else _way(jax_functions)
+    keeps, is_index = primitive in _KEEP_PROVENANCE, primitive == "iota"
+    provenance = derive(arrays, keeps=keeps, is_index=is_index, way=way, line=_source_line(location))
+    if not any(map(_is_one, written)):
+        provenance = provenance._replace(way="", written_at=None)
+    return [JaxValue(written, provenance)]
 
 
-def _way(calls: set[str]) -> Way:
-    """How an equation that adds an axis was written, by the functions of jax that made it."""
-    if calls & _INDEXING:
+def _way(jax_functions: set[str]) -> Way:
+    """Return how an equation that adds an axis was written, from the functions of jax that made it."""
+    if jax_functions & _INDEXING:
         return "index"
-    return "unsqueeze" if calls & _RESHAPING else "reduction"
+    return "unsqueeze" if jax_functions & _RESHAPING else "reduction"
 
 
-def _met(shape: tuple[Any, ...], rows: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
-    """The row of what comes of rows element by element; the plain shape of all other results."""
-    if not rows or any(len(row) != len(shape) for row in rows):
-        return shape
-    met = []
-    for size, column in zip(shape, zip(*rows, strict=True), strict=True):
-        there = [each for each in column if each is not None]
-        filled = [each for each in there if not _is_one(each)]
-        met.append(filled[0] if filled else 1 if there else None)
-        if met[-1] not in (None, 1, size):
-            return shape
-    return tuple(met)
+def _broadcast_written(shapes: Sequence[tuple[Any, ...]], result: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the written shape of a result that is computed element by element, or else the plain `result`."""
+    if not shapes or any(len(shape) != len(result) for shape in shapes):
+        return result
+    written: list[Any] = []
+    for size, sizes in zip(result, zip(*shapes, strict=True), strict=True):
+        present = [each for each in sizes if each is not None]
+        expanding = [each for each in present if not _is_one(each)]
+        written.append(expanding[0] if expanding else 1 if present else None)
+        if written[-1] not in (None, 1, size):
+            return result
+    return tuple(written)
 
 
-def _shapes(rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """The shapes with which a function has operands meet: without the axes that jax added on the left, and without the
-    axes of a batch, which are left of an added one."""
-    rank = max(map(len, rows), default=0)
-    full = [(*[None] * (rank - len(row)), *row) for row in rows]
-    for start in range(rank + 1):
-        added = [len([*takewhile(lambda size: size is None, row[start:])]) for row in full]
-        shapes = [row[start + count :] for row, count in zip(full, added, strict=True)]
+def _user_shapes(written_shapes: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Return the shapes that the user's function broadcasts.
+
+    Axes that jax added on the left are removed, and so are the batch axes of vmap, which are left of an added axis.
+    """
+    rank = max(map(len, written_shapes), default=0)
+    full = [(*[None] * (rank - len(shape)), *shape) for shape in written_shapes]
+    for batch_axes in range(rank):
+        shapes = [_without_leading_none(shape[batch_axes:]) for shape in full]
         if not any(None in shape for shape in shapes):
             return shapes
-    return []
+    return [() for _ in full]
+
+
+def _without_leading_none(shape: tuple[Any, ...]) -> tuple[Any, ...]:
+    first = next((axis for axis, size in enumerate(shape) if size is not None), len(shape))
+    return shape[first:]
 
 
 def _is_one(size: Any) -> bool:
     return isinstance(size, int) and size == 1
 
 
-def _calls(equation: Any, folder: str) -> tuple[set[str], list[tuple[str, int]]]:
-    """The names of jax's functions that made an equation, and the lines of others around them, innermost first."""
-    names: set[str] = set()
-    lines: list[tuple[str, int]] = []
-    traceback = equation.source_info.traceback
-    for frame in traceback.frames if traceback is not None else ():
-        if not frame.file_name.startswith(folder):
-            lines.append((frame.file_name, frame.line_num))
-        elif not lines:
-            names.add(frame.function_name.rpartition(".")[2])
-            if frame.file_name.endswith(_BATCHING):
-                names.add(_BATCHING)
-    return names, lines
-
-
-def _promotes(equation: Any, calls: set[str]) -> bool:
-    """Whether a broadcast_in_dim gives operands one rank, or stretches one, which no caller wrote."""
-    if _adds_inside(equation) and _BATCHING not in calls:
-        return False
-    return not calls & _EXPLICIT or bool(calls & _PROMOTION)
-
-
-def _adds_inside(equation: Any) -> bool:
-    """Whether an equation adds an axis that is not on the left, as no promotion does but below vmap."""
+def _is_promotion(equation: Any, jax_functions: set[str]) -> bool:
+    """Return whether jax, and not the user, wrote a broadcast_in_dim, to give operands the same rank or shape."""
     rank = len(equation.outvars[0].aval.shape)
     dimensions = tuple(equation.params["broadcast_dimensions"])
-    return dimensions != tuple(range(rank - len(dimensions), rank))
+    adds_inner_axis = dimensions != tuple(range(rank - len(dimensions), rank))
+    if adds_inner_axis and _BATCHING not in jax_functions:  # promotion adds axes on the left, except below vmap
+        return False
+    return not jax_functions & _EXPLICIT or bool(jax_functions & _PROMOTION)

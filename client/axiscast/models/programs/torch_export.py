@@ -1,4 +1,4 @@
-"""check_torch: the broadcasts of a program that torch.export made, with its symbols and the lines it comes from."""
+"""check_torch: the check of an exported program of torch."""
 
 from __future__ import annotations
 
@@ -9,92 +9,106 @@ from ...answers.intent import FindingKind, Way
 from ...answers.torch_functions import ELEMENTWISE, LISTS, LOSSES, OPERAND_COUNTS, function_name
 from ...library import typed
 from ..finding import Finding, Operand
-from ..provenance import Fact, Frame, frames, is_meant, made, way_of_new_axis
+from ..packages import import_package
+from ..provenance import Provenance, SourceLine, are_pairs_meant, derive, source_lines, user_line, way_of_new_axis
 from ..report import Report
 from . import specialization
-from .program_report import Meeting, Names, installed, place, report
+from .program_report import BroadcastOperation, ProgramSizes, report_program
 
 __all__ = ["check_torch"]
 
-OLDEST = "2.13"
-"""The first release that this was tried with."""
-_MEETING = ELEMENTWISE | LOSSES
-"""The operations in which tensors meet, in addition to those that have torch's tag `pointwise`."""
-_AXIS = ("aten.unsqueeze", "aten.view", "aten.reshape", "aten._unsafe_view", "aten.unflatten")
-_KEEP = (
+OLDEST_TORCH = "2.13"
+"""The oldest release of torch that is tested."""
+_BROADCASTING = ELEMENTWISE | LOSSES
+"""The functions that broadcast, in addition to those with torch's tag `pointwise`."""
+_ADD_AXIS = ("aten.unsqueeze", "aten.view", "aten.reshape", "aten._unsafe_view", "aten.unflatten")
+_KEEP_PROVENANCE = (
     *("aten.slice", "aten.alias", "aten.clone", "aten.detach", "aten.to.", "aten._to_copy", "aten.squeeze"),
     *("aten.permute", "aten.t.", "aten.transpose", "aten.contiguous", "aten.numpy_T", "aten.flatten"),
 )
-_MODULES = {"addmm", "conv1d", "conv2d", "conv3d", "convolution", "linear", "mm"}
-"""The operations that are all that their module does."""
+_MODULE_FUNCTIONS = {"addmm", "conv1d", "conv2d", "conv3d", "convolution", "linear", "mm"}
+"""The functions that are the only one of their module, so that their result has the module's name."""
 _INDEX = ("aten.arange", "aten.lift_fresh_copy")
 _COMPARISONS = ("aten.eq.", "aten.ne.", "aten.lt.", "aten.le.", "aten.gt.", "aten.ge.")
+_MAX_UPPER_BOUND = 2**62
 
 
 @typed
 def check_torch(
     program: Any, *, assume: Mapping[str, int | str] | None = None, kinds: Sequence[FindingKind] = ("square",)
 ) -> Report:
-    """The report of a `torch.export.ExportedProgram`: each operation in which tensors meet, and whether they broadcast.
+    """Check every operation of a `torch.export.ExportedProgram` that broadcasts, and return the report.
 
-    A symbol has the name of its `torch.export.Dim`; without one it keeps its own, such as "s17". It has the range that
-    the program states; `assume` says more of it. No warning is given where all pairs are meant, as in x[:, None] - y
-    (docs/training.md), and `kinds` are those of `watch`. A file is for `torch.export.load`, which runs what stands in
-    it: load what you trust. Raises ImportError if torch is missing or too old, TypeError for any other object.
+    A symbol has the name of its `torch.export.Dim`, or else torch's name, such as "s17", and the range that the program
+    states. A square is not reported if all pairs are intended, as in x[:, None] - y (docs/training.md).
+
+    `torch.export.load` executes code from the file: load only files that you trust.
+
+    Args:
+        program: The exported program.
+        assume: Known sizes or ranges of symbols, by name.
+        kinds: The suspicious broadcasts to report, as in `watch`.
+
+    Raises:
+        TypeError: `program` is not an ExportedProgram.
+        ImportError: torch is missing or too old.
 
     >>> import axiscast
     >>> program = torch.export.export(model, (x, y))                        # doctest: +SKIP
     >>> axiscast.check_torch(program).exit_status()                       # doctest: +SKIP
     0
     """
-    torch = installed("torch", OLDEST, "check_torch")
+    torch = import_package("torch", OLDEST_TORCH, "check_torch")
     if not isinstance(program, torch.export.ExportedProgram):
-        raise TypeError(f"check_torch takes a torch.export.ExportedProgram, not {type(program).__name__}")
-    names = Names(names_given(program))
-    ranges = {str(names.size(symbol)): _range(limits) for symbol, limits in program.range_constraints.items()}
-    found = [*meetings(program, names)]
-    return report("ExportedProgram", found, ranges | dict(assume or {}), [*specialization.notes(program)], kinds)
+        raise TypeError(f"program must be a torch.export.ExportedProgram, not {type(program).__name__}")
+    sizes = ProgramSizes(given_names(program))
+    ranges = {str(sizes.size(symbol)): _range_text(limits) for symbol, limits in program.range_constraints.items()}
+    operations = [*broadcast_operations(program, sizes)]
+    notes = [*specialization.notes(program)]
+    return report_program("ExportedProgram", operations, ranges | dict(assume or {}), notes, kinds)
 
 
-def meetings(program: Any, names: Names) -> Iterator[Meeting]:
-    """The operations of a program in which tensors meet, those of the graphs that it branches to included."""
+def broadcast_operations(program: Any, sizes: ProgramSizes) -> Iterator[BroadcastOperation]:
+    """Yield the operations of a program that broadcast, including those of its subgraphs."""
     signature = program.graph_signature
-    held = {**signature.inputs_to_parameters, **signature.inputs_to_buffers}
-    lifted = {*signature.inputs_to_lifted_tensor_constants}
+    stored = {**signature.inputs_to_parameters, **signature.inputs_to_buffers}
+    constants = {*signature.inputs_to_lifted_tensor_constants}
     for path, module in program.graph_module.named_modules():
-        facts = _facts(module, lifted) if hasattr(module, "graph") else {}
-        expanded = _expanded(facts)
-        for node in facts:
-            lines = frames(node.meta.get("stack_trace") or "")
-            file, line = place([frame[:2] for frame in lines[::-1]])
-            for tensors in _operands(node, expanded):
-                if sum(bool(_sizes(tensor)) for tensor in tensors) < 2:
+        provenances = _provenances(module, constants) if hasattr(module, "graph") else {}
+        expanded = _expanded_operands(provenances)
+        for node in provenances:
+            lines = _lines(node)
+            file, line = user_line(lines)
+            for tensors in _operand_groups(node, expanded):
+                if sum(bool(_shape(tensor)) for tensor in tensors) < 2:
                     continue
-                operands = names.operands([(_named(tensor, held), _sizes(tensor)) for tensor in tensors])
+                operands = sizes.operands([(_tensor_name(tensor, stored), _shape(tensor)) for tensor in tensors])
                 name = f"{path}/{node.name}" if path else node.name
-                found = Finding(name, _op(node), operands, file=file, line=line)
-                yield Meeting(found, _is_meant(node, tensors, operands, facts, lines))
+                finding = Finding(
+                    name, _op(node), operands, file=file, line=line, size_expressions=sizes.names.expressions
+                )
+                yield BroadcastOperation(finding, _is_meant(node, tensors, operands, provenances, lines))
 
 
-def names_given(program: Any) -> dict[str, str]:
+def given_names(program: Any) -> dict[str, str]:
     """Return the name of the `torch.export.Dim` of each symbol that has one.
 
-    torch has them in the environment of its symbols. A program that was loaded from a file has lost them.
+    torch keeps these names in the environment of the symbols. A program that was loaded from a file has lost them.
     """
-    environment = next(_environments(program), None)
+    environment = next(_symbol_environments(program), None)
     names: Mapping[str, str] = getattr(environment, "source_name_to_debug_name", {})
     sources = {str(symbol): found for symbol, found in getattr(environment, "var_to_sources", {}).items()}
     given = {}
-    for symbol, places in sources.items():
-        named = (names.get(_source_name(place), "") for place in places)
-        name = next((name for name in named if name.isidentifier() and name not in sources), None)
+    for symbol, symbol_sources in sources.items():
+        candidates = (names.get(_source_name(source), "") for source in symbol_sources)
+        name = next((name for name in candidates if name.isidentifier() and name not in sources), None)
         if name is not None:
             given[symbol] = name
     return given
 
 
-def _environments(program: Any) -> Iterator[Any]:
-    """The environment of each symbolic size."""
+def _symbol_environments(program: Any) -> Iterator[Any]:
+    """Yield the environment of each symbolic size."""
     for _, module in program.graph_module.named_modules():
         for node in module.graph.nodes if hasattr(module, "graph") else ():
             for size in getattr(node.meta.get("val"), "shape", ()):
@@ -102,111 +116,125 @@ def _environments(program: Any) -> Iterator[Any]:
                     yield size.node.shape_env
 
 
-def _source_name(place: Any) -> str:
-    """A source's name, which was a method before it was a property."""
-    return str(place.name() if callable(place.name) else place.name)
+def _source_name(source: Any) -> str:
+    """Return the name of a source, which is a method in some releases and a property in others."""
+    return str(source.name() if callable(source.name) else source.name)
 
 
-def _meets(node: Any) -> bool:
+def _lines(node: Any) -> list[SourceLine]:
+    return source_lines(node.meta.get("stack_trace") or "")
+
+
+def _broadcasts(node: Any) -> bool:
     tags = getattr(node.target, "tags", ())
-    return function_name(str(node.target)) in _MEETING or any(tag.name == "pointwise" for tag in tags)
+    return function_name(str(node.target)) in _BROADCASTING or any(tag.name == "pointwise" for tag in tags)
 
 
 def _op(node: Any) -> str:
-    """What findings call an operation: of one that only expands the operands of a function, the function."""
-    function = _function(node)
-    if str(node.target).startswith(("aten.broadcast_tensors.", "aten.expand.")) and function in LOSSES:
-        return f"torch.nn.functional.{function}"
+    """Return the name of an operation in findings.
+
+    A node that only expands the operands of a loss has the name of that loss.
+    """
+    called = _called_function(node)
+    if str(node.target).startswith(("aten.broadcast_tensors.", "aten.expand.")) and called in LOSSES:
+        return f"torch.nn.functional.{called}"
     return str(node.target)
 
 
-def _named(node: Any, held: Mapping[str, str]) -> str:
-    """The name of the tensor that a node gives: of a parameter or a module in the program, else the node's."""
+def _tensor_name(node: Any, stored: Mapping[str, str]) -> str:
+    """Return the name of a tensor: that of its module, its parameter or its buffer, or else the name of its node."""
     modules = [*node.meta.get("nn_module_stack", {}).values()]
-    path = str(modules[-1][0]) if modules and function_name(str(node.target)) in _MODULES else ""
+    path = str(modules[-1][0]) if modules and function_name(str(node.target)) in _MODULE_FUNCTIONS else ""
     last = path.rpartition(".")[2]
-    return (path if last.isdigit() else last) or held.get(node.name, node.name)
+    return (path if last.isdigit() else last) or stored.get(node.name, node.name)
 
 
-def _operands(node: Any, expanded: Mapping[str, list[Any]]) -> Iterator[list[Any]]:
-    """The tensors that meet in a node, if any do. Of operations on lists, those of each place in the lists."""
+def _operand_groups(node: Any, expanded: Mapping[str, list[Any]]) -> Iterator[list[Any]]:
+    """Yield the tensors that a node broadcasts against each other.
+
+    A function of lists broadcasts the first tensors of all lists, then the second ones, and so on.
+    """
     if node.name in expanded:
         yield expanded[node.name]
     elif LISTS in str(node.target):
         lists = [argument for argument in node.args if isinstance(argument, list | tuple)]
-        yield from ([*_tensors(part)] for part in zip(*lists, strict=False))
-    elif _meets(node):
+        yield from ([*_tensors(group)] for group in zip(*lists, strict=False))
+    elif _broadcasts(node):
         tensors = [*_tensors(node.args)]
         yield tensors[: OPERAND_COUNTS.get(function_name(str(node.target)))]
 
 
-def _expanded(nodes: Iterable[Any]) -> dict[str, list[Any]]:
-    """What a decomposed function, such as a loss, expands before it calls others, by the first node of each call."""
+def _expanded_operands(nodes: Iterable[Any]) -> dict[str, list[Any]]:
+    """Return the tensors that each decomposed function, such as a loss, expands, by the first node of its call."""
     calls: dict[str, list[Any]] = {}
     for node in nodes:
-        if str(node.target).startswith("aten.expand.") and _function(node) in _MEETING:
+        if str(node.target).startswith("aten.expand.") and _called_function(node) in _BROADCASTING:
             calls.setdefault(node.meta["torch_fn"][0], []).append(node)
-    return {call[0].name: [node.args[0] for node in call] for call in calls.values()}
+    return {nodes_of_call[0].name: [node.args[0] for node in nodes_of_call] for nodes_of_call in calls.values()}
 
 
-def _is_loss(node: Any) -> bool:
-    """Whether a node is a loss, or a part of one."""
-    return _function(node) in LOSSES or function_name(str(node.target)) in LOSSES
-
-
-def _function(node: Any) -> str:
-    """The function of torch by whose call the program has a node, such as "mse_loss"; "" if torch did not keep it."""
+def _called_function(node: Any) -> str:
+    """Return the function of torch whose call made a node, such as "mse_loss", or "" if the program lost it."""
     _, called = node.meta.get("torch_fn") or ("", "")
     return str(called).rpartition(".")[2]
 
 
 def _tensors(arguments: Iterable[Any]) -> Iterator[Any]:
-    """The nodes that give those arguments which are tensors."""
+    """Yield the nodes of those arguments that are tensors."""
     for argument in arguments:
         for each in argument if isinstance(argument, list | tuple) else (argument,):
             if hasattr(getattr(each, "meta", {}).get("val"), "shape"):
                 yield each
 
 
-def _sizes(node: Any) -> tuple[Any, ...]:
+def _shape(node: Any) -> tuple[Any, ...]:
     return tuple(node.meta["val"].shape)
 
 
-def _facts(module: Any, lifted: Container[str]) -> dict[Any, Fact]:
-    """Return where the value of each node of a graph comes from."""
-    facts: dict[Any, Fact] = {}
+def _provenances(module: Any, constants: Container[str]) -> dict[Any, Provenance]:
+    """Return the provenance of the result of each node in a graph."""
+    provenances: dict[Any, Provenance] = {}
     for node in module.graph.nodes:
         target = str(node.target)
-        before = [facts[tensor] for tensor in _tensors(node.args)]
-        keeps = target.startswith((*_AXIS, *_KEEP)) or _meets(node)
-        frame = next(reversed(frames(node.meta.get("stack_trace") or "")), None)
+        line = next(reversed(_lines(node)), None)
         way: Way = ""
-        if target.startswith(_AXIS):
-            way = way_of_new_axis(frame)
+        if target.startswith(_ADD_AXIS):
+            way = way_of_new_axis(line)
         elif any(argument is True for argument in node.args):
             way = "reduction"
-        fact = made(before, keeps=keeps, is_index=target.startswith(_INDEX) or target in lifted, way=way, frame=frame)
-        has_axis = any(type(size) is int and size == 1 for size in getattr(node.meta.get("val"), "shape", ()))
-        facts[node] = fact if has_axis else fact._replace(way="", frame=None)
-    return facts
+        provenance = derive(
+            [provenances[tensor] for tensor in _tensors(node.args)],
+            keeps=target.startswith((*_ADD_AXIS, *_KEEP_PROVENANCE)) or _broadcasts(node),
+            is_index=target.startswith(_INDEX) or target in constants,
+            way=way,
+            line=line,
+        )
+        has_unit_axis = any(type(size) is int and size == 1 for size in getattr(node.meta.get("val"), "shape", ()))
+        provenances[node] = provenance if has_unit_axis else provenance._replace(way="", written_at=None)
+    return provenances
 
 
 def _is_meant(
-    node: Any, tensors: Sequence[Any], operands: Sequence[Operand], facts: Mapping[Any, Fact], lines: Sequence[Frame]
+    node: Any,
+    tensors: Sequence[Any],
+    operands: Sequence[Operand],
+    provenances: Mapping[Any, Provenance],
+    lines: Sequence[SourceLine],
 ) -> bool:
-    """Return whether the tensors that meet in a node are meant to meet in all pairs, if they make a square."""
+    """Return whether all pairs are intended if the operands of a node make a square."""
     types = [tensor.meta["val"].dtype for tensor in tensors]
     is_discrete = not any(each.is_floating_point or each.is_complex for each in types)
-    return is_meant(
-        [facts[tensor] for tensor in tensors],
+    return are_pairs_meant(
+        [provenances[tensor] for tensor in tensors],
         [operand.shape or () for operand in operands],
         lines[-1] if lines else None,
         is_discrete=is_discrete or str(node.target).startswith(_COMPARISONS),
-        is_loss=_is_loss(node),
+        is_loss=_called_function(node) in LOSSES or function_name(str(node.target)) in LOSSES,
     )
 
 
-def _range(limits: Any) -> str:
-    """What a program states of a symbol, as a check takes it."""
+def _range_text(limits: Any) -> str:
+    """Return the range of a symbol in the form of `assume`, such as "2..64"."""
     upper = str(limits.upper)
-    return f"{max(0, int(limits.lower))}..{upper if upper.isdigit() and int(upper) < 2**62 else ''}"
+    is_bounded = upper.isdigit() and int(upper) < _MAX_UPPER_BOUND
+    return f"{max(0, int(limits.lower))}..{upper if is_bounded else ''}"

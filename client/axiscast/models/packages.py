@@ -1,0 +1,20 @@
+"""Optional packages of the user, such as onnx and torch."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+
+def import_package(name: str, oldest: str, caller: str) -> Any:
+    """Return a package. Raises ImportError, which says what to install, if it is missing or older than `oldest`."""
+    needs = f"{caller} needs {name} {oldest} or later"
+    install = f"pip install '{name}>={oldest}'"
+    try:
+        package = import_module(name)
+    except ImportError:
+        raise ImportError(f"{needs}: {install}") from None
+    found = package.__version__
+    if [int(part) for part in found.split(".")[:2]] < [int(part) for part in oldest.split(".")]:
+        raise ImportError(f"{needs}, and {found} is installed: {install}")
+    return package

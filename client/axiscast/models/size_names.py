@@ -1,0 +1,32 @@
+"""Names for the sizes in check requests."""
+
+from __future__ import annotations
+
+from .display import printable
+from .size_expressions import as_name
+
+_MAX_SHOWN_LETTERS = 80
+
+
+class SizeNames:
+    """Names for size expressions: equal expressions have the same name, and different ones never do."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}
+        self._taken: set[str] = set()
+        self.expressions: dict[str, str] = {}
+        """The expression to show for each name that differs from it."""
+
+    def name_of(self, expression: str) -> str:
+        """Return the name of an expression, which is an identifier."""
+        if expression not in self._names:
+            name = identifier = as_name(expression)
+            number = 1
+            while name in self._taken:
+                number += 1
+                name = f"{identifier}_{number}"
+            self._taken.add(name)
+            self._names[expression] = name
+            if name != expression and len(expression) <= _MAX_SHOWN_LETTERS:
+                self.expressions[name] = printable(expression)
+        return self._names[expression]
