@@ -15,7 +15,7 @@ import h11
 from uvicorn.server import ServerState
 
 from axiscast.wire.problems import PROBLEM_KINDS
-from axiscast_service.http.grammar import read_plain
+from axiscast_service.http.grammar import read_short_request
 from axiscast_service.http.hooks import HOOKS, Hooks
 from axiscast_service.http.protocol import HTTPProtocol
 from axiscast_service.http.upload import EXTENSION
@@ -24,7 +24,7 @@ from axiscast_service.runtime.budget import MemoryBudget
 PAGE = 40_000
 """Bytes of a part of a long response."""
 STEPS = 4000
-"""Turns of the loop after which a conversation that goes on is stuck."""
+"""RequestScheduler of the loop after which a conversation that goes on is stuck."""
 _NO_SOCKET = socket.socket()
 
 
@@ -117,7 +117,7 @@ class Echo:
     """A fast path that answers GET /v1/check by the number in its query."""
 
     def answer(self, data: bytes, first: Iterable[tuple[bytes, bytes]]) -> tuple[bytes, int] | None:
-        plain = read_plain(data)
+        plain = read_short_request(data)
         if plain is None or plain.query is None or b"long" in plain.query:
             return None
         return b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nx-number: %b\r\n\r\n" % plain.query, plain.size

@@ -24,7 +24,7 @@ MODULES = (
     "axiscast.cli",
     "axiscast_service.app",
     "axiscast_service.http.listener",
-    "axiscast_service.http.private",
+    "axiscast_service.http.library_patches",
     "axiscast_service.http.protocol",
     "axiscast_service.metrics",
     "axiscast_service.serve",

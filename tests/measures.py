@@ -30,7 +30,7 @@ from axiscast.wire.problems import Problem
 from axiscast_service.app import create_app
 from axiscast_service.endpoints.backprop import _gradients, dense_gradients
 from axiscast_service.endpoints.broadcast import outputs, request_size_of
-from axiscast_service.middleware.admission import Admission
+from axiscast_service.middleware.admission import AdmissionMiddleware
 from axiscast_service.runtime import threads
 from axiscast_service.runtime.budget import FREE_BYTES, MemoryBudget, MemoryReservation
 from axiscast_service.settings import Settings
@@ -125,7 +125,7 @@ def at_once(count: int, limit: int) -> str | None:
             if body := message.get("body"):
                 codes.append(json.loads(body)["code"])
 
-        admission = Admission(app, limit, MemoryBudget(2**20), Counter())
+        admission = AdmissionMiddleware(app, limit, MemoryBudget(2**20), Counter())
         scope = {"type": "http", "method": "GET", "path": "/v1/check", "headers": []}
         async with asyncio.TaskGroup() as tasks:
             for _ in range(count):

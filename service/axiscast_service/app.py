@@ -24,17 +24,17 @@ from axiscast.wire.wording import close_matches, did_you_mean
 from .endpoints import backprop, batch, broadcast, check, compare, ops, pages, translate, why
 from .fastpath.fast_path import Straight
 from .http.hooks import HOOKS, Hooks
-from .http.reload import Source, renewed
+from .http.reload import ReloadableSource, reloading
 from .http.tls import Certificate
-from .logs import Seldom, access_log
-from .middleware.admission import Admission
-from .middleware.authentication import Keys, judge_key
-from .middleware.caching import Part
-from .middleware.dispatch import Dispatch
-from .middleware.envelope import Envelope
-from .middleware.host_check import judge_host, names_in
-from .middleware.problems import Guard, problem_response, response_of
-from .middleware.telemetry import QUIET, Watch
+from .logs import RateLimitedWarning, access_log
+from .middleware.admission import AdmissionMiddleware
+from .middleware.authentication import ApiKeys, authenticate
+from .middleware.caching import StaticContent
+from .middleware.dispatch import DispatchMiddleware
+from .middleware.host_check import parse_hosts, require_allowed_host
+from .middleware.problems import GuardMiddleware, problem_response, response_of
+from .middleware.request_id_middleware import RequestIdMiddleware
+from .middleware.telemetry import MONITORING_PATHS, TelemetryMiddleware
 from .openapi import DESCRIPTION, describe
 from .runtime.budget import MemoryBudget
 from .runtime.drain import Drain
@@ -61,26 +61,26 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         unmap_freed_blocks()
         watched = measure_loop_lag(metrics.lag) if metrics else nullcontext()
         with drain.on_sigterm(), short_switch_interval(), infrequent_collections(), watched:
-            async with renewed(sources):
+            async with reloading(sources):
                 hooks = Hooks(
                     problem_response=problem_response,
                     request_seconds=settings.request_seconds,
                     max_body_bytes=settings.max_body_bytes,
                     budget=budget,
                     refused=refused,
-                    fast_path=app.state.straight,
+                    fast_path=app.state.fast_path,
                     certificate=certificate,
                 )
                 if metrics is not None:
                     hooks.problem_sent = metrics.problem
                 yield {HOOKS: hooks}
 
-    names = names_in(settings.allowed_hosts)
-    keys = Keys(settings.api_keys_file) if settings.api_keys_file else None
+    names = parse_hosts(settings.allowed_hosts)
+    keys = ApiKeys(settings.api_keys_file) if settings.api_keys_file else None
     certificate = Certificate(settings.tls_certificate, settings.tls_key) if settings.tls_certificate else None
-    sources: list[Source] = [source for source in (keys, certificate) if source]
-    judges = [partial(judge_host, names)] if names else []
-    judges += [partial(judge_key, keys)] if keys else []
+    sources: list[ReloadableSource] = [source for source in (keys, certificate) if source]
+    guards = [partial(require_allowed_host, names)] if names else []
+    guards += [partial(authenticate, keys)] if keys else []
     metrics = None
     if settings.metrics and find_spec("prometheus_client"):
         from .metrics import Metrics
@@ -90,11 +90,11 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     log = access_log(settings.log_format) if settings.access_log else None
 
     questions = [route for resource in _QUESTIONS for route in resource.router.routes]
-    in_work: Counter[bool] = Counter()
+    in_flight: Counter[bool] = Counter()
     limit = settings.max_concurrent_requests
     refusals: Counter[str] = Counter()
 
-    malformed = Seldom("{count} malformed requests were refused since the last such line")
+    malformed = RateLimitedWarning("{count} malformed requests were refused since the last such line")
 
     def refused(reason: str) -> None:
         refusals[reason] += 1
@@ -115,11 +115,11 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         generate_unique_id_function=lambda route: route.name.removeprefix("post_"),  # generators name functions by it
         redirect_slashes=False,
         middleware=[
-            *([Middleware(Watch, metrics=metrics, log=log)] if metrics or log else []),
-            Middleware(Envelope, drain=drain),
-            *([Middleware(Guard, judges=judges)] if judges else []),
-            Middleware(Admission, limit=limit, budget=budget, in_work=in_work),
-            Middleware(Dispatch, routes=questions, handlers=_HANDLERS),
+            *([Middleware(TelemetryMiddleware, metrics=metrics, log=log)] if metrics or log else []),
+            Middleware(RequestIdMiddleware, drain=drain),
+            *([Middleware(GuardMiddleware, guards=guards)] if guards else []),
+            Middleware(AdmissionMiddleware, limit=limit, budget=budget, in_flight=in_flight),
+            Middleware(DispatchMiddleware, routes=questions, handlers=_HANDLERS),
         ],
         # A span for each request, exported as the standard OTEL_* variables say, where the extra [otel] is installed.
         telemetry={
@@ -127,7 +127,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
             "metrics": False,
             "logs": False,
             "operation_spans": False,
-            "exclude": lambda scope: scope["path"] in QUIET,
+            "exclude": lambda scope: scope["path"] in MONITORING_PATHS,
         },
         exception_handlers=_HANDLERS,
     )
@@ -136,13 +136,13 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.metrics = metrics
     app.state.refusals = refusals
     app.state.budget = budget
-    app.state.straight = Straight(
+    app.state.fast_path = Straight(
         drain,
         metrics,
         log,
         names,
         keys,
-        in_work,
+        in_flight,
         limit,
         settings.max_body_bytes,
         {
@@ -151,7 +151,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
             "/v1/backprop": partial(backprop.answer_to_body, settings.max_output_bytes),
         },
     )
-    app.state.document = cache(lambda: Part(encode(app.openapi(), Encoding.JSON), Encoding.JSON.value))
+    app.state.document = cache(lambda: StaticContent(encode(app.openapi(), Encoding.JSON), Encoding.JSON.value))
     for resource in (*_QUESTIONS, ops, pages):
         app.include_router(resource.router, tags=["broadcasting"])
     describe(app, asks_for_keys=keys is not None, asks_for_names=bool(names))

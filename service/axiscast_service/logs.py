@@ -76,7 +76,7 @@ def access_log(log_format: str) -> Callable[[str, str, Mapping[str, Any]], None]
     return write
 
 
-class Seldom:
+class RateLimitedWarning:
     """A warning that is logged once in a minute at most, with the number of its occasions."""
 
     SECONDS = 60
@@ -109,7 +109,7 @@ def trace_id_in(traceparent: bytes) -> str | None:
     return matched[1].decode() if matched else None
 
 
-def tell_span(attributes: Mapping[str, Any], name: str | None = None) -> None:
+def set_span_attributes(attributes: Mapping[str, Any], name: str | None = None) -> None:
     """Give the request's span, if there is one, these attributes, and this name."""
     if get_current_span is not None and (span := get_current_span()).is_recording():
         span.set_attributes(attributes)
@@ -117,6 +117,6 @@ def tell_span(attributes: Mapping[str, Any], name: str | None = None) -> None:
             span.update_name(name)
 
 
-def makes_spans() -> bool:
+def is_tracing() -> bool:
     """Whether each request is to be a span: somebody has said where spans go."""
     return get_current_span is not None and not isinstance(get_tracer_provider(), ProxyTracerProvider)

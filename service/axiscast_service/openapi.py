@@ -113,15 +113,15 @@ _ANSWERS: dict[type[BaseModel], None] = {}
 """The models of answers, in the order in which routes declare them."""
 
 
-def question(request: type[BaseModel], answer: type[BaseModel]) -> dict[str, Any]:
+def request_and_response(request: type[BaseModel], answer: type[BaseModel]) -> dict[str, Any]:
     """What a route that takes one of these in its body, and answers the other, declares besides its summary.
 
-    @router.post("/v1/compare", summary="Compare frameworks", **question(CompareRequest, CompareAnswer))
+    @router.post("/v1/compare", summary="Compare frameworks", **request_and_response(CompareRequest, CompareAnswer))
     """
-    return {"openapi_extra": body(request), "responses": answers(answer)}
+    return {"openapi_extra": request_body(request), "responses": responses(answer)}
 
 
-def body(model: type[BaseModel]) -> dict[str, Any]:
+def request_body(model: type[BaseModel]) -> dict[str, Any]:
     """The request body of a route, in both encodings."""
     schema = {"$ref": _REF.format(model=model.__name__)}
     named = {name: {"value": value} for name, value in EXAMPLES[model].items()}
@@ -136,7 +136,7 @@ def body(model: type[BaseModel]) -> dict[str, Any]:
     }
 
 
-def answers(
+def responses(
     model: type[BaseModel], text: bool = False, problems: tuple[str, ...] | None = None
 ) -> dict[int | str, dict[str, Any]]:
     """The responses of a route: 200 in both encodings, and the problems that it gives."""

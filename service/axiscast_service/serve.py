@@ -12,26 +12,26 @@ from importlib.metadata import version
 
 import uvicorn
 
-from .http.runner import verify_uvicorn
 from .http.tls import Certificate
-from .middleware.host_check import hosts_of, is_loopback, names_in
-from .settings import Settings, misspelt, variable_of
+from .http.uvicorn_interface import verify_uvicorn
+from .middleware.host_check import effective_hosts, is_loopback, parse_hosts
+from .settings import Settings, unknown_variables, variable_of
 
 KEEP_ALIVE_SECONDS = 75
 """Above the idle time of common proxies (60 s), so that it is the proxy that closes an idle connection."""
 
-COUNTS = "PROMETHEUS_MULTIPROC_DIR"
+METRICS_DIRECTORY = "PROMETHEUS_MULTIPROC_DIR"
 """Where several workers count together: prometheus-client's own variable."""
 
 
 def verify(settings: Settings) -> None:
     """Raises ValueError for what the service could not start with, here and not in each worker."""
     verify_uvicorn()
-    names_in(settings.allowed_hosts)
+    parse_hosts(settings.allowed_hosts)
     if settings.api_keys_file:
-        from .middleware.authentication import Keys
+        from .middleware.authentication import ApiKeys
 
-        Keys(settings.api_keys_file)
+        ApiKeys(settings.api_keys_file)
     if settings.tls_certificate or settings.tls_key:
         Certificate(settings.tls_certificate, settings.tls_key)
     if _counts_in_files(settings):
@@ -40,7 +40,7 @@ def verify(settings: Settings) -> None:
         except FileNotFoundError:
             raise ValueError(
                 "the metrics of several workers need a directory to count in, and none can be written to: "
-                f"mount one at /tmp, name an empty one in {COUNTS}, or set AXISCAST_METRICS=false"
+                f"mount one at /tmp, name an empty one in {METRICS_DIRECTORY}, or set AXISCAST_METRICS=false"
             ) from None
 
 
@@ -68,11 +68,11 @@ def serve(settings: Settings) -> None:
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(0))
     if hasattr(signal, "SIGHUP"):
         signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until it is heard (reload.py), and in the parent of workers
-    from .http.private import pass_on_hangup
+    from .http.library_patches import forward_sighup
     from .logs import access_log, configuration
 
-    pass_on_hangup()
-    for sentence in misspelt():
+    forward_sighup()
+    for sentence in unknown_variables():
         access_log(settings.log_format)("WARNING", sentence, {})
     if not (settings.api_keys_file or is_loopback(settings.host)):
         access_log(settings.log_format)(
@@ -86,10 +86,10 @@ def serve(settings: Settings) -> None:
             file=sys.stderr,
             flush=True,
         )
-    os.environ[variable_of("allowed_hosts")] = hosts_of(settings)
+    os.environ[variable_of("allowed_hosts")] = effective_hosts(settings)
     with ExitStack() as stack:
         if _counts_in_files(settings):
-            os.environ[COUNTS] = stack.enter_context(tempfile.TemporaryDirectory(prefix="axiscast-metrics-"))
+            os.environ[METRICS_DIRECTORY] = stack.enter_context(tempfile.TemporaryDirectory(prefix="axiscast-metrics-"))
         uvicorn.run(
             "axiscast_service.app:create_app",
             factory=True,
@@ -115,7 +115,7 @@ def serve(settings: Settings) -> None:
 
 def _counts_in_files(settings: Settings) -> bool:
     """Whether the metrics of several workers need a directory, and nobody has given one."""
-    return settings.metrics and settings.workers > 1 and COUNTS not in os.environ
+    return settings.metrics and settings.workers > 1 and METRICS_DIRECTORY not in os.environ
 
 
 def _welcome(url: str, docs: bool) -> str:

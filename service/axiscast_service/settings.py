@@ -65,7 +65,7 @@ class Settings:
         return cls(**values)
 
 
-def misspelt(environment: Mapping[str, str] = os.environ) -> list[str]:
+def unknown_variables(environment: Mapping[str, str] = os.environ) -> list[str]:
     """A sentence for each variable that looks like a setting's and is none, with the one that may be meant."""
     names = [setting.name.upper() for setting in fields(Settings)]
     sentences = []

@@ -19,9 +19,9 @@ from straight_requests import JSON, QUERY, REQUESTS, SHAPES, STRAIGHT, get, post
 
 from axiscast_service.app import create_app
 from axiscast_service.fastpath.fast_path import Straight
-from axiscast_service.http.grammar import fields_of, read_head, read_plain
+from axiscast_service.http.grammar import header_fields, read_head, read_short_request
 from axiscast_service.http.protocol import HTTPProtocol
-from axiscast_service.middleware.dispatch import Dispatch
+from axiscast_service.middleware.dispatch import DispatchMiddleware
 from axiscast_service.settings import Settings
 
 KEY = "0123456789abcdef0123"
@@ -34,10 +34,10 @@ class Running:
     def __init__(self, short: bool, settings: Settings) -> None:
         self.app = create_app(settings)
         if not short:
-            kept = [middleware for middleware in self.app.user_middleware if middleware.cls is not Dispatch]
+            kept = [middleware for middleware in self.app.user_middleware if middleware.cls is not DispatchMiddleware]
             assert len(kept) == len(self.app.user_middleware) - 1
             self.app.user_middleware = kept
-            self.app.state.straight = None
+            self.app.state.fast_path = None
         config = uvicorn.Config(
             self.app, port=0, http=HTTPProtocol, ws="none", server_header=False, proxy_headers=False, log_level="error"
         )
@@ -208,16 +208,16 @@ def test_a_head_that_is_plain_is_read_as_any_other() -> None:
         ends = rng.choices(["\r\n", "\n", "\r\n\r\n"], [40, 1, 1], k=len(fields) + 1)
         head = "".join(map("".join, zip([f"{line} HTTP/1.1", *fields], ends, strict=True))) + "\r\n"
         data = head.encode("latin-1") + rng.choice([b"", b"[]", b"[]\r\n"])
-        if (found := read_plain(data)) is not None:
+        if (found := read_short_request(data)) is not None:
             plain += 1
             read, end, length, _ = read_head(data) or (b"", 0, None, False)
             assert (end + (length or 0), length) == (found.size, len(found.body)), data
-            assert found.fields.items() <= dict(fields_of(read)).items(), data
+            assert found.fields.items() <= dict(header_fields(read)).items(), data
     assert plain > 500
 
 
 def test_no_request_that_is_to_be_a_span_is_answered_straight(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("axiscast_service.fastpath.fast_path.makes_spans", lambda: True)
+    monkeypatch.setattr("axiscast_service.fastpath.fast_path.is_tracing", lambda: True)
     with running() as service:
         assert taken_straight(service, REQUESTS, monkeypatch) == set()
 
@@ -225,7 +225,7 @@ def test_no_request_that_is_to_be_a_span_is_answered_straight(monkeypatch: pytes
 def test_no_request_is_answered_straight_beside_as_many_as_may_be_in_work() -> None:
     with running(max_concurrent_requests=1) as service, Asking(service) as connection:
         assert connection.ask(REQUESTS["GET"]).startswith(b"HTTP/1.1 200 ")
-        service.app.state.straight.in_work[False] = 1
+        service.app.state.fast_path.in_flight[False] = 1
         assert connection.ask(REQUESTS["GET"]).startswith(b"HTTP/1.1 503 ")
 
 

@@ -15,12 +15,12 @@ from uvicorn.server import ServerState
 
 from axiscast.wire.problems import Problem
 from axiscast_service.app import create_app
-from axiscast_service.http.grammar import read_plain
+from axiscast_service.http.grammar import read_short_request
 from axiscast_service.http.hooks import HOOKS
 from axiscast_service.http.limits import CONNECTIONS
 from axiscast_service.http.listener import Listener
 from axiscast_service.http.protocol import HTTPProtocol
-from axiscast_service.http.turns import Turns
+from axiscast_service.http.scheduler import RequestScheduler
 from axiscast_service.http.upload import LONG_BYTES, borrow, new_buffer
 from axiscast_service.runtime.budget import FREE_BYTES, MemoryBudget, MemoryReservation
 from axiscast_service.settings import Settings
@@ -85,14 +85,14 @@ def test_turns_end_when_nothing_waits() -> None:
             self.calls.append(call)
 
     loop: Any = Loop()
-    entrant: Any = SimpleNamespace(loop=loop, answer_short=lambda: None, take_rest=lambda: None)
-    shared = Turns()
+    entrant: Any = SimpleNamespace(loop=loop, answer_fast=lambda: None, take_normal_path=lambda: None)
+    shared = RequestScheduler()
     shared.enter(entrant, pipelined=False)
     shared.enter(entrant, pipelined=True)
     ((run, argument),) = loop.calls
     loop.calls.clear()
     run(argument)
-    assert loop.calls == [(entrant.take_rest,), (entrant.take_rest,)]
+    assert loop.calls == [(entrant.take_normal_path,), (entrant.take_normal_path,)]
 
 
 def test_a_request_whose_body_stays_out_is_awaited_on_a_connection_that_was_served() -> None:
@@ -120,11 +120,11 @@ def test_a_handshake_that_found_no_room_makes_room(monkeypatch: pytest.MonkeyPat
         ours, theirs = socket.socketpair()
         with theirs:
             protocol.accepted(ours, encrypted=True)
-            assert protocol.crowded
+            assert protocol.over_limit
             assert list(CONNECTIONS.waiting) == [protocol]
-            assert CONNECTIONS.make_room()
+            assert CONNECTIONS.close_one_for_capacity()
             assert theirs.recv(1) == b""
-            protocol.ended_unmade()
+            protocol.handshake_ended()
         assert (CONNECTIONS.total, CONNECTIONS.waiting) == (0, {})
 
     asyncio.run(run())
@@ -149,7 +149,7 @@ def test_the_listener_waits_until_a_late_connection_has_ended() -> None:
         late.server_state = state
         state.connections.add(late)
         listener = Listener.__new__(Listener)
-        listener.opening, listener.late = {}, [late]
+        listener.opening, listener.accepted_late = {}, [late]
         waiting = asyncio.ensure_future(listener.wait_closed())
         await asyncio.sleep(0.12)
         assert not waiting.done()
@@ -178,7 +178,7 @@ def test_the_buffer_of_a_body_is_cached_once_nothing_refers_to_it() -> None:
 
 
 def test_the_fast_path_gives_short_responses_to_allowed_hosts() -> None:
-    straight = create_app(Settings(allowed_hosts="there")).state.straight
+    straight = create_app(Settings(allowed_hosts="there")).state.fast_path
     straight.to_bodies = {"/v1/check": lambda body, sent, accept: (bytes(int(body)), "application/json")}
     for nbytes, host, answers in (
         (10, b"there", True),
@@ -193,10 +193,10 @@ def test_the_fast_path_gives_short_responses_to_allowed_hosts() -> None:
 
 def test_a_post_whose_body_has_not_come_has_no_short_response() -> None:
     request = b"POST /v1/check HTTP/1.1\r\nHost: x\r\nContent-Length: 16\r\n\r\n" + BODY
-    plain = read_plain(request + b"more")
+    plain = read_short_request(request + b"more")
     assert plain is not None
     assert (plain.body, plain.size) == (BODY, len(request))
-    assert [read_plain(request[:size]) for size in range(len(request))] == [None] * len(request)
+    assert [read_short_request(request[:size]) for size in range(len(request))] == [None] * len(request)
 
 
 def test_what_a_request_holds_beyond_64_kib_is_reserved() -> None:
@@ -243,7 +243,7 @@ def test_a_connection_beyond_the_reserve_is_refused(monkeypatch: pytest.MonkeyPa
         shared = hooks()
         for number in range(10):
             pipe, protocol = connection(shared, app=app)
-            assert protocol.crowded == (number == 9)
+            assert protocol.over_limit == (number == 9)
             pipe.deliver(b"GET /x?0 HTTP/1.1\r\nHost: x\r\n\r\n")
             await turns()
         assert pipe.unsent.startswith(b"HTTP/1.1 503 Service Unavailable\r\n")

@@ -12,12 +12,12 @@ from conversation import CHECK, answered, application, connection, hooks, turns
 from uvicorn.server import ServerState
 
 from axiscast.wire.problems import Problem
-from axiscast_service.http.closing import LINGER_BYTES, Closing
 from axiscast_service.http.hooks import HOOKS
 from axiscast_service.http.limits import CONNECTIONS
+from axiscast_service.http.lingering_close import LINGER_BYTES, LingeringClose
 from axiscast_service.http.listener import Loop
 from axiscast_service.http.protocol import HTTPProtocol
-from axiscast_service.http.rates import FLOOR_BYTES, LOOKS, Rates
+from axiscast_service.http.rates import CHECKS_PER_WINDOW, FLOOR_BYTES, Rates
 
 pytestmark = pytest.mark.usefixtures("no_other_connections")
 LONG = b"POST /into?0 HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n"
@@ -28,10 +28,10 @@ LONG = b"POST /into?0 HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n"
 
 def test_a_client_that_sends_nothing_is_too_slow_after_five_looks_and_no_sooner() -> None:
     rates = Rates()
-    for look in range(1, LOOKS + 2):
-        rates.look(unsent=0, awaited=True)
+    for look in range(1, CHECKS_PER_WINDOW + 2):
+        rates.check(unsent=0, awaited=True)
         assert rates.waits == look
-    rates.look(unsent=0, awaited=False)
+    rates.check(unsent=0, awaited=False)
     assert rates.waits == 0
 
 
@@ -40,7 +40,7 @@ def test_a_body_that_brings_enough_begins_another_window(nbytes: int, waits: int
     rates = Rates()
     for _ in range(3):
         rates.received += nbytes
-        rates.look(unsent=0, awaited=True)
+        rates.check(unsent=0, awaited=True)
         assert rates.waits == waits
         rates.begin()
 
@@ -58,7 +58,7 @@ def test_a_reader_is_stalled_unless_it_takes_enough_or_all() -> None:
         (FLOOR_BYTES, 0),
         (1, 1),
     ):
-        rates.look(unsent, awaited=False)
+        rates.check(unsent, awaited=False)
         assert rates.stalls == stalls, unsent
 
 
@@ -66,7 +66,7 @@ def test_a_reader_is_stalled_unless_it_takes_enough_or_all() -> None:
 
 
 def test_a_drained_upload_is_over_with_its_last_byte() -> None:
-    closing = Closing(drains=True, due=10, max_body_bytes=100)
+    closing = LingeringClose(drains=True, due=10, max_body_bytes=100)
     closing.received(9)
     assert not closing.is_over
     closing.received(1)
@@ -79,7 +79,7 @@ def test_a_drained_upload_is_over_with_its_last_byte() -> None:
 
 
 def test_what_is_not_drained_is_never_over_and_too_much_after_a_mebibyte() -> None:
-    closing = Closing(drains=False, due=10, max_body_bytes=100)
+    closing = LingeringClose(drains=False, due=10, max_body_bytes=100)
     closing.received(LINGER_BYTES - 1)
     assert (closing.is_over, closing.is_too_much) == (False, False)
     closing.received(1)
@@ -133,7 +133,7 @@ def test_a_connection_in_the_reserve_is_answered_and_closed(
         config = SimpleNamespace(loaded_app=application, timeout_keep_alive=60)
         reserve = HTTPProtocol(config, ServerState(), {HOOKS: shared}, loop)
         await loop.connect_accepted_socket(lambda: reserve, ours)
-        assert (CONNECTIONS.total, CONNECTIONS.in_reserve) == (9, True)
+        assert (CONNECTIONS.total, CONNECTIONS.above_limit) == (9, True)
         with theirs:
             theirs.settimeout(1)
             theirs.sendall(CHECK % 2)
@@ -156,11 +156,11 @@ def test_the_slowest_body_is_the_one_with_the_fewest_bytes_in_each_second() -> N
             pipe.deliver(LONG)
             await turns()
             pipe.deliver(bytes(nbytes))
-        slow.began -= 100
-        fast.began -= 1
+        slow.request_start -= 100
+        fast.request_start -= 1
         assert slow.bytes_per_second() == pytest.approx(10, rel=0.01)
         assert fast.bytes_per_second() == pytest.approx(500, rel=0.05)
-        assert CONNECTIONS.make_room()
+        assert CONNECTIONS.close_one_for_capacity()
         await turns()
         assert (slow_pipe.lost, fast_pipe.lost) == (True, False)
         fast_pipe.lose()
@@ -180,8 +180,8 @@ def test_an_encrypted_connection_that_took_a_long_body_counts_as_swollen(encrypt
                 left = left[pipe.deliver(left) :]
                 await turns(3)
             assert await answered(pipe, number + 1) == [*range(number + 1)]
-            assert protocol.swelled == (encrypted and number == 1)
-        assert list(CONNECTIONS.swollen) == [protocol] * encrypted
+            assert protocol.has_grown_tls == (encrypted and number == 1)
+        assert list(CONNECTIONS.grown_tls) == [protocol] * encrypted
 
     asyncio.run(run())
 

@@ -14,10 +14,10 @@ import pytest
 from conversation import CHECK, answered, connection, hooks, turns
 
 from axiscast.wire.problems import Problem
-from axiscast_service.http import private
+from axiscast_service.http import library_patches
 from axiscast_service.http.hooks import READ_BYTES
 from axiscast_service.http.limits import CONNECTIONS
-from axiscast_service.http.turns import Turns
+from axiscast_service.http.scheduler import RequestScheduler
 from axiscast_service.runtime.budget import MemoryBudget
 from axiscast_service.runtime.heap import HeapTrimmer
 
@@ -39,20 +39,20 @@ class Entrant:
     def __init__(self, loop: asyncio.AbstractEventLoop, name: int, asked: list[int], taken: list[int]) -> None:
         self.loop, self.name, self.asked, self.taken = loop, name, asked, taken
 
-    def answer_short(self) -> bytes | None:
+    def answer_fast(self) -> bytes | None:
         self.asked.append(self.name)
         return None
 
-    def send_short(self, response: bytes) -> None:
+    def send_fast(self, response: bytes) -> None:
         raise AssertionError
 
-    def take_rest(self) -> None:
+    def take_normal_path(self) -> None:
         self.taken.append(self.name)
 
 
 def test_sixteen_requests_begin_to_take_the_ordinary_way_in_a_turn() -> None:
     async def run() -> list[tuple[int, int]]:
-        loop, shared, counts = asyncio.get_running_loop(), Turns(), []
+        loop, shared, counts = asyncio.get_running_loop(), RequestScheduler(), []
         asked: list[int] = []
         taken: list[int] = []
         for name in range(40):
@@ -68,7 +68,7 @@ def test_sixteen_requests_begin_to_take_the_ordinary_way_in_a_turn() -> None:
 
 def test_one_request_in_four_is_a_pipelined_one_while_others_arrive() -> None:
     async def run() -> list[int]:
-        loop, shared = asyncio.get_running_loop(), Turns()
+        loop, shared = asyncio.get_running_loop(), RequestScheduler()
         asked: list[int] = []
         for name in range(12):
             shared.enter(Entrant(loop, name, asked, []), pipelined=name >= 8)
@@ -212,7 +212,7 @@ def test_a_connection_that_ends_in_its_handshake_counts_until_then() -> None:
             handshake.accepted(ours, encrypted=True)
             assert CONNECTIONS.total == 2
             for _ in range(2):
-                handshake.ended_unmade()
+                handshake.handshake_ended()
                 assert CONNECTIONS.total == 1
         assert list(CONNECTIONS.waiting) == [protocol]
 
@@ -391,5 +391,5 @@ def test_a_hangup_reaches_each_worker_that_has_begun(monkeypatch: pytest.MonkeyP
     sent: list[tuple[int, int]] = []
     monkeypatch.setattr(os, "kill", lambda pid, number: sent.append((pid, number)))
     supervisor: Any = SimpleNamespace(processes=[SimpleNamespace(pid=pid) for pid in (7, None, 8)])
-    private._pass_on(supervisor)
+    library_patches._pass_on(supervisor)
     assert sent == [(7, signal.SIGHUP), (8, signal.SIGHUP)]

@@ -38,7 +38,9 @@ async def finish(pipe: Pipe, left: bytearray, count: int, protocol: HTTPProtocol
         if pipe.lost:
             return
         await asyncio.sleep(0)
-    state = {name: getattr(protocol, name) for name in ("parked", "over", "paused", "write_paused", "cycle", "upload")}
+    state = {
+        name: getattr(protocol, name) for name in ("scheduled", "over", "paused", "write_paused", "cycle", "upload")
+    }
     pytest.fail(f"stuck, {len(left)} bytes unread: {state}, {protocol.parser.phase}, {protocol.parser.rest[:60]!r}")
 
 
@@ -82,7 +84,7 @@ def test_a_conversation_is_never_stuck_and_leaves_nothing_behind(seed: int) -> N
             await asyncio.sleep(0)
         assert shared.budget.held == 0
         assert (CONNECTIONS.total, CONNECTIONS.waiting, CONNECTIONS.arriving) == (0, {}, {})
-        assert (CONNECTIONS.swollen, CONNECTIONS.draining, CONNECTIONS.ending) == ({}, set(), set())
+        assert (CONNECTIONS.grown_tls, CONNECTIONS.draining, CONNECTIONS.ending) == ({}, set(), set())
         assert CONNECTIONS.lingering == {}
 
     asyncio.run(run())

@@ -32,7 +32,7 @@ from test_metrics import workers_of
 from axiscast_service.app import create_app
 from axiscast_service.http.limits import CONNECTIONS
 from axiscast_service.http.protocol import HTTPProtocol
-from axiscast_service.settings import Settings, misspelt
+from axiscast_service.settings import Settings, unknown_variables
 
 LIVEZ = b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"
 LONGEST = 30
@@ -173,8 +173,8 @@ def test_a_misspelt_variable_is_named_at_the_start() -> None:
     with served(api_key_file="keys", log_format="json") as running:
         warning = json.loads(running.end().splitlines()[0])
     assert (warning["level"], warning["message"]) == ("warning", sentence)
-    assert misspelt({"AXISCAST_API_KEY": "x", "AXISCAST_PORT": "1", "PATH": "/", "AXISCASTS": ""}) == []
-    (unlike,) = misspelt({"AXISCAST_COLOUR": "red"})
+    assert unknown_variables({"AXISCAST_API_KEY": "x", "AXISCAST_PORT": "1", "PATH": "/", "AXISCASTS": ""}) == []
+    (unlike,) = unknown_variables({"AXISCAST_COLOUR": "red"})
     assert unlike.endswith("no setting has this name: `axiscast serve --help` lists them")
 
 
@@ -259,7 +259,7 @@ def test_handshakes_that_never_end_make_room(absent: str, begun: bool, pem: Path
 def test_encrypted_connections_that_took_long_bodies_wait_in_small_numbers(
     pem: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("axiscast_service.http.limits.MAX_SWOLLEN", 1)
+    monkeypatch.setattr("axiscast_service.http.limits.MAX_GROWN_TLS", 1)
     body = b'{"inputs":[[3]]}' + b" " * 2**17
     post = b"POST /v1/check HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
 

@@ -13,7 +13,7 @@ from test_heads import MALFORMED
 
 from axiscast.wire.problems import Problem
 from axiscast_service.http.grammar import ACCEPT_BYTES, ACCEPT_RANGES, PATH_BYTES, QUERY_PAIRS
-from axiscast_service.http.parser import CHUNKS_AT_ONCE, TRANSITIONS, Data, End, Event, Head, Parser
+from axiscast_service.http.parser import CHUNKS_AT_ONCE, TRANSITIONS, BodyData, EndOfRequest, Event, Parser, RequestHead
 
 SHORT = POST + b"Content-Length: 16\r\n\r\n"
 NOTHING = POST + b"Content-Length: 0\r\n\r\n"
@@ -51,17 +51,17 @@ def test_many_small_chunks_are_read_in_several_steps() -> None:
     parser, data, steps, body = Parser(), CHUNKED + b"1\r\na\r\n" * 2000 + b"0\r\n\r\n", 0, b""
     while parser.phase != "complete":
         events = parser.feed(data if not steps else b"")
-        body += b"".join(event.data for event in events if isinstance(event, Data))
+        body += b"".join(event.data for event in events if isinstance(event, BodyData))
         steps += 1
         assert parser.is_behind == (parser.phase != "complete")
         assert len(body) <= steps * CHUNKS_AT_ONCE
     assert (body, steps) == (b"a" * 2000, -(-2001 // CHUNKS_AT_ONCE))
 
 
-def read(data: bytes, size: int) -> tuple[list[tuple[Head, bytes]], bytes]:
+def read(data: bytes, size: int) -> tuple[list[tuple[RequestHead, bytes]], bytes]:
     """The requests in this, fed in pieces of so many bytes, each with its body; and what is left."""
     parser = Parser()
-    found: list[tuple[Head, bytes]] = []
+    found: list[tuple[RequestHead, bytes]] = []
     body: list[bytes] = []
     for start in range(0, len(data), size):
         events: list[Event] = parser.feed(data[start : start + size])
@@ -69,9 +69,9 @@ def read(data: bytes, size: int) -> tuple[list[tuple[Head, bytes]], bytes]:
             events += parser.feed(b"")
         while events:
             for event in events:
-                if isinstance(event, Data):
+                if isinstance(event, BodyData):
                     body.append(event.data)
-                elif isinstance(event, End):
+                elif isinstance(event, EndOfRequest):
                     assert parser.feed(b"") == []
                     assert parser.head is not None
                     found.append((parser.head, b"".join(body)))
@@ -87,7 +87,7 @@ def read(data: bytes, size: int) -> tuple[list[tuple[Head, bytes]], bytes]:
 @pytest.mark.parametrize("name", REQUESTS)
 def test_a_request_in_any_pieces_is_the_same_request(name: str, size: int) -> None:
     data, head, length, body = REQUESTS[name]
-    assert read(data, size) == ([(Head(head, length), body)], b"")
+    assert read(data, size) == ([(RequestHead(head, length), body)], b"")
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -198,9 +198,9 @@ def test_what_was_read_by_other_means_is_left_out() -> None:
     parser.hold(GET)
     parser.hold(LAST)
     parser.drop(len(GET))
-    assert parser.feed(b"") == [Head(LAST, 0), End()]
+    assert parser.feed(b"") == [RequestHead(LAST, 0), EndOfRequest()]
     parser.next_request()
-    assert parser.feed(POST + b"Content-Length: 9\r\n\r\nab")[1:] == [Data(b"ab")]
+    assert parser.feed(POST + b"Content-Length: 9\r\n\r\nab")[1:] == [BodyData(b"ab")]
     parser.skip(6)
     assert parser.phase == "body"
     parser.skip(1)

@@ -10,7 +10,7 @@ import pytest
 from conversation import PAGE, Pipe, connection, hooks
 
 from axiscast_service.http.limits import CONNECTIONS, Connections
-from axiscast_service.http.rates import FLOOR_BYTES, LOOKS, Rates
+from axiscast_service.http.rates import CHECKS_PER_WINDOW, FLOOR_BYTES, Rates
 
 POST = b"POST /early?0 HTTP/1.1\r\nHost: x\r\n"
 
@@ -128,20 +128,20 @@ def test_one_in_reserve_is_settled_when_a_request_has_been_answered(monkeypatch:
             pipe, _protocol = connection(shared)
             pipe.deliver(b"GET /x?3 HTTP/1.1\r\nHost: x\r\n\r\n")
             pipes.append(pipe)
-        assert CONNECTIONS.in_reserve
+        assert CONNECTIONS.above_limit
         await turns()
         assert [pipe.lost for pipe in pipes].count(True) == 1
-        assert not CONNECTIONS.in_reserve
+        assert not CONNECTIONS.above_limit
 
     asyncio.run(run())
 
 
-@pytest.mark.parametrize(("nbytes", "waits"), [(FLOOR_BYTES, 0), (FLOOR_BYTES - 1, LOOKS)])
+@pytest.mark.parametrize(("nbytes", "waits"), [(FLOOR_BYTES, 0), (FLOOR_BYTES - 1, CHECKS_PER_WINDOW)])
 def test_a_window_in_which_too_little_came_is_counted(nbytes: int, waits: int) -> None:
     rates = Rates()
     rates.received += nbytes
-    for _ in range(LOOKS):
-        rates.look(0, awaited=True)
+    for _ in range(CHECKS_PER_WINDOW):
+        rates.check(0, awaited=True)
         if not waits:
             assert rates.waits == 0
             rates.received += FLOOR_BYTES

@@ -17,7 +17,7 @@ from axiscast_service.http.hooks import HOOKS
 from axiscast_service.http.limits import CONNECTIONS
 from axiscast_service.http.listener import Loop
 from axiscast_service.http.protocol import HTTPProtocol
-from axiscast_service.http.rates import LOOKS
+from axiscast_service.http.rates import CHECKS_PER_WINDOW
 from axiscast_service.runtime.budget import MemoryBudget
 
 pytestmark = pytest.mark.usefixtures("no_other_connections")
@@ -120,13 +120,13 @@ def test_a_fast_path_that_fails_harms_no_other_connection() -> None:
 
 def test_half_a_head_that_waits_for_its_turn_is_not_forgotten_on_shutdown(monkeypatch: pytest.MonkeyPatch) -> None:
     async def run() -> None:
-        monkeypatch.setattr("axiscast_service.http.protocol.HALF_SECONDS", 0.01)
+        monkeypatch.setattr("axiscast_service.http.protocol.PARTIAL_REQUEST_SECONDS", 0.01)
         pipe, protocol = connection(hooks())
         pipe.deliver(CHECK[:9])
-        assert protocol.parked
-        protocol._leave()
+        assert protocol.scheduled
+        protocol._close_for_shutdown()
         await turns()
-        protocol.leaving = True
+        protocol.shutting_down = True
         await asyncio.sleep(0.3)
         assert pipe.unsent.startswith(b"HTTP/1.1 503")
 
@@ -211,7 +211,7 @@ def test_what_came_in_time_is_read_before_its_connection_is_closed(
             await loop.connect_accepted_socket(lambda: protocol, ours)
             theirs.sendall(first)
             await asyncio.sleep(0.01)
-            if protocol.served:
+            if protocol.has_responded:
                 theirs.recv(2**16)
                 assert protocol.idle_timer is not None
                 protocol.idle_timer.cancel()
@@ -219,9 +219,9 @@ def test_what_came_in_time_is_read_before_its_connection_is_closed(
                 theirs.sendall(last)
                 protocol._idle()
             else:
-                protocol.rates.waits = LOOKS
+                protocol.rates.waits = CHECKS_PER_WINDOW
                 theirs.sendall(last)
-                protocol._look()
+                protocol._check_progress()
             await asyncio.sleep(0.01)
             assert theirs.recv(2**16)[9:12] == expected
         await asyncio.sleep(0.01)
@@ -257,7 +257,7 @@ def test_a_connection_whose_response_may_be_unread_makes_room_after_those_that_w
         CONNECTIONS.lingering[peer] = None
     for peer in (fast, slow):
         CONNECTIONS.arriving[peer] = None
-    while CONNECTIONS.make_room():
+    while CONNECTIONS.close_one_for_capacity():
         pass
     assert cut == [waiting, lingering, later, new, slow, fast]
 

@@ -9,7 +9,7 @@ import h11
 import pytest
 
 from axiscast.wire.problems import Problem
-from axiscast_service.http.parser import Data, End, Head, Parser
+from axiscast_service.http.parser import BodyData, EndOfRequest, Parser, RequestHead
 
 Requests = list[tuple[bytes, bytes, bytes]]
 """The method, the target and the body of each."""
@@ -97,11 +97,11 @@ def by_core(data: bytes, cuts: list[int]) -> tuple[Requests, bool]:
         try:
             while events := parser.feed(piece):
                 for event in events:
-                    if isinstance(event, Head):
+                    if isinstance(event, RequestHead):
                         body = b""
-                    elif isinstance(event, Data):
+                    elif isinstance(event, BodyData):
                         body += event.data
-                    elif isinstance(event, End):
+                    elif isinstance(event, EndOfRequest):
                         assert parser.head is not None
                         found.append((*parser.head.line()[:2], body))
                         parser.next_request()

@@ -111,9 +111,9 @@ def test_keys_are_swapped_under_load_and_no_request_fails(workers: int, tmp_path
 
 
 @pytest.fixture(scope="module")
-def renewed(tmp_path_factory: pytest.TempPathFactory, pem: Path) -> dict[str, bytes]:
+def reloading(tmp_path_factory: pytest.TempPathFactory, pem: Path) -> dict[str, bytes]:
     """Another certificate for the same name, and its key."""
-    folder = tmp_path_factory.mktemp("renewed")
+    folder = tmp_path_factory.mktemp("reloading")
     command = (
         "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout key -out certificate "
         "-days 9 -subj /CN=axiscast -addext subjectAltName=IP:127.0.0.1"
@@ -139,11 +139,11 @@ def shown(service: Served) -> bytes:
 
 
 def test_a_certificate_is_swapped_under_load_and_no_connection_fails(
-    pem: Path, renewed: dict[str, bytes], tmp_path: Path
+    pem: Path, reloading: dict[str, bytes], tmp_path: Path
 ) -> None:
     old = first(pem)
     mounted = Mounted(tmp_path / "secret", **old)
-    trusting = ssl.create_default_context(cadata=(old["certificate"] + renewed["certificate"]).decode())
+    trusting = ssl.create_default_context(cadata=(old["certificate"] + reloading["certificate"]).decode())
     stream = (
         b'{"op": {"name": "numpy.broadcast_to", "shape": [16777216]}, "inputs": [{"dtype": "uint8", "shape": [], '
         b'"data": 7}]}'
@@ -163,8 +163,8 @@ def test_a_certificate_is_swapped_under_load_and_no_connection_fails(
 
         with asked(4, connect, ask) as seen:
             assert shown(service) == old["certificate"]
-            mounted.swap(**renewed)
-            assert wait_for(lambda: shown(service) == renewed["certificate"])
+            mounted.swap(**reloading)
+            assert wait_for(lambda: shown(service) == reloading["certificate"])
         assert set(seen) == {"good"}, seen
     assert service.log.count("the certificate: read anew") == 1
 
@@ -178,12 +178,12 @@ FAULTS: dict[str, tuple[dict[str, bytes], str]] = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_certificate_that_is_not_valid_leaves_the_old_one_in_force_and_says_so(
-    fault: str, pem: Path, renewed: dict[str, bytes], tmp_path: Path
+    fault: str, pem: Path, reloading: dict[str, bytes], tmp_path: Path
 ) -> None:
     old = first(pem)
     files, reason = FAULTS[fault]
     if fault == "another's key":
-        files = old | {"key": renewed["key"]}
+        files = old | {"key": reloading["key"]}
     mounted = Mounted(tmp_path / "secret", **old)
     with encrypted(mounted, log_format="json") as service:
         assert service.process.stderr
@@ -192,8 +192,8 @@ def test_a_certificate_that_is_not_valid_leaves_the_old_one_in_force_and_says_so
         assert reason in said
         assert "what was read before stays in force" in said
         assert shown(service) == old["certificate"]
-        mounted.swap(**renewed)  # and nothing has stopped
-        assert wait_for(lambda: shown(service) == renewed["certificate"])
+        mounted.swap(**reloading)  # and nothing has stopped
+        assert wait_for(lambda: shown(service) == reloading["certificate"])
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from conftest import PATIENCE, Served, run, served
 
 from axiscast import AsyncClient, Client, Unauthenticated, UnexpectedStatus
 from axiscast_service.middleware import authentication as auth
-from axiscast_service.middleware.authentication import Keys
+from axiscast_service.middleware.authentication import ApiKeys
 
 ALICE = "alice-0123456789abcdef"
 BOB = "b0b/0123456789+abcdef=="
@@ -164,7 +164,7 @@ def test_all_keys_are_compared_whichever_it_is(keys: Path, monkeypatch: pytest.M
         return known == given
 
     monkeypatch.setattr(auth, "compare_digest", compare)
-    names = [Keys(str(keys)).name_of(key.encode()) for key in (ALICE, BOB, "nobody's")]
+    names = [ApiKeys(str(keys)).name_of(key.encode()) for key in (ALICE, BOB, "nobody's")]
     assert names == ["alice", "bob", None]
     assert len(compared) == 6
     assert {len(given) for given in compared} == {32}
@@ -193,7 +193,7 @@ def test_weak_keys_are_refused_in_a_sentence_without_the_key(tmp_path: Path, tex
     path = tmp_path / "keys"
     path.write_bytes(text.encode(errors="surrogateescape"))
     with pytest.raises(ValueError, match="API keys") as caught:
-        Keys(str(path))
+        ApiKeys(str(path))
     assert said.format(path=path) in str(caught.value)
     assert "secret" not in str(caught.value)
     assert ALICE not in str(caught.value)

@@ -13,7 +13,7 @@ import yaml
 from conftest import Served, run, served
 
 from axiscast import Client, MisdirectedRequest
-from axiscast_service.middleware.host_check import hosts_of, names_in
+from axiscast_service.middleware.host_check import effective_hosts, parse_hosts
 from axiscast_service.settings import Settings
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -113,13 +113,13 @@ def test_other_names_are_answered_where_they_are_listed_where_keys_are_asked_for
 def test_the_default_follows_from_where_it_listens_and_whether_it_asks_for_keys(
     settings: dict[str, str], hosts: str
 ) -> None:
-    assert hosts_of(Settings(**settings)) == hosts
+    assert effective_hosts(Settings(**settings)) == hosts
 
 
 @pytest.mark.parametrize("listed", ["a:8000", "http://a", "::1", "a b", "*.example", "a/"])
 def test_what_is_no_name_stops_the_start(listed: str) -> None:
     with pytest.raises(ValueError, match="AXISCAST_ALLOWED_HOSTS has "):
-        names_in(f"localhost,{listed}")
+        parse_hosts(f"localhost,{listed}")
     command = [sys.executable, "-m", "axiscast", "serve", "--allowed-hosts", listed]
     if listed == "a:8000":
         done = run(command)
@@ -128,6 +128,6 @@ def test_what_is_no_name_stops_the_start(listed: str) -> None:
 
 def test_the_composed_service_answers_on_this_machine_and_to_its_own_health_check() -> None:
     composed = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]["axiscast"]
-    assert names_in(composed["environment"]["AXISCAST_ALLOWED_HOSTS"]) == {"localhost", "127.0.0.1", "[::1]"}
+    assert parse_hosts(composed["environment"]["AXISCAST_ALLOWED_HOSTS"]) == {"localhost", "127.0.0.1", "[::1]"}
     assert composed["ports"] == ["127.0.0.1:8000:8000"]
     assert "GET /livez HTTP/1.1\\r\\nHost: localhost" in (DEPLOY / "healthcheck.py").read_text()

@@ -18,7 +18,7 @@ from axiscast.engine import views as engine
 from axiscast.ops import OPS, OpMapField, lower
 from axiscast.plan.alignment import ShapeMismatch
 
-COUNTS = {
+METRICS_DIRECTORY = {
     "numpy": 459,
     "numpy-upstream": 100,
     "numpy-families": 219,
@@ -125,12 +125,12 @@ def gradients_of(vector: dict[str, Any]) -> list[np.ndarray]:
 
 @parametrize_files
 def test_the_corpus_is_whole(name: str) -> None:
-    assert len(vectors(name)) == COUNTS.get(name, len(vectors(name))) > 0
+    assert len(vectors(name)) == METRICS_DIRECTORY.get(name, len(vectors(name))) > 0
     assert len({vector["id"] for vector in vectors(name)}) == len(vectors(name))
 
 
 def test_every_vector_file_and_every_op_is_covered() -> None:
-    assert {*COUNTS, *SYMBOLIC_FILES} <= {path.stem for path in FOLDER.glob("*.jsonl")}
+    assert {*METRICS_DIRECTORY, *SYMBOLIC_FILES} <= {path.stem for path in FOLDER.glob("*.jsonl")}
     assert {vector["op"]["name"] for name in FILES for vector in vectors(name)} == set(OPS)
 
 

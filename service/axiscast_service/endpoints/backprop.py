@@ -29,7 +29,7 @@ from axiscast.wire.shapes import format_shape
 from axiscast.wire.tensors import Array, replicated_axes
 from axiscast.wire.wording import count_of
 
-from ..openapi import question
+from ..openapi import request_and_response
 from ..runtime.threads import LOOP_MILLISECONDS
 from .request_context import MAX_UNRESERVED_BYTES, receive, receive_short
 from .stream import OutgoingArray, answer, lists_in, short_answer
@@ -37,7 +37,7 @@ from .stream import OutgoingArray, answer, lists_in, short_answer
 router = APIRouter()
 
 
-@router.post("/v1/backprop", summary="Gradients of the inputs", **question(BackpropRequest, BackpropAnswer))
+@router.post("/v1/backprop", summary="Gradients of the inputs", **request_and_response(BackpropRequest, BackpropAnswer))
 async def post_backprop(request: Request) -> Response:
     """Gradients of the outputs in, gradients of the inputs out: summed over the broadcast axes."""
     context = await receive(request, BackpropRequest)

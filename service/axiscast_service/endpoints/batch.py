@@ -15,7 +15,7 @@ from axiscast.wire.codec import map_of_lists
 from axiscast.wire.problems import Problem
 from axiscast.wire.tensors import Array
 
-from ..openapi import question
+from ..openapi import request_and_response
 from ..runtime.threads import LOOP_MILLISECONDS
 from .codec import answer_in_bytes
 from .request_context import RequestContext, receive, response_with
@@ -29,7 +29,9 @@ FEW_ROWS = 50
 """At most this many rows are estimated, and then perhaps checked, on the event loop."""
 
 
-@router.post("/v1/check/batch", summary="Check many shapes", **question(CheckBatchRequest, CheckBatchAnswer))
+@router.post(
+    "/v1/check/batch", summary="Check many shapes", **request_and_response(CheckBatchRequest, CheckBatchAnswer)
+)
 async def post_check_batch(request: Request) -> Response:
     """Many checks at once: rows, each with an op of its own, one bad row spoiling no other; or columns, one op with
     an int64 tensor (n, rank) for each input, a million rows in some hundredths of a second."""

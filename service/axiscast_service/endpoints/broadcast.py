@@ -17,7 +17,7 @@ from axiscast.wire.shapes import format_shape
 from axiscast.wire.tensors import Array
 from axiscast.wire.wording import count_of
 
-from ..openapi import question
+from ..openapi import request_and_response
 from ..runtime.threads import LOOP_MILLISECONDS
 from .request_context import MAX_UNRESERVED_BYTES, receive, receive_short
 from .stream import Outgoing, OutgoingArray, OutgoingBox, answer, short_answer
@@ -25,7 +25,7 @@ from .stream import Outgoing, OutgoingArray, OutgoingBox, answer, short_answer
 router = APIRouter()
 
 
-@router.post("/v1/broadcast", summary="Broadcast tensors", **question(BroadcastRequest, BroadcastAnswer))
+@router.post("/v1/broadcast", summary="Broadcast tensors", **request_and_response(BroadcastRequest, BroadcastAnswer))
 async def post_broadcast(request: Request) -> Response:
     """Tensors in, broadcast tensors out: dense, or strided at the cost of the inputs; whole, or a window.
 

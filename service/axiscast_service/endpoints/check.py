@@ -17,9 +17,9 @@ from axiscast.messages.validation import validate
 from axiscast.ops import op_class
 from axiscast.wire.codec import ENCODINGS, Encoding
 
-from ..middleware.caching import tagged
-from ..middleware.negotiation import TEXT, answer_type, best_offer, media_named
-from ..openapi import answers, body, example_queries
+from ..middleware.caching import cacheable_response
+from ..middleware.negotiation import TEXT, best_offer, encoding_of_type, response_type
+from ..openapi import example_queries, request_body, responses
 from ..runtime.budget import MemoryReservation
 from ..runtime.threads import LOOP_MILLISECONDS
 from .codec import answer_in_bytes, message_in_body, question_in_query
@@ -29,7 +29,9 @@ from .request_context import receive, response_with, threads_of
 router = APIRouter()
 
 
-@router.post("/v1/check", summary="Check shapes", openapi_extra=body(CheckRequest), responses=answers(CheckAnswer))
+@router.post(
+    "/v1/check", summary="Check shapes", openapi_extra=request_body(CheckRequest), responses=responses(CheckAnswer)
+)
 async def post_check(request: Request) -> Response:
     """Which shapes come out, or why none do. No tensor data."""
     context = await receive(request, CheckRequest)
@@ -47,7 +49,7 @@ async def post_check(request: Request) -> Response:
     "/v1/check",
     summary="Check shapes, in a URL",
     openapi_extra=example_queries(),
-    responses=answers(CheckAnswer, text=True),
+    responses=responses(CheckAnswer, text=True),
 )
 @router.head("/v1/check", include_in_schema=False)
 async def check_in_url(request: Request) -> Response:
@@ -62,7 +64,7 @@ async def check_in_url(request: Request) -> Response:
     threads, milliseconds = threads_of(request), parse_time_estimate(len(text), Encoding.JSON)
     query = await threads.run_python(milliseconds, request.receive, partial(parse_qsl, text, keep_blank_values=True))
     wants_text = ("format", "text") in query
-    media_type = TEXT if wants_text else answer_type(request, Encoding.JSON, offers_text=True)
+    media_type = TEXT if wants_text else response_type(request, Encoding.JSON, offers_text=True)
     memory: MemoryReservation = request.state.memory
     message = await threads.run_python(milliseconds, request.receive, _message, query, media_type == TEXT)
     request_size = validate_request(message.op, tuple(message.inputs))
@@ -73,13 +75,13 @@ async def check_in_url(request: Request) -> Response:
         return _answer(message, request_size, media_type)
 
     content = await threads.run_python(milliseconds, request.receive, work)
-    return tagged(request, content, media_type)
+    return cacheable_response(request, content, media_type)
 
 
 def answer_to_body(body: bytes, content_type: str, accept: str) -> tuple[bytes, str] | None:
     """The answer to a POST, and its media type; None where it takes longer than the event loop may be held. Raises
     Problem."""
-    media = media_named(content_type)
+    media = encoding_of_type(content_type)
     media_type = best_offer(accept, media)
     milliseconds = parse_time_estimate(len(body), media)
     if milliseconds > LOOP_MILLISECONDS:

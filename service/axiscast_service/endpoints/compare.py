@@ -9,13 +9,13 @@ from axiscast.answers.estimates import compare_memory_estimate, compare_time_est
 from axiscast.messages import CompareAnswer, CompareRequest
 from axiscast.wire.codec import encode, map_of_lists
 
-from ..openapi import question
+from ..openapi import request_and_response
 from .request_context import receive, response_with
 
 router = APIRouter()
 
 
-@router.post("/v1/compare", summary="Compare frameworks", **question(CompareRequest, CompareAnswer))
+@router.post("/v1/compare", summary="Compare frameworks", **request_and_response(CompareRequest, CompareAnswer))
 async def post_compare(request: Request) -> Response:
     """What every framework answers to these shapes: will it port?"""
     context = await receive(request, CompareRequest)

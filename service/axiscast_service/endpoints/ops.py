@@ -14,8 +14,8 @@ from axiscast.ops import op_class
 from axiscast.wire.codec import ENCODINGS, Encoding, encode
 from axiscast.wire.problems import Problem
 
-from ..middleware.negotiation import answer_type
-from ..openapi import answers
+from ..middleware.negotiation import response_type
+from ..openapi import responses
 from .request_context import encoded, response_with, threads_of
 
 router = APIRouter()
@@ -23,11 +23,11 @@ router = APIRouter()
 Name = Annotated[str, Path(description="The op's name, or an alias.", examples=["numpy.broadcast_to"])]
 
 
-@router.get("/v1/ops", summary="Every op", responses=answers(Catalogue, problems=()))
+@router.get("/v1/ops", summary="Every op", responses=responses(Catalogue, problems=()))
 @router.head("/v1/ops", include_in_schema=False)
 async def get_ops(request: Request) -> Response:
     """The catalogue: each op, its attributes, its definition, the release it was held against, an example."""
-    media_type = answer_type(request, Encoding.JSON)
+    media_type = response_type(request, Encoding.JSON)
     content = await threads_of(request).run_aside(partial(_catalogue, ENCODINGS[media_type]))
     return response_with(content, media_type)
 
@@ -37,7 +37,7 @@ def _catalogue(media: Encoding) -> bytes:
     return encode(list_ops().model_dump(), media)
 
 
-@router.get("/v1/ops/{name}", summary="One op", responses=answers(OpEntry, problems=("not-found",)))
+@router.get("/v1/ops/{name}", summary="One op", responses=responses(OpEntry, problems=("not-found",)))
 @router.head("/v1/ops/{name}", include_in_schema=False)
 async def get_op(request: Request, name: Name) -> Response:
     """One op of the catalogue."""
@@ -45,4 +45,4 @@ async def get_op(request: Request, name: Name) -> Response:
     if kind is None:
         raise Problem("not-found", unknown_op_problem(name, "").detail)
     entry = next(entry for entry in list_ops().ops if entry.name == kind.model_fields["name"].default)
-    return encoded(entry.model_dump(), answer_type(request, Encoding.JSON))
+    return encoded(entry.model_dump(), response_type(request, Encoding.JSON))

@@ -16,7 +16,7 @@ from axiscast.wire.problems import PROBLEM_KINDS, Problem
 from axiscast.wire.shapes import format_shape, parse_shape
 from axiscast.wire.wording import close_matches, did_you_mean
 
-from ..middleware.caching import Part, tag_of
+from ..middleware.caching import StaticContent, etag_of
 from ..static_files import PARTS, POLICY
 from .reference import reference
 from .request_context import threads_of
@@ -43,7 +43,7 @@ async def get_part(request: Request) -> Response:
     part = _part(path, request.app.state.settings.docs)
     if path == "/" and (titled := _titled(part, request.scope["query_string"])):
         part = titled
-    return part.answer(request)
+    return part.respond(request)
 
 
 @router.api_route("/ops", methods=_METHODS)
@@ -51,15 +51,17 @@ async def get_reference(request: Request) -> Response:
     """The catalogue for people."""
     _judge_docs(request)
     part = await threads_of(request).run_aside(_reference)  # the first time it takes 0.3 s
-    return part.answer(request)
+    return part.respond(request)
 
 
 @router.api_route("/openapi.json", methods=_METHODS)
 async def get_openapi(request: Request) -> Response:
     """The OpenAPI document."""
     _judge_docs(request)
-    part: Part = await threads_of(request).run_aside(request.app.state.document)  # the first time it takes 0.3 s
-    return part.answer(request)
+    part: StaticContent = await threads_of(request).run_aside(
+        request.app.state.document
+    )  # the first time it takes 0.3 s
+    return part.respond(request)
 
 
 def _judge_docs(request: Request) -> None:
@@ -68,11 +70,11 @@ def _judge_docs(request: Request) -> None:
 
 
 @cache
-def _reference() -> Part:
-    return Part(reference().encode(), "text/html", {"Content-Security-Policy": POLICY})
+def _reference() -> StaticContent:
+    return StaticContent(reference().encode(), "text/html", {"Content-Security-Policy": POLICY})
 
 
-def _titled(page: Part, query: bytes) -> Part | None:
+def _titled(page: StaticContent, query: bytes) -> StaticContent | None:
     """The page under the title and the description of the question in its link; None where it has none that is short.
 
     Nothing of a link is shown but names of ops and shapes that are read and written anew.
@@ -92,7 +94,7 @@ def _titled(page: Part, query: bytes) -> Part | None:
     content = page.content.replace(b"<title>axiscast<", f"<title>{escape(title)}<".encode())
     described = f"What {asked} does with {' and '.join(shapes)}."
     content = content.replace(_DESCRIPTION.encode(), escape(described).encode(), 1)
-    return Part(content, page.media_type, page.headers | {"ETag": tag_of(content)})
+    return StaticContent(content, page.media_type, page.headers | {"ETag": etag_of(content)})
 
 
 _QUERY = 500
@@ -101,12 +103,12 @@ _DESCRIPTION = "See what any framework's broadcast does with these shapes."
 
 
 @cache
-def _part(path: str, docs: bool) -> Part:
+def _part(path: str, docs: bool) -> StaticContent:
     package, name, media_type, headers = PARTS[path]
     content = (files(package) / "static" / name).read_bytes()
     if path == "/" and not docs:
         content = re.sub(b'  <nav id="docs".*</nav>\n', b"", content)
-    return Part(content, media_type, headers)
+    return StaticContent(content, media_type, headers)
 
 
 @router.api_route("/metrics", methods=_METHODS)

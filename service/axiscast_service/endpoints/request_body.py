@@ -8,11 +8,11 @@ from axiscast.wire.prescan import Buffer, ReserveMemory, unlimited_memory
 from axiscast.wire.problems import Problem
 
 from ..http.hooks import BODY_READ_BYTES
-from ..http.protocol import HELD_BYTES
+from ..http.protocol import MAX_BUFFERED_BODY_BYTES
 from ..http.upload import EXTENSION, ReceiveInto, borrow, new_buffer
 from ..runtime.budget import FREE_BYTES, MemoryReservation
 
-TRANSIT_BYTES = HELD_BYTES + BODY_READ_BYTES
+TRANSIT_BYTES = MAX_BUFFERED_BODY_BYTES + BODY_READ_BYTES
 """What a connection holds of a long body until it stops reading, and one read more."""
 
 

@@ -15,7 +15,7 @@ from axiscast.messages.validation import validate
 from axiscast.wire.codec import ENCODINGS, Encoding, decode, encode
 from axiscast.wire.prescan import Buffer, ReserveMemory, check_json_bytes, unlimited_memory
 
-from ..middleware.negotiation import answer_type, best_offer, media_named, request_media
+from ..middleware.negotiation import best_offer, encoding_of_type, request_encoding, response_type
 from ..runtime.budget import MemoryReservation
 from ..runtime.threads import LOOP_MILLISECONDS, WorkerThreads
 from .request_body import read_body
@@ -69,15 +69,15 @@ def response_with(content: bytes, media_type: str) -> Response:
 
 async def receive(request: Request, model: type[M]) -> RequestContext[M]:
     """Return the context of a request whose body is a message of this type. Raises Problem if it is not valid."""
-    media = request_media(request)
-    media_type = answer_type(request, media)
+    media = request_encoding(request)
+    media_type = response_type(request, media)
     memory: MemoryReservation = request.state.memory
     announced = request.headers.get("content-length", "")
     if media is Encoding.JSON and announced.isdecimal():
         check_json_bytes(int(announced))  # before the body comes
     body = await read_body(request, request.app.state.settings.max_body_bytes, memory)
     if not request.scope["state"].get("body_complete", True):
-        request.state.place.take()  # a connection that waits for its client is not in flight
+        request.state.slot.take()  # a connection that waits for its client is not in flight
     nbytes = len(body)
     milliseconds = body_time_estimate(body, media)
     threads = threads_of(request)
@@ -107,7 +107,7 @@ def receive_short(body: bytes, content_type: str, accept: str, model: type[M]) -
 
     Return None if that takes longer than LOOP_MILLISECONDS. Raises Problem if the body is not valid.
     """
-    media = media_named(content_type)
+    media = encoding_of_type(content_type)
     media_type = best_offer(accept, media)
     milliseconds = body_time_estimate(body, media)
     if milliseconds > LOOP_MILLISECONDS:

@@ -9,13 +9,13 @@ from axiscast.answers.limits import validate_request
 from axiscast.answers.translate import answer_translate
 from axiscast.messages import TranslateAnswer, TranslateRequest
 
-from ..openapi import question
+from ..openapi import request_and_response
 from .request_context import encoded, receive
 
 router = APIRouter()
 
 
-@router.post("/v1/translate", summary="Translate an op", **question(TranslateRequest, TranslateAnswer))
+@router.post("/v1/translate", summary="Translate an op", **request_and_response(TranslateRequest, TranslateAnswer))
 async def post_translate(request: Request) -> Response:
     """The same operation in another framework's words: steps, and source text to paste."""
     context = await receive(request, TranslateRequest)

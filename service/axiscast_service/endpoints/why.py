@@ -10,13 +10,13 @@ from axiscast.answers.limits import RequestSize, validate_request
 from axiscast.messages.why import WhyAnswer, WhyRequest
 from axiscast.wire.problems import Problem
 
-from ..openapi import question
+from ..openapi import request_and_response
 from .request_context import encoded, receive
 
 router = APIRouter()
 
 
-@router.post("/v1/why", summary="Explain an error", **question(WhyRequest, WhyAnswer))
+@router.post("/v1/why", summary="Explain an error", **request_and_response(WhyRequest, WhyAnswer))
 async def post_why(request: Request) -> Response:
     """The op and the shapes in the text of an error, and their check; or what the error is about."""
     context = await receive(request, WhyRequest)

@@ -20,14 +20,14 @@ from axiscast.wire.codec import ENCODINGS
 from axiscast.wire.problems import Problem
 
 from ..endpoints.check import answer_to_query
-from ..http.cycle import STATUS_LINES
-from ..http.grammar import read_plain
-from ..logs import makes_spans, trace_id_in
-from ..middleware.authentication import Keys
-from ..middleware.caching import kept_headers, tag_of
-from ..middleware.host_check import is_among
+from ..http.grammar import read_short_request
+from ..http.request_cycle import STATUS_LINES
+from ..logs import is_tracing, trace_id_in
+from ..middleware.authentication import ApiKeys
+from ..middleware.caching import cache_headers, etag_of
+from ..middleware.host_check import matches_host
 from ..middleware.negotiation import TEXT
-from ..middleware.problems import refusal_of
+from ..middleware.problems import problem_parts
 from ..middleware.request_ids import request_id_in
 from ..middleware.telemetry import Log, facts_of
 from ..runtime.budget import FREE_BYTES
@@ -47,7 +47,7 @@ _CONTENT_TYPES = {name: name.encode() for name in ENCODINGS} | {TEXT: b"text/pla
 
 def _own_fields(keyed: bool) -> bytes:
     """The fields of an answer to a question in a URL, up to its tag; `keyed` where the request bore a key."""
-    fields = [f"{name.lower()}: {value}\r\n" for name, value in kept_headers(keyed).items()]
+    fields = [f"{name.lower()}: {value}\r\n" for name, value in cache_headers(keyed).items()]
     return ("".join(fields) + "etag: ").encode()
 
 
@@ -63,8 +63,8 @@ class Straight:
         metrics: Metrics | None,
         log: Log | None,
         names: Collection[str],
-        keys: Keys | None,
-        in_work: Counter[bool],
+        keys: ApiKeys | None,
+        in_flight: Counter[bool],
         limit: int,
         max_body_bytes: int,
         to_bodies: Mapping[str, ToBody],
@@ -74,12 +74,12 @@ class Straight:
         self.log = log
         self.names = names
         self.keys = keys
-        self.in_work = in_work
+        self.in_flight = in_flight
         self.limit = limit
         self.max_body_bytes = max_body_bytes
         self.to_bodies = to_bodies
         """What answers to a POST, by its path."""
-        self._is_host = lru_cache(16)(partial(is_among, names)) if names else None
+        self._is_host = lru_cache(16)(partial(matches_host, names)) if names else None
         self._first: tuple[object, bytes] = None, b""
         self._makes_spans = False
 
@@ -87,10 +87,10 @@ class Straight:
         """The whole answer, with the fields `first` first, to the request at the beginning of `data`, and how many
         bytes that has; None if it takes the ordinary way."""
         if self._first[0] is not first:  # uvicorn makes new ones each second, since one of them is the date
-            self._makes_spans = makes_spans()
+            self._makes_spans = is_tracing()
             self._first = first, b"".join([b"%b: %b\r\n" % field for field in first])
-        found = read_plain(data)
-        if found is None or self._makes_spans or self.drain.begun or self.in_work[False] >= self.limit:
+        found = read_short_request(data)
+        if found is None or self._makes_spans or self.drain.begun or self.in_flight[False] >= self.limit:
             return None
         start = perf_counter()
         query, path, fields, body, size = found
@@ -99,7 +99,7 @@ class Straight:
         if self._is_host is not None and not self._is_host(fields[b"host"]):
             return None
         key = None
-        if self.keys is not None and (key := self.keys.name_in(fields.get(b"authorization", b""))) is None:
+        if self.keys is not None and (key := self.keys.name_in_header(fields.get(b"authorization", b""))) is None:
             return None
         route = ROUTE if path is None else path.decode()
         response = self._response(route, query, fields, body, key is not None)
@@ -146,7 +146,7 @@ class Straight:
             else:
                 written = None if body else answer_to_query(query.decode(), accept)
         except Problem as problem:
-            refusal = refusal_of(problem, content_type, accept)
+            refusal = problem_parts(problem, content_type, accept)
             if refusal.status >= 500 or "Connection" in refusal.headers:
                 return None
             own = "\r\n".join([f"{name.lower()}: {value}" for name, value in refusal.headers.items()]).encode()
@@ -156,5 +156,5 @@ class Straight:
         if written is None or len(written[0]) > FREE_BYTES:
             return None
         content, media_type, *layout = written
-        own = b"vary: Accept" if query is None else _OWN_FIELDS[keyed] + tag_of(content).encode()
+        own = b"vary: Accept" if query is None else _OWN_FIELDS[keyed] + etag_of(content).encode()
         return 200, own, content, _CONTENT_TYPES[media_type], None, layout[0] if layout else None

@@ -13,13 +13,13 @@ from typing import Any
 from axiscast.wire.problems import Problem
 
 from ..runtime.budget import FREE_BYTES
-from .closing import LINGER_SECONDS, Closing
 from .hooks import READ_BYTES, hooks_of
 from .limits import CONNECTIONS, MAX_DRAINING
-from .rates import LOOKS, Rates
-from .scope import Peers
+from .lingering_close import LINGER_SECONDS, LingeringClose
+from .rates import CHECKS_PER_WINDOW, Rates
+from .scope import ConnectionAddresses
 
-SWOLLEN_BYTES = 64 * 2**10
+GROWN_TLS_BYTES = 64 * 2**10
 """The buffers of an encrypted connection on which longer bodies came have grown."""
 
 NEW_SECONDS = 2
@@ -28,7 +28,7 @@ NEW_SECONDS = 2
 logger = logging.getLogger("axiscast")
 
 
-class Gone(asyncio.Transport):
+class ClosedTransport(asyncio.Transport):
     """The transport of a connection that is lost."""
 
     def is_closing(self) -> bool:
@@ -43,7 +43,7 @@ class Gone(asyncio.Transport):
     close = abort
 
 
-class Connection(asyncio.BufferedProtocol):
+class ServerConnection(asyncio.BufferedProtocol):
     """The part of HTTPProtocol that knows no request."""
 
     def __init__(self, config: Any, server_state: Any, app_state: dict[str, Any], _loop: Any = None) -> None:
@@ -52,23 +52,23 @@ class Connection(asyncio.BufferedProtocol):
         self.state = app_state
         self.hooks = hooks_of(app_state)
         self.rates = Rates()
-        self.closing: Closing | None = None
-        self.over = False
+        self.closing: LingeringClose | None = None
+        self.finished = False
         """Whether no further request is read."""
         self.paused = False
         """Whether nothing is read."""
         self.write_paused = False
         """Whether so much is unsent that no further response is begun."""
-        self.served = False
+        self.has_responded = False
         """Whether a request has been answered."""
         self.counted_at = 0.0
         """When it was counted, by the event loop's clock."""
-        self.swelled = False
+        self.has_grown_tls = False
         """Whether its buffers of TLS have grown."""
-        self.unmade: socket.socket | None = None
+        self.handshaking: socket.socket | None = None
         """The connection, from `accepted` until it is made."""
         self.counted = False
-        self.crowded = False
+        self.over_limit = False
         """Whether there is no room for it, nor any to be made."""
         self.keep_alive_seconds: float = config.timeout_keep_alive
         self.idle_since = 0.0
@@ -90,15 +90,15 @@ class Connection(asyncio.BufferedProtocol):
         """How fast the body comes."""
         raise NotImplementedError
 
-    def too_slow(self) -> None:
+    def time_out_request(self) -> None:
         """The client has not sent what it should have."""
         raise NotImplementedError
 
-    def may_write(self) -> None:
+    def on_writable(self) -> None:
         """The client has taken most of what was unsent."""
         raise NotImplementedError
 
-    def lost(self) -> None:
+    def on_lost(self) -> None:
         """The connection has ended."""
         raise NotImplementedError
 
@@ -110,40 +110,40 @@ class Connection(asyncio.BufferedProtocol):
 
     def accepted(self, connection: socket.socket, encrypted: bool) -> None:
         """The connection is accepted. Its TLS handshake, if it is encrypted, is still to come."""
-        self.unmade = connection
+        self.handshaking = connection
         self._count()
         if encrypted:
-            CONNECTIONS.waiting[self] = None  # crowded or not: a handshake that never ends must make room
+            CONNECTIONS.waiting[self] = None  # counted or over the limit: a handshake that never ends must make room
 
-    def ended_unmade(self) -> None:
+    def handshake_ended(self) -> None:
         """Nothing more comes of `accepted`: either the connection was made, or it has ended."""
-        if self.unmade is None:
+        if self.handshaking is None:
             return
-        self.unmade.close()
-        self.unmade = None
-        CONNECTIONS.lost(self)
+        self.handshaking.close()
+        self.handshaking = None
+        CONNECTIONS.closed(self)
         if self in CONNECTIONS.waiting:  # else it was cut
             CONNECTIONS.waiting.pop(self)
             self.hooks.refused("handshake")
 
-    def give_up(self) -> None:
+    def abort_handshake(self) -> None:
         """End a connection that is not made yet."""
-        if self.unmade is not None:
+        if self.handshaking is not None:
             with suppress(OSError):  # it has ended already
-                self.unmade.shutdown(socket.SHUT_RDWR)
+                self.handshaking.shutdown(socket.SHUT_RDWR)
 
     def is_new(self) -> bool:
         """Whether its first request may be on its way, or come and not be read."""
-        return not self.served and not self.over and self.loop.time() - self.counted_at < NEW_SECONDS
+        return not self.has_responded and not self.finished and self.loop.time() - self.counted_at < NEW_SECONDS
 
     def _count(self) -> None:
         self.counted, self.counted_at = True, self.loop.time()
-        self.crowded = not CONNECTIONS.opened(self)
+        self.over_limit = not CONNECTIONS.opened(self)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         self.transport: asyncio.Transport = transport
-        self.unmade = None
-        self.peers = Peers(transport)
+        self.handshaking = None
+        self.peers = ConnectionAddresses(transport)
         # If so much is unsent, no other response is begun. By default of TLS 512 KiB may be, else 64.
         transport.set_write_buffer_limits(FREE_BYTES if self.is_encrypted() else FREE_BYTES // 4)
         if self.is_encrypted() and hasattr(transport, "set_read_buffer_limits"):
@@ -158,10 +158,10 @@ class Connection(asyncio.BufferedProtocol):
         copies = self.is_encrypted() or not type(transport).__module__.startswith("uvloop")
         self.state = {**self.state, "copies": copies}
         self.server_state.connections.add(self)
-        self.timer = self.loop.call_later(self.hooks.request_seconds / LOOKS, self._look)
+        self.timer = self.loop.call_later(self.hooks.request_seconds / CHECKS_PER_WINDOW, self._check_progress)
         if not self.counted:
             self._count()  # accepted by uvicorn's own server
-        if self.crowded:
+        if self.over_limit:
             self.refuse(Problem("overloaded", "all connections of this worker are in use: try again shortly"))
 
     def is_encrypted(self) -> bool:
@@ -169,18 +169,18 @@ class Connection(asyncio.BufferedProtocol):
         return self.peers.scheme == "https"
 
     def connection_lost(self, exc: Exception | None) -> None:
-        CONNECTIONS.lost(self)
+        CONNECTIONS.closed(self)
         CONNECTIONS.forget(self)
-        CONNECTIONS.swollen.pop(self, None)
+        CONNECTIONS.grown_tls.pop(self, None)
         self.server_state.connections.discard(self)
-        self.over = True
+        self.finished = True
         self.timer.cancel()
         if self.idle_timer is not None:
             self.idle_timer.cancel()
-        self.lost()
+        self.on_lost()
         self._wake_writer()
-        self.transport = Gone()  # uvloop's TLS refers to this connection: without a way back, both are freed
-        self.hooks.heap.connection_closed(self.loop, self.swelled)
+        self.transport = ClosedTransport()  # uvloop's TLS refers to this connection: without a way back, both are freed
+        self.hooks.heap.connection_closed(self.loop, self.has_grown_tls)
 
     # --- reading and writing
 
@@ -208,11 +208,11 @@ class Connection(asyncio.BufferedProtocol):
         self.write_paused = False
         self.rates.took_most()
         self._wake_writer()
-        self.may_write()
+        self.on_writable()
 
     async def writable(self) -> None:
         """Wait until the client has taken most of what is unsent, or has gone."""
-        while self.write_paused and not self.over:
+        while self.write_paused and not self.finished:
             if self._taken is None:
                 self._taken = self.loop.create_future()
             await asyncio.shield(self._taken)
@@ -227,13 +227,13 @@ class Connection(asyncio.BufferedProtocol):
     def close_gently(self, due: int | None, drains: bool) -> None:
         """Close once the client can have read the response. `due`: bytes of its body that have not come, None if that
         is not known; `drains`: whether they are read to their end."""
-        self.over = True
+        self.finished = True
         CONNECTIONS.forget(self)
         CONNECTIONS.lingering[self] = None
         if self.transport.is_closing():
             return
         drains = drains and len(CONNECTIONS.draining) < MAX_DRAINING
-        self.closing = Closing(drains, due, self.hooks.max_body_bytes)
+        self.closing = LingeringClose(drains, due, self.hooks.max_body_bytes)
         self.rates.begin()
         if drains:
             CONNECTIONS.draining.add(self)
@@ -246,13 +246,13 @@ class Connection(asyncio.BufferedProtocol):
 
     def close(self) -> None:
         """Close once everything is sent."""
-        self.over = True
+        self.finished = True
         CONNECTIONS.forget(self)
         if not self.transport.get_write_buffer_size():
             CONNECTIONS.waiting[self] = None  # TLS waits for the client's goodbye
         self.transport.close()
 
-    def throw_away(self, closing: Closing, nbytes: int) -> None:
+    def discard(self, closing: LingeringClose, nbytes: int) -> None:
         """Count received bytes that are discarded."""
         self.rates.received += nbytes
         closing.received(nbytes)
@@ -267,10 +267,10 @@ class Connection(asyncio.BufferedProtocol):
         self.hooks.refused(reason)
         logger.debug("cut a connection: %s", reason)
         CONNECTIONS.forget(self)
-        if self.unmade is not None:
-            self.give_up()
+        if self.handshaking is not None:
+            self.abort_handshake()
             return
-        self.over = True
+        self.finished = True
         if self.transport.get_write_buffer_size():
             # By a reset: otherwise the kernel keeps up to 4 MiB of unread data for minutes.
             connection = self.transport.get_extra_info("socket")
@@ -279,27 +279,27 @@ class Connection(asyncio.BufferedProtocol):
 
     # --- time
 
-    def _look(self) -> None:
+    def _check_progress(self) -> None:
         """Cut what makes no progress."""
-        self.timer = self.loop.call_later(self.hooks.request_seconds / LOOKS, self._look)
+        self.timer = self.loop.call_later(self.hooks.request_seconds / CHECKS_PER_WINDOW, self._check_progress)
         awaited = self.awaits_request() if self.closing is None else self.closing.drains
-        self.rates.look(self.transport.get_write_buffer_size(), awaited and not self.paused)
-        if self.rates.stalls > LOOKS:
+        self.rates.check(self.transport.get_write_buffer_size(), awaited and not self.paused)
+        if self.rates.stalls > CHECKS_PER_WINDOW:
             self.cut("stalled-reader")
-        elif self.rates.waits > LOOKS:
+        elif self.rates.waits > CHECKS_PER_WINDOW:
             self.after_reading(self._end_slow)
 
     def _end_slow(self) -> None:
         if self.closing is not None:
             self.transport.close()
-        elif self.rates.waits > LOOKS and self.awaits_request():
-            self.too_slow()
+        elif self.rates.waits > CHECKS_PER_WINDOW and self.awaits_request():
+            self.time_out_request()
 
     def after_reading(self, callback: Callable[[], None]) -> None:
         """Call this once the loop has read what is ready: it calls timers first, and late if it is busy."""
         self.loop.call_soon(self.loop.call_soon, callback)
 
-    def await_next(self) -> None:
+    def start_idle_timer(self) -> None:
         """Close the connection if no other request comes."""
         self.idle_since = self.loop.time()
         if self.idle_timer is None:  # else it will look how long the connection has been idle
@@ -307,7 +307,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _idle(self) -> None:
         self.idle_timer = None
-        if self.over or not self.is_idle():
+        if self.finished or not self.is_idle():
             return
         left = self.idle_since + self.keep_alive_seconds - self.loop.time()
         if left > 0:
@@ -316,5 +316,5 @@ class Connection(asyncio.BufferedProtocol):
             self.after_reading(self._end_idle)
 
     def _end_idle(self) -> None:
-        if not self.over and self.is_idle() and self.idle_timer is None:  # else another request has been answered
+        if not self.finished and self.is_idle() and self.idle_timer is None:  # else another request has been answered
             self.close()

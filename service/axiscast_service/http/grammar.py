@@ -58,15 +58,15 @@ _HEAD = re.compile(_LINE + _FIELDS + rb"\r\n")
 # What such a head may begin with; before it one empty line is ignored (RFC 9112, 2.2).
 _HEAD_SO_FAR = re.compile(rb"(?:\r\n)?+(?:[!-~ ]*+\r?|" + _LINE + _FIELDS + rb"[^\n]*+)")
 # Requests that may be answered straight from their bytes (fastpath/), and what is looked at in their heads.
-_PLAIN_LINE = re.compile(
+_SHORT_LINE = re.compile(
     rb"(?:GET /v1/check\?([A-Za-z0-9._~!$&'()*+,;=:@/?%[\]-]*+)|POST (/v1/(?:check|broadcast|backprop)))"
     rb" HTTP/1\.1(?=\r)"
 )
-_PLAIN = re.compile(rb"\r\n" + _FIELDS)
-_NOT_PLAIN = (b"content-encoding", b"expect", b"if-none-match", b"te", b"trailer", b"transfer-encoding", b"upgrade")
-_PLAIN_FIELDS = re.compile(
+_SHORT = re.compile(rb"\r\n" + _FIELDS)
+_NOT_SHORT = (b"content-encoding", b"expect", b"if-none-match", b"te", b"trailer", b"transfer-encoding", b"upgrade")
+_SHORT_FIELDS = re.compile(
     rb"\n(accept|authorization|connection|content-length|content-type|host|traceparent|x-request-id|"
-    + b"|".join(_NOT_PLAIN)
+    + b"|".join(_NOT_SHORT)
     + rb"):[\t ]*+([^\r]*+)",
     re.IGNORECASE,
 )
@@ -78,10 +78,10 @@ _ACCEPT = re.compile(rb"\naccept:([^\r]*)")
 _HOST_VALUE = rb"[A-Za-z0-9._~%!$&'()*+;=:\[\]-]{0,262}+"  # the longest name of DNS, and a port
 _HOST = re.compile(rb"\nhost:[\t ]*+" + _HOST_VALUE + rb"[\t ]*+\r")
 _HOST_LINE = re.compile(rb"\nhost:[^\r]*+", re.IGNORECASE)
-_PLAIN_HOST = re.compile(_HOST_VALUE)
+_SHORT_HOST = re.compile(_HOST_VALUE)
 # Content-Length = 1*DIGIT (RFC 9110, 8.6), of no more digits than a file can have
 _LENGTH = re.compile(rb"\ncontent-length:[\t ]*+([0-9]{1,18})[\t ]*+\r")
-_PLAIN_LENGTH = re.compile(rb"[0-9]{1,18}")
+_SHORT_LENGTH = re.compile(rb"[0-9]{1,18}")
 # Transfer-Encoding = #transfer-coding (RFC 9112, 6.1), of which none but chunked is understood
 _CHUNKED = re.compile(rb"\ntransfer-encoding:[\t ]*+chunked[\t ]*+\r")
 
@@ -106,7 +106,7 @@ _BAD_FRAMING = (
 _BAD_CHUNK = "a chunk is its size in hexadecimal, CR LF, so many bytes, CR LF; one of size 0 ends the body"
 
 
-def malformed(detail: str = _BAD_HEAD) -> Problem:
+def malformed_request(detail: str = _BAD_HEAD) -> Problem:
     """The problem of a request that does not hold to the grammar, by default in its head."""
     return Problem("malformed-request", detail)
 
@@ -120,19 +120,19 @@ def read_head(data: bytes) -> tuple[bytes, int, int | None, bool] | None:
     """
     end = data.find(b"\r\n\r\n") + 4
     if end < 4:
-        _judge_size(data)
+        _validate_size(data)
         if not _HEAD_SO_FAR.fullmatch(data):
-            raise malformed()
+            raise malformed_request()
         return None
     head = data[:end].removeprefix(b"\r\n")
     if end > HEAD_BYTES or not _HEAD.fullmatch(head):
-        _judge_size(head)
-        raise malformed()
+        _validate_size(head)
+        raise malformed_request()
     fields = head.lower()
     if fields.count(b"\nhost:") != 1 or not _HOST.search(fields):
-        raise malformed(_BAD_HOST)
+        raise malformed_request(_BAD_HOST)
     head, is_https = _in_origin_form(head)
-    _judge_parts(head, fields)
+    _validate_parts(head, fields)
     return head, end, _length_of(head, fields), is_https
 
 
@@ -172,11 +172,11 @@ def _length_of(head: bytes, fields: bytes) -> int | None:
         return int(length[1])
     # A sender of HTTP/1.0 knows no chunks, and both framings are an attack, or may become one (RFC 9112, 6.1 and 6.3).
     if announced > 1 or not is_http_1_1(head) or not _CHUNKED.search(fields):
-        raise malformed(_BAD_FRAMING)
+        raise malformed_request(_BAD_FRAMING)
     return None
 
 
-class Plain(NamedTuple):
+class ShortRequest(NamedTuple):
     """A short request that may be answered from its bytes."""
 
     query: bytes | None
@@ -190,10 +190,10 @@ class Plain(NamedTuple):
     """How many bytes the request has."""
 
 
-def read_plain(data: bytes) -> Plain | None:
+def read_short_request(data: bytes) -> ShortRequest | None:
     """The request at the beginning of `data`. None if it has not come as a whole, needs more than an answer, or could
     be read in another way."""
-    line = _PLAIN_LINE.match(data)
+    line = _SHORT_LINE.match(data)
     end = data.find(b"\r\n\r\n")
     if line is None or end < 0:
         return None
@@ -201,38 +201,38 @@ def read_plain(data: bytes) -> Plain | None:
     if query is not None and len(query) > QUERY_PAIRS and query.count(b"&") >= QUERY_PAIRS:
         return None
     lines = data[line.end() : end + 2]
-    found = _recent_fields(lines) if len(lines) <= _RECENT_BYTES else _plain_fields(lines)
+    found = _recent_fields(lines) if len(lines) <= _RECENT_BYTES else _short_fields(lines)
     if found is None:
         return None
     body = data[end + 4 : end + 4 + found[1]]
     if len(body) != found[1]:
         return None
-    return Plain(query, line[2], found[0], body, end + 4 + len(body))
+    return ShortRequest(query, line[2], found[0], body, end + 4 + len(body))
 
 
-def _plain_fields(lines: bytes) -> tuple[Mapping[bytes, bytes], int] | None:
+def _short_fields(lines: bytes) -> tuple[Mapping[bytes, bytes], int] | None:
     """The fields that are looked at in these lines, each with the line break before it, and the length of the body.
     None where they ask for more than an answer, or could be read in another way."""
-    if not _PLAIN.fullmatch(lines) or b" \r" in lines or b"\t\r" in lines:
+    if not _SHORT.fullmatch(lines) or b" \r" in lines or b"\t\r" in lines:
         return None  # parsers differ on whether a blank at the end is part of the value
-    found = _PLAIN_FIELDS.findall(lines)
+    found = _SHORT_FIELDS.findall(lines)
     fields = {name.lower(): value for name, value in found}
     if (
         len(fields) != len(found)
-        or not fields.keys().isdisjoint(_NOT_PLAIN)
+        or not fields.keys().isdisjoint(_NOT_SHORT)
         or fields.get(b"connection", b"keep-alive").lower() != b"keep-alive"
-        or not _PLAIN_HOST.fullmatch(fields.get(b"host", b" "))
-        or len(accept := fields.get(b"accept", b"")) > _PLAIN_ACCEPT
+        or not _SHORT_HOST.fullmatch(fields.get(b"host", b" "))
+        or len(accept := fields.get(b"accept", b"")) > _SHORT_ACCEPT
         or accept.count(b",") >= ACCEPT_RANGES
-        or not _PLAIN_LENGTH.fullmatch(fields.get(b"content-length", b"0"))
+        or not _SHORT_LENGTH.fullmatch(fields.get(b"content-length", b"0"))
     ):
         return None
     return fields, int(fields.get(b"content-length", b"0"))
 
 
-_PLAIN_ACCEPT = 500
+_SHORT_ACCEPT = 500
 _RECENT_BYTES = 500
-_recent_fields = lru_cache(256)(_plain_fields)
+_recent_fields = lru_cache(256)(_short_fields)
 """The same of fields that came before: one caller sends the same ones again and again, but for the length."""
 
 
@@ -241,30 +241,30 @@ def is_http_1_1(head: bytes) -> bool:
     return head[: head.index(b"\r")].endswith(b"1")
 
 
-def judge_chunk_line(data: bytes, at: int) -> None:
+def validate_chunk_line(data: bytes, at: int) -> None:
     """Raises Problem (malformed-request) where no line of a chunk can come to stand at `at`."""
     if len(data) - at > CHUNK_LINE_BYTES or not _CHUNK_SO_FAR.fullmatch(data, at):
-        raise malformed(_BAD_CHUNK)
+        raise malformed_request(_BAD_CHUNK)
 
 
 def read_trailer(data: bytes) -> int:
     """How many bytes of `data` the fields after the last chunk take, 0 where they have not come as a whole. Raises
     Problem (malformed-request, head-too-large)."""
     end = data.find(b"\r\n\r\n") + 4
-    _judge_size(data[:end] if end > 3 else data)
+    _validate_size(data[:end] if end > 3 else data)
     if end < 4:
         return 0
     if not _TRAILER.fullmatch(data, 0, end):
-        raise malformed(_BAD_CHUNK)
+        raise malformed_request(_BAD_CHUNK)
     return end
 
 
-def fields_of(head: bytes) -> list[tuple[bytes, bytes]]:
+def header_fields(head: bytes) -> list[tuple[bytes, bytes]]:
     """Names, in lower case, and values of the fields of a head, as far as it can be read."""
     return [(name.lower(), value.rstrip(b"\t ")) for name, value in _NAMED.findall(head)]
 
 
-def _judge_parts(head: bytes, fields: bytes) -> None:
+def _validate_parts(head: bytes, fields: bytes) -> None:
     """Raises Problem (head-too-large) for a part of a head that costs more to parse than it can be good for; `fields`
     is the head in lower case."""
     target = head[head.index(b" ") + 1 : head.index(b"\r") - len(b" HTTP/1.1")]
@@ -287,7 +287,7 @@ def _too_large(has: str, count: int, unit: str, limit: int) -> Problem:
     return Problem("head-too-large", f"{has} {count} {unit}, and this service takes up to {limit}", limit=limit)
 
 
-def _judge_size(fields: bytes) -> None:
+def _validate_size(fields: bytes) -> None:
     """Raises Problem (head-too-large) for fields that are too long or too many, as far as they have come."""
     if len(fields) > HEAD_BYTES:
         raise Problem(

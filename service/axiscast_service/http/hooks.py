@@ -10,8 +10,8 @@ from axiscast.wire.problems import Problem
 
 from ..runtime.budget import MemoryBudget
 from ..runtime.heap import HeapTrimmer
+from .scheduler import RequestScheduler
 from .tls import Certificate
-from .turns import Turns
 
 HOOKS = "axiscast.hooks"
 """The key of the Hooks in the lifespan state."""
@@ -53,7 +53,7 @@ class Hooks:
     fast_path: FastPath | None = None
     certificate: Certificate | None = None
     """The one that new connections are shown."""
-    turns: Turns = field(default_factory=Turns)
+    turns: RequestScheduler = field(default_factory=RequestScheduler)
     heap: HeapTrimmer = field(default_factory=HeapTrimmer)
     buffer: memoryview = field(default_factory=lambda: memoryview(bytearray(BODY_READ_BYTES)))
     """What every connection reads into. A read is taken out of it before the next one begins."""

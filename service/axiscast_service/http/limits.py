@@ -17,12 +17,12 @@ that are accepted at one go, before others have made room."""
 RESERVE_SHARE = 1 / 8
 """Part of MAX_CONNECTIONS that may be open beyond it while every other one has a request in flight, until one of them
 waits for its client again: else a probe would be refused in that moment."""
-MAX_SWOLLEN = 32
+MAX_GROWN_TLS = 32
 """An encrypted connection on which long bodies came has buffers of TLS that stay as large as they grew: some 600 kB.
 So many of them may wait for another request; the one that has waited for longest is closed."""
 MAX_DRAINING = 16
 """Connections whose refused uploads are read to their end at once."""
-COMPARED = 64
+MAX_COMPARED_BODIES = 64
 """How many arriving bodies, oldest first, are compared to find the slowest, which makes room."""
 
 
@@ -46,9 +46,9 @@ class Connections:
         longest-waiting first."""
         self.arriving: dict[Closable, None] = {}
         """Those whose body has not come, in the order in which they began."""
-        self.swollen: dict[Closable, None] = {}
+        self.grown_tls: dict[Closable, None] = {}
         """Those that are encrypted and took long bodies."""
-        self.in_reserve = False
+        self.above_limit = False
         """Whether there may be more than there should be."""
         self.ending: set[Closable] = set()
         """Those that were closed to make room, until they are lost."""
@@ -60,47 +60,49 @@ class Connections:
     def opened(self, connection: Closable) -> bool:
         """Count one more. False if there is no room for it, nor any to be made."""
         self.total += 1
-        excess = self.total - (most := _most())
-        if excess > 0 and not self.make_room():
+        excess = self.total - (most := _max_connections())
+        if excess > 0 and not self.close_one_for_capacity():
             if excess > int(most * RESERVE_SHARE):
                 return False
-            self.in_reserve = True
+            self.above_limit = True
         self.waiting[connection] = None
         return True
 
-    def settle(self) -> None:
+    def close_excess(self) -> None:
         """Close one that waits, if there are too many since none waited."""
-        self.in_reserve = self.total - len(self.ending) > _most()
-        if self.in_reserve:
-            self.make_room()
+        self.above_limit = self.total - len(self.ending) > _max_connections()
+        if self.above_limit:
+            self.close_one_for_capacity()
 
-    def make_room(self) -> bool:
+    def close_one_for_capacity(self) -> bool:
         """Close the connection that has waited for longest, but not a new one; else the one that has lingered for
         longest, else a new one, else the one whose body comes the slowest. False if none exists."""
         # A busy loop reads a new connection late. Those that pipeline wait again after each response, behind it.
         chosen = next((connection for connection in self.waiting if not connection.is_new()), None)
         chosen = chosen or next(iter(self.lingering), None) or next(iter(self.waiting), None)
         if chosen is None and self.arriving:
-            chosen = min(islice(self.arriving, COMPARED), key=lambda connection: connection.bytes_per_second())
+            chosen = min(
+                islice(self.arriving, MAX_COMPARED_BODIES), key=lambda connection: connection.bytes_per_second()
+            )
         if chosen is None:
             return False
         self.ending.add(chosen)
         chosen.cut("no-room")
         return True
 
-    def lost(self, connection: Closable) -> None:
+    def closed(self, connection: Closable) -> None:
         """Count one less."""
         self.total -= 1
         self.ending.discard(connection)
 
-    def swelled(self, connection: Closable) -> None:
+    def tls_buffers_grew(self, connection: Closable) -> None:
         """Count this one as one whose buffers stay large, and close the one too many."""
-        self.swollen.pop(connection, None)
-        self.swollen[connection] = None
-        if len(self.swollen) > MAX_SWOLLEN:
-            longest = next((one for one in self.swollen if one in self.waiting), None)
+        self.grown_tls.pop(connection, None)
+        self.grown_tls[connection] = None
+        if len(self.grown_tls) > MAX_GROWN_TLS:
+            longest = next((one for one in self.grown_tls if one in self.waiting), None)
             if longest is not None:
-                self.swollen.pop(longest)
+                self.grown_tls.pop(longest)
                 longest.cut("no-room")
 
     def forget(self, connection: Closable) -> None:
@@ -115,7 +117,7 @@ CONNECTIONS = Connections()
 """Those of this process."""
 
 
-def _most() -> int:
+def _max_connections() -> int:
     """How many connections may be open: the process may have files for fewer than MAX_CONNECTIONS."""
     files = os.sysconf("SC_OPEN_MAX") if hasattr(os, "sysconf") else -1  # -1: no limit, or Windows
     return MAX_CONNECTIONS if files < 0 else min(MAX_CONNECTIONS, int(files * FILES_SHARE))

@@ -16,10 +16,10 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .closing import LINGER_SECONDS
 from .limits import CONNECTIONS
+from .lingering_close import LINGER_SECONDS
 from .protocol import HTTPProtocol
-from .runner import verify_connection
+from .uvicorn_interface import verify_connection
 
 if TYPE_CHECKING:
     from asyncio import SelectorEventLoop as Base
@@ -29,7 +29,7 @@ else:
     except ImportError:
         from asyncio import SelectorEventLoop as Base
 
-        from .private import shrink_tls_buffers
+        from .library_patches import shrink_tls_buffers
 
         shrink_tls_buffers()
 
@@ -39,13 +39,13 @@ SHARED_ACCEPTS = 1
 """The same where other processes listen on the same socket: who takes more takes them from others that are as free."""
 PAUSE_SECONDS = 0.05
 """Until it is tried again, where the system gives no file for a connection. It would say at once that one waits."""
-QUEUED = 4096
+MAX_QUEUED = 4096
 """The most connections that are accepted on shutdown: the queue holds no more, and others could arrive forever."""
 HANDSHAKE_SECONDS = 1
 """On shutdown a TLS handshake has so long to end."""
-WAIT_SECONDS = 0.05
+CLOSE_POLL_SECONDS = 0.05
 """Between two looks whether the last connections have ended."""
-COMPLAINT_SECONDS = 60
+WARNING_SECONDS = 60
 """At least so long between two lines in the log about that."""
 
 STARTUP_FAILURE = 3
@@ -75,7 +75,7 @@ class Loop(Base):
         if sock is None:
             return Listener(self, await self._bind(host, port, backlog), make, ssl, ACCEPTS)
         if sys.platform == "linux":
-            return Listener(self, [_another(sock, backlog)], make, ssl, ACCEPTS)
+            return Listener(self, [_reuseport_socket(sock, backlog)], make, ssl, ACCEPTS)
         sock.listen(backlog)
         return Listener(self, [sock], make, ssl, SHARED_ACCEPTS)
 
@@ -92,7 +92,7 @@ class Loop(Base):
         return sockets
 
 
-def _another(bound: socket.socket, backlog: int) -> socket.socket:
+def _reuseport_socket(bound: socket.socket, backlog: int) -> socket.socket:
     """A socket that listens where `bound` is bound, which itself listens never. So each worker has a queue of its own:
     the system shares connections out by their ports, whoever is quick or busy, and when the workers close theirs no
     other process still listens."""
@@ -118,15 +118,15 @@ class Listener:
     ) -> None:
         self.loop = loop
         self.sockets = sockets
-        self.make = make
+        self.protocol_factory = make
         self.context = context
         self.accepts = accepts
         self.opening: dict[asyncio.Task[None], HTTPProtocol] = {}
         """Connections that are accepted and not yet made: for one turn of the loop, or for as long as a handshake."""
-        self.late: list[HTTPProtocol] = []
+        self.accepted_late: list[HTTPProtocol] = []
         """Connections that were made after `close`, for which uvicorn does not wait."""
         self.closing = False
-        self.complained = -float(COMPLAINT_SECONDS)
+        self.warned_at = -float(WARNING_SECONDS)
         try:
             verify_connection(make)
         except ValueError as error:
@@ -141,23 +141,23 @@ class Listener:
         request comes; a TLS handshake has a moment to end."""
         self.closing = True
         for sock in self.sockets:
-            for _ in range(QUEUED // self.accepts):
+            for _ in range(MAX_QUEUED // self.accepts):
                 if not self._accept(sock):
                     break
             self.loop.remove_reader(sock)
             sock.close()
         self.sockets = []
         if self.context is not None:
-            self.loop.call_later(HANDSHAKE_SECONDS, self._give_up)
+            self.loop.call_later(HANDSHAKE_SECONDS, self._abort_handshakes)
 
-    def _give_up(self) -> None:
+    def _abort_handshakes(self) -> None:
         for protocol in self.opening.values():
-            protocol.give_up()
+            protocol.abort_handshake()
 
     async def wait_closed(self) -> None:
         """Wait until every connection that was accepted has ended."""
-        while self.opening or any(protocol in protocol.server_state.connections for protocol in self.late):
-            await asyncio.sleep(WAIT_SECONDS)
+        while self.opening or any(protocol in protocol.server_state.connections for protocol in self.accepted_late):
+            await asyncio.sleep(CLOSE_POLL_SECONDS)
 
     def _listen(self, sock: socket.socket) -> None:
         if sock in self.sockets:
@@ -177,7 +177,7 @@ class Listener:
                     self._pause(sock, error)
                 return False
             connection.setblocking(False)
-            protocol = self.make()
+            protocol = self.protocol_factory()
             protocol.accepted(connection, encrypted=self.context is not None)
             task = self.loop.create_task(self._open(connection, protocol))
             self.opening[task] = protocol
@@ -199,18 +199,18 @@ class Listener:
             logger.debug("a connection was not made: %s", error)
         else:
             if self.closing:
-                self.late.append(protocol)
+                self.accepted_late.append(protocol)
                 protocol.shutdown()
         finally:
-            protocol.ended_unmade()
+            protocol.handshake_ended()
 
     def _pause(self, sock: socket.socket, error: OSError) -> None:
         """Leave new connections where they are for a moment, and make room meanwhile, if files are what lacks."""
         self.loop.remove_reader(sock)
         self.loop.call_later(PAUSE_SECONDS, self._listen, sock)
         if error.errno in (errno.EMFILE, errno.ENFILE):
-            CONNECTIONS.make_room()
+            CONNECTIONS.close_one_for_capacity()
         now = self.loop.time()
-        if now - self.complained >= COMPLAINT_SECONDS:
-            self.complained = now
+        if now - self.warned_at >= WARNING_SECONDS:
+            self.warned_at = now
             logger.warning("a connection can't be accepted (%s): trying again and again", error)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from .grammar import CHUNK, fields_of, judge_chunk_line, malformed, read_head, read_trailer
+from .grammar import CHUNK, header_fields, malformed_request, read_head, read_trailer, validate_chunk_line
 
 SMALL_CHUNKS, SMALL_CHUNK_BYTES = 4096, 64
 """A body may come in so many chunks of any size, and in more if all of them together have so many bytes on average.
@@ -40,7 +40,7 @@ TRANSITIONS: dict[Phase, dict[str, Phase]] = {
 """What happens in each phase, and which one follows."""
 
 
-class Head(NamedTuple):
+class RequestHead(NamedTuple):
     """A request line and its fields, which hold to the grammar."""
 
     data: bytes
@@ -57,20 +57,20 @@ class Head(NamedTuple):
 
     def fields(self) -> list[tuple[bytes, bytes]]:
         """Names, in lower case, and values."""
-        return fields_of(self.data)
+        return header_fields(self.data)
 
 
-class Data(NamedTuple):
+class BodyData(NamedTuple):
     """A part of a body."""
 
     data: bytes
 
 
-class End(NamedTuple):
+class EndOfRequest(NamedTuple):
     """The request is complete."""
 
 
-Event = Head | Data | End
+Event = RequestHead | BodyData | EndOfRequest
 
 
 class Parser:
@@ -80,7 +80,7 @@ class Parser:
 
     def __init__(self) -> None:
         self.phase: Phase = "head"
-        self.head: Head | None = None
+        self.head: RequestHead | None = None
         """That of the request which is being read, or was read last."""
         self.rest = b""
         """Bytes that have come and are not read: part of a line, or what follows the request."""
@@ -142,7 +142,7 @@ class Parser:
         if found is None:
             return 0
         head, end, length, is_https = found
-        self.head = Head(head, length, is_https)
+        self.head = RequestHead(head, length, is_https)
         events.append(self.head)
         self.due = length or 0
         if length is None:
@@ -158,7 +158,7 @@ class Parser:
     def _read_body(self, data: bytes, events: list[Event]) -> int:
         part = data[: self.due]
         self.due -= len(part)
-        events.append(Data(part))
+        events.append(BodyData(part))
         if not self.due:
             self._end("its last byte", events)
         return len(part)
@@ -174,23 +174,23 @@ class Parser:
                 break
             line = CHUNK.match(data, at)
             if not line:
-                judge_chunk_line(data, at)
+                validate_chunk_line(data, at)
                 break
             at, self.due = line.end(), int(line[1], 16)
             if self.due:
                 at += 2
                 self._small_chunks += min(self.due // SMALL_CHUNK_BYTES, SMALL_CHUNKS) - 1
                 if self._small_chunks < 0:
-                    raise malformed(_SMALL_CHUNKS)
+                    raise malformed_request(_SMALL_CHUNKS)
             else:
                 self.phase = TRANSITIONS["chunks"]["the last chunk"]
                 break
         else:
             self.is_behind = True
         if body := b"".join(parts):
-            events.append(Data(body))
+            events.append(BodyData(body))
         return at
 
     def _end(self, event: str, events: list[Event]) -> None:
         self.phase = TRANSITIONS[self.phase][event]
-        events.append(End())
+        events.append(EndOfRequest())

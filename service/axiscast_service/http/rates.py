@@ -12,12 +12,12 @@ import sys
 FLOOR_BYTES = 256 * 2**10
 """Bytes that a body must bring in each `request_seconds`, unless it ends in them: 9 kB/s by default. A reader must take
 as many, unless it takes all that waits for it."""
-LOOKS = 4
+CHECKS_PER_WINDOW = 4
 """How often a connection is looked at in `request_seconds`."""
 
 
 class Rates:
-    """Those of one connection; its client is too slow once `waits` or `stalls` exceed LOOKS."""
+    """Those of one connection; its client is too slow once `waits` or `stalls` exceed CHECKS_PER_WINDOW."""
 
     __slots__ = ("_first", "_mark", "_unsent", "received", "stalls", "waits")
 
@@ -50,7 +50,7 @@ class Rates:
         """The client has taken most of what waited, whatever is written next."""
         self._unsent = sys.maxsize
 
-    def look(self, unsent: int, awaited: bool) -> None:
+    def check(self, unsent: int, awaited: bool) -> None:
         """Look at the bytes that wait to be taken, and at those that came, if some are awaited."""
         if unsent and unsent > self._unsent - FLOOR_BYTES:
             self.stalls += 1

@@ -11,63 +11,63 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
 
-LOOK_SECONDS = 1.0
+POLL_SECONDS = 1.0
 """Files are looked at so often, and read once two looks find the same: they are written in pieces, and a certificate
 and its key one after the other."""
 
 logger = logging.getLogger("axiscast")
 
 
-class Source(Protocol):
+class ReloadableSource(Protocol):
     """What is read from files, and can be read anew while it is in use."""
 
     name: str
     paths: Sequence[Path]
 
-    def renew(self) -> None:
+    def reload(self) -> None:
         """Read the files anew; raises ValueError, and all stays as it was, where they are not valid. On a thread."""
 
 
 @asynccontextmanager
-async def renewed(sources: Sequence[Source]) -> AsyncIterator[None]:
+async def reloading(sources: Sequence[ReloadableSource]) -> AsyncIterator[None]:
     """While inside, each source is read anew once its files have changed, and all of them on SIGHUP, which ends the
     process no more, whether there are sources or not."""
     hangup = asyncio.Event()
-    following = asyncio.create_task(_follow(sources, hangup))
+    polling = asyncio.create_task(_poll(sources, hangup))
     with _on_sighup(hangup):
         try:
             yield
         finally:
-            following.cancel()
+            polling.cancel()
             with suppress(asyncio.CancelledError):
-                await following
+                await polling
 
 
-async def _follow(sources: Sequence[Source], hangup: asyncio.Event) -> None:
+async def _poll(sources: Sequence[ReloadableSource], hangup: asyncio.Event) -> None:
     seen = {source: _stamps(source) for source in sources}
     taken = dict(seen)
     while sources:
         with suppress(TimeoutError):
-            await asyncio.wait_for(hangup.wait(), LOOK_SECONDS)
+            await asyncio.wait_for(hangup.wait(), POLL_SECONDS)
         hung_up = hangup.is_set()
         hangup.clear()
         for source in sources:
             before, seen[source] = seen[source], _stamps(source)
             if hung_up or before == seen[source] != taken[source]:
                 taken[source] = seen[source]
-                await _renew(source)
+                await _reload(source)
 
 
-async def _renew(source: Source) -> None:
+async def _reload(source: ReloadableSource) -> None:
     try:
-        await asyncio.to_thread(source.renew)
+        await asyncio.to_thread(source.reload)
     except ValueError as error:
         logger.warning("%s: what was read before stays in force", error)
     else:
         logger.info("%s: read anew from %s", source.name, " and ".join(map(str, source.paths)))
 
 
-def _stamps(source: Source) -> list[tuple[int, ...]]:
+def _stamps(source: ReloadableSource) -> list[tuple[int, ...]]:
     """What changes with the files, wherever links lead now: a mounted secret is changed by moving one."""
     stamps: list[tuple[int, ...]] = []
     for path in source.paths:

@@ -7,12 +7,12 @@ import re
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
-from .parser import Head
+from .parser import RequestHead
 
 Fields = list[tuple[bytes, bytes]]
 
 
-class Peers:
+class ConnectionAddresses:
     """The two ends of a connection, as ASGI says them."""
 
     __slots__ = ("client", "scheme", "server")
@@ -28,7 +28,7 @@ def _address(name: object) -> tuple[str, int] | None:
     return (str(name[0]), int(name[1])) if isinstance(name, tuple) and len(name) >= 2 else None
 
 
-def scope_of(head: Head, peers: Peers, state: dict[str, Any]) -> dict[str, Any]:
+def scope_of(head: RequestHead, peers: ConnectionAddresses, state: dict[str, Any]) -> dict[str, Any]:
     """The scope of a request with this head."""
     method, target, version = head.line()
     path, _, query = target.partition(b"?")
@@ -53,12 +53,12 @@ _CONNECTION = re.compile(rb"\nconnection:([^\r]*)")
 _EXPECT = re.compile(rb"\nexpect:[\t ]*100-continue[\t ]*\r")
 
 
-def closes(head: Head) -> bool:
+def closes(head: RequestHead) -> bool:
     """Whether a request's Connection field ends the connection after the response."""
     values = _CONNECTION.findall(head.data.lower())
     return any(token.strip() == b"close" for value in values for token in value.split(b","))
 
 
-def expects_continue(head: Head) -> bool:
+def expects_continue(head: RequestHead) -> bool:
     """Whether the client sends the body only after 100 Continue."""
     return _EXPECT.search(head.data.lower()) is not None

@@ -18,7 +18,7 @@ class Certificate:
         self.paths: Sequence[Path] = [Path(path) for path in (certificate, key) if path]
         self.context = self._load()
 
-    def renew(self) -> None:
+    def reload(self) -> None:
         """Show new connections what the files hold now, those that are there what they were shown. Raises ValueError,
         and nothing changes, where the files are not valid."""
         self.context = self._load()

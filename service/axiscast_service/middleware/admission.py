@@ -1,4 +1,4 @@
-"""Admission: how many requests are in work at once, and what memory they hold."""
+"""AdmissionMiddleware: how many requests are in work at once, and what memory they hold."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from axiscast.wire.problems import Problem
 
 from ..runtime.budget import FREE_BYTES, MemoryBudget, MemoryReservation
-from .authentication import OPEN
+from .authentication import OPEN_PATHS
 from .problems import response_of
-from .telemetry import QUIET
+from .telemetry import MONITORING_PATHS
 
 
-class Place:
+class Slot:
     """One of the places of requests in flight, taken when all of the request has come."""
 
     def __init__(self, in_flight: Counter[bool], is_open: bool, limit: int) -> None:
@@ -42,30 +42,30 @@ class Place:
         self._taken = False
 
 
-class Admission:
+class AdmissionMiddleware:
     """ASGI middleware that answers 503 (overloaded) above `limit` requests in flight, probes not counted, and gives
     each what it holds of the memory budget as `request.state.memory`. A request whose body is still to come takes its
-    place later, as `request.state.place`: a client that sends slowly takes none. What is open to all is counted by
+    place later, as `request.state.slot`: a client that sends slowly takes none. What is open to all is counted by
     itself, so that its readers, however slow, keep nobody from asking."""
 
-    def __init__(self, app: ASGIApp, limit: int, budget: MemoryBudget, in_work: Counter[bool]) -> None:
+    def __init__(self, app: ASGIApp, limit: int, budget: MemoryBudget, in_flight: Counter[bool]) -> None:
         self.app = app
         self.limit = limit
         self.budget = budget
-        self.in_work = in_work
+        self.in_flight = in_flight
         """How many of what is open to all, and how many others."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"] in QUIET:
+        if scope["type"] != "http" or scope["path"] in MONITORING_PATHS:
             await self.app(scope, receive, send)
             return
         state = scope.setdefault("state", {})
-        is_open = scope["path"] in OPEN
-        place = state["place"] = Place(self.in_work, is_open, self.limit)
+        is_open = scope["path"] in OPEN_PATHS
+        slot = state["slot"] = Slot(self.in_flight, is_open, self.limit)
         try:
             # Only a POST's body is read. Whatever else announces one is answered without it, and in flight meanwhile.
             if scope["method"] != "POST" or state.get("body_complete", True):
-                place.take()
+                slot.take()
         except Problem as problem:
             await response_of(problem, Request(scope))(scope, receive, send)
             return
@@ -75,7 +75,7 @@ class Admission:
                 send = _in_parts(send) if state.get("copies") else send
                 await self.app(scope, receive, send if is_open else _until_read(send, memory))
         finally:
-            place.leave()
+            slot.leave()
 
 
 def _in_parts(send: Send) -> Send:

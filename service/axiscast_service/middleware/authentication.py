@@ -14,14 +14,14 @@ from axiscast.wire.problems import PROBLEM_KINDS, Problem
 
 from ..static_files import PARTS
 
-OPEN = {*PARTS, "/ops", "/openapi.json", "/livez", "/readyz", *(f"/problems/{code}" for code in PROBLEM_KINDS)}
+OPEN_PATHS = {*PARTS, "/ops", "/openapi.json", "/livez", "/readyz", *(f"/problems/{code}" for code in PROBLEM_KINDS)}
 """Paths that need no key: the same bytes for everyone, and what a probe asks. All others need one, routes or not."""
-LEAST_CHARACTERS = 16
+MIN_KEY_CHARACTERS = 16
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _KEY = re.compile(r"[A-Za-z0-9._~+/-]+=*")
 
 
-class Keys:
+class ApiKeys:
     """The names of callers by the digests of their keys: the keys themselves are not kept."""
 
     name: str = "the API keys"
@@ -34,7 +34,7 @@ class Keys:
         self.paths: Sequence[Path] = [Path(path)]
         self._names = self._read(path)
 
-    def renew(self) -> None:
+    def reload(self) -> None:
         """Let in whom the file names now, from the next request on. Raises ValueError, and nothing changes, where the
         file is not valid."""
         self._names = self._read(str(self.paths[0]))
@@ -67,7 +67,7 @@ class Keys:
                 found = name
         return found
 
-    def name_in(self, authorization: bytes) -> str | None:
+    def name_in_header(self, authorization: bytes) -> str | None:
         """Whose key an Authorization field bears; None for nobody's, or for none."""
         scheme, _, key = authorization.partition(b" ")
         return self.name_of(key.strip()) if scheme.lower() == b"bearer" else None
@@ -77,8 +77,8 @@ def _fault(name: str, key: str, digest: bytes, names: dict[bytes, str]) -> str:
     """What is wrong with a line; empty where nothing is."""
     if not _NAME.fullmatch(name):
         return "write name:key, the name of letters, digits and ._-"
-    if len(key) < LEAST_CHARACTERS:
-        return f"the key of {name} has fewer than {LEAST_CHARACTERS} characters: make one by openssl rand -hex 32"
+    if len(key) < MIN_KEY_CHARACTERS:
+        return f"the key of {name} has fewer than {MIN_KEY_CHARACTERS} characters: make one by openssl rand -hex 32"
     if not _KEY.fullmatch(key):
         return f"the key of {name} has other characters than letters, digits and ._~+/- (= at its end)"
     if digest in names or name in names.values():
@@ -86,12 +86,12 @@ def _fault(name: str, key: str, digest: bytes, names: dict[bytes, str]) -> str:
     return ""
 
 
-def judge_key(keys: Keys, scope: Scope) -> None:
+def authenticate(keys: ApiKeys, scope: Scope) -> None:
     """Raises Problem (unauthenticated) for a request without one of these keys, unless what it asks for is open."""
-    if scope["path"] in OPEN:
+    if scope["path"] in OPEN_PATHS:
         return
     fields = [value for name, value in scope["headers"] if name == b"authorization"]
-    name = keys.name_in(fields[0]) if len(fields) == 1 else None
+    name = keys.name_in_header(fields[0]) if len(fields) == 1 else None
     if name is None:
         why = "this service does not know the key" if fields else "this service asks for an API key"
         raise Problem("unauthenticated", f"{why}: send the header Authorization: Bearer KEY")

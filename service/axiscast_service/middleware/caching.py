@@ -10,27 +10,27 @@ _NO_CACHE = {"Cache-Control": "no-cache"}
 """Callers ask each time whether it is still the same: the parts of a page must go together."""
 
 
-class Part:
+class StaticContent:
     """Bytes that are the same for whoever asks, held once: a page, or what it loads."""
 
     def __init__(self, content: bytes, media_type: str, headers: dict[str, str] | None = None) -> None:
         self.content = content
         self.media_type = media_type
-        self.headers = _NO_CACHE | {"ETag": tag_of(content)} | (headers or {})
+        self.headers = _NO_CACHE | {"ETag": etag_of(content)} | (headers or {})
 
-    def answer(self, request: Request) -> Response:
+    def respond(self, request: Request) -> Response:
         """200 with the bytes, or 304 where the request says that they are known."""
-        return _unless_held(request, self.content, self.media_type, self.headers)
+        return _unless_cached(request, self.content, self.media_type, self.headers)
 
 
-def tagged(request: Request, content: bytes, media_type: str) -> Response:
+def cacheable_response(request: Request, content: bytes, media_type: str) -> Response:
     """200 with the content and its ETag, or 304 where the request says that it is known. It may be kept for an hour:
     an answer depends on the question and the release alone. Where it took a key, by that key's holder only."""
-    headers = kept_headers(hasattr(request.state, "key_name")) | {"ETag": tag_of(content)}
-    return _unless_held(request, content, media_type, headers)
+    headers = cache_headers(hasattr(request.state, "key_name")) | {"ETag": etag_of(content)}
+    return _unless_cached(request, content, media_type, headers)
 
 
-def kept_headers(keyed: bool) -> dict[str, str]:
+def cache_headers(keyed: bool) -> dict[str, str]:
     """The header fields of an answer that may be kept, but for its tag; `keyed` where the request bore a key."""
     return {
         "Vary": "Accept, Authorization" if keyed else "Accept",
@@ -38,12 +38,12 @@ def kept_headers(keyed: bool) -> dict[str, str]:
     }
 
 
-def tag_of(content: bytes) -> str:
+def etag_of(content: bytes) -> str:
     """An ETag: equal for equal bytes alone."""
     return f'"{blake2b(content, digest_size=12).hexdigest()}"'
 
 
-def _unless_held(request: Request, content: bytes, media_type: str, headers: dict[str, str]) -> Response:
+def _unless_cached(request: Request, content: bytes, media_type: str, headers: dict[str, str]) -> Response:
     tags = ",".join(request.headers.getlist("if-none-match"))
     if headers["ETag"] in tags or tags.strip() == "*":
         return Response(status_code=304, headers=headers)

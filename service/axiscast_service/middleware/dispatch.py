@@ -15,10 +15,10 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ..logs import tell_span
+from ..logs import set_span_attributes
 
 
-class Dispatch:
+class DispatchMiddleware:
     """ASGI middleware, the innermost: `routes` whose endpoints take the request and nothing else, and `handlers` of
     what they raise."""
 
@@ -38,7 +38,7 @@ class Dispatch:
             await self.app(scope, receive, send)
             return
         scope["route"] = route  # as the router does, for who counts requests
-        tell_span({"http.route": route.path}, f"{scope['method']} {route.path}")
+        set_span_attributes({"http.route": route.path}, f"{scope['method']} {route.path}")
         request = Request(scope, receive, send)
         try:
             response: Response = await route.endpoint(request)

@@ -16,13 +16,15 @@ _QUALITY = re.compile(r"0(\.[0-9]{0,3})?|1(\.0{0,3})?")
 _PROBLEM_JSON = "application/problem+json"
 
 
-def request_media(request: Request) -> Encoding:
+def request_encoding(request: Request) -> Encoding:
     """The encoding of a request's body. Raises Problem (unsupported-media-type)."""
-    return media_named(request.headers.get("content-type", ""), ",".join(request.headers.getlist("content-encoding")))
+    return encoding_of_type(
+        request.headers.get("content-type", ""), ",".join(request.headers.getlist("content-encoding"))
+    )
 
 
 @lru_cache(16)
-def media_named(content_type: str, coding: str = "") -> Encoding:
+def encoding_of_type(content_type: str, coding: str = "") -> Encoding:
     """The encoding that a Content-Type, and a Content-Encoding, name. Raises Problem (unsupported-media-type)."""
     coding = coding.strip().lower()
     if coding.strip(", ") not in ("", "identity"):
@@ -39,7 +41,7 @@ def media_named(content_type: str, coding: str = "") -> Encoding:
     return ENCODINGS[name]
 
 
-def answer_type(request: Request, otherwise: Encoding, offers_text: bool = False) -> str:
+def response_type(request: Request, otherwise: Encoding, offers_text: bool = False) -> str:
     """The media type of the answer, by Accept; `otherwise` where Accept leaves the choice.
 
     Raises Problem (not-acceptable).
@@ -49,7 +51,7 @@ def answer_type(request: Request, otherwise: Encoding, offers_text: bool = False
 
 @lru_cache(16)
 def best_offer(accept: str, otherwise: Encoding, offers_text: bool = False) -> str:
-    """The media type of the answer, by the text of Accept; see answer_type."""
+    """The media type of the answer, by the text of Accept; see response_type."""
     ranges = _ranges(accept)
     if not ranges:
         return otherwise.value

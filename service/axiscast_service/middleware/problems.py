@@ -15,13 +15,13 @@ from axiscast.wire.problems import Problem
 from .negotiation import best_offer
 from .request_ids import request_id_of
 
-METHODS = "GET, HEAD, POST"
+ALLOWED_METHODS = "GET, HEAD, POST"
 """All that the service takes; the router says which of them a path takes."""
 RETRY_SECONDS = 1
 """Retry-After of a refusal that is about this moment only."""
 
 
-class Refusal(NamedTuple):
+class ProblemParts(NamedTuple):
     """A problem as it is sent."""
 
     status: int
@@ -30,7 +30,7 @@ class Refusal(NamedTuple):
     media_type: str
 
 
-def refusal_of(problem: Problem, content_type: str, accept: str) -> Refusal:
+def problem_parts(problem: Problem, content_type: str, accept: str) -> ProblemParts:
     """Return the problem document for a request with this Content-Type and this Accept. It is MessagePack only if
     Accept or the request's body is."""
     body = ENCODINGS.get(content_type.split(";")[0].strip().lower(), Encoding.JSON)
@@ -43,7 +43,7 @@ def refusal_of(problem: Problem, content_type: str, accept: str) -> Refusal:
     document = problem.document()
     headers = {"Vary": "Accept", "Cache-Control": "no-store"}
     if problem.code == "method-not-allowed":
-        headers["Allow"] = METHODS
+        headers["Allow"] = ALLOWED_METHODS
     if problem.code == "unsupported-media-type":
         headers["Accept-Encoding"] = "identity"
     if problem.code in ("overloaded", "shutting-down"):
@@ -53,14 +53,14 @@ def refusal_of(problem: Problem, content_type: str, accept: str) -> Refusal:
     if problem.code in ("body-too-large", "unauthenticated", "misdirected-request"):
         headers["Connection"] = "close"  # the body, if there is one, is not read
     media_type = "application/problem+json" if media is Encoding.JSON else media.value
-    return Refusal(document["status"], headers, encode(document, media), media_type)
+    return ProblemParts(document["status"], headers, encode(document, media), media_type)
 
 
 def response_of(problem: Problem, request: Request) -> Response:
     """Return the response that reports a problem."""
     request.state.problem = problem.code
     fields = request.headers
-    refusal = refusal_of(problem, fields.get("content-type", ""), ",".join(fields.getlist("accept")))
+    refusal = problem_parts(problem, fields.get("content-type", ""), ",".join(fields.getlist("accept")))
     return Response(refusal.content, refusal.status, refusal.headers, refusal.media_type)
 
 
@@ -73,20 +73,20 @@ def problem_response(
     return response.status_code, named, bytes(response.body)
 
 
-class Guard:
-    """ASGI middleware that lets a request in which no judge objects to: each takes its scope, and raises Problem. A
+class GuardMiddleware:
+    """ASGI middleware that lets a request in which no guard objects to: each takes its scope, and raises Problem. A
     request that is refused has its body unread."""
 
-    def __init__(self, app: ASGIApp, judges: Sequence[Callable[[Scope], None]]) -> None:
+    def __init__(self, app: ASGIApp, guards: Sequence[Callable[[Scope], None]]) -> None:
         self.app = app
-        self.judges = judges
+        self.guards = guards
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         app = self.app
         if scope["type"] == "http":
             try:
-                for judge in self.judges:
-                    judge(scope)
+                for guard in self.guards:
+                    guard(scope)
             except Problem as problem:
                 app = response_of(problem, Request(scope))
         await app(scope, receive, send)

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from ..metrics import Metrics
 
 Log = Callable[[str, str, Mapping[str, Any]], None]
-METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE")
-OTHER = "_OTHER"
+KNOWN_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE")
+OTHER_METHOD = "_OTHER"
 """What OpenTelemetry calls a method that is none of these: a label has few values, a line in the log no surprise."""
-QUIET = ("/livez", "/readyz", "/metrics")
+MONITORING_PATHS = ("/livez", "/readyz", "/metrics")
 """Asked every few seconds: in no trace, and in the log only where the answer is a refusal."""
 
 
@@ -47,7 +47,7 @@ def facts_of(
     return {name: fact for name, fact in facts.items() if fact not in (None, "")}
 
 
-class Watch:
+class TelemetryMiddleware:
     """ASGI middleware, outside of all others. A request lasts until the last byte of its answer is handed on."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics | None, log: Log | None) -> None:
@@ -71,7 +71,7 @@ class Watch:
                 whole = not message.get("more_body", False)
             return send(message)
 
-        method = scope["method"] if scope["method"] in METHODS else OTHER
+        method = scope["method"] if scope["method"] in KNOWN_METHODS else OTHER_METHOD
         start = perf_counter()
         if self.metrics is not None:
             self.metrics.began(method)
@@ -90,7 +90,7 @@ class Watch:
                     metrics.output(layout, sent)
                 if not whole:
                     metrics.unfinished()
-            if self.log is not None and (status >= 400 or route not in QUIET):
+            if self.log is not None and (status >= 400 or route not in MONITORING_PATHS):
                 facts = facts_of(
                     method,
                     route,

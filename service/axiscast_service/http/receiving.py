@@ -8,23 +8,23 @@ from typing import Any
 from axiscast.wire.prescan import ReserveMemory
 from axiscast.wire.problems import Problem
 
-from .connection import Connection
-from .cycle import Cycle
+from .connection import ServerConnection
 from .limits import ALLOWANCE_BYTES, CONNECTIONS
 from .parser import Parser
+from .request_cycle import RequestCycle
 from .upload import Upload
 
 TLS_BYTES = 640 * 2**10
 """Memory that TLS takes for a connection on which a long body arrives."""
 
 
-class Arrival(Connection):
+class ReceivingConnection(ServerConnection):
     """The part of HTTPProtocol that holds what arrives."""
 
     def __init__(self, config: Any, server_state: Any, app_state: dict[str, Any], _loop: Any = None) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self.parser = Parser()
-        self.cycle: Cycle | None = None
+        self.cycle: RequestCycle | None = None
         """The request that the application has."""
         self.upload: Upload | None = None
         """Where the rest of its body is received."""
@@ -33,16 +33,16 @@ class Arrival(Connection):
         self.held_bytes = 0
         self.reserved = 0
         """Bytes of the memory budget that are reserved for unread input."""
-        self.began = 0.0
+        self.request_start = 0.0
         """When the request began, by the event loop's clock."""
 
-    def body_came(self, cycle: Cycle) -> None:
+    def finish_body(self, cycle: RequestCycle) -> None:
         """All of this request's body has come."""
         CONNECTIONS.arriving.pop(self, None)
         cycle.end_body()
-        self.release()
+        self.release_body()
 
-    def await_client(self) -> None:
+    def wait_for_client(self) -> None:
         """Nothing is in flight: make room for others, from now on."""
         if self.parser.phase == "head":
             CONNECTIONS.waiting.pop(self, None)
@@ -50,11 +50,11 @@ class Arrival(Connection):
         else:
             CONNECTIONS.waiting.pop(self, None)
             CONNECTIONS.arriving.setdefault(self, None)
-        self.account()
-        if CONNECTIONS.in_reserve:
-            CONNECTIONS.settle()
+        self.update_reservation()
+        if CONNECTIONS.above_limit:
+            CONNECTIONS.close_excess()
 
-    def account(self) -> None:
+    def update_reservation(self) -> None:
         """Reserve memory for what is held of requests beyond the allowance, and for what TLS adds to a long body that
         arrives."""
         wanted = max(len(self.parser.rest) + self.held_bytes - ALLOWANCE_BYTES, 0)
@@ -67,7 +67,7 @@ class Arrival(Connection):
         else:
             self.refuse(Problem("overloaded", "no memory is left for a request that arrives: try again shortly"))
 
-    def release(self) -> None:
+    def release_body(self) -> None:
         """Let go of the body that is held, and of what it draws."""
         self.held.clear()
         self.held_bytes = 0
@@ -77,7 +77,7 @@ class Arrival(Connection):
 
     def bytes_per_second(self) -> float:
         """How fast the body comes."""
-        return self.rates.of_request / max(self.loop.time() - self.began, 1e-3)
+        return self.rates.of_request / max(self.loop.time() - self.request_start, 1e-3)
 
     async def receive_into(self, room: memoryview, start: int, reserve: ReserveMemory) -> bool:
         """See ReceiveInto."""
@@ -110,7 +110,7 @@ class Arrival(Connection):
         if upload.done.done():
             self.end_upload()
         if self.parser.phase == "complete" and self.cycle is not None:
-            self.body_came(self.cycle)
+            self.finish_body(self.cycle)
 
     def end_upload(self) -> None:
         upload, self.upload = self.upload, None

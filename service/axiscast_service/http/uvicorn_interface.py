@@ -11,7 +11,7 @@ import uvicorn
 from uvicorn.server import ServerState
 from uvicorn.supervisors import Multiprocess
 
-WORKS = "0.36 to 0.54"
+TESTED_RELEASES = "0.36 to 0.54"
 """The releases on which the suite has passed; others may work."""
 
 SETTINGS = (
@@ -25,12 +25,14 @@ the process ends, waits until they have left it, and cancels what is left in `ta
 CONFIG = ("loaded_app", "timeout_keep_alive")
 """Of the `config` that each connection is made with, after `load()`."""
 
-P = TypeVar("P")
+ConnectionT = TypeVar("ConnectionT")
 
 
 def unusable(what: str) -> ValueError:
     """The error that names a version which works."""
-    return ValueError(f"uvicorn {version('uvicorn')} {what}, which the service needs: install a release from {WORKS}")
+    return ValueError(
+        f"uvicorn {version('uvicorn')} {what}, which the service needs: install a release from {TESTED_RELEASES}"
+    )
 
 
 def verify_uvicorn() -> None:
@@ -48,7 +50,7 @@ def verify_uvicorn() -> None:
         raise unusable("handles SIGHUP in another way")
 
 
-def verify_connection(make: Callable[[], P]) -> P:
+def verify_connection(make: Callable[[], ConnectionT]) -> ConnectionT:
     """What `make`, uvicorn's factory of connections, makes. Raises ValueError if it makes them in another way."""
     try:
         return make()

@@ -18,7 +18,7 @@ from axiscast_service.app import create_app
 from axiscast_service.http import limits
 from axiscast_service.http.parser import CHUNKS_AT_ONCE, Event, Parser
 from axiscast_service.http.protocol import HTTPProtocol
-from axiscast_service.http.turns import AT_ONCE
+from axiscast_service.http.scheduler import MAX_FAST_RESPONSES
 
 MADE, END, SHUTDOWN, LOST = b"made", b"end", b"shutdown", b"lost"
 
@@ -202,11 +202,11 @@ def test_no_request_that_has_come_makes_room_for_a_connection(monkeypatch: pytes
 
 def test_answers_of_a_long_turn_are_sent_before_all_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
     made, most = 0, 0
-    answer_short, send_short = HTTPProtocol.answer_short, HTTPProtocol.send_short
+    answer_fast, send_fast = HTTPProtocol.answer_fast, HTTPProtocol.send_fast
 
     def make(protocol: HTTPProtocol) -> bytes | None:
         nonlocal made, most
-        answer = answer_short(protocol)
+        answer = answer_fast(protocol)
         made += answer is not None
         most = max(most, made)
         return answer
@@ -214,12 +214,12 @@ def test_answers_of_a_long_turn_are_sent_before_all_are_made(monkeypatch: pytest
     def send(protocol: HTTPProtocol, answer: bytes) -> None:
         nonlocal made
         made -= 1
-        send_short(protocol, answer)
+        send_fast(protocol, answer)
 
-    monkeypatch.setattr(HTTPProtocol, "answer_short", make)
-    monkeypatch.setattr(HTTPProtocol, "send_short", send)
-    written = asyncio.run(in_one_turn({str(number): [short(number)] for number in range(3 * AT_ONCE)}))
-    assert most == AT_ONCE
+    monkeypatch.setattr(HTTPProtocol, "answer_fast", make)
+    monkeypatch.setattr(HTTPProtocol, "send_fast", send)
+    written = asyncio.run(in_one_turn({str(number): [short(number)] for number in range(3 * MAX_FAST_RESPONSES)}))
+    assert most == MAX_FAST_RESPONSES
     for name, sent in written.items():
         assert re.findall(rb"x-request-id: (\d+)", sent) == [name.encode()]
 

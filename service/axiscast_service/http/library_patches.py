@@ -18,7 +18,7 @@ def shrink_tls_buffers() -> None:
     setattr(SSLProtocol, "max_size", TLS_BUFFER_BYTES)  # noqa: B010
 
 
-def pass_on_hangup() -> None:
+def forward_sighup() -> None:
     """Let SIGHUP reach uvicorn's workers, each of which reads its keys and certificate again.
 
     uvicorn's supervisor ends its workers on SIGHUP and begins others; no setting changes that."""

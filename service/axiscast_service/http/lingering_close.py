@@ -15,7 +15,7 @@ DRAINED_BODIES = 2
 """How many times `max_body_bytes` of a refused upload are read, so that one a little too large is read to its end."""
 
 
-class Closing:
+class LingeringClose:
     """What is still read of one connection."""
 
     __slots__ = ("_due", "_left", "drains")

@@ -12,10 +12,10 @@ import uvicorn
 from conftest import run
 from uvicorn.server import ServerState
 
-from axiscast_service.http import runner
-from axiscast_service.http.runner import verify_connection, verify_uvicorn
+from axiscast_service.http import uvicorn_interface
+from axiscast_service.http.uvicorn_interface import verify_connection, verify_uvicorn
 
-SERVICE = Path(runner.__file__).parents[1]
+SERVICE = Path(uvicorn_interface.__file__).parents[1]
 OTHERS = ("uvicorn", "uvloop", "asyncio", "httptools", "h11", "starlette", "fastapi")
 
 
@@ -37,7 +37,7 @@ def test_a_uvicorn_that_keeps_another_state_is_refused(monkeypatch: pytest.Monke
             super().__init__()
             del self.tasks
 
-    monkeypatch.setattr(runner, "ServerState", Another)
+    monkeypatch.setattr(uvicorn_interface, "ServerState", Another)
     with pytest.raises(ValueError, match="keeps no tasks in its server state"):
         verify_uvicorn()
 
@@ -63,7 +63,7 @@ def test_no_private_name_of_another_library_is_used_but_in_one_file() -> None:
                 names = [*(node.module or "").split("."), *(alias.name for alias in node.names)]
                 assert not [name for name in names if name.startswith("_")], path
             if isinstance(node, ast.Call) and ast.unparse(node.func) == "setattr":
-                assert path.name == "private.py", f"{path.name}:{node.lineno}"
+                assert path.name == "library_patches.py", f"{path.name}:{node.lineno}"
 
 
 def test_serve_ends_with_the_sentence() -> None:

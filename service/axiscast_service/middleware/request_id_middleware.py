@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from axiscast.wire.problems import Problem
 
-from ..logs import tell_span, trace_id_of
+from ..logs import set_span_attributes, trace_id_of
 from ..runtime.drain import Drain
 from .problems import response_of
 from .request_ids import request_id_of
@@ -20,7 +20,7 @@ from .request_ids import request_id_of
 logger = logging.getLogger("axiscast")
 
 
-class Envelope:
+class RequestIdMiddleware:
     """ASGI middleware, the outermost of the application's own."""
 
     def __init__(self, app: ASGIApp, drain: Drain) -> None:
@@ -33,7 +33,7 @@ class Envelope:
             return
         request_id = request_id_of(scope["headers"])
         scope.setdefault("state", {})["request_id"] = request_id
-        tell_span({"http.response.header.x-request-id": [request_id]})
+        set_span_attributes({"http.response.header.x-request-id": [request_id]})
         started = False
 
         def send_marked(message: Message) -> Awaitable[None]:

@@ -23,12 +23,12 @@ Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Message, Receive, Send], Awaitable[None]]
 
 
-class Carrier(Protocol):
+class CycleConnection(Protocol):
     """What carries a request and its response: a connection."""
 
     write_paused: bool
 
-    def first_fields(self) -> Iterable[tuple[bytes, bytes]]:
+    def default_fields(self) -> Iterable[tuple[bytes, bytes]]:
         """Header fields of every response."""
 
     def write(self, data: bytes | memoryview) -> None:
@@ -40,13 +40,13 @@ class Carrier(Protocol):
     def resume_reading(self) -> None:
         """Read more of the body."""
 
-    def responded(self, cycle: Cycle) -> None:
+    def responded(self, cycle: RequestCycle) -> None:
         """The application has responded."""
 
     def cancelled(self) -> None:
         """The application was stopped before it had responded."""
 
-    def give_up_response(self) -> None:
+    def abandon_response(self) -> None:
         """End a response that is not complete."""
 
 
@@ -59,7 +59,7 @@ def response_head(status: int, fields: Iterable[tuple[bytes, bytes]]) -> bytes:
     return head
 
 
-class Cycle:
+class RequestCycle:
     """The request of a connection that the application has."""
 
     __slots__ = (
@@ -69,7 +69,7 @@ class Cycle:
 
     def __init__(
         self,
-        connection: Carrier,
+        connection: CycleConnection,
         scope: Message,
         body: bytes,
         body_complete: bool,
@@ -110,7 +110,7 @@ class Cycle:
         if self.complete or self.disconnected:
             return
         if self.started:
-            self._connection.give_up_response()  # clients report a body that is too short
+            self._connection.abandon_response()  # clients report a body that is too short
             return
         self.keep_alive = False
         await self.send({"type": "http.response.start", "status": 500, "headers": _FAILURE_FIELDS})
@@ -191,7 +191,7 @@ class Cycle:
 
     def _start(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None:
         self.started = True
-        fields = [*self._connection.first_fields(), *headers]
+        fields = [*self._connection.default_fields(), *headers]
         closes = False
         for name, value in fields:
             name = name.lower()
