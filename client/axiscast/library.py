@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from pydantic import ValidationError
 
-from .answers.check import PlainCheck, check_to_dict, plain_check
+from .answers.check import check_to_dict
+from .answers.plain_check import PlainCheck, as_plain_check
 from .errors import ServiceProblem, problem_from
 from .messages import (
     CheckAnswer,
@@ -101,7 +102,7 @@ def check(
         dtype is None and explain is False and not assume and warn == () and not attributes  # as most are
         and (plain := _plain(op)) is not None
     ):  # fmt: skip
-        question = plain_check(shapes, plain)
+        question = as_plain_check(shapes, plain)
     if question is None:
         question = validate(
             CheckRequest, check_request(op, shapes, dtype, explain, assume, warn, attributes), PythonNotation()

@@ -7,7 +7,8 @@ from itertools import product
 import pytest
 
 from axiscast.answers.catalogue import list_ops
-from axiscast.answers.check import answer_check, check_as_text, check_to_dict
+from axiscast.answers.check import answer_check, check_to_dict
+from axiscast.answers.terminal_text import check_as_text
 from axiscast.messages import CheckAnswer, CheckRequest
 from axiscast.messages.validation import validate
 from axiscast.ops import (

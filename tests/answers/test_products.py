@@ -16,7 +16,7 @@ from test_vectors import vectors
 
 import axiscast
 from axiscast import CheckAnswer, Client
-from axiscast.answers.check import check_as_text
+from axiscast.answers.terminal_text import check_as_text
 from axiscast.cli import main
 from axiscast.ops import OPS, Op, einops, numpy, onnx, tensorflow, torch
 

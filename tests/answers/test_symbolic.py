@@ -13,8 +13,9 @@ from test_cli import run
 from test_vectors import FOLDER, SYMBOLIC_FILES
 
 from axiscast import Client, InvalidRequest
-from axiscast.answers.check import answer_check, check_as_text
+from axiscast.answers.check import answer_check
 from axiscast.answers.limits import MAX_CONDITIONS
+from axiscast.answers.terminal_text import check_as_text
 from axiscast.messages import CheckAnswer, CheckRequest
 from axiscast.messages.tensors import BackpropRequest, BroadcastRequest
 from axiscast.messages.validation import validate

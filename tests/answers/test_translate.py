@@ -10,7 +10,8 @@ import pytest
 
 import axiscast
 from axiscast import Client
-from axiscast.answers.translate import answer_translate, translation_as_text
+from axiscast.answers.terminal_text import translation_as_text
+from axiscast.answers.translate import answer_translate
 from axiscast.messages import TranslateAnswer, TranslateRequest
 from axiscast.ops import Op, einops, mxnet, ngraph, numpy, onnx, openvino, poputil, stablehlo, torch, xarray
 from axiscast.wire.problems import Problem

@@ -12,7 +12,7 @@ import pytest
 from test_cli import run
 
 import axiscast
-from axiscast.answers.check import check_as_text
+from axiscast.answers.terminal_text import check_as_text
 from axiscast.answers.two_sided import TwoSidedBroadcast, find_outer_product, find_two_sided, find_two_sided_in_rows
 from axiscast.answers.warnings import side_of_new_axes
 from axiscast.messages import CheckAnswer, Warned, WarningKind

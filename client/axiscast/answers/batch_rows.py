@@ -10,9 +10,10 @@ from ..messages.notation import JsonNotation, RowNotation
 from ..messages.validation import validate
 from ..wire.prescan import ReserveMemory, unlimited_memory
 from ..wire.problems import Problem
-from .check import check_to_dict, read_plain_check
+from .check import check_to_dict
 from .estimates import HINTS_BYTES, memory_estimate
 from .limits import MAX_BATCH_ROWS, MAX_BATCH_SECONDS, validate_request
+from .plain_check import read_plain_check
 
 
 def check_rows(

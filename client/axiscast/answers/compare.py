@@ -13,7 +13,8 @@ from ..ops import OPS, Op
 from ..wire.cancellation import checkpoint
 from ..wire.dimensions import Symbol
 from ..wire.problems import Problem
-from .check import PlainCheck, check_to_dict
+from .check import check_to_dict
+from .plain_check import PlainCheck
 
 _FIELDS = ("compatible", "outputs", "result", "conditions", "conflict", "warnings")
 

@@ -18,9 +18,9 @@ from ..wire.codec import Encoding
 from ..wire.dimensions import Symbol
 from ..wire.prescan import Buffer, prescan_msgpack
 from ..wire.problems import Problem
-from .check import read_plain_check
 from .hints import MAX_SYMBOLIC_HINT_TRIES
 from .limits import MAX_CONDITIONS, MAX_LISTED_AXES, MAX_RANK, MIN_COUNTED_AXES, RequestSize, validate_request
+from .plain_check import read_plain_check
 
 if TYPE_CHECKING:  # which imports NumPy
     from ..wire.tensors import Tensor

@@ -14,7 +14,7 @@ from ..plan.plan import Placement, Plan
 from ..wire.cancellation import checkpoint
 from ..wire.problems import Problem
 from ..wire.shapes import MAX_SIZE, format_shape
-from .check import plan_or_problem, warning_lines
+from .check import plan_or_problem
 from .limits import MAX_TRANSLATED_INPUTS, validate_request
 from .shape_sources import by_all, by_lenders, emptied, is_rearranged
 from .snippets import release_differences, write_code
@@ -39,19 +39,6 @@ def answer_translate(request: TranslateRequest, notation: JsonNotation | None = 
         code=write_code(kind.model_fields["name"].default, plan, steps),
         warnings=[Warned(code="release-differs", message=text) for text in release_differences(plan, steps)],
     )
-
-
-def translation_as_text(answer: TranslateAnswer) -> str:
-    """An answer for a terminal: each step on a line, then the code, then the warnings."""
-    lines = []
-    for number, step in enumerate(answer.steps, 1):
-        attributes = step.op.model_dump(exclude={"name"}, exclude_none=True).items()
-        words = ", ".join(f"{name}={value}" for name, value in attributes if value != {})
-        of = f"input {step.input}: " if step.input is not None else ""
-        of = f"inputs {', '.join(map(str, step.inputs))}: " if step.inputs else of
-        lines.append(f"{number}. {of}{step.op.name}({words})")
-    warnings = [*warning_lines(answer.warnings)]
-    return "\n".join([*lines, "", answer.code.text, *([""] if warnings else []), *warnings])
 
 
 def steps_of(plan: Plan, kind: type[Op]) -> list[Step] | None:

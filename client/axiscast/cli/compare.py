@@ -61,8 +61,8 @@ def compare_command(
     if as_json:
         click.echo(json.dumps([result.model_dump(exclude_unset=True) for result in results]))
         return
-    from ..answers.check import warning_lines
     from ..answers.compare import skipped_ops
+    from ..answers.terminal_text import warning_lines
 
     rows = [("op", "", "output or conflict"), *map(_row, results)]
     rows += [(name, "-", "skipped: it supports integer sizes only") for name in skipped_ops(request)]
@@ -74,7 +74,7 @@ def compare_command(
 
 def _row(result: Comparison) -> tuple[str, str, str]:
     """Return the op of a result, whether it broadcasts, and the details."""
-    from ..answers.check import join_conditions, result_shapes_text
+    from ..answers.terminal_text import join_conditions, result_shapes_text
 
     name, *others = map(_op_text, [result.op, *result.also])
     also = f" (also {', '.join(other.split('.', 1)[1] for other in others)})" if others else ""

@@ -18,7 +18,7 @@ _COLORS = {"compatible": "green", "incompatible": "red", "^": "red", "hint": "cy
 
 def color_answer(answer: CheckAnswer) -> str:
     """Return the answer to a check as colored text."""
-    from ..answers.check import check_as_text
+    from ..answers.terminal_text import check_as_text
 
     return color_lines(check_as_text(answer))
 

@@ -63,7 +63,7 @@ def translate_command(
     if as_json:
         click.echo(json.dumps(answer.model_dump(exclude_none=True)))
         return
-    from ..answers.translate import translation_as_text
+    from ..answers.terminal_text import translation_as_text
 
     click.echo(color_lines(translation_as_text(answer)))
 

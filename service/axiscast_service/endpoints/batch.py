@@ -17,7 +17,7 @@ from axiscast.wire.tensors import Array
 
 from ..openapi import request_and_response
 from ..runtime.threads import LOOP_MILLISECONDS
-from .codec import answer_in_bytes
+from .check_codec import encode_check
 from .request_context import RequestContext, receive, response_with
 from .stream import Outgoing, OutgoingArray, answer
 
@@ -64,7 +64,7 @@ async def _rows(context: RequestContext[CheckBatchRequest], requests: list[Any])
         nonlocal spent
         start, end = thread_time(), monotonic() + seconds
         for row in rows:
-            answers.append(answer_in_bytes(row, context.media))
+            answers.append(encode_check(row, context.media))
             if monotonic() > end:
                 break
         spent += thread_time() - start  # of the processor: a busy machine makes no row too late

@@ -8,9 +8,11 @@ from urllib.parse import parse_qsl
 
 from fastapi import APIRouter, Request, Response
 
-from axiscast.answers.check import DEFAULT_OP, PlainCheck, check_as_text, check_to_dict
+from axiscast.answers.check import check_to_dict
 from axiscast.answers.estimates import memory_estimate, parse_time_estimate, time_estimate
 from axiscast.answers.limits import RequestSize, validate_request
+from axiscast.answers.plain_check import DEFAULT_OP, PlainCheck
+from axiscast.answers.terminal_text import check_as_text
 from axiscast.messages import CheckAnswer, CheckRequest
 from axiscast.messages.attribute_text import parse_assumptions, parse_attribute
 from axiscast.messages.validation import validate
@@ -22,7 +24,7 @@ from ..middleware.negotiation import TEXT, best_offer, encoding_of_type, respons
 from ..openapi import example_queries, request_body, responses
 from ..runtime.budget import MemoryReservation
 from ..runtime.threads import LOOP_MILLISECONDS
-from .codec import answer_in_bytes, message_in_body, question_in_query
+from .check_codec import check_in_body, encode_check, plain_check_in_query
 from .parameters import PARAMETERS, QueryNotation, judge_attribute, judge_names, refused, shape_in
 from .request_context import receive, response_with, threads_of
 
@@ -86,7 +88,7 @@ def answer_to_body(body: bytes, content_type: str, accept: str) -> tuple[bytes, 
     milliseconds = parse_time_estimate(len(body), media)
     if milliseconds > LOOP_MILLISECONDS:
         return None
-    return _answer_at_once(message_in_body(body, media), media_type, milliseconds)
+    return _answer_at_once(check_in_body(body, media), media_type, milliseconds)
 
 
 def answer_to_query(query: str, accept: str) -> tuple[bytes, str] | None:
@@ -95,7 +97,7 @@ def answer_to_query(query: str, accept: str) -> tuple[bytes, str] | None:
     milliseconds = parse_time_estimate(len(query), Encoding.JSON)
     if milliseconds > LOOP_MILLISECONDS:
         return None
-    message: CheckRequest | PlainCheck | None = question_in_query(query)
+    message: CheckRequest | PlainCheck | None = plain_check_in_query(query)
     parameters = [] if message else parse_qsl(query, keep_blank_values=True)
     media_type = TEXT if ("format", "text") in parameters else best_offer(accept, Encoding.JSON, True)
     if message is None or media_type == TEXT:
@@ -117,7 +119,7 @@ def _answer(message: CheckRequest | PlainCheck, request_size: RequestSize, media
     answer = check_to_dict(message, request_size)
     if media_type == TEXT:
         return check_as_text(CheckAnswer.model_validate(answer)).encode() + b"\n"
-    return answer_in_bytes(answer, ENCODINGS[media_type])
+    return encode_check(answer, ENCODINGS[media_type])
 
 
 def _message(query: list[tuple[str, str]], as_drawing: bool) -> CheckRequest:
