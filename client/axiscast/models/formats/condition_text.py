@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...answers.check import join_conditions
+from ...answers.terminal_text import join_conditions
 from ...messages import Condition, DimensionPlace, Side
 from ...wire.shapes import format_shape
 from ..finding import Finding, Size, is_placeholder

@@ -16,7 +16,6 @@ from ...answers.outer_products import (
     two_sided_of,
 )
 from ...answers.symbolic import lower
-from ...answers.terminal_text import join_conditions
 from ...answers.two_sided import TwoSidedBroadcast
 from ...answers.warnings import all_pairs_text
 from ...messages import CheckRequest, Hint
