@@ -28,7 +28,8 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 import axiscast
 from axiscast import AsyncClient, Client
-from axiscast.client import array_libraries, request_building
+from axiscast.arrays import array_libraries
+from axiscast.client import request_building
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

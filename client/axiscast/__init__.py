@@ -1,4 +1,4 @@
-"""axiscast: tensor broadcasting as a service, from Python.
+"""axiscast: the broadcasting rules of tensor frameworks, as a library and as a client of a service.
 
     from axiscast import Client
     from axiscast.ops import ngraph
@@ -7,8 +7,8 @@
         client.check(ngraph.Broadcast(shape=(2, 3), broadcast_axes={0}), (3,)).outputs[0].axes   # [1]
         client.broadcast_to([1.0, 2.0, 3.0], (2, 3))
 
-The op classes stand in a module for each framework: axiscast.ops.numpy, .ngraph, .mindspore, .torch, ... Each is
-there as axiscast.numpy, ... too.
+Each framework has a module of op classes: axiscast.ops.numpy, axiscast.ops.ngraph, axiscast.ops.torch and others.
+They also have short names, such as axiscast.numpy.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-# A star brings what the module's `__all__` lists; type checkers take it for exported.
+# A star import exports the names in the `__all__` of a module.
 # ruff: noqa: F403
-# The frameworks are listed for type checkers alone; tests/project/test_layers.py says which line is missing.
+# The frameworks are listed for type checkers only. tests/project/test_layers.py reports a missing line.
 if TYPE_CHECKING:
     from . import errors as errors
     from . import ops as ops
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from .ops import xla as xla
     from .training.watching import *
 
-_ROOMS = [
+_EXPORTS = [
     *(
         "training.watching",
         "messages",
@@ -68,37 +68,40 @@ _ROOMS = [
     ),
     *("messages.tensors", "messages.why", "client.call", "client.client", "client.async_client"),
 ]
-"""Whose `__all__` this package exports, so that a name loads nothing above its own room: first the one that loads
-nothing at all, for the code of others that it runs in, and then from the lowest layer up."""
+"""The modules whose `__all__` this package exports.
+
+They are in the order of the layers, so that a name loads no module of a higher layer. The first one comes first because
+it imports nothing.
+"""
 
 
-def _attribute(name: str) -> Any:
-    # Loaded when it is first used: `import axiscast` costs a few milliseconds, its parts what they need.
+def _find_attribute(name: str) -> Any:
+    # Modules are imported when a name is first used, so that `import axiscast` takes only a few milliseconds.
     if name in ("errors", "ops"):
-        return _room(name)
+        return _import(name)
     if name == "__all__":
-        exported = [name for room in _ROOMS for name in _room(room).__all__]
-        return sorted([*_room("ops").FRAMEWORKS, *exported])
+        exported = [name for module in _EXPORTS for name in _import(module).__all__]
+        return sorted([*_import("ops").FRAMEWORKS, *exported])
     if not name.startswith("_"):
-        if name not in _room(_ROOMS[0]).__all__ and name in _room("ops").FRAMEWORKS:
-            return _room(f"ops.{name}")
-        for room in _ROOMS:
-            if name in _room(room).__all__:
-                value = globals()[name] = getattr(_room(room), name)
+        if name not in _import(_EXPORTS[0]).__all__ and name in _import("ops").FRAMEWORKS:
+            return _import(f"ops.{name}")
+        for module in _EXPORTS:
+            if name in _import(module).__all__:
+                value = globals()[name] = getattr(_import(module), name)
                 return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{_advice(name)}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{_suggestion(name)}")
 
 
-_OF_CLIENTS = ("backprop", "broadcast", "broadcast_arrays", "broadcast_shapes", "broadcast_to", "can_broadcast")
-"""Methods of a Client that are not functions of this package."""
+_CLIENT_METHODS = ("broadcast_arrays", "broadcast_shapes", "broadcast_to", "can_broadcast")
+"""Methods of Client that are not functions of this package."""
 
 
-def _advice(name: str) -> str:
-    """Return what to use in place of an unknown name. If no name is similar, return an empty text."""
+def _suggestion(name: str) -> str:
+    """Return what to use instead of an unknown name. If no name is similar, return an empty text."""
     if name.startswith("_"):
         return ""
-    if name in _OF_CLIENTS:
-        op = f"numpy.{name}" if f"numpy.{name}" in _room("ops").OPS else "numpy.broadcast_arrays"
+    if name in _CLIENT_METHODS:
+        op = f"numpy.{name}" if f"numpy.{name}" in _import("ops").OPS else "numpy.broadcast_arrays"
         return (
             f": it is a method of clients, use axiscast.Client.in_process().{name}(...), "
             f'or axiscast.check("{op}", ...) for shapes alone'
@@ -109,18 +112,18 @@ def _advice(name: str) -> str:
 
     if name in IMPORT_NAMES:
         return did_you_mean([IMPORT_NAMES[name].partition(".")[0]])
-    own = close_matches(name, _attribute("__all__"), 2, 0.75)
-    ops = [python_name(kind) for kind in _room("ops").OPS.values() if kind.__name__.lower() == name.lower()]
+    own = close_matches(name, _find_attribute("__all__"), 2, 0.75)
+    ops = [python_name(kind) for kind in _import("ops").OPS.values() if kind.__name__.lower() == name.lower()]
     return did_you_mean((own + ops)[:4])
 
 
-if not TYPE_CHECKING:  # else every misspelt name would be one of type Any
-    __getattr__ = _attribute
+if not TYPE_CHECKING:  # otherwise, every misspelt name would have the type Any
+    __getattr__ = _find_attribute
 
 
 def __dir__() -> list[str]:
-    return list(_attribute("__all__"))
+    return list(_find_attribute("__all__"))
 
 
-def _room(name: str) -> Any:
+def _import(name: str) -> Any:
     return import_module(f".{name}", __name__)

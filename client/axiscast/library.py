@@ -1,12 +1,12 @@
-"""The library: every answer about shapes, in this process, with no service.
+"""The functions of the library, which run in this process without a service.
 
-The answers and the errors are those of a Client's methods of the same names. An op's own limits hold here too, and so
-do the bounds within which answers are exact (docs/limits.md); what an operator sets for a service does not.
+Results and errors equal those of the methods of Client with the same names. The limits of ops and of exact results
+apply here too (docs/limits.md). The settings of a service do not apply.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache, wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -32,6 +32,7 @@ from .messages.arguments import (
     check_request,
     columns_request,
     compare_request,
+    resolve_op,
     translate_request,
 )
 from .messages.notation import MapNotation, PythonNotation
@@ -41,10 +42,13 @@ from .ops import OPS, Op, read_op
 from .wire.problems import Problem
 from .wire.shapes import json_type_name
 
-if TYPE_CHECKING:  # which takes NumPy
+if TYPE_CHECKING:  # these modules import NumPy
+    from .arrays.array_libraries import Like
+    from .arrays.tensor_arguments import TensorLayout
+    from .arrays.window import WindowLike
     from .messages.tensors import CheckedColumns
 
-__all__ = ["check", "check_batch", "check_columns", "compare", "translate", "why"]
+__all__ = ["backprop", "broadcast", "check", "check_batch", "check_columns", "compare", "translate", "why"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -223,6 +227,63 @@ def why(text: str) -> WhyAnswer:
     if not isinstance(text, str):
         raise Problem("invalid-request", f"text: must be a string, not {json_type_name(text)}", pointer="/text")
     return answer_why(text)
+
+
+@typed
+def broadcast(
+    op: OpLike,
+    /,
+    *arrays: Any,
+    layout: TensorLayout | None = None,
+    window: WindowLike | None = None,
+    out: Any = None,
+    like: Like = "numpy",
+    **attributes: Any,
+) -> list[Any]:
+    """Return the outputs of an op as a list of arrays. Needs NumPy, but no service.
+
+    Outputs are read-only views of the inputs, as those of numpy.broadcast_to. An output that no strides describe is a
+    new array. With layout="dense", all outputs are new writable arrays; with layout="strided", all are views.
+    Arrays may be of NumPy, torch, jax, TensorFlow, xarray and other libraries (docs/arrays.md). With like="input",
+    each output is a new array of the library of its input. `window` is a [start, stop] for each output axis, or slices
+    such as np.s_[0:2, :]. `out` is an array, or one for each output, which is written and returned. It may share
+    memory with an input.
+
+    Sizes are checked before memory is allocated. Raises IncompatibleShapes, OutputTooLarge if dense outputs exceed the
+    memory of the machine, NotStrided, InvalidRequest, UnknownOp, TypeError and ValueError.
+
+    >>> import axiscast, numpy as np
+    >>> axiscast.broadcast("ngraph.Broadcast", np.array([1, 2, 3]), shape=(2, 3), broadcast_axes={0})
+    [array([[1, 2, 3],
+           [1, 2, 3]])]
+    """
+    from .arrays.computation import compute_broadcast
+
+    resolved = resolve_op(op, attributes, ("layout", "window", "out", "like"))
+    return compute_broadcast(resolved, arrays, layout, window, out, like)
+
+
+@typed
+def backprop(
+    op: OpLike, shapes: Sequence[ShapeLike], /, *gradients: Any, like: Like = "numpy", **attributes: Any
+) -> list[Any]:
+    """Return the gradient of each input, from the shapes of the inputs and the gradient of each output.
+
+    Each gradient is summed over the broadcast axes in 64 bits, and has the dtype of the gradients of its outputs. It
+    is a new array, or a read-only view if it is replicated. The gradient of an input that is used only for its shape
+    is zero. Gradients may be arrays of any library. `like` has the same meaning as in `broadcast`. Needs NumPy, but no
+    service.
+
+    Sizes are checked before memory is allocated. Raises IncompatibleShapes, InvalidTensor for a gradient with a wrong
+    shape or dtype, OutputTooLarge, InvalidRequest, UnknownOp, TypeError and ValueError.
+
+    >>> import axiscast, numpy as np
+    >>> axiscast.backprop("numpy.broadcast_to", [(3,)], np.ones((2, 3)), shape=(2, 3))
+    [array([2., 2., 2.])]
+    """
+    from .arrays.computation import compute_backprop
+
+    return compute_backprop(resolve_op(op, attributes, ("like",)), shapes, gradients, like)
 
 
 def _tensor(array: Any) -> dict[str, Any]:

@@ -15,9 +15,9 @@ import pytest
 
 import axiscast
 from axiscast import AsyncClient, Client
-from axiscast.client import array_libraries
-from axiscast.client.array_libraries import result_converter, to_numpy, writable_memory
-from axiscast.client.result_axes import ResultAxis, axes_of_gradients, axes_of_outputs
+from axiscast.arrays import array_libraries
+from axiscast.arrays.array_libraries import result_converter, to_numpy, writable_memory
+from axiscast.arrays.result_axes import ResultAxis, axes_of_gradients, axes_of_outputs
 from axiscast.ops import einops
 
 ROW = np.array([1, 2, 3], np.float32)

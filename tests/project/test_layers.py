@@ -23,6 +23,7 @@ LAYERS = [
     "axiscast.messages",
     "axiscast.answers",
     "axiscast.errors",
+    "axiscast.arrays",
     "axiscast.library",
     "axiscast.models",
     "axiscast.training",
@@ -80,6 +81,15 @@ CASES = {
         "import axiscast; axiscast.why('operands could not be broadcast together with shapes (3,4) (5,)'); "
         "axiscast.why('')",
         WEB | {"numpy", "httpx", "click", "axiscast.client.client", "axiscast.client.call"},
+    ),
+    "the functions of tensors": (
+        "import axiscast; axiscast.broadcast, axiscast.backprop",
+        WEB | {"numpy", "httpx", "click"},
+    ),
+    "a broadcast": (
+        "import axiscast; axiscast.broadcast('numpy.broadcast_to', [1, 2], shape=(3, 2)); "
+        "axiscast.backprop('numpy.add', [(2,), ()], [1.0, 2.0], [3.0, 4.0])",
+        WEB | {"httpx", "click", "axiscast.client", "torch", "jax", "xarray"},
     ),
     "a report": (
         "import axiscast; str(axiscast.Report('model')); "
@@ -170,7 +180,8 @@ def test_type_checkers_know_every_framework_under_its_short_name() -> None:
 
 def test_the_exported_names_are_the_ones_that_are_meant() -> None:
     meant = """
-        check check_batch check_columns compare translate why AsyncClient Client CheckedColumns Transfer
+        backprop broadcast check check_batch check_columns compare translate why
+        AsyncClient Client CheckedColumns Transfer
         check_model Finding Operand Report UnusableModel
         CheckAnswer CheckRequest Comparison ConflictAnswer Hint OpEntry OutputShape ResultShape TranslateAnswer
             WhyAnswer

@@ -20,11 +20,11 @@ MISSING = [
      "module 'axiscast' has no attribute 'broadcast_to': it is a method of clients, use "
      'axiscast.Client.in_process().broadcast_to(...), or axiscast.check("numpy.broadcast_to", ...) for shapes '
      "alone"),
-    (lambda: axiscast.backprop, 'or axiscast.check("numpy.broadcast_arrays", ...) for shapes alone'),
+    (lambda: axiscast.broadcast_arrays, 'or axiscast.check("numpy.broadcast_arrays", ...) for shapes alone'),
     (lambda: axiscast.chekc, "has no attribute 'chekc': did you mean check"),
     (lambda: axiscast.Cleint, "did you mean Client"),
     (lambda: axiscast.ngrpah, "did you mean ngraph?"),
-    (lambda: axiscast.Broadcast3, "did you mean axiscast.openvino.Broadcast3?"),
+    (lambda: axiscast.Broadcast3, "did you mean broadcast or axiscast.openvino.Broadcast3?"),
     (lambda: axiscast.expand, "did you mean axiscast.onnx.Expand or axiscast.torch.expand or"),
     (lambda: axiscast.openvino.Broadcast_3,
      "module 'axiscast.ops.openvino' has no attribute 'Broadcast_3': did you mean Broadcast3 or Broadcast1?"),

@@ -194,13 +194,15 @@ def validate_request(op: Op, shapes: tuple[Shape, ...], all_static: bool = False
     return RequestSize(op, shapes, rank, axes, entries, is_symbolic)
 
 
-def validate_output_bytes(shapes: Sequence[Shape], itemsizes: Sequence[int], limit: int) -> None:
+def validate_output_bytes(
+    shapes: Sequence[Shape], itemsizes: Sequence[int], limit: int, text: str = OUTPUT_TEXT
+) -> None:
     """Raises Problem (output-too-large) where dense outputs of these shapes exceed `limit` bytes in all."""
     nbytes = sum(prod(shape) * itemsize for shape, itemsize in zip(shapes, itemsizes, strict=True))
     if nbytes > limit:
         largest = max(shapes, key=prod)
         figures = {"shape": format_shape(largest), "elements": sum(map(prod, shapes)), "nbytes": nbytes}
-        raise Limit(limit, OUTPUT_TEXT).problem(figures, "output-too-large")
+        raise Limit(limit, text).problem(figures, "output-too-large")
 
 
 def validate_span(shape: Shape, itemsize: int) -> None:

@@ -10,21 +10,21 @@ from typing import Any, Self, TypeVar
 
 import httpx
 
+from ..arrays.array_libraries import Like
+from ..arrays.tensor_arguments import ResultOptions, TensorLayout
+from ..arrays.window import WindowLike
 from ..errors import AxiscastError, ServiceProblem
 from ..messages import CheckAnswer, CheckRequest, Comparison, OpEntry, TranslateAnswer, WarningKind
 from ..messages.arguments import OpLike, ShapeLike, SymbolicShapeLike
 from ..messages.tensors import CheckedColumns
 from ..messages.why import WhyAnswer
 from . import request_building
-from .array_libraries import Like
 from .attempt import Attempt
 from .base_client import BaseClient
 from .call import Call, ProgressCallback
 from .deadline import Deadline
-from .request_building import ResultOptions, TensorLayout
 from .sync_transport import SyncTransport
 from .transport_errors import translate_error
-from .window import WindowLike
 
 __all__ = ["Client"]
 

@@ -6,12 +6,10 @@ from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any, NamedTuple, TypeVar
 
-from pydantic import ValidationError
-
 from ..errors import InvalidAnswer
 from ..messages import CheckAnswer, Comparison
-from ..messages.arguments import OpLike
-from ..ops import Op, lower, op_class, read_op
+from ..messages.arguments import OpLike, known_op
+from ..ops import lower, op_class
 from ..wire.dtypes import dtype_name
 from ..wire.shapes import format_shape
 from ..wire.tensors import Array, Strides, replicated_axes, strided_size
@@ -50,17 +48,6 @@ class ExpectedTensor(NamedTuple):
 ANY_TENSOR = ExpectedTensor()
 ExpectedFields = Mapping[str, Sequence[ExpectedTensor] | None]
 """The tensors of a response by field. A field that the request does not determine is None."""
-
-
-def known_op(op: OpLike, attributes: Mapping[str, Sequence[int]] | None = None) -> Op | None:
-    """Return the op with these further attributes. If this version does not know the op, return None."""
-    if isinstance(op, Op):
-        return op.model_copy(update=dict(attributes)) if attributes else op
-    values = {"name": op} if isinstance(op, str) else op
-    try:
-        return read_op({**values, **(attributes or {})})
-    except (KeyError, ValidationError):
-        return None
 
 
 V = TypeVar("V", CheckAnswer, Comparison)

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from operator import itemgetter
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import msgpack
 
+from ..arrays.array_libraries import (
+    Like,
+    may_overlap,
+)
+from ..arrays.tensor_arguments import ResultOptions, read_backprop, read_broadcast
 from ..errors import InvalidAnswer, InvalidRequest, ServiceProblem, UnknownOp, problem_from
 from ..messages import (
     CheckAnswer,
@@ -40,42 +45,20 @@ from ..messages.notation import MapNotation, PythonNotation
 from ..messages.tensors import CheckBatchAnswer, CheckedColumns, Failed
 from ..messages.validation import find_problem, unknown_op_problem
 from ..messages.why import WhyAnswer, WhyRequest
-from ..ops import OPS, Op, numpy, op_class
-from ..plan.alignment import ShapeMismatch
+from ..ops import OPS, numpy, op_class
 from ..wire.dtypes import UnknownDtype
 from ..wire.problems import Problem
-from ..wire.shapes import format_shape
 from ..wire.tensors import Array, msgpack_parts, replicated_axes
-from .array_libraries import (
-    Like,
-    check_targets_disjoint,
-    may_overlap,
-    result_converter,
-    to_numpy,
-    writable_memory,
-)
 from .attempt import MAX_SENT_CHUNK_BYTES
 from .call import Call
-from .expected_response import check_consistency, expected_columns, expected_gradients, expected_outputs, known_op
+from .expected_response import check_consistency, expected_columns, expected_gradients, expected_outputs
 from .response_reading import model_reader
-from .result_axes import ResultAxis, axes_of_gradients, axes_of_outputs
 from .tensor_reader import Arrays, TensorReader
-from .window import WindowLike, window_bounds
 
 T = TypeVar("T")
-TensorLayout = Literal["dense", "strided"]
 NUMPY_OP = numpy.broadcast_arrays()
 MAX_MESSAGE_SHAPES = 32
 """The largest number of shapes that are read from the text of an error."""
-
-
-class ResultOptions(NamedTuple):
-    """The options of `broadcast` that determine its results. Client.broadcast describes them."""
-
-    layout: TensorLayout = "dense"
-    window: WindowLike | None = None
-    out: Any = None
-    like: Like = "numpy"
 
 
 # --- shapes ----------------------------------------------------------------------------------------
@@ -269,29 +252,12 @@ def broadcast_arrays(arrays: Sequence[Any], options: ResultOptions) -> Call[tupl
 def _broadcast_call(
     op: OpLike, arrays: Sequence[Any], options: ResultOptions, finish: Callable[[list[Any]], T]
 ) -> Call[T]:
-    layout, window, out, like = options
-    if out is not None and layout == "strided":
-        raise ValueError('out needs layout="dense", because a strided output has each distinct element only once')
-    fields: dict[str, Any] = {"op": plain_op(op), "layout": layout}
-    outs = None if out is None else list(out) if isinstance(out, (list, tuple)) else [out]
-    targets = None if outs is None else list(map(writable_memory, outs))
-    check_targets_disjoint(targets or [])
-    inputs = _input_arrays(op, arrays)
-    shapes = tuple(array.shape for array in inputs)
-    if window is not None and (bounds := window_bounds(window, op, shapes)) is not None:
-        fields["window"] = bounds
-    convert = _results_converter(
-        op, arrays, layout, like, lambda whole_op: axes_of_outputs(whole_op, shapes, fields.get("window"))
-    )
+    inputs, window, targets, convert = read_broadcast(op, arrays, options)
+    fields = {"op": plain_op(op), "layout": options.layout} | ({} if window is None else {"window": window})
 
     def make_reader(length: int | None) -> TensorReader[T]:
-        tensors = expected_outputs(op, inputs, layout, fields.get("window"))
-        return TensorReader(
-            {"outputs": tensors},
-            length,
-            lambda found: finish(convert(found["outputs"]) if outs is None else outs),
-            targets,
-        )
+        tensors = expected_outputs(op, inputs, options.layout, window)
+        return TensorReader({"outputs": tensors}, length, lambda found: finish(convert(found["outputs"])), targets)
 
     parts = _tensor_body(fields, "inputs", inputs)
     if len(parts) > 1 and may_overlap(inputs, targets or []):
@@ -299,26 +265,14 @@ def _broadcast_call(
     return Call("POST", "/v1/broadcast", parts, make_reader, _op_problem_finder(fields["op"]))
 
 
-def _input_arrays(op: OpLike, arrays: Sequence[Any]) -> list[Array]:
-    """Return the inputs as NumPy arrays. Raises TypeError for one list of arrays, unless the op takes one input."""
-    listed = arrays[0] if len(arrays) == 1 and isinstance(arrays[0], (list, tuple)) else ()
-    if isinstance(op, Op) and op.max_inputs != 1 and any(getattr(item, "ndim", 0) for item in listed):
-        raise TypeError("the arrays are in a list: pass them one by one, broadcast(op, a, b)")
-    return [to_numpy(array) for array in arrays]
-
-
 def backprop(
     op: OpLike, shapes: Sequence[ShapeLike], gradients: Sequence[Any], like: Like, attributes: Mapping[str, Any]
 ) -> Call[list[Any]]:
     """Return the call of Client.backprop."""
     op = resolve_op(op, attributes, ("like", "progress", "timeout"))
-    input_shapes = _input_shapes(op, shapes)
+    input_shapes, arrays, convert = read_backprop(op, shapes, gradients, like)
     fields = {"op": plain_op(op), "inputs": input_shapes}
-    arrays = list(map(to_numpy, gradients))
     tensors = expected_gradients(input_shapes, arrays)
-    convert = _results_converter(
-        op, gradients, "dense", like, lambda whole_op: axes_of_gradients(whole_op, tuple(map(tuple, input_shapes)))
-    )
     return Call(
         "POST",
         "/v1/backprop",
@@ -326,51 +280,6 @@ def backprop(
         lambda length: TensorReader({"gradients": tensors}, length, lambda found: convert(found["gradients"])),
         _op_problem_finder(fields["op"]),
     )
-
-
-def _input_shapes(op: OpLike, shapes: Sequence[ShapeLike]) -> list[list[int]]:
-    """Return the shapes of the inputs of backprop. Raises TypeError for an array, and for one shape without a list."""
-    if isinstance(shapes, (str, Mapping)) or not isinstance(shapes, Iterable):
-        raise TypeError(f"shapes must be a list with the shape of each input, such as [(3,)], not {shapes!r:.60}")
-    if hasattr(shapes, "shape"):
-        raise TypeError(
-            f"shapes must be a list with the shape of each input, not an array: write [{format_shape(shapes.shape)}]"
-        )
-    shapes = list(shapes)
-    is_one_shape = all(isinstance(shape, int) for shape in shapes)
-    if is_one_shape and isinstance(op, Op) and op.input_count_problem(len(shapes)):
-        raise TypeError(f"shapes must be a list with the shape of each input: write [{format_shape(shapes)}]")
-    return map_inputs(shapes, read_sizes)
-
-
-def _results_converter(
-    op: OpLike,
-    arrays: Sequence[Any],
-    layout: str,
-    like: Like,
-    axes_of_results: Callable[[Op], Iterable[tuple[int, list[ResultAxis]]]],
-) -> Callable[[list[Array]], list[Any]]:
-    """Return the function that converts received arrays into the library of the user's arrays.
-
-    `axes_of_results` yields, for each result, the number of the array in `arrays` that it should be like, and its axes.
-    """
-    if like == "numpy":
-        return list
-    if like != "input":
-        raise ValueError(f'like must be "numpy" or "input", not {like!r}')
-    whole_op = known_op(op)
-    if whole_op is None:
-        raise ValueError(f'like="input" needs an op that this version knows, with all its attributes, not {op!r}')
-    converters = [result_converter(array, layout) for array in arrays]
-
-    def convert(results: list[Array]) -> list[Any]:
-        try:
-            sources = list(axes_of_results(whole_op))
-        except ShapeMismatch:
-            raise InvalidAnswer("the service accepted a request that has no valid response") from None
-        return [converters[source](result, axes) for result, (source, axes) in zip(results, sources, strict=True)]
-
-    return convert
 
 
 def _op_problem_finder(op: Any) -> Callable[[], Problem | None]:

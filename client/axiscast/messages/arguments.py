@@ -8,9 +8,9 @@ from functools import lru_cache
 from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, TypeVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
-from ..ops import Op, op_class
+from ..ops import Op, op_class, read_op
 from ..ops.help import as_call
 from ..wire.shapes import MAX_SIZE, format_shape, parse_shape
 from ..wire.wording import close_matches, did_you_mean
@@ -196,6 +196,17 @@ def resolve_op(op: OpLike, attributes: Mapping[str, Any] | None = None, options:
 def _bare(kind: type[Op]) -> Op:
     attributes: dict[str, Any] = {}
     return kind(**attributes)
+
+
+def known_op(op: OpLike, attributes: Mapping[str, Sequence[int]] | None = None) -> Op | None:
+    """Return the op with these further attributes. If this version does not know the op, return None."""
+    if isinstance(op, Op):
+        return op.model_copy(update=dict(attributes)) if attributes else op
+    values = {"name": op} if isinstance(op, str) else op
+    try:
+        return read_op({**values, **(attributes or {})})
+    except (KeyError, ValidationError):
+        return None
 
 
 def plain_op(op: OpLike) -> Any:

@@ -8,7 +8,6 @@ from math import prod
 
 from fastapi import APIRouter, Request, Response
 
-from axiscast.answers.check import plan_or_problem
 from axiscast.answers.estimates import SUMMED_ELEMENT_MS, memory_estimate, time_estimate
 from axiscast.answers.limits import (
     MAX_RESULT_ELEMENTS,
@@ -17,17 +16,13 @@ from axiscast.answers.limits import (
     validate_json_size,
     validate_output_bytes,
     validate_request,
-    validate_span,
 )
-from axiscast.engine.views import MAX_SUM_ITEMSIZE, gradient_bytes, gradient_elements, input_gradients, result_elements
+from axiscast.answers.tensor_checks import validate_gradients
+from axiscast.engine.views import gradient_bytes, gradient_elements, input_gradients, result_elements
 from axiscast.messages.tensors import BackpropAnswer, BackpropRequest
 from axiscast.plan.plan import Plan
 from axiscast.wire.codec import ENCODINGS, Encoding
-from axiscast.wire.dtypes import dtype_name
-from axiscast.wire.problems import Problem
-from axiscast.wire.shapes import format_shape
 from axiscast.wire.tensors import Array, replicated_axes
-from axiscast.wire.wording import count_of
 
 from ..openapi import request_and_response
 from ..runtime.threads import LOOP_MILLISECONDS
@@ -119,40 +114,11 @@ def dense_gradients(
 def _gradients(message: BackpropRequest, request_size: RequestSize) -> tuple[Plan, list[Array]]:
     """The plan and one gradient for each output of it. Raises Problem before anything is summed."""
     arrays = [tensor.to_array(f"/gradients/{number}") for number, tensor in enumerate(message.gradients)]
-    plan = plan_or_problem(request_size)
-    if not plan.outputs:
-        raise Problem("invalid-request", f"{message.op.name} has no outputs, so it has no gradients", pointer="/op")
-    if len(message.gradients) != len(plan.outputs):
-        raise Problem(
-            "invalid-request",
-            f"gradients: has {count_of(len(arrays), 'gradient')} for {count_of(len(plan.outputs), 'output')}: "
-            "give one for each output",
-            pointer="/gradients",
-        )
-    for number, (array, placement) in enumerate(zip(arrays, plan.outputs, strict=True)):
-        pointer = f"/gradients/{number}"
-        if array.shape != placement.shape:
-            raise Problem(
-                "invalid-tensor",
-                f"gradients/{number}: has the shape {format_shape(array.shape)}, and output {number} has "
-                f"{format_shape(placement.shape)}: a gradient has its output's shape",
-                pointer=f"{pointer}/shape",
-            )
-        if array.dtype.kind in "bSUMm":
-            raise Problem(
-                "invalid-tensor",
-                f"gradients/{number}: the dtype {dtype_name(array.dtype)} has no sum; send a number dtype such as "
-                "float32",
-                pointer=f"{pointer}/dtype",
-            )
-        # Its axes are not merged in here; and an array without elements is summed as it is, in a wider dtype.
-        validate_span(placement.output_shape, array.itemsize if array.size else MAX_SUM_ITEMSIZE)
+    plan = validate_gradients(request_size, arrays)
     MAX_WORK_ELEMENTS.check(gradient_elements(arrays))
     MAX_RESULT_ELEMENTS.check(
         sum(result_elements(placement, array) for placement, array in zip(plan.outputs, arrays, strict=True))
     )
-    for shape in plan.input_shapes:
-        validate_span(shape, arrays[0].itemsize)
     for placement in plan.outputs:
         if placement.input_shape != plan.input_shapes[placement.input]:
             MAX_RESULT_ELEMENTS.check(prod(placement.input_shape))  # split axes are put together again in memory

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
-from axiscast.answers.check import plan_or_problem
 from axiscast.answers.estimates import memory_estimate, time_estimate
-from axiscast.answers.limits import MAX_LOOKUPS, RequestSize, validate_output_bytes, validate_request, validate_span
+from axiscast.answers.limits import MAX_LOOKUPS, RequestSize, validate_request
+from axiscast.answers.tensor_checks import not_strided_problem, validate_outputs
 from axiscast.engine.gather import Gathered
 from axiscast.engine.views import Window, merged_output_view, output_view
 from axiscast.messages.tensors import BroadcastAnswer, BroadcastRequest
-from axiscast.plan.plan import Placement, Plan, Shape
+from axiscast.plan.plan import Placement, Shape
 from axiscast.wire.codec import ENCODINGS
-from axiscast.wire.problems import Problem
-from axiscast.wire.shapes import format_shape
 from axiscast.wire.tensors import Array
-from axiscast.wire.wording import count_of
 
 from ..openapi import request_and_response
 from ..runtime.threads import LOOP_MILLISECONDS
@@ -70,20 +67,11 @@ def outputs(message: BroadcastRequest, request_size: RequestSize, max_output_byt
     Tensors come first: if their data do not have the shape that they say, whether that shape fits is no help.
     """
     arrays = [tensor.to_array(f"/inputs/{number}") for number, tensor in enumerate(message.inputs)]
-    plan = plan_or_problem(request_size)
-    if not plan.outputs:
-        raise Problem("invalid-request", f"{message.op.name} has no outputs: ask POST /v1/check", pointer="/op")
-    window = _window(message.window, plan) if message.window is not None else None
-    box = None if window is None else tuple(stop - start for start, stop in window)
-    shapes = [box if box is not None else placement.shape for placement in plan.outputs]
-    itemsizes = [arrays[placement.input].itemsize for placement in plan.outputs]
-    if message.layout == "dense":
-        validate_output_bytes(shapes, itemsizes, max_output_bytes)
-    for placement, itemsize in zip(plan.outputs, itemsizes, strict=True):
-        validate_span(placement.output_shape if box is None else box, itemsize)
+    max_bytes = max_output_bytes if message.layout == "dense" else None
+    plan, shapes = validate_outputs(request_size, arrays, message.window, max_bytes)
     strided = message.layout == "strided"
     return [
-        _outgoing(placement, arrays[placement.input], window, shape, strided)
+        _outgoing(placement, arrays[placement.input], message.window, shape, strided)
         for placement, shape in zip(plan.outputs, shapes, strict=True)
     ]
 
@@ -96,44 +84,7 @@ def _outgoing(placement: Placement, array: Array, window: Window | None, shape: 
     if merged is not None:
         return OutgoingArray(merged, shape, strided)
     if strided or window is None:
-        raise Problem(
-            "not-strided",
-            f"merging {format_shape(placement.output_shape)} to {format_shape(placement.shape)} leaves no strides that "
-            'read it from the input: ask for "layout": "dense"',
-        )
+        raise not_strided_problem(placement)
     gathered = Gathered(placement, array, window)
     MAX_LOOKUPS.check(gathered.lookups)
     return OutgoingBox(gathered)
-
-
-def _window(window: list[tuple[int, int]], plan: Plan) -> Window:
-    shape = plan.outputs[0].shape
-    if any(placement.shape != shape for placement in plan.outputs):
-        raise Problem(
-            "invalid-request",
-            "window: the outputs have several shapes, so no one window suits all",
-            pointer="/window",
-        )
-    if len(window) != len(shape):
-        raise Problem(
-            "invalid-request",
-            f"window: has {count_of(len(window), 'pair')}, and the output {list(shape)} has "
-            f"{count_of(len(shape), 'axis', 'axes')}: "
-            f"write one for each, such as {[[0, size] for size in shape]} for all of it",
-            pointer="/window",
-        )
-    for axis, ((start, stop), size) in enumerate(zip(window, shape, strict=True)):
-        if not 0 <= start <= stop <= size:
-            raise Problem(
-                "invalid-request",
-                f"window/{axis}: [{start}, {stop}] must hold 0 <= start <= stop <= {size}, "
-                f"the size of output axis {axis}: write {_counted_from_0(start, stop, size)}",
-                pointer=f"/window/{axis}",
-            )
-    return window
-
-
-def _counted_from_0(start: int, stop: int, size: int) -> list[int]:
-    """The bounds that were probably meant: negative ones count from the end, as in Python."""
-    low, high, _ = slice(start, stop).indices(size)
-    return [low, max(low, high)]

@@ -7,11 +7,10 @@ from types import EllipsisType
 from typing import Any, SupportsIndex
 
 from ..answers.limits import validate_request
-from ..messages.arguments import OpLike, read_sizes
+from ..messages.arguments import OpLike, known_op, read_sizes
 from ..ops import lower
 from ..plan.alignment import ShapeMismatch
 from ..wire.problems import Problem
-from .expected_response import known_op
 
 Slices = slice | EllipsisType | tuple[slice | EllipsisType, ...]
 WindowLike = Sequence[tuple[SupportsIndex, SupportsIndex]] | Slices

@@ -1,0 +1,1 @@
+"""Arrays of all libraries as inputs and results of broadcasts and gradients, without IO."""

@@ -1,0 +1,130 @@
+"""Broadcasts and gradients that are computed in this process."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import numpy as np
+
+from ..answers.limits import Limit, RequestSize, validate_request
+from ..answers.tensor_checks import not_strided_problem, validate_gradients, validate_outputs
+from ..engine.dense import write_dense
+from ..engine.gather import Gathered
+from ..engine.views import Window, gradient_bytes, input_gradients, merged_output_view, output_view
+from ..messages import IntegerRequest
+from ..messages.arguments import OpLike, ShapeLike, plain_op
+from ..messages.notation import PythonNotation
+from ..messages.validation import validate
+from ..plan.plan import Placement, Shape
+from ..wire.dtypes import UnknownDtype, dtype_from_name, dtype_name
+from ..wire.shapes import MAX_SIZE, ShapeField, StopAtFirstError
+from ..wire.tensors import Array, replicated_axes, to_little_endian
+from .array_libraries import Like, may_overlap
+from .tensor_arguments import ResultOptions, TensorLayout, read_backprop, read_broadcast
+from .window import WindowLike
+
+_OUTPUT_TEXT = (
+    "the outputs, the largest {shape}, take {nbytes} bytes, and this machine has {most}: use layout='strided', which "
+    "takes no memory, or a window of the output"
+)
+_GRADIENTS_TEXT = "the gradients need up to {nbytes} bytes, and this machine has {most}: pass the gradient in slices"
+
+
+class _ShapesRequest(IntegerRequest):
+    inputs: Annotated[list[ShapeField], StopAtFirstError()]
+
+
+def compute_broadcast(
+    op: OpLike, arrays: Sequence[Any], layout: TensorLayout | None, window: WindowLike | None, out: Any, like: Like
+) -> list[Any]:
+    """Return the outputs of an op, as axiscast.broadcast does."""
+    if layout not in (None, "dense", "strided"):
+        raise ValueError(f'layout must be "dense", "strided" or None, not {layout!r:.40}')
+    if layout is None and (out is not None or like != "numpy"):
+        layout = "dense"  # results in other arrays are copies
+    arguments = read_broadcast(op, arrays, ResultOptions(layout or "dense", window, out, like))
+    inputs, targets = arguments.inputs, arguments.targets
+    box = None if arguments.window is None else [(start, stop) for start, stop in arguments.window]
+    request_size = _request_size(op, inputs, [array.shape for array in inputs])
+    max_bytes = _memory_bytes() if layout == "dense" and targets is None else None
+    plan, shapes = validate_outputs(request_size, inputs, box, max_bytes, _OUTPUT_TEXT)
+    if targets is not None:
+        _check_targets(targets, [inputs[placement.input].dtype for placement in plan.outputs], shapes)
+        inputs = [array.copy() if may_overlap([array], targets) else array for array in inputs]
+    memory: Sequence[Array | None] = targets or [None] * len(shapes)
+    results = [
+        _output(placement, inputs[placement.input], box, shape, layout, target)
+        for placement, shape, target in zip(plan.outputs, shapes, memory, strict=True)
+    ]
+    return arguments.convert(results)
+
+
+def _output(
+    placement: Placement,
+    array: Array,
+    window: Window | None,
+    shape: Shape,
+    layout: TensorLayout | None,
+    target: Array | None,
+) -> Array:
+    """Return an output or a window of it: a read-only view, unless the layout is dense or no strides describe it."""
+    view = (output_view if placement.merges is None else merged_output_view)(placement, array, window)
+    if view is not None and layout != "dense":
+        return view
+    if layout == "strided":
+        raise not_strided_problem(placement)
+    if target is None:
+        target = np.empty(shape, array.dtype)
+    if view is not None:
+        write_dense(view, target)
+    elif window is None:
+        write_dense(output_view(placement, array), target.reshape(placement.output_shape))
+    else:
+        target[...] = Gathered(placement, np.ascontiguousarray(array), window).whole()
+    return target
+
+
+def _check_targets(targets: Sequence[Array], dtypes: Sequence[np.dtype[Any]], shapes: Sequence[Shape]) -> None:
+    """Raise ValueError if the arrays of `out` do not have the dtypes and the shapes of the outputs."""
+    if len(targets) != len(shapes):
+        raise ValueError(f"out has {len(targets)} arrays for {len(shapes)} outputs: pass one for each output")
+    for target, dtype, shape in zip(targets, dtypes, shapes, strict=True):
+        if target.shape != shape or target.dtype != dtype:
+            raise ValueError(f"out is {target.dtype} {target.shape}, but the output is {dtype} {shape}")
+
+
+def compute_backprop(op: OpLike, shapes: Sequence[ShapeLike], gradients: Sequence[Any], like: Like) -> list[Any]:
+    """Return the gradients of the inputs of an op, as axiscast.backprop does."""
+    arguments = read_backprop(op, shapes, gradients, like)
+    request_size = _request_size(op, arguments.gradients, arguments.shapes)
+    arrays = list(map(to_little_endian, arguments.gradients))
+    plan = validate_gradients(request_size, arrays)
+    if (nbytes := gradient_bytes(plan, arrays)) > (limit := _memory_bytes()):
+        raise Limit(limit, _GRADIENTS_TEXT).problem({"nbytes": nbytes}, "output-too-large")
+    results = [
+        # A gradient that is not summed over any axis is still a view of the argument.
+        result if any(replicated_axes(result)) or not may_overlap([result], arrays) else result.copy()
+        for result in input_gradients(plan, arrays)
+    ]
+    return arguments.convert(results)
+
+
+def _request_size(op: OpLike, arrays: Sequence[Array], shapes: Sequence[Sequence[int]]) -> RequestSize:
+    """Return the validated op and shapes. Raises Problem, and TypeError for arrays of a dtype that is not supported."""
+    request = validate(_ShapesRequest, {"op": plain_op(op), "inputs": shapes}, PythonNotation())
+    for array in arrays:
+        try:
+            dtype_from_name(dtype_name(array.dtype))
+        except UnknownDtype as error:
+            raise TypeError(str(error)) from None
+    return validate_request(request.op, tuple(request.inputs), all_static=True)
+
+
+def _memory_bytes() -> int:
+    """Return the memory of the machine in bytes, or MAX_SIZE if the system does not report it."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return MAX_SIZE

@@ -1,0 +1,123 @@
+"""The arguments of `broadcast` and `backprop`, read for a client or for a computation in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+from ..errors import InvalidAnswer
+from ..messages.arguments import OpLike, ShapeLike, known_op, map_inputs, read_sizes
+from ..ops import Op
+from ..plan.alignment import ShapeMismatch
+from ..wire.shapes import format_shape
+from ..wire.tensors import Array
+from .array_libraries import Like, check_targets_disjoint, result_converter, to_numpy, writable_memory
+from .result_axes import ResultAxis, axes_of_gradients, axes_of_outputs
+from .window import WindowLike, window_bounds
+
+TensorLayout = Literal["dense", "strided"]
+ResultsConverter = Callable[[list[Array]], list[Any]]
+"""Converts results to arrays of the libraries of the arguments."""
+
+
+class ResultOptions(NamedTuple):
+    """The options of `broadcast` that determine its results. Client.broadcast describes them."""
+
+    layout: TensorLayout = "dense"
+    window: WindowLike | None = None
+    out: Any = None
+    like: Like = "numpy"
+
+
+class BroadcastArguments(NamedTuple):
+    """The arguments of `broadcast`."""
+
+    inputs: list[Array]
+    window: list[list[int]] | None
+    targets: list[Array] | None
+    """The memory of the arrays in `out`."""
+    convert: ResultsConverter
+
+
+def read_broadcast(op: OpLike, arrays: Sequence[Any], options: ResultOptions) -> BroadcastArguments:
+    """Return the arguments of `broadcast`. Raises TypeError and ValueError for invalid arguments."""
+    layout, window, out, like = options
+    if out is not None and layout == "strided":
+        raise ValueError('out needs layout="dense", because a strided output has each distinct element only once')
+    outs = None if out is None else list(out) if isinstance(out, (list, tuple)) else [out]
+    targets = None if outs is None else list(map(writable_memory, outs))
+    check_targets_disjoint(targets or [])
+    inputs = _input_arrays(op, arrays)
+    shapes = tuple(array.shape for array in inputs)
+    bounds = None if window is None else window_bounds(window, op, shapes)
+    convert = _results_converter(op, arrays, layout, like, lambda whole_op: axes_of_outputs(whole_op, shapes, bounds))
+    return BroadcastArguments(inputs, bounds, targets, convert if outs is None else lambda results: outs)
+
+
+class BackpropArguments(NamedTuple):
+    """The arguments of `backprop`."""
+
+    shapes: list[list[int]]
+    gradients: list[Array]
+    convert: ResultsConverter
+
+
+def read_backprop(op: OpLike, shapes: Sequence[ShapeLike], gradients: Sequence[Any], like: Like) -> BackpropArguments:
+    """Return the arguments of `backprop`. Raises TypeError and ValueError for invalid arguments."""
+    input_shapes = _input_shapes(op, shapes)
+    sizes = tuple(map(tuple, input_shapes))
+    convert = _results_converter(op, gradients, "dense", like, lambda whole_op: axes_of_gradients(whole_op, sizes))
+    return BackpropArguments(input_shapes, list(map(to_numpy, gradients)), convert)
+
+
+def _input_arrays(op: OpLike, arrays: Sequence[Any]) -> list[Array]:
+    """Return the inputs as NumPy arrays. Raises TypeError for one list of arrays, unless the op takes one input."""
+    listed = arrays[0] if len(arrays) == 1 and isinstance(arrays[0], (list, tuple)) else ()
+    if isinstance(op, Op) and op.max_inputs != 1 and any(getattr(item, "ndim", 0) for item in listed):
+        raise TypeError("the arrays are in a list: pass them one by one, broadcast(op, a, b)")
+    return [to_numpy(array) for array in arrays]
+
+
+def _input_shapes(op: OpLike, shapes: Sequence[ShapeLike]) -> list[list[int]]:
+    """Return the shapes of the inputs of backprop. Raises TypeError for an array, and for one shape without a list."""
+    if isinstance(shapes, (str, Mapping)) or not isinstance(shapes, Iterable):
+        raise TypeError(f"shapes must be a list with the shape of each input, such as [(3,)], not {shapes!r:.60}")
+    if hasattr(shapes, "shape"):
+        raise TypeError(
+            f"shapes must be a list with the shape of each input, not an array: write [{format_shape(shapes.shape)}]"
+        )
+    shapes = list(shapes)
+    is_one_shape = all(isinstance(shape, int) for shape in shapes)
+    if is_one_shape and isinstance(op, Op) and op.input_count_problem(len(shapes)):
+        raise TypeError(f"shapes must be a list with the shape of each input: write [{format_shape(shapes)}]")
+    return map_inputs(shapes, read_sizes)
+
+
+def _results_converter(
+    op: OpLike,
+    arrays: Sequence[Any],
+    layout: str,
+    like: Like,
+    axes_of_results: Callable[[Op], Iterable[tuple[int, list[ResultAxis]]]],
+) -> ResultsConverter:
+    """Return the function that converts results to arrays of the libraries of the user's arrays.
+
+    `axes_of_results` yields, for each result, the number of the array in `arrays` that it should be like, and its axes.
+    """
+    if like == "numpy":
+        return list
+    if like != "input":
+        raise ValueError(f'like must be "numpy" or "input", not {like!r}')
+    whole_op = known_op(op)
+    if whole_op is None:
+        raise ValueError(f'like="input" needs an op that this version knows, with all its attributes, not {op!r}')
+    converters = [result_converter(array, layout) for array in arrays]
+
+    def convert(results: list[Array]) -> list[Any]:
+        try:
+            sources = list(axes_of_results(whole_op))
+        except ShapeMismatch:
+            raise InvalidAnswer("the service accepted a request that has no valid response") from None
+        return [converters[source](result, axes) for result, (source, axes) in zip(results, sources, strict=True)]
+
+    return convert
