@@ -161,7 +161,7 @@ ANSWERS = {
 
 def test_the_page_of_ops_has_each_op_with_an_example_and_where_it_differs(http: httpx.Client) -> None:
     page = http.get("/ops").text
-    articles = dict(re.findall(r'<article id="(.*?)">(.*?)</article>', page, re.DOTALL))
+    articles = dict(re.findall(r'<article id="(.*?)" data-names=".*?">(.*?)</article>', page, re.DOTALL))
     assert list(articles) == list(OPS)
     assert {name.partition(".")[0] for name in OPS} == set(re.findall(r'<a href="#(\w+)">', page))
     for name, article in articles.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import ssl
 import time
@@ -84,3 +85,38 @@ def test_the_bytes_arrive_whole_through_tls(pem: Path) -> None:
             given = httpx.post(encrypted.url + url, json=question, headers=headers, verify=tls).content
             assert given == httpx.post(plain.url + url, json=question, headers=headers).content
             assert len(given) > 2 * 2**16
+
+
+@pytest.mark.parametrize("path", ["/", "/static/page.css", "/static/page.js", "/docs", BUNDLE, "/ops", "/openapi.json"])
+def test_pages_and_scripts_are_compressed_if_the_client_accepts_gzip(http: httpx.Client, path: str) -> None:
+    plain = http.get(path, headers={"Accept-Encoding": "identity"})
+    packed = http.get(path, headers={"Accept-Encoding": "br, gzip;q=0.5"})
+    assert ("content-encoding" in plain.headers, packed.headers["content-encoding"]) == (False, "gzip")
+    assert packed.content == plain.content
+    assert int(packed.headers["content-length"]) < len(plain.content)
+    assert packed.headers["etag"] != plain.headers["etag"]
+    assert packed.headers["vary"] == plain.headers["vary"] == "Accept-Encoding"
+    known = {"Accept-Encoding": "gzip", "If-None-Match": packed.headers["etag"]}
+    assert http.get(path, headers=known).status_code == 304
+    for refused in ("gzip;q=0", "gzip; q=0.000", "br", ""):
+        assert "content-encoding" not in http.get(path, headers={"Accept-Encoding": refused}).headers, refused
+
+
+def test_the_first_paint_of_the_page_takes_less_than_100_kb(http: httpx.Client) -> None:
+    parts, loaded = {"/", *re.findall(r"static/[\w.]+", http.get("/").text)}, set()
+    while parts - loaded:
+        path = (parts - loaded).pop()
+        loaded.add(path)
+        parts |= {f"static/{name}" for name in re.findall(r'from "\./([\w.]+)"', http.get(path).text)}
+    assert len(loaded) == 8
+    assert sum(int(http.get(path).headers["content-length"]) for path in loaded) < 100_000
+
+
+def test_a_browser_gets_a_page_about_a_problem_and_a_program_gets_text(http: httpx.Client) -> None:
+    page = http.get("/problems/unknown-op", headers={"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"})
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    assert "<h2>Fix</h2>" in page.text
+    assert '<a href="incompatible-shapes">' in page.text
+    text = http.get("/problems/unknown-op")
+    assert text.headers["content-type"].startswith("text/plain")
+    assert text.text.startswith("422 unknown-op: ")

@@ -601,3 +601,24 @@ def test_several_lines_of_shapes_are_still_several_inputs(page: Page) -> None:
     page.settle()
     assert page.tab.input_value("#inputs-0") == "torch.Size([8, 1])"
     assert page.text("#why") == "You can also paste an error message into a shape."
+
+
+def test_the_ops_are_filtered_by_name_and_alias(page: Page) -> None:
+    page.tab.goto(f"{page.url}/ops")
+    everything = page.tab.locator("article:visible").count()
+    page.tab.get_by_label("Filter").fill("torch.mul")
+    assert [text.splitlines()[0] for text in page.texts("article:visible h3")] == ["torch.add"]
+    assert page.texts("section:visible h2") == ["torch"]
+    page.tab.get_by_label("Filter").fill("no such op")
+    assert page.text("#found") == "No op has this name."
+    page.tab.get_by_label("Filter").fill("")
+    assert page.tab.locator("article:visible").count() == everything > 80
+
+
+def test_a_problem_is_explained_in_the_browser(page: Page) -> None:
+    page.tab.goto(f"{page.url}/problems/unknown-op")
+    assert page.text("h1") == "axiscast problem unknown-op"
+    assert page.tab.eval_on_selector("h1", "one => getComputedStyle(one).fontFamily").startswith("ui-monospace")
+    page.tab.get_by_role("link", name="overloaded").click()
+    page.tab.wait_for_url("**/problems/overloaded")
+    assert page.text("h1") == "axiscast problem overloaded"

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
-from functools import cache
+from functools import cache, partial
 from html import escape
 from importlib.resources import files
 from urllib.parse import parse_qsl
 
 from fastapi import APIRouter, Request, Response
-from starlette.responses import JSONResponse, PlainTextResponse
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse
 
 from axiscast.ops import op_class
 from axiscast.wire.problems import PROBLEM_KINDS, Problem
@@ -18,6 +19,7 @@ from axiscast.wire.wording import close_matches, did_you_mean
 
 from ..middleware.caching import StaticContent, etag_of
 from ..static_files import PARTS, POLICY
+from .html_page import html_page
 from .reference import reference
 from .request_context import threads_of
 
@@ -40,7 +42,10 @@ async def get_part(request: Request) -> Response:
         _judge_docs(request)
     if path not in PARTS:
         raise Problem("not-found", f"there is no such file here: see {page}")
-    part = _part(path, request.app.state.settings.docs)
+    key = (path, request.app.state.settings.docs)
+    part = _PARTS.get(key)
+    if part is None:
+        part = await threads_of(request).run_aside(partial(_part, *key))  # reads and compresses it
     if path == "/" and (titled := _titled(part, request.scope["query_string"])):
         part = titled
     return part.respond(request)
@@ -102,13 +107,17 @@ _QUERY = 500
 _DESCRIPTION = "See what any framework's broadcast does with these shapes."
 
 
-@cache
+_PARTS: dict[tuple[str, bool], StaticContent] = {}
+"""The pages and files by path, with links to the documentation or without."""
+
+
 def _part(path: str, docs: bool) -> StaticContent:
     package, name, media_type, headers = PARTS[path]
     content = (files(package) / "static" / name).read_bytes()
     if path == "/" and not docs:
         content = re.sub(b'  <nav id="docs".*</nav>\n', b"", content)
-    return StaticContent(content, media_type, headers)
+    part = _PARTS[path, docs] = StaticContent(content, media_type, headers)
+    return part
 
 
 @router.api_route("/metrics", methods=_METHODS)
@@ -125,14 +134,34 @@ async def get_metrics(request: Request) -> Response:
 
 
 @router.api_route("/problems/{code}", methods=_METHODS)
-async def get_problem(code: str) -> Response:
-    """What a problem of this code means, and what to do: where the `type` of its document leads."""
+async def get_problem(request: Request, code: str) -> Response:
+    """Return the meaning of a problem and its fix, as HTML for a browser or as text. `type` in a problem leads here."""
     if code not in PROBLEM_KINDS:
         raise Problem(
             "not-found", f"there is no problem of this code{did_you_mean(close_matches(code, PROBLEM_KINDS))}"
         )
     status, title, remedy = PROBLEM_KINDS[code]
+    if "text/html" in request.headers.get("accept", ""):
+        headers = {"Cache-Control": "no-cache", "Content-Security-Policy": POLICY}
+        return HTMLResponse(_problem_page(code), headers=headers)
     return PlainTextResponse(f"{status} {code}: {title}.\n{remedy}\n", headers={"Cache-Control": "no-cache"})
+
+
+def _problem_page(code: str) -> str:
+    status, title, remedy = PROBLEM_KINDS[code]
+    example = json.dumps({"type": f"/problems/{code}", "title": title, "status": status, "code": code}, indent=2)
+    links = "".join(f'<li><a href="{other}">{other}</a></li>' for other in PROBLEM_KINDS)
+    content = f"""<main class="reference">
+<p><b>{escape(title)}.</b> The response has status {status}.</p>
+<h2>Fix</h2>
+<p>{escape(remedy)}</p>
+<h2>Example</h2>
+<pre tabindex="0" role="region" aria-label="Example">{escape(example)}</pre>
+<p>The document also has <code>detail</code>, which describes the request. It often has <code>pointer</code>, the
+path of the invalid field.</p>
+</main>
+<nav aria-label="Problems"><h2>All problems</h2><ul>{links}</ul></nav>"""
+    return html_page(code, f"{title}: what it means and how to fix it.", f"problem {code}", content, "../")
 
 
 @router.api_route("/livez", methods=_METHODS)

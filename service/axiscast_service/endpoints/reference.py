@@ -22,6 +22,8 @@ from axiscast.messages.attribute_text import format_attribute
 from axiscast.ops import OPS
 from axiscast.wire.shapes import format_shape
 
+from .html_page import html_page
+
 _DIFFERENCES: list[tuple[list[tuple[int, ...]], tuple[int, ...] | None]] = [
     ([(2, 3), (3,)], None),
     ([(2, 3), (2,)], None),
@@ -50,28 +52,14 @@ def reference() -> str:
     frameworks = [(name, list(entries)) for name, entries in groupby(list_ops().ops, _framework)]
     links = "".join(f'<li><a href="#{name}">{name}</a></li>' for name, _ in frameworks)
     sections = "\n".join(_section(name, entries, answers) for name, entries in frameworks)
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="description" content="The rule of each framework's broadcast, op by op, with examples.">
-<link rel="icon" href="data:,">
-<link rel="stylesheet" href="static/page.css">
-<title>Every op · axiscast</title>
-</head>
-<body>
-<header>
-  <h1><a href=".">axiscast</a> ops</h1>
-  <p>The rule of each framework's broadcast, op by op, with examples. As data: <a href="v1/ops">/v1/ops</a>.</p>
-</header>
-<nav aria-label="Frameworks"><ul>{links}</ul></nav>
+    content = f"""<nav aria-label="Frameworks"><ul>{links}</ul></nav>
+<p><label for="filter">Filter</label> <input type="search" id="filter" placeholder="torch.mul" autocomplete="off"></p>
+<p id="found" role="status"></p>
 <main class="reference">
 {sections}
-</main>
-</body>
-</html>
-"""
+</main>"""
+    description = "The rule of each framework's broadcast, op by op, with examples. /v1/ops has the same as data."
+    return html_page("All ops", description, "ops", content, "", "ops.js")
 
 
 def _framework(entry: OpEntry) -> str:
@@ -84,7 +72,7 @@ def _section(name: str, entries: Sequence[OpEntry], answers: dict[str, list[str]
     rule = "".join(_paragraphs(cleandoc(import_module(OPS[entries[0].name].__module__).__doc__ or "")))
     articles = "\n".join(_article(entry, answers[entry.name]) for entry in entries)
     return f"""<section id="{name}" aria-labelledby="{name}-title">
-<h2 id="{name}-title">{name}</h2> <p class="help">Held against {escape(f"{of.package} {of.version}")}.</p>
+<h2 id="{name}-title">{name}</h2> <p class="help">Tested with {escape(f"{of.package} {of.version}")}.</p>
 {rule}
 {articles}
 </section>"""
@@ -104,8 +92,9 @@ def _article(entry: OpEntry, answers: Sequence[str]) -> str:
         for attribute, schema in entry.attributes["properties"].items()
     )
     question = CheckRequest(op=entry.example["op"], inputs=entry.example["inputs"], explain=True)
-    table = f"<table><tr><th scope=col>where ops differ</th><th scope=col>answer</th></tr>{''.join(answers)}</table>"
-    return f"""<article id="{name}">
+    table = f"<table><tr><th scope=col>shapes</th><th scope=col>result</th></tr>{''.join(answers)}</table>"
+    names = escape(" ".join((name, *entry.aliases)).lower())
+    return f"""<article id="{name}" data-names="{names}">
 <h3><a href="#{name}">{name}</a></h3>
 <p>{_marked(entry.doc)} <span class="help">{count}.</span>
 <a href="{escape(entry.link)}" rel="noreferrer">Definition</a></p>

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gzip import compress
 from hashlib import blake2b
 
 from fastapi import Request, Response
@@ -11,16 +12,27 @@ _NO_CACHE = {"Cache-Control": "no-cache"}
 
 
 class StaticContent:
-    """Bytes that are the same for whoever asks, held once: a page, or what it loads."""
+    """A page, or a file that it loads: the same bytes for every client, plain and compressed, held once."""
 
     def __init__(self, content: bytes, media_type: str, headers: dict[str, str] | None = None) -> None:
         self.content = content
         self.media_type = media_type
-        self.headers = _NO_CACHE | {"ETag": etag_of(content)} | (headers or {})
+        self.headers = _NO_CACHE | {"Vary": "Accept-Encoding", "ETag": etag_of(content)} | (headers or {})
+        self._gzip = compress(content, mtime=0)
+        self._gzip_headers = self.headers | {"Content-Encoding": "gzip", "ETag": etag_of(self._gzip)}
 
     def respond(self, request: Request) -> Response:
-        """200 with the bytes, or 304 where the request says that they are known."""
+        """Return the bytes, compressed if the client accepts gzip, or 304 if the client has them."""
+        if _accepts_gzip(request):
+            return _unless_cached(request, self._gzip, self.media_type, self._gzip_headers)
         return _unless_cached(request, self.content, self.media_type, self.headers)
+
+
+def _accepts_gzip(request: Request) -> bool:
+    """Return whether Accept-Encoding lists gzip without a quality of 0."""
+    codings = ",".join(request.headers.getlist("accept-encoding")).lower().replace(" ", "").split(",")
+    qualities = dict(coding.partition(";q=")[::2] for coding in codings)
+    return bool(qualities.get("gzip", "0").strip("0.")) or qualities.get("gzip") == ""
 
 
 def cacheable_response(request: Request, content: bytes, media_type: str) -> Response:

@@ -1,0 +1,32 @@
+"""The frame of the HTML pages that the service writes itself: the ops and the problems."""
+
+from __future__ import annotations
+
+from html import escape
+
+
+def html_page(title: str, description: str, heading: str, content: str, root: str, script: str = "") -> str:
+    """Return a page in the style of the page at /. `root` is the relative path to /: "" or "../".
+
+    `title` and `description` are escaped. `heading` and `content` are HTML. `script` is a file in static/.
+    """
+    module = f'<script type="module" src="{root}static/{script}"></script>\n' if script else ""
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="description" content="{escape(description)}">
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="{root}static/page.css">
+{module}<title>{escape(title)} · axiscast</title>
+</head>
+<body>
+<header>
+  <h1><a href="{root or "."}">axiscast</a> {heading}</h1>
+  <p>{escape(description)}</p>
+</header>
+{content}
+</body>
+</html>
+"""
