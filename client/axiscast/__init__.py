@@ -117,6 +117,13 @@ def _suggestion(name: str) -> str:
     return did_you_mean((own + ops)[:4])
 
 
+def load_ipython_extension(shell: Any) -> None:
+    """Explain errors about shapes under their tracebacks: `%load_ext axiscast` in IPython and notebooks."""
+    from .training.notebook import load
+
+    load(shell)
+
+
 if not TYPE_CHECKING:  # otherwise, every misspelt name would have the type Any
     __getattr__ = _find_attribute
 

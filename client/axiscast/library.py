@@ -211,11 +211,13 @@ def translate(op: OpLike, *shapes: ShapeLike, to: str, **attributes: Any) -> Tra
 
 
 @typed
-def why(text: str) -> WhyAnswer:
+def why(text: str | BaseException) -> WhyAnswer:
     """Return what the text of an error says: the op, the shapes and the answer to their check, or what it is about.
 
     The text is a message, a traceback or a log. Of several errors about shapes, the last one is read. What the text
-    does not hold is None. Raises InvalidRequest for what is not a text.
+    does not hold is None. Of an exception, the message names the operands of the expression that failed, with their
+    shapes and dtypes, from the frames of its traceback. No values are read, and no code of theirs is run. Raises
+    InvalidRequest for anything else.
 
     >>> import axiscast
     >>> answer = axiscast.why("ValueError: operands could not be broadcast together with shapes (2,64,7,7) (64,)")
@@ -224,8 +226,14 @@ def why(text: str) -> WhyAnswer:
     """
     from .answers.diagnosis import answer_why
 
+    if isinstance(text, BaseException):
+        from .answers.exceptions import answer_exception
+
+        return answer_exception(text)
     if not isinstance(text, str):
-        raise Problem("invalid-request", f"text: must be a string, not {json_type_name(text)}", pointer="/text")
+        raise Problem(
+            "invalid-request", f"text: must be a string or an exception, not {json_type_name(text)}", pointer="/text"
+        )
     return answer_why(text)
 
 

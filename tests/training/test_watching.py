@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import fake_torch
+import numpy as np
 import pytest
 from conftest import run
 
@@ -337,6 +338,17 @@ def test_shapes_that_do_not_broadcast_are_torchs_to_refuse(torch: Any) -> None:
     assert seen.findings == []
 
 
+def test_an_error_about_shapes_has_a_note_with_the_operands(torch: Any) -> None:
+    x, bias = np.zeros((2, 3)), np.zeros(4)
+    with pytest.raises(ValueError, match="broadcast together") as found, axiscast.watch():
+        x + bias
+    (note,) = found.value.__notes__
+    assert note.startswith("axiscast: x + bias: x (2, 3) float64, bias (4,) float64. ")
+    with pytest.raises(IndexError) as other, axiscast.watch():
+        bias[7]
+    assert not hasattr(other.value, "__notes__")
+
+
 def test_sizes_that_are_traced_are_not_looked_at(stand_in: Any) -> None:
     watch = watching.Watch("error", ("square",))
     mode = watching.load_mode()[0](watch, {})
@@ -531,6 +543,13 @@ def test_the_plugin_warns(tmp_path: Path) -> None:
     assert (status, "4 passed, 2 warnings" in output) == (0, True), output
     assert "test_it.py:6: SuspiciousBroadcast: torch.sub" in output
     assert "test_it.py:9: SuspiciousBroadcast: torch.sub" in output
+
+
+def test_the_plugin_explains_a_failed_test(tmp_path: Path) -> None:
+    tests = "import numpy as np\ndef test_it():\n    x, bias = np.zeros((2, 3)), np.zeros(4)\n    x + bias\n"
+    status, output = pytest_of(tmp_path, "--axiscast-broadcast=warn", tests=tests)
+    assert status == 1
+    assert "axiscast: x + bias: x (2, 3) float64, bias (4,) float64. " in output, output
 
 
 def test_the_plugin_fails_tests_at_their_line_and_shows_nothing_of_its_own(tmp_path: Path) -> None:

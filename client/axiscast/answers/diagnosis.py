@@ -31,12 +31,17 @@ class Diagnosis(NamedTuple):
     inputs: list[Sizes] | None = None
     sizes: list[int] | None = None
     about: str = ""
-    operands: tuple[str, str] | None = None
+    operands: tuple[str, ...] | None = None
     """The source text of the operands, if the traceback has it."""
     node: str = ""
     """The framework's name of the operation, if the message has it."""
     axis: int | None = None
     """The output axis on which the sizes conflict."""
+
+    @property
+    def is_about_shapes(self) -> bool:
+        """Whether the text has an error about shapes that do not broadcast, not one about something else."""
+        return self.op is not None or self.inputs is not None or self.sizes is not None
 
     @property
     def request(self) -> CheckRequest | None:

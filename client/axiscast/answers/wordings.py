@@ -199,6 +199,8 @@ def _read_shapes(text: str, at: int, reading: Reading, is_compact: bool) -> tupl
 def _sizes(text: str) -> Sizes | None:
     """Return the sizes of a shape as text; None if it is not one. A negative size is unknown."""
     if text[0] == "{":
+        if re.search("[A-Za-z]", text):
+            return None  # a name in the source of a message
         text = f"[{text[1:-1]}]"
     try:
         return parse_shape(text)

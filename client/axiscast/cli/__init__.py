@@ -19,6 +19,7 @@ from .check import check_command
 from .compare import compare_command
 from .failures import OUTPUT_FAILED, CommandFailure, report_failures
 from .ops import ops_command
+from .run import run_command
 from .serve import serve_command
 from .translate import translate_command
 from .why import why_command
@@ -67,6 +68,7 @@ for command in (
     compare_command,
     translate_command,
     why_command,
+    run_command,
     ops_command,
 ):
     assert command.callback is not None

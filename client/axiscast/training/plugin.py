@@ -76,6 +76,10 @@ class WatchPlugin:
         error = call.excinfo.value if call.excinfo is not None else None
         if isinstance(error, SuspiciousBroadcast) and (traceback := _user_traceback(error.__traceback__)) is not None:
             call.excinfo = pytest.ExceptionInfo.from_exc_info((type(error), error, traceback))
+        if isinstance(error, Exception):
+            from ..answers.exceptions import add_why
+
+            add_why(error)
         outcome = yield
         if self._findings and "GITHUB_ACTIONS" in os.environ:
             from ..models import Report

@@ -98,9 +98,13 @@ class Watch:
         self._mode.__enter__()
         return self
 
-    def __exit__(self, *exception: Any) -> None:
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         mode, self._mode = self._mode, None
-        mode.__exit__(*exception)
+        mode.__exit__(kind, error, trace)
+        if isinstance(error, Exception):
+            from ..answers.exceptions import add_why
+
+            add_why(error)
 
     def report(self, op: str, shapes: Sequence[tuple[int, ...]], kind: FindingKind) -> None:
         """Report operands with these shapes: an error each time, anything else once for each line and operation."""

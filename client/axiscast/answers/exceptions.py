@@ -1,0 +1,200 @@
+"""why of an exception: its message, with the operands of the expression that raised it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from ..messages.why import WhyAnswer
+from ..ops import op_class, read_op
+from ..wire.problems import Problem
+from ..wire.shapes import format_shape
+from .check import check_to_dict
+from .diagnosis import Diagnosis, diagnose, why_to_dict
+from .failing_expression import Expression, Operand, failing_expressions
+from .frame_values import FRAMEWORKS, module_name
+
+_MAX_CAUSES = 10
+_BY_SYNTAX = {
+    "numpy": {"add": "numpy.add", "matmul": "numpy.matmul"},
+    "torch": {"add": "torch.add", "matmul": "torch.matmul", "linear": "torch.matmul"},
+    "jax": {"add": "jax.numpy.add", "matmul": "jax.numpy.matmul"},
+    "jaxlib": {"add": "jax.numpy.add", "matmul": "jax.numpy.matmul"},
+    "mlx": {"add": "mlx.core.add", "matmul": "mlx.core.matmul"},
+}
+"""The ops of operators and of some functions; other names are looked up in the catalogue."""
+_INPUT = re.compile(r"\binput (\d{1,4})\b")
+_SIMPLE = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*(?:\[[^][]*\]|\([^()]*\))*")
+
+
+def answer_exception(error: BaseException) -> WhyAnswer:
+    """Return what is to be said about an exception: its operands by their names, and the fix in these names."""
+    cause, diagnosis = _diagnosed(error)
+    answer = why_to_dict(diagnosis)
+    expressions = [*failing_expressions(cause.__traceback__)] if diagnosis.is_about_shapes else []
+    for expression in expressions:
+        if (named := _explained(answer, diagnosis, expression)) is not None:
+            return WhyAnswer.model_validate(named)
+    for expression in expressions:
+        if diagnosis.inputs is None and any(operand.array for operand in expression.operands):
+            unknown = tuple(operand.name for operand in expression.operands if operand.array is None)
+            message = why_to_dict(diagnosis._replace(operands=unknown))["message"]
+            return WhyAnswer.model_validate({**answer, "message": f"{_listed(expression, {})} {message}"})
+    return WhyAnswer.model_validate(answer)
+
+
+def add_why(error: BaseException) -> None:
+    """Add what is to be said about an exception to it as a note, if it is about shapes that do not broadcast.
+
+    A failure here must not take the place of the exception, so it is noted too.
+    """
+    try:
+        answer = answer_exception(error)
+    except Exception as failure:
+        error.add_note(f"axiscast could not explain this: {failure!r}")
+        return
+    note = f"axiscast: {answer.message}"
+    is_about_shapes = answer.op is not None or answer.inputs is not None or answer.sizes is not None
+    if is_about_shapes and note not in getattr(error, "__notes__", ()):
+        error.add_note(note)
+
+
+def _diagnosed(error: BaseException) -> tuple[BaseException, Diagnosis]:
+    """Return the exception of a chain whose message is about shapes, and what it says; else the first."""
+    first: tuple[BaseException, Diagnosis] | None = None
+    for cause in _chain(error):
+        diagnosis = diagnose(_text(cause))
+        if diagnosis.is_about_shapes:
+            return cause, diagnosis
+        first = first or (cause, diagnosis)
+    return first or (error, diagnose(""))
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    for _ in range(_MAX_CAUSES):
+        if error is None:
+            return
+        yield error
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+
+
+def _text(error: BaseException) -> str:
+    """Return the message of an exception. Only code of frameworks is called for it."""
+    package = module_name(type(error)).partition(".")[0]
+    if package in FRAMEWORKS:
+        return str(error)
+    arguments = BaseException.args.__get__(error)  # type: ignore[attr-defined]
+    return "\n".join(argument for argument in arguments if type(argument) is str)
+
+
+def _explained(answer: dict[str, Any], diagnosis: Diagnosis, expression: Expression) -> dict[str, Any] | None:
+    """Return an answer with the operands of an expression; None if these are not the ones of the message."""
+    if diagnosis.inputs is None:
+        answer = _checked(answer, diagnosis, expression) or {}
+    if answer.get("check") is None:
+        return None
+    names = _names_of(answer["inputs"], expression.operands)
+    target = _name_of(_target(answer["op"]), expression.operands)
+    if not any(names) and not target:
+        return None
+    return {**answer, "message": _message(expression, names, target, answer)}
+
+
+def _checked(answer: dict[str, Any], diagnosis: Diagnosis, expression: Expression) -> dict[str, Any] | None:
+    """Return an answer whose inputs are the operands, if their check finds the sizes of the message."""
+    known = [operand for operand in expression.operands if operand.array is not None]
+    inputs = [list(operand.array.shape) for operand in known if operand.array]
+    op = diagnosis.op or _op_of(expression, known)
+    if len(known) < 2 or len(known) < len(expression.operands) or op is None or not type(op).takes(len(inputs)):
+        return None
+    try:
+        request = Diagnosis(op, inputs).request  # type: ignore[arg-type]
+        check = None if request is None else check_to_dict(request)
+    except Problem:
+        return None
+    if check is None or "conflict" not in check:
+        return None
+    sizes = [*check["conflict"]["sizes"]]
+    if diagnosis.sizes is not None and not set(diagnosis.sizes) <= set(sizes):
+        return None
+    plain = op.model_dump(mode="json", exclude_none=True)
+    return {**answer, "op": plain, "inputs": inputs, "sizes": sizes or diagnosis.sizes, "check": check}
+
+
+def _op_of(expression: Expression, known: list[Operand]) -> Any:
+    """Return the op of a function or an operator on these arrays; None if it is not in the catalogue."""
+    framework = next((operand.array.framework for operand in known if operand.array), "")
+    by_syntax = _BY_SYNTAX.get(framework, {}).get(expression.function)
+    for name in filter(None, (by_syntax, f"{framework}.{expression.function}")):
+        kind = op_class(name)
+        fields = {} if kind is None else kind.model_fields
+        if fields and not any(field.is_required() for key, field in fields.items() if key != "name"):
+            return read_op({"name": name})
+    return None
+
+
+def _target(op: dict[str, Any]) -> Any:
+    """Return the shape that an op broadcasts to, if it has an attribute for it."""
+    kind = op_class(op["name"])
+    return op.get(kind.target) if kind is not None and kind.target else None
+
+
+def _names_of(inputs: list[Any], operands: list[Operand]) -> list[str]:
+    """Return the name of the operand of each input; an empty text if it is not known.
+
+    If there are as many operands as inputs and no shape says otherwise, they are in the same order.
+    """
+    if len(operands) == len(inputs) and all(
+        operand.array is None or operand.array.shape == tuple(shape)
+        for operand, shape in zip(operands, inputs, strict=True)
+    ):
+        return [operand.name for operand in operands] if any(operand.array for operand in operands) else [""]
+    return [_name_of(shape, operands) for shape in inputs]
+
+
+def _name_of(shape: Any, operands: list[Operand]) -> str:
+    """Return the name of the only operand of this shape; an empty text if there is none, or several."""
+    own = tuple(shape or ())
+    arrays = [(operand.name, operand.array.shape) for operand in operands if operand.array is not None and own]
+    names = {name for name, array in arrays if array == own}
+    if len(own) == 2 and not names:
+        names = {f"{name}.T" for name, array in arrays if array == own[::-1]}
+    return names.pop() if len(names) == 1 else ""
+
+
+def _message(expression: Expression, names: list[str], target: str, answer: dict[str, Any]) -> str:
+    """Return the sentences: the expression, its operands, and the fix or the conflict in their names."""
+    conflict = answer["check"].get("conflict")
+    start = _listed(expression, dict(zip(names, answer["inputs"], strict=False)))
+    if conflict is None:
+        return f"{start} {answer['message']}"
+    own = [hint["text"] for hint in conflict["hints"] if hint["op"] and hint["op"]["name"] == answer["op"]["name"]]
+    text = own[0][:1].upper() + own[0][1:].removesuffix(": it then fits") if own else conflict["message"]
+    text = _in_names(text, names)
+    return f"{start} {text.replace('the target', target) if target else text}".removesuffix(".") + "."
+
+
+def _listed(expression: Expression, shapes: dict[str, Any]) -> str:
+    """Return the expression and its operands with what is known of them."""
+    listed = []
+    for name, array in expression.operands:
+        if array is not None:
+            listed.append(f"{name} {format_shape(array.shape)} {array.dtype}".rstrip())
+        elif name in shapes:
+            listed.append(f"{name} {format_shape(shapes[name])}")
+    return f"{expression.text}: {', '.join(listed)}."
+
+
+def _in_names(text: str, names: list[str]) -> str:
+    """Return a sentence with the names of inputs, also in the code that it shows for one of them."""
+    numbers = {int(found[1]) for found in _INPUT.finditer(text)} & {*range(len(names))}
+    if len(numbers) == 1 and (name := names[min(numbers)]):
+        name = name if _SIMPLE.fullmatch(name) else f"({name})"
+        text = re.sub(r"\bx(?=[\[.])", lambda _: name, text)
+    return _INPUT.sub(lambda found: _named(found, names), text)
+
+
+def _named(found: re.Match[str], names: list[str]) -> str:
+    number = int(found[1])
+    return (names[number] if number < len(names) else "") or found[0]

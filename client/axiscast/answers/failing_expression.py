@@ -1,0 +1,150 @@
+"""The expression of a frame that raised an exception, and its operands with their shapes, as far as they are known."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from sysconfig import get_paths
+from types import FrameType, TracebackType
+from typing import NamedTuple
+
+from .frame_values import MISSING, Array, array_of, parameters, value_of
+from .static_shapes import shape_of
+
+_OWN = str(Path(__file__).parents[1])
+_PATHS = get_paths()
+_INSTALLED = (
+    _PATHS["stdlib"],
+    _PATHS["platstdlib"],
+    _PATHS["purelib"],
+    "site-packages",
+    "dist-packages",
+    "<frozen",
+    _OWN,
+)
+_MAX_FRAMES = 200
+_MAX_NAME = 60
+
+
+class Operand(NamedTuple):
+    """An operand as its source is written, with what is known of it."""
+
+    name: str
+    array: Array | None
+
+
+class Expression(NamedTuple):
+    """What failed: its source, its operands, and the op as its framework calls it, if the syntax says which."""
+
+    text: str
+    operands: list[Operand]
+    function: str
+    """"matmul" for @, "add" for the other operators, the name of the function for a call."""
+
+
+def failing_expressions(trace: TracebackType | None) -> Iterator[Expression]:
+    """Yield the failing expression of each frame, from the innermost one on. Names in installed code are those of the
+    nearest frame that is not installed, if it passes the same object."""
+    traces = []
+    while trace is not None:
+        traces.append(trace)
+        trace = trace.tb_next
+    found = [(one.tb_frame, node) for one in traces[-_MAX_FRAMES:] if (node := _node(one)) is not None]
+    names: dict[int, str] = {}
+    source = ""
+    for frame, node in reversed(found):
+        if not _is_installed(frame.f_code.co_filename):
+            names, source = _names(node, frame), _source(node)
+            break
+    for frame, node in reversed(found):
+        is_installed = _is_installed(frame.f_code.co_filename)
+        expression = _expression(node, frame, names if is_installed else {})
+        if expression is not None:
+            yield expression._replace(text=source or expression.text) if is_installed else expression
+
+
+def _node(trace: TracebackType) -> ast.AST | None:
+    """Return the syntax of the instruction at which a frame failed; None if the source is not there."""
+    code = trace.tb_frame.f_code
+    place = next(islice(code.co_positions(), trace.tb_lasti // 2, None), None)
+    if place is None or None in place:
+        return None
+    first, last, start, end = place
+    lines = [linecache.getline(code.co_filename, number, trace.tb_frame.f_globals) for number in range(first, last + 1)]  # type: ignore[operator, arg-type]
+    if not lines or len(lines) > 50 or not all(lines):
+        return None
+    source = [line.encode() for line in lines]
+    source[-1] = source[-1][:end]
+    source[0] = source[0][start:]
+    text = b"".join(source).decode(errors="replace").strip()
+    for wrapped in (f"({text}\n)", text):
+        try:
+            (statement,) = ast.parse(wrapped).body
+        except (SyntaxError, ValueError):
+            continue
+        return statement.value if isinstance(statement, ast.Expr) else statement
+    return None
+
+
+def _expression(node: ast.AST, frame: FrameType, names: dict[int, str]) -> Expression | None:
+    parts, function = _parts(node, frame)
+    operands = []
+    for part in parts:
+        value = value_of(part, frame)
+        array = None if value is MISSING else array_of(value)
+        if array is None and (derived := shape_of(part, frame)) is not None:
+            array = derived._replace(dtype="")  # an operation may have changed it
+        if array is None and (value is not MISSING or isinstance(part, ast.Constant)):
+            continue  # a number, a text or a list: no operand to draw
+        operands.append(Operand(names.get(id(value)) or _source(part), array))
+    return Expression(_source(node), operands, function) if operands else None
+
+
+def _parts(node: ast.AST, frame: FrameType) -> tuple[list[ast.expr], str]:
+    """Return the expressions that are operands, and the name of the function."""
+    if isinstance(node, (ast.BinOp, ast.AugAssign)):
+        left, right = (node.left, node.right) if isinstance(node, ast.BinOp) else (node.target, node.value)
+        return [left, right], "matmul" if isinstance(node.op, ast.MatMult) else "add"
+    if isinstance(node, ast.Compare):
+        return [node.left, *node.comparators], "add"
+    if isinstance(node, ast.Call):
+        parts = [*node.args, *[keyword.value for keyword in node.keywords]]
+        function = node.func
+        if isinstance(function, ast.Attribute):
+            if array_of(value_of(function.value, frame)) is not None:
+                parts.insert(0, function.value)
+            return parts, function.attr
+        if isinstance(function, ast.Name):
+            return parts, function.id
+        return parts, ""
+    return [], ""
+
+
+def _names(node: ast.AST, frame: FrameType) -> dict[int, str]:
+    """Return how a frame writes the arrays in an expression, by their identities, with the parameters of modules that
+    it calls."""
+    names: dict[int, str] = {}
+    for part in ast.walk(node):
+        if not isinstance(part, (ast.Name, ast.Attribute, ast.Subscript)):
+            continue
+        value = value_of(part, frame)
+        if value is MISSING:
+            continue
+        if array_of(value) is not None:
+            names.setdefault(id(value), _source(part))
+        else:
+            for name, parameter in parameters(value):
+                names.setdefault(id(parameter), f"{_source(part)}.{name}")
+    return names
+
+
+def _source(node: ast.AST) -> str:
+    text = ast.unparse(node)
+    return text if len(text) <= _MAX_NAME else f"{text[: _MAX_NAME - 3]}..."
+
+
+def _is_installed(file: str) -> bool:
+    return any(part in file for part in _INSTALLED)

@@ -1,0 +1,124 @@
+"""The values that names have in a frame, and their shapes, read without running any code of the values' own.
+
+A property, a `__getattr__` or a class that overrides `shape` is not called: attributes are looked up in dictionaries
+and slots, and shapes are read by the descriptors of the framework's own classes.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from contextlib import nullcontext
+from inspect import getattr_static
+from types import FrameType, MemberDescriptorType, ModuleType
+from typing import Any, NamedTuple
+
+MISSING: Any = object()
+"""The value of a name that is not known."""
+_NAMES = """numpy torch jax jaxlib tensorflow mlx paddle mindspore tinygrad dask mxnet"""
+FRAMEWORKS = frozenset(_NAMES.split())
+"""The packages whose arrays have shapes, and whose own code may be called."""
+_NUMBERS = (int, float, bool, complex)
+_STORES = ("_parameters", "_buffers", "_modules")
+"""Where a module of PyTorch, or of what is like it, keeps attributes."""
+_MRO = type.__dict__["__mro__"]
+_VARS = type.__dict__["__dict__"]
+_MODULE = type.__dict__["__module__"]
+
+
+class Array(NamedTuple):
+    """What is known of an array: never its elements."""
+
+    framework: str
+    shape: tuple[int, ...]
+    dtype: str
+
+
+def value_of(node: ast.expr, frame: FrameType) -> Any:
+    """Return the value of a name, an attribute or an entry in a frame; MISSING for any other expression."""
+    if isinstance(node, ast.Name):
+        local = frame.f_locals
+        return local[node.id] if node.id in local else frame.f_globals.get(node.id, MISSING)
+    if isinstance(node, ast.Attribute):
+        base = value_of(node.value, frame)
+        return MISSING if base is MISSING else attribute(base, node.attr)
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+        base, key = value_of(node.value, frame), node.slice.value
+        if type(base) in (list, tuple) and type(key) is int and -len(base) <= key < len(base):
+            return base[key]
+        if type(base) is dict:
+            return next((item for own, item in base.items() if type(own) is type(key) and own == key), MISSING)
+    return MISSING
+
+
+def attribute(base: Any, name: str) -> Any:
+    """Return an attribute that is in a dictionary or a slot; MISSING if code would have to make it."""
+    found = getattr_static(base, name, MISSING)
+    if found is MISSING:
+        stores = (getattr_static(base, store, None) for store in _STORES)
+        return next((store[name] for store in stores if type(store) is dict and name in store), MISSING)
+    if isinstance(base, ModuleType):
+        return found
+    if type(found) is MemberDescriptorType:
+        try:
+            return found.__get__(base, type(base))
+        except AttributeError:
+            return MISSING
+    return MISSING if _has(type(found), "__get__") else found
+
+
+def parameters(module: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the names and values of a module's own parameters."""
+    store = getattr_static(module, "_parameters", None)
+    if type(store) is dict:
+        yield from ((name, value) for name, value in store.items() if type(name) is str)
+
+
+def array_of(value: Any) -> Array | None:
+    """Return what is known of an array; None for anything else, and for sizes that are not integers."""
+    kind = next((kind for kind in _MRO.__get__(type(value)) if _package(kind) in FRAMEWORKS), None)
+    if kind is None or type(value) in _NUMBERS:
+        return None
+    framework = _package(kind)
+    if framework == "torch" and not _is_plain_tensor(value):
+        return None
+    try:
+        with _unnoticed(framework):
+            shape = tuple(getattr_static(kind, "shape").__get__(value, kind))
+            dtype = str(getattr_static(kind, "dtype").__get__(value, kind))
+    except (AttributeError, TypeError, ValueError, RuntimeError):  # what has no shape, or has none any more
+        return None
+    if not all(type(size) is int for size in shape):
+        return None
+    return Array(framework, shape, _dtype_name(dtype))
+
+
+def _dtype_name(text: str) -> str:
+    """Return float32 for torch.float32, <dtype: 'float32'> and the like."""
+    return text.removeprefix("<dtype: '").removesuffix("'>").rpartition(".")[2].lower()
+
+
+def _is_plain_tensor(value: Any) -> bool:
+    """Return whether a tensor's sizes are read without a `__torch_dispatch__` of its class."""
+    tensor = sys.modules["torch"].Tensor
+    return getattr_static(type(value), "__torch_dispatch__", None) is getattr_static(tensor, "__torch_dispatch__", None)
+
+
+def _unnoticed(framework: str) -> Any:
+    """Return a context in which no mode and no class of tensors is called."""
+    return sys.modules["torch"]._C.DisableTorchFunction() if framework == "torch" else nullcontext()
+
+
+def module_name(kind: type) -> str:
+    """Return the name of the module of a class, without asking its metaclass."""
+    module = _MODULE.__get__(kind)
+    return module if type(module) is str else ""
+
+
+def _package(kind: type) -> str:
+    return module_name(kind).partition(".")[0]
+
+
+def _has(kind: type, name: str) -> bool:
+    return any(name in _VARS.__get__(each) for each in _MRO.__get__(kind))

@@ -1,0 +1,173 @@
+"""The shape of an expression of arrays, from the shapes of its names and without evaluating it."""
+
+from __future__ import annotations
+
+import ast
+from types import FrameType
+
+from .frame_values import MISSING, Array, array_of, module_name, parameters, value_of
+
+_KEEPERS = """abs clone contiguous copy cos cosh cpu cuda detach double exp exp2 expm1 float floor gelu half int log
+    log10 log1p log2 long neg negative relu round rsqrt sigmoid sign silu sin sinh softplus sqrt square tan tanh to
+    astype type stop_gradient"""
+_SAME_SHAPE = frozenset(_KEEPERS.split())
+"""Functions and methods whose result has the shape of their first operand, and perhaps another type."""
+
+
+_LAYERS = (
+    "BatchNorm1d BatchNorm2d Dropout ELU GELU GroupNorm Identity LayerNorm LeakyReLU ReLU Sigmoid SiLU Softmax Tanh"
+)
+_SAME_SHAPE_LAYERS = frozenset(_LAYERS.split())
+
+
+def shape_of(node: ast.expr, frame: FrameType) -> Array | None:
+    """Return what is known of the array that an expression gives; None for most calls."""
+    value = value_of(node, frame)
+    if value is not MISSING:
+        return array_of(value)
+    if isinstance(node, ast.UnaryOp):
+        return shape_of(node.operand, frame)
+    if isinstance(node, ast.BinOp):
+        if isinstance(node.op, ast.MatMult):
+            return _product(shape_of(node.left, frame), shape_of(node.right, frame))
+        return _broadcast(node.left, node.right, frame)
+    if isinstance(node, ast.Compare) and len(node.comparators) == 1:
+        return _broadcast(node.left, node.comparators[0], frame)
+    if isinstance(node, ast.Attribute) and node.attr in ("T", "mT"):
+        return _transposed(shape_of(node.value, frame), node.attr)
+    if isinstance(node, ast.Subscript):
+        return _indexed(shape_of(node.value, frame), node.slice)
+    if isinstance(node, ast.Call):
+        return _called(node, frame)
+    return None
+
+
+def _product(left: Array | None, right: Array | None) -> Array | None:
+    """Return the product of two stacks of matrices of the same size."""
+    if left is None or right is None or min(len(left.shape), len(right.shape)) < 2:
+        return None
+    (*stack, rows, summed), (*other, own, columns) = left.shape, right.shape
+    return left._replace(shape=(*stack, rows, columns)) if stack == other and summed == own else None
+
+
+def _broadcast(left: ast.expr, right: ast.expr, frame: FrameType) -> Array | None:
+    arrays = [shape_of(part, frame) for part in (left, right)]
+    numbers = [isinstance(part, ast.Constant) or type(value_of(part, frame)) in (int, float) for part in (left, right)]
+    if any(array is None and not number for array, number in zip(arrays, numbers, strict=True)):
+        return None
+    known = [array for array in arrays if array is not None]
+    if len(known) < 2:
+        return known[0] if known else None
+    one, other = known
+    rank = max(len(one.shape), len(other.shape))
+    pairs = zip(*[(1,) * (rank - len(array.shape)) + array.shape for array in known], strict=True)
+    sizes = []
+    for a, b in pairs:
+        if a != b and 1 not in (a, b):
+            return None
+        sizes.append(b if a == 1 else a)
+    return one._replace(shape=tuple(sizes))
+
+
+def _transposed(array: Array | None, attribute: str) -> Array | None:
+    if array is None or (attribute == "mT" and len(array.shape) < 2):
+        return None
+    shape = array.shape[::-1] if attribute == "T" else (*array.shape[:-2], *array.shape[:-3:-1])
+    return array._replace(shape=shape)
+
+
+def _indexed(array: Array | None, index: ast.expr) -> Array | None:
+    """Return the array of an index of integers, slices, None and an ellipsis."""
+    if array is None:
+        return None
+    parts = index.elts if isinstance(index, ast.Tuple) else [index]
+    taken = sum(isinstance(part, ast.Slice) or type(_constant(part)) is int for part in parts)
+    left, shape = list(array.shape), []
+    for part in parts:
+        constant = _constant(part)
+        if isinstance(part, ast.Constant) and constant is None:
+            shape.append(1)
+        elif isinstance(part, ast.Constant) and constant is ...:
+            kept = len(array.shape) - taken
+            shape += left[:kept]
+            del left[:kept]
+        elif not left:
+            return None
+        elif type(constant) is int:
+            left.pop(0)
+        elif isinstance(part, ast.Slice):
+            bounds = [None if each is None else _constant(each) for each in (part.lower, part.upper, part.step)]
+            if any(each is not None and type(each) is not int for each in bounds) or bounds[2] == 0:
+                return None
+            shape.append(len(range(*slice(*bounds).indices(left.pop(0)))))
+        else:
+            return None
+    return array._replace(shape=(*shape, *left))
+
+
+def _constant(node: ast.expr) -> object:
+    """Return the value of a literal, with its sign; MISSING for anything else."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        value = _constant(node.operand)
+        return -value if type(value) is int else MISSING
+    return node.value if isinstance(node, ast.Constant) else MISSING
+
+
+def _called(node: ast.Call, frame: FrameType) -> Array | None:
+    function = node.func
+    if isinstance(function, ast.Name) and node.args:
+        return _through(value_of(function, frame), shape_of(node.args[0], frame))
+    if not isinstance(function, ast.Attribute):
+        return None
+    array = shape_of(function.value, frame)
+    if array is None:
+        if not node.args:
+            return None
+        first = shape_of(node.args[0], frame)
+        return first if function.attr in _SAME_SHAPE else _through(value_of(function, frame), first)
+    if function.attr in _SAME_SHAPE:
+        return array
+    axes = [_constant(part) for part in node.args]
+    if function.attr == "unsqueeze" and len(axes) == 1 and type(axes[0]) is int:
+        rank = len(array.shape) + 1
+        if -rank <= axes[0] < rank:
+            shape = [*array.shape]
+            shape.insert(axes[0] % rank, 1)
+            return array._replace(shape=tuple(shape))
+    if function.attr == "transpose" and array.framework == "torch" and len(axes) == 2:
+        rank, shape = len(array.shape), [*array.shape]
+        if all(type(axis) is int and -rank <= axis < rank for axis in axes):
+            one, other = (int(axis) for axis in axes)  # type: ignore[call-overload]
+            shape[one], shape[other] = shape[other], shape[one]
+            return array._replace(shape=tuple(shape))
+    if function.attr in ("sum", "mean", "amax", "amin", "std", "var"):
+        return _reduced(array, node, axes)
+    return None
+
+
+def _through(module: object, array: Array | None) -> Array | None:
+    """Return what a layer of PyTorch makes of an array, if its class has a known rule."""
+    kind = type(module)
+    if array is None or not module_name(kind).startswith("torch.nn.modules."):
+        return None
+    if kind.__name__ in _SAME_SHAPE_LAYERS:
+        return array
+    weight = next((array_of(value) for name, value in parameters(module) if name == "weight"), None)
+    if kind.__name__ == "Linear" and weight is not None and array.shape:
+        return array._replace(shape=(*array.shape[:-1], weight.shape[0]))
+    return None
+
+
+def _reduced(array: Array, node: ast.Call, axes: list[object]) -> Array | None:
+    named = {keyword.arg: _constant(keyword.value) for keyword in node.keywords}
+    if not named.keys() <= {"dim", "axis", "keepdim", "keepdims"}:
+        return None
+    axis = axes[0] if axes else named.get("dim", named.get("axis"))
+    keeps = axes[1] if len(axes) > 1 else named.get("keepdim", named.get("keepdims", False))
+    if axis is None and not keeps:
+        return array._replace(shape=())
+    rank = len(array.shape)
+    if type(axis) is not int or not -rank <= axis < rank or type(keeps) is not bool:
+        return None
+    at = axis % rank
+    return array._replace(shape=(*array.shape[:at], *((1,) if keeps else ()), *array.shape[at + 1 :]))

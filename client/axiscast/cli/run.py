@@ -1,0 +1,42 @@
+"""axiscast run"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from types import ModuleType
+
+import click
+
+
+@click.command("run", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.argument("script", type=click.Path(exists=True, dir_okay=False))
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def run_command(script: str, arguments: tuple[str, ...]) -> None:
+    """Run a Python script, and explain the error if shapes do not broadcast.
+
+    The explanation stands under the traceback: the operands by their names, their shapes, and the fix.
+
+    \b
+    axiscast run train.py --epochs 3
+
+    Exits as the script does.
+    """
+    module = ModuleType("__main__")
+    module.__file__ = script
+    sys.modules["__main__"] = module
+    sys.argv = [script, *arguments]
+    sys.path.insert(0, os.path.dirname(os.path.abspath(script)))
+    with open(script, "rb") as file:
+        source = file.read()
+    try:
+        exec(compile(source, script, "exec"), module.__dict__)
+    except Exception as error:
+        from ..answers.exceptions import add_why
+
+        own = error.__traceback__
+        error.__traceback__ = own.tb_next if own is not None else None  # without this file
+        add_why(error)
+        traceback.print_exception(error)
+        sys.exit(1)

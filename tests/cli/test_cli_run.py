@@ -1,0 +1,57 @@
+"""axiscast run: a script as Python runs it, with an explanation under its traceback."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from conftest import run
+
+SCRIPT = """
+import sys
+from pathlib import Path
+import numpy as np
+import beside
+print(__name__, Path(__file__).name, sys.argv[1:], beside.SIZE)
+if "fail" in sys.argv:
+    images, bias = np.zeros((2, 64, 7, 7)), np.zeros(beside.SIZE)
+    images + bias
+if "other" in sys.argv:
+    {}["key"]
+sys.exit(5)
+"""
+
+
+def axiscast(folder: Path, *arguments: str) -> tuple[int, str, str]:
+    (folder / "script.py").write_text(SCRIPT)
+    (folder / "beside.py").write_text("SIZE = 64\n")
+    done = run([sys.executable, "-m", "axiscast", "run", *arguments], cwd=folder)
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_a_script_runs_as_python_runs_it(tmp_path: Path) -> None:
+    assert axiscast(tmp_path, "script.py", "--epochs", "3") == (5, "__main__ script.py ['--epochs', '3'] 64\n", "")
+
+
+def test_an_error_about_shapes_is_explained_under_its_traceback(tmp_path: Path) -> None:
+    status, _, printed = axiscast(tmp_path, "script.py", "fail")
+    lines = printed.splitlines()
+    assert status == 1
+    assert lines[0] == "Traceback (most recent call last):"
+    assert 'script.py", line 9, in <module>' in lines[1]
+    assert lines[-2].startswith("ValueError: operands could not be broadcast together")
+    assert lines[-1] == (
+        "axiscast: images + bias: images (2, 64, 7, 7) float64, bias (64,) float64. Reshape bias to (64, 1, 1), "
+        "bias[:, None, None]."
+    )
+
+
+def test_another_error_is_left_as_it_is(tmp_path: Path) -> None:
+    status, _, printed = axiscast(tmp_path, "script.py", "other")
+    assert (status, printed.splitlines()[-1]) == (1, "KeyError: 'key'")
+
+
+def test_a_script_that_is_not_there_is_a_mistake(tmp_path: Path) -> None:
+    status, _, printed = axiscast(tmp_path, "missing.py")
+    assert status == 2
+    assert "missing.py" in printed
