@@ -47,7 +47,7 @@ async def _receive_parts(request: Request, length: int | None, limit: int, memor
             raise _too_large(length, limit)
         if len(part) == length:
             buffer = memoryview(part)
-        else:
+        elif part:  # some servers end a body with an empty part
             buffer[nbytes:end] = part
         nbytes = end
         del part  # else it is held while the next one is awaited
