@@ -22,7 +22,7 @@ from axiscast.wire.problems import Problem
 from axiscast.wire.wording import close_matches, did_you_mean
 
 from .endpoints import backprop, batch, broadcast, check, compare, ops, pages, translate, why
-from .fastpath.fast_path import Straight
+from .fastpath.fast_path import FastPath
 from .http.hooks import HOOKS, Hooks
 from .http.reload import ReloadableSource, reloading
 from .http.tls import Certificate
@@ -136,7 +136,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.metrics = metrics
     app.state.refusals = refusals
     app.state.budget = budget
-    app.state.fast_path = Straight(
+    app.state.fast_path = FastPath(
         drain,
         metrics,
         log,
@@ -146,9 +146,9 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         limit,
         settings.max_body_bytes,
         {
-            "/v1/check": check.answer_to_body,
-            "/v1/broadcast": partial(broadcast.answer_to_body, settings.max_output_bytes),
-            "/v1/backprop": partial(backprop.answer_to_body, settings.max_output_bytes),
+            "/v1/check": check.short_check,
+            "/v1/broadcast": partial(broadcast.short_broadcast, settings.max_output_bytes),
+            "/v1/backprop": partial(backprop.short_backprop, settings.max_output_bytes),
         },
     )
     app.state.document = cache(lambda: StaticContent(encode(app.openapi(), Encoding.JSON), Encoding.JSON.value))

@@ -20,7 +20,7 @@ from axiscast import AsyncClient, Client
 from axiscast.answers.intent import FindingKind
 from axiscast.messages import CheckRequest, WarningKind
 from axiscast.wire.codec import Encoding
-from axiscast_service.endpoints.check import answer_to_body, answer_to_query
+from axiscast_service.endpoints.check import short_check, short_check_in_url
 
 BOTH = ["mutual-stretch", "rank-promotion"]
 EVERYDAY: list[tuple[list[tuple[int, ...]], list[str]]] = [
@@ -52,12 +52,12 @@ class Way:
 
     def fast_path(self, shapes: Any, warn: Any) -> list[str]:
         body = json.dumps(self.body(shapes, warn)).encode()
-        found = answer_to_body(body, Encoding.JSON.value, "")
+        found = short_check(body, Encoding.JSON.value, "")
         assert found is not None
         return codes(json.loads(found[0])["warnings"])
 
     def fast_path_in_a_url(self, shapes: Any, warn: Any) -> list[str]:
-        found = answer_to_query(self.query(shapes, warn), "")
+        found = short_check_in_url(self.query(shapes, warn), "")
         assert found is not None
         return codes(json.loads(found[0])["warnings"])
 

@@ -19,7 +19,7 @@ from axiscast.wire.dimensions import Symbol
 from axiscast.wire.problems import Problem
 from axiscast_service.endpoints import check as endpoint
 from axiscast_service.endpoints import check_codec
-from axiscast_service.endpoints.check import answer_to_body, answer_to_query
+from axiscast_service.endpoints.check import short_check, short_check_in_url
 
 COUNT = 100_000 if os.environ.get("AXISCAST_FULL") else 12_000
 SIZES = (0, 1, 1, 1, 2, 3, 5, 8, 127, 128, 255, 256, 65535, 65536, 2**31, 2**32, 2**63 - 1)
@@ -208,7 +208,7 @@ def damaged(rng: random.Random, body: bytes) -> bytes:
 def outcome(body: bytes, content_type: str, accept: str) -> Any:
     """The bytes that are answered, or the problem document."""
     try:
-        return answer_to_body(body, content_type, accept)
+        return short_check(body, content_type, accept)
     except Problem as problem:
         return problem.document()
 
@@ -304,7 +304,7 @@ def test_a_query_is_the_same_request_with_and_without_the_fast_codec(monkeypatch
         for read in (check_codec.plain_check_in_query, lambda query: None):
             monkeypatch.setattr(endpoint, "plain_check_in_query", read)
             try:
-                said.append(answer_to_query(query, ""))
+                said.append(short_check_in_url(query, ""))
             except Problem as problem:
                 said.append(problem.document())  # type: ignore[arg-type]
         assert said[0] == said[1], query

@@ -31,8 +31,8 @@ SIZES = [(1,), (30, 70, 70), (40, 40, 40, 40), (3000,), (2, 2049), (2049, 2), (2
 SHAPES = {(*sizes[:axis], 0, *sizes[axis:]) for sizes in SIZES for axis in range(len(sizes) + 1)}
 SHAPES |= {(*sizes[:axis], 0, *sizes[axis + 1 :]) for sizes in SIZES for axis in range(len(sizes))}
 SHORT = {
-    "/v1/broadcast": partial(broadcast.answer_to_body, 2**34),
-    "/v1/backprop": partial(backprop.answer_to_body, 2**34),
+    "/v1/broadcast": partial(broadcast.short_broadcast, 2**34),
+    "/v1/backprop": partial(backprop.short_backprop, 2**34),
 }
 
 

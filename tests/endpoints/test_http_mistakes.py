@@ -17,7 +17,7 @@ from axiscast.messages.tensors import BroadcastRequest
 from axiscast.messages.validation import validate
 from axiscast.wire.problems import Problem
 from axiscast_service.app import create_app
-from axiscast_service.endpoints.parameters import judge_names
+from axiscast_service.endpoints.parameters import validate_names
 from axiscast_service.settings import Settings
 
 CHECK, BATCH, BROADCAST, BACKPROP = "/v1/check", "/v1/check/batch", "/v1/broadcast", "/v1/backprop"
@@ -259,7 +259,7 @@ def test_many_parameters_are_judged_in_no_time() -> None:
     query = [(f"shape{number}", "3") for number in range(5000)] + [("input", "3")] * 5000
     start = process_time()
     with pytest.raises(Problem):
-        judge_names(query)
+        validate_names(query)
     assert process_time() - start < 0.2
 
 

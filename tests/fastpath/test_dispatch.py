@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 import uvicorn
 from conftest import PATIENCE, wait_for
-from straight_requests import JSON, QUERY, REQUESTS, SHAPES, STRAIGHT, get, post, request
+from fast_path_requests import FAST_PATH, JSON, QUERY, REQUESTS, SHAPES, get, post, request
 
 from axiscast_service.app import create_app
-from axiscast_service.fastpath.fast_path import Straight
+from axiscast_service.fastpath.fast_path import FastPath
 from axiscast_service.http.grammar import header_fields, read_head, read_short_request
 from axiscast_service.http.protocol import HTTPProtocol
 from axiscast_service.middleware.dispatch import DispatchMiddleware
@@ -143,17 +143,17 @@ def test_every_answer_is_the_same_without_the_short_ways_and_counts_alike() -> N
         assert counted(short) == counted(long) != []
 
 
-def taken_straight(service: Running, asked: dict[str, bytes], monkeypatch: pytest.MonkeyPatch) -> set[str]:
-    """The names of the requests that are answered straight from their bytes."""
+def on_fast_path(service: Running, asked: dict[str, bytes], monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """Return the names of the requests that take the fast path."""
     taken = []
-    ordinary = Straight.answer
+    ordinary = FastPath.answer
 
     def answer(*arguments: Any) -> tuple[bytes, int] | None:
         answered = ordinary(*arguments)
         taken.append(answered is not None)
         return answered
 
-    monkeypatch.setattr(Straight, "answer", answer)
+    monkeypatch.setattr(FastPath, "answer", answer)
     names = set()
     for name, one in asked.items():
         taken.clear()
@@ -164,9 +164,9 @@ def taken_straight(service: Running, asked: dict[str, bytes], monkeypatch: pytes
     return names
 
 
-def test_short_requests_are_answered_straight(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_short_requests_take_the_fast_path(monkeypatch: pytest.MonkeyPatch) -> None:
     with running() as service:
-        assert taken_straight(service, REQUESTS, monkeypatch) == STRAIGHT
+        assert on_fast_path(service, REQUESTS, monkeypatch) == FAST_PATH
 
 
 def test_a_head_that_is_plain_is_read_as_any_other() -> None:
@@ -216,20 +216,20 @@ def test_a_head_that_is_plain_is_read_as_any_other() -> None:
     assert plain > 500
 
 
-def test_no_request_that_is_to_be_a_span_is_answered_straight(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_traced_request_takes_the_fast_path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("axiscast_service.fastpath.fast_path.is_tracing", lambda: True)
     with running() as service:
-        assert taken_straight(service, REQUESTS, monkeypatch) == set()
+        assert on_fast_path(service, REQUESTS, monkeypatch) == set()
 
 
-def test_no_request_is_answered_straight_beside_as_many_as_may_be_in_work() -> None:
+def test_no_request_takes_the_fast_path_beside_the_most_in_flight() -> None:
     with running(max_concurrent_requests=1) as service, Asking(service) as connection:
         assert connection.ask(REQUESTS["GET"]).startswith(b"HTTP/1.1 200 ")
         service.app.state.fast_path.in_flight[False] = 1
         assert connection.ask(REQUESTS["GET"]).startswith(b"HTTP/1.1 503 ")
 
 
-def test_what_a_straight_answer_takes_is_given_back() -> None:
+def test_the_memory_of_a_response_on_the_fast_path_is_freed() -> None:
     with running() as service:
         answers(service, REQUESTS)
         assert service.app.state.budget.held == 0
@@ -308,7 +308,7 @@ def test_who_expects_100_continue_is_answered_by_the_long_way() -> None:
             assert b"200 OK" in connection.stream.readline() + connection.stream.readline() + connection.ask(b"")
 
 
-def test_a_connection_whose_only_request_was_answered_straight_may_idle() -> None:
+def test_a_connection_whose_only_request_took_the_fast_path_may_idle() -> None:
     asked = REQUESTS["GET"]
     with running(request_seconds=1) as service:
         answers(service, {"": asked})
@@ -339,7 +339,7 @@ def test_a_question_with_much_in_its_head_is_answered(fields: list[str]) -> None
             assert connection.ask(get(QUERY, *fields)).startswith(b"HTTP/1.1 200 ")
 
 
-def test_no_request_is_answered_straight_once_a_shutdown_has_begun() -> None:
+def test_no_request_takes_the_fast_path_once_a_shutdown_has_begun() -> None:
     with running() as service:
         assert b"connection: close" not in answers(service, {"": REQUESTS["GET"]})[""][-1]
         service.app.state.drain.begun = True

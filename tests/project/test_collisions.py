@@ -26,12 +26,11 @@ EXCEPTIONS = {
         "client/axiscast/models": "Dimension Location MAX_RANK OLDEST_TORCH Size broadcast_operations with_expressions",
         "client/axiscast/cli": "warn_option",
         "client/axiscast/answers": "lower",
-        "service/axiscast_service": "Fields describe shape_in",
+        "service/axiscast_service": "Fields describe",
     }.items()
     for name in names.split()
 } | {
     "router": "each module of endpoints/ has the router that FastAPI's documentation names so",
-    "answer_to_body": "each endpoint of the fast path has this function, and the fast path chooses the module",
 }
 """Names that several files define as different things, each with the reason."""
 

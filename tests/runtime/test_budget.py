@@ -187,7 +187,7 @@ def test_a_caller_who_goes_while_others_are_worked_for_holds_nothing(monkeypatch
         go_on.wait(PATIENCE)
         raise Problem("invalid-request", "enough")
 
-    monkeypatch.setattr(request_context, "parsed", parse)
+    monkeypatch.setattr(request_context, "parse_message", parse)
     with app_served(request_seconds=10 * PATIENCE) as (url, budget):
         callers = [connect(url) for _ in range(2)]
         for number, caller in enumerate(callers):

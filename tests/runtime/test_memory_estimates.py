@@ -25,9 +25,8 @@ from axiscast.messages.validation import validate
 from axiscast.wire import dtypes, prescan
 from axiscast.wire.codec import Encoding, decode, encode
 from axiscast.wire.tensors import Tensor, json_parts
-from axiscast_service.endpoints import backprop as backprop_resource
 from axiscast_service.endpoints import broadcast
-from axiscast_service.endpoints.backprop import _gradients
+from axiscast_service.endpoints.backprop import _gradients, short_backprop
 from axiscast_service.endpoints.broadcast import outputs, request_size_of
 from axiscast_service.endpoints.stream import Outgoing, OutgoingArray
 from axiscast_service.runtime.budget import MemoryBudget, MemoryReservation
@@ -344,7 +343,7 @@ AT_ONCE: dict[str, tuple[Any, Any]] = {
     ),
     "long texts": (broadcast, {"inputs": [TEXT], "op": {"name": "numpy.broadcast_to", "shape": [400]}}),
     "a gradient that is put together": (
-        backprop_resource,
+        short_backprop,
         {
             "op": {"name": "einops.repeat", "pattern": "(a b) -> a b", "axes_lengths": {"a": 1024}},
             "inputs": [[2**20]],
@@ -355,12 +354,12 @@ AT_ONCE: dict[str, tuple[Any, Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("resource", "question"), AT_ONCE.values(), ids=AT_ONCE)
-def test_what_is_answered_at_once_with_nothing_reserved_takes_little(resource: Any, question: Any) -> None:
+@pytest.mark.parametrize(("respond", "question"), AT_ONCE.values(), ids=AT_ONCE)
+def test_what_is_answered_at_once_with_nothing_reserved_takes_little(respond: Any, question: Any) -> None:
     body = encode(question, JSON)
     assert len(body) < 4096
     answers: list[object] = []
-    assert taken(lambda: answers.append(resource.answer_to_body(2**40, body, JSON.value, ""))) < MiB
+    assert taken(lambda: answers.append(respond(2**40, body, JSON.value, ""))) < MiB
     assert answers == [None]
 
 

@@ -203,7 +203,7 @@ def test_a_small_batch_that_comes_second_has_its_turn_before_the_first_ends(monk
             await ask(http, 3, 5)
             await first
 
-    monkeypatch.setattr(batch, "answer_in_bytes", encode_row)
+    monkeypatch.setattr(batch, "encode_check", encode_row)
     asyncio.run(run())
     assert (len(order), order[-1], order.count([5, 3])) == (2003, [4, 3], 3)
 
@@ -238,7 +238,7 @@ def test_a_few_short_rows_are_checked_on_the_event_loop(
             answer = await http.post("/v1/check/batch", json={"requests": rows})
             assert len(answer.json()["results"]) == len(rows)
 
-    monkeypatch.setattr(batch, "answer_in_bytes", encode_row)
+    monkeypatch.setattr(batch, "encode_check", encode_row)
     monkeypatch.setattr(batch, "monotonic", lambda: now)
     asyncio.run(run())
     assert (len(makers), makers.count(threading.get_ident())) == (len(rows), on_loop)

@@ -20,7 +20,7 @@ from arrays import NUMBERS, SMALL, STRINGS
 from axiscast.wire.dates import date_count
 from axiscast.wire.problems import Problem
 from axiscast_service.app import create_app
-from axiscast_service.endpoints.broadcast import answer_to_body
+from axiscast_service.endpoints.broadcast import short_broadcast
 from axiscast_service.settings import Settings
 
 UNITS = ["Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as"]
@@ -46,11 +46,11 @@ ISO_DATES = [year + rest for year, rest in product(YEARS, RESTS)]
 def status_of(tensor: dict[str, Any]) -> int:
     """The status of a broadcast of this tensor. A response is read again, as the same tensor."""
     try:
-        answer = answer_to_body(2**34, json.dumps({"inputs": [tensor]}).encode(), "application/json", "")
+        answer = short_broadcast(2**34, json.dumps({"inputs": [tensor]}).encode(), "application/json", "")
     except Problem as problem:
         return int(problem.document()["status"])
     assert answer is not None
-    again = answer_to_body(
+    again = short_broadcast(
         2**34, json.dumps({"inputs": json.loads(answer[0])["outputs"]}).encode(), "application/json", ""
     )
     assert again == answer

@@ -55,7 +55,7 @@ async def post_backprop(request: Request) -> Response:
     return await answer(context, {"gradients": results}, message.json_data)
 
 
-def answer_to_body(max_output_bytes: int, body: bytes, content_type: str, accept: str) -> tuple[bytes, str] | None:
+def short_backprop(max_output_bytes: int, body: bytes, content_type: str, accept: str) -> tuple[bytes, str] | None:
     """The answer to a short request, and its media type; None where it is long, or takes longer than the event loop may
     be held. Raises Problem."""
     found = receive_short(body, content_type, accept, BackpropRequest)

@@ -41,7 +41,9 @@ async def post_broadcast(request: Request) -> Response:
     return await answer(context, {"outputs": tensors}, message.json_data)
 
 
-def answer_to_body(max_output_bytes: int, body: bytes, content_type: str, accept: str) -> tuple[bytes, str, str] | None:
+def short_broadcast(
+    max_output_bytes: int, body: bytes, content_type: str, accept: str
+) -> tuple[bytes, str, str] | None:
     """The answer to a short request, its media type, and its layout; None where it is long, or takes longer than the
     event loop may be held. Raises Problem."""
     found = receive_short(body, content_type, accept, BroadcastRequest)

@@ -39,7 +39,7 @@ async def get_part(request: Request) -> Response:
     path: str = request.scope["path"]
     page = "/docs" if path.startswith("/docs") else "/"
     if page == "/docs":
-        _judge_docs(request)
+        _check_docs_enabled(request)
     if path not in PARTS:
         raise Problem("not-found", f"there is no such file here: see {page}")
     key = (path, request.app.state.settings.docs)
@@ -54,7 +54,7 @@ async def get_part(request: Request) -> Response:
 @router.api_route("/ops", methods=_METHODS)
 async def get_reference(request: Request) -> Response:
     """The catalogue for people."""
-    _judge_docs(request)
+    _check_docs_enabled(request)
     part = await threads_of(request).run_aside(_reference)  # the first time it takes 0.3 s
     return part.respond(request)
 
@@ -62,14 +62,14 @@ async def get_reference(request: Request) -> Response:
 @router.api_route("/openapi.json", methods=_METHODS)
 async def get_openapi(request: Request) -> Response:
     """The OpenAPI document."""
-    _judge_docs(request)
+    _check_docs_enabled(request)
     part: StaticContent = await threads_of(request).run_aside(
         request.app.state.document
     )  # the first time it takes 0.3 s
     return part.respond(request)
 
 
-def _judge_docs(request: Request) -> None:
+def _check_docs_enabled(request: Request) -> None:
     if not request.app.state.settings.docs:
         raise Problem("not-found", "the documentation is turned off here: AXISCAST_DOCS")
 

@@ -1,16 +1,20 @@
-"""Query parameters of a check, and corrections of unknown ones."""
+"""The query parameters of a check, and corrections of mistaken ones."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from axiscast.messages.attribute_text import format_attribute
+from axiscast.answers.plain_check import DEFAULT_OP
+from axiscast.messages import CheckRequest
+from axiscast.messages.attribute_text import format_attribute, parse_assumptions, parse_attribute
 from axiscast.messages.corrections import op_in
 from axiscast.messages.invalid_field import is_short
 from axiscast.messages.notation import ArgumentNotation
+from axiscast.messages.validation import validate
 from axiscast.ops import OPS, Op, op_class
 from axiscast.wire.problems import Problem
 from axiscast.wire.shapes import MAX_SHAPE_CHARACTERS, parse_shape
@@ -33,12 +37,70 @@ class QueryNotation(ArgumentNotation):
         return f"{steps[-1]}={format_attribute(value)}"
 
 
-def refused(name: str, detail: str, pointer: str | None = None) -> Problem:
+def check_in_query(query: Sequence[tuple[str, str]], with_drawing: bool) -> CheckRequest:
+    """Return the check in query parameters. Raises Problem if it is not valid."""
+    request = _plain_check(query)
+    if with_drawing:
+        request["explain"] = True
+    return validate(CheckRequest, request, QueryNotation())
+
+
+def _plain_check(query: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    """Return the check as the plain values of a CheckRequest."""
+    validate_names(query)
+    given = {name: text for name, text in query if name not in ("input", "warn")}
+    texts = [text for name, text in query if name == "input"]
+    warn = [text for name, text in query if name == "warn"]
+    inputs = [
+        _from_text(_parse_input, text, f"input {number}", f"inputs/{number}") for number, text in enumerate(texts)
+    ]
+    op = _plain_op(given)
+    if given.get("format", "text") not in ("text", "json"):
+        raise _problem("format", f": must be text or json, not {given['format'][:_SHOWN]!r}")
+    request: dict[str, Any] = {"inputs": inputs}
+    if "op" in given or "shape" in given:
+        request["op"] = op
+    if warn:
+        request["warn"] = warn
+    if "assume" in given:
+        request["assume"] = _from_text(parse_assumptions, given["assume"], "assume", "assume")
+    if "dtype" in given:
+        request["dtype"] = given["dtype"]
+    if "explain" in given:
+        if given["explain"].lower() not in ("", "1", "true", "0", "false"):
+            raise _problem("explain", f": must be true or false, not {given['explain'][:_SHOWN]!r}")
+        request["explain"] = given["explain"].lower() in ("", "1", "true")
+    return request
+
+
+def _plain_op(given: Mapping[str, str]) -> dict[str, Any]:
+    """Return the op as a map of its name and its attributes. Raises Problem for a parameter that is neither."""
+    # An alias, so that the response says which op was applied.
+    name = given.get("op", "np.broadcast_to" if "shape" in given else DEFAULT_OP.name)
+    op: dict[str, Any] = {"name": name}
+    kind = op_class(name)
+    if kind is None:
+        return op  # validation reports the name
+    for attribute, text in given.items():
+        if attribute not in PARAMETERS:
+            _validate_attribute(attribute, given, kind)
+            op[attribute] = _from_text(partial(parse_attribute, kind, attribute), text, attribute, attribute)
+    return op
+
+
+def _from_text(parse: Callable[[str], Any], text: str, name: str, pointer: str) -> Any:
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise _problem(name, f": {error}", pointer) from None
+
+
+def _problem(name: str, detail: str, pointer: str | None = None) -> Problem:
     """Return the problem of a parameter."""
     return Problem("invalid-request", f"{name[:_SHOWN]}{detail}", pointer=f"/{(pointer or name)[:_SHOWN]}")
 
 
-def judge_names(query: Sequence[tuple[str, str]]) -> None:
+def validate_names(query: Sequence[tuple[str, str]]) -> None:
     """Raise Problem for inputs under another name, an op as a map, several warnings in one, and repeated parameters."""
     names = Counter(name for name, _ in query)
     attributes = _attributes_of(op_class(dict(query).get("op", "numpy.broadcast_to")))
@@ -48,21 +110,21 @@ def judge_names(query: Sequence[tuple[str, str]]) -> None:
     for name, text in query:
         if name in others:
             texts = [text for other, text in query if other == "input" or other in others]
-            raise refused(name, f": write input, once for each shape{_inputs_written(texts)}")
+            raise _problem(name, f": write input, once for each shape{_inputs_written(texts)}")
         if name == "op" and text.lstrip().startswith("{"):
-            raise refused("op", f": is a name here{_op_written(text)}; its attributes are parameters of their own")
+            raise _problem("op", f": is a name here{_op_written(text)}; its attributes are parameters of their own")
         if name == "warn" and "," in text:
             written = "&".join(f"warn={word.strip()}" for word in text[:_SHOWN].split(","))
-            raise refused("warn", f": names one warning, and may repeat: write {written}")
+            raise _problem("warn", f": names one warning, and may repeat: write {written}")
         if names[name] > 1 and name not in ("input", "warn"):
-            raise refused(name, " is given twice; only input and warn may repeat")
+            raise _problem(name, " is given twice; only input and warn may repeat")
     if "input" not in names:
         sizes = [name for name, text in query[:_SHOWN] if not text and _is_shape(name)]
         written = f"?{'&'.join(f'input={size}' for size in sizes[:9])}" if sizes else "?input=8,1,6,1&input=7,1,5"
         raise Problem("invalid-request", f"input is missing: write {written}", pointer="/inputs")
 
 
-def judge_attribute(name: str, given: Mapping[str, str], op: type[Op]) -> None:
+def _validate_attribute(name: str, given: Mapping[str, str], op: type[Op]) -> None:
     """Raise Problem if the op has no attribute of this name."""
     attributes = _attributes_of(op)
     if name in attributes:
@@ -82,10 +144,10 @@ def judge_attribute(name: str, given: Mapping[str, str], op: type[Op]) -> None:
         there = f" without an op: write op={owner}&{name}={given[name][:_SHOWN]}"
     elif "op" not in given and name in ("target", "to", "target_shape", "output", "size"):
         there = f": write shape={given[name][:_SHOWN]}"
-    raise refused(name, f": there is no such parameter{there}")
+    raise _problem(name, f": there is no such parameter{there}")
 
 
-def shape_in(text: str) -> list[int | str]:
+def _parse_input(text: str) -> list[int | str]:
     """Return the sizes of an input. Raises ValueError with the correction."""
     try:
         return parse_shape(text)

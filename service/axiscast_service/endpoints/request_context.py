@@ -81,7 +81,7 @@ async def receive(request: Request, model: type[M]) -> RequestContext[M]:
     nbytes = len(body)
     milliseconds = body_time_estimate(body, media)
     threads = threads_of(request)
-    message = await threads.run_python(milliseconds, request.receive, parsed, body, media, model, memory.reserve)
+    message = await threads.run_python(milliseconds, request.receive, parse_message, body, media, model, memory.reserve)
     if media is Encoding.JSON:  # values of MessagePack may be views of the body
         del body
         memory.release(nbytes)
@@ -97,7 +97,7 @@ def threads_of(request: Request) -> WorkerThreads:
     return threads
 
 
-def parsed(body: Buffer, media: Encoding, model: type[M], reserve: ReserveMemory = unlimited_memory) -> M:
+def parse_message(body: Buffer, media: Encoding, model: type[M], reserve: ReserveMemory = unlimited_memory) -> M:
     """Return a body as a message. Raises Problem if it is not valid."""
     return validate(model, decode(body, media, reserve))
 
@@ -112,4 +112,4 @@ def receive_short(body: bytes, content_type: str, accept: str, model: type[M]) -
     milliseconds = body_time_estimate(body, media)
     if milliseconds > LOOP_MILLISECONDS:
         return None
-    return parsed(body, media, model), media_type, milliseconds
+    return parse_message(body, media, model), media_type, milliseconds

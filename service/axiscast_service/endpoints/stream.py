@@ -142,10 +142,10 @@ class OutgoingBox:
 
 
 Outgoing = OutgoingArray | OutgoingBox
-Fields = Mapping[str, Outgoing | Sequence[Outgoing]]
+TensorFields = Mapping[str, Outgoing | Sequence[Outgoing]]
 
 
-async def answer(context: RequestContext[Any], fields: Fields, json_data: str) -> Response:
+async def answer(context: RequestContext[Any], fields: TensorFields, json_data: str) -> Response:
     """The answer {field: tensor or [tensor, ...], ...}."""
     tensors = _tensors(fields)
     milliseconds = OUTPUT_MS * len(tensors)
@@ -163,13 +163,13 @@ def _copied_and_looked_up(tensors: Sequence[Outgoing]) -> tuple[int, int]:
     return sum(tensor.copied for tensor in tensors), sum(tensor.lookups for tensor in tensors)
 
 
-def _tensors(fields: Fields) -> list[Outgoing]:
+def _tensors(fields: TensorFields) -> list[Outgoing]:
     return [
         tensor for content in fields.values() for tensor in ([content] if isinstance(content, Outgoing) else content)
     ]
 
 
-def _in_msgpack(context: RequestContext[Any], fields: Fields, tensors: Sequence[Outgoing]) -> Response:
+def _in_msgpack(context: RequestContext[Any], fields: TensorFields, tensors: Sequence[Outgoing]) -> Response:
     """Streamed, or whole where it is short."""
     bodies = _bodies(fields)
     context.reserve(max(body.held for body in bodies))  # they are sent one after another
@@ -181,7 +181,7 @@ def _in_msgpack(context: RequestContext[Any], fields: Fields, tensors: Sequence[
     return Streamed(joined(pieces), length, context.media_type, quick, threads_of(context.request))
 
 
-def _bodies(fields: Fields) -> list[Body]:
+def _bodies(fields: TensorFields) -> list[Body]:
     """The parts of an answer in MessagePack."""
     bodies, first = [], len(fields)
     for field, content in fields.items():
@@ -284,7 +284,11 @@ def lists_in(shape: Shape) -> int:
 
 
 async def _in_json(
-    context: RequestContext[Any], fields: Fields, tensors: Sequence[Outgoing], milliseconds: float, as_base64: bool
+    context: RequestContext[Any],
+    fields: TensorFields,
+    tensors: Sequence[Outgoing],
+    milliseconds: float,
+    as_base64: bool,
 ) -> Response:
     elements, nbytes = await context.run(milliseconds, _json_extent, tensors, as_base64)
     context.reserve(nbytes)
@@ -304,7 +308,7 @@ def _json_extent(tensors: Sequence[Outgoing], as_base64: bool) -> tuple[int, int
     return elements + nested, json_memory_estimate(elements + nested, nbytes)
 
 
-def short_answer(fields: Fields, media: Encoding, json_data: str, milliseconds: float) -> bytes | None:
+def short_answer(fields: TensorFields, media: Encoding, json_data: str, milliseconds: float) -> bytes | None:
     """The bytes of the answer to what took so long already; None where it is longer than JOIN_BYTES in MessagePack, or
     takes more than MAX_UNRESERVED_BYTES in JSON, or would hold the event loop for too long."""
     tensors = _tensors(fields)
@@ -324,7 +328,7 @@ def short_answer(fields: Fields, media: Encoding, json_data: str, milliseconds: 
     return b"".join(chain.from_iterable(body.pieces for body in bodies))
 
 
-def _json_pieces(fields: Fields, as_base64: bool) -> Iterator[bytes]:
+def _json_pieces(fields: TensorFields, as_base64: bool) -> Iterator[bytes]:
     for number, (field, content) in enumerate(fields.items()):
         yield (b"," if number else b"{") + encode(field, Encoding.JSON) + b":"
         if isinstance(content, Outgoing):

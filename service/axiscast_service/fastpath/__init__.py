@@ -1,1 +1,1 @@
-"""Short requests answered from bytes to bytes, past ASGI."""
+"""The fast path of short requests, past ASGI."""

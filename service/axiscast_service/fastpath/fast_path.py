@@ -1,11 +1,12 @@
-"""The fast path: a short check, broadcast or backprop that has come whole is answered from its bytes.
+"""The fast path: the response to a short check, broadcast or backprop, made from the bytes of the whole request.
 
-The ordinary way to a response passes ASGI's events, every middleware and the router, and costs three times as much as a
-check. So a connection (http/protocol.py) asks here first. A response from here, or a refusal, is the same to the byte,
-is counted and is logged as if it had taken the ordinary way; tests/fastpath/test_dispatch.py compares the two.
-All other requests take the ordinary way from their first byte: if a header field asks for more than a response, if the
-host or the key is refused, or if the work is too long for the event loop. A response from here takes little memory, one
-is made at a time, and few of them wait to be sent: no memory is reserved for them.
+The ordinary way passes ASGI's events, every middleware and the router, and costs three times as much as a check. So a
+connection (http/protocol.py) asks here first. A response from here is the same to the byte, and is counted and logged
+in the same way; tests/fastpath/test_dispatch.py compares the two.
+
+All other requests take the ordinary way from their first byte: those with a header that asks for more than a response,
+those whose host or key is refused, and those whose work is too long for the event loop. No memory is reserved for a
+response from here: each is short, one is made at a time, and few wait to be sent.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import lru_cache, partial
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from axiscast.wire.codec import ENCODINGS
 from axiscast.wire.problems import Problem
 
-from ..endpoints.check import answer_to_query
+from ..endpoints.check import short_check_in_url
 from ..http.grammar import read_short_request
 from ..http.request_cycle import STATUS_LINES
 from ..logs import is_tracing, trace_id_in
@@ -37,60 +38,75 @@ if TYPE_CHECKING:
     from ..metrics import Metrics
 
 
-ROUTE = "/v1/check"
-"""That of a question in a URL."""
-ToBody = Callable[[bytes, str, str], tuple[bytes, str, *tuple[str, ...]] | None]
+CHECK_ROUTE = "/v1/check"
+"""The route of a GET."""
+Responder = Callable[[bytes, str, str], tuple[bytes, str, *tuple[str, ...]] | None]
 """Returns the response to a POST from its body, Content-Type and Accept: the bytes, their media type, and the layout of
-a broadcast. Returns None if it is long, or takes longer than the event loop may be held. May raise Problem."""
+a broadcast. Returns None if the request takes the ordinary way. May raise Problem."""
 _CONTENT_TYPES = {name: name.encode() for name in ENCODINGS} | {TEXT: b"text/plain; charset=utf-8"}
 
 
-def _own_fields(keyed: bool) -> bytes:
-    """The fields of an answer to a question in a URL, up to its tag; `keyed` where the request bore a key."""
-    fields = [f"{name.lower()}: {value}\r\n" for name, value in cache_headers(keyed).items()]
+def _get_fields(has_key: bool) -> bytes:
+    """Return the header fields of the response to a GET, up to the value of its ETag."""
+    fields = [f"{name.lower()}: {value}\r\n" for name, value in cache_headers(has_key).items()]
     return ("".join(fields) + "etag: ").encode()
 
 
-_OWN_FIELDS = {keyed: _own_fields(keyed) for keyed in (False, True)}
+_GET_FIELDS = {has_key: _get_fields(has_key) for has_key in (False, True)}
+_POST_FIELDS = b"vary: Accept"
 
 
-class Straight:
-    """What the layers of one application look at, asked in their order."""
+class ShortResponse(NamedTuple):
+    """A response, without the header fields that every response has."""
+
+    status: int
+    fields: bytes
+    content: bytes
+    content_type: bytes
+    code: str | None = None
+    """The code of a problem."""
+    layout: str | None = None
+    """The layout of a broadcast."""
+
+
+class FastPath:
+    """The fast path of one application. It does what the middleware does, in the same order."""
 
     def __init__(
         self,
         drain: Drain,
         metrics: Metrics | None,
         log: Log | None,
-        names: Collection[str],
+        host_names: Collection[str],
         keys: ApiKeys | None,
         in_flight: Counter[bool],
-        limit: int,
+        max_in_flight: int,
         max_body_bytes: int,
-        to_bodies: Mapping[str, ToBody],
+        responders: Mapping[str, Responder],
     ) -> None:
         self.drain = drain
         self.metrics = metrics
         self.log = log
-        self.names = names
         self.keys = keys
         self.in_flight = in_flight
-        self.limit = limit
+        self.max_in_flight = max_in_flight
         self.max_body_bytes = max_body_bytes
-        self.to_bodies = to_bodies
-        """What answers to a POST, by its path."""
-        self._is_host = lru_cache(16)(partial(matches_host, names)) if names else None
+        self.responders = responders
+        """By the path of a POST."""
+        self._is_host = lru_cache(16)(partial(matches_host, host_names)) if host_names else None
         self._first: tuple[object, bytes] = None, b""
-        self._makes_spans = False
+        self._is_tracing = False
 
     def answer(self, data: bytes, first: Iterable[tuple[bytes, bytes]]) -> tuple[bytes, int] | None:
-        """The whole answer, with the fields `first` first, to the request at the beginning of `data`, and how many
-        bytes that has; None if it takes the ordinary way."""
-        if self._first[0] is not first:  # uvicorn makes new ones each second, since one of them is the date
-            self._makes_spans = is_tracing()
+        """Return the whole response to the request at the beginning of `data`, and the length of that request.
+
+        `first` are the header fields of every response. Return None if the request takes the ordinary way.
+        """
+        if self._first[0] is not first:  # uvicorn makes new ones each second, because one of them is the date
+            self._is_tracing = is_tracing()
             self._first = first, b"".join([b"%b: %b\r\n" % field for field in first])
         found = read_short_request(data)
-        if found is None or self._makes_spans or self.drain.begun or self.in_flight[False] >= self.limit:
+        if found is None or self._is_tracing or self.drain.begun or self.in_flight[False] >= self.max_in_flight:
             return None
         start = perf_counter()
         query, path, fields, body, size = found
@@ -101,60 +117,63 @@ class Straight:
         key = None
         if self.keys is not None and (key := self.keys.name_in_header(fields.get(b"authorization", b""))) is None:
             return None
-        route = ROUTE if path is None else path.decode()
-        response = self._response(route, query, fields, body, key is not None)
+        method, route = ("GET", CHECK_ROUTE) if path is None else ("POST", path.decode())
+        response = self._respond(route, query, fields, body, key is not None)
         if response is None:
             return None
-        status, own, content, content_type, code, layout = response
         request_id = request_id_in(fields.get(b"x-request-id"))
         whole = b"%b%b%b\r\ncontent-length: %d\r\ncontent-type: %b\r\nx-request-id: %b\r\n\r\n%b" % (
-            STATUS_LINES[status],
+            STATUS_LINES[response.status],
             self._first[1],
-            own,
-            len(content),
-            content_type,
+            response.fields,
+            len(response.content),
+            response.content_type,
             request_id.encode(),
-            content,
+            response.content,
         )
         seconds = perf_counter() - start
-        method = "POST" if query is None else "GET"
         if self.metrics is not None:
-            self.metrics.answered(method, route, status, seconds)
-            if layout is not None:
-                self.metrics.output(layout, len(content))
-            if code is not None:
-                self.metrics.problem(code)
+            self._count(self.metrics, method, route, response, seconds)
         if self.log is not None:
             trace_id = trace_id_in(fields.get(b"traceparent", b""))
-            self.log(
-                "INFO",
-                "answered",
-                facts_of(method, route, status, code, len(content), seconds, request_id, trace_id, key),
-            )
+            status, nbytes = response.status, len(response.content)
+            facts = facts_of(method, route, status, response.code, nbytes, seconds, request_id, trace_id, key)
+            self.log("INFO", "answered", facts)
         return whole, size
 
-    def _response(
-        self, route: str, query: bytes | None, fields: Mapping[bytes, bytes], body: bytes, keyed: bool
-    ) -> tuple[int, bytes, bytes, bytes, str | None, str | None] | None:
-        """Return the status, the header fields of its own, the body, its Content-Type, the code of a problem and the
-        layout of a broadcast; None if the request takes the ordinary way."""
+    def _respond(
+        self, route: str, query: bytes | None, fields: Mapping[bytes, bytes], body: bytes, has_key: bool
+    ) -> ShortResponse | None:
+        """Return the response to a GET, which has a query, or to a POST; None if it takes the ordinary way."""
         content_type = fields.get(b"content-type", b"").decode("latin-1")
         accept = fields.get(b"accept", b"").decode("latin-1")
         try:
             if query is None:
-                written = self.to_bodies[route](body, content_type, accept)
+                written = self.responders[route](body, content_type, accept)
             else:
-                written = None if body else answer_to_query(query.decode(), accept)
+                written = None if body else short_check_in_url(query.decode(), accept)
         except Problem as problem:
-            refusal = problem_parts(problem, content_type, accept)
-            if refusal.status >= 500 or "Connection" in refusal.headers:
-                return None
-            own = "\r\n".join([f"{name.lower()}: {value}" for name, value in refusal.headers.items()]).encode()
-            return refusal.status, own, refusal.content, refusal.media_type.encode(), problem.code, None
+            return _refuse(problem, content_type, accept)
         except Exception:
-            return None  # the ordinary way meets the same, and reports it
+            return None  # the ordinary way fails too, and reports it
         if written is None or len(written[0]) > FREE_BYTES:
             return None
         content, media_type, *layout = written
-        own = b"vary: Accept" if query is None else _OWN_FIELDS[keyed] + etag_of(content).encode()
-        return 200, own, content, _CONTENT_TYPES[media_type], None, layout[0] if layout else None
+        own = _POST_FIELDS if query is None else _GET_FIELDS[has_key] + etag_of(content).encode()
+        return ShortResponse(200, own, content, _CONTENT_TYPES[media_type], None, layout[0] if layout else None)
+
+    def _count(self, metrics: Metrics, method: str, route: str, response: ShortResponse, seconds: float) -> None:
+        metrics.answered(method, route, response.status, seconds)
+        if response.layout is not None:
+            metrics.output(response.layout, len(response.content))
+        if response.code is not None:
+            metrics.problem(response.code)
+
+
+def _refuse(problem: Problem, content_type: str, accept: str) -> ShortResponse | None:
+    """Return the response that reports a problem; None if it is the server's, or closes the connection."""
+    refusal = problem_parts(problem, content_type, accept)
+    if refusal.status >= 500 or "Connection" in refusal.headers:
+        return None
+    fields = "\r\n".join([f"{name.lower()}: {value}" for name, value in refusal.headers.items()]).encode()
+    return ShortResponse(refusal.status, fields, refusal.content, refusal.media_type.encode(), problem.code)

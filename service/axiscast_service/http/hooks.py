@@ -24,8 +24,8 @@ Fields = Sequence[tuple[bytes, bytes]]
 """Names and values of header fields."""
 
 
-class FastPath(Protocol):
-    """What answers short requests from their bytes."""
+class ShortRequestHandler(Protocol):
+    """An object that answers short requests from their bytes."""
 
     def answer(self, data: bytes, first: Iterable[tuple[bytes, bytes]]) -> tuple[bytes, int] | None:
         """The whole response, with the fields `first` first, to the request at the beginning of `data`, and how many
@@ -50,7 +50,7 @@ class Hooks:
     metrics.py."""
     problem_sent: Callable[[str], None] = _ignore
     """Is called with the code of each problem document that a connection sends."""
-    fast_path: FastPath | None = None
+    fast_path: ShortRequestHandler | None = None
     certificate: Certificate | None = None
     """The one that new connections are shown."""
     turns: RequestScheduler = field(default_factory=RequestScheduler)

@@ -1,4 +1,4 @@
-"""Requests as bytes, by name, and which of them are answered straight from their bytes."""
+"""Requests as bytes, by name, and the names of those that take the fast path."""
 
 from __future__ import annotations
 
@@ -223,7 +223,7 @@ REQUESTS = {
     "another endpoint": request("GET /v1/ops"),
     "nothing there": request("GET /v1/nothing"),
 }
-STRAIGHT = {
+FAST_PATH = {
     *(f"GET, {said}" for said in ("an op", "dtype and drawing", "symbols", "a conflict", "as text", "text accepted")),
     "GET, warnings asked for",
     *(f"POST, {said} asked for" for said in ("warnings", "no warning")),
@@ -252,4 +252,4 @@ STRAIGHT = {
     *("broadcast, merged and strided", "broadcast, a long tensor that is impossible"),
     *("backprop, no gradient", "backprop, of dates"),
 }
-"""Those that are answered straight from their bytes."""
+"""The names of those that take the fast path."""
