@@ -178,8 +178,8 @@ def test_the_buffer_of_a_body_is_cached_once_nothing_refers_to_it() -> None:
 
 
 def test_the_fast_path_gives_short_responses_to_allowed_hosts() -> None:
-    straight = create_app(Settings(allowed_hosts="there")).state.fast_path
-    straight.to_bodies = {"/v1/check": lambda body, sent, accept: (bytes(int(body)), "application/json")}
+    fast_path = create_app(Settings(allowed_hosts="there")).state.fast_path
+    fast_path.responders = {"/v1/check": lambda body, sent, accept: (bytes(int(body)), "application/json")}
     for nbytes, host, answers in (
         (10, b"there", True),
         (10, b"elsewhere", False),
@@ -188,7 +188,7 @@ def test_the_fast_path_gives_short_responses_to_allowed_hosts() -> None:
     ):
         body = b"%d" % nbytes
         head = b"POST /v1/check HTTP/1.1\r\nHost: %b\r\nContent-Length: %d\r\n\r\n" % (host, len(body))
-        assert (straight.answer(head + body, []) is not None) == answers
+        assert (fast_path.answer(head + body, []) is not None) == answers
 
 
 def test_a_post_whose_body_has_not_come_has_no_short_response() -> None:
