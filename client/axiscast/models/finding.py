@@ -120,12 +120,7 @@ class Finding:
     @property
     def has_local_conditions(self) -> bool:
         """Whether a condition is about an unnamed size, so that equal text in another node means something else."""
-        return any(
-            _is_unnamed(side)
-            for condition in self._conditions()
-            for equation in condition.any
-            for side in (*(equation.equal or ()), *(equation.divides or ()))
-        )
+        return any(self.unnamed_in_conditions())
 
     def alternatives(self) -> Iterator[list[tuple[Any, ...]]]:
         """Yield the pairs of sizes in each condition. The condition holds if one of its pairs is equal."""
@@ -134,8 +129,9 @@ class Finding:
 
     def unnamed_in_conditions(self) -> Iterator[bool]:
         """Yield for each condition whether it is about an unnamed size."""
-        for pairs in self.alternatives():
-            yield any(_is_unnamed(side) for pair in pairs for side in pair)
+        for condition in self._conditions():
+            sides = [side for each in condition.any for side in (*(each.equal or ()), *(each.divides or ()))]
+            yield any(isinstance(side, DimensionPlace) or is_placeholder(str(side)) for side in sides)
 
     def _conditions(self) -> list[Condition]:
         return self.answer.conditions if self.answer else []
@@ -171,10 +167,6 @@ class Finding:
 def is_placeholder(name: str) -> bool:
     """Return whether this name was generated, by onnx or by axiscast, for a size without a name."""
     return _PLACEHOLDER.fullmatch(name) is not None
-
-
-def _is_unnamed(side: object) -> bool:
-    return isinstance(side, DimensionPlace) or is_placeholder(str(side))
 
 
 _VERDICTS: dict[bool | None, Verdict] = {True: "compatible", None: "depends", False: "incompatible"}

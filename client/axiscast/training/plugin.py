@@ -21,6 +21,7 @@ _ANNOTATIONS = "axiscast_annotations"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option and the ini option that turn the watch on."""
     group = parser.getgroup("axiscast")
     group.addoption(
         "--axiscast-broadcast",
@@ -32,6 +33,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    """Register the marker, and the watch if it is on. Raises UsageError."""
     config.addinivalue_line("markers", 'axiscast("allow"): do not report suspicious broadcasts of torch operations')
     on = config.getoption("--axiscast-broadcast") or config.getini("axiscast_broadcast")
     if on not in ("off", "warn", "error"):

@@ -238,12 +238,7 @@ class WatchMode:
         return has_record and role.keeps_origin
 
     def record_result(
-        self,
-        role: FunctionRole,
-        way: Way | Literal["range"],
-        result: Any,
-        operands: Sequence[Any],
-        frame: FrameType,
+        self, role: FunctionRole, way: Way | Literal["range"], result: Any, operands: Sequence[Any], frame: FrameType
     ) -> None:
         """Record the origin of the results of a function that writes an axis of size 1, or keeps one of an operand."""
         if way == "range":

@@ -12,18 +12,11 @@ from ..finding import Finding, ReportKind
 from ..report import Report
 from .finding_message import describe
 from .repository import Repository
+from .sarif import RULES
 from .terminal import group_summary, label_prefix, node_label
 
-_COMMANDS: dict[ReportKind, str] = {
-    "incompatible": "error",
-    "unchecked": "error",
-    "square": "warning",
-    "mutual-stretch": "warning",
-    "rank-promotion": "warning",
-    "contradicted": "warning",
-    "pinned": "warning",
-    "depends": "notice",
-}
+_COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
+"""The command for each level of a rule."""
 
 
 def workflow_commands(reports: Sequence[Report], repository: Repository) -> Iterator[str]:
@@ -33,10 +26,10 @@ def workflow_commands(reports: Sequence[Report], repository: Repository) -> Iter
     """
     for report in reports:
         model = repository.path_of(report.path) or report.path
-        for kind, command in _COMMANDS.items():
+        for kind, (level, _) in RULES.items():
             for group in report.groups(kind):
                 location = repository.location_of(group[0], report)
-                yield _command(command, *location, kind.replace("_", " "), _message(group, kind, report))
+                yield _command(_COMMANDS[level], *location, kind, _message(group, kind, report))
         for error in report.errors:
             yield _command("error", model, None, "not inferred", error)
         for note in report.notes:

@@ -10,13 +10,13 @@ from typing import Any
 from urllib.parse import quote
 
 from ..display import printable
-from ..finding import Finding
+from ..finding import Finding, ReportKind
 from ..report import Report
 from .finding_message import describe
 from .repository import Repository
 from .terminal import label_prefix
 
-_RULES: dict[str, tuple[str, str]] = {
+RULES: dict[ReportKind, tuple[str, str]] = {
     "incompatible": ("error", "Shapes that do not broadcast, whatever the sizes, or at any sizes that were tried."),
     "unchecked": ("error", "A node that could not be checked, because its shapes are unknown or onnx refuses it."),
     "square": ("warning", "An accidental outer product: (N, 1) with (N,) broadcasts to (N, N)."),
@@ -25,10 +25,11 @@ _RULES: dict[str, tuple[str, str]] = {
     "contradicted": ("warning", "A shape in the file that contradicts the shape inferred from the inputs."),
     "pinned": ("warning", "A size that the file declares free, although the model runs with one number only."),
     "depends": ("note", "Shapes that broadcast for some sizes only."),
-    "not_inferred": ("error", "An error of shape inference."),
 }
-"""The level and the description of each rule. All rules but the last one are kinds of findings."""
-_RULE_NUMBERS = {rule: number for number, rule in enumerate(_RULES)}
+"""The level and the description of each kind of finding."""
+_ALL_RULES = {str(kind): rule for kind, rule in RULES.items()}
+_ALL_RULES["not-inferred"] = ("error", "An error of shape inference.")
+_RULE_NUMBERS = {rule: number for number, rule in enumerate(_ALL_RULES)}
 
 
 def sarif(reports: Sequence[Report], repository: Repository) -> dict[str, Any]:
@@ -39,12 +40,8 @@ def sarif(reports: Sequence[Report], repository: Repository) -> dict[str, Any]:
     from importlib.metadata import version
 
     rules = [
-        {
-            "id": _rule_id(rule),
-            "shortDescription": {"text": description},
-            "defaultConfiguration": {"level": level},
-        }
-        for rule, (level, description) in _RULES.items()
+        {"id": rule, "shortDescription": {"text": description}, "defaultConfiguration": {"level": level}}
+        for rule, (level, description) in _ALL_RULES.items()
     ]
     run = {
         "tool": {"driver": {"name": "axiscast", "version": version("axiscast"), "rules": rules}},
@@ -62,21 +59,17 @@ def _results(report: Report, repository: Repository) -> Iterator[dict[str, Any]]
             yield _result(kind, f"{label_prefix(finding)}{describe(finding, kind)}", location)
     for error in report.errors:
         model = repository.path_of(report.path) or report.path
-        yield _result("not_inferred", printable(error), _physical_location(model, None))
+        yield _result("not-inferred", printable(error), _physical_location(model, None))
 
 
 def _result(rule: str, message: str, location: dict[str, Any]) -> dict[str, Any]:
     return {
-        "ruleId": _rule_id(rule),
+        "ruleId": rule,
         "ruleIndex": _RULE_NUMBERS[rule],
-        "level": _RULES[rule][0],
+        "level": _ALL_RULES[rule][0],
         "message": {"text": message},
         "locations": [location],
     }
-
-
-def _rule_id(rule: str) -> str:
-    return rule.replace("_", "-")
 
 
 def _physical_location(file: str, line: int | None) -> dict[str, Any]:

@@ -44,7 +44,7 @@ def block(path: str, group: Sequence[Finding]) -> str:
     """Return the lines about one finding, or about several that need the same, in the model at `path`."""
     if len(group) == 1:
         (finding,) = group
-        kinds = ", ".join(kind.replace("_", " ") for kind in finding.kinds)
+        kinds = ", ".join(finding.kinds)
         return f"{_location(path, finding)}{kinds and f': {kinds}'}\n  {describe(finding)}\n"
     lines = [f"{group_summary(group)}:"]
     for finding in group[:_MAX_LISTED]:

@@ -82,10 +82,8 @@ class ConcreteInference:
         paths = [path for path, _ in graphs_with_paths(model.graph)]
         self._stated = dict(zip(paths, self.prepared.stated, strict=True))
         self._infer_graph(model.graph, "", {})
-        functions = frozenset((function.domain, function.name) for function in model.functions)
-        no_names: frozenset[str] = frozenset()
-        node_names = self.prepared.node_names
-        return InferredModel(model.graph, self.prepared.opset, functions, no_names, no_names, node_names, self.faults)
+        without_names = self.prepared._replace(size_names=frozenset(), assumable=frozenset())
+        return InferredModel(model.graph, without_names, self.faults)
 
     def _number(self, expression: str) -> int | None:
         """Return the value of an expression of sizes, or None if it is unknown or too large."""
@@ -238,48 +236,37 @@ class ConcreteInference:
         ]
 
     def _loop(self, node: NodeProto, values: Mapping[str, KnownValue]) -> list[KnownValue]:
-        """Return the outputs of a loop from its first step. A state keeps the sizes that the step does not change."""
-        graphs = list(subgraphs(node))
-        if len(graphs) != 1:
-            return [unknown_value() for _ in node.output]
-        ((name, body),) = graphs
-        states = [values.get(name, unknown_value()) for name in node.input[2:]]
-        inputs = [KnownValue(value.type) for value in (*body.input[:2], *states)]
-        return self._after_step(node, name, body, states, inputs, values, skipped=1, length=0)
+        """Return the outputs of a loop from its first step."""
+        return self._repeat(node, values, control_inputs=2, scan_inputs=0)
 
     def _scan(self, node: NodeProto, values: Mapping[str, KnownValue]) -> list[KnownValue]:
         """Return the outputs of a scan over first axes. The outputs of a scan over other axes are unknown."""
-        graphs = list(subgraphs(node))
         has_default_axes = {entry.name for entry in node.attribute} <= {"body", "num_scan_inputs"}
-        if not has_default_axes or self.prepared.opset < _FIRST_SCAN_OPSET or len(graphs) != 1:
+        if not has_default_axes or self.prepared.opset < _FIRST_SCAN_OPSET:
             return [unknown_value() for _ in node.output]
-        ((name, body),) = graphs
-        inputs = [values.get(name, unknown_value()) for name in node.input]
-        state_count = len(inputs) - (integer_attribute(node, "num_scan_inputs") or 0)
-        states, scanned = inputs[:state_count], inputs[state_count:]
-        step_inputs = [*(KnownValue(state.type) for state in states), *map(remove_first_axis, scanned)]
-        length = next((shape[0] for value in scanned if (shape := shape_of(value.type))), 0)
-        return self._after_step(node, name, body, states, step_inputs, values, skipped=0, length=length)
+        scan_inputs = integer_attribute(node, "num_scan_inputs") or 0
+        return self._repeat(node, values, control_inputs=0, scan_inputs=scan_inputs)
 
-    def _after_step(
-        self,
-        node: NodeProto,
-        attribute: str,
-        body: GraphProto,
-        states: Sequence[KnownValue],
-        inputs: Sequence[KnownValue],
-        values: Mapping[str, KnownValue],
-        *,
-        skipped: int,
-        length: int,
+    def _repeat(
+        self, node: NodeProto, values: Mapping[str, KnownValue], control_inputs: int, scan_inputs: int
     ) -> list[KnownValue]:
-        """Return the outputs of a loop or scan whose body is inferred for one step.
+        """Return the outputs of a loop or scan, from one step of its body.
 
-        The first `skipped` outputs of the body belong to the loop itself. Outputs after the states are stacked along a
-        new first axis of the given length, which is unknown if it is 0.
+        The inputs are control values, states and scanned values. A state keeps the sizes that the step does not
+        change. Further outputs of the step are stacked along a new first axis.
         """
-        inner = self._infer_graph(body, f"{node.name}/{attribute}", values, inputs)
-        outputs = [inner.get(value.name, unknown_value()) for value in body.output[skipped:]]
+        bodies = list(subgraphs(node))
+        if len(bodies) != 1:
+            return [unknown_value() for _ in node.output]
+        ((name, body),) = bodies
+        inputs = [values.get(name, unknown_value()) for name in node.input[control_inputs:]]
+        states, scanned = inputs[: len(inputs) - scan_inputs], inputs[len(inputs) - scan_inputs :]
+        types = [*(value.type for value in body.input[:control_inputs]), *(state.type for state in states)]
+        step_inputs = [*map(KnownValue, types), *map(remove_first_axis, scanned)]
+        inner = self._infer_graph(body, f"{node.name}/{name}", values, step_inputs)
+        # The first output of a loop's body is its condition.
+        outputs = [inner.get(value.name, unknown_value()) for value in body.output[1 if control_inputs else 0 :]]
+        length = next((shape[0] for value in scanned if (shape := shape_of(value.type))), 0)
         final_states = [merge_values([state, output]) for state, output in zip(states, outputs, strict=False)]
         return [*final_states, *(add_first_axis(output.type, length) for output in outputs[len(states) :])]
 

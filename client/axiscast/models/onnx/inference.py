@@ -62,31 +62,17 @@ class PreparedModel(NamedTuple):
     """The names of the inputs' sizes, both as the file has them and as check requests do."""
     stated: list[StatedShapes]
     """The shapes that the file states, for each graph."""
+    functions: frozenset[tuple[str, str]]
+    """The domain and name of each function that could not be inlined, because it is for another opset."""
 
 
 class InferredModel(NamedTuple):
     """A model with its functions inlined and its shapes inferred."""
 
     graph: GraphProto
-    opset: int
-    functions: frozenset[tuple[str, str]]
-    """The domain and name of each function that could not be inlined, because it is for another opset."""
-    size_names: frozenset[str]
-    """The names of sizes in the file. Any other name was generated for an unknown size."""
-    assumable: frozenset[str]
-    """The names of the inputs' sizes, both as the file has them and as check requests do."""
-    node_names: dict[str, str]
-    """The name of each node in the file, by the node's number."""
+    prepared: PreparedModel
     faults: list[InferenceFault]
     contradictions: tuple[Contradiction, ...] = ()
-
-
-def read_model(path: Path, assume: Mapping[str, int] | None = None) -> InferredModel:
-    """Return the model in a file with its inferred shapes. Raises UnusableModel.
-
-    `assume` has numbers for named sizes.
-    """
-    return infer_model(prepare_model(path, assume))
 
 
 def prepare_model(path: Path, assume: Mapping[str, int] | None = None) -> PreparedModel:
@@ -118,7 +104,8 @@ def _prepare(model: ModelProto, assume: Mapping[str, int]) -> PreparedModel:
         model.graph.initializer.append(make_tensor(SCALAR, TensorProto.FLOAT, [], [0.0]))
         _add_targets(model.graph, ChainMap())
     assumable = frozenset(each for name in names for each in (name, as_name(name), *names_in(name)))
-    return PreparedModel(model, opset, node_names, size_names, assumable, stated)
+    functions = frozenset((function.domain, function.name) for function in model.functions)
+    return PreparedModel(model, opset, node_names, size_names, assumable, stated, functions)
 
 
 def _number_nodes(graph: GraphProto) -> dict[str, str]:
@@ -216,17 +203,7 @@ def infer_model(prepared: PreparedModel) -> InferredModel:
                 mark_by_file(graph, before, input_names)
     except Exception as error:  # onnx raises all kinds of exceptions
         raise not_inferred(error) from None
-    functions = frozenset((function.domain, function.name) for function in model.functions)
-    return InferredModel(
-        inferred.graph,
-        prepared.opset,
-        functions,
-        prepared.size_names,
-        prepared.assumable,
-        prepared.node_names,
-        faults,
-        tuple(contradictions),
-    )
+    return InferredModel(inferred.graph, prepared, faults, tuple(contradictions))
 
 
 def _restore_all(

@@ -46,9 +46,8 @@ def report_model(
     by_number = _add_contradictions(_merge(by_number, result), model)
     free = {as_name(size.name): size.name for size in free_sizes(prepared) if size.name in prepared.size_names}
     nodes = [_add_pins(by_number[number], free) for number in sorted(by_number, key=int)]
-    errors = [
-        f"onnx can't infer shapes: {fault.message}" for fault in model.faults if fault.node not in model.node_names
-    ]
+    faults = [fault for fault in model.faults if fault.node not in prepared.node_names]
+    errors = [f"onnx can't infer shapes: {fault.message}" for fault in faults]
     return Report(fspath(path), tuple(nodes), tuple(errors), sizes=result.sizes, notes=result.notes)
 
 
@@ -90,7 +89,7 @@ def _is_undecided(finding: Finding) -> bool:
 def _add_contradictions(nodes: dict[str, Finding], model: InferredModel) -> dict[str, Finding]:
     """Return the findings with the contradictions between the file and inference."""
     for number, value, op, message in model.contradictions:
-        known = nodes.get(number) or Finding(model.node_names.get(number, value), op)
+        known = nodes.get(number) or Finding(model.prepared.node_names.get(number, value), op)
         nodes[number] = replace(known, contradiction=message)
     return nodes
 

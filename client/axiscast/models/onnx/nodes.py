@@ -82,7 +82,7 @@ def find_node_checks(model: InferredModel) -> Iterator[NodeCheck]:
     The latter have no request. The name of a node in a subgraph begins with the path of the subgraph.
     """
     faults = {fault.node: fault.message for fault in reversed(model.faults) if fault.node is not None}
-    context = _Context(model, faults, _OnnxSizes(model.size_names))
+    context = _Context(model, faults, _OnnxSizes(model.prepared.size_names))
     return _walk(context, _GraphScope(model.graph), "")
 
 
@@ -111,7 +111,7 @@ class _Context:
 
     def __init__(self, model: InferredModel, faults: Mapping[str, str], sizes: _OnnxSizes) -> None:
         self.model, self.faults, self.sizes = model, faults, sizes
-        self.assumable = tuple(sorted(name for name in model.assumable if name == as_name(name)))
+        self.assumable = tuple(sorted(name for name in model.prepared.assumable if name == as_name(name)))
 
     def finding(self, node: NodeProto, path: str) -> Finding:
         """Return the finding of a node before it is checked."""
@@ -119,7 +119,7 @@ class _Context:
         lines = [line for line in lines_of(node) if not line.is_packaged]
         file, line = lines[-1][:2] if lines else (None, None)
         return Finding(
-            path + self.model.node_names.get(node.name, node.name),
+            path + self.model.prepared.node_names.get(node.name, node.name),
             decoded(node.op_type),
             reason=f"onnx says: {fault}" if fault else "",
             file=file,
@@ -158,7 +158,7 @@ def _walk(context: _Context, scope: _GraphScope, path: str) -> Iterator[NodeChec
             check = _NodeReader(node, scope, context).check(finding)
             is_meant = scope.provenance.are_pairs_meant(node, check.finding.operands)
             yield check._replace(is_meant=is_meant, number=node.name)
-        elif (node.domain, node.op_type) in context.model.functions:
+        elif (node.domain, node.op_type) in context.model.prepared.functions:
             reason = "this function is for another opset than the model"
             yield NodeCheck(replace(finding, reason=reason), None, number=node.name)
         elif context.fault(node):
@@ -244,7 +244,7 @@ class _NodeReader:
 
     def _unexpanded(self) -> Sequence[UnexpandedOperand] | None:
         op = self.node.op_type
-        is_mutual = self.context.model.opset >= _FIRST_OPSET[op] and op not in _NOT_MUTUAL
+        is_mutual = self.context.model.prepared.opset >= _FIRST_OPSET[op] and op not in _NOT_MUTUAL
         return self.scope.expansions.square(self.node) if is_mutual else None
 
     def _require_input_count(self, count: int) -> None:
@@ -260,7 +260,7 @@ class _NodeReader:
 
     def _rule(self, shapes: list[list[Size]]) -> _Rule:
         """Return the rule of the node. Raises _Unsupported."""
-        op, opset = self.node.op_type, self.context.model.opset
+        op, opset = self.node.op_type, self.context.model.prepared.opset
         if opset < _FIRST_OPSET[op]:
             if op in _VARIADIC:
                 return _equal_shapes_rule(shapes)

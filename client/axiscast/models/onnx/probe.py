@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from ..finding import Finding, PinnedSize, TrialSummary
 from ..node_checks import CheckBatch, Progress, check_nodes
 from ..size_expressions import as_name
 from .concrete_inference import ConcreteInference, ExecutedNodes
-from .concrete_values import KnownValue
 from .graph import all_nodes
 from .inference import PreparedModel
 from .nodes import find_node_checks
-from .probe_candidates import conflicting_sizes, fixed_size_candidates
 from .probe_sizes import (
     STEP,
     choose_sizes,
@@ -24,6 +22,16 @@ from .probe_sizes import (
     numbers_in,
     sizes_from_metadata,
     with_expressions,
+)
+from .trial import (
+    Trial,
+    complete_failure,
+    conflicting_sizes,
+    fails_always,
+    fails_once,
+    fails_partly,
+    fixed_size_candidates,
+    partial_failure,
 )
 
 MAX_VISITS = 300_000
@@ -36,42 +44,6 @@ _MAX_CANDIDATES = 6
 """The largest number of sizes that are tried for a name that an op seems to pin."""
 _DIVIDING_OPS = frozenset({"Reshape", "Split", "SpaceToDepth", "DepthToSpace", "Flatten"})
 """The ops that may need sizes that are divisible."""
-
-State = Literal["fits", "conflict", "fault", "unknown"]
-FAILED: tuple[State, ...] = ("conflict", "fault")
-
-
-class Trial(NamedTuple):
-    """The results of a model at one set of sizes."""
-
-    sizes: dict[str, int]
-    nodes: dict[str, Finding]
-    """The finding of each node that broadcasts or fails, by the node's number."""
-    failed: dict[str, list[KnownValue]]
-    """The inputs of each node that has a fault, by the node's number."""
-    fits: set[str]
-    """The numbers of the nodes that fit, and whose input sizes are all known."""
-    reached: set[str]
-    """The numbers of the nodes that may run at these sizes."""
-    too_small: bool
-    """Whether some size would be less than one."""
-
-    def state(self, number: str) -> State:
-        """Return the state of a node: it fits, its shapes conflict, onnx reports a fault, or nothing is known."""
-        finding = self.nodes.get(number)
-        if number not in self.reached:
-            return "unknown"
-        if finding is None or (finding.answer is None and number not in self.failed):
-            return "fits" if number in self.fits else "unknown"
-        if any(0 in (operand.shape or ()) for operand in finding.operands):
-            return "unknown"
-        if finding.answer is None:
-            return "fault"
-        return "conflict" if finding.answer.conflict else "fits" if finding.answer.compatible else "unknown"
-
-    def fails(self, number: str) -> bool:
-        """Return whether a node can't run at these sizes."""
-        return self.state(number) in FAILED
 
 
 class ProbeResult(NamedTuple):
@@ -119,19 +91,19 @@ class Probe:
         """Return the nodes that fail at every set of sizes, and those that fail at some."""
         trials = self._explained_trials()
         numbers = dict.fromkeys(number for trial in trials for number in (*trial.nodes, *trial.failed))
-        partly = [number for number in numbers if _fails_partly(number, trials)]
+        partly = [number for number in numbers if fails_partly(number, trials)]
         multiples = self._multiples(partly, trials)
-        needs_more = len(trials) > 1 and any(_fails_once(number, trials) for number in numbers)
+        needs_more = len(trials) > 1 and any(fails_once(number, trials) for number in numbers)
         if needs_more and not self._is_exhausted():
             trials.append(self._try(self._smaller_sizes(multiples, trials)))
             numbers.update(dict.fromkeys(trials[-1].nodes))
         findings: dict[str, Finding] = {}
         for number in numbers:
-            if _fails_always(number, trials):
-                failure = _failure(number, trials)
+            if fails_always(number, trials):
+                failure = complete_failure(number, trials)
                 findings[number] = self._upper_limit(number, failure, trials) or failure
-            elif _fails_partly(number, trials):
-                findings[number] = _partial_failure(number, trials, multiples)
+            elif fails_partly(number, trials):
+                findings[number] = partial_failure(number, trials, multiples)
         for number, pin in self.pins.items():
             findings[number] = replace(self._pinning[number], pins=(pin,))
         fitting = {number for number in numbers if all(trial.state(number) == "fits" for trial in trials)}
@@ -243,7 +215,7 @@ class Probe:
         if len(self._free) > _MAX_NAMES:
             return False
         for number in dict.fromkeys(number for trial in trials for number in trial.nodes):
-            if number in self.pins or not _fails_always(number, trials):
+            if number in self.pins or not fails_always(number, trials):
                 continue
             if all(trial.state(number) != "fault" for trial in trials):
                 if self._find_sum(number, trials):
@@ -324,55 +296,3 @@ class Probe:
         ]
         sums = [f"{name} was tried as {' + '.join(parts)}" for name, parts in self.sums.items()]
         return (*left_out, *multiples, *sums)
-
-
-def _fails_always(number: str, trials: Sequence[Trial]) -> bool:
-    """Return whether a node fails in every trial in which its state is known, and in two trials if there are two."""
-    states = [trial.state(number) for trial in trials]
-    failing = sum(state in FAILED for state in states)
-    return "fits" not in states and failing >= min(2, len(trials))
-
-
-def _fails_once(number: str, trials: Sequence[Trial]) -> bool:
-    """Return whether a node fails in one trial, and its state in the others is unknown."""
-    states = [trial.state(number) for trial in trials]
-    return "fits" not in states and sum(state in FAILED for state in states) == 1
-
-
-def _fails_partly(number: str, trials: Sequence[Trial]) -> bool:
-    """Return whether a node fails in some trials and fits in others."""
-    states = {trial.state(number) for trial in trials}
-    return "fits" in states and bool(states & {*FAILED})
-
-
-def _failure(number: str, trials: Sequence[Trial]) -> Finding:
-    """Return the finding of a node that always fails, from the first trial in which it fails."""
-    first = next(trial for trial in trials if trial.fails(number))
-    failures = sum(trial.fails(number) for trial in trials)
-    tried = TrialSummary("fails", first.sizes, failures) if first.sizes else None
-    return replace(first.nodes[number], tried=tried, pins=_pins(number, trials))
-
-
-def _partial_failure(number: str, trials: Sequence[Trial], multiples: Mapping[str, int]) -> Finding:
-    """Return the finding of a node that fails in some trials."""
-    first = next(trial for trial in trials if trial.fails(number))
-    needs_multiples = first is trials[0] and trials[1].state(number) == "fits"
-    needs = " and ".join(f"{name} to be a multiple of {factor}" for name, factor in multiples.items())
-    return replace(
-        first.nodes[number], tried=TrialSummary("partly", first.sizes, len(trials), needs if needs_multiples else "")
-    )
-
-
-def _pins(number: str, trials: Sequence[Trial]) -> tuple[PinnedSize, ...]:
-    """Return the name that must be one number, if the conflict of a node is always between that name and number."""
-    conflicts = [trial for trial in trials if trial.state(number) == "conflict"]
-    pairs = [conflicting_sizes(trial.nodes[number]) for trial in conflicts]
-    fixed = set.intersection(*map(set, pairs)) if pairs else set()
-    if len(fixed) != 1 or any(len(pair) != 2 for pair in pairs):
-        return ()
-    (fixed_size,) = fixed
-    others = [next((size for size in pair if size != fixed_size), 0) for pair in pairs]
-    for name in conflicts[0].sizes:
-        if [trial.sizes.get(name) for trial in conflicts] == others:
-            return (PinnedSize(name, fixed_size),)
-    return ()

@@ -162,12 +162,7 @@ class JaxprReader:
         return results
 
     def _add_operation(
-        self,
-        equation: Any,
-        name: str,
-        operands: Sequence[JaxValue],
-        location: Location,
-        is_in_jax: bool,
+        self, equation: Any, name: str, operands: Sequence[JaxValue], location: Location, is_in_jax: bool
     ) -> None:
         """Record an equation if it broadcasts two or more arrays."""
         arrays = [value for value in operands if value.written_shape]
@@ -182,12 +177,7 @@ class JaxprReader:
         primitive = equation.primitive.name
         named = self._sizes.operands([(value.name, shape) for shape, value in broadcast])
         finding = Finding(
-            name,
-            f"jax.lax.{primitive}",
-            named,
-            file=file,
-            line=line,
-            size_expressions=self._sizes.names.expressions,
+            name, f"jax.lax.{primitive}", named, file=file, line=line, size_expressions=self._sizes.names.expressions
         )
         has_reals = any(variable.aval.dtype.kind in "fcV" for variable in equation.invars)
         is_meant = are_pairs_meant(
@@ -253,11 +243,7 @@ def _arguments(equation: Any, parameter: str, operands: Sequence[JaxValue], coun
 
 
 def _results(
-    equation: Any,
-    operands: Sequence[JaxValue],
-    jax_functions: set[str],
-    location: Location,
-    is_in_jax: bool,
+    equation: Any, operands: Sequence[JaxValue], jax_functions: set[str], location: Location, is_in_jax: bool
 ) -> list[JaxValue]:
     """Return the results of an equation that calls no jaxpr."""
     results = [_unpromoted(variable) for variable in equation.outvars]

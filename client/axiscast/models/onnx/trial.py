@@ -1,0 +1,151 @@
+"""Trial: the results of a model at one set of sizes, and what several trials show about a node."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import prod
+from typing import Literal, NamedTuple
+
+from ..finding import Finding, PinnedSize, TrialSummary
+from .concrete_values import KnownValue, shape_of
+
+State = Literal["fits", "conflict", "fault", "unknown"]
+_FAILED: tuple[State, ...] = ("conflict", "fault")
+
+
+class Trial(NamedTuple):
+    """The results of a model at one set of sizes."""
+
+    sizes: dict[str, int]
+    nodes: dict[str, Finding]
+    """The finding of each node that broadcasts or fails, by the node's number."""
+    failed: dict[str, list[KnownValue]]
+    """The inputs of each node that has a fault, by the node's number."""
+    fits: set[str]
+    """The numbers of the nodes that fit, and whose input sizes are all known."""
+    reached: set[str]
+    """The numbers of the nodes that may run at these sizes."""
+    too_small: bool
+    """Whether some size would be less than one."""
+
+    def state(self, number: str) -> State:
+        """Return the state of a node: it fits, its shapes conflict, onnx reports a fault, or nothing is known."""
+        finding = self.nodes.get(number)
+        if number not in self.reached:
+            return "unknown"
+        if finding is None or (finding.answer is None and number not in self.failed):
+            return "fits" if number in self.fits else "unknown"
+        if any(0 in (operand.shape or ()) for operand in finding.operands):
+            return "unknown"
+        if finding.answer is None:
+            return "fault"
+        return "conflict" if finding.answer.conflict else "fits" if finding.answer.compatible else "unknown"
+
+    def fails(self, number: str) -> bool:
+        """Return whether a node can't run at these sizes."""
+        return self.state(number) in _FAILED
+
+
+def fails_always(number: str, trials: Sequence[Trial]) -> bool:
+    """Return whether a node fails in every trial in which its state is known, and in two trials if there are two."""
+    states = [trial.state(number) for trial in trials]
+    failing = sum(state in _FAILED for state in states)
+    return "fits" not in states and failing >= min(2, len(trials))
+
+
+def fails_once(number: str, trials: Sequence[Trial]) -> bool:
+    """Return whether a node fails in one trial, and its state in the others is unknown."""
+    states = [trial.state(number) for trial in trials]
+    return "fits" not in states and sum(state in _FAILED for state in states) == 1
+
+
+def fails_partly(number: str, trials: Sequence[Trial]) -> bool:
+    """Return whether a node fails in some trials and fits in others."""
+    states = {trial.state(number) for trial in trials}
+    return "fits" in states and bool(states & {*_FAILED})
+
+
+def complete_failure(number: str, trials: Sequence[Trial]) -> Finding:
+    """Return the finding of a node that always fails, from the first trial in which it fails."""
+    first = next(trial for trial in trials if trial.fails(number))
+    failures = sum(trial.fails(number) for trial in trials)
+    tried = TrialSummary("fails", first.sizes, failures) if first.sizes else None
+    return replace(first.nodes[number], tried=tried, pins=_pins(number, trials))
+
+
+def partial_failure(number: str, trials: Sequence[Trial], multiples: Mapping[str, int]) -> Finding:
+    """Return the finding of a node that fails in some trials."""
+    first = next(trial for trial in trials if trial.fails(number))
+    needs_multiples = first is trials[0] and trials[1].state(number) == "fits"
+    needs = " and ".join(f"{name} to be a multiple of {factor}" for name, factor in multiples.items())
+    return replace(
+        first.nodes[number], tried=TrialSummary("partly", first.sizes, len(trials), needs if needs_multiples else "")
+    )
+
+
+def _pins(number: str, trials: Sequence[Trial]) -> tuple[PinnedSize, ...]:
+    """Return the name that must be one number, if the conflict of a node is always between that name and number."""
+    conflicts = [trial for trial in trials if trial.state(number) == "conflict"]
+    pairs = [conflicting_sizes(trial.nodes[number]) for trial in conflicts]
+    fixed = set.intersection(*map(set, pairs)) if pairs else set()
+    if len(fixed) != 1 or any(len(pair) != 2 for pair in pairs):
+        return ()
+    (fixed_size,) = fixed
+    others = [next((size for size in pair if size != fixed_size), 0) for pair in pairs]
+    for name in conflicts[0].sizes:
+        if [trial.sizes.get(name) for trial in conflicts] == others:
+            return (PinnedSize(name, fixed_size),)
+    return ()
+
+
+def conflicting_sizes(finding: Finding) -> tuple[int, ...]:
+    """Return the sizes of a finding's conflict, which are two unless the conflict is of another kind."""
+    conflict = finding.answer.conflict if finding.answer else None
+    return tuple(size for size in conflict.sizes if isinstance(size, int)) if conflict else ()
+
+
+def fixed_size_candidates(name: str, number: str, trials: Sequence[Trial]) -> list[int]:
+    """Return the numbers to which a failing node may pin a named size, the most likely first.
+
+    The first is the number that makes the node's elements fit a target shape. The others are constants among the
+    node's inputs, from the largest to the smallest.
+    """
+    failing = [(trial.sizes, trial.failed[number]) for trial in trials if number in trial.failed]
+    if not failing or any(name not in sizes for sizes, _ in failing):
+        return []
+    fitting = {_fitting_size(sizes[name], inputs) for sizes, inputs in failing}
+    exact = [size for size in fitting if size] if len(fitting) == 1 else []
+    shapes = [[shape_of(value.type) or [] for value in inputs] for _, inputs in failing]
+    is_input_size = all(
+        any(sizes[name] in shape for shape in each) for (sizes, _), each in zip(failing, shapes, strict=True)
+    )
+    if not is_input_size:
+        return exact
+    constants = set.intersection(*({size for shape in each for size in shape} for each in shapes))
+    constants |= _integers(failing[0][1])
+    constants -= {0, failing[0][0][name], *exact}
+    return [*exact, *sorted(constants, reverse=True)]
+
+
+def _integers(inputs: Sequence[KnownValue]) -> set[int]:
+    """Return the elements of the integer vectors among some inputs, and the sum of each vector."""
+    integers: set[int] = set()
+    for value in inputs:
+        if value.array is not None and value.array.dtype.kind == "i" and value.array.ndim <= 1:
+            integers |= {int(element) for element in value.array.reshape(-1)} | {int(value.array.sum())}
+    return integers
+
+
+def _fitting_size(size: int, inputs: Sequence[KnownValue]) -> int:
+    """Return the number in place of `size` that gives the first input the elements of a target shape, or 0.
+
+    The target shape is the second input, as in a Reshape, where 0 stands for the size of the first input.
+    """
+    shape = shape_of(inputs[0].type) if inputs else None
+    target = inputs[1].array if len(inputs) == 2 else None
+    if shape is None or target is None or target.ndim != 1 or target.dtype.kind != "i" or -1 in target:
+        return 0
+    sizes = [shape[axis] if length == 0 and axis < len(shape) else int(length) for axis, length in enumerate(target)]
+    elements, needed = prod(shape), prod(sizes)
+    return needed * size // elements if elements and needed * size % elements == 0 else 0
