@@ -12,7 +12,8 @@ from ..messages import Reshape, Step, Transpose
 from ..ops import Op, from_plan
 from ..plan.plan import Placement, Plan, Shape
 from ..wire.cancellation import checkpoint
-from .translation_steps import by_one_op, merge_reshapes, moves, own_first, reshaped, steps_around
+from .arrangements import own_axes_first
+from .translation_steps import merge_reshapes, moves, reshape_to, steps_around, steps_with_one_op
 
 MAX_FAILURES = 16
 """The most failed pairs of tensors before the search ends. Each takes a millisecond or more."""
@@ -69,7 +70,7 @@ def by_all(plan: Plan, kind: type[Op]) -> list[Step] | None:
     if None in lent:
         return None
     placements = sorted(filter(None, [output, *lent]), key=lambda placement: placement.input)
-    return _without(lenders, by_one_op(Plan(plan.input_shapes, tuple(placements)), kind))
+    return _without(lenders, steps_with_one_op(Plan(plan.input_shapes, tuple(placements)), kind))
 
 
 def emptied(plan: Plan) -> tuple[list[Step], Plan]:
@@ -111,10 +112,10 @@ def _kept(number: int, shape: Shape) -> Placement:
 def _moved(placement: Placement, shape: Shape) -> Sequence[Transpose | Reshape]:
     """Return the steps from an input of this shape to an output with the same elements."""
     if 0 in placement.output_shape:
-        return reshaped(shape, placement.output_shape)
+        return reshape_to(shape, placement.output_shape)
     source: dict[int, int] = {axis: own for own, axis in enumerate(placement.output_axes)}
     order = [source.get(axis) for axis in range(len(placement.output_shape))]
-    return merge_reshapes(shape, [*reshaped(shape, placement.input_shape), *moves(placement.input_shape, order)])
+    return merge_reshapes(shape, [*reshape_to(shape, placement.input_shape), *moves(placement.input_shape, order)])
 
 
 def _rearranged(placement: Placement, shapes: Sequence[Shape], kind: type[Op]) -> list[Step] | None:
@@ -129,7 +130,7 @@ def _rearranged(placement: Placement, shapes: Sequence[Shape], kind: type[Op]) -
     own = number if len(shapes) > 1 else None
     done = Step(op=op, input=own) if count == 1 else Step(op=op, inputs=[number, lender])
     before = [Step(op=move, input=own) for move in _moved(placement, shapes[number])]
-    after = [Step(op=move, input=own) for move in reshaped(shape, placement.shape)]
+    after = [Step(op=move, input=own) for move in reshape_to(shape, placement.shape)]
     return [*before, done, *after]
 
 
@@ -142,7 +143,7 @@ def _expanded(
     for lender in sorted(others, key=lambda other: shapes[other] != placement.output_shape):
         for lent, found in _by_pair(here, shapes[number], shapes[lender], kind):
             if (own := _without({1}, found)) is not None:
-                steps = [Step(op=move, input=lender) for move in reshaped(shapes[lender], lent)]
+                steps = [Step(op=move, input=lender) for move in reshape_to(shapes[lender], lent)]
                 for step in own:
                     both = step.input is None
                     steps.append(Step(op=step.op, inputs=[number, lender]) if both else _renamed(step, number, lender))
@@ -174,19 +175,19 @@ def _by_pair(
     """
     if kind.output_count(2) == 1:
         if prod(lender) == prod(placement.output_shape):
-            yield placement.output_shape, by_one_op(Plan((shape, placement.output_shape), (placement,)), kind)
+            yield placement.output_shape, steps_with_one_op(Plan((shape, placement.output_shape), (placement,)), kind)
         if kind.selects_shape_axes and (lent := _lent_axes(placement, lender, once=True)) is not None:
-            yield lent, by_one_op(Plan((shape, lent), (placement,)), kind)
+            yield lent, steps_with_one_op(Plan((shape, lent), (placement,)), kind)
         return
     if lends(lender, placement):
         if own := _right_aligned(1, lender, placement.output_shape):
-            yield lender, by_one_op(Plan((shape, lender), (placement, own)), kind)
+            yield lender, steps_with_one_op(Plan((shape, lender), (placement, own)), kind)
         split, fitted = _split(placement, lender)
         own = Placement(1, fitted, split.output_shape, tuple(range(len(fitted))))
-        yield fitted, by_one_op(Plan((shape, fitted), (split, own)), kind)
+        yield fitted, steps_with_one_op(Plan((shape, fitted), (split, own)), kind)
     if kind.selects_shape_axes and (lent := _lent_axes(placement, lender, once=False)) is not None:
-        arrangement = own_first(placement)
-        core, whole = arrangement.core, Plan((shape, lent), (placement,))
+        arrangement = own_axes_first(placement)
+        core, whole = arrangement.op_placement, Plan((shape, lent), (placement,))
         op = from_plan(kind, Plan((core.input_shape, lent), (core, _beside(core, lent))))
         yield lent, None if op is None else list(steps_around(whole, op, [arrangement], {}))
 

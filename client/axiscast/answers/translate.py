@@ -14,11 +14,12 @@ from ..plan.plan import Placement, Plan
 from ..wire.cancellation import checkpoint
 from ..wire.problems import Problem
 from ..wire.shapes import MAX_SIZE, format_shape
+from .arrangements import nonunit_axes
 from .check import plan_or_problem
 from .limits import MAX_TRANSLATED_INPUTS, validate_request
 from .shape_sources import by_all, by_lenders, emptied, is_rearranged
 from .snippets import release_differences, write_code
-from .translation_steps import by_one_op, coarse, large
+from .translation_steps import steps_with_one_op, with_fewest_axes
 
 
 def answer_translate(request: TranslateRequest, notation: JsonNotation | None = None) -> TranslateAnswer:
@@ -59,7 +60,7 @@ def steps_of(plan: Plan, kind: type[Op]) -> list[Step] | None:
 
 
 def _steps(plan: Plan, kind: type[Op]) -> list[Step] | None:
-    steps = by_one_op(plan, kind)
+    steps = steps_with_one_op(plan, kind)
     if steps is None and len(plan.input_shapes) > 1:
         steps = _one_by_one(plan, kind)
     return steps or by_all(plan, kind) or by_lenders(plan, kind)
@@ -70,7 +71,7 @@ def _one_by_one(plan: Plan, kind: type[Op]) -> list[Step] | None:
     steps: list[Step] = []
     for placement in plan.outputs:
         checkpoint()
-        own = by_one_op(Plan((plan.input_shapes[placement.input],), (replace(placement, input=0),)), kind)
+        own = steps_with_one_op(Plan((plan.input_shapes[placement.input],), (replace(placement, input=0),)), kind)
         if own is None:
             return None
         steps += [Step(op=step.op, input=placement.input) for step in own]
@@ -80,7 +81,7 @@ def _one_by_one(plan: Plan, kind: type[Op]) -> list[Step] | None:
 def _why_not(op: Op, plan: Plan, kind: type[Op]) -> str:
     """Return the reason why no op of this kind does it, as a sentence."""
     to = kind.model_fields["name"].default
-    plan = coarse(plan)
+    plan = with_fewest_axes(plan)
     if not plan.outputs or kind.outputs == "none":
         without = op.name if not plan.outputs else to
         return f"{without} has no outputs: there is nothing to translate"
@@ -94,10 +95,10 @@ def _why_not(op: Op, plan: Plan, kind: type[Op]) -> str:
         return f"an output has a merged axis of size {longest}, and the longest that a tensor's can be is 2^63-1"
     max_rank = kind.max_rank
     for output in plan.outputs:
-        if max_rank is not None and len(large(output)) > max_rank:
+        if max_rank is not None and len(nonunit_axes(output)) > max_rank:
             return (
                 f"{to} takes at most {max_rank} axes, and the output {format_shape(output.output_shape)} has "
-                f"{len(large(output))} of another size than 1"
+                f"{len(nonunit_axes(output))} of another size than 1"
             )
     return _why_no_size(plan, kind, to)
 

@@ -1,0 +1,157 @@
+"""Arrangements of a plan for one op: which axes of the inputs and outputs the op gets, and in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from ..plan.plan import Placement, Plan, Shape
+
+AxisPair = tuple[int | None, int]
+"""An input axis and its output axis. None stands for a new input axis of size 1."""
+
+
+@dataclass(frozen=True)
+class Arrangement:
+    """A placement as an op gets it, after its input and before its output are reshaped and transposed."""
+
+    placement: Placement
+    pairs: Sequence[AxisPair]
+    """The axes of the op's input, in order. All other axes of the input have size 1."""
+    order: Sequence[int]
+    """The axes of the op's output, in order, as output axes of the placement.
+
+    All other axes of the output have size 1. A negative number is an axis of size 1 that is dropped after the op.
+    """
+
+    @property
+    def input_axes(self) -> list[int | None]:
+        """The input axes that the op gets. None stands for a new axis of size 1."""
+        return [axis for axis, _ in self.pairs]
+
+    @property
+    def input_shape(self) -> Shape:
+        """The shape of the op's input."""
+        return select_axes(self.placement.input_shape, self.input_axes)
+
+    @property
+    def output_shape(self) -> Shape:
+        """The shape of the op's output."""
+        return select_axes(self.placement.output_shape, self.order)
+
+    @property
+    def op_placement(self) -> Placement:
+        """The placement that the op itself does."""
+        axes = tuple(self.order.index(output_axis) for _, output_axis in self.pairs)
+        return Placement(self.placement.input, self.input_shape, self.output_shape, axes)
+
+    @property
+    def restored_axes(self) -> list[int | None]:
+        """The axis of the op's output for each output axis of the placement. None stands for a new axis of size 1."""
+        return [self.order.index(axis) if axis in self.order else None for axis in _all_axes(self.placement)]
+
+
+def select_axes(shape: Shape, axes: Sequence[int | None]) -> Shape:
+    """Return the sizes of these axes. None and negative numbers stand for a new axis of size 1."""
+    return tuple(1 if axis is None or axis < 0 else shape[axis] for axis in axes)
+
+
+def nonunit_axes(output: Placement) -> list[int]:
+    """Return the output axes whose size is not 1."""
+    return [axis for axis in _all_axes(output) if output.output_shape[axis] != 1]
+
+
+def arrangements(plan: Plan) -> Iterator[list[Arrangement]]:
+    """Yield ways to give a plan to one op, with one arrangement for each output. Those with few steps come first."""
+    outputs = plan.outputs
+    # No change: the op alone.
+    yield [Arrangement(output, _original(output), _all_axes(output)) for output in outputs]
+    # No change, but axes of size 1 may map to other output axes, since any index reads the same element.
+    yield [Arrangement(output, _right_aligned(output), _all_axes(output)) for output in outputs]
+    yield [Arrangement(output, _in_input_order(output), _all_axes(output)) for output in outputs]
+    # The input transposed to the order of the output.
+    yield [Arrangement(output, _in_output_order(_original(output)), _all_axes(output)) for output in outputs]
+    # A new axis of size 1 for each axis that the input lacks: after its first axis, then before it too.
+    for output_axes in (_axes_from_first, _all_axes):
+        yield [
+            Arrangement(output, _with_new_axes(output, output_axes(output)), _all_axes(output)) for output in outputs
+        ]
+    # The input without the axes that expand, for an op that only adds axes, or takes them from other inputs.
+    yield [Arrangement(output, _in_output_order(_unexpanded(output)), _all_axes(output)) for output in outputs]
+    # The same for an op that orders the output axes itself: the added ones first, or those of the inputs in order.
+    yield [Arrangement(output, _unexpanded(output), _broadcast_axes_first(output)) for output in outputs]
+    order = list(dict.fromkeys(axis for output in outputs for _, axis in _unexpanded(output)))
+    if all(sorted(order) == list(_all_axes(output)) for output in outputs):
+        yield [Arrangement(output, _unexpanded(output), order) for output in outputs]
+    # No axes of size 1, for an op with a low rank limit. Equal ranks, for an op that requires them.
+    rank = max(len(nonunit_axes(output)) for output in outputs)
+    orders = [[*range(len(nonunit_axes(output)) - rank, 0), *nonunit_axes(output)] for output in outputs]
+    yield [
+        Arrangement(output, _with_new_axes(output, axes), axes) for output, axes in zip(outputs, orders, strict=True)
+    ]
+
+
+def own_axes_first(output: Placement) -> Arrangement:
+    """Return the arrangement for an op that expands no axis and adds its axes after those of the input."""
+    pairs = _in_output_order(_unexpanded(output))
+    own = [axis for _, axis in pairs]
+    return Arrangement(output, pairs, [*own, *(axis for axis in _all_axes(output) if axis not in own)])
+
+
+def _all_axes(output: Placement) -> range:
+    return range(len(output.output_shape))
+
+
+def _axes_from_first(output: Placement) -> range:
+    """Return the output axes from the first one that the input has."""
+    return range(min(output.output_axes, default=len(output.output_shape)), len(output.output_shape))
+
+
+def _original(output: Placement) -> list[AxisPair]:
+    return list(enumerate(output.output_axes))
+
+
+def _right_aligned(output: Placement) -> list[AxisPair]:
+    """Return the right-aligned pairs, if only axes of size 1 move. Otherwise return the original pairs."""
+    new = len(output.output_shape) - len(output.input_shape)
+    for axis, size in enumerate(output.input_shape):
+        if size != 1 and output.output_axes[axis] != axis + new:
+            return _original(output)
+    return [(axis, axis + new) for axis in range(len(output.input_shape))]
+
+
+def _in_input_order(output: Placement) -> list[AxisPair]:
+    """Return pairs in which both axes ascend, if only axes of size 1 move. Otherwise return the original pairs.
+
+    Axes of size 1 map to output axes of size 1 as far as possible, so that they need not expand.
+    """
+    fixed = [(axis, own) for axis, own in enumerate(output.output_axes) if output.input_shape[axis] != 1]
+    pairs: list[AxisPair] = [*fixed]
+    ends = [(-1, -1), *fixed, (len(output.input_shape), len(output.output_shape))]
+    for (axis, own), (next_axis, next_own) in pairwise(ends):
+        moving = range(axis + 1, next_axis)
+        free = sorted(range(own + 1, next_own), key=lambda own: output.output_shape[own] != 1)
+        if next_own <= own or len(free) < len(moving):
+            return _original(output)
+        pairs += zip(moving, sorted(free[: len(moving)]), strict=True)
+    return _in_output_order(pairs)
+
+
+def _in_output_order(pairs: list[AxisPair]) -> list[AxisPair]:
+    return sorted(pairs, key=lambda pair: pair[1])
+
+
+def _unexpanded(output: Placement) -> list[AxisPair]:
+    """Return the pairs of the input axes that do not expand."""
+    return [(axis, output_axis) for axis, output_axis in _original(output) if output_axis not in output.broadcast_axes]
+
+
+def _with_new_axes(output: Placement, output_axes: Sequence[int]) -> list[AxisPair]:
+    """Return a pair for each of these output axes, with a new input axis of size 1 if the input lacks the axis."""
+    source = {output_axis: axis for axis, output_axis in enumerate(output.output_axes)}
+    return [(source.get(axis), axis) for axis in output_axes]
+
+
+def _broadcast_axes_first(output: Placement) -> list[int]:
+    return [*output.broadcast_axes, *(axis for _, axis in _unexpanded(output))]
