@@ -358,9 +358,9 @@ EMPTY: list[tuple[Op, Shape, str]] = [
         """\
 # x has shape (0,)
 import mxnet as mx
-mx.util.set_np_shape(True)  # a scalar is a shape, and 0 a size: else either is one not known
+mx.util.set_np_shape(True)  # else () is an unknown shape, and 0 an unknown size
 
-t1 = x.as_np_ndarray().reshape((0, 1)).as_nd_ndarray()  # to mx.nd.reshape 0 means a copy
+t1 = x.as_np_ndarray().reshape((0, 1)).as_nd_ndarray()  # mx.nd.reshape copies a size for 0
 y = mx.nd.broadcast_axis(t1, axis=(1,), size=(4,))""",
     ),
     (
@@ -369,9 +369,9 @@ y = mx.nd.broadcast_axis(t1, axis=(1,), size=(4,))""",
         """\
 # x has shape ()
 import mxnet as mx
-mx.util.set_np_shape(True)  # a scalar is a shape, and 0 a size: else either is one not known
+mx.util.set_np_shape(True)  # else () is an unknown shape, and 0 an unknown size
 
-t1 = x.as_np_ndarray().reshape((1, 1)).as_nd_ndarray()  # to mx.nd.reshape 0 means a copy
+t1 = x.as_np_ndarray().reshape((1, 1)).as_nd_ndarray()  # mx.nd.reshape copies a size for 0
 y = mx.nd.broadcast_axis(t1, axis=(0, 1), size=(2, 3))""",
     ),
     (
@@ -380,7 +380,7 @@ y = mx.nd.broadcast_axis(t1, axis=(0, 1), size=(2, 3))""",
         """\
 # x has shape (3,)
 import mxnet as mx
-mx.util.set_np_shape(True)  # a scalar is a shape, and 0 a size: else either is one not known
+mx.util.set_np_shape(True)  # else () is an unknown shape, and 0 an unknown size
 
 t1 = mx.nd.reshape(x, shape=(3, 1))
 y = mx.nd.broadcast_axis(t1, axis=(1,), size=(0,))""",
@@ -391,10 +391,10 @@ y = mx.nd.broadcast_axis(t1, axis=(1,), size=(0,))""",
         """\
 # x has shape (1, 0)
 import mxnet as mx
-mx.util.set_np_shape(True)  # a scalar is a shape, and 0 a size: else either is one not known
+mx.util.set_np_shape(True)  # else () is an unknown shape, and 0 an unknown size
 
 t1 = mx.nd.broadcast_axis(x, axis=(), size=())
-y = t1.as_np_ndarray().reshape((0,)).as_nd_ndarray()  # to mx.nd.reshape 0 means a copy""",
+y = t1.as_np_ndarray().reshape((0,)).as_nd_ndarray()  # mx.nd.reshape copies a size for 0""",
     ),
 ]
 
