@@ -85,7 +85,7 @@ BOTH: list[Mistake] = [
     (lambda t: t.check("numpy.add", ("3", 4), (4,)), TypeError, "input 0: a size is an integer, not '3': write 3",
      lambda t: t.check("numpy.add", (3, 4), (4,))),
     (lambda t: t.check("numpy.add", (-1, 4), (4,)), InvalidRequest,
-     'input 0, axis 0: must not be negative: a size is 0 or more; write "?" for one that is not known',
+     'input 0, axis 0: must not be negative: a size is 0 or more; write "?" for an unknown size',
      lambda t: t.check("numpy.add", ("?", 4), (4,))),
     (lambda t: t.check("numpy.add", ("N!", 4), (4,)), InvalidRequest,
      'input 0, axis 0: must be an integer, a name such as "N", a range such as "1..8" or "2..", or "?"',

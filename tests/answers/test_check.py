@@ -235,10 +235,10 @@ def test_every_op_has_a_link_and_an_example_that_fits() -> None:
     ("question", "said"),
     [
         ({"op": {"name": "openvino.Broadcast-3", "mode": "pdpd", "target_shape": [3]}, "inputs": [[3]]},
-         "pdpd is one of openvino.Broadcast-1's"),
+         "openvino.Broadcast-1 takes pdpd"),
         ({"op": {"name": "torch.expand", "shape": [3]}, "inputs": [[3]]},
          'op/shape: is an unknown field: write size, which is missing, instead of shape'),
-        ({"inputs": [[-1], [-2], [-3]], **dict.fromkeys("abcdefgh")}, "(1 more fault in this request)"),
+        ({"inputs": [[-1], [-2], [-3]], **dict.fromkeys("abcdefgh")}, "(1 more error in this request)"),
         ({"inputs": [[3]], "dtype": "double"}, "did you mean float64?"),
         ({"inputs": [[3]], "dtype": "FLOAT32"}, "did you mean float32"),
     ],

@@ -159,7 +159,7 @@ MISTAKES: list[tuple[Asked, int, str | None, str, Asked]] = [
     (got("input=[[3],[1]]"), 422, "/inputs/0", "?input=3&input=1", got("input=3&input=1")),
     (got("input=3&1"), 422, "/1", "write input=1 for another input", got("input=3&input=1")),
     (got("input=3.0"), 422, "/inputs/0", "sizes are integers: write 3", got("input=3")),
-    (got("input=3,-1"), 422, "/inputs/0/1", 'write "?" for one that is not known', got("input=3,?")),
+    (got("input=3,-1"), 422, "/inputs/0/1", 'write "?" for an unknown size', got("input=3,?")),
     (got('input=3&op={"name":"torch.expand","size":[2,3]}'), 422, "/op", "write op=torch.expand&size=2,3",
      got("input=3&op=torch.expand&size=2,3")),
     (got("input=3&op=torch.expand"), 422, "/op/size", "size: is missing: write for instance size=3,-1",

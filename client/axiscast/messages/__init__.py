@@ -1,5 +1,4 @@
-"""Requests and answers, typed: the one schema of both encodings and both sides. Those that hold tensors, which take
-NumPy, are in tensors.py."""
+"""The models of requests and responses. Models with tensors, which need NumPy, are in tensors.py."""
 
 from __future__ import annotations
 
@@ -36,81 +35,84 @@ __all__ = [
 ]
 
 WarningKind = Literal["square", "mutual-stretch", "rank-promotion"]
-"""The warnings about shapes that `warn` can name; `square` is in every answer that has it."""
+"""The warnings about shapes that `warn` can name. A response includes `square` in any case."""
 
 _Warn = Annotated[
     list[WarningKind],
     StopAtFirstError(),
     Field(
-        description="Warnings to add to those of every answer: `mutual-stretch`, `rank-promotion`; `square` is always "
-        "there. Code that is right often has the added ones. None when left out.",
+        description="Additional warnings: `mutual-stretch`, `rank-promotion`. Correct code often has them. `square` is "
+        "always included. If omitted, no warnings are added.",
         examples=[["mutual-stretch", "rank-promotion"]],
     ),
 ]
 
+_OP_DESCRIPTION = (
+    "The op, or only its name if it needs no attribute. If omitted, numpy.broadcast_arrays. An alias of an op, such as "
+    "torch.mul, is also valid."
+)
 _Assumptions = Annotated[
     Annotated[dict[str, Dimension], BeforeValidator(limit_names)] | None,
-    Field(description="What is known of a name: a range, or a size.", examples=[{"N": "2.."}]),
+    Field(description="The known range or size of a name.", examples=[{"N": "2.."}]),
 ]
 
 
 class CheckRequest(RequestModel):
-    """Which shapes come out, or why none do."""
+    """The request of a check: do the shapes broadcast, and to which shapes?"""
 
-    op: OpField = Field(
-        default=numpy.broadcast_arrays(),
-        description="The op, or its name where it needs no attribute; numpy.broadcast_arrays when left out. An "
-        "alias of an op, such as torch.mul, is taken too.",
-    )
+    op: OpField = Field(default=numpy.broadcast_arrays(), description=_OP_DESCRIPTION)
     inputs: Annotated[list[DimensionShape], StopAtFirstError()] = Field(
-        description='The shape of each input. A size that is not known is a name ("N": everywhere the same size), '
-        'a range ("1..8", "2..") or "?" (or null); so also in an attribute that is a shape.',
+        description='The shape of each input. An unknown size is a name ("N", the same size everywhere), a range '
+        '("1..8", "2..") or "?" (or null). An attribute that is a shape takes the same forms.',
         examples=[[[8, 1, 6, 1], [7, 1, 5]]],
     )
     assume: _Assumptions = None
-    dtype: str | None = Field(default=None, description="Adds `nbytes` to each output.", examples=["float32"])
+    dtype: str | None = Field(default=None, description="If given, each output has `nbytes`.", examples=["float32"])
     explain: StrictBool = Field(
         default=False,
-        description="Whether `diagram` is added, a drawing of the aligned axes in plain text; false when left out.",
+        description="Whether to add `diagram`, a drawing of the aligned axes in plain text. If omitted, false.",
     )
     warn: _Warn = []
 
 
 class OutputShape(AnswerModel):
-    """One output: its shape, and how its input reaches it."""
+    """An output: its shape, and the mapping of its input."""
 
     shape: ListOf[int | str] = Field(
-        description="Sizes; a name, a range or ? where that is all there is to say. A merged axis beyond 2^63-1 is a "
-        "decimal string."
+        description="Sizes. An unknown size is a name, a range or ?. A merged axis beyond 2^63-1 is a decimal string."
     )
-    input: int = Field(description="Which input this output reads.")
+    input: int = Field(description="The number of the input that this output reads.")
     factors: ListOf[int | str] | None = Field(
-        default=None, description="Where the op splits or merges axes: the shape that axes and broadcast_axes refer to."
+        default=None, description="If the op splits or merges axes: the shape that axes and broadcast_axes refer to."
     )
-    axes: ListOf[int] = Field(description="`axes[d]` is the output axis that input axis `d` feeds.")
-    broadcast_axes: ListOf[int] = Field(description="Output axes along which the input is replicated.")
+    axes: ListOf[int] = Field(description="`axes[d]` is the output axis that input axis `d` maps to.")
+    broadcast_axes: ListOf[int] = Field(description="The output axes along which the input is replicated.")
     maybe_broadcast_axes: ListOf[int] = Field(
-        default_factory=list, description="Those along which it is for some sizes only."
+        default_factory=list, description="The output axes along which the input is replicated for some of the sizes."
     )
     elements: int | str | None = Field(
-        description="The product of shape; a decimal string beyond 2^63-1, null where it is not known."
+        description="The product of shape. A decimal string beyond 2^63-1, and null if it is unknown."
     )
-    dims: ListOf[str] | None = Field(default=None, description="The names of the dimensions, where the op names them.")
-    nbytes: int | str | None = Field(default=None, description="Bytes when dense, where the request has a dtype.")
+    dims: ListOf[str] | None = Field(default=None, description="The names of the dimensions, if the op names them.")
+    nbytes: int | str | None = Field(
+        default=None, description="The size of the dense output in bytes, if the request has a dtype."
+    )
 
 
 class ResultShape(AnswerModel):
-    """The shape of what an operation computes, if it is not the common shape of its outputs: a matrix product's."""
+    """The shape of the result of an operation, if it differs from the outputs: the shape of a matrix product."""
 
-    shape: ListOf[int | str] = Field(description="Sizes; a name, a range or ? if the sizes are symbolic.")
+    shape: ListOf[int | str] = Field(description="Sizes. An unknown size is a name, a range or ?.")
     elements: int | str | None = Field(
-        description="The product of shape; a decimal string beyond 2^63-1, null if it is not known."
+        description="The product of shape. A decimal string beyond 2^63-1, and null if it is unknown."
     )
-    nbytes: int | str | None = Field(default=None, description="Bytes when dense, if the request has a dtype.")
+    nbytes: int | str | None = Field(
+        default=None, description="The size of the dense result in bytes, if the request has a dtype."
+    )
 
 
 def _op_or_none(value: Any, op: ValidatorFunctionWrapHandler) -> Any:
-    """An op; None where this version has no such op, or no such attribute of it: its hint is then advice."""
+    """Return an op. If this version does not know the op or an attribute, return None."""
     try:
         return op(value)
     except ValidationError:
@@ -118,185 +120,190 @@ def _op_or_none(value: Any, op: ValidatorFunctionWrapHandler) -> Any:
 
 
 class Hint(AnswerModel):
-    """A request near the one that was asked, which does broadcast, or as it was meant: the same `assume` goes with it.
+    """A corrected request, which broadcasts. Send it with the same `assume`.
 
     answer = client.check(op, *shapes)
     for hint in answer.conflict.hints:
         assert hint.op is None or client.check(hint.op, *hint.inputs).compatible
     """
 
-    text: str = Field(description="What to change, in words.")
+    text: str = Field(description="The change as text.")
     op: Annotated[OpMapField | None, WrapValidator(_op_or_none)] = Field(
-        default=None, description="The whole op to ask with; null where the words are advice, and no request."
+        default=None, description="The corrected op. Null if the hint is only a text."
     )
-    inputs: ListOf[DimensionShape] = Field(default=[], description="The shapes to ask with.")
+    inputs: ListOf[DimensionShape] = Field(default=[], description="The corrected shapes.")
 
 
 class ConflictAnswer(AnswerModel):
-    """Why shapes do not broadcast. `sizes[i]` belongs to `inputs[i]`; null is the target attribute."""
+    """The reason why shapes do not broadcast. `sizes[i]` belongs to `inputs[i]`. Null is the target attribute."""
 
-    code: str = Field(description="What kind of conflict it is.", examples=["size-mismatch"])
-    message: str = Field(description="What does not fit, and what would have to hold, in words.")
-    axis: int | None = Field(default=None, description="The lowest conflicting output axis.")
+    code: str = Field(description="The kind of the conflict.", examples=["size-mismatch"])
+    message: str = Field(description="What is wrong, and what is expected.")
+    axis: int | None = Field(default=None, description="The lowest output axis with a conflict.")
     axes: ListOf[int | None] = Field(
         default=[],
-        description="If the sizes do not meet on an output axis, as those that a matrix product sums over: the axis of "
-        "each of `inputs`; `axis` is then null.",
+        description="The axis of each of `inputs`, if the conflict is not on an output axis, such as the sum of a "
+        "matrix product. `axis` is then null.",
     )
-    inputs: ListOf[int | None] = Field(
-        default=[], description="The inputs that meet there; null: the target attribute."
-    )
-    sizes: ListOf[int | str] = Field(default=[], description="The size of each of `inputs` there.")
-    hints: ListOf[Hint] = Field(default=[], description="What would fit, the likeliest first.")
+    inputs: ListOf[int | None] = Field(default=[], description="The inputs in conflict. Null is the target attribute.")
+    sizes: ListOf[int | str] = Field(default=[], description="The size of each of `inputs` on that axis.")
+    hints: ListOf[Hint] = Field(default=[], description="Corrected requests, the most likely first.")
 
 
 class Warned(AnswerModel):
-    """What is legal but probably a mistake, or where a release differs from its documentation."""
+    """A warning about a valid request that is probably a mistake, or about a release that differs from its docs."""
 
     code: str = Field(
-        description="`square`: an accidental outer product: two inputs expand each other to axes of equal size, and "
-        "one input lacks one of these axes, as (5,) and (5, 1) do. `release-differs`: the framework's release differs "
-        "from its documentation. A rule can have a code of its own. If `warn` names them: `mutual-stretch`: two inputs "
-        "expand each other in another way; `rank-promotion`: an input that is not a scalar gets new axes. Neither is "
-        "added to a `square`."
+        description="`square`: an accidental outer product. Two inputs expand each other to axes of equal size, "
+        "and one input lacks one of these axes, such as (5,) and (5, 1). `release-differs`: the release of the "
+        "framework differs from its documentation. An op can have further codes. If `warn` names them: "
+        "`mutual-stretch`: a two-sided broadcast, in which two inputs expand each other in another way; "
+        "`rank-promotion`: an input that is not a scalar gets new axes. A `square` gets neither of these."
     )
     message: str = Field(
-        description="What was seen, and what to do. In code the inputs are called `a`, `b` and so on, in their order."
+        description="The cause, and what to do. In code, the inputs are called `a`, `b` and so on, in order."
     )
-    hint: Hint | None = Field(default=None, description="What was probably meant, where that is known.")
+    hint: Hint | None = Field(default=None, description="The request that was probably intended, if it is known.")
 
 
 class DimensionPlace(AnswerModel):
-    """Where a size without a name stands: on an axis of an input or of an attribute."""
+    """The location of a size without a name: an axis of an input or of an attribute."""
 
-    input: int | None = Field(default=None, description="Which input, where it is one's.")
-    attribute: str | None = Field(default=None, description="Which attribute, where it is one's.")
-    axis: int = Field(description="On which of its axes.")
+    input: int | None = Field(default=None, description="The number of the input.")
+    attribute: str | None = Field(default=None, description="The name of the attribute.")
+    axis: int = Field(description="The axis of the input or the attribute.")
 
 
 Side = int | str | DimensionPlace
-"""A side of an equation: a size, a name, or the place of a size that has neither."""
+"""A side of an equation: a size, a name, or the location of an unknown size without a name."""
 
 
 class Equation(AnswerModel):
-    """Two sizes that are equal; or two of which the first divides the second."""
+    """An equation of two sizes, or a size that divides another."""
 
-    equal: tuple[Side, Side] | None = Field(default=None, description="The two that are equal.")
-    divides: tuple[int, Side] | None = Field(default=None, description="The divisor, and what it divides.")
+    equal: tuple[Side, Side] | None = Field(default=None, description="Two equal sizes.")
+    divides: tuple[int, Side] | None = Field(default=None, description="The divisor, and the size that it divides.")
 
 
 class Condition(AnswerModel):
-    """What must hold: any one of these."""
+    """A condition: at least one of its equations must be true."""
 
-    any: ListOf[Equation] = Field(description="Of these, one or more hold.")
-    text: str = Field(description="The same in words.", examples=["N == M or M == 1"])
+    any: ListOf[Equation] = Field(description="The equations, of which at least one must be true.")
+    text: str = Field(description="The condition as text.", examples=["N == M or M == 1"])
 
 
 class CheckAnswer(AnswerModel):
-    """The answer of `check`: `outputs` where the shapes broadcast, `conflict` where they do not."""
+    """The response of a check: `outputs` if the shapes broadcast, and otherwise `conflict`."""
 
     compatible: bool | None = Field(
-        description="true: for all sizes that the symbols may have; false: for none; null: for some."
+        description="true: the shapes broadcast for all values of the symbols; false: for no values; null: for some."
     )
     op: Annotated[OpMapField | None, WrapValidator(_op_or_none)] = Field(
         default=None, description="The op whose rule was applied, if the request left the op out or named an alias."
     )
-    outputs: ListOf[OutputShape] = Field(default=[], description="Of shapes that broadcast: what comes out.")
+    outputs: ListOf[OutputShape] = Field(default=[], description="The outputs, if the shapes broadcast.")
     result: ResultShape | None = Field(
         default=None,
-        description="The shape of what the operation computes, if it is not the common shape of `outputs`: of a matrix "
-        "product, whose outputs are its operands as they are broadcast.",
+        description="The shape of the result, if it differs from `outputs`. The outputs of a matrix product are its "
+        "broadcast operands.",
     )
     conditions: ListOf[Condition] = Field(
         default_factory=list,
-        description="Where shapes are symbolic: the sizes broadcast exactly where all of these hold.",
+        description="For symbolic shapes: they broadcast if and only if all conditions are true.",
     )
-    conflict: ConflictAnswer | None = Field(default=None, description="Of shapes that do not: why, and what would.")
-    warnings: ListOf[Warned] = Field(default=[], description="What is probably a mistake, and what `warn` asks for.")
-    diagram: str | None = Field(default=None, description="With `explain`: the aligned axes, drawn in plain text.")
+    conflict: ConflictAnswer | None = Field(
+        default=None, description="The reason, if the shapes do not broadcast, with hints."
+    )
+    warnings: ListOf[Warned] = Field(default=[], description="Probable mistakes, and the warnings that `warn` names.")
+    diagram: str | None = Field(
+        default=None, description="With `explain`: a drawing of the aligned axes in plain text."
+    )
 
 
 class ProblemDetails(AnswerModel):
-    """RFC 9457 problem details. What stands after `pointer` are facts of the code; there may be others."""
+    """RFC 9457 problem details. The fields after `pointer` depend on the code, and there may be others."""
 
     model_config = ConfigDict(extra="allow")
 
-    type: str = Field(description="Where the code is explained.", examples=["/problems/invalid-request"])
-    title: str = Field(description="What the code means, in words.")
+    type: str = Field(description="The page that explains the code.", examples=["/problems/invalid-request"])
+    title: str = Field(description="The meaning of the code.")
     status: int = Field(description="The HTTP status.", examples=[422])
-    detail: str = Field(description="What is wrong here, and what would be right, in words.")
+    detail: str = Field(description="What is wrong in this request, and what is expected.")
     code: str = Field(
-        description="What kind of problem it is, for programs; a newer service may have others.",
+        description="The kind of the problem, for programs. A newer service may have additional codes.",
         examples=["invalid-request"],
         json_schema_extra={"enum": [*PROBLEM_KINDS]},
     )
-    pointer: str | None = Field(default=None, description="JSON Pointer to what is wrong.")
+    pointer: str | None = Field(default=None, description="A JSON Pointer to the invalid field.")
     conflict: ConflictAnswer | None = Field(
-        default=None, description="Of incompatible-shapes: why, and what would fit."
+        default=None, description="For incompatible-shapes: the conflict, with hints."
     )
-    limit: int | None = Field(default=None, description="The most that there may be of what there is too much of.")
+    limit: int | None = Field(default=None, description="The limit that the request exceeds.")
     elements: int | str | None = Field(
-        default=None, description="Of an output that is too large; a decimal string beyond 2^63-1."
+        default=None,
+        description="The number of elements of an output that is too large. A decimal string beyond 2^63-1.",
     )
-    nbytes: int | str | None = Field(default=None, description="The same in bytes.")
-    supported: list[str] | None = Field(default=None, description="The media types that are understood, or sent.")
-    request_id: str | None = Field(default=None, description="Of internal: what the log has the cause under.")
+    nbytes: int | str | None = Field(default=None, description="The size of this output in bytes.")
+    supported: list[str] | None = Field(default=None, description="The supported media types.")
+    request_id: str | None = Field(default=None, description="For internal: the id of the request in the log.")
 
 
 class CompareRequest(RequestModel):
-    """What every framework would answer to these shapes."""
+    """The request of a comparison of all frameworks."""
 
     inputs: Annotated[list[DimensionShape], StopAtFirstError()] = Field(
-        description="The shape of each input; sizes that are not known are written as in a check.", examples=[[[1, 3]]]
+        description="The shape of each input. Unknown sizes have the same forms as in a check.", examples=[[[1, 3]]]
     )
     shape: Dimensions | None = Field(
-        default=None, description="The target: of the ops that take one, with one input.", examples=[[2, -1]]
+        default=None, description="The target shape, for ops that take a target and a single input.", examples=[[2, -1]]
     )
     assume: _Assumptions = None
     warn: _Warn = []
 
     @property
     def shapes(self) -> list[Sequence[Any]]:
-        """The shapes of the inputs, and the target."""
+        """The shapes of the inputs, and the target shape if there is one."""
         return [*self.inputs, *([] if self.shape is None else [self.shape])]
 
 
 class Comparison(AnswerModel):
-    """One op's verdict: `outputs` where the shapes broadcast, `conflict` where they do not."""
+    """The result of an op: `outputs` if the shapes broadcast, and otherwise `conflict`."""
 
     op: dict[str, Any] = Field(description="The full op.")
-    also: list[dict[str, Any]] = Field(default=[], description="The other ops of its framework with the same verdict.")
-    compatible: bool | None = Field(description="As in a check; so are the other fields.")
-    outputs: ListOf[OutputShape] = Field(default=[], description="Of shapes that broadcast: what comes out.")
+    also: list[dict[str, Any]] = Field(default=[], description="The other ops of the framework with the same result.")
+    compatible: bool | None = Field(description="As in a check, like the other fields.")
+    outputs: ListOf[OutputShape] = Field(default=[], description="The outputs, if the shapes broadcast.")
     result: ResultShape | None = Field(default=None, description="As in a check.")
-    conditions: ListOf[Condition] = Field(default=[], description="Of symbolic shapes: what must hold.")
-    conflict: ConflictAnswer | None = Field(default=None, description="Of shapes that do not: why.")
-    warnings: ListOf[Warned] = Field(default=[], description="What is probably a mistake, and what `warn` asks for.")
+    conditions: ListOf[Condition] = Field(default=[], description="For symbolic shapes: the conditions.")
+    conflict: ConflictAnswer | None = Field(default=None, description="The reason, if the shapes do not broadcast.")
+    warnings: ListOf[Warned] = Field(default=[], description="Probable mistakes, and the warnings that `warn` names.")
 
 
 class CompareAnswer(AnswerModel):
-    """A verdict for each op and mode that can be asked with inputs and a target alone; those of one framework that
-    agree are one."""
+    """The results of all ops and modes that need only inputs and a target.
 
-    results: ListOf[Comparison] = Field(description="The verdicts, in the catalogue's order.")
+    Equal results of a framework are combined.
+    """
+
+    results: ListOf[Comparison] = Field(description="The results, in the order of the catalogue.")
     left_out: ListOf[str] = Field(
-        default=[], description="Ops that are skipped, because they take known sizes only and a size is unknown."
+        default=[], description="The ops that are skipped, because a size is unknown and they take only known sizes."
     )
 
 
 class Transpose(AnswerModel):
-    """A step: axis `i` of the result is axis `permutation[i]`."""
+    """A transposition: axis `i` of the result is axis `permutation[i]` of the tensor."""
 
     model_config = ConfigDict(frozen=True)
 
     name: Literal["transpose"] = "transpose"
     permutation: Annotated[tuple[int, ...], StopAtFirstError()] = Field(
-        description="The axes in their new order.", examples=[[1, 0]]
+        description="The axes in the new order.", examples=[[1, 0]]
     )
 
 
 class Reshape(AnswerModel):
-    """A step: the same elements, in C order, in this shape."""
+    """A reshape: the same elements in C order, with another shape."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -305,55 +312,54 @@ class Reshape(AnswerModel):
 
 
 class IntegerRequest(RequestModel):
-    """A request of an op whose sizes are all integers."""
+    """A request whose sizes are all integers."""
 
-    op: IntegerOpField = Field(
-        default=numpy.broadcast_arrays(),
-        description="The op, or its name where it needs no attribute; numpy.broadcast_arrays when left out. An "
-        "alias of an op, such as torch.mul, is taken too.",
-    )
+    op: IntegerOpField = Field(default=numpy.broadcast_arrays(), description=_OP_DESCRIPTION)
 
 
 class TranslateRequest(IntegerRequest):
-    """The same operation in another framework's words."""
+    """The request of a translation to an op of another framework."""
 
     inputs: Annotated[list[ShapeField], StopAtFirstError()] = Field(
         description="The shape of each input.", examples=[[[3]]]
     )
     to: str = Field(
-        description="The op to say it with.",
+        description="The name of the other op.",
         examples=["stablehlo.broadcast_in_dim"],
         json_schema_extra=lambda schema: schema.update(enum=[name for name, op in OPS.items() if op.snippets]),
     )
 
 
 class Step(AnswerModel):
-    """One step of a translation. Tensors are the inputs at first; each step replaces what it takes by what it gives."""
+    """A step of a translation. The tensors are first the inputs, and each step replaces the tensors that it takes."""
 
-    op: Annotated[Op | Transpose | Reshape, UnionByName(others=(Transpose, Reshape))] = Field(description="What to do.")
-    input: int | None = Field(default=None, description="The tensor that it takes; all of them where there is none.")
+    op: Annotated[Op | Transpose | Reshape, UnionByName(others=(Transpose, Reshape))] = Field(
+        description="The op, the transposition or the reshape."
+    )
+    input: int | None = Field(
+        default=None, description="The number of the tensor that the step takes. If omitted, it takes all tensors."
+    )
     inputs: list[int] | None = Field(
         default=None,
-        description="The tensors that it takes, in its order, if they are neither one nor all: the result replaces the "
-        "first.",
+        description="The numbers of the tensors that the step takes, if they are some of several. The result replaces "
+        "the first of them.",
     )
 
 
 class Code(AnswerModel):
-    """Source text."""
+    """Source code."""
 
-    language: str = Field(description="What it is written in.", examples=["python"])
-    text: str = Field(description="The source.")
+    language: str = Field(description="The programming language.", examples=["python"])
+    text: str = Field(description="The source code.")
 
 
 class TranslateAnswer(AnswerModel):
-    """The same operation in another framework's words: the same bytes, step after step."""
+    """The response of a translation: steps in another framework that compute the same bytes."""
 
-    exact: bool = Field(description="Whether the op alone does it, without a reshape or a transposition.")
-    steps: list[Step] = Field(description="What to do, in this order.")
-    code: Code = Field(description="The steps as source text.")
+    exact: bool = Field(description="Whether the other op is sufficient, without a reshape or a transposition.")
+    steps: list[Step] = Field(description="The steps, in order.")
+    code: Code = Field(description="The steps as source code.")
     warnings: ListOf[Warned] = Field(
         default=[],
-        description="`release-differs`: the release of the framework fails, or gives something else, when it runs a "
-        "step.",
+        description="`release-differs`: the release of the framework fails in a step, or has another result.",
     )

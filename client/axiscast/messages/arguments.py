@@ -1,4 +1,4 @@
-"""Arguments of a Python call: ops, shapes and sizes, read as the plain values of a request."""
+"""The arguments of Python calls: conversion to the plain values of requests."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from ..wire.shapes import MAX_SIZE, format_shape, parse_shape
 from ..wire.wording import close_matches, did_you_mean
 from . import CheckRequest
 
-if TYPE_CHECKING:  # which takes NumPy
+if TYPE_CHECKING:  # the module imports NumPy
     from ..wire.tensors import Array
 
 ShapeLike = Sequence[SupportsIndex] | SupportsIndex
-"""Sizes. An integer is the shape of one axis, as in NumPy."""
+"""A shape as an argument. An integer is the shape of an array with one axis, as in NumPy."""
 SymbolicShapeLike = Sequence[SupportsIndex | str | None] | SupportsIndex
 T = TypeVar("T")
 OpLike = Op | str | Mapping[str, Any]
-"""An op, the name of one, or a map with its name and its attributes."""
+"""An op as an argument: an object, a name, or a map with the name and the attributes."""
 
 # --- requests --------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Questions as text: how an attribute is written in a URL or on a command line."""
+"""Attributes and assumptions as text, for URLs and the command line."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from ..wire.wording import close_matches, did_you_mean
 
 
 def parse_attribute(op: type[Op], name: str, text: str) -> Any:
-    """The plain value of an attribute that is written as text: a number, a string, a shape, else JSON.
+    """Return the plain value of an attribute that is written as text: a number, a string, a shape or JSON.
 
-    Raises ValueError, with what would be right, where the op has no such attribute or the text is none.
+    Raises ValueError if the op does not have the attribute, or if the text is not valid.
     """
     attributes = [field for field in op.model_fields if field != "name"]
     if name not in attributes:
         wire_name, close = op.model_fields["name"].default, did_you_mean(close_matches(name, attributes, 1))
-        raise ValueError(f"{wire_name} has no such attribute{close} (it has {', '.join(attributes) or 'none'})")
+        raise ValueError(
+            f"{wire_name} does not have this attribute{close} (it has {', '.join(attributes) or 'no attributes'})"
+        )
     schemas = _schemas(op, name)
     if any(schema.get("type") == "array" and _holds_integers(schema) for schema in schemas):
         return parse_shape(text)
@@ -49,7 +51,7 @@ def _number(text: str) -> float:
 
 
 def format_attribute(value: Any) -> str:
-    """The value of an attribute, or a shape, as text that is read as this value."""
+    """Return an attribute or a shape as the text that `parse_attribute` reads."""
     if isinstance(value, list) and all(isinstance(item, int) for item in value):
         return ",".join(map(str, value)) or "()"
     return value if isinstance(value, str) else json.dumps(value)
@@ -61,9 +63,9 @@ _ASSUMPTION = re.compile(r"([A-Za-z_][A-Za-z0-9_]*) ?=(.*)")
 
 
 def parse_assumptions(text: str) -> dict[str, Any]:
-    """What is known of names, written as ``N=2..``, as ``N=2.., M=1..8``, or as JSON, ``{"N": "2.."}``.
+    """Return the assumptions in a text such as ``N=2..``, ``N=2.., M=1..8`` or ``{"N": "2.."}``.
 
-    Raises ValueError, with what would be right. The page reads the same (assumptionsIn and assumeOf in question.js).
+    Raises ValueError for other texts. The page reads the same texts (assumptionsIn and assumeOf in question.js).
     """
     if text.lstrip().startswith("{"):
         return dict(_json_in(text, 'write N=2.., or JSON such as {"N":"2.."}'))
@@ -82,7 +84,7 @@ def parse_assumptions(text: str) -> dict[str, Any]:
 
 
 def _json_in(text: str, form: str) -> Any:
-    from ..wire.codec import parse_json  # which loads msgpack
+    from ..wire.codec import parse_json  # imports msgpack
 
     try:
         return parse_json(text)
@@ -94,12 +96,12 @@ def _json_in(text: str, form: str) -> Any:
 
 @cache
 def _schemas(op: type[Op], name: str) -> list[dict[str, Any]]:
-    """The JSON Schema of an attribute, and its variants."""
+    """Return the JSON Schema of an attribute, and the schemas of its variants."""
     schema = op.model_json_schema()["properties"][name]
     return [schema, *schema.get("anyOf", [])]
 
 
 def _holds_integers(schema: dict[str, Any]) -> bool:
-    """Whether a list's items are integers, or integers and symbols."""
+    """Return whether the items of a list may be integers."""
     items = schema.get("items", {})
     return any(variant.get("type") == "integer" for variant in [items, *items.get("anyOf", [])])

@@ -1,4 +1,4 @@
-"""What requests have in common, and what answers have."""
+"""The base classes of requests and responses."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from .validation import problem_from_errors
 
 T = TypeVar("T")
 ListOf = Annotated[list[T], StopAtFirstError()]
-"""A list in an answer."""
+"""The type of a list in a response."""
 
 
 class RequestModel(BaseModel):
-    """A request: unknown fields are an error, since a field that is ignored is a question not answered."""
+    """The base class of requests. Unknown fields are errors."""
 
     model_config = ConfigDict(extra="forbid", defer_build=True)
 
-    if not TYPE_CHECKING:  # type checkers know the fields
+    if not TYPE_CHECKING:  # type checkers derive the constructor from the fields
 
         def __init__(self, /, **fields: Any) -> None:
             try:
@@ -30,10 +30,10 @@ class RequestModel(BaseModel):
                 kind = UnknownOp if problem.code == UnknownOp.code else InvalidRequest
                 raise kind(problem.document()) from None
 
-        __init__.__pydantic_base_init__ = True  # pydantic's own mark: what it validates does not come through here
+        __init__.__pydantic_base_init__ = True  # pydantic then does not call it for validation
 
 
 class AnswerModel(BaseModel):
-    """An answer: fields that this version does not know are ignored."""
+    """The base class of responses. Unknown fields, of newer services, are ignored."""
 
     model_config = ConfigDict(extra="ignore", defer_build=True)

@@ -1,4 +1,4 @@
-"""The catalogue of ops, typed."""
+"""The models of the catalogue of ops."""
 
 from __future__ import annotations
 
@@ -10,37 +10,37 @@ from .base import AnswerModel, ListOf
 
 
 class InputCount(AnswerModel):
-    """How many inputs an op takes."""
+    """The number of inputs that an op takes."""
 
-    min: int = Field(description="As few as these.")
-    max: int | None = Field(description="As many as these; null is any number.")
+    min: int = Field(description="The smallest number.")
+    max: int | None = Field(description="The largest number. Null means any number.")
 
 
 class Reference(AnswerModel):
-    """The release that an op was held against."""
+    """The release of a framework that an op was tested against."""
 
-    package: str = Field(description="The package's name where it is published.", examples=["numpy"])
-    version: str = Field(description="Its version.")
+    package: str = Field(description="The name of the published package.", examples=["numpy"])
+    version: str = Field(description="The version of the package.")
 
 
 class OpEntry(AnswerModel):
-    """One op of the catalogue."""
+    """An op of the catalogue."""
 
-    name: str = Field(description="The op's name on the wire.")
-    aliases: list[str] = Field(default=[], description="Other names that a request may give it.")
-    doc: str = Field(description="What it does, in a sentence.")
+    name: str = Field(description="The name of the op in requests.")
+    aliases: list[str] = Field(default=[], description="Other names of the op in requests.")
+    doc: str = Field(description="The meaning of the op in a sentence.")
     attributes: dict[str, Any] = Field(
-        description="JSON Schema of the attributes. `modes`, at one of them, are the values of `mode` that take it."
+        description="The JSON Schema of the attributes. `modes` of an attribute are the values of `mode` that take it."
     )
-    target: str | None = Field(default=None, description="The attribute that is the shape to reach, if there is one.")
-    inputs: InputCount = Field(description="How many inputs it takes.")
-    outputs: str = Field(description="How many tensors come out, in words.", examples=["as many as inputs"])
-    link: str = Field(description="Where its rule is written down.")
-    reference: Reference = Field(description="The release that it was held against.")
-    example: dict[str, Any] = Field(description="A request for check.")
+    target: str | None = Field(default=None, description="The attribute that is the target shape, if there is one.")
+    inputs: InputCount = Field(description="The number of inputs.")
+    outputs: str = Field(description="The number of outputs as text.", examples=["as many as inputs"])
+    link: str = Field(description="The URL of the definition.")
+    reference: Reference = Field(description="The release that the op was tested against.")
+    example: dict[str, Any] = Field(description="A request of a check.")
 
 
 class Catalogue(AnswerModel):
-    """Every op."""
+    """All ops."""
 
-    ops: ListOf[OpEntry] = Field(description="Every op, framework by framework.")
+    ops: ListOf[OpEntry] = Field(description="All ops, by framework.")

@@ -27,10 +27,13 @@ def correction_of(fault: InvalidField) -> str | None:
 
 
 def op_in(found: Any) -> Any:
-    """Return the op that is written as ``{"torch.expand": {...}}``, ``{"op": "torch.expand", ...}``,
-    ``["torch.expand", {...}]`` or as JSON in a string; None if there is none."""
+    """Return the op in a value with an invalid form. If there is no op, return None.
+
+    The forms are ``{"torch.expand": {...}}``, ``{"op": "torch.expand", ...}``, ``["torch.expand", {...}]``, and JSON in
+    a string.
+    """
     if isinstance(found, str) and len(found) <= MAX_SHAPE_CHARACTERS and found.lstrip().startswith("{"):
-        from ..wire.codec import parse_json  # which loads msgpack
+        from ..wire.codec import parse_json  # imports msgpack
 
         try:
             found = parse_json(found)
@@ -70,9 +73,9 @@ def _attributes(fault: InvalidField) -> str | None:
         return None
     whole = _named(op["name"], {key: value for key, value in op.items() if key != "name"})
     if isinstance(whole, dict) and name not in whole and is_short(whole, 3):
-        return f"attributes stand beside the op's name: move them out of {name}, and {fault.write(['op'], whole)}"
+        return f"attributes belong beside the name of the op: move them out of {name}, and {fault.write(['op'], whole)}"
     if name in ("attributes", "attrs", "params", "parameters", "kwargs", "args", "arguments", "options"):
-        return f"attributes stand beside the op's name: move them out of {name}"
+        return f"attributes belong beside the name of the op: move them out of {name}"
     return None
 
 
@@ -126,7 +129,7 @@ def _other_name(fault: InvalidField) -> str | None:
     fields, name, found = fault.model.model_fields, fault.place[0], fault.found
     if "op" not in fields:
         if name == "op":
-            return "is an unknown field: a comparison is of all ops, so leave it out"
+            return "is an unknown field: a comparison checks all ops, so leave it out"
         shape = _listed_sizes(found)
         if shape is not None and "shape" in fields and "shape" not in fault.request:
             return f"is an unknown field: {fault.write(['shape'], shape)}"
@@ -262,7 +265,7 @@ def _size(fault: InvalidField) -> str | None:
     if re.fullmatch(r"[0-9]{1,19}\.0*", text):
         return f"must be an integer, not a string: write {int(text.partition('.')[0])}"
     if fault.kind == "not_a_size" and re.fullmatch(r"[0-9]+\.\.[0-9]*", text):
-        return None  # a range: the fault says why it holds no size
+        return None  # the message about an invalid range is specific enough
     if fault.kind == "not_an_integer":
         shown = fault.found[:MAX_NAME_CHARACTERS]
         return f"must be an integer, not a string: names and ? are for check and compare ({shown!r})"

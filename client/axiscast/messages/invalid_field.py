@@ -1,4 +1,4 @@
-"""Faults: one invalid field of a request, with the request around it."""
+"""An invalid field of a request."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from ..wire.wording import MAX_NAME_CHARACTERS
 
 MAX_SHOWN_SIZES = 64
-"""The most sizes that a correction shows, which is the highest rank of a shape."""
+"""The largest number of sizes in a correction, which is the largest rank of a shape."""
 
 
 class _Notation(Protocol):
@@ -18,13 +18,13 @@ class _Notation(Protocol):
 
 
 class InvalidField(NamedTuple):
-    """One validation error of a request, as pydantic reports it."""
+    """A validation error that pydantic reports, with the request."""
 
     kind: str
     found: Any
     place: tuple[int | str, ...]
     model: type[BaseModel]
-    """The model of the whole request."""
+    """The model of the request."""
     request: Any
     notation: _Notation
 

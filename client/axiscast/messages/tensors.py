@@ -1,4 +1,4 @@
-"""Requests and answers that hold tensors: broadcast, backprop, and batches of checks."""
+"""The models of requests and responses with tensors: broadcast, backprop, and batches of checks."""
 
 from __future__ import annotations
 
@@ -16,47 +16,47 @@ from .base import AnswerModel, ListOf, RequestModel
 __all__ = ["CheckedColumns"]
 
 Bounds = tuple[Integer, Integer]
-"""[start, stop] on one axis."""
+"""The bounds [start, stop] of a window on an axis."""
 Rows = Annotated[list[Any], BeforeValidator(lambda rows: rows, json_schema_input_type=list[CheckRequest])]
-"""Requests of check, each validated when its turn has come: a bad one spoils no other."""
+"""Requests of checks. Each is validated later, so that an invalid request does not affect the others."""
 
 
 class CheckBatchRequest(RequestModel):
-    """Many shape checks at once: rows (`requests`), or columns (`op` and `inputs`)."""
+    """A batch of checks: rows (`requests`), or columns (`op` and `inputs`)."""
 
     requests: Rows | None = Field(
         default=None,
-        description="Rows: a request of check each, whatever its op.",
+        description="Rows: a request of a check in each row, with any op.",
         examples=[[{"inputs": [[8, 1, 6, 1], [7, 1, 5]]}]],
     )
     op: Annotated[Any, WithJsonSchema({"type": ["object", "string"]})] = Field(
         default=None,
-        description="Columns: the op of every row. An attribute that is a shape may be an int64 tensor (n, rank).",
+        description="Columns: the op of all rows. An attribute that is a shape may be an int64 tensor (n, rank).",
         examples=["numpy.broadcast_arrays"],
     )
     inputs: Annotated[list[Tensor], StopAtFirstError()] | None = Field(
         default=None,
-        description="Columns: for each input an int64 tensor (n, rank), in whose row r is its shape in query r.",
+        description="Columns: for each input, an int64 tensor (n, rank). Row r is the shape of the input in check r.",
         examples=[[{"shape": [2, 2], "data": [[3, 1], [1, 4]]}]],
     )
     json_data: Literal["list", "base64"] = Field(
-        default="list", description="How a JSON answer holds columns; list when left out."
+        default="list", description="The form of columns in a JSON response. If omitted, list."
     )
 
 
 class Failed(AnswerModel):
-    """A row that is no valid request."""
+    """The result of a row that is not a valid request."""
 
-    error: ProblemDetails = Field(description="What is wrong with it.")
+    error: ProblemDetails = Field(description="The problem of the row.")
 
 
 class CheckBatchAnswer(AnswerModel):
-    """Of rows: `results`, in order. Of columns: `compatible`, `outputs` and `conflict_axis`."""
+    """The response of a batch. Rows: `results`. Columns: `compatible`, `outputs` and `conflict_axis`."""
 
     results: ListOf[CheckAnswer | Failed] | None = Field(
-        default=None, description="Rows: the answer to each, or what is wrong with it."
+        default=None, description="Rows: the response or the problem of each row, in order."
     )
-    compatible: Tensor | None = Field(default=None, description="bool (n,): whether each broadcasts.")
+    compatible: Tensor | None = Field(default=None, description="bool (n,): whether the shapes of each row broadcast.")
     outputs: ListOf[Tensor] | None = Field(
         default=None, description="For each output int64 (n, rank): its shape, all -1 where not compatible."
     )
@@ -97,31 +97,31 @@ def column(values: Any) -> Array:
 
 
 class BroadcastRequest(IntegerRequest):
-    """Tensors in, broadcast tensors out."""
+    """The request of a broadcast."""
 
     inputs: Annotated[list[Tensor], StopAtFirstError()] = Field(
         description="The input tensors.", examples=[[{"dtype": "float32", "shape": [3], "data": [1, 2, 3]}]]
     )
     layout: Literal["dense", "strided"] = Field(
         default="dense",
-        description="strided costs the bytes of the input, not those of the output; dense when left out.",
+        description="strided sends each distinct element once. If omitted, dense.",
     )
     window: Annotated[list[Bounds], StopAtFirstError()] | None = Field(
-        default=None, description="[start, stop] on each output axis: only that box of the output."
+        default=None, description="[start, stop] on each output axis. The response has only this part of the output."
     )
     json_data: Literal["list", "base64"] = Field(
-        default="list", description="How a JSON answer holds data; list when left out."
+        default="list", description="The form of data in a JSON response. If omitted, list."
     )
 
 
 class BroadcastAnswer(AnswerModel):
-    """The outputs, in the op's order."""
+    """The response of a broadcast."""
 
-    outputs: ListOf[Tensor] = Field(description="The broadcast tensors.")
+    outputs: ListOf[Tensor] = Field(description="The outputs, in the order of the op.")
 
 
 class BackpropRequest(IntegerRequest):
-    """Gradients of the outputs in, gradients of the inputs out."""
+    """The request of a backprop."""
 
     inputs: Annotated[list[ShapeField], StopAtFirstError()] = Field(
         description="The shape of each input.", examples=[[[3]]]
@@ -132,15 +132,17 @@ class BackpropRequest(IntegerRequest):
     )
     layout: Literal["dense", "strided"] | None = Field(
         default=None,
-        description="Where it is left out, a gradient is strided where its input only lends its shape, and in "
-        "MessagePack also where it is replicated; else dense.",
+        description="If omitted, a gradient is strided if only the shape of its input is used, and in MessagePack also "
+        "if it is replicated. Otherwise, it is dense.",
     )
     json_data: Literal["list", "base64"] = Field(
-        default="list", description="How a JSON answer holds data; list when left out."
+        default="list", description="The form of data in a JSON response. If omitted, list."
     )
 
 
 class BackpropAnswer(AnswerModel):
-    """The gradient of each input, in order."""
+    """The response of a backprop."""
 
-    gradients: ListOf[Tensor] = Field(description="One for each input, of its shape.")
+    gradients: ListOf[Tensor] = Field(
+        description="The gradient of each input, in order. It has the shape of the input."
+    )

@@ -1,4 +1,4 @@
-"""Advice: what a name that no op has means in its framework, and what to check instead."""
+"""Advice about functions of frameworks that are not ops: their meaning, and what to check instead."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ _WHAT: Mapping[str, str] = {
     "outer": "combines every element with every other: check {together} with the shapes (N, 1) and (M,)",
     "tensordot": "sums over axes that you name, without broadcasting: check {matmul} for stacks of matrices",
     "einsum": "sums products by an equation, which is not supported: check {matmul} for stacks of matrices",
-    "matmul": "multiplies stacks of matrices, but its rule is not here: {matmul} may be the same",
+    "matmul": "multiplies stacks of matrices, but its rule is not known: {matmul} may be equivalent",
     **dict.fromkeys(
         ("addmm", "baddbmm", "addmv"),
         "adds a product of matrices, which do not broadcast, to input 0, which does: check {matmul} for the product",
     ),
     "linear": "multiplies input 0 by the transposed weight and adds a bias: check {matmul}, then add the bias",
 }  # fmt: skip
-"""What functions do, by the last part of their names. {into}, {together}, {by_element} and {matmul} stand for ops."""
+"""The meanings of functions by the last part of their names. {into}, {together}, {by_element}, {matmul} are ops."""
 _OWN: Mapping[str, str] = {
     "torch.equal": "compares two whole tensors and returns one bool, False if their shapes differ: check "
     "torch.eq, which compares element by element",
@@ -88,11 +88,11 @@ _OWN: Mapping[str, str] = {
     ),
     "mxnet.where": "takes two arrays of equal shapes and does not broadcast them: check mxnet.np.where",
 }
-"""The same for functions whose framework means something else by the name."""
+"""The meanings of functions whose names have a different meaning in this framework."""
 
 
 def advice_on(name: str, framework: str | None) -> str | None:
-    """Return what a function of a framework does, and what to check instead; None if that is not known."""
+    """Return what a function of a framework does, and what to check instead. None for an unknown function."""
     full = full_name(name).lower()
     short = full.replace("torch.tensor.", "torch.").replace("mxnet.nd.", "mxnet.")
     tail = full.rpartition(".")[2].partition("-")[0]
@@ -103,13 +103,13 @@ def advice_on(name: str, framework: str | None) -> str | None:
 
 
 def _is_in_place(name: str) -> bool:
-    """Return whether a name is that of an elementwise function with the underscore of those that write to input 0."""
+    """Return whether a name is that of an elementwise function that changes its input, such as torch.add_."""
     rule = op_class(name[:-1]) if name.endswith("_") else None
     return rule is not None and issubclass(rule, Multidirectional)
 
 
 def _ops_of(framework: str) -> dict[str, str]:
-    """The ops of a framework that the texts name; NumPy's if it has none."""
+    """Return the ops that the texts name. They are of the framework, or of NumPy if the framework has no such op."""
     return {
         "into": _first(framework, ("broadcast_to", "expand", "Expand", "Broadcast-3", "broadcast_in_dim", "repeat")),
         "together": _first(

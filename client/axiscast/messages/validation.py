@@ -1,4 +1,4 @@
-"""Validation: a plain value as a typed message, or a problem in words that say where and what would be right."""
+"""Validation of plain values, with error messages for the user."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ M = TypeVar("M", bound=BaseModel)
 
 
 def find_problem(model: type[BaseModel], value: Any, notation: JsonNotation) -> Problem | None:
-    """Return the problem of an invalid plain value, in these words. If the value is valid, return None."""
+    """Return the problem of a plain value, in a notation. If the value is valid, return None."""
     try:
         validate(model, value, notation)
     except Problem as problem:
@@ -35,7 +35,7 @@ def find_problem(model: type[BaseModel], value: Any, notation: JsonNotation) -> 
 
 
 def validate(model: type[M], value: Any, notation: JsonNotation | None = None) -> M:
-    """A plain value as a message. Raises Problem (invalid-request, unknown-op), in these words."""
+    """Return a plain value as a model. Raises Problem (invalid-request, unknown-op), in a notation."""
     try:
         return model.model_validate(value)
     except ValidationError as error:
@@ -45,76 +45,75 @@ def validate(model: type[M], value: Any, notation: JsonNotation | None = None) -
 def problem_from_errors(
     error: ValidationError, model: type[BaseModel], value: Any, notation: JsonNotation | None = None
 ) -> Problem:
-    """A request's faults, the first of them with its pointer: where they stand and what would be right."""
+    """Return the problem of an invalid request. Its pointer is that of the first error."""
     notation = notation or JsonNotation()
     found = error.errors(include_url=False)
-    beside = [("op", name) for fault in found if fault["type"] == "extra_forbidden" for name in _names_in(fault)]
-    faults = merge_renamed_fields(
-        [fault for fault in found if fault["type"] != "missing" or fault["loc"] not in beside]
+    beside = [("op", name) for error in found if error["type"] == "extra_forbidden" for name in _names_in(error)]
+    errors = merge_renamed_fields(
+        [error for error in found if error["type"] != "missing" or error["loc"] not in beside]
     )
-    place = _place(faults[0])
-    pointer = "".join(f"/{str(step)[:100].replace('~', '~0').replace('/', '~1')}" for step in place)
-    if faults[0]["type"] == "union_tag_invalid":
-        return unknown_op_problem(str(faults[0]["ctx"]["tag"]), pointer, notation)
-    sentences = dict.fromkeys(_sentence(fault, model, value, notation) for fault in faults[:_MOST_FAULTS])
-    more = len(faults) - _MOST_FAULTS
-    rest = f" ({count_of(more, 'more fault')} in this request)" if more > 0 else ""
+    location = _location(errors[0])
+    pointer = "".join(f"/{str(step)[:100].replace('~', '~0').replace('/', '~1')}" for step in location)
+    if errors[0]["type"] == "union_tag_invalid":
+        return unknown_op_problem(str(errors[0]["ctx"]["tag"]), pointer, notation)
+    sentences = dict.fromkeys(_sentence(error, model, value, notation) for error in errors[:_MAX_ERRORS])
+    more = len(errors) - _MAX_ERRORS
+    rest = f" ({count_of(more, 'more error')} in this request)" if more > 0 else ""
     return Problem("invalid-request", "; ".join(sentences) + rest, pointer=pointer)
 
 
-def _names_in(fault: ErrorDetails) -> list[str]:
+def _names_in(error: ErrorDetails) -> list[str]:
     """Return the names of the attributes in an unknown field: the field itself, or the keys of a map in `op`."""
-    if len(fault["loc"]) == 1:
-        return [str(fault["loc"][0])]
-    return [*fault["input"]] if fault["loc"][0] == "op" and isinstance(fault["input"], dict) else []
+    if len(error["loc"]) == 1:
+        return [str(error["loc"][0])]
+    return [*error["input"]] if error["loc"][0] == "op" and isinstance(error["input"], dict) else []
 
 
-_MOST_FAULTS = 8
-"""Faults of one request that its problem tells."""
-_MOST_CHARACTERS = 1000
-"""Of what is said of one of them: it shows again what was sent."""
+_MAX_ERRORS = 8
+"""The largest number of errors in the detail of a problem."""
+_MAX_CHARACTERS = 1000
+"""The largest length of the message of an error, which may contain values of the request."""
 
 
-def _sentence(fault: ErrorDetails, model: type[BaseModel], value: Any, notation: JsonNotation) -> str:
-    """One fault: where it stands, and what is wrong there."""
-    place = _place(fault)
-    return f"{notation.location(place)[:200]}: {_complaint(fault, place, model, value, notation)[:_MOST_CHARACTERS]}"
+def _sentence(error: ErrorDetails, model: type[BaseModel], value: Any, notation: JsonNotation) -> str:
+    """Return the location and the message of an error."""
+    location = _location(error)
+    return f"{notation.location(location)[:200]}: {_message(error, location, model, value, notation)[:_MAX_CHARACTERS]}"
 
 
-def _place(fault: ErrorDetails) -> tuple[int | str, ...]:
-    """Where a fault stands in the request."""
-    field = fault.get("ctx", {}).get("field")
-    return (*fault["loc"], *([field] if field else []))
+def _location(error: ErrorDetails) -> tuple[int | str, ...]:
+    """Return the location of an error in the request."""
+    field = error.get("ctx", {}).get("field")
+    return (*error["loc"], *([field] if field else []))
 
 
 def unknown_op_problem(name: str, pointer: str, notation: JsonNotation | None = None) -> Problem:
     """Return the problem of an unknown op. It explains a known function that does not broadcast, or suggests names."""
     framework = _framework(name)
     known = advice_on(name[:MAX_NAME_CHARACTERS], framework)
-    said = f": {known};" if known else did_you_mean(close_ops(name)) or _has(framework)
+    text = f": {known};" if known else did_you_mean(close_ops(name)) or _ops_note(framework)
     return Problem(
         "unknown-op",
-        f"there is no op {name[:MAX_NAME_CHARACTERS]!r}{said} {(notation or JsonNotation()).catalogue}",
+        f"there is no op {name[:MAX_NAME_CHARACTERS]!r}{text} {(notation or JsonNotation()).catalogue}",
         pointer=pointer,
     )
 
 
-def _has(framework: str | None) -> str:
-    """Return what a framework has, for a name that is near none of it."""
+def _ops_note(framework: str | None) -> str:
+    """Return the first ops of a framework, for an unknown name without similar names."""
     own = [op for op in _names()[1] if op.partition(".")[0] == framework]
     return f": {framework} has {', '.join(own[:6])}{', ...' if own[6:] else ''};" if own else ":"
 
 
 def _framework(name: str) -> str | None:
-    """Return the framework of a name, or None."""
+    """Return the framework of the name of an op, or None."""
     return _names()[0].get(full_name(name[:MAX_NAME_CHARACTERS]).lower().partition(".")[0])
 
 
 def close_ops(name: str) -> list[str]:
-    """Return the ops that may be meant by a name.
+    """Return the ops with similar names.
 
-    They are of its framework, if it begins with one or a usual short name of it; else they have the same last part, or
-    a name like it.
+    They are ops of the framework in the name. Without a framework, the last part of the names is compared.
     """
     full = full_name(name[:MAX_NAME_CHARACTERS]).lower()
     head, _, tail = full.partition(".")
@@ -126,11 +125,11 @@ def close_ops(name: str) -> list[str]:
     if not tail:
         return own[:3]
     others = [alias for alias in ALIASES if alias.startswith(f"{framework}.")]
-    return _near_last(full, own, 0.6) or _near_last(full, others, 0.8)
+    return _close_last_parts(full, own, 0.6) or _close_last_parts(full, others, 0.8)
 
 
-def _near_last(name: str, ops: Sequence[str], cutoff: float) -> list[str]:
-    """Return up to three of these ops whose last part is like a name's, those of its module first."""
+def _close_last_parts(name: str, ops: Sequence[str], cutoff: float) -> list[str]:
+    """Return up to three ops whose last part is similar to that of a name. Ops of the same module are first."""
     module, _, last = name.rpartition(".")
     by_last: dict[str, list[str]] = {}
     for op in ops:
@@ -141,7 +140,7 @@ def _near_last(name: str, ops: Sequence[str], cutoff: float) -> list[str]:
 
 @cache
 def _names() -> tuple[dict[str, str], list[str]]:
-    """The frameworks by their names, and by those under which their snippets import them, such as tf; and the ops'."""
+    """Return the frameworks by name and by import name, such as tf, and the names of all ops."""
     frameworks = {name: name for name in FRAMEWORKS}
     for name, framework in FRAMEWORKS.items():
         if imported := re.search(rf"^import {name}(?:\.\w+)? as (\w+)$", framework.preamble, re.MULTILINE):
@@ -149,53 +148,53 @@ def _names() -> tuple[dict[str, str], list[str]]:
     return frameworks, list(OPS)
 
 
-def _complaint(
-    fault: ErrorDetails, place: Sequence[int | str], top: type[BaseModel], value: Any, notation: JsonNotation
+def _message(
+    error: ErrorDetails, location: Sequence[int | str], top: type[BaseModel], value: Any, notation: JsonNotation
 ) -> str:
-    """What is wrong, and what would be right, in a request `value` of the model `top`."""
-    kind, found = fault["type"], fault["input"]
-    if said := correction_of(InvalidField(kind, found, tuple(place), top, value, notation)):
-        return said
-    model = _model_at(top, fault["loc"], value)
+    """Return what is wrong in a request `value` of the model `top`, and what is expected."""
+    kind, found = error["type"], error["input"]
+    if text := correction_of(InvalidField(kind, found, tuple(location), top, value, notation)):
+        return text
+    model = _model_at(top, error["loc"], value)
     fields = model.model_fields if model else {}
-    field = fields.get(str(place[-1])) if place else None
+    field = fields.get(str(location[-1])) if location else None
     example = field.examples[0] if field is not None and field.examples else None
     if kind == "bool_type" and isinstance(notation, MapNotation):
         return f"must be True or False, not {type(found).__name__} {found!r:.20}"
-    if kind == "literal_error" and (other := _elsewhere(found, place)):
-        return f"must be {allowed_values(fault)}{other}"
-    if kind == "model_type" and not place:
+    if kind == "literal_error" and (other := _other_op_note(found, location)):
+        return f"must be {allowed_values(error)}{other}"
+    if kind == "model_type" and not location:
         return notation.type_error(top, found)
     if kind == "list_type" and example is not None:
         shape = shape_in(found) if isinstance(example[0], list) else None
-        return f"must be a list, such as {notation.assignment(place, example if shape is None else [shape])}"
+        return f"must be a list, such as {notation.assignment(location, example if shape is None else [shape])}"
     if kind == "string_type" and isinstance(example, str):
         noun = "a name" if " " not in example else "one"
         return f"must be a string, not {json_type_name(found)}: write {noun} such as {json.dumps(example)}"
-    example = None if example is None else notation.assignment(place, example)
-    plain = error_message(fault, place[-1] if place else "", fields, example)
+    example = None if example is None else notation.assignment(location, example)
+    plain = error_message(error, location[-1] if location else "", fields, example)
     unknown = kind == "greater_than_equal" and found == -1 and "explain" in top.model_fields
-    return f'{plain}; write "?" for one that is not known' if unknown else plain
+    return f'{plain}; write "?" for an unknown size' if unknown else plain
 
 
-def _elsewhere(value: Any, place: Sequence[int | str]) -> str:
-    """The op that takes this value of an attribute, where another does."""
-    if len(place) == 2 and place[0] == "op" and isinstance(value, str):
+def _other_op_note(value: Any, location: Sequence[int | str]) -> str:
+    """Return a note about another op whose attribute has this value. If there is none, return an empty text."""
+    if len(location) == 2 and location[0] == "op" and isinstance(value, str):
         for name, op in OPS.items():
-            field = op.model_fields.get(str(place[1]))
+            field = op.model_fields.get(str(location[1]))
             if field is not None and value in get_args(field.annotation):
-                return f": {value} is one of {name}'s"
+                return f": {name} takes {value}"
     return ""
 
 
 def _model_at(model: type[BaseModel], location: Sequence[int | str], value: Any) -> type[BaseModel] | None:
-    """The model of the field of `value` that a fault is about: the op's, or the message's own."""
+    """Return the model with the field at a location: the op, a tensor, or the model of the request."""
     if len(location) == 1:
         return model
     if len(location) == 2 and location[0] == "op":
         return op_class(value["op"] if isinstance(value["op"], str) else value["op"]["name"])
     if len(location) == 3 and location[0] in ("inputs", "gradients") and isinstance(location[2], str):
-        from ..wire.tensors import Tensor  # takes NumPy, which a request without tensors does not
+        from ..wire.tensors import Tensor  # imports NumPy, which requests without tensors do not need
 
         return Tensor
     return None
