@@ -29,7 +29,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 import axiscast
 from axiscast import AsyncClient, Client
 from axiscast.arrays import array_libraries
-from axiscast.client import request_building
+from axiscast.client import request_body
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -51,7 +51,7 @@ def copies(value: Any) -> tuple[bool, bool]:
         copied = value.unsafe_buffer_pointer() != read.__array_interface__["data"][0]
     else:
         copied = not np.shares_memory(read, array_libraries.to_numpy(value))
-    parts = [np.frombuffer(part, np.uint8) for part in request_building._tensor_body({}, "inputs", [read])]
+    parts = [np.frombuffer(part, np.uint8) for part in request_body.tensor_body({}, "inputs", [read])]
     return copied, not any(np.may_share_memory(part, read) for part in parts)
 
 

@@ -196,7 +196,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     ),
     "polars, columns of two dtypes": (
         of("polars", "DataFrame", get_columns=lambda _: [series("polars", "Int64"), series("polars", "Float64")]),
-        "with columns of Float64 and Int64 .* the same dtype",
+        "with columns of Float64 and Int64 .* same dtype",
     ),
     "polars, not collected": (of("polars.lazyframe.frame", "LazyFrame"), r"x\.collect\(\)"),
     "pandas, nulls": (series("pandas", Known("Int64"), isna=lambda _: np.array([False, True])), r"x\.fillna\(0\)"),

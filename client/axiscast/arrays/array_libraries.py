@@ -30,7 +30,13 @@ def to_numpy(value: Any) -> Array:
 
     Raises TypeError, with a remedy, for an array on another device, and for one that is sparse or contains nulls.
     """
-    return value if type(value) is np.ndarray else _library_of(value).to_numpy(value)
+    if type(value) is np.ndarray:
+        return value
+    library = _library_of(value)
+    for find_property, remedy in library.unsupported_arrays:
+        if property_text := find_property(value):
+            raise_unsupported(value, property_text, remedy)
+    return library.to_numpy(value)
 
 
 def writable_memory(value: Any) -> Array:
@@ -75,8 +81,10 @@ class ArrayLibrary:
 
     modules: ClassVar[Sequence[str]]
     """The first parts of the names of its modules."""
-    unsupported: ClassVar[Mapping[str, str]] = {}
+    unsupported_types: ClassVar[Mapping[str, str]] = {}
     """The remedies for types that can't be sent, by the name of the type."""
+    unsupported_arrays: ClassVar[Sequence[tuple[Callable[[Any], Any], str]]] = ()
+    """For arrays that can't be sent: a function that returns the reason, or a false value, and the remedy."""
 
     @classmethod
     def to_numpy(cls, value: Any) -> Array:
@@ -88,21 +96,18 @@ class ArrayLibrary:
 
     @classmethod
     def result_converter(cls, value: Any, layout: str) -> ResultConverter:
-        raise TypeError(
-            f'like="input" supports NumPy, torch, jax and xarray, not {_type_name(value)}: leave it out, and convert '
-            "the NumPy result"
-        )
+        libraries = "NumPy, torch, jax and xarray"
+        raise TypeError(f'like="input" supports {libraries}, not {_type_name(value)}: convert the NumPy result')
 
 
 class NumPy(ArrayLibrary):
     """NumPy arrays, numbers, lists, and objects of unknown libraries that NumPy can convert."""
 
     modules = ("numpy", "builtins")
+    unsupported_arrays = ((lambda x: np.any(getattr(x, "mask", False)) and "with masked elements", "pass x.filled(0)"),)
 
     @classmethod
     def to_numpy(cls, value: Any) -> Array:
-        if np.any(getattr(value, "mask", False)):
-            raise_unsupported(value, "with masked elements", "pass x.filled(0)")
         try:
             return np.asarray(value)
         except ValueError as error:
@@ -127,19 +132,16 @@ class Torch(ArrayLibrary):
     """Tensors of torch."""
 
     modules = ("torch",)
+    unsupported_arrays = (
+        (lambda x: x.is_nested and "that is nested", "pass torch.nested.to_padded_tensor(x, 0.0)"),
+        (lambda x: x.is_quantized and "that is quantized", "pass x.dequantize(), or x.int_repr()"),
+        (lambda x: x.is_meta and "on the device meta", NO_ELEMENTS),
+        (lambda x: str(x.layout) != "torch.strided" and f"of layout {x.layout}", "pass x.to_dense()"),
+        (lambda x: x.device.type != "cpu" and f"on {x.device}", "pass x.cpu()"),
+    )
 
     @classmethod
     def to_numpy(cls, value: Any) -> Array:
-        if value.is_nested:
-            raise_unsupported(value, "that is nested", "pass torch.nested.to_padded_tensor(x, 0.0)")
-        if value.is_quantized:
-            raise_unsupported(value, "that is quantized", "pass x.dequantize(), or x.int_repr()")
-        if value.is_meta:
-            raise_unsupported(value, "on the device meta", NO_ELEMENTS)
-        if str(value.layout) != "torch.strided":
-            raise_unsupported(value, f"of layout {value.layout}", "pass x.to_dense()")
-        if value.device.type != "cpu":
-            raise_unsupported(value, f"on {value.device}", "pass x.cpu()")
         name = str(value.dtype).removeprefix("torch.")
         resolved = value.detach().resolve_conj().resolve_neg()
         try:
@@ -160,7 +162,7 @@ class Torch(ArrayLibrary):
             raise ValueError("out requires grad, but received data has no gradient: pass out.detach()")
         if value.is_conj() or value.is_neg():
             raise ValueError("out is a conjugated or negated view: pass the tensor that it views")
-        target = writable_memory(cls.to_numpy(value))
+        target = writable_memory(to_numpy(value))
         torch.autograd.graph.increment_version(value)  # lets autograd detect the change
         return target
 
@@ -181,17 +183,14 @@ class Jax(ArrayLibrary):
     """Arrays of jax."""
 
     modules = ("jax", "jaxlib")
-    unsupported: ClassVar[Mapping[str, str]] = {
+    unsupported_types: ClassVar[Mapping[str, str]] = {
         "Tracer": "it has no elements while it is traced. Call this outside of jit and grad, or by jax.pure_callback",
         "ShapeDtypeStruct": NO_ELEMENTS,
         "JAXSparse": "pass x.todense()",
     }
-
-    @classmethod
-    def to_numpy(cls, value: Any) -> Array:
-        if elsewhere := {device.platform for device in value.devices()} - {"cpu"}:
-            raise_unsupported(value, f"on {', '.join(elsewhere)}", "pass jax.device_get(x)")
-        return np.asarray(value)
+    unsupported_arrays = (
+        (lambda x: _platforms(x) != {"cpu"} and f"on {', '.join(_platforms(x) - {'cpu'})}", "pass jax.device_get(x)"),
+    )
 
     @classmethod
     def result_converter(cls, value: Any, layout: str) -> ResultConverter:
@@ -207,25 +206,31 @@ class Jax(ArrayLibrary):
         return lambda array, axes: jax.numpy.asarray(array, device=device)
 
 
+def _platforms(array: Any) -> set[str]:
+    return {device.platform for device in array.devices()}
+
+
 class TensorFlow(ArrayLibrary):
     """Tensors and variables of TensorFlow."""
 
     modules = ("tensorflow",)
-    unsupported: ClassVar[Mapping[str, str]] = {
+    unsupported_types: ClassVar[Mapping[str, str]] = {
         "RaggedTensor": "pass x.to_tensor()",
         "SparseTensor": "pass tf.sparse.to_dense(x)",
         "IndexedSlices": "pass tf.convert_to_tensor(x)",
         "SymbolicTensor": "it has no elements while it is traced. Call this outside of tf.function, or by "
         "tf.py_function",
     }
+    unsupported_arrays = (
+        (lambda x: "CPU:" not in x.device and f"on {x.device}", 'pass tf.identity(x) under tf.device("CPU:0")'),
+        (
+            lambda x: x.dtype.is_quantized and f"of {x.dtype.name}",
+            "pass tf.quantization.dequantize(x, ...), or tf.bitcast(x, tf.int8)",
+        ),
+    )
 
     @classmethod
     def to_numpy(cls, value: Any) -> Array:
-        if "CPU:" not in value.device:
-            raise_unsupported(value, f"on {value.device}", 'pass tf.identity(x) under tf.device("CPU:0")')
-        if value.dtype.is_quantized:
-            remedy = "pass tf.quantization.dequantize(x, ...), or tf.bitcast(x, tf.int8)"
-            raise_unsupported(value, f"of {value.dtype.name}", remedy)
         is_variable = hasattr(value, "assign")  # NumPy would copy a variable
         return to_numpy(value.value()) if is_variable else np.asarray(value)
 
@@ -234,7 +239,7 @@ class Keras(ArrayLibrary):
     """Variables of Keras."""
 
     modules = ("keras",)
-    unsupported: ClassVar[Mapping[str, str]] = {"KerasTensor": NO_ELEMENTS}
+    unsupported_types: ClassVar[Mapping[str, str]] = {"KerasTensor": NO_ELEMENTS}
 
     @classmethod
     def to_numpy(cls, value: Any) -> Array:
@@ -245,13 +250,13 @@ class Paddle(ArrayLibrary):
     """Tensors of Paddle."""
 
     modules = ("paddle",)
+    unsupported_arrays = (
+        (lambda x: not x.is_dense() and "that is sparse", "pass x.to_dense()"),  # NumPy would read invalid memory
+        (lambda x: not x.place.is_cpu_place() and f"on {x.place}", "pass x.cpu()"),
+    )
 
     @classmethod
     def to_numpy(cls, value: Any) -> Array:
-        if not value.is_dense():  # NumPy would read invalid memory
-            raise_unsupported(value, "that is sparse", "pass x.to_dense()")
-        if not value.place.is_cpu_place():
-            raise_unsupported(value, f"on {value.place}", "pass x.cpu()")
         array, name = np.asarray(value), str(value.dtype).removeprefix("paddle.")
         return array.view(dtype_from_name(name)) if name in ML_NAMES else array  # Paddle returns bfloat16 as integers
 
@@ -260,7 +265,7 @@ class XArray(ArrayLibrary):
     """DataArrays and variables of xarray."""
 
     modules = ("xarray",)
-    unsupported: ClassVar[Mapping[str, str]] = dict.fromkeys(
+    unsupported_types: ClassVar[Mapping[str, str]] = dict.fromkeys(
         ["Dataset", "DataTree"], 'pass one of its variables, x["name"]'
     )
 
@@ -305,14 +310,16 @@ class SciPy(ArrayLibrary):
     """Sparse arrays of SciPy and of sparse. All of them raise an error."""
 
     modules = ("scipy", "sparse")
-    unsupported: ClassVar[Mapping[str, str]] = dict.fromkeys(["_spbase", "spmatrix", "SparseArray"], "pass x.todense()")
+    unsupported_types: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ["_spbase", "spmatrix", "SparseArray"], "pass x.todense()"
+    )
 
 
 class Arrow(ArrayLibrary):
     """Arrays and tensors of Arrow."""
 
     modules = ("pyarrow",)
-    unsupported: ClassVar[Mapping[str, str]] = {
+    unsupported_types: ClassVar[Mapping[str, str]] = {
         **dict.fromkeys(["Table", "RecordBatch"], 'pass a column, x["name"]'),
         **dict.fromkeys(
             ["SparseCOOTensor", "SparseCSRMatrix", "SparseCSCMatrix", "SparseCSFTensor"], "pass x.to_tensor()"
@@ -336,7 +343,7 @@ class Polars(ArrayLibrary):
     """Series and data frames of Polars."""
 
     modules = ("polars",)
-    unsupported: ClassVar[Mapping[str, str]] = {"LazyFrame": "pass x.collect()"}
+    unsupported_types: ClassVar[Mapping[str, str]] = {"LazyFrame": "pass x.collect()"}
 
     @classmethod
     def to_numpy(cls, value: Any) -> Array:
@@ -345,11 +352,7 @@ class Polars(ArrayLibrary):
         _require_one_dtype(value, {column.dtype for column in columns})
         for column in columns:
             if str(column.dtype).startswith("List"):
-                raise_unsupported(
-                    value,
-                    "whose lists may differ in length",
-                    "pass x.list.to_array(width)",
-                )
+                raise_unsupported(value, "whose lists may differ in length", "pass x.list.to_array(width)")
             flat = column.reshape((-1,)) if hasattr(column.dtype, "shape") else column
             if flat.null_count():
                 raise_unsupported(value, "with nulls", "pass x.fill_null(0), or x.drop_nulls()")
@@ -377,9 +380,7 @@ class Pandas(ArrayLibrary):
 def _require_one_dtype(value: Any, dtypes: Collection[Any]) -> None:
     if len(dtypes) > 1:
         listed = " and ".join(sorted(map(str, dtypes))[:4])
-        raise_unsupported(
-            value, f"with columns of {listed}", "convert the columns to the same dtype, or pass one of them"
-        )
+        raise_unsupported(value, f"with columns of {listed}", "convert them to the same dtype, or pass a column")
 
 
 _LIBRARIES = {module: library for library in ArrayLibrary.__subclasses__() for module in library.modules}
@@ -393,8 +394,7 @@ def _library_of(value: Any) -> type[ArrayLibrary]:
     kinds = type(value).__mro__
     library = next(_LIBRARIES[top] for kind in kinds if (top := kind.__module__.partition(".")[0]) in _LIBRARIES)
     for kind in kinds:
-        if kind.__name__ in library.unsupported:
-            raise_unsupported(value, "", library.unsupported[kind.__name__])
-    return (
-        library if hasattr(value, "__array__") else NumPy
-    )  # not for shapes and devices, which the library also defines
+        if kind.__name__ in library.unsupported_types:
+            raise_unsupported(value, "", library.unsupported_types[kind.__name__])
+    # A library also defines shapes and devices, which have no elements.
+    return library if hasattr(value, "__array__") else NumPy

@@ -36,11 +36,7 @@ MAX_NPY_HEADER_BYTES = 4096
 
 @click.command("broadcast")
 @click.argument(
-    "inputs",
-    nargs=-1,
-    required=True,
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    metavar="IN.npy...",
+    "inputs", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="IN.npy..."
 )
 @op_options
 @click.option(

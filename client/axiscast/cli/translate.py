@@ -40,12 +40,7 @@ from .terminal import color_lines
 @url_option
 @json_option
 def translate_command(
-    shapes: Sequence[str],
-    op_name: str | None,
-    to: str,
-    url: str | None,
-    as_json: bool,
-    **attributes: Any,
+    shapes: Sequence[str], op_name: str | None, to: str, url: str | None, as_json: bool, **attributes: Any
 ) -> None:
     """Translate an operation to another framework.
 

@@ -10,14 +10,7 @@ import httpx
 from .address import ServiceAddress, Verify
 from .call import ProgressCallback
 from .deadline import Deadline
-from .option_checks import (
-    require_api_key,
-    require_callback,
-    require_headers,
-    require_retries,
-    require_timeout,
-    require_url,
-)
+from .option_checks import check_options
 from .retries import RetryPolicy
 
 AnyTransport = TypeVar("AnyTransport", httpx.BaseTransport, httpx.AsyncBaseTransport)
@@ -43,22 +36,17 @@ class BaseClient(Generic[AnyTransport]):
         proxy: str | None = None,
         transport: AnyTransport | None = None,
     ) -> None:
-        require_url(url)
-        require_timeout(timeout)
-        require_retries(retries)
-        require_headers(headers)
-        require_api_key(api_key)
+        check_options(url=url, timeout=timeout, retries=retries, headers=headers, api_key=api_key)
         if transport is not None and (verify is not True or proxy is not None):
             raise ValueError("verify and proxy have no effect on a transport of your own: pass them to that transport")
         self._address = ServiceAddress(url, headers, api_key)
         if transport is None:
             options = self._address.proxy_options(proxy, verify)
-            made = (
-                self._proxy_transport(**options)
-                if options
-                else self._direct_transport(self._address.ssl_context(verify))
-            )
-        self._transport: AnyTransport = made if transport is None else transport
+            if options is None:
+                transport = self._direct_transport(self._address.ssl_context(verify))
+            else:
+                transport = self._proxy_transport(**options)
+        self._transport: AnyTransport = transport
         self._timeout = timeout
         self._retries = retries
 
@@ -67,6 +55,5 @@ class BaseClient(Generic[AnyTransport]):
 
         Raises TypeError for a timeout or a progress callback of the wrong type.
         """
-        require_timeout(timeout)
-        require_callback(progress)
+        check_options(timeout=timeout, progress=progress)
         return RetryPolicy(Deadline(self._timeout if timeout is None else timeout), self._retries)

@@ -2,59 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from numbers import Real
-from typing import Any
+from typing import Any, SupportsIndex
 
 import httpx
 
 from ..messages.arguments import python_type_name
 
-
-def require_url(url: Any) -> None:
-    """Raises TypeError if the URL is not a string."""
-    if not isinstance(url, str | httpx.URL):
-        raise TypeError(
-            f"url must be the address of a service, such as http://127.0.0.1:8000, not {python_type_name(url)}"
-        )
-
-
-def require_timeout(timeout: Any) -> None:
-    """Raises TypeError if the timeout is neither a number nor None."""
-    if timeout is not None and (isinstance(timeout, bool) or not isinstance(timeout, Real)):
-        raise TypeError(f"timeout must be a number of seconds or None, not {_type_and_value(timeout)}")
+_OPTIONS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "url": (lambda x: isinstance(x, str | httpx.URL), "the address of a service, such as http://127.0.0.1:8000"),
+    "timeout": (lambda x: x is None or _is_number(x, Real), "a number of seconds or None"),
+    "retries": (lambda x: _is_number(x, SupportsIndex), "an integer such as 2"),
+    "headers": (lambda x: x is None or not _wrong_types(x), 'a map of strings such as {"X-Team": "blue"}'),
+    "api_key": (lambda x: x is None or isinstance(x, str), "a string"),
+    "progress": (lambda x: x is None or callable(x), "a function that takes a Transfer"),
+}
+"""The type check of each option, and the expected type in words."""
 
 
-def require_retries(retries: Any) -> None:
-    """Raises TypeError if the number of retries is not an integer."""
-    if isinstance(retries, bool) or not hasattr(retries, "__index__"):
-        raise TypeError(f"retries must be an integer such as 2, not {_type_and_value(retries)}")
+def check_options(**options: Any) -> None:
+    """Raises TypeError for the first option of a wrong type. Its message omits headers and keys, which are secret."""
+    for name, value in options.items():
+        is_valid, expected = _OPTIONS[name]
+        if not is_valid(value):
+            received = _wrong_types(value) if name == "headers" else python_type_name(value)
+            if name not in ("headers", "api_key", "url") and value is not None:
+                received = f"the {type(value).__name__} {value!r:.60}"
+            raise TypeError(f"{name} must be {expected}, not {received}")
 
 
-def require_headers(headers: Any) -> None:
-    """Raises TypeError if the headers are not a map of strings. The message omits values, which may be secret."""
-    expected = 'headers must be a map of strings such as {"X-Team": "blue"}, not'
-    if headers is None:
-        return
+def _is_number(value: Any, kind: type[Any]) -> bool:
+    return isinstance(value, kind) and not isinstance(value, bool)
+
+
+def _wrong_types(headers: Any) -> str:
+    """Return the wrong type in the value of `headers`. If it is a map of strings, return an empty string."""
     if not isinstance(headers, Mapping):
-        raise TypeError(f"{expected} {python_type_name(headers)}")
-    for text in (*headers.keys(), *headers.values()):
-        if not isinstance(text, str | bytes):
-            raise TypeError(f"{expected} a map that contains {python_type_name(text)}")
-
-
-def require_api_key(api_key: Any) -> None:
-    """Raises TypeError if the API key is not a string. The message omits the key."""
-    if api_key is not None and not isinstance(api_key, str):
-        raise TypeError(f"api_key must be a string, not {python_type_name(api_key)}")
-
-
-def require_callback(progress: Any) -> None:
-    """Raises TypeError if the progress callback can't be called."""
-    if progress is not None and not callable(progress):
-        raise TypeError(f"progress must be a function that takes a Transfer, not {_type_and_value(progress)}")
-
-
-def _type_and_value(value: Any) -> str:
-    """Return a value and its type in words, such as "the str 'fast'"."""
-    return "None" if value is None else f"the {type(value).__name__} {value!r:.60}"
+        return python_type_name(headers)
+    types = [python_type_name(x) for item in headers.items() for x in item if not isinstance(x, str | bytes)]
+    return f"a map that contains {types[0]}" if types else ""

@@ -7,12 +7,9 @@ from functools import partial
 from operator import itemgetter
 from typing import Any, TypeVar
 
-import msgpack
+from pydantic import BaseModel
 
-from ..arrays.array_libraries import (
-    Like,
-    may_overlap,
-)
+from ..arrays.array_libraries import Like, may_overlap
 from ..arrays.tensor_arguments import ResultOptions, read_backprop, read_broadcast
 from ..errors import InvalidAnswer, InvalidRequest, ServiceProblem, UnknownOp, problem_from
 from ..messages import (
@@ -46,12 +43,10 @@ from ..messages.tensors import CheckBatchAnswer, CheckedColumns, Failed
 from ..messages.validation import find_problem, unknown_op_problem
 from ..messages.why import WhyAnswer, WhyRequest
 from ..ops import OPS, numpy, op_class
-from ..wire.dtypes import UnknownDtype
 from ..wire.problems import Problem
-from ..wire.tensors import Array, msgpack_parts, replicated_axes
-from .attempt import MAX_SENT_CHUNK_BYTES
 from .call import Call
 from .expected_response import check_consistency, expected_columns, expected_gradients, expected_outputs
+from .request_body import pack, tensor_body
 from .response_reading import model_reader
 from .tensor_reader import Arrays, TensorReader
 
@@ -74,7 +69,7 @@ def check(
     attributes: Mapping[str, Any],
 ) -> Call[CheckAnswer]:
     """Return the call of Client.check."""
-    return _check_call(check_request(op, shapes, dtype, explain, assume, warn, attributes), lambda answer: answer)
+    return _check_call(check_request(op, shapes, dtype, explain, assume, warn, attributes), _unchanged)
 
 
 def can_broadcast(shapes: Sequence[ShapeLike]) -> Call[bool]:
@@ -94,14 +89,11 @@ def _integer_check(shapes: Sequence[ShapeLike]) -> dict[str, Any]:
 
 def _check_call(fields: dict[str, Any], finish: Callable[[CheckAnswer], T]) -> Call[T]:
     op, count = fields["op"], len(fields["inputs"])
-    return _plain_call(
-        "/v1/check",
-        fields,
-        CheckAnswer,
-        count,
-        lambda answer: finish(check_consistency(answer, op, count)),
-        partial(find_problem, CheckRequest, fields, PythonNotation()),
-    )
+
+    def read_answer(answer: CheckAnswer) -> T:
+        return finish(check_consistency(answer, op, count))
+
+    return _plain_call("/v1/check", fields, CheckAnswer, count, read_answer, CheckRequest)
 
 
 def _output_shape(answer: CheckAnswer) -> tuple[int, ...]:
@@ -109,8 +101,7 @@ def _output_shape(answer: CheckAnswer) -> tuple[int, ...]:
     if answer.conflict is not None:
         conflict = answer.conflict.model_dump()
         raise problem_from(
-            {"code": "incompatible-shapes", "detail": answer.conflict.message, "conflict": conflict},
-            status=422,
+            {"code": "incompatible-shapes", "detail": answer.conflict.message, "conflict": conflict}, status=422
         )
     sizes = answer.outputs[0].shape
     if not all(isinstance(size, int) for size in sizes):
@@ -118,9 +109,7 @@ def _output_shape(answer: CheckAnswer) -> tuple[int, ...]:
     return tuple(map(int, sizes))
 
 
-def check_batch(
-    requests: Iterable[CheckRequest | Mapping[str, Any]],
-) -> Call[list[CheckAnswer | ServiceProblem]]:
+def check_batch(requests: Iterable[CheckRequest | Mapping[str, Any]]) -> Call[list[CheckAnswer | ServiceProblem]]:
     """Return the call of Client.check_batch."""
     rows = batch_requests(requests)
     counts = [len(row.get("inputs", ())) for row in rows]
@@ -158,7 +147,7 @@ def check_columns(op: OpLike, columns: Sequence[Any], attributes: Mapping[str, A
     return Call(
         "POST",
         "/v1/check/batch",
-        _tensor_body({"op": op_fields}, "inputs", request.inputs),
+        tensor_body({"op": op_fields}, "inputs", request.inputs),
         lambda length: TensorReader(
             expected_columns(request.op, request.inputs, request.targets),
             length,
@@ -186,29 +175,22 @@ def compare(
     def finish(answer: CompareAnswer) -> list[Comparison]:
         return [check_consistency(result, result.op, len(shapes)) for result in answer.results]
 
-    find_compare_problem = partial(find_problem, CompareRequest, fields, PythonNotation())
-    return _plain_call("/v1/compare", fields, CompareAnswer, len(shapes) * len(OPS), finish, find_compare_problem)
+    return _plain_call("/v1/compare", fields, CompareAnswer, len(shapes) * len(OPS), finish, CompareRequest)
 
 
 def translate(op: OpLike, shapes: Sequence[ShapeLike], to: str, attributes: Mapping[str, Any]) -> Call[TranslateAnswer]:
     """Return the call of Client.translate."""
     fields = translate_request(op, shapes, to, attributes)
-
-    def find_translate_problem() -> Problem | None:
-        notation = PythonNotation()
-        problem = find_problem(TranslateRequest, fields, notation)
-        return problem or (None if op_class(to) else unknown_op_problem(to, "/to", notation))
-
-    return _plain_call(
-        "/v1/translate", fields, TranslateAnswer, len(shapes), lambda answer: answer, find_translate_problem
-    )
+    call = _plain_call("/v1/translate", fields, TranslateAnswer, len(shapes), _unchanged, TranslateRequest)
+    if op_class(to) is None:
+        find_field_problem = call.find_problem
+        call.find_problem = lambda: find_field_problem() or unknown_op_problem(to, "/to", PythonNotation())
+    return call
 
 
 def why(text: str) -> Call[WhyAnswer]:
     """Return the call of Client.why."""
-    fields = {"text": text}
-    find_why_problem = partial(find_problem, WhyRequest, fields, PythonNotation())
-    return _plain_call("/v1/why", fields, WhyAnswer, MAX_MESSAGE_SHAPES, lambda answer: answer, find_why_problem)
+    return _plain_call("/v1/why", {"text": text}, WhyAnswer, MAX_MESSAGE_SHAPES, _unchanged, WhyRequest)
 
 
 def ops() -> Call[list[OpEntry]]:
@@ -219,13 +201,23 @@ def ops() -> Call[list[OpEntry]]:
 def _plain_call(
     path: str,
     fields: Any,
-    model: Any,
+    answer_model: Any,
     inputs: int,
     finish: Callable[[Any], T],
-    find_problem: Callable[[], Problem | None] = lambda: None,
+    request_model: type[BaseModel] | None = None,
 ) -> Call[T]:
-    """Return a call without tensors. Its response is one pydantic model, and `inputs` limits its length."""
-    return Call("POST", path, [_pack(fields)], lambda length: model_reader(model, inputs, finish), find_problem)
+    """Return a call without tensors. `inputs` limits the length of its response, and `finish` converts the answer.
+
+    The `request_model` finds the problem of a request that the service has rejected.
+    """
+    call = Call("POST", path, [pack(fields)], lambda length: model_reader(answer_model, inputs, finish))
+    if request_model is not None:
+        call.find_problem = partial(find_problem, request_model, fields, PythonNotation())
+    return call
+
+
+def _unchanged(answer: T) -> T:
+    return answer
 
 
 # --- arrays ----------------------------------------------------------------------------------------
@@ -259,7 +251,7 @@ def _broadcast_call(
         tensors = expected_outputs(op, inputs, options.layout, window)
         return TensorReader({"outputs": tensors}, length, lambda found: finish(convert(found["outputs"])), targets)
 
-    parts = _tensor_body(fields, "inputs", inputs)
+    parts = tensor_body(fields, "inputs", inputs)
     if len(parts) > 1 and may_overlap(inputs, targets or []):
         parts = [b"".join(parts)]  # a copy, because the response may overwrite the inputs before they are sent (again)
     return Call("POST", "/v1/broadcast", parts, make_reader, _op_problem_finder(fields["op"]))
@@ -276,7 +268,7 @@ def backprop(
     return Call(
         "POST",
         "/v1/backprop",
-        _tensor_body(fields, "gradients", arrays),
+        tensor_body(fields, "gradients", arrays),
         lambda length: TensorReader({"gradients": tensors}, length, lambda found: convert(found["gradients"])),
         _op_problem_finder(fields["op"]),
     )
@@ -285,34 +277,3 @@ def backprop(
 def _op_problem_finder(op: Any) -> Callable[[], Problem | None]:
     """Return a function that finds the problem of an op, if it has one."""
     return partial(find_problem, CheckRequest, {"op": op, "inputs": []}, PythonNotation())
-
-
-# --- MessagePack -----------------------------------------------------------------------------------
-
-
-def _pack(value: Any) -> bytes:
-    """Return a plain value in MessagePack. Raises InvalidRequest for a string that UTF-8 can't encode."""
-    try:
-        return bytes(msgpack.packb(value))
-    except UnicodeEncodeError as error:
-        detail = f"{error.object[:60]!a} contains half a surrogate pair, which UTF-8 can't encode"
-        raise InvalidRequest(Problem("invalid-request", detail).document()) from None
-    except (TypeError, OverflowError) as error:
-        raise TypeError(f"an argument contains a value that can't be sent: {error}") from None
-
-
-def _tensor_body(fields: Mapping[str, Any], name: str, arrays: Sequence[Array]) -> list[bytes | memoryview]:
-    """Return a MessagePack map of small fields and a list of tensors, as the parts of a body.
-
-    The memory of large arrays is sent without a copy.
-    """
-    packed = _pack({**fields, name: [None] * len(arrays)})
-    parts: list[bytes | memoryview] = [packed[: len(packed) - len(arrays)]]  # tensors replace the bytes of None
-    for array in arrays:
-        try:
-            parts += msgpack_parts(array, strided=any(replicated_axes(array)))
-        except UnknownDtype as error:
-            raise TypeError(str(error)) from None
-    if sum(map(len, parts)) <= MAX_SENT_CHUNK_BYTES:
-        return [b"".join(parts)]
-    return parts
