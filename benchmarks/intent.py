@@ -52,11 +52,11 @@ RULES: dict[str, Callable[[OperandPair], bool]] = {
     "c, and d or e": lambda pair: bool(_here(pair)) and (pair.is_discrete or _is_one(pair)) and not pair.is_loss,
     "the rule that was chosen": CHOSEN,
 }
-"""The candidates."""
+"""The candidate rules."""
 
 
 class Outcome(NamedTuple):
-    """The squares of one function."""
+    """The squares that one function makes."""
 
     half: str
     is_bug: bool
@@ -94,7 +94,7 @@ def tensors(case: Any) -> tuple[Any, ...]:
 
 
 def watched() -> Iterator[Outcome]:
-    """Yield what a watch sees."""
+    """Yield the squares that a watch sees."""
 
     def run(case: Any) -> None:
         with axiscast.watch(on=lambda finding: None):
@@ -109,7 +109,7 @@ def exported(case: Any, is_dynamic: bool) -> Any:
     import torch
 
     class Module(torch.nn.Module):
-        """The function as a module."""
+        """Return a function as a module."""
 
     module = Module()
     code = case.function.__code__.replace(co_name="forward")
@@ -120,14 +120,14 @@ def exported(case: Any, is_dynamic: bool) -> Any:
 
 
 def of_torch() -> Iterator[Outcome]:
-    """Yield what check_torch sees, of programs with free sizes."""
+    """Yield the squares that check_torch sees in programs with free sizes."""
     for case in cases():
         program = exported(case, is_dynamic=True)
         yield Outcome(case.half, case.is_bug, recorded(partial(axiscast.check_torch, program)))
 
 
 def of_onnx(folder: Path, is_dynamic: bool) -> Iterator[Outcome]:
-    """Yield what check_model sees. What torch can't export is left out; a file in the folder is not written again."""
+    """Yield the squares that check_model sees in the functions that torch can export. Existing files are reused."""
     import torch
 
     for case in cases():
@@ -137,14 +137,14 @@ def of_onnx(folder: Path, is_dynamic: bool) -> Iterator[Outcome]:
             program = exported(case, is_dynamic)
             try:
                 torch.onnx.export(program, (), path, dynamo=True, external_data=False, verbose=False)
-            except Exception as error:  # as for functions that ONNX does not have
+            except Exception as error:  # such as functions that ONNX lacks
                 print(f"{case.name}: {type(error).__name__}", file=sys.stderr)
                 continue
         yield Outcome(case.half, case.is_bug, recorded(partial(axiscast.check_model, path, probe=False)))
 
 
 def of_jax() -> Iterator[Outcome]:
-    """Yield what check_jax sees."""
+    """Yield the squares that check_jax sees."""
     import jax
     from programs import jax_bugs, jax_right
 
@@ -161,7 +161,7 @@ def of_jax() -> Iterator[Outcome]:
 
 
 def rows(title: str, outcomes: list[Outcome]) -> None:
-    """Print what each rule finds and accuses of each half."""
+    """Print the bugs that each rule finds and the correct functions that it reports, for each half."""
     print(f"\n| {title} | choose: found | accused | report: found | accused |\n|---|---|---|---|---|")
     for name, rule in RULES.items():
         cells = []

@@ -1,8 +1,8 @@
-"""How many nodes of exported models are doubted: what `axiscast check model.onnx` says of models that are right.
+"""Count the findings of `axiscast check model.onnx` in correct models, which are false alarms.
 
-Each is built from its configuration, small and without weights, and exported by torch's exporters; what one of them
-can't export is left out. Beside each stands how many nodes would depend on sizes if what the file states of its values
-were thrown away. Needs torch, onnxscript and transformers: `make models`.
+Each model is built from its configuration, small and without weights, and exported by both exporters of torch if they
+support it. A second count has the findings without the shapes that the file states. Needs torch, onnxscript and
+transformers: `make models`.
 """
 
 from __future__ import annotations
@@ -95,12 +95,11 @@ MODELS: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
     ),
     "ViT": ("Model", PATCHES, ("images",)),
 }
-"""Each architecture of transformers: which of its models, its configuration, and its inputs. `any images` may have any
-height and width."""
+"""The architectures of transformers, each with its model, configuration and inputs. "any images" have free heights."""
 
 
 def export(name: str, exporter: str, path: Path) -> None:
-    """Write the file of a model. Raises whatever the exporter does."""
+    """Write the file of a model. Raises the exceptions of the exporter."""
     import torch
     import transformers
 
@@ -109,7 +108,7 @@ def export(name: str, exporter: str, path: Path) -> None:
     names = TEXT[: len(inputs)] if inputs[0] in TEXT else ("pixel_values",)
 
     class First(torch.nn.Module):
-        """The first of the model's outputs."""
+        """Return the first output of the model."""
 
         def forward(self, *arguments: Any) -> Any:
             return model(**dict(zip(names, arguments, strict=True)), return_dict=True)[0]
@@ -135,7 +134,7 @@ def export(name: str, exporter: str, path: Path) -> None:
 
 
 def without_statements(path: Path, folder: Path) -> Report:
-    """The report of a model whose file states nothing of the values that nodes make."""
+    """Return the report of a model without the shapes that its file states."""
     model = onnx.load(path)
     del model.graph.value_info[:]
     for value in model.graph.output:
@@ -154,7 +153,9 @@ def rows(folder: Path, wanted: Callable[[str], bool]) -> None:
             if not path.exists():
                 try:
                     export(name, exporter, path)
-                except Exception as error:  # an exporter raises anything; what it can't export is no row
+                except (
+                    Exception
+                ) as error:  # exporters raise all kinds of exceptions; a model that can't be exported has no row
                     print(f"{name}, {exporter}: {type(error).__name__}", file=sys.stderr)
                     continue
             start = process_time()

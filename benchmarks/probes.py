@@ -1,8 +1,8 @@
-"""What `axiscast check model.onnx` finds of planted bugs, and what it says of models that are right.
+"""Count the planted bugs that `axiscast check model.onnx` finds, and its findings in correct models.
 
-Every bug is verified in onnxruntime: it runs at the sizes of its example, if it has one, and fails at others. Every
-right model runs at two sets of sizes. Every other bug was used to choose the rules ("chosen on"); the others report.
-Needs what benchmarks/models.txt lists: `make models`.
+Every bug is verified in onnxruntime: the model runs at the sizes of its example, if it has one, and fails at others.
+Every correct model runs at two sets of sizes. Every other bug was used to choose the rules ("chosen on").
+Needs the packages in benchmarks/models.txt: `make models`.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ class Case(NamedTuple):
     path: Path
     half: str
     runs: tuple[Sizes, ...]
-    """Sizes at which it runs."""
+    """Sizes at which the model runs."""
     fails: Sizes | None
-    """Sizes at which it fails; None for a right model."""
+    """Sizes at which the model fails, or None for a correct model."""
 
 
 def cases(folder: Path) -> Iterator[Case]:
-    """All models whose export worked, each verified in onnxruntime."""
+    """Return the models that could be exported, after a verification in onnxruntime."""
     for number, case in enumerate(_made(folder)):
         try:
             run = Runs(case.path)
@@ -49,7 +49,7 @@ def cases(folder: Path) -> Iterator[Case]:
             if wrong or (case.fails is not None and not run(case.fails)):
                 print(f"{case.name}: not as stated: {[run(sizes) for sizes in wrong] or 'runs'}", file=sys.stderr)
                 continue
-        except Exception as error:  # a session that can't be made is no case
+        except Exception as error:  # a model that onnxruntime can't load is no case
             print(f"{case.name}: {str(error).splitlines()[0]}", file=sys.stderr)
             continue
         yield case if case.half else case._replace(half=("chosen on", "reported")[number % 2])
@@ -86,7 +86,7 @@ def _exported(name: str, *arguments: object) -> bool:
     try:
         with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
             export_module(*arguments)  # type: ignore[arg-type]
-    except Exception as error:  # an exporter raises anything; what it can't export is no case
+    except Exception as error:  # exporters raise all kinds of exceptions; a model that can't be exported is no case
         print(f"{name}: {type(error).__name__}: {str(error).splitlines()[0]}", file=sys.stderr)
         return False
     return True
@@ -104,7 +104,7 @@ def main() -> None:
 
 
 def count(case: Case, sort: str, example: Sizes, rows: dict[str, Counter[str]], each: bool) -> None:
-    """Check a model, and count its exit statuses in the row of its sort."""
+    """Check a model, and count its exit statuses in the row of its group."""
     start = process_time()
     report = axiscast.check_model(case.path, example=example)
     row = rows.setdefault(sort, Counter())
@@ -119,7 +119,7 @@ def count(case: Case, sort: str, example: Sizes, rows: dict[str, Counter[str]], 
 
 
 def table(found: Iterator[Case], each: bool) -> None:
-    """Print how many models of each half and sort have which finding."""
+    """Print the number of models with each finding, for each half and group."""
     rows: dict[str, Counter[str]] = {}
     for case in found:
         sort = "right" if case.fails is None else f"planted, {case.half}"

@@ -24,7 +24,7 @@ import axiscast
 
 
 class Empty(TorchFunctionMode):
-    """A mode that does nothing: what torch itself takes for calling one."""
+    """A mode that does nothing, to measure torch's own cost of calling a mode."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return func(*args, **kwargs) if kwargs else func(*args)
@@ -45,7 +45,7 @@ def cpu(call: Callable[[], object], times: int) -> float:
 
 
 def interleaved(call: Callable[[], object], rounds: int, times: int) -> dict[str, Row]:
-    """CPU seconds of a call in each contender, and how many times as long as with no watch in the same round."""
+    """Return the CPU seconds of a call for each contender, and the ratio to an unwatched call in the same round."""
     taken: dict[str, list[float]] = {name: [] for name in CONTENDERS}
     cpu(call, times)
     for _ in range(rounds):

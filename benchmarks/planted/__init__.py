@@ -1,1 +1,1 @@
-"""Exported models with a planted bug, and right ones, by which `axiscast check model.onnx` is measured."""
+"""Exported models with planted bugs, and correct ones, to measure `axiscast check model.onnx`."""

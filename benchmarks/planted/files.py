@@ -1,4 +1,4 @@
-"""The planted and the right models as files, and whether onnxruntime runs them."""
+"""Files of the models, and runs of them in onnxruntime."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def save_graph(graph: str, constants: Constants, path: Path) -> None:
 
 
 def _type_of(model: onnx.ModelProto, name: str) -> type:
-    """The type of a constant that is not always a float: a mask that Where takes."""
+    """Return the element type of a constant, which is bool for the mask of a Where."""
     where = {node.input[0] for node in model.graph.node if node.op_type == "Where"}
     sliced = {node.input[0] for node in model.graph.node if node.op_type == "Slice" and node.output[0] in where}
     return np.bool_ if name in where | sliced else np.float32
@@ -44,10 +44,10 @@ def _type_of(model: onnx.ModelProto, name: str) -> type:
 def export_module(
     forward: Callable[..., Any], inputs: Mapping[str, tuple[int, ...]], axes: Axes | dict[str, list[int]], path: Path
 ) -> None:
-    """Write the file that torch's older exporter makes of a module. Raises whatever it does."""
+    """Export a module to a file by torch's older exporter. Raises the exceptions of the exporter."""
 
     class Wrapped(torch.nn.Module):
-        """The module's forward, or a function, as a module."""
+        """Return a forward function as a module."""
 
         def forward(self, *arguments: torch.Tensor) -> Any:
             return forward(*arguments)
@@ -65,7 +65,7 @@ def export_module(
 
 
 class Runs:
-    """A model in onnxruntime: whether it runs at given sizes."""
+    """A session of onnxruntime that says whether a model runs at given sizes."""
 
     def __init__(self, path: Path) -> None:
         options = onnxruntime.SessionOptions()
@@ -74,17 +74,17 @@ class Runs:
         self._session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
 
     def __call__(self, sizes: Sizes) -> str:
-        """An empty text, or the fault."""
+        """Return the error of a run, or "" if there is none."""
         feeds = {value.name: _made(value, sizes) for value in self._session.get_inputs()}
         try:
             self._session.run(None, feeds)
-        except Exception as error:  # onnxruntime has a class for each status, and none that all share
+        except Exception as error:  # onnxruntime has a class for each status and no common one
             return str(error).splitlines()[0]
         return ""
 
 
 def _made(value: Any, sizes: Sizes) -> np.ndarray:
-    """An input of ones."""
+    """Return an input of ones."""
     shape = [size if isinstance(size, int) else _size(size, sizes) for size in value.shape]
     types = {"tensor(float)": np.float32, "tensor(int64)": np.int64, "tensor(bool)": np.bool_}
     return np.ones(shape, types[value.type])

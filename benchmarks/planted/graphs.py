@@ -1,6 +1,6 @@
-"""Graphs as exporters wrote them in reported bugs: free sizes in the inputs, and the size of an example in a constant.
+"""Graphs from reported bugs: the inputs have free sizes, and a constant has the size of the example.
 
-Each line is a name, where the bug was reported, the graph, its constants (a tuple is the shape of a weight, a list or a
+Each entry has a name, the report of the bug, the graph, its constants (a tuple is the shape of a weight, a list or a
 number is integers), the sizes of the example at which it runs, and other sizes at which it fails.
 """
 
@@ -17,11 +17,11 @@ class Graph(NamedTuple):
 
     name: str
     source: str
-    """The thread in which such a bug was reported."""
+    """The thread in which the bug was reported."""
     graph: str
     constants: Constants
     example: Sizes
-    """Sizes at which the model runs. Empty if no sizes are known at which it does."""
+    """Sizes at which the model runs, or empty if such sizes are unknown."""
     fails: Sizes
 
 
@@ -189,4 +189,4 @@ GRAPHS = [
           "f = Reshape(m, back) y = Add(x, f)}",
           {"to": [1, -1, 2, 8], "axis": [2], "back": [1, -1, 8]}, {}, _of(3, 14)),
 ]  # fmt: skip
-"""In the order of no plan: every other one is used to choose rules, the rest to report."""
+"""The bugs in no particular order. Every other one was used to choose rules, and the rest are reported."""

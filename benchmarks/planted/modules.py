@@ -1,6 +1,6 @@
 """Modules with a bug that torch's older exporter freezes: Python's own integers become constants of the graph.
 
-Each one is a name, where the bug was reported, the module's forward, its example inputs, its free axes, and sizes at
+Each entry has a name, the report of the bug, the module's forward, its example inputs, its free axes, and sizes at
 which the exported model fails.
 """
 
@@ -22,7 +22,7 @@ class Module(NamedTuple):
 
     name: str
     source: str
-    """The thread in which such a bug was reported."""
+    """The thread in which the bug was reported."""
     forward: Callable[..., Any]
     inputs: dict[str, tuple[int, ...]]
     """The shape of each input in the example."""
@@ -407,4 +407,4 @@ MODULES = [
         seq=14,
     ),
 ]
-"""In the order of no plan: every other one is used to choose rules, the rest to report."""
+"""The bugs in no particular order. Every other one was used to choose rules, and the rest are reported."""

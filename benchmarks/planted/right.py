@@ -14,7 +14,7 @@ from .modules import IMAGE, TEXT, Axes
 
 
 class RightGraph(NamedTuple):
-    """A graph that fits, and two sets of sizes at which it runs."""
+    """A correct graph, and two sets of sizes at which it runs."""
 
     name: str
     graph: str
@@ -23,7 +23,7 @@ class RightGraph(NamedTuple):
 
 
 class RightModule(NamedTuple):
-    """A module whose export fits, and two sets of sizes at which it runs."""
+    """A module whose export is correct, and two sets of sizes at which it runs."""
 
     name: str
     make: Callable[[], Callable[..., Any]]
@@ -76,7 +76,7 @@ GRAPHS = [
 
 
 class UNet(nn.Module):
-    """Two steps down and up, joined by what was before each."""
+    """Return a network with two steps down and two up, with skip connections."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -98,7 +98,7 @@ class UNet(nn.Module):
 
 
 class Pyramid(nn.Module):
-    """A feature pyramid: each level is the sum of its own map and the coarser one, grown to its size."""
+    """Return a feature pyramid: each level adds the upsampled coarser level to its own map."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -115,7 +115,7 @@ class Pyramid(nn.Module):
 
 
 class Windows(nn.Module):
-    """Attention in windows of four by four, padded to them and shifted."""
+    """Return attention in shifted windows of four by four, with padding."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -133,7 +133,7 @@ class Windows(nn.Module):
 
 
 class Attention(nn.Module):
-    """Causal attention over a cache and new tokens, with positions."""
+    """Return causal attention over a cache and new tokens, with positions."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -151,7 +151,7 @@ class Attention(nn.Module):
 
 
 class Encoder(nn.Module):
-    """Two layers of torch's own encoder, with a padding mask."""
+    """Return two layers of torch's encoder with a padding mask."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -166,7 +166,7 @@ class Encoder(nn.Module):
 
 
 class Recurrent(nn.Module):
-    """An LSTM whose state begins with zeros of the batch that is there."""
+    """Return an LSTM whose first state is zeros for the current batch."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -267,7 +267,7 @@ def _transformer(name: str, **options: Any) -> Callable[[], nn.Module]:
         inner = whole.encoder if name == "Whisper" else whole
 
         class First(nn.Module):
-            """The first output of the model."""
+            """Return the first output of the model."""
 
             def forward(self, x: Tensor) -> Tensor:
                 first: Tensor = inner(x, return_dict=True)[0]
@@ -300,4 +300,4 @@ NEEDLESS = [
                 {"x": {0: "batch_size", 2: "encoder_sequence_length"}},
                 ({"batch_size": 1, "encoder_sequence_length": 100}, {"batch_size": 3, "encoder_sequence_length": 100})),
 ]  # fmt: skip
-"""Models of one image size or length whose axes are declared free all the same, as optimum does (exporters/onnx)."""
+"""Models for one image size or length, whose axes are still declared free, as optimum does (exporters/onnx)."""

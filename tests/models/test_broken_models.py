@@ -1,4 +1,4 @@
-"""Models that are broken as people break them: each is told by its node, its line and a hint."""
+"""Broken models, as users break them: each is reported at its node and line, with a hint."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def check(tmp_path: Path) -> Check:
 
 
 def exported(graph: str, **weights: tuple[int, ...]) -> Any:
-    """A model as torch exports it: node `n` comes from line 10 + n of net.py, called by a library."""
+    """Return a model as torch exports it: node `n` comes from line 10 + n of net.py, called by a library."""
     model = parsed(graph)
     for number, node in enumerate(model.graph.node):
         trace = f'  File "/home/me/net.py", line {10 + number}, in forward\n    x\n'
@@ -36,7 +36,7 @@ def only(check: Check, model: Any, **options: Any) -> Finding:
     return finding
 
 
-def test_a_bias_of_channels_that_meets_the_width(check: Check) -> None:
+def test_a_bias_of_the_channels_conflicts_with_the_width(check: Check) -> None:
     model = exported("(float[N,3,9,9] x) => (float[] y) {c = Conv(x, w) y = Add(c, bias)}", w=(64, 3, 3, 3), bias=(64,))
     finding = only(check, model)
     assert (finding.node, finding.op, finding.file, finding.line) == ("y", "Add", "/home/me/net.py", 11)
@@ -46,8 +46,8 @@ def test_a_bias_of_channels_that_meets_the_width(check: Check) -> None:
     ]
 
 
-def test_a_loss_of_all_pairs(check: Check) -> None:
-    """`(pred - y)**2`: nothing fails, and the loss is of (B, B)."""
+def test_a_loss_over_all_pairs_is_a_square(check: Check) -> None:
+    """`(pred - y)**2` raises no error, and the loss is a mean over (B, B)."""
     graph = "(float[B,8] x, float[B] y) => (float[] l) {p = MatMul(x, w) d = Sub(p, y) l = Pow(d, two)}"
     report = check(exported(graph, w=(8, 1), two=()))
     (finding,) = report.findings
@@ -60,14 +60,14 @@ def test_a_loss_of_all_pairs(check: Check) -> None:
     assert (report.exit_status(), report.exit_status("incompatible")) == (1, 0)
 
 
-def test_a_weight_that_was_edited_under_stale_statements(check: Check) -> None:
+def test_an_edited_weight_conflicts_although_the_stated_shapes_are_outdated(check: Check) -> None:
     graph = """(float[N,8] x) => (float[N,8] y) <float[8] scale, float[N,8] s, float[N,8] r>
         {s = Mul(x, scale) r = Relu(s) y = Add(r, x)}"""
     finding = only(check, exported(graph, scale=(9,)))
     assert (finding.node, finding.line, finding.answer.conflict.sizes) == ("s", 10, [8, 9])
 
 
-def test_positions_of_the_size_at_export(check: Check) -> None:
+def test_positions_that_were_fixed_at_export_are_reported(check: Check) -> None:
     graph = """(float[B,seq,32] x) => (float[] y)
         {a = Add(x, pos) b = Mul(x, pos) c = Relu(x) y = Sub(c, pos)}"""
     report = check(exported(graph, pos=(12, 32)))
@@ -80,7 +80,7 @@ def test_positions_of_the_size_at_export(check: Check) -> None:
     assert [found.node for found in report.findings if found.verdict == "incompatible"] == ["a", "b", "y"]
 
 
-def test_a_mask_without_the_axis_of_heads(check: Check) -> None:
+def test_a_mask_without_the_head_axis_conflicts(check: Check) -> None:
     graph = "(float[2,4,12,12] scores, bool[2,12,12] mask, float zero) => (float[] y) {y = Where(mask, scores, zero)}"
     finding = only(check, exported(graph))
     assert (finding.node, finding.op, finding.line) == ("y", "Where", 10)
@@ -90,31 +90,31 @@ def test_a_mask_without_the_axis_of_heads(check: Check) -> None:
     ]
 
 
-def test_heads_that_were_not_transposed(check: Check) -> None:
+def test_heads_that_were_not_transposed_conflict(check: Check) -> None:
     finding = only(check, exported("(float[B,12,4,8] q, float[B,4,12,8] rotated) => (float[] y) {y = Mul(q, rotated)}"))
     assert (finding.node, finding.op, finding.line) == ("y", "Mul", 10)
     assert finding.answer.conflict.hints[0].text == "swap axes 1 and 2 of input 0: (B, 4, 12, 8) fits"
 
 
-def test_the_bias_of_another_layer(check: Check) -> None:
+def test_the_bias_of_another_layer_conflicts(check: Check) -> None:
     graph = "(float[N,16] x) => (float[] y) {h = Gemm<transB = 1>(x, w, b) y = Gemm(h, v, b)}"
     finding = only(check, exported(graph, w=(32, 16), b=(32,), v=(32, 8)))
     assert (finding.node, finding.op, finding.line, finding.verdict) == ("y", "Gemm", 11, "incompatible")
 
 
-def test_a_slope_for_each_channel_that_meets_the_width(check: Check) -> None:
+def test_a_slope_per_channel_conflicts_with_the_width(check: Check) -> None:
     finding = only(check, exported("(float[N,64,7,7] x) => (float[] y) {y = PRelu(x, slope)}", slope=(64,)))
     assert (finding.node, finding.line, finding.verdict) == ("y", 10, "incompatible")
     assert finding.answer.conflict.hints[0].text == "reshape input 1 to (64, 1, 1), x[:, None, None]: it then fits"
 
 
-def test_a_slope_with_an_axis_for_a_batch_that_is_not_there(check: Check) -> None:
+def test_a_slope_with_an_extra_batch_axis_conflicts(check: Check) -> None:
     finding = only(check, exported("(float[64,7,7] x) => (float[] y) {y = PRelu(x, slope)}", slope=(1, 64, 1, 1)))
     assert (finding.node, finding.line, finding.verdict) == ("y", 10, "incompatible")
     assert finding.answer.conflict.hints[0].text == "drop the leading axes of size 1 of input 1: (64, 1, 1) fits"
 
 
-def test_stacks_of_matrices_of_other_heads(check: Check) -> None:
+def test_matrix_stacks_with_different_numbers_of_heads_conflict(check: Check) -> None:
     graph = "(float[B,8,S,64] q, float[B,64,S] k) => (float[] y) {y = MatMul(q, k)}"
     finding = only(check, exported(graph), assume={"B": 2})
     assert (finding.node, finding.line, finding.verdict) == ("y", 10, "incompatible")

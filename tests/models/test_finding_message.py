@@ -1,4 +1,4 @@
-"""The sentences about findings of models and programs: operands by their names, one fix, no internal names."""
+"""Messages of findings: they name the operands, propose one fix, and show no generated names."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ SQUARES = [
 
 
 @pytest.mark.parametrize(("op", "operands", "message"), SQUARES)
-def test_a_square_is_an_expression_with_one_fix_and_how_to_mean_it(
+def test_a_square_shows_the_operation_a_fix_and_the_explicit_form(
     op: str, operands: list[tuple[str, Shape]], message: str
 ) -> None:
     assert describe(finding(op, *operands)) == message
@@ -81,13 +81,13 @@ CONFLICTS = [
 
 
 @pytest.mark.parametrize(("op", "operands", "message"), CONFLICTS)
-def test_a_conflict_names_the_operands_on_the_axis_that_they_share(
+def test_a_conflict_names_the_operands_and_their_common_axis(
     op: str, operands: list[tuple[str, Shape]], message: str
 ) -> None:
     assert describe(finding(op, *operands)) == message
 
 
-def test_the_conflict_of_a_target_has_the_name_of_the_input() -> None:
+def test_a_conflict_with_a_target_names_the_input() -> None:
     answer = axiscast.check({"name": "onnx.Expand", "shape": (5, 4)}, (3, 1))
     operands = (Operand("input 0", "x", (3, 1)), Operand("target", "shape", (5, 4)))
     assert describe(Finding("e", "Expand", operands, answer)) == (
@@ -108,7 +108,7 @@ DEPENDS = [
 
 
 @pytest.mark.parametrize(("op", "operands", "message"), DEPENDS)
-def test_what_depends_on_sizes_names_the_sizes_by_their_operands(
+def test_conditions_name_unknown_sizes_by_their_operands(
     op: str, operands: list[tuple[str, Shape]], message: str
 ) -> None:
     assert describe(finding(op, *operands, assumable=("batch", "seq"))) == message
@@ -129,5 +129,5 @@ def test_what_depends_on_sizes_names_the_sizes_by_their_operands(
         ("2", "3 1", ""),
     ],
 )
-def test_a_change_of_shape_is_code(old: str, new: str, code: str) -> None:
+def test_a_change_of_shape_is_written_as_code(old: str, new: str, code: str) -> None:
     assert reshape_code(old.split(), new.split()) == code

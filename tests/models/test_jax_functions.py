@@ -1,6 +1,6 @@
 """check_jax finds every function of jax.numpy, jax.scipy and jax.nn that broadcasts two arrays (`make models`).
 
-A function broadcasts if it gives for a (3, 1) and a (3,) what it gives for both as (3, 3).
+A function broadcasts if it returns the same for (3, 1) and (3,) as for both arrays expanded to (3, 3).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import axiscast
 
 pytestmark = [
     pytest.mark.skipif(find_spec("jax") is None, reason="jax is not installed"),
-    pytest.mark.filterwarnings("ignore"),  # what jax says of arguments that are guesses
+    pytest.mark.filterwarnings("ignore"),  # jax's warnings about guessed arguments
 ]
 NO_ARITHMETIC = "compares shapes or types, or gives the operands back: no values meet"
 BY_ONES = "is missed: it chooses between the operand and ones of the shape that it gave the operand"
@@ -41,7 +41,7 @@ EXEMPT = {
     "hyp1f1": BY_VMAP,
     "hyp2f1": BY_VMAP,
 }
-"""Why a function that seems to broadcast is not found."""
+"""The functions that seem to broadcast and are not found, with the reasons."""
 
 
 def functions() -> Iterator[tuple[str, Callable[..., Any]]]:
@@ -67,7 +67,7 @@ def functions() -> Iterator[tuple[str, Callable[..., Any]]]:
 
 
 def calls(function: Callable[..., Any]) -> Iterator[tuple[Callable[..., Any], Any, Any]]:
-    """The ways in which a function may take two arrays, with numbers for what else it may need."""
+    """Yield the ways to call a function with two arrays, with numbers for its other arguments."""
     random = np.random.default_rng(0)
     for kind, number in (("float32", 0.5), ("int32", 2), ("bool", True)):
         column, row = (random.uniform(1, 3, shape) * (0.3 if kind == "float32" else 1) for shape in ((3, 1), (3,)))
@@ -85,7 +85,7 @@ def calls(function: Callable[..., Any]) -> Iterator[tuple[Callable[..., Any], An
 
 
 def _counts(function: Callable[..., Any]) -> range:
-    """How many arguments a function takes by place, from two to four."""
+    """Return the possible numbers of positional arguments, from two to four."""
     parameters = inspect.signature(function).parameters.values()
     kinds = [parameter.kind for parameter in parameters]
     placed = [each for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
@@ -94,7 +94,7 @@ def _counts(function: Callable[..., Any]) -> range:
 
 
 def broadcasting(function: Callable[..., Any]) -> Any:
-    """Return the first way in which a function broadcasts, traced, if there is one that jax can trace."""
+    """Return the trace of the first call that broadcasts, or None if jax can trace no such call."""
     import jax
 
     for call, column, row in calls(function):
@@ -103,7 +103,7 @@ def broadcasting(function: Callable[..., Any]) -> Any:
             shapes = [jax.eval_shape(call, *operands) for operands in ((column, row), wide)]
             if shapes[0] == shapes[1] and _are_equal(call(column, row), call(*wide)):
                 return jax.jit(call).trace(column, row)
-        except Exception:  # the arguments are guesses: most are refused, each function in its own way
+        except Exception:  # most guessed arguments are refused, each function in its own way
             continue
     return None
 
@@ -115,7 +115,7 @@ def _are_equal(one: Any, other: Any) -> bool:
     return all(np.allclose(first, second, atol=1e-4, equal_nan=True) for first, second in pairs)
 
 
-def test_check_jax_finds_what_broadcasts() -> None:
+def test_check_jax_finds_every_function_that_broadcasts() -> None:
     found = {name: traced for name, function in functions() if (traced := broadcasting(function)) is not None}
     assert len(found) > 100
     silent = [name for name, traced in found.items() if not axiscast.check_jax(traced).findings]

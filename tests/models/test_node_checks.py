@@ -1,4 +1,4 @@
-"""The judge of a model: what is asked, in which batches, and what becomes of answers and refusals."""
+"""Checks of nodes: which requests are sent, in which batches, and how responses and refusals are handled."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def node_check(node: int, *shapes: list[int | str], reason: str = "") -> NodeChe
     )
 
 
-def test_equal_checks_are_asked_once_and_answers_come_in_order() -> None:
+def test_equal_checks_are_sent_once_and_findings_keep_their_order() -> None:
     asked: list[Any] = []
 
     def check_batch(requests: Sequence[dict[str, Any]]) -> list[CheckAnswer | ServiceProblem]:
@@ -45,8 +45,8 @@ def test_equal_checks_are_asked_once_and_answers_come_in_order() -> None:
 
 @pytest.mark.parametrize("room", [1, 2, 7, 100])
 @pytest.mark.parametrize("whole", [False, True])
-def test_what_is_refused_as_too_much_at_once_is_asked_again_in_smaller_batches(room: int, whole: bool) -> None:
-    """A service that answers `room` rows of a batch; or none of one that has more."""
+def test_a_batch_that_is_too_large_is_sent_again_in_smaller_batches(room: int, whole: bool) -> None:
+    """The service answers `room` rows of a batch, or refuses a larger batch as a whole."""
     calls = []
 
     def check_batch(requests: Sequence[dict[str, Any]]) -> list[CheckAnswer | ServiceProblem]:
@@ -69,7 +69,7 @@ TOO_MUCH = [
 
 @pytest.mark.parametrize("problem", TOO_MUCH, ids=lambda problem: problem.code)
 @pytest.mark.parametrize("whole", [False, True])
-def test_every_refusal_of_too_much_at_once_is_asked_again(problem: ServiceProblem, whole: bool) -> None:
+def test_every_refusal_of_a_large_batch_is_sent_again_in_smaller_batches(problem: ServiceProblem, whole: bool) -> None:
     def check_batch(requests: Sequence[dict[str, Any]]) -> list[CheckAnswer | ServiceProblem]:
         if whole and len(requests) > 7:
             raise problem
@@ -79,7 +79,7 @@ def test_every_refusal_of_too_much_at_once_is_asked_again(problem: ServiceProble
     assert [finding.output for finding in findings] == [(number,) for number in range(60)]
 
 
-def test_a_proxy_that_takes_less_is_asked_again_and_its_page_is_no_verdict() -> None:
+def test_a_refusal_by_a_proxy_is_sent_again_and_is_never_a_verdict() -> None:
     calls = []
 
     def check_batch(requests: Sequence[dict[str, Any]], most: int) -> list[CheckAnswer | ServiceProblem]:
@@ -95,7 +95,7 @@ def test_a_proxy_that_takes_less_is_asked_again_and_its_page_is_no_verdict() -> 
         check_nodes(checks, partial(check_batch, most=0))
 
 
-def test_another_refusal_is_raised_and_not_asked_again() -> None:
+def test_any_other_refusal_is_raised_without_a_retry() -> None:
     calls = []
 
     def check_batch(requests: Sequence[dict[str, Any]]) -> list[CheckAnswer | ServiceProblem]:
@@ -107,7 +107,7 @@ def test_another_refusal_is_raised_and_not_asked_again() -> None:
     assert calls == [2]
 
 
-def test_what_is_too_much_alone_is_not_judged_and_says_why() -> None:
+def test_a_node_that_is_too_large_alone_is_unchecked_with_the_reason() -> None:
     findings = check_nodes(
         [node_check(0, [3]), node_check(1, [4]), node_check(2, [5])],
         lambda requests: [
@@ -118,7 +118,7 @@ def test_what_is_too_much_alone_is_not_judged_and_says_why() -> None:
     assert findings[1].reason == "the rows before this one took 2 s"
 
 
-def test_a_service_without_room_is_no_verdict() -> None:
+def test_an_overloaded_service_raises_and_gives_no_verdict() -> None:
     def check_batch(requests: Sequence[dict[str, Any]]) -> list[CheckAnswer | ServiceProblem]:
         raise Overloaded({"status": 503})
 
@@ -126,7 +126,7 @@ def test_a_service_without_room_is_no_verdict() -> None:
         check_nodes([node_check(0, [3])], check_batch)
 
 
-def test_a_reason_holds_unless_there_is_a_conflict() -> None:
+def test_a_reason_is_kept_unless_there_is_a_conflict() -> None:
     conflict = {"op": {"name": "ngraph.Broadcast", "shape": [3], "broadcast_axes": []}, "inputs": [[4]]}
     findings = check_nodes(
         [node_check(0, [3], reason="types differ"), NodeCheck(Finding("1", "Add", reason="types differ"), conflict)],
@@ -135,7 +135,7 @@ def test_a_reason_holds_unless_there_is_a_conflict() -> None:
     assert [finding.verdict for finding in findings] == ["unchecked", "incompatible"]
 
 
-def test_what_is_assumed_goes_to_the_checks_that_have_the_name() -> None:
+def test_assumed_sizes_are_sent_only_with_checks_that_have_the_name() -> None:
     asked: list[Any] = []
 
     def check_batch(requests: Sequence[dict[str, Any]]) -> list[CheckAnswer | ServiceProblem]:
@@ -146,7 +146,7 @@ def test_what_is_assumed_goes_to_the_checks_that_have_the_name() -> None:
     assert [request.get("assume") for request in asked] == [{"N": "2.."}, None, None]
 
 
-def test_progress_is_told_up_to_the_last_question() -> None:
+def test_progress_is_reported_up_to_the_last_check() -> None:
     told: list[tuple[int, int]] = []
     check_nodes(
         [node_check(number, [number]) for number in range(5)],

@@ -1,4 +1,4 @@
-"""Operands that are expanded to one shape before they meet: a square is one all the same."""
+"""Operands that are expanded to a common shape first: a square is still found."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ SQUARES = {
 
 
 @pytest.mark.parametrize(("nodes", "message"), SQUARES.values(), ids=SQUARES)
-def test_two_operands_that_were_expanded_make_a_square(check: Check, nodes: str, message: str) -> None:
+def test_two_expanded_operands_make_a_square(check: Check, nodes: str, message: str) -> None:
     report = check(f"{INPUTS} => (float[] o) {{{nodes} o = Relu(d)}}")
     (finding,) = (finding for finding in report.findings if "square" in finding.kinds)
     assert (finding.node, describe(finding, "square")) == ("d", message)
@@ -90,12 +90,12 @@ RIGHT = {
 
 
 @pytest.mark.parametrize("nodes", RIGHT.values(), ids=RIGHT)
-def test_other_expansions_are_silent(check: Check, nodes: str) -> None:
+def test_other_expansions_have_no_warning(check: Check, nodes: str) -> None:
     report = check(f"{INPUTS} => (float[] o) {{{nodes} o = Relu(d)}}")
     assert report.counts["square"] == 0, str(report)
 
 
-def test_expansions_of_an_outer_graph_are_seen_in_its_branches(check: Check) -> None:
+def test_branches_see_the_expansions_of_the_outer_graph(check: Check) -> None:
     graph = f"""(float[n,1] p, float[n] y, bool t) => (float[] o) {{{SHAPE} a = Expand(p, nn) b = Expand(y, nn)
         o = If(t) <then_branch = g () => (float[] d) {{d = Sub(a, b)}},
                    else_branch = h () => (float[] e) {{e = Neg(a)}}>}}"""
@@ -111,7 +111,7 @@ def test_expansions_of_an_outer_graph_are_seen_in_its_branches(check: Check) -> 
         ("d = p.expand_as(c) - torch.broadcast_to(y, (n, n))", 0),
     ],
 )
-def test_what_the_code_expands_itself_is_meant(check: Check, code: str, squares: int) -> None:
+def test_an_explicit_expansion_in_the_code_is_intended(check: Check, code: str, squares: int) -> None:
     model = parsed(f"{INPUTS} => (float[] d) {{{SHAPE} a = Expand(p, nn) b = Expand(y, nn) d = Sub(a, b)}}")
     for node in model.graph.node:
         node.metadata_props.add(

@@ -1,4 +1,4 @@
-"""An ONNX model in a file: its shapes, its names, and files that are not as they should be."""
+"""ONNX files: shapes, names, and invalid files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def check(tmp_path: Path) -> Check:
     return checks(tmp_path)
 
 
-def test_the_same_unknown_size_stays_the_same_wherever_it_goes(check: Check) -> None:
+def test_an_unknown_size_keeps_one_name_in_all_nodes(check: Check) -> None:
     graph = """(float[?,3] x, float[?,3] y) => (float[] o)
         {r = Relu(x) a = Add(x, r) b = Add(x, y) n = NonZero(x) c = Mul(n, n)}"""
     found = verdicts(check(graph))
@@ -37,7 +37,7 @@ def test_the_same_unknown_size_stays_the_same_wherever_it_goes(check: Check) -> 
     }
 
 
-def test_names_of_sizes_become_names_and_stay_apart(check: Check) -> None:
+def test_different_size_names_become_different_identifiers(check: Check) -> None:
     named = ["a.b", "a_b", "a b", "2N", "\N{GREEK SMALL LETTER ALPHA}", "n" * 300, "n" * 301]
     inputs = [helper.make_tensor_value_info(f"v{number}", 1, [name]) for number, name in enumerate(named)]
     nodes = [helper.make_node("Add", [f"v{number}", f"v{number}"], [f"same{number}"]) for number in range(len(named))]
@@ -50,14 +50,14 @@ def test_names_of_sizes_become_names_and_stay_apart(check: Check) -> None:
 
 
 @pytest.mark.parametrize("meant", [-1, "?"])
-def test_a_negative_size_and_a_question_mark_are_sizes_that_are_not_known(check: Check, meant: int | str) -> None:
+def test_negative_sizes_and_question_marks_are_unknown_sizes(check: Check, meant: int | str) -> None:
     inputs = [helper.make_tensor_value_info(name, 1, [meant, 3]) for name in "xy"]
     model = helper.make_model(helper.make_graph([helper.make_node("Add", ["x", "y"], ["z"])], "graph", inputs, []))
     (shape, conditions) = verdicts(check(model))["z"]
     assert (shape, len(conditions)) == (["?", 3], 1)
 
 
-def test_nodes_of_subgraphs_and_functions_are_named_with_the_path_to_them(check: Check) -> None:
+def test_the_names_of_nodes_in_subgraphs_and_functions_begin_with_their_path(check: Check) -> None:
     graph = """(float[2,3] x, float[4] y, bool c, int64 trips) => (float[] o)
         <int64[2] outer = {2,4}>
         {i = If(c) <then_branch = t () => (float[] p) {p = Add(x, y)},
@@ -79,7 +79,7 @@ def test_nodes_of_subgraphs_and_functions_are_named_with_the_path_to_them(check:
     }
 
 
-def test_weights_are_not_read_whether_they_are_there_or_not(check: Check) -> None:
+def test_weights_are_not_read_whether_their_file_exists_or_not(check: Check) -> None:
     model = parsed("(float[2,300] x) => (float[] o) {a = Add(x, w) b = Add(x, far)}")
     model.graph.initializer.append(onnx.numpy_helper.from_array(np.ones((300,), np.float32), "w"))
     model.graph.initializer.append(onnx.TensorProto(name="far", data_type=1, dims=[2, 1], data_location=1))
@@ -87,7 +87,7 @@ def test_weights_are_not_read_whether_they_are_there_or_not(check: Check) -> Non
     assert verdicts(check(model)) == {"a": [2, 300], "b": [2, 300]}
 
 
-def test_weights_in_the_file_are_forgotten_at_once(tmp_path: Path) -> None:
+def test_weights_in_the_file_are_dropped_at_once(tmp_path: Path) -> None:
     weight = onnx.numpy_helper.from_array(np.ones(100_000, np.float32), "w")
     model = parsed("""(float[1] x, bool c) => (float[] o)
         {y = If(c) <then_branch = t () => (float[] p) {p = Add(x, w)},
@@ -99,7 +99,7 @@ def test_weights_in_the_file_are_forgotten_at_once(tmp_path: Path) -> None:
     assert infer_model(prepare_model(tmp_path / "model.onnx")).graph.ByteSize() < 2000
 
 
-def test_what_the_file_says_of_other_values_counts_only_where_nothing_is_inferred(check: Check) -> None:
+def test_stated_shapes_count_only_where_nothing_can_be_inferred(check: Check) -> None:
     graph = """(float[2,4] x, float[3] y) => (float[2,3] o)
         <float[2,3] r, float[2,3] m>
         {r = Relu(x) m = my.Magic(x) a = Add(r, y) b = Add(m, y) o = Relu(x) c = Add(o, y)}"""
@@ -111,7 +111,7 @@ def test_what_the_file_says_of_other_values_counts_only_where_nothing_is_inferre
     assert "m is known only from the file.\n" in report.text(all_nodes=True)
 
 
-def test_sizes_that_inference_does_not_know_are_the_files_where_ranks_agree(check: Check) -> None:
+def test_sizes_that_are_not_inferred_come_from_the_file_if_ranks_agree(check: Check) -> None:
     graph = """(float[N,3,8] x, float[N,8] y, int64[3] to) => (float[] o)
         <float[N,S,8] r, float[N,3] wrong, float[N,S,8] e>
         {r = Reshape(x, to) a = Mul(r, r) wrong = Reshape(x, to) b = Mul(wrong, x)
@@ -131,8 +131,8 @@ def test_sizes_that_inference_does_not_know_are_the_files_where_ranks_agree(chec
     }  # fmt: skip
 
 
-def test_what_the_file_says_of_inputs_and_weights_themselves_is_not_asked(check: Check) -> None:
-    """Exporters write it, and who edits a weight forgets it: onnx then ends with its two shapes."""
+def test_stated_shapes_of_inputs_and_weights_are_ignored(check: Check) -> None:
+    """Exporters write these shapes. If a user edits a weight only, onnx fails because the two shapes differ."""
     graph = """(float[N,8] x) => (float[N,8] o) <float[8] w, float[N,9] x, float[N,8] h> {h = Add(x, w) o = Relu(h)}"""
     model = parsed(graph)
     model.graph.initializer.append(onnx.numpy_helper.from_array(np.ones(9, np.float32), "w"))
@@ -157,7 +157,7 @@ def test_equal_expressions_are_one_size(check: Check) -> None:
     assert verdicts(check(model, assume={"H": 63}))["b"] == "size-mismatch"
 
 
-def test_an_assumed_size_goes_into_the_graph_before_shapes_are_inferred(check: Check) -> None:
+def test_an_assumed_size_is_set_before_shapes_are_inferred(check: Check) -> None:
     graph = """(float[N,C,H,H] x, float[1,1,7,7] y) => (float[] o)
         {p = MaxPool<kernel_shape = [2,2], strides = [2,2]>(x) a = Add(p, y)}"""
     assert verdicts(check(graph, assume={"H": 14, "N": "2.."})) == {"a": ["N", "C", 7, 7]}
@@ -174,7 +174,7 @@ def test_an_assumed_size_goes_into_the_graph_before_shapes_are_inferred(check: C
         check(model, assume={"a_b": "5..3"})
 
 
-def test_constants_that_old_models_list_among_their_inputs_are_constants(check: Check) -> None:
+def test_constants_that_are_also_inputs_are_constants(check: Check) -> None:
     graph = """(float[3] x, int64[2] shape, float[3] stale) => (float[] o)
         <int64[2] shape = {2,3}, float[4] stale = {1,2,3,4}> {e = Expand(x, shape) a = Add(x, stale)}"""
     model = parsed(graph, 8)
@@ -182,7 +182,7 @@ def test_constants_that_old_models_list_among_their_inputs_are_constants(check: 
     assert verdicts(check(model)) == {"e": [2, 3], "a": "size-mismatch"}
 
 
-def test_a_node_that_onnx_can_not_infer_is_not_judged_and_has_its_shapes_and_name(check: Check) -> None:
+def test_a_node_that_onnx_cannot_infer_is_unchecked_with_its_name_and_shapes(check: Check) -> None:
     report = check("(float[2,3] x, float[4,5] y) => (float[] o) {m = MatMul(x, y) a = Add(m, x) r = Relu(m)}")
     assert verdicts(report) == {
         "m": "onnx says: Incompatible dimensions for matrix multiplication",
@@ -192,7 +192,7 @@ def test_a_node_that_onnx_can_not_infer_is_not_judged_and_has_its_shapes_and_nam
     assert (report.exit_status(), report.errors) == (3, ())
 
 
-def test_each_fault_of_inference_is_told_once_also_inside_of_subgraphs(check: Check) -> None:
+def test_each_inference_fault_is_reported_once_also_in_subgraphs(check: Check) -> None:
     graph = """(float[2,3] x, float[4,5] y, bool c) => (float[] o)
         {i = If(c) <then_branch = t () => (float[] p) {p = MatMul(x, y)},
                     else_branch = e () => (float[] q) {q = Neg(x)}>
@@ -206,8 +206,8 @@ def test_each_fault_of_inference_is_told_once_also_inside_of_subgraphs(check: Ch
     assert report.errors == ()
 
 
-def test_an_input_that_is_changed_breaks_the_node_where_it_shows(check: Check) -> None:
-    """One node in turn gets another weight, in a chain that was fine."""
+def test_a_changed_weight_breaks_the_node_that_uses_it(check: Check) -> None:
+    """In a valid chain of nodes, one node at a time gets another weight."""
     graph = "(float[N,8] x0) => (float[] o) {" + " ".join(f"x{n + 1} = Mul(x{n}, w{n})" for n in range(12)) + "}"
     for broken in range(0, 12, 5):
         model = parsed(graph)
@@ -218,11 +218,11 @@ def test_an_input_that_is_changed_breaks_the_node_where_it_shows(check: Check) -
         assert [name for name, verdict in found.items() if verdict == "size-mismatch"] == [f"x{broken + 1}"]
 
 
-# --- Files that are not as they should be --------------------------------------------------------
+# --- Invalid files -------------------------------------------------------------------------------
 
 
 def bomb(depth: int) -> bytes:
-    """A model whose functions call each other twice, level by level."""
+    """Return a model whose functions call each other twice, level by level."""
     functions = [
         f'<domain: "my", opset_import: ["my": 1]> f{level} (p) => (r) {{q = my.f{level + 1}(p) r = my.f{level + 1}(q)}}'
         for level in range(depth)
@@ -253,9 +253,7 @@ BROKEN: dict[str, Callable[[], bytes]] = {
 
 
 @pytest.mark.parametrize(("said", "content"), BROKEN.items(), ids=BROKEN)
-def test_a_file_that_is_no_good_model_is_said_to_be_so_in_one_line(
-    tmp_path: Path, said: str, content: Callable[[], bytes]
-) -> None:
+def test_an_invalid_model_is_reported_in_one_line(tmp_path: Path, said: str, content: Callable[[], bytes]) -> None:
     (tmp_path / "model.onnx").write_bytes(content())
     _fails(said, tmp_path / "model.onnx")
 
@@ -268,7 +266,7 @@ def _fails(said: str, path: Path) -> None:
     assert "\n" not in str(raised.value)
 
 
-def test_a_file_that_can_not_be_read_is_said_to_be_so(tmp_path: Path) -> None:
+def test_an_unreadable_file_is_reported(tmp_path: Path) -> None:
     _fails("does not exist", tmp_path / "absent.onnx")
     (tmp_path / "folder.onnx").mkdir()
     _fails("is not a file", tmp_path / "folder.onnx")
@@ -286,13 +284,13 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("nodes", HOSTILE.values(), ids=HOSTILE)
-def test_a_graph_that_can_not_be_is_not_judged(check: Check, nodes: str) -> None:
+def test_an_impossible_graph_is_unchecked(check: Check, nodes: str) -> None:
     report = check(f"(float[2] x) => (float[2] o) {nodes}")
     assert (report.exit_status(), report.counts["unchecked"] > 0) == (3, True)
 
 
 @pytest.mark.parametrize("written", ["no JSON", "5", '["N", {}]'])
-def test_what_a_file_writes_where_the_reader_does_is_forgotten(tmp_path: Path, written: str, check: Check) -> None:
+def test_metadata_of_the_file_under_the_readers_own_keys_is_ignored(tmp_path: Path, written: str, check: Check) -> None:
     model = onnx.parser.parse_model(
         """<ir_version: 10, opset_import: ["": 21]>
         graph (float[N,1] x, int64[2] s) => (float[a,b] o) {o = Expand(x, s)}"""
@@ -302,33 +300,33 @@ def test_what_a_file_writes_where_the_reader_does_is_forgotten(tmp_path: Path, w
     assert check(model).exit_status() == 0
 
 
-def test_a_node_without_inputs_is_named(check: Check) -> None:
+def test_a_node_without_inputs_has_a_name(check: Check) -> None:
     with pytest.raises(UnusableModel, match=r"\(op_type:Add, node name: o\): Input 0 is out of bounds"):
         check("(float[2] x) => (float[2] o) {o = Add()}")
 
 
-def test_a_shape_of_too_many_axes_is_not_judged(check: Check) -> None:
+def test_a_shape_with_too_many_axes_is_unchecked(check: Check) -> None:
     inputs = [helper.make_tensor_value_info(name, 1, [1] * 5000) for name in "xy"]
     model = helper.make_model(helper.make_graph([helper.make_node("Add", ["x", "y"], ["a"])], "graph", inputs, []))
     report = check(model)
     assert (report.exit_status(), report.nodes[0].reason[:17]) == (3, "a shape has 5000 ")
 
 
-def test_names_that_are_no_text_are_shown_all_the_same(tmp_path: Path) -> None:
+def test_names_that_are_not_utf_8_are_shown_with_escapes(tmp_path: Path) -> None:
     content = parsed("(float[2] xxxx, float[3] y) => (float[] o) {o = Add(xxxx, y)}").SerializeToString()
     (tmp_path / "model.onnx").write_bytes(content.replace(b"xxxx", b"\xff\xfexx"))
     report = axiscast.check_model(tmp_path / "model.onnx")
     assert report.nodes[0].operands[0].name == "\\xff\\xfexx"
 
 
-def test_a_trace_that_is_no_text_has_its_lines_all_the_same(tmp_path: Path) -> None:
+def test_a_stack_trace_that_is_not_utf_8_still_has_lines(tmp_path: Path) -> None:
     model = parsed("(float[2] x, float[3] y) => (float[] o) {o = Add(x, y)}")
     model.graph.node[0].metadata_props.add(key="pkg.torch.onnx.stack_trace", value='File "/a.py", line 3, in xxxx')
     (tmp_path / "model.onnx").write_bytes(model.SerializeToString().replace(b"xxxx", b"\xff\xfexx"))
     assert axiscast.check_model(tmp_path / "model.onnx").nodes[0].line == 3
 
 
-def test_a_model_whose_weights_lie_elsewhere_is_read_without_them(tmp_path: Path) -> None:
+def test_a_model_with_external_weights_is_read_without_them(tmp_path: Path) -> None:
     model = parsed("(float[N,1] x) => (float[] o) {a = Add(x, w) m = MatMul(x, w)}")
     weight = onnx.TensorProto(name="w", data_type=1, dims=[1, 2**29], data_location=1)
     weight.external_data.add(key="location", value="weights.bin")
@@ -337,7 +335,7 @@ def test_a_model_whose_weights_lie_elsewhere_is_read_without_them(tmp_path: Path
     assert (path.stat().st_size < 1000, verdicts(axiscast.check_model(path))) == (True, {"a": ["N", 2**29]})
 
 
-def test_a_source_line_is_the_last_that_is_no_packages(check: Check) -> None:
+def test_a_source_line_is_the_innermost_outside_of_packages(check: Check) -> None:
     model = parsed("(float[2] x, float[3] y) => (float[] o) {a = Add(x, y) b = Mul(x, y) c = Sub(x, y)}")
     frames = [
         ("/home/me/train.py", 5),
@@ -354,7 +352,7 @@ def test_a_source_line_is_the_last_that_is_no_packages(check: Check) -> None:
     ]  # fmt: skip
 
 
-def test_without_onnx_or_with_an_old_one_it_says_what_to_install(
+def test_a_missing_or_old_onnx_is_reported_with_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(onnx, "__version__", "1.9.0")
@@ -367,8 +365,8 @@ def test_without_onnx_or_with_an_old_one_it_says_what_to_install(
     assert project["optional-dependencies"]["onnx"] == [f"onnx>={OLDEST_ONNX}"]
 
 
-def test_what_the_file_says_before_a_node_that_fails_does_not_hide_what_follows(check: Check) -> None:
-    """By inference alone the product fits: its last axis is not known. By the file it does not."""
+def test_a_stated_shape_before_a_failing_node_hides_no_later_conflict(check: Check) -> None:
+    """By inference alone the product fits, because its last axis is unknown. By the stated shape it does not."""
     graph = """(float[N,8] x, int64[2] to) => (float[N,4] o) <float[N,8] r, float[N,4] m, float[N,4] b>
         {r = Reshape(x, to) m = MatMul(r, w) b = Add(m, bias) o = Relu(b)}"""
     model = parsed(graph)
@@ -389,14 +387,12 @@ def test_what_the_file_says_before_a_node_that_fails_does_not_hide_what_follows(
         "(float[N] x) => (float[] o) <int64[1] s = {4611686018427387904}> {r = Reshape(x, s) o = Add(r, r)}",
     ],
 )
-def test_a_vector_of_any_length_takes_no_time(check: Check, graph: str) -> None:
-    """onnx alone would make a list of as many entries."""
+def test_a_vector_of_any_length_is_checked_quickly(check: Check, graph: str) -> None:
+    """Without a limit, onnx would make a list with that many entries."""
     assert verdicts(check(graph)) == {"o": [4611686018427387904]}
 
 
-def test_thousands_of_symbolic_nodes_are_judged_by_a_service_with_the_default_budget(
-    check: Check, service: Served
-) -> None:
+def test_a_service_with_the_default_budget_checks_thousands_of_symbolic_nodes(check: Check, service: Served) -> None:
     nodes = range(3000)
     inputs = ", ".join(f"float[N{node}, A{node}] x{node}, float[M{node}, B{node}] y{node}" for node in nodes)
     outputs = ", ".join(f"float[?, ?] z{node}" for node in nodes)

@@ -1,4 +1,4 @@
-"""Which nodes of an ONNX model broadcast, by which rule; against written-out verdicts, onnx and onnxruntime."""
+"""The nodes of an ONNX model that broadcast, tested against written verdicts, onnx and onnxruntime."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ PAIRS = [
 
 
 @pytest.mark.parametrize("opset", [21, 27])
-def test_inputs_of_the_multidirectional_ops_stretch_to_each_other(check: Check, opset: int) -> None:
+def test_multidirectional_ops_broadcast_all_inputs_to_each_other(check: Check, opset: int) -> None:
     nodes, inputs, expected = [], [], {}
     for dtype, ops in MUTUAL.items():
         for number, (one, other, output) in enumerate(PAIRS):
@@ -55,7 +55,7 @@ def test_inputs_of_the_multidirectional_ops_stretch_to_each_other(check: Check, 
     assert verdicts(check(model)) == expected
 
 
-def test_where_max_min_mean_and_sum_take_more_inputs(check: Check) -> None:
+def test_where_max_min_mean_and_sum_broadcast_three_inputs(check: Check) -> None:
     graph = """(bool[2,1] c, float[3] x, float[4,1,1] y, float[4] z) => (float[] o)
         {w = Where(c, x, y) v = Where(c, x, z) m = Max(x) s = Sum(x, y, x, y) t = Mean(x, y, z) u = Min(y, x, z)}"""
     assert verdicts(check(graph)) == {
@@ -63,7 +63,7 @@ def test_where_max_min_mean_and_sum_take_more_inputs(check: Check) -> None:
     }  # fmt: skip
 
 
-def test_the_slope_of_prelu_stretches_into_x_and_x_not_at_all(check: Check) -> None:
+def test_the_slope_of_prelu_expands_to_x_and_x_does_not_expand(check: Check) -> None:
     graph = """(float[2,3] x, float[3] a, float[2,1] b, float[1,3] c, float[4,2,3] d, float[1] e) => (float[] o)
         {xa = PRelu(x, a) xb = PRelu(x, b) cx = PRelu(c, x) xd = PRelu(x, d) xe = PRelu(x, e) ae = PRelu(a, e)}"""
     report = check(graph)
@@ -73,7 +73,7 @@ def test_the_slope_of_prelu_stretches_into_x_and_x_not_at_all(check: Check) -> N
     assert [(value.role, value.name) for value in report.nodes[2].operands] == [("input 0", "c"), ("input 1", "x")]
 
 
-def test_expand_takes_the_shape_that_its_second_input_holds(check: Check) -> None:
+def test_expand_broadcasts_with_the_shape_in_its_second_input(check: Check) -> None:
     graph = """(float[3,1] x, float[N,5] n, int64[2] two, int64[K] some) => (float[] o)
         <int64[3] init = {2,1,6}, int64[2] bad = {2,6}, int64[2] negative = {3,-1}>
         {a = Expand(x, init)
@@ -128,14 +128,14 @@ LEGACY = [
 
 @pytest.mark.parametrize(("attributes", "one", "other", "expected"), LEGACY)
 @pytest.mark.parametrize("op", ["Add", "Greater"])
-def test_before_opset_7_the_second_input_is_a_run_of_the_first_ones_axes(
+def test_before_opset_7_the_second_input_has_consecutive_axes_of_the_first(
     check: Check, op: str, attributes: str, one: str, other: str, expected: Any
 ) -> None:
     graph = f"(float[{one}] x, float[{other}] y) => (float[] o) {{z = {op}<{attributes}>(x, y)}}"
     assert verdicts(check(graph, opset=6)) == {"z": expected}
 
 
-def test_before_opset_8_the_inputs_of_sum_have_one_shape_and_later_ops_are_not_there(check: Check) -> None:
+def test_before_opset_8_the_inputs_of_sum_have_equal_shapes_and_later_ops_are_missing(check: Check) -> None:
     graph = """(float[2,3] x, float[2,1] y, float[3] z) => (float[] o)
         {a = Sum(x, x, x) b = Max(x, y) c = Mean(x, x, z) d = PRelu(x, y) e = Add(x, y) f = Mod(x, y)}"""
     assert verdicts(check(graph, opset=7)) == {
@@ -145,7 +145,7 @@ def test_before_opset_8_the_inputs_of_sum_have_one_shape_and_later_ops_are_not_t
     assert verdicts(check(graph, opset=6))["d"] == "opset 6 has no PRelu, or one with another rule"
 
 
-def test_ops_of_other_domains_are_none_of_onnxs_whose_domain_has_two_names(check: Check) -> None:
+def test_ops_of_other_domains_are_skipped_and_both_names_of_onnx_domain_count(check: Check) -> None:
     graph = "(float[2] x, float[3] y) => (float[] o) {a = my.Add(x, y) b = ai.onnx.Add(x, y)}"
     assert verdicts(check(graph)) == {"b": "size-mismatch"}
 
@@ -155,7 +155,7 @@ def test_ops_of_other_domains_are_none_of_onnxs_whose_domain_has_two_names(check
 LIGHT = sorted(Path(onnx.__file__).parent.glob("backend/test/data/light/*.onnx"))
 
 
-def test_the_models_that_onnx_ships_come_out_as_onnx_infers_them() -> None:
+def test_findings_of_onnx_own_models_agree_with_its_inference() -> None:
     compared = 0
     for path in LIGHT:
         model = onnx.shape_inference.infer_shapes(onnx.load(path), data_prop=True)
@@ -175,7 +175,7 @@ def _sizes(value: Any) -> list[int | str]:
     ]
 
 
-def test_onnxruntime_makes_the_shapes_that_are_said(check: Check) -> None:
+def test_onnxruntime_returns_the_reported_shapes(check: Check) -> None:
     onnxruntime = pytest.importorskip("onnxruntime")
     graph = """(float[N,1,3] x, float[M,1] y) => (float[] a, float[] b, float[] c, float[] d)
         <float[3] slope = {1,2,3}>
@@ -192,7 +192,7 @@ def test_onnxruntime_makes_the_shapes_that_are_said(check: Check) -> None:
 # --- Matrices -----------------------------------------------------------------------------------
 
 
-def test_the_c_of_gemm_stretches_into_the_product(check: Check) -> None:
+def test_the_c_of_gemm_expands_to_the_product(check: Check) -> None:
     graph = """(float[N,16] x, float[32,16] w, float[32] row, float[N,1] column, float[2,N,32] three, float scalar)
         => (float[] o)
         {a = Gemm<transB = 1>(x, w, row) b = Gemm<transB = 1>(x, w, column) c = Gemm<transB = 1>(x, w, three)
@@ -206,12 +206,12 @@ def test_the_c_of_gemm_stretches_into_the_product(check: Check) -> None:
     assert report.errors == ()
 
 
-def test_before_opset_7_gemm_is_not_judged(check: Check) -> None:
+def test_before_opset_7_gemm_is_unchecked(check: Check) -> None:
     graph = "(float[2,3] x, float[3,4] w, float[4] c) => (float[] o) {o = Gemm<broadcast = 1>(x, w, c)}"
     assert verdicts(check(graph, opset=6)) == {"o": "opset 6 has no Gemm, or one with another rule"}
 
 
-def test_all_axes_of_matmul_but_two_broadcast_and_one_is_summed(check: Check) -> None:
+def test_matmul_broadcasts_all_axes_except_the_last_two(check: Check) -> None:
     graph = """(float[B,8,S,64] q, float[B,1,64,S] k, float[64,3] w, float[3,S,64] three, float[64] v, float[8,T,3] t)
         => (float[] o)
         {a = MatMul(q, k) b = MatMul(q, w) c = MatMul(three, k) d = MatMul(w, w) e = MatMul(q, v) f = MatMul(q, t)}"""

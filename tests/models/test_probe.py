@@ -1,4 +1,4 @@
-"""A model tried at several sets of sizes: what fails at each of them, at some, and what is not tried."""
+"""Probe: trials of a model at several sets of sizes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Check = Callable[..., Report]
 
 
 def model(graph: str, **constants: Any) -> Any:
-    """A model with constants: a tuple is the shape of a weight, a list or a number is integers."""
+    """Return a model with constants. A tuple is the shape of a weight, and a list or a number is integers."""
     made = parsed(graph)
     for name, value in constants.items():
         array = np.ones(value, np.float32) if isinstance(value, tuple) else np.array(value, np.int64)
@@ -30,7 +30,7 @@ def model(graph: str, **constants: Any) -> Any:
 
 @pytest.fixture
 def check(tmp_path: Path) -> Check:
-    """check_model of a graph with constants."""
+    """Return the report of check_model for a graph with constants."""
 
     def run(graph: str, options: dict[str, Any] | None = None, **constants: Any) -> Report:
         return axiscast.check_model(saved(tmp_path / "model.onnx", model(graph, **constants)), **(options or {}))
@@ -57,7 +57,7 @@ def test_a_node_that_fails_at_every_set_of_sizes_is_incompatible(check: Check) -
     )
 
 
-def test_without_a_probe_the_name_that_needs_one_number_is_a_warning(check: Check) -> None:
+def test_without_a_probe_a_pinned_size_is_a_warning(check: Check) -> None:
     report = check(POSITIONS, {"probe": False}, pos=(1, 12, 8))
     (finding,) = report.findings
     assert (finding.kinds, report.exit_status(), report.exit_status("pinned"), report.sizes) == (("pinned",), 0, 1, ())
@@ -65,8 +65,8 @@ def test_without_a_probe_the_name_that_needs_one_number_is_a_warning(check: Chec
 
 
 @pytest.mark.parametrize("limit", [4, 6, 16, 40, 100])
-def test_a_size_that_has_a_limit_is_a_note(check: Check, limit: int) -> None:
-    """As positions that are cut off a table: more tokens than it has rows can't be added, fewer can."""
+def test_a_size_with_an_upper_limit_is_a_note(check: Check, limit: int) -> None:
+    """A table of positions, for one, can be cut for fewer tokens than it has rows, but not for more."""
     graph = """(float[batch,seq,8] x) => (float[a,b,8] y)
         {s = Shape<start = 1, end = 2>(x) p = Slice(pos, zero, s, one) y = Add(x, p)}"""
     report = check(graph, pos=(1, limit, 8), zero=[0], one=[1])
@@ -81,14 +81,14 @@ def test_constants_of_many_integers_do_not_make_the_sizes_large(check: Check) ->
     assert max(report.sizes[0].values()) < 20
 
 
-def test_an_example_at_which_the_model_runs_leaves_a_warning(check: Check) -> None:
+def test_an_example_at_which_the_model_runs_turns_an_error_into_a_warning(check: Check) -> None:
     report = check(POSITIONS, {"example": {"seq": 12}}, pos=(1, 12, 8))
     assert (report.findings[0].kinds, report.exit_status(), report.exit_status("pinned")) == (("pinned",), 0, 1)
     assert report.sizes[-1]["seq"] == 12
     assert check(POSITIONS, {"example": {"seq": 14}}, pos=(1, 12, 8)).exit_status() == 1
 
 
-def test_sizes_that_ultralytics_notes_in_the_file_are_tried(tmp_path: Path) -> None:
+def test_the_sizes_in_the_metadata_of_ultralytics_are_tried(tmp_path: Path) -> None:
     grid = model("(float[batch,3,h,w] x) => (float[a,3,b,c] y) {y = Add(x, grid)}", grid=(1, 3, 34, 60))
     assert axiscast.check_model(saved(tmp_path / "model.onnx", grid)).exit_status() == 1
     grid.metadata_props.add(key="imgsz", value="[34, 60]")
@@ -104,21 +104,19 @@ EXPORTERS = [
 
 
 @pytest.mark.parametrize(("one", "other"), EXPORTERS)
-def test_names_that_an_exporter_made_up_may_be_equal_where_they_are_of_one_axis(
-    check: Check, one: str, other: str
-) -> None:
+def test_generated_names_of_one_axis_are_also_tried_as_equal(check: Check, one: str, other: str) -> None:
     report = check(f"(float[{one},8] x, float[{other},8] z) => (float[a,8] y) {{y = Add(x, z)}}")
     assert report.exit_status() == 0
     (finding,) = report.findings
     assert (finding.kinds, finding.tried and finding.tried.outcome) == (("depends",), "partly")
 
 
-def test_names_that_an_exporter_made_up_and_that_are_of_two_axes_differ(check: Check) -> None:
+def test_generated_names_of_different_axes_differ(check: Check) -> None:
     report = check("(float[s17,s43] x) => (float[a,b] y) {t = Transpose(x) y = Add(x, t)}")
     assert [finding.kinds for finding in report.findings] == [("incompatible",)]
 
 
-def test_names_that_somebody_gave_differ(check: Check) -> None:
+def test_given_names_differ(check: Check) -> None:
     report = check("(float[batch,8] x, float[beams,8] z) => (float[a,8] y) {y = Add(x, z)}")
     assert [finding.kinds for finding in report.findings] == [("incompatible",)]
 
@@ -128,14 +126,14 @@ CACHE = """(float[batch,seq,8] q, float[batch,seq,8] k, float[batch,past,8] pk, 
     y = Add(s, m)}}"""
 
 
-def test_a_name_that_is_an_expression_of_others_has_their_value(tmp_path: Path) -> None:
+def test_an_expression_of_names_has_the_value_of_the_names(tmp_path: Path) -> None:
     made = model(CACHE.format(total="total"))
     made.graph.input[3].type.tensor_type.shape.dim[2].dim_param = "past + seq"
     report = axiscast.check_model(saved(tmp_path / "model.onnx", made))
     assert (report.exit_status("depends"), report.findings, [*report.sizes[0]]) == (0, [], ["batch", "seq", "past"])
 
 
-def test_a_name_that_must_be_a_sum_of_others_is_that_sum(check: Check) -> None:
+def test_a_name_that_must_be_a_sum_is_tried_as_that_sum(check: Check) -> None:
     report = check(CACHE.format(total="total"))
     assert (report.exit_status(), report.notes) == (0, ("total was tried as seq + past",))
     assert check(CACHE.format(total="seq")).exit_status() == 1
@@ -147,7 +145,7 @@ UNET = """(float[n,4,h,w] x) => (float[a,4,b,c] y) {
     u0 = ConvTranspose<kernel_shape = [2,2], strides = [2,2]>(s1, k) y = Add(u0, x)}"""
 
 
-def test_sizes_that_strides_must_divide_are_a_note(check: Check) -> None:
+def test_sizes_that_must_be_multiples_of_strides_are_a_note(check: Check) -> None:
     report = check(UNET, k=(4, 4, 2, 2))
     assert (report.exit_status(), report.exit_status("depends")) == (0, 1)
     assert {finding.kinds for finding in report.findings} == {("depends",)}
@@ -161,7 +159,7 @@ def test_a_failure_behind_a_node_that_needs_multiples_is_found(check: Check) -> 
     assert [finding.kinds for finding in report.findings if finding.op == "Add"] == [("incompatible",)]
 
 
-def test_an_op_that_fixes_a_size_to_one_number_is_a_warning_and_the_rest_is_tried(check: Check) -> None:
+def test_an_op_that_pins_a_size_is_a_warning_and_the_other_nodes_are_tried(check: Check) -> None:
     report = check("(float[batch,seq,8] x) => (float[a,8] y) {r = Reshape(x, to) y = Add(r, v)}", to=[-1, 8], v=(8,))
     assert report.exit_status("depends") == 0
     report = check("(float[batch,4] x) => (float[a,4] y) {r = Reshape(x, to) y = Add(r, v)}", to=[2, 4], v=(4,))
@@ -172,7 +170,7 @@ def test_an_op_that_fixes_a_size_to_one_number_is_a_warning_and_the_rest_is_trie
     )  # fmt: skip
 
 
-def test_a_size_that_an_op_must_divide_is_tried_with_multiples_and_the_report_says_so(check: Check) -> None:
+def test_a_size_that_must_be_a_multiple_is_tried_with_multiples_and_noted(check: Check) -> None:
     graph = "(float[n,w,4] x) => (float[a,b,4] y) {r = Reshape(x, to) m = Mul(r, r) y = Reshape(m, back)}"
     report = check(graph, to=[0, -1, 7, 4], back=[0, -1, 4])
     assert (report.exit_status(), {sizes["w"] % 7 for sizes in report.sizes}) == (0, {0})
@@ -180,15 +178,15 @@ def test_a_size_that_an_op_must_divide_is_tried_with_multiples_and_the_report_sa
     assert "w was tried with multiples of 7" in str(report)
 
 
-def test_two_axes_that_a_node_joins_and_that_differ_are_not_judged_to_run(check: Check) -> None:
+def test_joined_axes_that_differ_are_unchecked(check: Check) -> None:
     report = check("(float[h,w] x) => (float[a,b] y) {t = Transpose(x) y = Concat<axis = 1>(x, t)}")
     (finding,) = report.findings
     assert (finding.op, finding.verdict, report.exit_status()) == ("Concat", "unchecked", 3)
     assert "It fails at both sets of sizes that were tried; --example tries another." in str(report)
 
 
-def test_values_that_shapes_are_computed_from_are_followed_through_any_op(check: Check) -> None:
-    """As torch's exporter writes `expand(-1, n)`, of which onnx infers nothing."""
+def test_values_from_which_shapes_are_computed_are_propagated_through_any_op(check: Check) -> None:
+    """The exporter of torch writes `expand(-1, n)` like this, and onnx infers nothing about it."""
     graph = """(float[batch,1] x, float[batch,{n}] z) => (float[a,b] y)
         {{s = Shape(x) o = ConstantOfShape<value = int64[1] {{1}}>(two) k = Mul(o, minus) e = Equal(k, want)
           w = Where(e, s, want) g = Expand(x, w) y = Add(g, z)}}"""
@@ -197,7 +195,7 @@ def test_values_that_shapes_are_computed_from_are_followed_through_any_op(check:
     assert [finding.node for finding in report.findings if "incompatible" in finding.kinds] == ["y"]
 
 
-def test_a_model_without_free_sizes_is_tried_as_it_is(check: Check) -> None:
+def test_a_model_without_free_sizes_is_tried_once(check: Check) -> None:
     graph = """(float[3,1] x, float[3,{n}] z) => (float[a,b] y)
         {{e = Equal(minus, want) w = Where(e, six, want) g = Expand(x, w) y = Add(g, z)}}"""
     constants = {"minus": [-1, -1], "want": [3, -1], "six": [6, 6]}
@@ -220,7 +218,7 @@ def test_subgraphs_are_tried(check: Check) -> None:
     assert (report.exit_status(), [finding.kinds for finding in report.findings]) == (0, [("pinned",)])
 
 
-def test_a_stated_shape_that_inference_contradicts_is_reported(check: Check) -> None:
+def test_a_stated_shape_that_contradicts_the_inferred_one_is_reported(check: Check) -> None:
     report = check("(float[N,8] x) => (float[N,9] y) {y = Relu(x)}")
     (finding,) = report.findings
     assert (finding.node, finding.kinds, report.exit_status()) == ("y", ("contradicted",), 1)
@@ -231,7 +229,7 @@ def test_a_stated_shape_that_inference_contradicts_is_reported(check: Check) -> 
 
 @pytest.mark.parametrize("op", ["Xor", "And", "Equal", "Constant", "Shape", "Reshape", "Loop", "Scan", "If", "LSTM"])
 @pytest.mark.parametrize("emptied", ["input", "output", "attribute"])
-def test_a_node_that_lacks_its_inputs_or_outputs_is_no_crash(tmp_path: Path, op: str, emptied: str) -> None:
+def test_a_node_without_its_inputs_or_outputs_does_not_crash(tmp_path: Path, op: str, emptied: str) -> None:
     broken = parsed("(float[N,3] x, float[N,3] z) => (float[N,3] o) {a = Add(x, z) o = Relu(x)}")
     broken.graph.node[0].op_type = op
     if emptied != "attribute":
@@ -240,20 +238,20 @@ def test_a_node_that_lacks_its_inputs_or_outputs_is_no_crash(tmp_path: Path, op:
         assert axiscast.check_model(saved(tmp_path / "model.onnx", broken)).exit_status() in (0, 3)
 
 
-def test_a_size_that_no_tensor_can_have_gets_no_number(tmp_path: Path) -> None:
+def test_an_impossible_size_gets_no_number(tmp_path: Path) -> None:
     broken = parsed("(float[N,3] x) => (float[a] o) {o = Relu(x)}")
     broken.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "4294967296*N*4294967296"
-    assert axiscast.check_model(saved(tmp_path / "model.onnx", broken)).exit_status() == 1  # of another rank
+    assert axiscast.check_model(saved(tmp_path / "model.onnx", broken)).exit_status() == 1  # another rank
 
 
-def test_ranges_hold_for_the_sizes_that_are_tried(check: Check) -> None:
+def test_tried_sizes_are_inside_the_assumed_ranges(check: Check) -> None:
     graph = "(float[batch,seq,8] x) => (float[a,b,8] y) {y = Add(x, pos)}"
     report = check(graph, {"assume": {"seq": "12..12", "batch": "2..4"}}, pos=(1, 12, 8))
     assert report.exit_status() == 0
     assert all(sizes["seq"] == 12 and 2 <= sizes["batch"] <= 4 for sizes in report.sizes)
 
 
-def test_names_that_the_model_does_not_have_and_sizes_that_are_none_are_refused(check: Check) -> None:
+def test_unknown_names_and_invalid_sizes_are_refused(check: Check) -> None:
     with pytest.raises(axiscast.InvalidRequest, match="example/K: the model has no size of this name"):
         check(POSITIONS, {"example": {"K": 3}}, pos=(1, 12, 8))
     with pytest.raises(axiscast.InvalidRequest, match="example/seq: must be an integer"):
@@ -273,7 +271,7 @@ SAME: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("graph", "constants"), SAME)
-def test_a_service_gives_the_same_findings(
+def test_a_service_returns_the_same_findings(
     tmp_path: Path, service: Served, graph: str, constants: dict[str, Any]
 ) -> None:
     path = saved(tmp_path / "model.onnx", model(graph, **constants))

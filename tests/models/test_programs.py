@@ -1,4 +1,4 @@
-"""check_torch and check_jax: on recorded programs, and on the frameworks where they are installed (`make models`)."""
+"""check_torch and check_jax on recorded programs, and on torch and jax if they are installed (`make models`)."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from axiscast.models.programs.program_report import ProgramSizes, report_program
 
 FOLDER = Path(__file__).parents[1] / "programs"
 
-pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # what torch says of the loss, and Dynamo sets off
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # torch's warning about the loss, and Dynamo's own
 
 
 class Node(SimpleNamespace):
-    """A node of a graph, which can be a key."""
+    """A node of a graph, which has a hash."""
 
     __hash__ = object.__hash__
     __eq__ = object.__eq__
 
 
 class Symbol:
-    """A size as torch has it: its text, and the environment of the symbols."""
+    """A size of torch, with its text and the environment of its symbols."""
 
     def __init__(self, text: str, environment: Mapping[str, Any]) -> None:
         self.text = text
@@ -46,7 +46,7 @@ class Symbol:
 
 
 def recorded_torch(name: str = "torch", **environment: Any) -> axiscast.Report:
-    """The report of a recorded program; `environment` replaces what torch knew of its symbols."""
+    """Return the report of a recorded program. `environment` replaces the recorded facts about its symbols."""
     recorded = json.loads((FOLDER / f"{name}.json").read_text())
     known = recorded["environment"] | environment
     modules = {
@@ -160,7 +160,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("source", "checked"), CASES)
-def test_squares_are_found_at_their_lines_and_what_is_written_out_is_silent(source: str, checked: Any) -> None:
+def test_squares_are_found_at_their_lines_and_explicit_pairs_are_not(source: str, checked: Any) -> None:
     lines = (FOLDER / source).read_text().splitlines()
     report = checked()
     assert {finding.line for finding in report.findings} == {
@@ -172,11 +172,11 @@ def test_squares_are_found_at_their_lines_and_what_is_written_out_is_silent(sour
 
 
 NOT_FOUND = {"vectorized"}
-"""Planted bugs that are missed: jnp.vectorize squeezes its operands and maps over their axes, one by one."""
+"""The planted bugs that are missed, because jnp.vectorize squeezes its operands and maps over one axis at a time."""
 
 
 @needs("jax")
-def test_planted_bugs_of_jax_are_found_at_their_lines_and_right_functions_are_silent() -> None:
+def test_planted_jax_bugs_are_found_at_their_lines_and_correct_functions_pass() -> None:
     import jax
     from programs import jax_bugs, jax_right
 
@@ -204,7 +204,7 @@ def functions_of(module: ModuleType) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize(("source", "checked"), CASES)
-def test_symbols_are_kept_and_equal_expressions_are_one(source: str, checked: Any) -> None:
+def test_symbols_keep_their_names_and_equal_expressions_are_one_size(source: str, checked: Any) -> None:
     nodes = {}
     for node in checked().nodes:
         nodes.setdefault((node.line, len(node.operands)), node)
@@ -232,7 +232,7 @@ def test_a_symbol_of_torch_has_the_name_of_its_dim() -> None:
     [{}, {"L['y'].size()[0]": "2*n"}, {"L['y'].size()[0]": "s77"}, {"L['z'].size()[0]": "n"}],
     ids=["loaded from a file", "an expression", "the name of another symbol", "another input"],
 )
-def test_a_symbol_of_torch_without_a_dim_of_its_own_keeps_its_name(names: dict[str, str]) -> None:
+def test_a_symbol_of_torch_without_a_dim_keeps_its_name(names: dict[str, str]) -> None:
     symbols = {operand.shape[0] for node in recorded_torch(names=names).nodes for operand in node.operands}
     assert symbols == {"s17", "_2_times_s17", 4}
 
@@ -241,7 +241,7 @@ def test_operands_of_torch_have_the_names_of_parameters() -> None:
     assert "scale" in {operand.name for node in recorded_torch().nodes for operand in node.operands}
 
 
-def test_names_of_expressions_are_names_and_no_two_are_alike() -> None:
+def test_names_of_expressions_are_unique_identifiers() -> None:
     names = ProgramSizes()
     assert [names.size(size) for size in (3, "n", "2*n", "n*2", "n**2", "n + 1")] == [
         3, "n", names.size("2*n"), names.size("2*n"), names.size("n**2"), "n_plus_1",
@@ -266,7 +266,7 @@ def test_a_framework_that_is_missing_or_too_old_is_refused_by_name(
 
 
 @pytest.mark.parametrize("name", ["torch", "jax"])
-def test_what_is_no_program_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_object_that_is_not_a_program_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if find_spec(name) is None:
         module = ModuleType(name)
         module.__dict__.update(__version__="99.0", __file__="/", export=SimpleNamespace(ExportedProgram=dict))
@@ -292,7 +292,7 @@ def test_what_is_no_program_is_refused(name: str, monkeypatch: pytest.MonkeyPatc
         ("aten.linear.default", {}, "aten.linear.default", "node_1"),
     ],
 )  # fmt: skip
-def test_a_node_of_torch_is_called_as_the_function_and_the_module_that_made_it(
+def test_a_node_of_torch_has_the_name_of_its_function_and_module(
     target: str, meta: dict[str, Any], op: str, name: str
 ) -> None:
     node = SimpleNamespace(name="node_1", target=target, meta=meta)

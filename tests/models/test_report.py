@@ -1,4 +1,4 @@
-"""The report of a model: its verdicts, exit status, and the formats; from findings that are written out here."""
+"""Report: verdicts, exit status and formats, for findings that are written out here."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def finding(node: str, *shapes: tuple[int | str, ...], **fields: Any) -> Finding
 
 
 def square(node: str, **fields: Any) -> Finding:
-    """As check answers to (5, 1) and (5,)."""
+    """Return the finding that a check of (5, 1) and (5,) gives."""
     warning = {"code": "square", "message": "Inputs 1 and 0 become a square."}
     plain = {"compatible": True, "outputs": [output([5, 5])], "warnings": [warning]}
     return finding(node, (5, 1), (5,), answer=CheckAnswer.model_validate(plain), **fields)
@@ -56,7 +56,7 @@ UNKNOWN = Finding("unknown", "Add", (Operand("input 0", "x", None),), reason="ra
         ([FITS], ["MatMul m: sizes differ"], (3, 3, 3)),
     ],
 )
-def test_the_exit_status_is_0_only_where_all_is_judged_and_nothing_as_grave_is_found(
+def test_the_exit_status_is_0_if_all_nodes_are_checked_and_no_finding_is_that_severe(
     nodes: list[Finding], errors: list[str], expected: tuple[int, int, int]
 ) -> None:
     report = Report("m.onnx", tuple(nodes), tuple(errors))
@@ -66,7 +66,7 @@ def test_the_exit_status_is_0_only_where_all_is_judged_and_nothing_as_grave_is_f
     assert report.exit_status() == expected[1]
 
 
-def test_a_report_counts_its_nodes_and_lists_what_there_is_to_say() -> None:
+def test_a_report_counts_its_nodes_and_lists_the_findings() -> None:
     report = Report("m.onnx", (FITS, CONFLICT, *NEEDS, UNKNOWN, square("q")))
     assert report.counts == {
         "nodes": 6, "compatible": 2, "depends": 2, "incompatible": 1, "unchecked": 1, "square": 1, "contradicted": 0,
@@ -102,20 +102,20 @@ m.onnx: MatMul m: sizes differ
 m.onnx: 6 nodes broadcast (1 suspicious): 2 compatible, 2 depending on sizes, 1 incompatible, 1 unchecked"""
 
 
-def test_the_text_has_what_does_not_fit_then_what_depends_once_for_each_condition() -> None:
+def test_the_text_has_failures_first_and_then_one_entry_for_each_condition() -> None:
     report = Report("m.onnx", (FITS, *NEEDS, CONFLICT, UNKNOWN, square("q")), ("MatMul m: sizes differ",))
     assert str(report) == report.text() == TEXT
     assert "m.onnx: Add fits\n" in report.text(all_nodes=True)
 
 
-def test_conditions_that_speak_of_places_are_not_the_same_in_two_nodes() -> None:
+def test_conditions_on_unnamed_sizes_differ_between_nodes() -> None:
     both = [finding(name, ("?", 3), (4, 3)) for name in "ab"]
     assert both[0].conditions == both[1].conditions == ("inputs[0][0] == 4 or inputs[0][0] == 1",)
     assert len(Report("m.onnx", tuple(both)).groups("depends")) == 2
     assert len(Report("m.onnx", tuple(NEEDS)).groups("depends")) == 1
 
 
-def test_a_size_that_only_the_file_states_is_said_to_be_so() -> None:
+def test_a_message_names_the_shapes_that_are_known_only_from_the_file() -> None:
     operands = (Operand("input 0", "x", (2,), by_file=True), Operand("input 1", "y", (3,)))
     report = Report("m.onnx", (finding("a", (2,), (3,), operands=operands),))
     assert describe(report.nodes[0]) == (
@@ -131,7 +131,7 @@ def repository(tmp_path: Path) -> Repository:
     return Repository(tmp_path)
 
 
-def test_an_annotation_is_at_the_line_in_the_repository_or_else_at_the_model(repository: Repository) -> None:
+def test_an_annotation_is_at_the_source_line_or_else_at_the_model(repository: Repository) -> None:
     report = Report(str(repository.root / "m.onnx"), (*NEEDS, CONFLICT, UNKNOWN), ("no such op",))
     *lines, summary = workflow_commands([report], repository)
     assert summary == report.summary
@@ -148,7 +148,7 @@ def test_an_annotation_is_at_the_line_in_the_repository_or_else_at_the_model(rep
     assert "2 nodes need seq == 12 or seq == 1" in lines[2]
 
 
-def test_no_name_of_a_model_begins_a_command_of_its_own(repository: Repository) -> None:
+def test_no_name_in_a_model_starts_another_workflow_command(repository: Repository) -> None:
     evil = "a\n::error file=x::y\r%0A::add-mask::z,b:c"
     nodes = (
         finding(evil, (2,), (3,), op=evil, file=f"{evil}.py", line=1),
@@ -165,7 +165,7 @@ def test_no_name_of_a_model_begins_a_command_of_its_own(repository: Repository) 
         assert not line.startswith("::")
 
 
-def test_sarif_names_rule_level_place_and_node(repository: Repository) -> None:
+def test_sarif_has_the_rule_the_level_the_location_and_the_node(repository: Repository) -> None:
     report = Report(str(repository.root / "m.onnx"), (FITS, CONFLICT, UNKNOWN, square("q"), NEEDS[0]), ("no such op",))
     log = json.loads(json.dumps(sarif([report], repository)))
     (run,) = log["runs"]
@@ -208,13 +208,13 @@ def test_sarif_names_rule_level_place_and_node(repository: Repository) -> None:
         ("src\\..\\..\\..\\etc\\passwd", None),
     ],
 )
-def test_a_recorded_path_is_found_by_what_it_ends_in_and_only_in_the_repository(
+def test_a_recorded_path_is_found_by_its_end_and_only_in_the_repository(
     repository: Repository, recorded: str, found: str | None
 ) -> None:
     assert repository.path_of(recorded) == found
 
 
-def test_the_repository_is_the_nearest_folder_with_git_or_else_this_one(
+def test_the_repository_is_the_nearest_folder_with_git_or_the_working_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "a" / "b").mkdir(parents=True)
@@ -225,7 +225,7 @@ def test_the_repository_is_the_nearest_folder_with_git_or_else_this_one(
     assert Repository().path_of("m.onnx") == "b/m.onnx"
 
 
-def test_a_report_is_plain_values() -> None:
+def test_a_report_is_written_as_json_values() -> None:
     plain = json.loads(json.dumps(Report("m.onnx", (CONFLICT, UNKNOWN), ("why",)).as_json()))
     assert (plain["path"], plain["errors"], plain["counts"]["nodes"]) == ("m.onnx", ["why"], 2)
     conflict, unknown = plain["nodes"]
@@ -237,7 +237,7 @@ def test_a_report_is_plain_values() -> None:
     assert (unknown["verdict"], unknown["reason"]) == ("unchecked", "rank unknown: x")
 
 
-def test_the_texts_of_an_answer_have_the_names_of_the_operands_in_json() -> None:
+def test_texts_in_json_have_the_names_of_the_operands() -> None:
     found = finding("q", (5, 1), (5,), op="Sub")
     report = Report("m.onnx", (found, CONFLICT, finding("needs", ("?", 3), (4, 3))))
     plain, conflict, needs = json.loads(json.dumps(report.as_json()))["nodes"]

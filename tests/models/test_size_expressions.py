@@ -1,4 +1,4 @@
-"""Expressions of sizes: equal ones are one, and what is none stays as it is."""
+"""Expressions of sizes: equal ones have one canonical form, and other text stays as it is."""
 
 from __future__ import annotations
 
@@ -46,18 +46,18 @@ def test_equal_expressions_have_one_form(expression: str, form: int | str) -> No
         "*".join(["a"] * 100),
     ],
 )  # fmt: skip
-def test_what_is_no_expression_or_none_worth_the_work_stays_as_it_is(text: str) -> None:
+def test_text_that_is_not_an_expression_or_is_too_complex_stays_as_it_is(text: str) -> None:
     assert canonical(text) == text
 
 
-def test_sizes_settle_an_expression() -> None:
+def test_known_sizes_evaluate_an_expression() -> None:
     assert canonical("(((H - 1)//2)) + 1", {"H": 64}) == 32
     assert canonical("H*W + s", {"H": 2, "W": 3}) == "s + 6"
     assert canonical("a.b", {"a.b": 5}) == 5
     assert canonical("H - 5", {"H": 4}) == "H - 5"
 
 
-def test_no_expression_takes_long() -> None:
+def test_every_expression_is_normalized_quickly() -> None:
     power = "9"
     while len(power) < 290:
         power = f"({power}**8)"
@@ -67,7 +67,7 @@ def test_no_expression_takes_long() -> None:
     assert process_time() - start < 5
 
 
-def test_a_name_says_what_the_expression_does() -> None:
+def test_a_name_spells_its_expression() -> None:
     assert as_name("(H - 1)//2 + 1") == "H_minus_1_div_2_plus_1"
     assert as_name("2*s0") == "_2_times_s0"
     assert as_name("a.b") == "a_b"
@@ -87,8 +87,8 @@ EXPRESSIONS = st.recursive(
 
 
 @given(EXPRESSIONS, st.tuples(*[st.integers(1, 9)] * 3))
-def test_the_form_has_the_value_of_the_expression(expression: str, values: tuple[int, int, int]) -> None:
-    """Python itself says what the values are; a division by 0 has none."""
+def test_the_canonical_form_has_the_value_of_the_expression(expression: str, values: tuple[int, int, int]) -> None:
+    """Python computes the expected values. A division by 0 has none."""
     sizes = dict(zip("abc", values, strict=True))
     try:
         expected = eval(expression, {}, sizes)

@@ -1,4 +1,4 @@
-"""The note of check_torch on sizes that torch.export made equal, on a recorded program and on torch (`make models`)."""
+"""The note of check_torch about sizes that torch.export made equal, for a recorded program and torch itself."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ import pytest
 import axiscast
 from axiscast.models.programs import specialization
 
-pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # what torch says of the loss, and Dynamo sets off
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # torch's warning about the loss, and Dynamo's own
 needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
 NOTE = "batch 1 is lost: the export requires x.size(0) == y.size(0), although the function broadcasts a 1 of"
 
 
 def recorded(least: int | None = None) -> Any:
-    """The recorded program of x + y; `least` replaces the least sizes of its symbols."""
+    """Return the recorded program of x + y. `least` replaces the smallest size of each symbol."""
     program = json.loads((Path(__file__).parents[1] / "programs" / "torch_guarded.json").read_text())
     nodes = [
         SimpleNamespace(name=node["name"], meta={"val": SimpleNamespace(shape=node["shape"])} if node["shape"] else {})
@@ -36,7 +36,7 @@ def recorded(least: int | None = None) -> Any:
     )
 
 
-def test_inputs_that_share_a_symbol_of_torch_are_tried_with_one() -> None:
+def test_inputs_that_share_a_symbol_of_torch_are_tried_with_size_1() -> None:
     tried: list[specialization.Axis] = []
 
     def runs(program: Any, axis: specialization.Axis) -> bool:
@@ -49,11 +49,11 @@ def test_inputs_that_share_a_symbol_of_torch_are_tried_with_one() -> None:
     assert "broadcasts a 1 of y." in note
 
 
-def test_a_size_that_eager_needs_to_be_equal_has_no_note() -> None:
+def test_a_size_that_must_be_equal_in_eager_mode_has_no_note() -> None:
     assert [*specialization.notes(recorded(), lambda program, axis: False)] == []
 
 
-def test_a_size_that_the_user_named_has_no_note() -> None:
+def test_a_size_with_a_name_from_the_user_has_no_note() -> None:
     assert [*specialization.notes(recorded(least=0), lambda program, axis: True)] == []
 
 
@@ -65,7 +65,7 @@ def test_notes_do_not_change_the_exit_status_and_are_printed() -> None:
 
 @needs_torch
 @pytest.mark.parametrize("is_strict", [False, True])
-def test_what_eager_takes_and_the_export_does_not_is_noted(is_strict: bool) -> None:
+def test_a_size_that_only_eager_mode_broadcasts_has_a_note(is_strict: bool) -> None:
     import torch
     from programs import torch_guarded
 

@@ -1,1 +1,1 @@
-"""Programs of torch and of jax, and what was recorded of them for where neither is installed."""
+"""Programs of torch and jax, and recordings of them for tests without the frameworks."""

@@ -1,4 +1,4 @@
-"""Functions of jax in which (n,) meets (n, 1): the lines with the mistake end with `# square`. They take jax.
+"""Functions of jax that broadcast (n,) with (n, 1) by mistake, on the lines that end with `# square`. They need jax.
 
 The forms are those of reports: a regression whose targets lack an axis (jax-ml/jax#2697, HIPS/Kayak#14,
 Lasagne/Lasagne#755), a critic of shape (n, 1) beside returns of shape (n,) (RLinf/RLinf#1568, thu-ml/tianshou#155),
@@ -20,7 +20,7 @@ SHAPES: dict[str, tuple[int | str, ...]] = {
     "p": ("n", 1), "y": ("n",), "v": ("n",), "x": ("n", 3), "w": (3, 1), "b": (1,), "key": (2,),
     "ps": (4, "n", 1), "ys": (4, "n"), "pss": (4, 5, "n", 1), "yss": (4, 5, "n"),
 }  # fmt: skip
-"""The shapes of parameters, by their names."""
+"""The shapes of the parameters, by name."""
 
 
 def zeros_of_a_shape(p: Array, y: Array) -> Array:

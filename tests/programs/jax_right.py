@@ -1,4 +1,4 @@
-"""Functions of jax that are right, with the shapes of jax_bugs.py: nothing in them is to be found."""
+"""Correct functions of jax with the shapes of jax_bugs.py, in which nothing may be reported."""
 
 from __future__ import annotations
 

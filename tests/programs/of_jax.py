@@ -1,4 +1,4 @@
-"""A function of jax; the lines in which (n,) meets (n, 1) by mistake say so."""
+"""A function of jax. Lines that broadcast (n,) with (n, 1) by mistake are marked."""
 
 from __future__ import annotations
 

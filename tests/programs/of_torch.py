@@ -1,4 +1,4 @@
-"""A program of torch; the lines in which (n,) meets (n, 1) by mistake say so."""
+"""A program of torch. Lines that broadcast (n,) with (n, 1) by mistake are marked."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Records what check_torch and check_jax read of the programs here: python -m programs.record, in tests/.
+"""Record the parts of the programs that check_torch and check_jax read: python -m programs.record, in tests/.
 
-Takes torch and jax. A size that is no integer is its text, a node or a variable its number.
+Needs torch and jax. A symbolic size is recorded as text, and a node or a variable as a number.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 FOLDER = Path(__file__).parent
 PARAMETERS = ("broadcast_dimensions", "permutation", "name", "cond_nconsts", "body_nconsts")
-"""Those of jax's equations that are read."""
+"""The parameters of jax's equations that check_jax reads."""
 
 
 def _size(size: Any) -> int | str:
@@ -28,7 +28,7 @@ def _integers(parameter: Any) -> Any:
 
 
 def _file(path: str) -> str:
-    """A path of no machine; code that was generated has none."""
+    """Return a path without the parts of this machine, or no path for generated code."""
     if path.startswith("<"):
         return path
     for root in ("site-packages", "tests/programs"):
@@ -38,7 +38,7 @@ def _file(path: str) -> str:
 
 
 def _line(line: str) -> str:
-    """A line of a trace, without a machine's path if it has one."""
+    """Return a line of a stack trace without the path of this machine."""
     before, quote, rest = line.partition('"')
     path, end, after = rest.partition('"')
     return f"{before}{quote}{_file(path)}{end}{after}" if before.strip() == "File" else line
@@ -85,7 +85,7 @@ def of_torch(program: Any) -> dict[str, Any]:
 
 
 def _environment(program: Any) -> dict[str, Any]:
-    """What torch knows of the symbols: the places that each stands for, and the user's names of these places."""
+    """Return torch's facts about the symbols: the sources of each, and the user's names for them."""
     values = [node.meta.get("val") for node in program.graph_module.graph.nodes]
     sizes = [size for value in values for size in getattr(value, "shape", ()) if not isinstance(size, int)]
     environment = sizes[0].node.shape_env

@@ -1,4 +1,4 @@
-"""Functions of two (4, 8) tensors whose export may require equal sizes. They take torch."""
+"""Functions of two (4, 8) tensors whose export may require equal sizes. They need torch."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def exported(
 
 
 def eager_takes_one(function: Callable[[Tensor, Tensor], Tensor]) -> Iterator[bool]:
-    """Whether a function takes an x of size 1 with a y of size 4, and the other way round."""
+    """Return whether a function accepts size 1 for x with size 4 for y, and the reverse."""
     for sizes in ((1, 4), (4, 1)):
         try:
             function(*[torch.rand(size, 8) for size in sizes])

@@ -1,7 +1,7 @@
-"""Every function of torch that broadcasts is known to watch, and every overload of aten to check_torch.
+"""watch knows every function of torch that broadcasts, and check_torch knows every overload of aten.
 
-tests/programs/torch_functions.json has those that torch_walk.py found to broadcast. With torch itself (`make models`)
-they are found again, called under a watch, and put into a program: that takes minutes.
+tests/programs/torch_functions.json has the functions that torch_walk.py found. With torch itself (`make models`), the
+tests find them again, call them under a watch and export them. That takes minutes.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ EXEMPT = {
     "rnn_relu_cell": "adds two biases, which are parameters of one layer",
     "rnn_tanh_cell": "adds two biases, which are parameters of one layer",
 }
-"""Why a function that seems to broadcast is not known."""
+"""The functions that seem to broadcast and are not known, with the reasons."""
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # what torch says of losses, and of functions that are old
+pytestmark = pytest.mark.filterwarnings("ignore")  # torch's warnings about losses and deprecated functions
 needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
 
 
 def base(name: str) -> str:
-    """The name of a function without what says that it is an operator, or works in place."""
+    """Return the name of a function without the marks of operators and of in-place functions."""
     last = name.rpartition(".")[2]
     stripped = last.strip("_")
     return stripped[1:] if last.startswith("__") and stripped not in KNOWN and stripped[0] in "ir" else stripped
@@ -63,7 +63,7 @@ def is_exempt(name: str) -> bool:
     return name in EXEMPT or name.endswith("_backward")  # GRADIENT
 
 
-def test_names_of_overloads() -> None:
+def test_the_name_of_an_overload_is_its_function() -> None:
     overloads = [
         "aten.add.Tensor",
         "aten.__ior__.Tensor",
@@ -74,7 +74,7 @@ def test_names_of_overloads() -> None:
     assert [*map(function_name, overloads)] == ["add", "or", "zeta", "lerp", ""]
 
 
-def test_what_was_found_to_broadcast_is_known_or_exempt() -> None:
+def test_every_function_that_broadcasts_is_known_or_exempt() -> None:
     recorded = json.loads(RECORDED.read_text())
     functions = [name for name in recorded["functions"] if LISTS not in name]
     overloads = [name for name, is_pointwise in recorded["overloads"].items() if LISTS not in name and not is_pointwise]
@@ -84,7 +84,7 @@ def test_what_was_found_to_broadcast_is_known_or_exempt() -> None:
 
 
 @needs_torch
-def test_watch_finds_what_broadcasts() -> None:
+def test_watch_finds_every_function_that_broadcasts() -> None:
     import torch_walk
 
     functions = {name: (function, counts) for name, function, counts in torch_walk.functions()}
@@ -98,7 +98,7 @@ def test_watch_finds_what_broadcasts() -> None:
 
 
 def is_found(function: Any, call: Any) -> bool:
-    """Whether a watch finds a call, by place and by keyword; of one in place, whether watch knows what is called."""
+    """Return whether a watch finds a call, by position and by keyword. For an in-place call, whether it is known."""
     import torch_walk
 
     from axiscast.training.torch_ops import function_roles
@@ -118,14 +118,14 @@ def is_found(function: Any, call: Any) -> bool:
             except TypeError:
                 if not keywords:
                     raise
-                continue  # it takes these by place alone
+                continue  # these arguments are positional only
         if not watch.findings:
             return False
     return True
 
 
 @needs_torch
-def test_check_torch_finds_what_broadcasts() -> None:
+def test_check_torch_finds_every_function_that_broadcasts() -> None:
     import torch
     import torch_walk
 
@@ -140,7 +140,7 @@ def test_check_torch_finds_what_broadcasts() -> None:
 
 
 def is_in_report(overload: Any, call: Any) -> bool:
-    """Whether check_torch finds a program of one call; of one in place, whether it knows that operands meet."""
+    """Return whether check_torch finds a call in a program. For an in-place call, whether it knows the operands."""
 
     class Node:
         def __init__(self, name: str, target: Any, args: Any = (), value: Any = None) -> None:
@@ -166,7 +166,7 @@ def is_in_report(overload: Any, call: Any) -> bool:
 
 
 def recorded() -> Iterator[tuple[str, Any]]:
-    """What the walk finds, for the file."""
+    """Return the functions that the walk finds, in the form of the file."""
     import torch
     import torch_walk
 

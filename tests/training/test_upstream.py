@@ -1,4 +1,4 @@
-"""watch on the planted bugs of tests/upstream, and on the right functions beside them (`make models`)."""
+"""watch on the planted bugs and the correct functions of tests/upstream (`make models`)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ACCUSED = {
     "euclidean_distances",
     "outer_product_by_unsqueeze",
 }
-"""Right functions that nothing tells from a bug: keepdim, or unsqueeze in arithmetic, with another tensor."""
+"""Correct functions that look like a bug: keepdim, or unsqueeze in arithmetic, with another tensor."""
 
 
 def tensors(case: Case) -> Iterator[Any]:
@@ -35,7 +35,7 @@ def tensors(case: Case) -> Iterator[Any]:
 
 @pytest.mark.filterwarnings("ignore:Using a target size")
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in CASES])
-def test_bugs_are_found_at_their_lines_and_what_is_right_is_silent(case: Case) -> None:
+def test_bugs_are_found_at_their_lines_and_correct_code_passes(case: Case) -> None:
     with axiscast.watch(on=lambda finding: None) as seen:
         case.function(*tensors(case))
     lines = {finding.line for finding in seen.findings if finding.file == case.file}
@@ -57,7 +57,7 @@ def test_stricter_kinds_find_the_rest(kind: Any) -> None:
     assert found == (NOT_SQUARES if kind == "rank-promotion" else {"returns_of_one_environment"})
 
 
-def test_the_halves_are_of_like_size_and_each_bug_has_one_line_and_a_source() -> None:
+def test_the_halves_have_similar_sizes_and_each_bug_has_one_line_and_a_source() -> None:
     bugs = [case for case in CASES if case.is_bug]
     assert len(bugs) >= 60
     assert len({case.name for case in CASES}) == len(CASES)

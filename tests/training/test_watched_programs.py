@@ -23,9 +23,9 @@ OF_PLACES = {
     "saying.shown_by_an_own_function",
     "saying.where_errors_are_raised",
 }
-"""The programs whose result is where something is reported: the same as unwatched, and not as under a mode."""
+"""The programs whose result contains a source line: it is the same as unwatched, and differs under a mode."""
 SECONDS = 900
-"""That the programs may take in one of the ways: many are compiled."""
+"""The time limit of all programs in one way, in seconds. Many of them are compiled."""
 DIFFERENT = {"tensors.swap": "swap_tensors refuses a tensor with a weak reference, which a watch needs"}
 """The programs that fail under a watch, and why (docs/training.md)."""
 NAMES = [
@@ -38,7 +38,7 @@ NAMES = [
 
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """What each program did, by the way it ran. Each way has its own process, for what torch says once in one."""
+    """Return the outcomes by way. Each way has its own process, since torch gives some warnings only once."""
     folder = tmp_path_factory.mktemp("outcomes")
     tests = Path(__file__).parents[1]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
@@ -55,7 +55,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, An
 
 
 def without_stacks(value: Any) -> Any:
-    """Cut texts where they quote a stack, which has the frames of a mode in it."""
+    """Return texts without quoted stacks, which contain the frames of a mode."""
     if isinstance(value, str):
         return value.partition('File "')[0]
     return [without_stacks(each) for each in value] if isinstance(value, list | tuple) else value
@@ -74,7 +74,7 @@ def test_a_program_is_the_same(outcomes: dict[str, dict[str, Any]], name: str, w
     assert without_stacks(result) == without_stacks(as_before)
 
 
-def test_the_programs_do_what_they_say(outcomes: dict[str, dict[str, Any]]) -> None:
+def test_the_programs_do_what_their_names_say(outcomes: dict[str, dict[str, Any]]) -> None:
     assert [*outcomes["watch"]] == sorted(NAMES, key=[*outcomes["watch"]].index)
     assert len(NAMES) >= 60
     assert sum(bool(said) for _, said in outcomes["alone"].values()) > 20

@@ -1,4 +1,4 @@
-"""watch and the pytest plugin, on a stand-in for torch; on torch itself too, where it is installed (`make models`)."""
+"""watch and the pytest plugin on a fake torch, and on torch itself if it is installed (`make models`)."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ SILENT = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:Using a target size")  # which torch says of some losses
+@pytest.mark.filterwarnings("ignore:Using a target size")  # torch's warning about some losses
 @pytest.mark.parametrize("bug", SUSPICIOUS.values(), ids=SUSPICIOUS)
 def test_a_square_is_found_at_its_line(torch: Any, bug: Any) -> None:
     x, column = torch.ones(5), torch.ones(5, 1)
@@ -128,14 +128,14 @@ def test_a_square_is_found_at_its_line(torch: Any, bug: Any) -> None:
 
 
 @pytest.mark.parametrize("meant", SILENT.values(), ids=SILENT)
-def test_what_is_written_out_or_no_square_is_silent(torch: Any, meant: Any) -> None:
+def test_explicit_pairs_and_other_broadcasts_are_not_reported(torch: Any, meant: Any) -> None:
     x, column = torch.ones(5), torch.ones(5, 1)
     with axiscast.watch(on="error") as seen:
         meant(torch, x, column)
     assert seen.findings == []
 
 
-def test_a_warning_stands_at_the_line_and_is_said_once(torch: Any) -> None:
+def test_a_warning_is_at_the_line_and_is_given_once(torch: Any) -> None:
     x, column = torch.ones(5), torch.ones(5, 1)
     with warnings.catch_warnings(record=True) as said, axiscast.watch() as seen:
         warnings.simplefilter("always")
@@ -150,25 +150,25 @@ def test_a_warning_stands_at_the_line_and_is_said_once(torch: Any) -> None:
     )
 
 
-def test_an_error_is_raised_each_time_before_the_operation_is_done(torch: Any) -> None:
+def test_an_error_is_raised_each_time_before_the_operation_is_executed(torch: Any) -> None:
     x, column, done = torch.ones(5), torch.ones(5, 1), []
     with axiscast.watch(on="error") as seen:
         for _ in range(3):
             with pytest.raises(axiscast.SuspiciousBroadcast) as raised:
                 done.append(x - column)
     assert (done, seen.findings) == ([], [raised.value.finding])
-    copy = pickle.loads(pickle.dumps(raised.value))  # as it comes from another process
+    copy = pickle.loads(pickle.dumps(raised.value))  # a warning from another process
     assert (str(copy), copy.finding) == (str(raised.value), raised.value.finding)
-    done.append(x - column)  # nothing watches any more
+    done.append(x - column)  # the watch has ended
     assert len(done) == 1
 
 
-def test_what_a_callback_raises_is_raised_and_the_watch_goes_on(torch: Any) -> None:
+def test_an_exception_of_a_callback_is_raised_and_the_watch_continues(torch: Any) -> None:
     x, column, told = torch.ones(5), torch.ones(5, 1), []
 
     def stop(finding: Any) -> None:
         told.append(finding)
-        x - column  # of the callback: not watched
+        x - column  # in the callback, which is not watched
         raise KeyError(finding.line)
 
     with axiscast.watch(on=stop) as seen:
@@ -180,7 +180,7 @@ def test_what_a_callback_raises_is_raised_and_the_watch_goes_on(torch: Any) -> N
     assert len(told) == 2
 
 
-def test_watches_nest(torch: Any) -> None:
+def test_watches_can_be_nested(torch: Any) -> None:
     x, column = torch.ones(5), torch.ones(5, 1)
     with axiscast.watch(on=lambda finding: None) as outer:
         with axiscast.watch(on=lambda finding: None) as inner:
@@ -202,7 +202,7 @@ def test_a_watch_is_entered_once_at_a_time_and_can_be_entered_again(torch: Any) 
     assert len(seen.findings) == 1
 
 
-def test_another_thread_is_not_watched_unless_it_watches(torch: Any) -> None:
+def test_another_thread_is_watched_only_by_its_own_watch(torch: Any) -> None:
     x, column, found = torch.ones(5), torch.ones(5, 1), []
 
     def work() -> None:
@@ -218,7 +218,7 @@ def test_another_thread_is_not_watched_unless_it_watches(torch: Any) -> None:
     assert [finding.op for finding in found] == ["torch.add"]
 
 
-def test_a_tensor_that_is_gone_makes_no_other_meant(torch: Any) -> None:
+def test_a_dead_tensor_does_not_make_pairs_of_another_one_intended(torch: Any) -> None:
     x, seen_again = torch.ones(5), 0
     with axiscast.watch(on=lambda finding: None) as seen:
         for _ in range(50):
@@ -232,7 +232,7 @@ def test_a_tensor_that_is_gone_makes_no_other_meant(torch: Any) -> None:
             del column
     assert len(seen.findings) == 50
     if torch.__file__.startswith("/nowhere"):
-        assert seen_again  # else this shows nothing
+        assert seen_again  # otherwise this test shows nothing
 
 
 def test_a_function_without_a_hash_is_called(torch: Any) -> None:
@@ -247,7 +247,7 @@ def test_a_function_without_a_hash_is_called(torch: Any) -> None:
         assert torch.overrides.handle_torch_function(Same(), (), torch.ones(5)) == (5,)
 
 
-def test_the_notes_of_tensors_that_are_gone_are_removed(torch: Any) -> None:
+def test_records_of_dead_tensors_are_removed(torch: Any) -> None:
     x = torch.ones(5)
     with axiscast.watch(on=lambda finding: None) as seen:
         for _ in range(5000):
@@ -256,14 +256,14 @@ def test_the_notes_of_tensors_that_are_gone_are_removed(torch: Any) -> None:
         assert len(kept) <= len(seen._mode.records) <= 5000
 
 
-def test_the_lines_that_are_told_of_are_bounded(torch: Any) -> None:
+def test_the_number_of_reported_lines_is_bounded(torch: Any) -> None:
     lines = "\n".join(["x - column"] * 1200)
     with axiscast.watch(on=lambda finding: None) as seen:
         exec(compile(lines, "generated.py", "exec"), {"x": torch.ones(5), "column": torch.ones(5, 1)})
     assert [finding.line for finding in seen.findings] == [*range(1, 1001)]
 
 
-def test_a_line_of_an_installed_package_stands_for_the_line_that_calls_it(torch: Any) -> None:
+def test_a_line_of_an_installed_package_is_reported_at_the_line_that_calls_it(torch: Any) -> None:
     scope: dict[str, Any] = {}
     exec(compile("def loss(x, y):\n    return x - y", "/usr/lib/site-packages/losses.py", "exec"), scope)
     with axiscast.watch(on=lambda finding: None) as seen:
@@ -272,7 +272,7 @@ def test_a_line_of_an_installed_package_stands_for_the_line_that_calls_it(torch:
     assert (finding.file, finding.line) == (__file__, line)
 
 
-def test_other_kinds_are_told_where_they_are_asked_for(torch: Any) -> None:
+def test_other_kinds_are_reported_on_request(torch: Any) -> None:
     row, column = torch.ones(1, 4), torch.ones(3, 1)
     with axiscast.watch(on="error"):
         row - column
@@ -332,7 +332,7 @@ def test_a_line_has_the_first_kind_that_applies(torch: Any) -> None:
     assert codes == [["square"], ["rank-promotion"], ["rank-promotion"]]
 
 
-def test_shapes_that_do_not_broadcast_are_torchs_to_refuse(torch: Any) -> None:
+def test_shapes_that_do_not_broadcast_are_left_to_torch(torch: Any) -> None:
     with axiscast.watch(on="error") as seen, pytest.raises(RuntimeError, match="must match"):
         torch.ones(5) - torch.ones(5, 1, 3)
     assert seen.findings == []
@@ -349,7 +349,7 @@ def test_an_error_about_shapes_has_a_note_with_the_operands(torch: Any) -> None:
     assert not hasattr(other.value, "__notes__")
 
 
-def test_sizes_that_are_traced_are_not_looked_at(stand_in: Any) -> None:
+def test_traced_sizes_are_not_compared(stand_in: Any) -> None:
     watch = watching.Watch("error", ("square",))
     mode = watching.load_mode()[0](watch, {})
 
@@ -364,7 +364,7 @@ def test_sizes_that_are_traced_are_not_looked_at(stand_in: Any) -> None:
     assert watch.findings == []
 
 
-# --- what a program notices -----------------------------------------------------------------------
+# --- effects on the program -----------------------------------------------------------------------
 
 
 def warn_from_above(torch: Any, level: int) -> None:
@@ -376,9 +376,7 @@ def warn_from_above(torch: Any, level: int) -> None:
 
 @pytest.mark.parametrize("level", [0, 1, 2])
 @pytest.mark.parametrize("watches", [1, 2])
-def test_a_warning_of_torch_is_attributed_to_the_line_as_without_a_watch(
-    stand_in: Any, level: int, watches: int
-) -> None:
+def test_a_warning_of_torch_has_the_same_line_as_without_a_watch(stand_in: Any, level: int, watches: int) -> None:
 
     def said(watches: int) -> list[Any]:
         with contextlib.ExitStack() as stack, warnings.catch_warnings(record=True) as said:
@@ -388,7 +386,7 @@ def test_a_warning_of_torch_is_attributed_to_the_line_as_without_a_watch(
             warn_from_above(stand_in, level)
         return [(str(warning.message), warning.category, warning.filename, warning.lineno) for warning in said]
 
-    # The frames above the line are those of inner's caller, and of its caller: the same in each call of `said`.
+    # The frames above the line are the caller of `inner` and its caller, the same in each call of `said`.
     assert said(watches) == said(0)
     first = warn_from_above.__code__.co_firstlineno
     assert said(watches)[0][2:] == (__file__, [first + 2, first + 4, said.__code__.co_firstlineno + 5][level])
@@ -412,7 +410,7 @@ def test_filters_by_module_match_a_watched_module_and_a_line_warns_once(stand_in
     assert ("of torch", UserWarning, 1) in scope["__warningregistry__"]
 
 
-def test_no_other_mode_is_called_for_what_a_watch_reads(torch: Any) -> None:
+def test_a_watch_calls_no_other_mode(torch: Any) -> None:
     called: list[str] = []
 
     class Recording(torch.overrides.TorchFunctionMode):  # type: ignore[misc]
@@ -427,7 +425,7 @@ def test_no_other_mode_is_called_for_what_a_watch_reads(torch: Any) -> None:
     assert called == [torch.Tensor.sub]
 
 
-def test_a_class_of_tensors_is_not_called_for_what_a_watch_reads(torch: Any) -> None:
+def test_a_watch_calls_no_class_of_tensors(torch: Any) -> None:
     class Own(torch.Tensor):  # type: ignore[misc]
         @property
         def ndim(self) -> int:
@@ -442,7 +440,7 @@ def test_a_class_of_tensors_is_not_called_for_what_a_watch_reads(torch: Any) -> 
     assert len(seen.findings) == 1
 
 
-def test_a_tensor_by_keyword_of_a_function_that_keeps_axes(torch: Any) -> None:
+def test_a_function_that_keeps_axes_accepts_its_tensor_by_keyword(torch: Any) -> None:
     with axiscast.watch(on="error"):
         column = torch.ones(5)[:, None]
         assert torch.neg(input=column).shape == (5, 1)
@@ -451,7 +449,7 @@ def test_a_tensor_by_keyword_of_a_function_that_keeps_axes(torch: Any) -> None:
 @pytest.mark.parametrize(
     "arguments", [{"on": "raise"}, {"on": None}, {"kinds": "square"}, {"kinds": ["outer"]}, {"kinds": ()}]
 )
-def test_arguments_that_mean_nothing_are_refused(arguments: Any) -> None:
+def test_invalid_arguments_are_refused(arguments: Any) -> None:
     with pytest.raises(ValueError, match=r"^(on|kinds) must be"):
         axiscast.watch(**arguments)
 
@@ -469,7 +467,7 @@ def test_a_torch_that_is_missing_or_too_old_is_refused_by_name(monkeypatch: pyte
         pass
 
 
-def test_nothing_is_imported_before_there_is_something_to_say() -> None:
+def test_nothing_is_imported_before_the_first_finding() -> None:
     code = """
 import sys, fake_torch, axiscast
 torch = fake_torch.install()
@@ -481,7 +479,7 @@ print({"numpy", "pydantic", "pytest", "axiscast.messages", "axiscast.ops"} & {*s
     assert (done.stdout, done.stderr) == ("set()\n", "")
 
 
-@pytest.mark.filterwarnings("ignore::UserWarning")  # torch's of sizes, and what Dynamo sets off between operations
+@pytest.mark.filterwarnings("ignore::UserWarning")  # torch's warning about sizes, and Dynamo's between operations
 def test_every_planted_bug_is_found_at_its_line() -> None:
     pytest.importorskip("torch")
     import planted
@@ -521,7 +519,7 @@ def test_fine():
 
 
 def pytest_of(folder: Path, *options: str, tests: str = TESTS, **environment: str) -> tuple[int, str]:
-    """The exit status and the output of pytest in a project whose torch is the stand-in."""
+    """Return the exit status and the output of pytest in a project with the fake torch."""
     (folder / "conftest.py").write_text("import fake_torch; fake_torch.install()\n")
     (folder / "test_it.py").write_text(tests)
     (folder / ".git").mkdir(exist_ok=True)
@@ -584,7 +582,7 @@ def test_on_github_each_finding_is_an_annotation(tmp_path: Path, workers: list[s
         (["--axiscast-broadcast=warn", "--noconftest"], "", "needs torch 2.4"),
     ],
 )
-def test_what_the_plugin_can_not_do_is_a_usage_error(tmp_path: Path, options: list[str], tests: str, said: str) -> None:
+def test_invalid_use_of_the_plugin_is_a_usage_error(tmp_path: Path, options: list[str], tests: str, said: str) -> None:
     if "--noconftest" in options and find_spec("torch"):
         pytest.skip("torch is there")
     status, output = pytest_of(tmp_path, *options, tests=tests)

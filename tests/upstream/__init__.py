@@ -1,4 +1,4 @@
-"""Bugs of broadcasting from upstream issues, and right code beside them; the evidence for the rule of what is meant.
+"""Broadcasting bugs from upstream issues, and correct code, as evidence for the rule of intended pairs.
 
 Each is a function of arrays. `@bug` and `@right` name its source and the shapes of its arguments: "n 1" is (n, 1),
 a letter is a size, the same letter the same size, and "n:int" gives integers. In a bug the line that ends in "# bug"
@@ -15,18 +15,18 @@ from inspect import getsourcelines
 from typing import Any, Literal, NamedTuple
 
 SIZES = {"n": 6, "b": 4, "t": 5, "d": 3, "h": 7, "w": 9, "c": 2, "s": 8}
-"""The size of each letter; all differ, so that only what must be equal is equal."""
+"""The size of each letter. All differ, so that only sizes that must be equal are equal."""
 
 
 class Case(NamedTuple):
-    """A function, the shapes of its arguments, and where it comes from."""
+    """A function with the shapes of its arguments and its source."""
 
     name: str
     function: Callable[..., Any]
     shapes: tuple[tuple[str, ...], ...]
-    """The sizes of each argument: letters and numbers."""
+    """The sizes of each argument, as letters and numbers."""
     types: tuple[str, ...]
-    """Of each argument "float", "int" or "bool"."""
+    """The type of each argument: "float", "int" or "bool"."""
     source: str
     is_bug: bool
 
@@ -40,13 +40,13 @@ class Case(NamedTuple):
 
     @property
     def lines(self) -> set[int]:
-        """The lines that are marked as the bug."""
+        """Return the lines that are marked as the bug."""
         source, first = getsourcelines(self.function)
         return {first + number for number, line in enumerate(source) if line.rstrip().endswith("# bug")}
 
     @property
     def arguments(self) -> Iterator[tuple[tuple[int, ...], str]]:
-        """The shape and type of each argument."""
+        """Return the shape and the type of each argument."""
         for sizes, kind in zip(self.shapes, self.types, strict=True):
             yield tuple(int(size) if size.isdigit() else SIZES[size] for size in sizes), kind
 
@@ -69,5 +69,5 @@ def bug(cases: list[Case], source: str, *arguments: str) -> Callable[[Any], Any]
 
 
 def right(cases: list[Case], source: str, *arguments: str) -> Callable[[Any], Any]:
-    """Add a function that does what it should to the cases."""
+    """Add a correct function to the cases."""
     return _case(source, False, cases, arguments)

@@ -1,4 +1,4 @@
-"""Bugs of images, sequences, diffusion and distributions, in torch."""
+"""Bugs with images, sequences, diffusion and distributions, in torch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Right code in which (n,) meets (n, 1), in torch: all pairs are meant."""
+"""Correct torch code that broadcasts (n,) with (n, 1), because all pairs are intended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bugs of regression, classification and their metrics, in torch."""
+"""Bugs in regression, classification and their metrics, in torch."""
 
 from __future__ import annotations
 

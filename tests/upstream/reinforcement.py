@@ -1,4 +1,4 @@
-"""Bugs of reinforcement learning, in torch."""
+"""Bugs in reinforcement learning, in torch."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def outcome(program: Callable[[], Any], context: Callable[[], AbstractContextMan
             result = "raised", type(error).__qualname__, str(error), type(cause).__qualname__, str(cause)
     said = [(warning.category.__name__, str(warning.message), warning.filename, warning.lineno) for warning in caught]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of programs' own classes
+        warnings.simplefilter("ignore")  # instances of the programs' own classes
         return facts(result), said
 
 
@@ -95,4 +95,4 @@ def run(way: str, file: str) -> None:
 if __name__ == "__main__":
     run(*sys.argv[1:])
     sys.stdout.flush()
-    os._exit(0)  # without waiting for what programs left behind
+    os._exit(0)  # without waiting for threads that programs left running

@@ -239,7 +239,7 @@ def custom_operator() -> Any:
 
 
 def compiled_watch() -> Any:
-    """A watch of the program's own, inside compiled code."""
+    """Return the result of a program that enters its own watch in compiled code."""
     import axiscast
 
     def watched(x: Tensor) -> Tensor:

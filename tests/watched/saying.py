@@ -216,7 +216,7 @@ def error_with_a_cause() -> Any:
 
 
 def where_errors_are_raised() -> Any:
-    """The last frame of a traceback is the line that failed."""
+    """Return the last line of a traceback, which is the one that failed."""
     try:
         torch.rand(3).view(2, 2)
     except RuntimeError as error:

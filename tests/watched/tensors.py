@@ -41,7 +41,7 @@ class _Operations(TorchDispatchMode):
 
 
 class _Logged(Tensor):
-    """A class of tensors that notes what is called with it."""
+    """A class of tensors that records the calls with its instances."""
 
     seen: list[str] = []
 
@@ -52,7 +52,7 @@ class _Logged(Tensor):
 
 
 class _Duck:
-    """No tensor, but torch's functions take it. Its attributes fail."""
+    """An object that torch's functions accept although it is not a tensor. Its attributes raise."""
 
     @property
     def ndim(self) -> int:
