@@ -207,3 +207,9 @@ def test_the_note_is_added_once_and_only_about_broadcasting() -> None:
     (note,) = error.__notes__
     assert note.startswith("axiscast: y + four: y (2, 3) float64, four (4,) int8. ")
     assert not hasattr(other, "__notes__")
+
+
+def test_names_inside_installed_code_are_not_shown() -> None:
+    """The frame of NumPy's isclose calls its operands x and y."""
+    message = axiscast.why(raised(lambda: np.isclose(y, four))).message
+    assert message.startswith("np.isclose(y, four): y (2, 3) float64, four (4,) int8. "), message

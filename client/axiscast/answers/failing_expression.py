@@ -46,24 +46,28 @@ class Expression(NamedTuple):
 
 
 def failing_expressions(trace: TracebackType | None) -> Iterator[Expression]:
-    """Yield the failing expression of each frame, from the innermost one on. Names in installed code are those of the
-    nearest frame that is not installed, if it passes the same object."""
+    """Yield the failing expression of each frame that is not installed code, from the innermost one on.
+
+    Then yield those of installed code, with the operands that the innermost of these frames has passed, by the names
+    that they have there. If all frames are of installed code, yield their expressions as they are.
+    """
     traces = []
     while trace is not None:
         traces.append(trace)
         trace = trace.tb_next
-    found = [(one.tb_frame, node) for one in traces[-_MAX_FRAMES:] if (node := _node(one)) is not None]
-    names: dict[int, str] = {}
-    source = ""
-    for frame, node in reversed(found):
-        if not _is_installed(frame.f_code.co_filename):
-            names, source = _names(node, frame), _source(node)
-            break
-    for frame, node in reversed(found):
-        is_installed = _is_installed(frame.f_code.co_filename)
-        expression = _expression(node, frame, names if is_installed else {})
-        if expression is not None:
-            yield expression._replace(text=source or expression.text) if is_installed else expression
+    found = [(one.tb_frame, node) for one in traces[-_MAX_FRAMES:] if (node := _node(one)) is not None][::-1]
+    own = [(frame, node) for frame, node in found if not _is_installed(frame.f_code.co_filename)]
+    for frame, node in own or found:
+        if (expression := _expression(node, frame, None)) is not None:
+            yield expression
+    if own:
+        frame, node = own[0]
+        names, source = _names(node, frame), _source(node)
+        for frame, node in found:
+            if _is_installed(frame.f_code.co_filename):
+                expression = _expression(node, frame, names)
+                if expression is not None:
+                    yield expression._replace(text=source)
 
 
 def _node(trace: TracebackType) -> ast.AST | None:
@@ -89,17 +93,26 @@ def _node(trace: TracebackType) -> ast.AST | None:
     return None
 
 
-def _expression(node: ast.AST, frame: FrameType, names: dict[int, str]) -> Expression | None:
+def _expression(node: ast.AST, frame: FrameType, names: dict[int, str] | None) -> Expression | None:
+    """Return the expression of a node. If there are `names`, only operands that have one are taken."""
     parts, function = _parts(node, frame)
     operands = []
     for part in parts:
         value = value_of(part, frame)
         array = None if value is MISSING else array_of(value)
+        if names is not None:
+            if array is not None and id(value) in names:
+                operands.append(Operand(names[id(value)], array))
+            continue
         if array is None and (derived := shape_of(part, frame)) is not None:
             array = derived._replace(dtype="")  # an operation may have changed it
         if array is None and (value is not MISSING or isinstance(part, ast.Constant)):
             continue  # a number, a text or a list: no operand to draw
-        operands.append(Operand(names.get(id(value)) or _source(part), array))
+        operands.append(Operand(_source(part), array))
+    if isinstance(node, ast.Call) and names is None:
+        called = parameters(value_of(node.func, frame))
+        arrays = ((f"{_source(node.func)}.{name}", array_of(value)) for name, value in called)
+        operands += [Operand(name, array) for name, array in arrays if array is not None]
     return Expression(_source(node), operands, function) if operands else None
 
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 MISSING: Any = object()
 """The value of a name that is not known."""
-_NAMES = """numpy torch jax jaxlib tensorflow mlx paddle mindspore tinygrad dask mxnet"""
+_NAMES = """numpy torch jax jaxlib tensorflow mlx paddle mindspore tinygrad dask mxnet pandas xarray"""
 FRAMEWORKS = frozenset(_NAMES.split())
 """The packages whose arrays have shapes, and whose own code may be called."""
 _NUMBERS = (int, float, bool, complex)
