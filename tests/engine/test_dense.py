@@ -165,8 +165,8 @@ def test_an_array_without_elements_is_filled(dtype: Any, shape: Any) -> None:
 
 
 @pytest.mark.parametrize("wrong", [np.zeros((2, 40_000)), np.zeros((40_000, 2), "f4"), np.zeros((2, 40_000)).T])
-def test_what_is_filled_must_be_alike_and_in_order(wrong: Any) -> None:
-    with pytest.raises(ValueError, match="another shape or dtype"):
+def test_the_output_must_have_the_shape_the_dtype_and_c_order(wrong: Any) -> None:
+    with pytest.raises(ValueError, match="out must have the shape and dtype of the view"):
         dense.write_dense(np.zeros((40_000, 2)), wrong)
 
 

@@ -1,17 +1,19 @@
-"""The dense bytes of a view: written into memory, or as a stream of chunks. A place for speed tricks.
+"""The dense bytes of a view: written to memory, or as a stream of chunks.
 
-Axes are collapsed, and what lies together moves as one unsigned integer (a unit), so that no dtype costs more than
-another and no bit changes. How it moves follows from shape and strides alone, and is worked out once for each.
-np.copyto is best for most; other ways stand where it takes 1.2 times as long in benchmarks/engine.py, or longer:
+Axes are merged, and neighbouring bytes are copied as one unsigned integer (a unit), so that no dtype costs more than
+another and no bit changes. The shape and the strides determine the fastest method, which is cached for each layout.
+np.copyto is the fastest for most layouts. Another method is used if benchmarks/engine.py shows that np.copyto takes at
+least 1.2 times as long:
 
-- short rows that repeat: NumPy spends on each row what 100 bytes cost. They are written a few times, and copied as one
-  longer row (2 to 8 times as fast);
-- short rows of one value each, such as (N, 1) -> (N, 3): column by column, where units are narrow (1.3 to 2.8 times);
-- transposes: read in the order of the output, each value takes a whole line from memory, which has left the cache when
-  its next value is needed. The cure is known as cache blocking (Lam, Rothberg and Wolf, The cache performance and
-  optimizations of blocked algorithms, 1991): tiles that fit the cache (2 to 7 times as fast);
-- what came in a message lies at any address, odd ones too, and NumPy reads units from there one by one: what repeats is
-  copied to an aligned address first (1.3 to 1.8 times as fast, where units are narrow).
+- Short rows that repeat: the overhead of each row equals the cost of 100 bytes. The rows are written a few times, and
+  copied from there as one longer row (2 to 8 times as fast).
+- Short rows of one value each, such as (N, 1) -> (N, 3), with narrow units: written column by column (1.3 to 2.8 times
+  as fast).
+- Transposes: read in the order of the output, each value loads a whole cache line, which has been evicted when its next
+  value is needed. Tiles that fit into the cache avoid this (2 to 7 times as fast). This is cache blocking (Lam,
+  Rothberg and Wolf, The cache performance and optimizations of blocked algorithms, 1991).
+- Unaligned memory, such as a tensor in a message: NumPy reads its units one by one. Repeated units are copied to
+  aligned memory first (1.3 to 1.8 times as fast with narrow units).
 """
 
 from __future__ import annotations
@@ -28,43 +30,50 @@ from ..wire.cancellation import checkpoint
 from .memory_layout import Array, Ints, Layout, collapse, in_units, layout_of, to_units
 
 Write = Callable[[Array, Array], None]
-"""Writes its second argument into its first, which has the same shape and units, and whose elements do not overlap."""
+"""A function that copies its second argument to its first, which has the same shape and units and no overlap."""
 
 CHUNK_BYTES = 2**20 - 2**12
-"""A chunk fits the cache, and is well above the send buffer's high-water mark (64 KiB). From 1 MiB on a write to a
-loopback socket costs Linux up to half as much again per byte, and half as long a one does no better (not explained)."""
+"""The largest number of bytes of a chunk. It fits into the cache, and exceeds the high-water mark of a send buffer.
+
+From 1 MiB on, a write to a loopback socket of Linux costs up to 1.5 times as much per byte. A chunk of half the size is
+not faster. The cause is not known.
+"""
 CHUNK_BUFFERS = 3
-"""A server that waits before each send until its buffer has drained below the high-water mark still
-holds the last chunk, and may hold the end of the one before it; the third is free to be filled."""
+"""The number of buffers that chunks are written to in turn.
+
+A server that waits before each send until its buffer is below the high-water mark can still hold the last chunk and the
+end of the chunk before it. The third buffer is then free.
+"""
 
 SMALL_BYTES = 2**16
-"""Up to here np.copyto has finished before another way is set up."""
+"""The largest number of bytes that np.copyto copies before another method has even been set up."""
 BLOCK_BYTES = 15 * 2**16
-"""What is read again once it is written stays in the cache meanwhile; what is set aside takes no more than this, and
-less than a chunk."""
+"""The largest number of bytes of a block, which stays in the cache until it is read again. It is less than a chunk."""
 SHORT_ROW_BYTES = 2**7
-"""Rows of so many bytes hide what NumPy spends on each."""
+"""The number of bytes of a row from which NumPy's overhead for each row does not matter."""
 LINE_BYTES, ALIGNMENT = 2**12, 64
-"""Rows of about so many bytes are copied fastest, and buffers of whole cache lines."""
+"""The number of bytes of a row that is copied fastest, and the number of bytes of a cache line."""
 NARROW = 2
-"""Units of so few bytes cost as much each as others, and so more a byte."""
+"""The largest number of bytes of a narrow unit. It costs as much as a wide unit, so each of its bytes costs more."""
 ROW_BYTES = 96
-"""What is written unit by unit, before it is copied, where each of many rows repeats; half of it of narrow units."""
+"""The number of bytes of repeated rows to write unit by unit before they are copied. Narrow units have half of it."""
 COLUMNS, COLUMN_BYTES = 12, 32
-"""Rows of so few units and bytes are written faster column by column."""
+"""The largest number of units, and of bytes, in a row that is written faster column by column."""
 ORDER_BYTES = 2**24
-"""An input of up to so many bytes is put in order before it is streamed again and again."""
+"""The largest number of bytes of an input that is copied to C order before it is streamed repeatedly."""
 TILE_BYTES, TILE_NEAR = 2**18, 64
-"""A transpose's tiles, and how many of their units lie near each other in the view."""
+"""The largest number of bytes of a tile of a transpose, and its number of units along the axis that is read."""
 MIN_TILE_BYTES = 2**14
-"""A tile of fewer bytes does not pay for the step of Python that it takes: where most axes are short, tiles would have
-a handful of units each, and np.copyto is up to a thousand times faster."""
+"""The smallest number of bytes of a tile for which a step in Python is worth its cost.
+
+If most axes are short, tiles would have a handful of units, and np.copyto is up to a thousand times faster.
+"""
 
 
 def write_dense(view: Array, out: Array) -> None:
-    """Write a view's elements into `out`, an array of its shape and dtype in C order, elsewhere in memory."""
+    """Copy the elements of a view to `out`, an array of the same shape and dtype in C order, without overlap."""
     if out.shape != view.shape or out.dtype != view.dtype or not out.flags.c_contiguous:
-        raise ValueError("out has another shape or dtype than the view, or does not lie in C order")
+        raise ValueError("out must have the shape and dtype of the view, and must be in C order")
     if view.dtype.kind in "biufc" and (view.nbytes <= SMALL_BYTES or _is_plain(layout_of(view))):
         np.copyto(out, view)
     elif view.size:
@@ -73,7 +82,7 @@ def write_dense(view: Array, out: Array) -> None:
 
 
 def c_ordered(view: Array) -> Array:
-    """A view in C order: itself, or a copy."""
+    """Return a view in C order: the view itself if it is in C order, else a copy."""
     if view.flags.c_contiguous:
         return view
     copy = np.empty(view.shape, view.dtype)
@@ -82,19 +91,22 @@ def c_ordered(view: Array) -> Array:
 
 
 def reordered(view: Array) -> Array:
-    """The same elements, from a copy of up to ORDER_BYTES where they would be read out of order again and again."""
+    """Return a view of the same elements that can be streamed quickly.
+
+    If the elements are read out of order repeatedly, the result is a view of a copy of up to ORDER_BYTES.
+    """
     once = _out_of_order(view)
     return view if once is None else np.broadcast_to(c_ordered(once), view.shape)
 
 
 def reordered_bytes(view: Array) -> int:
-    """Bytes of the copy that `reordered` makes, 0 where it makes none."""
+    """Return the number of bytes of the copy that `reordered` makes: 0 if it makes no copy."""
     once = _out_of_order(view)
     return 0 if once is None else once.nbytes
 
 
 def _out_of_order(view: Array) -> Array | None:
-    """The distinct elements of a view that are read out of order again and again, if a copy of them is to be made."""
+    """Return the distinct elements of a view that is read out of order repeatedly, or None if no copy is worth it."""
     repeated = next((axis for axis, step in enumerate(view.strides) if step == 0 and view.shape[axis] > 1), view.ndim)
     if repeated == view.ndim or not _is_scattered(view.strides[repeated + 1 :]):
         return None
@@ -103,12 +115,12 @@ def _out_of_order(view: Array) -> Array | None:
 
 
 def is_fast_to_chunk(view: Array) -> bool:
-    """Whether a chunk is surely made in a fraction of a millisecond: memory is read in long runs, or as it lies."""
+    """Return whether writing a chunk takes a fraction of a millisecond, because memory is read in long runs."""
     return view.flags.c_contiguous or _has_long_rows(layout_of(in_units(view)))
 
 
 def chunk_buffer_bytes(view: Array) -> int:
-    """Bytes of the buffers that `chunks` fills: as many as it writes chunks, up to CHUNK_BUFFERS."""
+    """Return the number of bytes of the buffers that `chunks` allocates: at most CHUNK_BUFFERS chunks."""
     if view.nbytes <= min(SMALL_BYTES, CHUNK_BYTES):
         return 0 if view.flags.c_contiguous else view.nbytes
     cut = _cut(in_units(view))
@@ -116,11 +128,11 @@ def chunk_buffer_bytes(view: Array) -> int:
 
 
 def chunks(view: Array) -> Iterator[memoryview]:
-    """The bytes of a view in C order, in chunks of up to CHUNK_BYTES.
+    """Yield the bytes of a view in C order, in chunks of up to CHUNK_BYTES.
 
-    Where they lie together in the view's own memory, they are that memory. Else they are a few buffers that are
-    filled again: use each before CHUNK_BUFFERS - 1 more have been taken. Content that repeats is written once and
-    given again and again.
+    A chunk that is contiguous in the view's memory is that memory. Other chunks are a few buffers that are used in
+    turn: use a chunk before CHUNK_BUFFERS - 1 further chunks are taken. Repeated content is written once and yielded
+    several times.
     """
     if not view.size:
         return
@@ -153,7 +165,7 @@ def _chunk(piece: Array, buffer: Array) -> memoryview:
 
 
 def _parts(array: Array, axes: int) -> Iterator[Array]:
-    """What lies at each index of the outer axes."""
+    """Yield the subarray at each index of the first `axes` axes."""
     if not axes:
         yield array
         return
@@ -162,15 +174,19 @@ def _parts(array: Array, axes: int) -> Iterator[Array]:
 
 
 class Cut(NamedTuple):
-    """Chunks are cut along an axis, each of its indices of so many pieces, of up to `most` rows of so many bytes; and
-    the buffers that they need, each of `pitch` bytes."""
+    """How a view is cut into chunks, and the buffers that the chunks need."""
 
     axis: int
+    """The axis along which the view is cut."""
     pieces: int
+    """The number of chunks for each index of the axes before it."""
     most: int
+    """The largest number of indices of the axis in a chunk."""
     row: int
+    """The number of bytes of one index of the axis."""
     buffers: int
     pitch: int
+    """The number of bytes of a buffer."""
 
 
 def _cut(source: Array) -> Cut:
@@ -184,18 +200,18 @@ def _cut(source: Array) -> Cut:
 
 @lru_cache(1024)
 def _cuts(layout: Layout, chunk_bytes: int) -> tuple[int, int]:
-    """The axis along which chunks are cut, and to how many pieces."""
+    """Return the axis along which a view is cut into chunks, and the number of pieces."""
     shape, width = layout.shape, layout.width
     axis = next(axis for axis in range(len(shape)) if prod(shape[axis + 1 :]) * width <= max(chunk_bytes, width))
     return axis, -(-shape[axis] // max(chunk_bytes // (prod(shape[axis + 1 :]) * width), 1))
 
 
-# --- ways of writing -----------------------------------------------------------------------------
+# --- methods of writing --------------------------------------------------------------------------
 
 
 @lru_cache(1024)
 def _writer(layout: Layout) -> Write:
-    """The fastest way found."""
+    """Return the fastest known method for a layout."""
     shape, strides, width, aligned = layout
     if prod(shape) * width <= SMALL_BYTES:
         return np.copyto
@@ -215,7 +231,7 @@ def _writer(layout: Layout) -> Write:
 
 
 def _times(layout: Layout, axis: int, most: int) -> int:
-    """How often to write what an axis repeats before the rest is copied from there: up to about so many bytes."""
+    """Return how often to write what an axis repeats before the rest is copied from there: up to about `most` bytes."""
     nbytes = prod(layout.shape[axis + 1 :]) * layout.width
     line = lcm(nbytes, ALIGNMENT)
     return max(most // line * line, most // nbytes * nbytes if line > most else 0, nbytes) // nbytes
@@ -223,34 +239,33 @@ def _times(layout: Layout, axis: int, most: int) -> int:
 
 @lru_cache(1024)
 def _is_plain(layout: Layout) -> bool:
-    """Whether np.copyto does best with the elements as they are."""
+    """Return whether np.copyto is the fastest method for the elements of a layout, without merging them to units."""
     return _writer(to_units(layout, layout.width)) is np.copyto
 
 
 def _once(array: Array) -> tuple[slice, ...]:
-    """Where each element is that is not a repetition."""
+    """Return the index of the distinct elements of an array."""
     return tuple(slice(None) if step else slice(1) for step in array.strides)
 
 
 def _aligned_once(array: Array) -> Array:
-    """The same, in a copy of what it repeats if NumPy, which reads other addresses one by one, would read it so again
-    and again."""
+    """Return the array, or a view of an aligned copy of its distinct elements if it is not aligned."""
     return array if array.flags.aligned else np.broadcast_to(array[_once(array)].copy(), array.shape)
 
 
 def _has_long_rows(layout: Layout) -> bool:
-    """Whether memory is read in runs that are long enough to hide what NumPy spends on each."""
+    """Return whether memory is read in runs that are so long that NumPy's overhead for each does not matter."""
     return layout.strides[-1] == layout.width and layout.shape[-1] * layout.width >= SHORT_ROW_BYTES
 
 
 def _is_scattered(strides: Ints) -> bool:
-    """Whether memory is read in another order than it is written in."""
+    """Return whether memory is read in another order than it is written."""
     far = [abs(step) for step in strides if step]
     return bool(far) and min(far) < far[-1]
 
 
 def blocks(shape: Ints, steps: Ints) -> Iterator[tuple[slice, ...]]:
-    """Boxes of so many steps along each axis, that together are the whole: each a step of work."""
+    """Yield the slices of blocks of shape `steps` that make up an array. Each block is one step of work."""
     if not shape:
         yield ()
         return
@@ -262,7 +277,7 @@ def blocks(shape: Ints, steps: Ints) -> Iterator[tuple[slice, ...]]:
 
 @lru_cache(1024)
 def _steps(shape: Ints, width: int) -> Ints:
-    """How to cut an array to blocks of up to BLOCK_BYTES."""
+    """Return the shape of blocks of up to BLOCK_BYTES."""
     steps = list(shape)
     for axis, size in enumerate(shape):
         steps[axis] = min(max(BLOCK_BYTES // (prod(shape[axis + 1 :]) * width), 1), size)
@@ -270,47 +285,52 @@ def _steps(shape: Ints, width: int) -> Ints:
 
 
 def _columns(out: Array, source: Array) -> None:
-    """Column by column, which makes as many long rows of many short ones; those of several short axes together."""
+    """Copy column by column: the few columns of an array with short rows are long. Short last axes count as one."""
     axes = 1
     while axes < out.ndim and prod(out.shape[-axes - 1 :]) <= COLUMNS:
         axes += 1
     for block in blocks(out.shape[:-axes], _steps(out.shape, out.itemsize)[:-axes]):
-        into, piece = out[block], _aligned_once(source[block])
+        target, piece = out[block], _aligned_once(source[block])
         for column in np.ndindex(out.shape[-axes:]):
-            np.copyto(into[(..., *column)], piece[(..., *column)])
+            np.copyto(target[(..., *column)], piece[(..., *column)])
 
 
 def _by_blocks(out: Array, source: Array) -> None:
-    """As np.copyto, from a copy of each block's distinct units that is aligned."""
+    """Copy block by block, from an aligned copy of the distinct units of each block."""
     for block in blocks(out.shape, _steps(out.shape, out.itemsize)):
         np.copyto(out[block], _aligned_once(source[block]))
 
 
 def _repeat(out: Array, source: Array, axis: int, times: int) -> None:
-    """What an axis repeats is written beside the output, a few times in a row, and copied from there as often as it
-    must be: as whole rows, by memcpy."""
+    """Copy an array that repeats along an axis: write `times` repetitions to a buffer, and copy them from there."""
     shape = out.shape
-    row = times * prod(shape[axis + 1 :])
-    seed = _steps((*shape[:axis], times, *shape[axis + 1 :]), out.itemsize)
-    steps = (*seed[:axis], shape[axis], *seed[axis + 1 :])
-    memory = np.empty(prod(seed), out.dtype)
-    for block in blocks(shape, steps):
-        into = out[block]
+    seed_shape = _steps((*shape[:axis], times, *shape[axis + 1 :]), out.itemsize)
+    block_shape = (*seed_shape[:axis], shape[axis], *seed_shape[axis + 1 :])
+    memory = np.empty(prod(seed_shape), out.dtype)
+    for block in blocks(shape, block_shape):
+        target = out[block]
         piece = source[(*block[:axis], slice(times), *block[axis + 1 :])]
-        beside = memory[: piece.size].reshape(piece.shape)
-        _write(beside, _aligned_once(piece))
+        seed = memory[: piece.size].reshape(piece.shape)
+        _write(seed, _aligned_once(piece))
         if times == 1:
-            np.copyto(into, beside)
+            np.copyto(target, seed)
         else:
-            outer, whole = into.shape[:axis], shape[axis] // times * row
-            rows, line = into.reshape(*outer, -1), beside.reshape(*outer, row)
-            one = f"S{row * out.itemsize}"  # whose elements NumPy copies one by one by memcpy, with nothing between
-            np.copyto(rows[..., :whole].view(one), line.view(one))
-            np.copyto(rows[..., whole:], line[..., : rows.shape[-1] - whole])
+            _copy_rows(target, seed, axis, times)
+
+
+def _copy_rows(target: Array, seed: Array, axis: int, times: int) -> None:
+    """Copy a seed with `times` repetitions along an axis to all repetitions of the target, as whole rows."""
+    outer = target.shape[:axis]
+    rows, line = target.reshape(*outer, -1), seed.reshape(*outer, -1)
+    width = line.shape[-1]
+    whole = target.shape[axis] // times * width
+    one_row = f"S{width * target.itemsize}"  # NumPy copies each element of this dtype by one memcpy
+    np.copyto(rows[..., :whole].view(one_row), line.view(one_row))
+    np.copyto(rows[..., whole:], line[..., : rows.shape[-1] - whole])
 
 
 def _write(out: Array, source: Array) -> None:
-    """Write to memory in C order what may have axes that can be merged."""
+    """Copy an array, whose axes may be mergeable, to memory in C order."""
     shape, [strides] = collapse(source.shape, source.strides)
     if shape != source.shape:
         out, source = out.reshape(shape), np.lib.stride_tricks.as_strided(source, shape, strides)
@@ -318,13 +338,12 @@ def _write(out: Array, source: Array) -> None:
 
 
 def _reading_order(strides: Ints) -> list[int]:
-    """The axes in the order in which memory is read straight through."""
+    """Return the axes in the order of memory, the outermost first."""
     return sorted(range(len(strides)), key=lambda axis: -abs(strides[axis]))
 
 
 def _tile(layout: Layout) -> Ints:
-    """The shape of a transpose's tile: long on the axis along which it is written, and on that along which it is
-    read."""
+    """Return the shape of a tile of a transpose: long on the axis that is written and on the axis that is read."""
     steps = [1] * len(layout.shape)
     steps[-1] = TILE_BYTES // TILE_NEAR // layout.width
     steps[_reading_order(layout.strides)[-1]] = TILE_NEAR
@@ -336,8 +355,7 @@ def _tile_bytes(layout: Layout) -> int:
 
 
 def _transpose(out: Array, source: Array) -> None:
-    """Tile by tile: each is read in the order in which it lies, into memory that stays in the cache, and from there
-    written in the order of the output."""
+    """Copy tile by tile: read in the order of memory to a cached buffer, and write in the order of the output."""
     order = _reading_order(source.strides)
     back = [order.index(axis) for axis in range(out.ndim)]
     memory = np.empty(min(TILE_BYTES // out.itemsize, out.size), out.dtype)

@@ -1,4 +1,4 @@
-"""The layout of a view: the same bytes in as few axes as can be, of the widest units."""
+"""The memory layout of a view: the fewest axes and the widest units that describe its bytes."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ Array = np.ndarray[Any, np.dtype[Any]]
 Ints = tuple[int, ...]
 
 MAX_UNIT_BYTES = 16
-"""Bytes of the widest unit that NumPy moves as one."""
+"""The number of bytes of the widest element that NumPy copies as one."""
 
 
 class Layout(NamedTuple):
-    """Units of `width` bytes, how many bytes to step along each axis, and whether NumPy calls them aligned."""
+    """The layout of units of `width` bytes: sizes, strides in bytes, and whether NumPy considers them aligned."""
 
     shape: Ints
     strides: Ints
@@ -25,20 +25,22 @@ class Layout(NamedTuple):
 
 
 def layout_of(array: Array) -> Layout:
+    """Return the layout of an array, whose elements are its units."""
     return Layout(array.shape, array.strides, array.itemsize, array.flags.aligned)
 
 
 def in_units(view: Array) -> Array:
-    """The same bytes in as few axes as can be, of the widest units; they need not be aligned."""
+    """Return a view of the same bytes with the fewest axes and the widest units. It may be unaligned."""
     shape, strides, width, _ = to_units(layout_of(view), MAX_UNIT_BYTES)
-    head: Any = (*[slice(1)] * view.ndim, ...)  # the ellipsis keeps an array of no axes an array
-    first = view[head].reshape(-1).view(np.uint8)
+    first_element: Any = (*[slice(1)] * view.ndim, ...)  # with the ellipsis, an array without axes stays an array
+    first = view[first_element].reshape(-1).view(np.uint8)
     units = np.lib.stride_tricks.as_strided(first, (*shape, width), (*strides, 1), writeable=False)
     return units.view("c16" if width == MAX_UNIT_BYTES else f"u{width}")[..., 0]
 
 
 @lru_cache(1024)
 def to_units(layout: Layout, widest: int) -> Layout:
+    """Return the layout of the same bytes with the fewest axes, in units of at most `widest` bytes."""
     shape, [strides] = collapse((*layout.shape, layout.width), (*layout.strides, 1))
     if not shape:
         return Layout((1,), (1,), 1, True)
@@ -50,7 +52,7 @@ def to_units(layout: Layout, widest: int) -> Layout:
 
 @lru_cache(1024)
 def collapse(shape: Ints, *strides: Ints) -> tuple[Ints, list[Ints]]:
-    """As few axes as can be that visit the same places in the same order, for each of several arrays."""
+    """Return the fewest axes with the same elements in the same order, and their strides for each of several arrays."""
     sizes: list[int] = []
     steps: list[Ints] = []
     for size, step in zip(shape, zip(*strides, strict=True), strict=True):

@@ -1,14 +1,17 @@
-"""Sums over axes: accurate to the dtype, and not much slower than reading the memory once. A place for speed tricks.
+"""Sums over axes, as accurate as the dtype and not much slower than reading the memory once.
 
-The axes are put in the order in which they lie in memory, so that a transposed array costs no more than another, and
-cut to blocks, each a step of work. Integers and narrow floats are summed by np.add.reduce where their innermost axis
-is long; where it is short, what NumPy spends on each row costs five times the sum. Of float32 NumPy converts every
-element to 64 bits, at half the speed, or adds to one float32, which saturates; and float64 it adds row after row, so
-that the error grows with their number. So these are added up in groups (pairwise summation with wider leaves: Higham,
-Accuracy and Stability of Numerical Algorithms, 4.2): a few terms in the dtype itself, by einsum or BLAS with their
-compiled loops, and the groups' sums in 64 bits, again in groups. Each level rounds as often as a group has terms, so
-that a sum of float32 is off by less than 10^-6 of the sum of its magnitudes. Short rows are added up many at once: a
-reshape makes one long row of neighbours, and they are added up at the end.
+The axes are sorted by their order in memory, so that a transposed array costs no more than another one. The array is
+summed in blocks, each of which is one step of work.
+
+np.add.reduce sums integers and narrow floats if the innermost axis is long. If it is short, the overhead of each row
+costs five times the sum. For float32, NumPy converts every element to 64 bits at half the speed, or adds to one
+float32, which saturates. For float64, it adds row after row, so that the error grows with the number of rows.
+
+So these are added in groups: pairwise summation with wider leaves (Higham, Accuracy and Stability of Numerical
+Algorithms, 4.2). The compiled loops of einsum or BLAS add a few terms in the dtype itself. The sums of groups are added
+in 64 bits, again in groups. The number of roundings on each level is the number of terms of a group, so the error of a
+float32 sum is less than 10^-6 of the sum of its magnitudes. A reshape joins short rows to one long row, whose parts are
+added at the end.
 """
 
 from __future__ import annotations
@@ -26,31 +29,31 @@ from .memory_layout import Array, Ints
 Dtype = np.dtype[Any]
 
 SMALL_ELEMENTS = 2**12
-"""Up to here np.add.reduce has finished before another way is set up."""
+"""The largest number of elements that np.add.reduce sums before another method has even been set up."""
 BLOCK_ELEMENTS = 2**21
-"""What is read in one step; its groups' sums fit the cache."""
+"""The largest number of elements of one step. The sums of its groups fit into the cache."""
 COPIED_ELEMENTS = 2**18
-"""The same of an array that is copied first, as it is converted or does not lie in C order."""
+"""The largest number of elements of one step if the array is first converted or copied to C order."""
 KEPT_SUMS = 2**18
-"""Sums that are added to from step to step stay in the cache."""
+"""The largest number of sums that are kept from step to step, so that they stay in the cache."""
 RETAKEN_ELEMENTS = 2**14
-"""Sums that are taken anew at once, in a wider float."""
+"""The largest number of sums that one step recomputes in a wider float."""
 RUN_ELEMENTS = 2**10
-"""So many elements in a row are read as fast as any more."""
+"""The number of elements in a row beyond which a longer row is not read faster."""
 LONG_ROW = 2**6
-"""From so many elements on np.add.reduce is as fast as any other way."""
+"""The number of elements in a row from which np.add.reduce is as fast as any other method."""
 GROUP_TERMS = 16
-"""Terms of a group: 15 roundings of 2^-24 are 9 * 10^-7."""
+"""The number of terms of a group: 15 roundings of 2^-24 are an error of 9 * 10^-7."""
 ROW_TERMS = 2**7
-"""Terms of a group that lie in a row: einsum has 16 subtotals for them, so that as few roundings add up."""
+"""The number of terms of a group in a row. einsum has 16 subtotals for a row, so it rounds as rarely."""
 SHORT_ROW, SHORT_RUN = 48, 8
-"""Rows of so few terms and runs are added fastest by a product with a matrix that says what goes where."""
+"""The largest row (in elements) and run for which a product with a matrix of zeros and ones is the fastest method."""
 PRODUCT_ELEMENTS = 2**12
-"""BLAS leaves a product of this size on one thread."""
+"""The largest number of elements of a product for which BLAS uses one thread."""
 
 
 def accumulator(dtype: Dtype) -> Dtype:
-    """Wide enough that a sum is accurate to `dtype`: 64-bit floats; integers wrap the same at any width."""
+    """Return the dtype in which a sum is accurate to `dtype`: 64-bit floats, or the integers, which wrap around."""
     if dtype.kind == "c":
         return np.dtype(np.complex128)
     if dtype.kind in "iu":
@@ -59,12 +62,12 @@ def accumulator(dtype: Dtype) -> Dtype:
 
 
 def working_bytes(elements: int) -> int:
-    """Bytes of memory that sums of so many elements take beside their results, at the most."""
+    """Return the largest number of bytes of memory that sums of `elements` take in addition to their results."""
     return 24 * min(elements, COPIED_ELEMENTS)
 
 
 def sum_axes(array: Array, axes: Ints, dtype: Dtype) -> Array:
-    """The array summed over `axes`, which stay with size 1, in `dtype`: the array's own, or its accumulator.
+    """Return the array summed over `axes`, which keep size 1. `dtype` is the array's or its accumulator's.
 
     >>> sum_axes(np.array([[1, 2, 3], [4, 5, 6]]), (1,), np.dtype(int))
     array([[ 6],
@@ -74,21 +77,21 @@ def sum_axes(array: Array, axes: Ints, dtype: Dtype) -> Array:
     if dtype.kind != "c" and array.size <= SMALL_ELEMENTS:
         total = np.add.reduce(array, axis=axes, dtype=wide, keepdims=True)
         out = total.astype(dtype)
-        _retake(array, axes, total, out)
+        _recompute_nonfinite(array, axes, total, out)
         return out
     order = sorted(range(array.ndim), key=lambda axis: -abs(array.strides[axis]) or -inf)
     source, merged = _collapsed(array, order, axes)
-    if dtype.kind == "c":  # as an axis more, which there is room for now
+    if dtype.kind == "c":  # the two parts are a further axis, for which the merged axes leave room
         reals = strided_view(source.real, (*source.shape, 2), (*source.strides, source.itemsize // 2))
         out = sum_axes(reals, merged, np.dtype(f"f{dtype.itemsize // 2}")).view(dtype)
     else:
-        out = _add_up_blocks(source, merged, dtype, wide)
+        out = _sum_blocks(source, merged, dtype, wide)
     kept = out.reshape([1 if axis in axes else array.shape[axis] for axis in order])
     return kept.transpose([order.index(axis) for axis in range(array.ndim)])
 
 
-def _add_up_blocks(array: Array, axes: Ints, dtype: Dtype, wide: Dtype) -> Array:
-    """The sums, block by block: all blocks of the same sums one after another."""
+def _sum_blocks(array: Array, axes: Ints, dtype: Dtype, wide: Dtype) -> Array:
+    """Return the sums block by block. All blocks of the same sums follow one another."""
     narrow = np.dtype(np.float32) if wide == np.float64 and array.itemsize <= 4 else wide
     shape = array.shape
     out = np.empty([1 if axis in axes else size for axis, size in enumerate(shape)], dtype)
@@ -97,20 +100,20 @@ def _add_up_blocks(array: Array, axes: Ints, dtype: Dtype, wide: Dtype) -> Array
     for box in blocks(shape, tuple([size if axis in axes else steps[axis] for axis, size in enumerate(shape)])):
         rows = array[box]
         parts = blocks(rows.shape, steps)
-        total = _folded(rows[next(parts)], axes, narrow, wide)
-        for number, part in enumerate(parts):  # what is first may be the array's own memory
-            total = np.add(total, _folded(rows[part], axes, narrow, wide), out=total if number else None, dtype=wide)
+        total = _sum_block(rows[next(parts)], axes, narrow, wide)
+        for number, part in enumerate(parts):  # the first total can be the array's own memory, so it is not changed
+            total = np.add(total, _sum_block(rows[part], axes, narrow, wide), out=total if number else None, dtype=wide)
         np.copyto(out[box], total, casting="unsafe")
-        _retake(rows, axes, total, out[box])
+        _recompute_nonfinite(rows, axes, total, out[box])
     return out
 
 
-def _retake(array: Array, axes: Ints, total: Array, out: Array) -> None:
-    """Write to `out` anew the sums of `array` over `axes` of which `total` is not finite, and no other.
+def _recompute_nonfinite(array: Array, axes: Ints, total: Array, out: Array) -> None:
+    """Recompute each sum of `array` over `axes` whose `total` is not finite, and write it to `out`.
 
-    A term that is not finite, found at the ends of the values, decides its sum. Where all are finite, the total is not
-    for the way that was taken: 0 times the infinity of another sum is no number, and a group may overflow where its
-    sum does not. That is the sum in the widest float (where the platform has none beyond 64 bits, it may overflow).
+    If a term is not finite, the smallest and the largest term show it and determine the sum. If all terms are finite,
+    the method has caused the total: 0 times the infinity of another sum is NaN, and a group can overflow although its
+    sum does not. The sum is then computed in the widest float, which may overflow if it has only 64 bits.
     """
     if total.dtype.kind != "f" or np.isfinite(total).all():
         return
@@ -121,16 +124,16 @@ def _retake(array: Array, axes: Ints, total: Array, out: Array) -> None:
             continue
         rows = array[tuple([slice(None) if axis in axes else part for axis, part in enumerate(box)])]
         least, most = (end.reduce(rows, axis=axes, dtype=np.float64, keepdims=True) for end in (np.minimum, np.maximum))
-        ends = least / 2 + most / 2
-        np.copyto(out[box], ends, casting="unsafe", where=wrong)
-        wrong &= np.isfinite(ends)
+        extremes = least / 2 + most / 2
+        np.copyto(out[box], extremes, casting="unsafe", where=wrong)
+        wrong &= np.isfinite(extremes)
         if wrong.any():
             sums = np.add.reduce(rows, axis=axes, dtype=np.longdouble, keepdims=True, where=wrong)
             np.copyto(out[box], sums, casting="unsafe", where=wrong)
 
 
-def _folded(array: Array, axes: Ints, narrow: Dtype, wide: Dtype) -> Array:
-    """The sums of an array, in `wide`, or in `narrow` where one group holds all terms."""
+def _sum_block(array: Array, axes: Ints, narrow: Dtype, wide: Dtype) -> Array:
+    """Return the sums of a block in the dtype `wide`, or in `narrow` if all terms are in one group."""
     if array.shape[-1] >= LONG_ROW and (array.dtype.itemsize < 4 or narrow.kind != "f"):
         total: Array = np.add.reduce(array, axis=axes, dtype=wide, keepdims=True)
         return total
@@ -139,45 +142,54 @@ def _folded(array: Array, axes: Ints, narrow: Dtype, wide: Dtype) -> Array:
         before, after = array.shape[:axis], value.shape[axis + 1 :]
         value = value.reshape(*before, -1, prod(after))
         while value.shape[-2] > 1:
-            value, dtype = _fold(value.astype(dtype, copy=False)), wide
+            value, dtype = _sum_groups(value.astype(dtype, copy=False)), wide
         value = value.reshape(*before, 1, *after)
     return value
 
 
-def _fold(value: Array) -> Array:
-    """(..., terms, run) with the terms added up, or groups of them."""
+def _sum_groups(value: Array) -> Array:
+    """Sum (..., terms, run) over groups of terms. Return (..., sums, run) with the terms that are in no group."""
     *before, terms, run = value.shape
-    most = ROW_TERMS if run == 1 else GROUP_TERMS
-    if terms <= most:
-        return _added(value)[..., None, :]
-    near = 1 if run == 1 else max(min(RUN_ELEMENTS // run, terms // most), 1)
-    groups = terms // (most * near)
-    whole = groups * most * near
-    sums = _added(value[..., :whole, :].reshape(*before, groups, most, near * run)).reshape(*before, groups * near, run)
-    return sums if whole == terms else np.concatenate([sums, value[..., whole:, :]], axis=-2)
+    group_terms = ROW_TERMS if run == 1 else GROUP_TERMS
+    if terms <= group_terms:
+        return _sum_terms(value)[..., None, :]
+    # A short run is made longer: `neighbours` terms that lie side by side belong to as many groups.
+    neighbours = 1 if run == 1 else max(min(RUN_ELEMENTS // run, terms // group_terms), 1)
+    blocks_of_groups = terms // (group_terms * neighbours)
+    grouped_terms = blocks_of_groups * group_terms * neighbours
+    grouped = value[..., :grouped_terms, :].reshape(*before, blocks_of_groups, group_terms, neighbours * run)
+    sums = _sum_terms(grouped).reshape(*before, blocks_of_groups * neighbours, run)
+    return sums if grouped_terms == terms else np.concatenate([sums, value[..., grouped_terms:, :]], axis=-2)
 
 
-def _added(value: Array) -> Array:
-    """(..., terms, run) to (..., run)"""
+def _sum_terms(value: Array) -> Array:
+    """Sum (..., terms, run) over the terms, by the fastest of three methods. Return (..., run)."""
     *before, terms, run = value.shape
-    if value.dtype.kind == "f" and run <= SHORT_RUN and terms * run <= SHORT_ROW:
-        where = np.tile(np.eye(run, dtype=value.dtype), (terms, 1))
-        rows = value.reshape(-1, terms * run)
-        near = PRODUCT_ELEMENTS // (terms * run)
-        whole = len(rows) // near * near
-        out = np.empty((len(rows), run), value.dtype)
-        np.matmul(rows[:whole].reshape(-1, near, terms * run), where, out=out[:whole].reshape(-1, near, run))
-        np.matmul(rows[whole:], where, out=out[whole:])
-        return out.reshape(*before, run)
-    if value.dtype.kind == "f" and run > 1 and terms * run <= PRODUCT_ELEMENTS:
-        added: Array = np.matmul(np.ones(terms, value.dtype), value)
+    is_float = value.dtype.kind == "f"
+    if is_float and run <= SHORT_RUN and terms * run <= SHORT_ROW:
+        return _sum_short_rows(value.reshape(-1, terms * run), run).reshape(*before, run)
+    if is_float and run > 1 and terms * run <= PRODUCT_ELEMENTS:
+        sums: Array = np.matmul(np.ones(terms, value.dtype), value)
     else:
-        added = np.einsum("...jk->...k", value)
-    return added
+        sums = np.einsum("...jk->...k", value)
+    return sums
+
+
+def _sum_short_rows(rows: Array, run: int) -> Array:
+    """Sum the terms of each row, which are runs of `run` elements, by a product with identity matrices."""
+    count, width = rows.shape
+    selection = np.tile(np.eye(run, dtype=rows.dtype), (width // run, 1))
+    rows_of_product = PRODUCT_ELEMENTS // width
+    whole = count // rows_of_product * rows_of_product
+    out = np.empty((count, run), rows.dtype)
+    products = out[:whole].reshape(-1, rows_of_product, run)
+    np.matmul(rows[:whole].reshape(-1, rows_of_product, width), selection, out=products)
+    np.matmul(rows[whole:], selection, out=out[whole:])
+    return out
 
 
 def _collapsed(array: Array, order: list[int], axes: Ints) -> tuple[Array, Ints]:
-    """The same elements with the axes in this order, and in as few as can be; and which of those are summed over."""
+    """Return a view with the axes in this order, merged to the fewest axes, and which of those are summed."""
     sizes: list[int] = []
     steps: list[int] = []
     summed: list[bool] = []
@@ -194,7 +206,7 @@ def _collapsed(array: Array, order: list[int], axes: Ints) -> tuple[Array, Ints]
 
 @lru_cache(1024)
 def _steps(shape: Ints, summed: Ints, most: int) -> Ints:
-    """How to cut an array along its axes, outermost first: to up to `most` elements of up to KEPT_SUMS sums."""
+    """Return the shape of blocks with up to `most` elements and KEPT_SUMS sums. The outermost axes are cut first."""
     steps = list(shape)
     kept = [axis for axis in range(len(shape)) if axis not in summed]
     for limit, axes in (KEPT_SUMS, kept), (most, range(len(shape))):

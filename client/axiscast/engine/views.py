@@ -1,6 +1,6 @@
-"""The engine: a placement and an array become a view or a gradient.
+"""The engine: from a placement and an array to a view of the output, or to the gradient of an input.
 
-How a view's bytes are written is in dense.py, and how sums are taken in sums.py.
+dense.py writes the bytes of a view, and sums.py sums over axes.
 """
 
 from __future__ import annotations
@@ -17,28 +17,27 @@ import numpy as np
 from ..plan.plan import Placement, Plan
 from ..wire.dtypes import storage_dtype
 from ..wire.tensors import strided_view
+from .memory_layout import Array
 from .sums import accumulator, sum_axes, working_bytes
 
-Array = np.ndarray[Any, np.dtype[Any]]
-
 MAX_SUM_ITEMSIZE = 16
-"""Bytes of the widest dtype in which sums are taken."""
+"""The number of bytes of an element of the widest dtype in which sums are computed."""
 
 
 Window = Sequence[tuple[int, int]]
-"""[start, stop] on each output axis: a box of the output."""
+"""A slice of the output: the pair (start, stop) for each output axis."""
 
 
 def output_view(placement: Placement, array: Array, window: Window | None = None) -> Array:
-    """The output before its axes are merged, or a box of it, as a read-only view of the input: strides 0 where it is
-    replicated.
+    """Return the output, or a window of it, before axes are merged: a read-only view of the input.
 
-    No element is copied. Only the box need be a shape that an array can have.
+    No element is copied: the view has stride 0 along the broadcast axes. Only the window, not the whole output, must
+    have a shape that NumPy supports.
     """
     shape = placement.output_shape if window is None else tuple(stop - start for start, stop in window)
     box: list[Any] = []
     array = array.reshape(placement.input_shape)  # a view: axes are at most split
-    if window is None and array.size and array.flags.c_contiguous:  # most are: the same view, at a third of the cost
+    if window is None and array.size and array.flags.c_contiguous:  # the usual case, at a third of the cost
         raw = array.view(storage_dtype(array.dtype))
         whole: Array = np.ndarray(shape, raw.dtype, raw, 0, input_strides(placement, array))
         whole.flags.writeable = False
@@ -47,12 +46,12 @@ def output_view(placement: Placement, array: Array, window: Window | None = None
         own = size == placement.output_shape[axis]
         box.append(slice(*window[axis]) if window and own else slice(None))
     strides = input_strides(placement, array)
-    # The ellipsis keeps an array of no axes an array: its one element may be bytes that end in zeros.
+    # With the ellipsis, an array without axes stays an array. A bytes scalar would lose its trailing zeros.
     return strided_view(array[(*box, ...)], shape, strides)
 
 
 def input_strides(placement: Placement, array: Array) -> list[int]:
-    """For each axis of `output_shape` the bytes to step in the input (of `input_shape`): 0 where it is replicated."""
+    """Return the stride in the input, in bytes, for each axis of `output_shape`: 0 along the broadcast axes."""
     steps = [0] * len(placement.output_shape)
     for axis, size, step in zip(placement.output_axes, array.shape, array.strides, strict=True):
         if size == placement.output_shape[axis]:
@@ -61,64 +60,72 @@ def input_strides(placement: Placement, array: Array) -> list[int]:
 
 
 def merged_output_view(placement: Placement, array: Array, window: Window | None = None) -> Array | None:
-    """The output, or a box of it, as a read-only view of the input with the axes merged that are to be; None where no
-    strides step along one of them."""
+    """Return the output, or a window of it, with merged axes: a read-only view of the input.
+
+    Return None if no stride describes one of the merged axes.
+    """
     box = window or [(0, size) for size in placement.shape]
     shape = [stop - start for start, stop in box]
     array = array.reshape(placement.input_shape)
     if 0 in shape:
         return strided_view(array, shape, [0] * len(shape))
     strides = input_strides(placement, array)
-    first: list[int] = []
+    first: list[int] = []  # the position of the window's first element on each axis of `output_shape`
     steps: list[int] = []
     for axes, (start, stop) in zip(merged_axes(placement), box, strict=True):
         sizes = [placement.output_shape[axis] for axis in axes]
-        step = _step(sizes, strides[axes.start : axes.stop], start, stop)
+        step = _merged_stride(sizes, strides[axes.start : axes.stop], start, stop)
         if step is None:
             return None
         steps.append(step)
-        first += _places(start, sizes)
-    at: list[Any] = [...]  # keeps an array of no axes an array
-    for size, axis in reversed(list(zip(array.shape, placement.output_axes, strict=True))):
-        at.insert(0, slice(first[axis], None) if size > 1 else slice(None))
-    return strided_view(array[tuple(at)], shape, steps)
+        first += _unravel(start, sizes)
+    begin = [
+        slice(first[axis], None) if size > 1 else slice(None)
+        for size, axis in zip(array.shape, placement.output_axes, strict=True)
+    ]
+    return strided_view(array[(*begin, ...)], shape, steps)  # with the ellipsis, an array without axes stays an array
 
 
 def merged_axes(placement: Placement) -> list[range]:
-    """For each axis of the output the axes of `output_shape` that it is made of."""
+    """Return, for each axis of the output, the axes of `output_shape` that it merges."""
     counts = placement.merges or (1,) * len(placement.output_shape)
     return [range(end - count, end) for end, count in zip(accumulate(counts), counts, strict=True)]
 
 
-def _places(place: int, sizes: Sequence[int]) -> list[int]:
-    """Where a place on a merged axis lies on each of the axes, of these sizes, that it is made of."""
-    places = []
+def _unravel(position: int, sizes: Sequence[int]) -> list[int]:
+    """Return the positions on axes of these sizes for a position on the axis that merges them."""
+    positions = []
     for size in reversed(sizes):
-        place, digit = divmod(place, size)
-        places.append(digit)
-    return places[::-1]
+        position, own = divmod(position, size)
+        positions.append(own)
+    return positions[::-1]
 
 
-def _step(sizes: Sequence[int], steps: Sequence[int], start: int, stop: int) -> int | None:
-    """The one step that leads from each place between `start` and `stop` on a merged axis to the next; None where there
-    is none. Where an outer axis moves on, the inner ones go back to their beginning."""
-    found = set()
-    inner, back = 1, 0
-    for size, step in zip(reversed(sizes), reversed(steps), strict=True):
-        outer = inner * size
-        if (stop - 1) // inner - start // inner > (stop - 1) // outer - start // outer:
-            found.add(step - back)
-        inner, back = outer, back + (size - 1) * step
-    return None if len(found) > 1 else max(found, default=0)
+def _merged_stride(sizes: Sequence[int], strides: Sequence[int], start: int, stop: int) -> int | None:
+    """Return the stride between neighbours on a merged axis from `start` to `stop`, or None if it varies.
+
+    `sizes` and `strides` are those of the merged axes. Each step on the merged axis advances one of them by one and
+    resets the axes inside it, so it moves by that axis's stride minus the extent of the inner axes.
+    """
+    distinct = set()
+    inner_size, inner_extent = 1, 0
+    for size, stride in zip(reversed(sizes), reversed(strides), strict=True):
+        outer_size = inner_size * size
+        steps_of_inner = (stop - 1) // inner_size - start // inner_size
+        steps_of_outer = (stop - 1) // outer_size - start // outer_size
+        if steps_of_inner > steps_of_outer:  # some steps advance this axis
+            distinct.add(stride - inner_extent)
+        inner_size, inner_extent = outer_size, inner_extent + (size - 1) * stride
+    return None if len(distinct) > 1 else max(distinct, default=0)
 
 
 def gradient_elements(gradients: Sequence[Array]) -> int:
-    """Elements that `input_gradients` would read: those of the gradients, replicated (stride 0) axes counted once."""
+    """Return the number of elements that `input_gradients` reads. Axes with stride 0 count once."""
     return sum(prod(size for size, step in zip(array.shape, array.strides, strict=True) if step) for array in gradients)
 
 
 def result_elements(placement: Placement, gradient: Array) -> int:
-    """Elements that `input_gradients` makes of one output's gradient: those of its input, replicated ones once."""
+    """Return the number of elements that `input_gradients` computes from the gradient of one output."""
     steps = gradient.reshape(placement.output_shape).strides
     return prod(
         size
@@ -128,13 +135,13 @@ def result_elements(placement: Placement, gradient: Array) -> int:
 
 
 def gradient_bytes(plan: Plan, gradients: Sequence[Array]) -> int:
-    """Bytes of memory that `input_gradients` and the sending of what it makes take, at the most."""
+    """Return the largest number of bytes of memory that `input_gradients` and sending its results take."""
     feeds = Counter(placement.input for placement in plan.outputs)
     total = 0
     for placement, gradient in zip(plan.outputs, gradients, strict=True):
         own, wide = gradient.itemsize, accumulator(gradient.dtype).itemsize
         elements = result_elements(placement, gradient)
-        # The sum, the sum of several such, the result in its own dtype, and in C order.
+        # The sum, the total of several sums, the result in its own dtype, and its copy in C order.
         total += elements * (wide * (1 + (feeds[placement.input] > 1)) + 2 * own)
         if placement.input_shape != plan.input_shapes[placement.input]:
             total += prod(placement.input_shape) * own
@@ -142,13 +149,13 @@ def gradient_bytes(plan: Plan, gradients: Sequence[Array]) -> int:
 
 
 def input_gradients(plan: Plan, gradients: Sequence[Array]) -> list[Array]:
-    """The gradient of each input: each output's gradient summed over its broadcast axes.
+    """Return the gradient of each input: the gradient of each output, summed over its broadcast axes.
 
-    Shapes are the inputs', the dtype is that of the gradients for that input (of the first gradient for an
-    input that only lends its shape: zeros, replicated). Floating sums are taken in 64 bits, complex ones in
-    128; integer sums wrap. Replicated axes of a gradient are multiplied, not summed, or stay replicated.
+    A gradient has the shape of its input and the dtype of the gradients of its outputs. An input that is only used for
+    its shape has zeros in the dtype of the first gradient. Floating-point sums are computed in 64 bits and complex sums
+    in 128 bits. Integer sums wrap around. An axis with stride 0 is multiplied instead of summed, or keeps stride 0.
     """
-    with np.errstate(over="ignore", invalid="ignore"):  # integers wrap, and floats reach infinity, as they do in NumPy
+    with np.errstate(over="ignore", invalid="ignore"):  # integers wrap around and floats become infinite, as in NumPy
         return [_input_gradient(plan, number, gradients) for number in range(len(plan.input_shapes))]
 
 
@@ -157,7 +164,7 @@ def _input_gradient(plan: Plan, number: int, gradients: Sequence[Array]) -> Arra
     own = [pair for pair in zip(plan.outputs, gradients, strict=True) if pair[0].input == number]
     if not own:
         return np.broadcast_to(np.zeros((), gradients[0].dtype), shape)
-    # From the first on: a sum that starts with 0 would make +0 of -0.
+    # The sum begins with the first gradient, because 0 + -0 is +0.
     total = reduce(np.add, [_sum_to_input(placement, gradient, wide=len(own) > 1) for placement, gradient in own])
     narrow = np.asarray(total).astype(own[0][1].dtype, copy=False)
     placed = own[0][0].input_shape
@@ -166,8 +173,11 @@ def _input_gradient(plan: Plan, number: int, gradients: Sequence[Array]) -> Arra
 
 
 def _sum_to_input(placement: Placement, gradient: Array, wide: bool) -> Array:
-    """One output's gradient, summed over its broadcast axes, in its own dtype or its accumulator's: an array that
-    broadcasts to the input's shape (size 1 where the gradient is replicated along a kept axis)."""
+    """Return the gradient of one output, summed over its broadcast axes.
+
+    The result broadcasts to the shape of the input: it has size 1 along a kept axis on which the gradient has stride 0.
+    If `wide` is True, it has the dtype of the accumulator.
+    """
     gradient = gradient.reshape(placement.output_shape)  # a view: axes are at most split
     times = 1
     index: list[Any] = []
@@ -181,10 +191,10 @@ def _sum_to_input(placement: Placement, gradient: Array, wide: bool) -> Array:
     dtype = accumulator(gradient.dtype) if wide or times > 1 else gradient.dtype
     summed = sum_axes(distinct, axes, dtype) if axes else distinct
     if times > 1 and dtype.kind == "c":
-        summed.real *= times  # each part by itself: a product of complex numbers makes NaN of infinity
+        summed.real *= times  # each part by itself, because a complex product turns infinity into NaN
         summed.imag *= times
     elif times > 1:
         summed *= times if dtype.kind == "f" else np.array(times % 2**64, np.uint64).astype(dtype)
-    # The axes that the input lacks have size 1 once they are summed.
+    # The axes that the input lacks have size 1 after the sum.
     kept = summed.transpose([*placement.output_axes, *placement.new_axes])
     return kept.reshape(kept.shape[: len(placement.input_shape)])
