@@ -1,4 +1,4 @@
-"""The log: one line for each record, as JSON for machines or as text for people. Nothing of a body, query or key."""
+"""Log lines as JSON or text, the access log, and trace ids. No body, query or key is ever logged."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from starlette.types import Scope
 
 try:
     from opentelemetry.trace import ProxyTracerProvider, get_current_span, get_tracer_provider
-except ImportError:  # with a FastAPI that makes no spans
+except ImportError:  # this version of FastAPI creates no spans
     get_current_span = None  # type: ignore[assignment]
 
 logger = logging.getLogger("axiscast")
@@ -25,14 +25,14 @@ _TRACEPARENT = re.compile(rb"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})
 
 
 def json_line(seconds: float, level: str, message: str, facts: Mapping[str, Any], trace: str = "") -> str:
-    """A record as a JSON object. In ASCII: no line end, and no control character, gets through."""
+    """Return a record as a JSON object in ASCII, without line breaks and control characters."""
     when = datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
     stack = {"exception": trace} if trace else {}
     return json.dumps({"time": when, "level": level.lower(), "message": message, **facts, **stack})
 
 
 def text_line(seconds: float, level: str, message: str, facts: Mapping[str, Any], trace: str = "") -> str:
-    """A record as uvicorn writes it, its facts behind it."""
+    """Return a record in uvicorn's format, followed by its facts."""
     line = " ".join([f"{level + ':':9}", message, *(f"{name}={fact}" for name, fact in facts.items())])
     return f"{line}\n{trace}" if trace else line
 
@@ -41,7 +41,7 @@ _LINES: dict[str, Callable[..., str]] = {"json": json_line, "text": text_line}
 
 
 class Formatter(logging.Formatter):
-    """Records as lines of one format, their facts as they were given: `extra={"facts": {...}}`."""
+    """A formatter for records with facts: `logger.info(..., extra={"facts": {...}})`."""
 
     def __init__(self, log_format: str) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class Formatter(logging.Formatter):
 
 
 def configuration(log_format: str) -> dict[str, Any]:
-    """The configuration of logging: everything, of libraries too, goes to stderr in one format."""
+    """Return the configuration of logging: all records, also those of libraries, go to stderr in one format."""
     return {
         "version": 1,
         "disable_existing_loggers": False,
@@ -66,18 +66,18 @@ def configuration(log_format: str) -> dict[str, Any]:
 
 
 def access_log(log_format: str) -> Callable[[str, str, Mapping[str, Any]], None]:
-    """What writes a line: level, message, facts. Past logging, whose records would cost three times as much."""
+    """Return a function that writes a line from level, message and facts, at a third of the cost of logging."""
     line = _LINES[log_format]
 
     def write(level: str, message: str, facts: Mapping[str, Any]) -> None:
-        with suppress(OSError):  # nor does logging let a full disk, or a pipe that nobody reads, fail a request
+        with suppress(OSError):  # a full disk or a closed pipe must not fail a request
             sys.stderr.write(line(time(), level, message, facts) + "\n")
 
     return write
 
 
 class RateLimitedWarning:
-    """A warning that is logged once in a minute at most, with the number of its occasions."""
+    """A warning that is logged at most once per minute, with the number of occurrences."""
 
     SECONDS = 60
 
@@ -87,7 +87,7 @@ class RateLimitedWarning:
         self._logged = -float(self.SECONDS)
 
     def warn(self) -> None:
-        """Log it, or count the occasion for the next line."""
+        """Log the warning, or count it for the next line."""
         self._count += 1
         now = monotonic()
         if now - self._logged >= self.SECONDS:
@@ -96,7 +96,7 @@ class RateLimitedWarning:
 
 
 def trace_id_of(scope: Scope) -> str | None:
-    """The trace that a request is part of: its span's, else its caller's by a `traceparent` that can be read."""
+    """Return the trace id of a request's span, otherwise the one in its `traceparent` header, otherwise None."""
     if get_current_span is not None and (context := get_current_span().get_span_context()).is_valid:
         return f"{context.trace_id:032x}"
     fields = [value for name, value in scope["headers"] if name == b"traceparent"]
@@ -104,13 +104,13 @@ def trace_id_of(scope: Scope) -> str | None:
 
 
 def trace_id_in(traceparent: bytes) -> str | None:
-    """The trace that a `traceparent` field names; None where it can't be read."""
+    """Return the trace id in a `traceparent` header, or None if the header is invalid."""
     matched = _TRACEPARENT.fullmatch(traceparent)
     return matched[1].decode() if matched else None
 
 
 def set_span_attributes(attributes: Mapping[str, Any], name: str | None = None) -> None:
-    """Give the request's span, if there is one, these attributes, and this name."""
+    """Set attributes, and optionally the name, of the current span if there is one."""
     if get_current_span is not None and (span := get_current_span()).is_recording():
         span.set_attributes(attributes)
         if name is not None:
@@ -118,5 +118,5 @@ def set_span_attributes(attributes: Mapping[str, Any], name: str | None = None) 
 
 
 def is_tracing() -> bool:
-    """Whether each request is to be a span: somebody has said where spans go."""
+    """Return whether an OpenTelemetry tracer provider is configured."""
     return get_current_span is not None and not isinstance(get_tracer_provider(), ProxyTracerProvider)

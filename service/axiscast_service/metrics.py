@@ -1,7 +1,7 @@
-"""Metrics for Prometheus, under OpenTelemetry's names where it has one. Imported only where they are wanted.
+"""Prometheus metrics, with OpenTelemetry's names where they exist. Imported only if metrics are enabled.
 
-Several workers count into files of one directory (PROMETHEUS_MULTIPROC_DIR, which `serve` makes), so that whichever
-is asked answers for all.
+Several workers count in files of one directory (PROMETHEUS_MULTIPROC_DIR, created by `serve`), so that each of them can
+report all.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from prometheus_client.multiprocess import MultiProcessCollector, mark_process_d
 from axiscast.wire.problems import PROBLEM_KINDS
 
 REASONS = (*PROBLEM_KINDS, "silent", "stalled-reader", "no-room", "handshake")
-"""Why a connection is refused or cut."""
+"""Reasons for which a connection is refused or aborted."""
 BUCKETS = (0.001, 0.0025, *Histogram.DEFAULT_BUCKETS[:-1], 30.0, 60.0)
-"""OpenTelemetry's, and more at both ends: a check takes less than a millisecond, a stream may take a minute."""
+"""OpenTelemetry's buckets, and more at both ends: a check takes less than 1 ms, a stream may take a minute."""
 
 
 class Metrics:
-    """What one application has done. Labels have few values: templates of routes, known methods, known codes."""
+    """The metrics of one application. Labels have few values: route templates, known methods and codes."""
 
     def __init__(self) -> None:
         disable_created_metrics()
@@ -44,12 +44,12 @@ class Metrics:
             ProcessCollector(registry=self._registry)
             PlatformCollector(registry=self._registry)
             GCCollector(registry=self._registry)
-        # Finding the labels' own counter takes prometheus-client longer than counting does: it is looked for once.
-        active = self._gauge("http_server_active_requests", "HTTP requests in work.", "http_request_method")
+        # Looking up labels takes prometheus-client longer than counting, so children are cached.
+        active = self._gauge("http_server_active_requests", "HTTP requests in flight.", "http_request_method")
         self._active = cache(active.labels)
         duration = Histogram(
             "http_server_request_duration_seconds",
-            "Seconds from the head of a request to the last byte of its answer.",
+            "Seconds from the header block of a request to the last byte of its response.",
             ("http_request_method", "http_route", "http_response_status_code"),
             buckets=BUCKETS,
             registry=self._registry,
@@ -57,16 +57,18 @@ class Metrics:
         self._duration = cache(duration.labels)
         problems = self._counter("axiscast_problems", "Problem documents sent.", "code")
         self._problems = {code: problems.labels(code) for code in PROBLEM_KINDS}
-        output = self._counter("axiscast_output_bytes", "Bytes sent as answers to broadcast.", "layout")
+        output = self._counter("axiscast_output_bytes", "Bytes sent in responses to /v1/broadcast.", "layout")
         self._output = {layout: output.labels(layout) for layout in ("dense", "strided")}
         refused = self._counter(
-            "axiscast_connections_refused", "Connections refused or cut, before a request.", "reason"
+            "axiscast_connections_refused", "Connections refused or aborted before a request was complete.", "reason"
         )
         self._refused = {reason: refused.labels(reason) for reason in REASONS}
-        self._unfinished = self._counter("axiscast_unfinished_answers", "Answers that broke off before their end.")
+        self._unfinished = self._counter(
+            "axiscast_unfinished_answers", "Responses that ended before they were complete."
+        )
         self._lag = self._gauge(
             "axiscast_event_loop_lag_seconds",
-            "Longest that a timer was late in the last minute: so long did all callers wait, and new connections.",
+            "Largest delay of a timer in the last minute. All requests and new connections waited this long.",
             mode="livemax",
         )
         self._held: Callable[[], float] | None = None
@@ -78,49 +80,49 @@ class Metrics:
         return Gauge(name, doc, labels, registry=self._registry, multiprocess_mode=mode)
 
     def watch_memory(self, held: Callable[[], float], budget: float) -> None:
-        """Report the bytes that requests in work hold, of those that they may hold together."""
-        self._gauge("axiscast_memory_budget_bytes", "Bytes that requests in work may hold.").set(budget)
-        self._memory = self._gauge("axiscast_memory_bytes", "Bytes that requests in work hold.")
+        """Report the reserved memory of requests in flight, and the budget."""
+        self._gauge("axiscast_memory_budget_bytes", "Bytes that requests in flight may reserve.").set(budget)
+        self._memory = self._gauge("axiscast_memory_bytes", "Bytes that requests in flight have reserved.")
         self._ratio = self._gauge(
             "axiscast_memory_held_ratio",
-            "Part of its budget that the requests of the fullest worker hold, 0 to 1.",
+            "Reserved part of the memory budget in the fullest worker, 0 to 1.",
             mode="livemax",
         )
         self._held, self._budget = held, budget
 
     def lag(self, seconds: float) -> None:
-        """So late was the event loop at the most in the last minute. It is told twenty times a second."""
+        """Set the largest delay of the event loop in the last minute. Called twenty times per second."""
         self._lag.set(seconds)
         if self._directory is not None:
-            self._refresh()  # another worker may be the one that is asked
+            self._refresh()  # another worker may serve the next GET /metrics
 
     def began(self, method: str) -> None:
-        """A request has come in."""
+        """Count a request that began."""
         self._active(method).inc()
 
     def ended(self, method: str, route: str, status: int, seconds: float) -> None:
-        """A request that had begun has been answered; status 0 where no answer was begun."""
+        """Count the end of a request that began. Status 0: no response was started."""
         self._active(method).dec()
         self.answered(method, route, status, seconds)
 
     def answered(self, method: str, route: str, status: int, seconds: float) -> None:
-        """A request has been answered."""
+        """Count a response."""
         self._duration(method, route, status or "").observe(seconds)
 
     def problem(self, code: str) -> None:
-        """A problem document has been sent."""
+        """Count a problem document."""
         self._problems[code].inc()
 
     def refused(self, reason: str) -> None:
-        """A connection has been refused or cut."""
+        """Count a connection that was refused or aborted."""
         self._refused[reason].inc()
 
     def output(self, layout: str, nbytes: int) -> None:
-        """So many bytes of a broadcast answer have been sent."""
+        """Count bytes of a response to /v1/broadcast."""
         self._output[layout].inc(nbytes)
 
     def unfinished(self) -> None:
-        """An answer has broken off."""
+        """Count a response that ended before it was complete."""
         self._unfinished.inc()
 
     def _refresh(self) -> None:
@@ -130,7 +132,7 @@ class Metrics:
             self._ratio.set(held / self._budget)
 
     def exposition(self) -> bytes:
-        """All metrics, of all workers, as Prometheus reads them."""
+        """Return the metrics of all workers in the text format of Prometheus."""
         self._refresh()
         if self._directory is None:
             return generate_latest(self._registry)
@@ -139,7 +141,7 @@ class Metrics:
             try:
                 os.kill(pid, 0)
             except ProcessLookupError:
-                mark_process_dead(pid)  # else what a killed worker had in work would count for ever
+                mark_process_dead(pid)  # otherwise the requests of a killed worker would count forever
         registry = CollectorRegistry()
         MultiProcessCollector(registry)
         return generate_latest(registry)

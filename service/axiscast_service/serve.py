@@ -1,4 +1,4 @@
-"""The server: uvicorn with this service's settings."""
+"""Checks of the settings before the start, and the start of uvicorn."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from .middleware.host_check import effective_hosts, is_loopback, parse_hosts
 from .settings import Settings, unknown_variables, variable_of
 
 KEEP_ALIVE_SECONDS = 75
-"""Above the idle time of common proxies (60 s), so that it is the proxy that closes an idle connection."""
+"""Longer than the idle timeout of common proxies (60 s), so that the proxy closes idle connections."""
 
 METRICS_DIRECTORY = "PROMETHEUS_MULTIPROC_DIR"
-"""Where several workers count together: prometheus-client's own variable."""
+"""The variable of prometheus-client for the directory in which several workers count."""
 
 
-def verify(settings: Settings) -> None:
-    """Raises ValueError for what the service could not start with, here and not in each worker."""
+def verify_settings(settings: Settings) -> None:
+    """Raise ValueError if the service could not start with these settings: once, and not in each worker."""
     verify_uvicorn()
     parse_hosts(settings.allowed_hosts)
     if settings.api_keys_file:
@@ -34,18 +34,18 @@ def verify(settings: Settings) -> None:
         ApiKeys(settings.api_keys_file)
     if settings.tls_certificate or settings.tls_key:
         Certificate(settings.tls_certificate, settings.tls_key)
-    if _counts_in_files(settings):
+    if _needs_metrics_directory(settings):
         try:
             tempfile.gettempdir()
         except FileNotFoundError:
             raise ValueError(
-                "the metrics of several workers need a directory to count in, and none can be written to: "
-                f"mount one at /tmp, name an empty one in {METRICS_DIRECTORY}, or set AXISCAST_METRICS=false"
+                "the metrics of several workers need a writable directory, and no temporary one exists: "
+                f"mount one at /tmp, set {METRICS_DIRECTORY} to an empty one, or set AXISCAST_METRICS=false"
             ) from None
 
 
 def verify_address(settings: Settings) -> None:
-    """Raises ValueError where nobody can listen, before anything says that somebody does."""
+    """Raise ValueError if the address is unavailable, before the welcome text names it."""
     where = f"{settings.host} port {settings.port} (AXISCAST_HOST, AXISCAST_PORT)"
     try:
         found = socket.getaddrinfo(
@@ -53,30 +53,30 @@ def verify_address(settings: Settings) -> None:
         )
         for family, _, _, _, address in found:
             with socket.socket(family) as probe:
-                if os.name == "posix":  # else connections of a service that has just ended are in the way
+                if os.name == "posix":  # otherwise connections of a service that has just ended block the address
                     probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 if family == socket.AF_INET6:
                     probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
                 probe.bind(address)
     except OSError as error:
-        raise ValueError(f"it can't listen on {where}: {error.strerror}; --port 0 takes a free one") from None
+        raise ValueError(f"can't listen on {where}: {error.strerror}; --port 0 picks a free port") from None
 
 
 def serve(settings: Settings) -> None:
     """Serve until a signal ends it. Each worker reads its settings from the environment."""
-    # As process 1 of a container a signal without a handler is ignored, and loading the rest takes a moment.
+    # Process 1 of a container ignores signals without a handler, and the imports take a moment.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(0))
     if hasattr(signal, "SIGHUP"):
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until it is heard (reload.py), and in the parent of workers
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until reload.py handles it, and in the parent of the workers
     from .http.library_patches import forward_sighup
     from .logs import access_log, configuration
 
     forward_sighup()
-    for sentence in unknown_variables():
-        access_log(settings.log_format)("WARNING", sentence, {})
+    for message in unknown_variables():
+        access_log(settings.log_format)("WARNING", message, {})
     if not (settings.api_keys_file or is_loopback(settings.host)):
         access_log(settings.log_format)(
-            "WARNING", f"{settings.host} is no loopback address, and no key is asked for", {}
+            "WARNING", f"{settings.host} is not a loopback address, and no API key is required", {}
         )
     address = f"{f'[{settings.host}]' if ':' in settings.host else settings.host}:{settings.port}"
     if settings.port and settings.log_format == "text":
@@ -88,7 +88,7 @@ def serve(settings: Settings) -> None:
         )
     os.environ[variable_of("allowed_hosts")] = effective_hosts(settings)
     with ExitStack() as stack:
-        if _counts_in_files(settings):
+        if _needs_metrics_directory(settings):
             os.environ[METRICS_DIRECTORY] = stack.enter_context(tempfile.TemporaryDirectory(prefix="axiscast-metrics-"))
         uvicorn.run(
             "axiscast_service.app:create_app",
@@ -98,14 +98,14 @@ def serve(settings: Settings) -> None:
             ssl_certfile=settings.tls_certificate or None,
             ssl_keyfile=settings.tls_key or None,
             workers=settings.workers,
-            # asyncio's loop of Windows can't watch a listening socket: there it is uvicorn that listens.
+            # asyncio's event loop on Windows can't watch listening sockets, so uvicorn listens there.
             loop="auto" if sys.platform == "win32" else "axiscast_service.http.listener:Loop",
             http="axiscast_service.http.protocol:HTTPProtocol",
             ws="none",
             access_log=False,
             log_config=configuration(settings.log_format),
             server_header=False,
-            # Of every response, those of http/refusals.py too. A proxy would put its own word in the place of Server.
+            # In every response, including those of http/refusals.py. Proxies replace the Server header.
             headers=[("X-Content-Type-Options", "nosniff"), ("Axiscast-Version", version("axiscast"))],
             proxy_headers=False,
             timeout_keep_alive=KEEP_ALIVE_SECONDS,
@@ -113,8 +113,8 @@ def serve(settings: Settings) -> None:
         )
 
 
-def _counts_in_files(settings: Settings) -> bool:
-    """Whether the metrics of several workers need a directory, and nobody has given one."""
+def _needs_metrics_directory(settings: Settings) -> bool:
+    """Return whether the metrics of several workers need a temporary directory."""
     return settings.metrics and settings.workers > 1 and METRICS_DIRECTORY not in os.environ
 
 

@@ -1,4 +1,4 @@
-"""Settings: what an operator would sensibly change, each a flag of `axiscast serve` and an environment variable."""
+"""Settings of the service. Each is an option of `axiscast serve` and an environment variable."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from axiscast.wire.wording import close_matches
 
 PREFIX = "AXISCAST_"
 CLIENTS_KEY = "AXISCAST_API_KEY"
-"""What the command line's other commands read."""
+"""The variable that the other commands of the command line read."""
 
 
 def _setting(default: Any, help: str, least: int = 0, choices: tuple[str, ...] = ()) -> Any:
@@ -20,42 +20,46 @@ def _setting(default: Any, help: str, least: int = 0, choices: tuple[str, ...] =
 
 @dataclass(frozen=True)
 class Settings:
-    """Every default is safe on a small machine that only its owner reaches."""
+    """All settings. The defaults are safe on a small machine that only its owner can reach."""
 
-    host: str = _setting("127.0.0.1", "Address to listen on; loopback unless it is said otherwise.")
-    port: int = _setting(8000, "Port to listen on; 0 picks a free one.")
-    workers: int = _setting(1, "Worker processes.", 1)
-    max_body_bytes: int = _setting(64 * 2**20, "Bytes of a request body; it is held in memory.", 1)
+    host: str = _setting("127.0.0.1", "Address to listen on.")
+    port: int = _setting(8000, "Port to listen on. 0 picks a free port.")
+    workers: int = _setting(1, "Number of worker processes.", 1)
+    max_body_bytes: int = _setting(64 * 2**20, "Largest request body in bytes. Bodies are held in memory.", 1)
     memory_budget_bytes: int = _setting(
         128 * 2**20,
-        "Bytes of memory that requests may make a worker take, beside some 70 MB of its own.",
+        "Memory in bytes for the requests of each worker, in addition to about 70 MB for the worker.",
         2**20,
     )
-    max_output_bytes: int = _setting(16 * 2**30, "Bytes of a dense answer; it is streamed, never held.", 1)
-    max_concurrent_requests: int = _setting(64, "Requests in work at once, for each worker.", 1)
-    api_keys_file: str = _setting("", "File of API keys, a line name:key for each caller; without it anyone may ask.")
+    max_output_bytes: int = _setting(
+        16 * 2**30, "Largest dense output in bytes. Outputs are streamed, not held in memory.", 1
+    )
+    max_concurrent_requests: int = _setting(64, "Number of requests in flight per worker.", 1)
+    api_keys_file: str = _setting("", "File of API keys, one name:key per line. If it is empty, no key is required.")
     allowed_hosts: str = _setting(
         "",
-        "Names under which it answers (Host), separated by commas, or * for any; without it those of loopback where it "
-        "listens there and asks for no key, else any.",
+        "Allowed Host names, separated by commas, or * for any. Protects against DNS rebinding. By default the "
+        "loopback names if the service listens on loopback and requires no key, otherwise any name.",
     )
     tls_certificate: str = _setting(
-        "", "PEM file of the certificate and those that vouch for it; with it, HTTPS alone."
+        "", "PEM file of the TLS certificate and its chain. If it is set, the service speaks only HTTPS."
     )
-    tls_key: str = _setting("", "PEM file of the certificate's key, where the first file does not hold it.")
-    docs: bool = _setting(True, "Whether GET /docs, /ops and /openapi.json answer.")
-    metrics: bool = _setting(True, "Whether GET /metrics answers, where the extra [metrics] is installed.")
-    access_log: bool = _setting(False, "Whether each request is a line in the log; probes only where they fail.")
-    log_format: str = _setting("text", "How the log is written, to stderr: text or json.", choices=("text", "json"))
+    tls_key: str = _setting("", "PEM file of the certificate's key, if the certificate file does not contain it.")
+    docs: bool = _setting(True, "Whether to serve GET /docs, /ops and /openapi.json.")
+    metrics: bool = _setting(True, "Whether to serve GET /metrics, if the extra [metrics] is installed.")
+    access_log: bool = _setting(False, "Whether to log each request. Probes are logged only if they fail.")
+    log_format: str = _setting("text", "Format of the log on stderr: text or json.", choices=("text", "json"))
     request_seconds: int = _setting(
-        30, "Seconds in which a request must arrive, and in each of which a long body, or a reader, must get on.", 1
+        30, "Seconds in which a request must arrive, and in which long uploads and slow readers must make progress.", 1
     )
-    drain_seconds: int = _setting(2, "Seconds from SIGTERM, not ready but answering, until no request is accepted.")
-    finish_seconds: int = _setting(10, "Seconds after that in which running answers may finish.")
+    drain_seconds: int = _setting(
+        2, "Seconds after SIGTERM in which the service still accepts requests, but reports that it is not ready."
+    )
+    finish_seconds: int = _setting(10, "Seconds after the drain in which running responses may finish.")
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Self:
-        """The settings of AXISCAST_HOST, AXISCAST_PORT, ...; raises ValueError naming the variable."""
+        """Return the settings in AXISCAST_HOST, AXISCAST_PORT and so on. Raises ValueError with the variable's name."""
         values: dict[str, Any] = {}
         for setting in fields(cls):
             variable = variable_of(setting.name)
@@ -66,20 +70,20 @@ class Settings:
 
 
 def unknown_variables(environment: Mapping[str, str] = os.environ) -> list[str]:
-    """A sentence for each variable that looks like a setting's and is none, with the one that may be meant."""
+    """Return a message for each AXISCAST_ variable that is not a setting, with the most similar setting."""
     names = [setting.name.upper() for setting in fields(Settings)]
-    sentences = []
+    messages = []
     for variable in sorted(environment):
         name = variable.removeprefix(PREFIX)
         if name != variable and variable != CLIENTS_KEY and name not in names:
             close = close_matches(name, names, 1)
-            which = f"{PREFIX}{close[0]} may be meant" if close else "`axiscast serve --help` lists them"
-            sentences.append(f"{variable} is set, and no setting has this name: {which}")
-    return sentences
+            advice = f"did you mean {PREFIX}{close[0]}?" if close else "`axiscast serve --help` lists all settings"
+            messages.append(f"{variable} is not a setting: {advice}")
+    return messages
 
 
 def variable_of(name: str) -> str:
-    """The environment variable of a setting."""
+    """Return the environment variable of a setting."""
     return PREFIX + name.upper()
 
 

@@ -173,17 +173,17 @@ def test_all_keys_are_compared_whichever_it_is(keys: Path, monkeypatch: pytest.M
 # --- what refuses to start ------------------------------------------------------------------------
 
 WEAK = {
-    "": "are none: write a line name:key for each caller",
-    "# nothing\n\n": "are none: write a line name:key for each caller",
+    "": "has no API keys: write a line name:key for each client",
+    "# nothing\n\n": "has no API keys: write a line name:key for each client",
     "a:\n": "line 1 of the API keys in {path}: the key of a has fewer than 16 characters",
     f"a:{ALICE}\nb:secret-890123456\nc:secret-89012345\n": "line 3 of the API keys in {path}: the key of c has fewer",
     "secret-0123456789abcdef\n": "line 1 of the API keys in {path}: write name:key",
     f":{ALICE}\n": "line 1 of the API keys in {path}: write name:key",
     f"a b:{ALICE}\n": "line 1 of the API keys in {path}: write name:key",
-    "a:secret-0123456789 abcdef\n": "line 1 of the API keys in {path}: the key of a has other characters",
-    "a:secret-0123456789ä\n": "line 1 of the API keys in {path}: the key of a has other characters",
-    f"a:{ALICE}\nb:{ALICE}\n": "line 2 of the API keys in {path}: the name or the key of b is there already",
-    f"a:{ALICE}\na:{BOB}\n": "line 2 of the API keys in {path}: the name or the key of a is there already",
+    "a:secret-0123456789 abcdef\n": "line 1 of the API keys in {path}: the key of a may have only letters",
+    "a:secret-0123456789ä\n": "line 1 of the API keys in {path}: the key of a may have only letters",
+    f"a:{ALICE}\nb:{ALICE}\n": "line 2 of the API keys in {path}: the name or the key of b is a duplicate",
+    f"a:{ALICE}\na:{BOB}\n": "line 2 of the API keys in {path}: the name or the key of a is a duplicate",
     "\udcff": "the API keys can't be read from {path}: it is not UTF-8",
 }
 

@@ -17,7 +17,7 @@ import pytest
 from conftest import Served, run, served, unhurried
 
 from axiscast import Client, ConnectionFailed
-from axiscast_service.serve import verify
+from axiscast_service.serve import verify_settings
 from axiscast_service.settings import Settings
 
 HEALTHCHECK = Path(__file__).parents[2] / "deploy" / "healthcheck.py"
@@ -81,7 +81,7 @@ def test_the_health_check_finds_a_service_that_speaks_tls(encrypted: Served, pem
 def test_tls_that_can_not_be_had_stops_the_start(pem: Path, certificate: str, key: str, reason: str) -> None:
     paths = {name: str(pem / file) for name, file in (("tls_certificate", certificate), ("tls_key", key)) if file}
     with pytest.raises(ValueError, match=r"^TLS can't be had with AXISCAST_TLS_CERTIFICATE=") as caught:
-        verify(Settings(**paths))
+        verify_settings(Settings(**paths))
     assert reason in str(caught.value)
 
 

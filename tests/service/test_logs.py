@@ -105,7 +105,7 @@ def test_an_answer_that_breaks_off_says_so() -> None:
     with served(access_log="true", log_format="json") as running:
         with httpx.stream("POST", f"{running.url}/v1/broadcast", content=body, headers=headers) as answer:
             next(answer.iter_raw())
-        (line,) = lines(log_of(running), "broke off")
+        (line,) = lines(log_of(running), "incomplete response")
     assert (line["route"], line["status"]) == ("/v1/broadcast", 200)
     assert 0 < line["bytes"] < 2**33
 

@@ -255,10 +255,10 @@ def test_a_read_only_machine_is_told_what_several_workers_need(monkeypatch: pyte
         raise FileNotFoundError
 
     monkeypatch.setattr(serve.tempfile, "gettempdir", nowhere)
-    serve.verify(Settings())
-    serve.verify(Settings(workers=2, metrics=False))
-    with pytest.raises(ValueError, match="mount one at /tmp, name an empty one in PROMETHEUS_MULTIPROC_DIR, or set"):
-        serve.verify(Settings(workers=2))
+    serve.verify_settings(Settings())
+    serve.verify_settings(Settings(workers=2, metrics=False))
+    with pytest.raises(ValueError, match="mount one at /tmp, set PROMETHEUS_MULTIPROC_DIR to an empty one, or set"):
+        serve.verify_settings(Settings(workers=2))
 
 
 def test_a_connection_that_is_refused_before_it_is_a_request_is_counted(watched: Served) -> None:

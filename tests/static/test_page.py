@@ -507,7 +507,7 @@ def test_a_service_that_asks_for_keys_says_so(browser: Any, tmp_path: Path) -> N
     with served(api_keys_file=keys) as guarded:
         tab = browser.new_page()
         tab.goto(guarded.url)
-        tab.get_by_text("this service asks for an API key").wait_for(timeout=PATIENCE * 1000)
+        tab.get_by_text("this service requires an API key").wait_for(timeout=PATIENCE * 1000)
         tab.close()
 
 

@@ -33,14 +33,14 @@ def serve_command(**options: Any) -> None:
     os.environ.update({variable_of(name): str(value) for name, value in options.items() if value is not None})
     try:
         from axiscast_service.serve import serve as run
-        from axiscast_service.serve import verify, verify_address
+        from axiscast_service.serve import verify_address, verify_settings
     except ImportError:
         from ..client.in_process import NO_SERVICE
 
         raise CommandFailure(NO_SERVICE, os.EX_UNAVAILABLE) from None
     try:
         settings = Settings.from_environment()  # each worker process also reads the environment
-        verify(settings)
+        verify_settings(settings)
         verify_address(settings)
     except ValueError as error:
         raise click.UsageError(str(error)) from None

@@ -1,1 +1,1 @@
-"""What each request passes before and after its endpoint: ids, logs, limits, keys, hosts, media types."""
+"""ASGI middleware: request ids, telemetry, admission, authentication, host check, caching, negotiation."""

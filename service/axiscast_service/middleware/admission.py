@@ -1,4 +1,4 @@
-"""AdmissionMiddleware: how many requests are in work at once, and what memory they hold."""
+"""Admission control: the limit on requests in flight, and the memory reservation of each."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .telemetry import MONITORING_PATHS
 
 
 class Slot:
-    """One of the places of requests in flight, taken when all of the request has come."""
+    """A slot for one request in flight. The request takes it once its body is complete."""
 
     def __init__(self, in_flight: Counter[bool], is_open: bool, limit: int) -> None:
         self._in_flight = in_flight
@@ -26,34 +26,36 @@ class Slot:
         self._taken = False
 
     def take(self) -> None:
-        """Take it. Raises Problem (overloaded) if all are taken."""
+        """Take the slot. Raises Problem (overloaded) if `limit` requests are in flight."""
         if self._in_flight[self._is_open] >= self._limit:
             raise Problem(
                 "overloaded",
-                f"{self._limit} requests are in flight, as many as this worker takes at once: try again shortly",
+                f"{self._limit} requests are in flight, the limit of this worker: try again shortly",
                 limit=self._limit,
             )
         self._in_flight[self._is_open] += 1
         self._taken = True
 
-    def leave(self) -> None:
-        """Give it back, if it is taken."""
+    def release(self) -> None:
+        """Give the slot back if it was taken."""
         self._in_flight[self._is_open] -= self._taken
         self._taken = False
 
 
 class AdmissionMiddleware:
-    """ASGI middleware that answers 503 (overloaded) above `limit` requests in flight, probes not counted, and gives
-    each what it holds of the memory budget as `request.state.memory`. A request whose body is still to come takes its
-    place later, as `request.state.slot`: a client that sends slowly takes none. What is open to all is counted by
-    itself, so that its readers, however slow, keep nobody from asking."""
+    """ASGI middleware that limits the requests in flight. Above `limit` it responds with 503 (overloaded).
+
+    A request finds its memory reservation in `request.state.memory`. If its body has not arrived yet, the endpoint
+    takes `request.state.slot` later, so that a client that sends slowly occupies no slot. Monitoring paths are not
+    counted. Public paths are counted separately: their slow readers do not block other requests.
+    """
 
     def __init__(self, app: ASGIApp, limit: int, budget: MemoryBudget, in_flight: Counter[bool]) -> None:
         self.app = app
         self.limit = limit
         self.budget = budget
         self.in_flight = in_flight
-        """How many of what is open to all, and how many others."""
+        """Requests in flight: to public paths (True) and to other paths (False)."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"] in MONITORING_PATHS:
@@ -63,7 +65,7 @@ class AdmissionMiddleware:
         is_open = scope["path"] in OPEN_PATHS
         slot = state["slot"] = Slot(self.in_flight, is_open, self.limit)
         try:
-            # Only a POST's body is read. Whatever else announces one is answered without it, and in flight meanwhile.
+            # Endpoints read the body of a POST only. Other methods do not wait for a body.
             if scope["method"] != "POST" or state.get("body_complete", True):
                 slot.take()
         except Problem as problem:
@@ -75,11 +77,11 @@ class AdmissionMiddleware:
                 send = _in_parts(send) if state.get("copies") else send
                 await self.app(scope, receive, send if is_open else _until_read(send, memory))
         finally:
-            slot.leave()
+            slot.release()
 
 
 def _in_parts(send: Send) -> Send:
-    """`send` for a transport that copies what it can't send at once: it is given no more than it may hold."""
+    """Return a `send` that splits bodies into parts of FREE_BYTES, for a transport that copies unsent data."""
 
     async def send_parts(message: Message) -> None:
         body = memoryview(message.get("body", b""))
@@ -92,8 +94,10 @@ def _in_parts(send: Send) -> Send:
 
 
 def _until_read(send: Send, memory: MemoryReservation) -> Send:
-    """`send`, but at the end of an answer it waits until the reader has taken nearly all of it. Meanwhile the request
-    holds the memory of its answer and no other."""
+    """Return a `send` that waits at the end of a long response until the client has read most of it.
+
+    Meanwhile the request keeps only the memory of its response reserved.
+    """
 
     def send_all(message: Message) -> Awaitable[None]:
         if len(message.get("body", b"")) > FREE_BYTES and not message.get("more_body"):

@@ -1,4 +1,4 @@
-"""Answers that a caller may keep: each bears a tag, and need not be sent to one that has it."""
+"""Cacheable responses: ETag, Cache-Control and 304."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hashlib import blake2b
 from fastapi import Request, Response
 
 _NO_CACHE = {"Cache-Control": "no-cache"}
-"""Callers ask each time whether it is still the same: the parts of a page must go together."""
+"""Clients revalidate each time, because the parts of a page must have the same version."""
 
 
 class StaticContent:
@@ -36,14 +36,17 @@ def _accepts_gzip(request: Request) -> bool:
 
 
 def cacheable_response(request: Request, content: bytes, media_type: str) -> Response:
-    """200 with the content and its ETag, or 304 where the request says that it is known. It may be kept for an hour:
-    an answer depends on the question and the release alone. Where it took a key, by that key's holder only."""
+    """Return a 200 with the content and its ETag, or a 304 if the client has it.
+
+    Caches may keep the response for an hour, because it depends only on the request and the release. If the request
+    had an API key, only private caches may.
+    """
     headers = cache_headers(hasattr(request.state, "key_name")) | {"ETag": etag_of(content)}
     return _unless_cached(request, content, media_type, headers)
 
 
 def cache_headers(keyed: bool) -> dict[str, str]:
-    """The header fields of an answer that may be kept, but for its tag; `keyed` where the request bore a key."""
+    """Return the headers of a cacheable response, without its ETag. `keyed`: the request had an API key."""
     return {
         "Vary": "Accept, Authorization" if keyed else "Accept",
         "Cache-Control": f"{'private' if keyed else 'public'}, max-age=3600",
@@ -51,7 +54,7 @@ def cache_headers(keyed: bool) -> dict[str, str]:
 
 
 def etag_of(content: bytes) -> str:
-    """An ETag: equal for equal bytes alone."""
+    """Return the ETag of a content: a digest of its bytes."""
     return f'"{blake2b(content, digest_size=12).hexdigest()}"'
 
 

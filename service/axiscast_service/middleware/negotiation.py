@@ -1,4 +1,4 @@
-"""Content negotiation: which encoding a request came in, and which its answer goes out in."""
+"""Content negotiation: the encoding of a request, and the media type of its response."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PROBLEM_JSON = "application/problem+json"
 
 
 def request_encoding(request: Request) -> Encoding:
-    """The encoding of a request's body. Raises Problem (unsupported-media-type)."""
+    """Return the encoding of a request's body. Raises Problem (unsupported-media-type)."""
     return encoding_of_type(
         request.headers.get("content-type", ""), ",".join(request.headers.getlist("content-encoding"))
     )
@@ -25,16 +25,16 @@ def request_encoding(request: Request) -> Encoding:
 
 @lru_cache(16)
 def encoding_of_type(content_type: str, coding: str = "") -> Encoding:
-    """The encoding that a Content-Type, and a Content-Encoding, name. Raises Problem (unsupported-media-type)."""
+    """Return the encoding for a Content-Type and a Content-Encoding. Raises Problem (unsupported-media-type)."""
     coding = coding.strip().lower()
     if coding.strip(", ") not in ("", "identity"):
         raise Problem(
             "unsupported-media-type",
-            f"the body has Content-Encoding {coding[:40]}: send it without one (identity)",
+            f"Content-Encoding {coding[:40]} is not supported: send the body without one (identity)",
         )
     name = content_type.split(";")[0].strip().lower()
     if name not in ENCODINGS:
-        what = f"Content-Type {name[:60]} is not understood" if name else "Content-Type is missing"
+        what = f"Content-Type {name[:60]} is not supported" if name else "Content-Type is missing"
         default = " (curl's default)" if name == "application/x-www-form-urlencoded" else ""
         advice = f"for JSON, add the header Content-Type: application/json; supported are {SUPPORTED}"
         raise Problem("unsupported-media-type", f"{what}{default}: {advice}", supported=list(ENCODINGS))
@@ -42,7 +42,7 @@ def encoding_of_type(content_type: str, coding: str = "") -> Encoding:
 
 
 def response_type(request: Request, otherwise: Encoding, offers_text: bool = False) -> str:
-    """The media type of the answer, by Accept; `otherwise` where Accept leaves the choice.
+    """Return the media type of the response by the Accept header. If all are acceptable, return `otherwise`.
 
     Raises Problem (not-acceptable).
     """
@@ -51,7 +51,7 @@ def response_type(request: Request, otherwise: Encoding, offers_text: bool = Fal
 
 @lru_cache(16)
 def best_offer(accept: str, otherwise: Encoding, offers_text: bool = False) -> str:
-    """The media type of the answer, by the text of Accept; see response_type."""
+    """Return the media type of the response by the text of an Accept header; see response_type."""
     ranges = _ranges(accept)
     if not ranges:
         return otherwise.value
@@ -62,14 +62,14 @@ def best_offer(accept: str, otherwise: Encoding, offers_text: bool = False) -> s
         supported = list(dict.fromkeys(offers))
         raise Problem(
             "not-acceptable",
-            f"Accept ({accept[:60]}) allows none of what can be sent: write one of {', '.join(supported)}, or */*",
+            f"Accept ({accept[:60]}) allows no supported media type: write one of {', '.join(supported)}, or */*",
             supported=supported,
         )
     return offer
 
 
 def _ranges(accept: str) -> dict[str, float]:
-    """Each media range of Accept with its quality; one that can't be read counts as not given."""
+    """Return the quality of each media range of Accept. Invalid ranges are ignored."""
     ranges: dict[str, float] = {}
     for part in accept.split(","):
         name, *parameters = (piece.strip().lower() for piece in part.split(";"))
@@ -85,7 +85,7 @@ def _ranges(accept: str) -> dict[str, float]:
 
 
 def _quality(offer: str, ranges: dict[str, float]) -> float:
-    """The quality of an offer: the most specific range that covers it decides."""
+    """Return the quality of an offer, by the most specific range that matches it."""
     kind = offer.split("/")[0]
     for covering in (offer, f"{kind}/*", "*/*"):
         if covering in ranges:

@@ -1,4 +1,4 @@
-"""Problems on their way out: the document in the caller's encoding."""
+"""Problem responses (RFC 9457), in the encoding that the client accepts."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from .negotiation import best_offer
 from .request_ids import request_id_of
 
 ALLOWED_METHODS = "GET, HEAD, POST"
-"""All that the service takes; the router says which of them a path takes."""
+"""The methods of the service. The router sets the ones that a path allows."""
 RETRY_SECONDS = 1
-"""Retry-After of a refusal that is about this moment only."""
+"""Retry-After of a temporary problem."""
 
 
 class ProblemParts(NamedTuple):
-    """A problem as it is sent."""
+    """The parts of a problem response."""
 
     status: int
     headers: Mapping[str, str]
@@ -31,15 +31,17 @@ class ProblemParts(NamedTuple):
 
 
 def problem_parts(problem: Problem, content_type: str, accept: str) -> ProblemParts:
-    """Return the problem document for a request with this Content-Type and this Accept. It is MessagePack only if
-    Accept or the request's body is."""
+    """Return the response parts of a problem, for a request with this Content-Type and this Accept.
+
+    The document is MessagePack only if Accept asks for it, or if the request's body is MessagePack.
+    """
     body = ENCODINGS.get(content_type.split(";")[0].strip().lower(), Encoding.JSON)
     media = Encoding.JSON
     if problem.code != "not-acceptable":
         try:
             media = ENCODINGS.get(best_offer(accept, body, True), Encoding.JSON)
         except Problem:
-            media = Encoding.JSON  # nothing that is acceptable can be sent: JSON, as for a 406
+            media = Encoding.JSON  # nothing is acceptable: JSON, as for a 406
     document = problem.document()
     headers = {"Vary": "Accept", "Cache-Control": "no-store"}
     if problem.code == "method-not-allowed":
@@ -51,7 +53,7 @@ def problem_parts(problem: Problem, content_type: str, accept: str) -> ProblemPa
     if problem.code == "unauthenticated":
         headers["WWW-Authenticate"] = "Bearer"
     if problem.code in ("body-too-large", "unauthenticated", "misdirected-request"):
-        headers["Connection"] = "close"  # the body, if there is one, is not read
+        headers["Connection"] = "close"  # the request's body is not read
     media_type = "application/problem+json" if media is Encoding.JSON else media.value
     return ProblemParts(document["status"], headers, encode(document, media), media_type)
 
@@ -67,15 +69,17 @@ def response_of(problem: Problem, request: Request) -> Response:
 def problem_response(
     problem: Problem, fields: Sequence[tuple[bytes, bytes]]
 ) -> tuple[int, Sequence[tuple[bytes, bytes]], bytes]:
-    """The status, header fields and body that a connection sends of a problem, to a request with these fields."""
+    """Return the status, headers and body of a problem, for a request with these headers."""
     response = response_of(problem, Request({"type": "http", "headers": [*fields]}))
     named = [*response.raw_headers, (b"x-request-id", request_id_of(fields).encode())]
     return response.status_code, named, bytes(response.body)
 
 
 class GuardMiddleware:
-    """ASGI middleware that lets a request in which no guard objects to: each takes its scope, and raises Problem. A
-    request that is refused has its body unread."""
+    """ASGI middleware that calls guards before the application. A guard takes the scope, and refuses by a Problem.
+
+    The body of a refused request is not read.
+    """
 
     def __init__(self, app: ASGIApp, guards: Sequence[Callable[[Scope], None]]) -> None:
         self.app = app

@@ -1,5 +1,4 @@
-"""What every answer has, whatever made it: a request id, an end to the connection while the service
-shuts down, a problem document where the service failed."""
+"""Middleware that gives each response a request id, and reports unhandled exceptions as a problem."""
 
 from __future__ import annotations
 
@@ -21,7 +20,10 @@ logger = logging.getLogger("axiscast")
 
 
 class RequestIdMiddleware:
-    """ASGI middleware, the outermost of the application's own."""
+    """ASGI middleware that sets X-Request-ID, and `Connection: close` while the service shuts down.
+
+    If the application raises, it responds with 500 (internal) and logs the exception under the request id.
+    """
 
     def __init__(self, app: ASGIApp, drain: Drain) -> None:
         self.app = app
@@ -51,7 +53,7 @@ class RequestIdMiddleware:
             facts = {"request_id": request_id, "trace_id": trace_id_of(scope)}
             logger.exception("request %s failed", request_id, extra={"facts": facts})
             if started:
-                raise  # the server closes the connection: a short body is a failure that clients report
+                raise  # the server closes the connection, and clients report an incomplete body
             problem = Problem(
                 "internal",
                 f"the service failed; its log has the cause under {request_id}",

@@ -6,14 +6,14 @@ import os
 import re
 from collections.abc import Iterable
 
-_SANE_ID = re.compile(rb"[A-Za-z0-9._~+/=:-]{1,128}")
+_VALID_ID = re.compile(rb"[A-Za-z0-9._~+/=:-]{1,128}")
 
 
 def request_id_of(fields: Iterable[tuple[bytes, bytes]]) -> str:
-    """The caller's own request id, if it sent a sane one in the fields of its head; else a new one."""
+    """Return the request id in these headers if it is valid, otherwise a new one."""
     return request_id_in(next((value for name, value in fields if name == b"x-request-id"), None))
 
 
 def request_id_in(field: bytes | None) -> str:
-    """Return the id in an X-Request-ID field if it is valid, otherwise a new one."""
-    return os.urandom(16).hex() if field is None or not _SANE_ID.fullmatch(field) else field.decode()
+    """Return the id in an X-Request-ID header if it is valid, otherwise a new one."""
+    return os.urandom(16).hex() if field is None or not _VALID_ID.fullmatch(field) else field.decode()

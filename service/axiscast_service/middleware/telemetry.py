@@ -1,4 +1,4 @@
-"""What each request was and how it ended, seen from outside: for the metrics and the log."""
+"""Telemetry of requests: metrics, and lines of the access log."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 Log = Callable[[str, str, Mapping[str, Any]], None]
 KNOWN_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE")
 OTHER_METHOD = "_OTHER"
-"""What OpenTelemetry calls a method that is none of these: a label has few values, a line in the log no surprise."""
+"""OpenTelemetry's name for all other methods, which keeps the number of label values small."""
 MONITORING_PATHS = ("/livez", "/readyz", "/metrics")
-"""Asked every few seconds: in no trace, and in the log only where the answer is a refusal."""
+"""Paths that monitoring requests every few seconds. They are not traced, and logged only if they fail."""
 
 
 def facts_of(
@@ -32,7 +32,7 @@ def facts_of(
     trace_id: str | None,
     key: str | None,
 ) -> dict[str, Any]:
-    """What the log says of a request and its answer of so many bytes; what there is not is left out."""
+    """Return the fields of an access log line. Empty fields are left out."""
     facts = {
         "method": method,
         "route": route,
@@ -48,7 +48,7 @@ def facts_of(
 
 
 class TelemetryMiddleware:
-    """ASGI middleware, outside of all others. A request lasts until the last byte of its answer is handed on."""
+    """ASGI middleware, the outermost, that measures each request until the last byte of its response is sent."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics | None, log: Log | None) -> None:
         self.app = app
@@ -60,15 +60,15 @@ class TelemetryMiddleware:
             await self.app(scope, receive, send)
             return
         status = sent = 0
-        whole = False
+        complete = False
 
         def send_counted(message: Message) -> Awaitable[None]:
-            nonlocal status, sent, whole
+            nonlocal status, sent, complete
             if message["type"] == "http.response.start":
                 status = message["status"]
             else:
                 sent += len(message.get("body", b""))
-                whole = not message.get("more_body", False)
+                complete = not message.get("more_body", False)
             return send(message)
 
         method = scope["method"] if scope["method"] in KNOWN_METHODS else OTHER_METHOD
@@ -79,7 +79,7 @@ class TelemetryMiddleware:
             await self.app(scope, receive, send_counted)
         finally:
             seconds = perf_counter() - start
-            # The router names the route, and others what they know, in the same scope.
+            # The router and other middleware put the route and their facts into the same scope.
             route, state = getattr(scope.get("route"), "path", ""), scope["state"]
             code, layout = state.get("problem"), state.get("layout")
             if (metrics := self.metrics) is not None:
@@ -88,7 +88,7 @@ class TelemetryMiddleware:
                     metrics.problem(code)
                 if layout is not None:
                     metrics.output(layout, sent)
-                if not whole:
+                if not complete:
                     metrics.unfinished()
             if self.log is not None and (status >= 400 or route not in MONITORING_PATHS):
                 facts = facts_of(
@@ -102,4 +102,6 @@ class TelemetryMiddleware:
                     trace_id_of(scope),
                     state.get("key_name"),
                 )
-                self.log("WARNING" if status >= 500 else "INFO", "answered" if whole else "broke off", facts)
+                self.log(
+                    "WARNING" if status >= 500 else "INFO", "answered" if complete else "incomplete response", facts
+                )
