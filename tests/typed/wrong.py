@@ -24,6 +24,7 @@ axiscast.ngraph.Broadcast(shape=(2, 3), broadcast_axis={0})  # wrong
 axiscast.check("numpy.add", (3,)).compatibel  # wrong
 axiscast.check("numpy.add", (3,)).outputs[0].shap  # wrong
 axiscast.compare((3,), assume=3)  # wrong
+axiscast.why(3)  # wrong
 axiscast.translate("numpy.add", (3,), too="torch.add")  # wrong
 axiscast.check_modle("model.onnx")  # wrong
 axiscast.check_model("model.onnx").exit_statsu()  # wrong
