@@ -1,31 +1,31 @@
-"""What can go wrong, as exceptions.
+"""The exceptions of this package.
 
 AxiscastError
-  ServiceProblem            the service refused, and .code says why; a class where a caller can do something about it:
-    IncompatibleShapes      also a ValueError, as NumPy raises; has .conflict
-    InvalidRequest          the request, or an op, does not fit the schema: a negative size, ...; also a ValueError
-    UnknownOp  InvalidTensor                                     the request is wrong
-    NotStrided                                                   layout="dense" would do
+  ServiceProblem            the request was refused; .code is the reason. Codes that a program can handle have a class:
+    IncompatibleShapes      also a ValueError, like the error of NumPy; has .conflict
+    InvalidRequest          the request or an op is not valid, such as a negative size; also a ValueError
+    UnknownOp  InvalidTensor                                     the op does not exist; a tensor is not valid
+    NotStrided                                                   use layout="dense"
     OutputTooLarge  WorkTooLarge  BodyTooLarge                   a limit; has .facts["limit"]
-    Untranslatable          the other framework's op can never say it; the detail says why
-    Unauthenticated         the service asks for another api_key
-    MisdirectedRequest      the service does not answer under the name in the URL
-    RequestTimeout          the request came too slowly
-    Overloaded  ShuttingDown                                     retried before it is raised
+    Untranslatable          the op of the other framework can't express it; the detail says why
+    Unauthenticated         the service requires a valid api_key
+    MisdirectedRequest      the service does not allow the host name in the URL
+    RequestTimeout          the request arrived too slowly
+    Overloaded  ShuttingDown                                     raised after the last retry
     InternalError           the service failed
-  UnexpectedStatus          a status without a problem document, of a proxy for example; has .status
-  ConnectionFailed          the service can't be reached, or the connection broke, in mid-answer for example
+  UnexpectedStatus          a status without a problem document, for example from a proxy; has .status
+  ConnectionFailed          the service can't be reached, or the connection broke
   DeadlineExceeded          the call took longer than its timeout; also a TimeoutError
-  InvalidAnswer             the response is not one of this service
-  UnusableModel             a file is no model, or none that can be judged
+  InvalidAnswer             the response is not from an axiscast service
+  UnusableModel             a file is not a model, or not one that can be checked
 
     try:
         client.broadcast_to(array, (10**9, 3))
     except axiscast.OutputTooLarge as problem:
-        print(problem.facts["limit"])                            # bytes; layout="strided" or a window would do
+        print(problem.facts["limit"])                            # in bytes; use layout="strided" or a window
 
-A broken connection and the statuses 408, 429, 502, 503 and 504 are retried before they are raised, nothing else is.
-Each has the `request_id` by which the service's log and traces find the request, where there was an answer.
+A client retries after a broken connection and after the statuses 408, 429, 502, 503 and 504, and after no other error.
+If there was a response, each exception has the `request_id`, which the service writes to its log and traces.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ __all__ = [
 
 
 class IncompatibleShapes(ServiceProblem, ValueError):
-    """The shapes do not broadcast under this op. `conflict` says on which axis, with which sizes, what would fit."""
+    """The shapes do not broadcast with this op. `conflict` has the axis, the sizes and hints."""
 
     code = "incompatible-shapes"
 
@@ -76,67 +76,67 @@ class IncompatibleShapes(ServiceProblem, ValueError):
 
 
 class InvalidTensor(ServiceProblem):
-    """A tensor's bytes, shape, strides or dtype do not agree."""
+    """The bytes, the shape, the strides and the dtype of a tensor do not match."""
 
     code = "invalid-tensor"
 
 
 class OutputTooLarge(ServiceProblem):
-    """The outputs exceed the service's limit: layout="strided" or a window would do."""
+    """The outputs exceed a limit. Use layout="strided" or a window."""
 
     code = "output-too-large"
 
 
 class WorkTooLarge(ServiceProblem):
-    """The request is more work than the service does at once."""
+    """The request exceeds the limit of work for a request."""
 
     code = "work-too-large"
 
 
 class NotStrided(ServiceProblem):
-    """The output has no strides that read it from the input: layout="dense" would do."""
+    """The output has no strides that read it from the input. Use layout="dense"."""
 
     code = "not-strided"
 
 
 class BodyTooLarge(ServiceProblem):
-    """The request has more bytes than the service takes."""
+    """The body of the request is larger than the limit of the service."""
 
     code = "body-too-large"
 
 
 class Untranslatable(ServiceProblem):
-    """The other framework's op can't say this operation, whatever comes before or after it."""
+    """The op of the other framework can't express this operation, even with reshapes and transpositions."""
 
     code = "untranslatable"
 
 
 class Unauthenticated(ServiceProblem):
-    """The service asks for an API key, or does not know this one."""
+    """The service requires an API key, or does not know this key."""
 
     code = "unauthenticated"
 
 
 class MisdirectedRequest(ServiceProblem):
-    """The service does not answer under the name that the URL has: see AXISCAST_ALLOWED_HOSTS."""
+    """The service does not allow the host name in the URL: see AXISCAST_ALLOWED_HOSTS."""
 
     code = "misdirected-request"
 
 
 class RequestTimeout(ServiceProblem):
-    """The request did not reach the service within its time: the network is slow, or the sender paused."""
+    """The request did not arrive within the time limit: the network is slow, or the sender paused."""
 
     code = "request-timeout"
 
 
 class InternalError(ServiceProblem):
-    """The service failed; its log has the cause under `request_id`."""
+    """The service failed. Its log has the cause with the `request_id`."""
 
     code = "internal"
 
 
 class Overloaded(ServiceProblem):
-    """The service had no room, at every attempt."""
+    """The service was overloaded at every attempt."""
 
     code = "overloaded"
 
@@ -148,7 +148,7 @@ class ShuttingDown(ServiceProblem):
 
 
 class UnexpectedStatus(AxiscastError):
-    """The response has this `status` and no problem document: a proxy sent it, or the URL is not a service's."""
+    """The response has this `status` and no problem document: it is from a proxy, or the URL is not of a service."""
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
@@ -167,15 +167,15 @@ class ConnectionFailed(AxiscastError):
 
 
 class DeadlineExceeded(AxiscastError, TimeoutError):
-    """The call, retries included, took longer than its timeout."""
+    """The call, including retries, took longer than its timeout."""
 
 
 class InvalidAnswer(AxiscastError):
-    """The response is not what this service sends: not HTTP, a web page, a tensor that contradicts itself."""
+    """The response is not from an axiscast service: not HTTP, a web page, or an inconsistent tensor."""
 
 
 class UnusableModel(AxiscastError):
-    """A file is not a model, or not one that can be checked; `reason` says why, without the `path`."""
+    """A file is not a model, or not one that can be checked. `reason` is the message without the `path`."""
 
     def __init__(self, reason: str, path: str | None = None) -> None:
         super().__init__(reason if path is None else f"{path}: {reason}")
@@ -184,10 +184,10 @@ class UnusableModel(AxiscastError):
 
 
 BY_CODE: dict[str, type[ServiceProblem]] = {problem.code: problem for problem in ServiceProblem.__subclasses__()}
-"""The class of each code that has one."""
+"""The exception classes by code. Other codes raise ServiceProblem."""
 
 
 def problem_from(document: Mapping[str, Any], status: int) -> ServiceProblem:
-    """The exception of a problem document that came with this status: of its code's class, or a ServiceProblem."""
+    """Return the exception of a problem document with this status: of the class of its code, or a ServiceProblem."""
     code = document.get("code")
     return BY_CODE.get(code if isinstance(code, str) else "", ServiceProblem)({**document, "status": status})

@@ -57,7 +57,7 @@ _answer = CheckAnswer.model_validate
 
 
 def typed(function: Callable[P, T]) -> Callable[P, T]:
-    """The same function, which raises a Problem as the exception that a Client raises for it."""
+    """Return a function that raises the exceptions of a Client instead of Problem."""
 
     @wraps(function)
     def typed(*arguments: P.args, **options: P.kwargs) -> T:
@@ -115,7 +115,7 @@ def check(
 
 
 def _plain(op: OpLike) -> Op | None:
-    """An op, or the one of this name where it needs no attribute; None for what is neither."""
+    """Return an op, or the op with a name that needs no attributes. If there is none, return None."""
     if type(op) is str:
         return _named(op)
     return op if isinstance(op, Op) and OPS.get(op.name) is type(op) else None
@@ -131,9 +131,9 @@ def _named(name: str) -> Op | None:
 
 @typed
 def check_batch(requests: Iterable[CheckRequest | Mapping[str, Any]]) -> list[CheckAnswer | ServiceProblem]:
-    """The answers to many checks, in order: each a request of check, such as {"op": op, "inputs": [shape, ...]}.
+    """Return the results of many checks, in order. A check is a map such as {"op": op, "inputs": [shape, ...]}.
 
-    One that is not valid gets the problem, an exception that is not raised, and spoils no other.
+    The result of an invalid check is an exception, which is not raised. It does not affect the other checks.
 
     >>> import axiscast
     >>> requests = [{"inputs": [(3, 1), (4,)]}, {"op": axiscast.torch.expand(size=(2, 3)), "inputs": [(4,)]}]
@@ -152,10 +152,10 @@ def check_batch(requests: Iterable[CheckRequest | Mapping[str, Any]]) -> list[Ch
 
 @typed
 def check_columns(op: OpLike, *columns: Any, **attributes: Any) -> CheckedColumns:
-    """The answers to n checks of one op, each input an integer array (n, rank): row r of all of them is a check.
+    """Return the results of n checks of an op. Each input is an integer array (n, rank), and each row is a check.
 
-    An attribute that is a shape may be such an array too, where it differs from row to row. Millions in a second, and
-    up to 2^25 sizes at once. Outputs of one shape may be one array.
+    An attribute that is a shape may also be such an array. It checks millions of rows in a second, and takes up to
+    2^25 sizes. Outputs with equal shapes may be the same array.
 
     >>> import numpy, axiscast
     >>> images, biases = numpy.array([[8, 1, 6], [8, 2, 6]]), numpy.array([[7, 1], [7, 6]])
@@ -179,8 +179,10 @@ def compare(
     assume: Mapping[str, int | str] | None = None,
     warn: Collection[WarningKind] = (),
 ) -> list[Comparison]:
-    """Every framework's verdict on these shapes; with one of them, on broadcasting it to the target `shape`. Ops of one
-    framework that agree are one result. `assume` and `warn` are those of `check`.
+    """Return the results of all frameworks for these shapes.
+
+    With one shape and a target `shape`, these are the results of broadcasting to the target. Equal results of a
+    framework are combined. `assume` and `warn` have the same meaning as in `check`.
 
     >>> import axiscast
     >>> [verdict.op["name"] for verdict in axiscast.compare((2, 1), (3,)) if verdict.outputs[1:]][:2]
@@ -195,9 +197,9 @@ def compare(
 
 @typed
 def translate(op: OpLike, *shapes: ShapeLike, to: str, **attributes: Any) -> TranslateAnswer:
-    """The steps that do the same by the op named `to`, and their source text.
+    """Return the steps that compute the same with the op named `to`, and their source code.
 
-    Raises Untranslatable, and IncompatibleShapes where there is nothing to translate.
+    Raises Untranslatable, and IncompatibleShapes if the shapes do not broadcast.
 
     >>> import axiscast
     >>> op = axiscast.ngraph.Broadcast(shape=(2, 3), broadcast_axes={0})
@@ -295,6 +297,6 @@ def backprop(
 
 
 def _tensor(array: Any) -> dict[str, Any]:
-    """An int64 array as a request holds it, its bytes not copied where they lie in C order."""
+    """Return an int64 array as a tensor of a request. Memory in C order is not copied."""
     raw = array.reshape(-1).view("uint8").data
     return {"dtype": "int64", "shape": list(array.shape), "data": raw}
