@@ -153,7 +153,8 @@ def ask(port: int, process: int, kind: Kind, start: int, seconds: int) -> Row:
 
 def requests(kinds: Sequence[str], contenders: Sequence[str], rounds: int, seconds: int) -> dict[str, dict[str, Row]]:
     """For each kind and contender the figures of `ask`, and the rate as a ratio to that of the bare server and of the
-    ordinary endpoint in the same round: each median, least, most."""
+    ordinary endpoint in the same round: each median, least, most.
+    """
     taken: dict[str, dict[str, list[Row]]] = {KINDS[kind].title: {} for kind in kinds}
     starts = (pow(16807, number << 20, 2**31 - 1) for number in count())
     with ExitStack() as stack:

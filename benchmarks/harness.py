@@ -27,7 +27,8 @@ RESULTS = Path(__file__).parent / "results"
 
 def interleave(calls: Mapping[str, Callable[[], object]], rounds: int, least_seconds: float = 0.02) -> dict[str, Row]:
     """For each contender seconds of a call, and how many times as long as the first contender's call in the same round
-    (median, least, most). Short calls are repeated until a round has taken `least_seconds`."""
+    (median, least, most). Short calls are repeated until a round has taken `least_seconds`.
+    """
     many = {name: repeats(call, least_seconds) for name, call in calls.items()}
     taken: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(rounds):
@@ -99,7 +100,8 @@ def machine() -> Row:
 
 def commit() -> str:
     """The commit of the axiscast that is imported, with `-dirty` where its code, or what measures it, is another by
-    now; `unknown` where it is of no repository, or git is not there."""
+    now; `unknown` where it is of no repository, or git is not there.
+    """
     package = Path(axiscast.__file__).parent
     git = partial(subprocess.run, cwd=package, capture_output=True)
     if not shutil.which("git") or git(["git", "ls-files", "--error-unmatch", "__init__.py"]).returncode:

@@ -265,7 +265,8 @@ CONTENDERS: dict[str, list[Contender]] = {
 
 def measure(group: str, nbytes: int, rounds: int) -> list[dict[str, Any]]:
     """For each contender seconds of a call (median, least, most), the CPU time of the client and of the server, and how
-    many times as fast as the first contender it was in the same round (median, least, most)."""
+    many times as fast as the first contender it was in the same round (median, least, most).
+    """
     contenders = [contender for contender in CONTENDERS[group] if find_spec(contender.needs)]
     taken: list[list[tuple[float, float, float]]] = [[] for _ in contenders]
     with ExitStack() as stack:

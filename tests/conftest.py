@@ -95,7 +95,8 @@ def guard() -> IO[str]:
 @contextmanager
 def uninterrupted() -> Iterator[None]:
     """SIGINT waits until the block is left. Else KeyboardInterrupt comes anywhere, also when a process has begun and
-    nobody has noted that yet."""
+    nobody has noted that yet.
+    """
     handler = signal.getsignal(signal.SIGINT)
     if not callable(handler) or threading.current_thread() is not threading.main_thread():
         yield
@@ -156,7 +157,8 @@ def wait_for(claim: Callable[[], bool], seconds: float = PATIENCE) -> bool:
 
 def unhurried(claim: Callable[[float], None], seconds: float) -> None:
     """Makes a claim that a busy machine can be too late for, in so many seconds; where that fails, in four and in
-    sixteen times as many. What is wrong fails each time."""
+    sixteen times as many. What is wrong fails each time.
+    """
     for longer in (1, 4):
         try:
             claim(longer * seconds)
@@ -209,7 +211,8 @@ def free_port() -> int:
 @contextmanager
 def served(absent: str = "", *, command: bool = False, **settings: object) -> Iterator[Served]:
     """`axiscast serve`, ready, with these settings in its environment. It runs as if the packages in `absent` were not
-    installed. It is forked, unless `command` asks for a process that begins with the command, or it has workers."""
+    installed. It is forked, unless `command` asks for a process that begins with the command, or it has workers.
+    """
     port = free_port()
     environment = {key: value for key, value in os.environ.items() if not key.startswith("AXISCAST_")}
     environment |= {

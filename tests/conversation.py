@@ -223,7 +223,8 @@ def numbers(received: bytes) -> list[int]:
 
 def responses(received: bytes) -> list[tuple[int, int, int]]:
     """The number of each response, the bytes of the body that the application got, and those of the response's, as h11
-    reads them."""
+    reads them.
+    """
     client, found = h11.Connection(h11.CLIENT), []
     client.receive_data(received)
     while client.trailing_data[0]:

@@ -1,5 +1,6 @@
 """For each limit, what measures so much under it: a question that passes where the limit is as high, and is refused
-where it is lower by one. So no number here need follow a limit that changes, and nothing large is made."""
+where it is lower by one. So no number here need follow a limit that changes, and nothing large is made.
+"""
 
 from __future__ import annotations
 

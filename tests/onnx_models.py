@@ -34,7 +34,8 @@ def checks(folder: Path) -> Check:
 
 def verdicts(report: Report) -> dict[str, Any]:
     """Of each node: the shape that comes out, with the conditions if there are any; the code of the conflict; or why
-    the node is not judged."""
+    the node is not judged.
+    """
     return {finding.node: verdict(finding) for finding in report.nodes if finding.answer or finding.reason}
 
 

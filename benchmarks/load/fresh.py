@@ -128,7 +128,8 @@ def round_of(port: int, busy: int, seconds: float, sizes: Iterator[int]) -> Row:
 
 def measure(busy: int, seconds: float, rounds: int) -> dict[str, Row]:
     """For each contender checks a second (median, least, most), and for each path the median, the 90th percentile and
-    the most of the seconds that a fresh connection waited."""
+    the most of the seconds that a fresh connection waited.
+    """
     pin(1)
     sizes = itertools.count(2)
     taken: dict[str, list[Row]] = {name: [] for name in CONTENDERS}

@@ -72,7 +72,8 @@ class Search:
 
     def fly(self, find: Find, look: bool = False, most: float = HANG_SECONDS) -> Round:
         """One more round of these requests, in which a probe waits for `most` seconds; `look`: ask the service where it
-        is while it does not answer."""
+        is while it does not answer.
+        """
         service = self.service
         wires = [case.wire(next(NUMBERS)) for case in find.cases]
         start = time.monotonic()
@@ -229,7 +230,8 @@ class Search:
 
 def places(log: Path) -> Counter[str]:
     """What each dump of the threads' stacks says: the innermost place of the service in each busy thread. Where it says
-    nothing of the loop, that waits for a thread that keeps the GIL, or is in uvicorn."""
+    nothing of the loop, that waits for a thread that keeps the GIL, or is in uvicorn.
+    """
     text = log.read_text(errors="replace")
     os.truncate(log, 0)
     found: Counter[str] = Counter()
@@ -281,7 +283,8 @@ def report(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
 
 def measured(options: argparse.Namespace, folder: Path, finds: Sequence[Find]) -> Iterator[dict[str, Any]]:
     """Runs, each with a new service: idle, then with eight requests in flight, random ones and the finds; and how it
-    ends under those."""
+    ends under those.
+    """
     for run in range(options.runs):
         rng = random.Random(f"{options.seed}:{run}")
         service = Service(folder)

@@ -36,7 +36,8 @@ class Case:
 
     def wire(self, number: int, last: bool = True) -> tuple[bytes, bytes]:
         """Head and body as they are sent; `number` makes it another request than those before, so that none is
-        remembered; after the `last` one on its connection the service is to close it."""
+        remembered; after the `last` one on its connection the service is to close it.
+        """
         length = "" if "Transfer-Encoding" in self.head else f"Content-Length: {len(self.body)}\r\n"
         accept = f"Accept: {self.accept or self.media};n={number}\r\n"
         content = f"Content-Type: {self.media};n={number}\r\n{length}" if self.method == "POST" else ""
@@ -133,7 +134,8 @@ def a_tensor(rng: Rng, shape: list[int], strides: list[int] | None = None, dtype
 
 def repaired(value: Value, most: int) -> Value:
     """A value whose tensors have as many bytes as their shapes and strides ask for, where that is no more than
-    `most`."""
+    `most`.
+    """
     if isinstance(value, list):
         return [repaired(part, most) for part in value]
     if not isinstance(value, dict):

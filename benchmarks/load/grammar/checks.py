@@ -61,7 +61,7 @@ def chains(rng: Rng, nbytes: int) -> Case:
 
 
 def divides(rng: Rng, nbytes: int) -> Case:
-    """einops patterns that split and merge axes whose sizes are not known."""
+    """Einops patterns that split and merge axes whose sizes are not known."""
     count = upto(rng, min(64, nbytes / 12))
     named = names(3 * count)
     groups = [named[3 * number : 3 * number + rng.randint(1, 3)] for number in range(count)]

@@ -38,7 +38,7 @@ def overlaps(rng: Rng, nbytes: int) -> Case:
 
 
 def permuted(rng: Rng, nbytes: int) -> Case:
-    """einops that reverses or shuffles many axes, and replicates between them."""
+    """Einops that reverses or shuffles many axes, and replicates between them."""
     size = rng.choice([2, 2, 2, 3, 5])
     axes, elements = 0, 1
     dtype = rng.choice(["int8", "float32", "bytes<5>", "complex128", "uint16"])
