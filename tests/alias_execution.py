@@ -20,7 +20,7 @@ import numpy as np
 os.environ.update(TF_CPP_MIN_LOG_LEVEL="3", GLOG_minloglevel="4", DEV="PYTHON", MS_DISABLE_REF_MODE="0")
 Shape = list[int]
 Call = Callable[..., Any]
-"""Takes arrays of NumPy, and attributes; returns what has a shape."""
+"""A function that takes NumPy arrays and attributes, and returns an array."""
 _DTYPES = {"f": np.float32, "i": np.int32, "b": np.bool_, "B": np.uint8}
 
 
@@ -88,7 +88,7 @@ def _mindspore(name: str) -> Call:
 
 
 def _copied(result: Any) -> Any:
-    """The result, computed: MindSpore reports some errors only then."""
+    """Return the computed result. MindSpore reports some errors only then."""
     return tuple(one.asnumpy() for one in result) if isinstance(result, tuple) else result.asnumpy()
 
 
@@ -225,7 +225,7 @@ _FRAMEWORKS: dict[str, Callable[[str], Call]] = {
 
 
 def dtypes_of(call: Call, count: int, attributes: dict[str, Any]) -> str | None:
-    """The first dtypes for which the function gives a result of `count` arrays of shape (2,)."""
+    """Return the first dtypes for which a function returns a result for `count` arrays of shape (2,)."""
     plain = ["f" * count, "i" * count, "b" * count, "b" + "f" * (count - 1), "B" * count]
     for dtypes in [*plain, *map("".join, product("fib", repeat=count))]:
         if result(call, [[2, 2]] * count, dtypes, attributes) == [2, 2]:
@@ -234,7 +234,7 @@ def dtypes_of(call: Call, count: int, attributes: dict[str, Any]) -> str | None:
 
 
 def result(call: Call, shapes: list[Shape], dtypes: str, attributes: dict[str, Any]) -> Shape | None:
-    """The shape of what the function returns for arrays of ones; None if it raises."""
+    """Return the shape of the result for arrays of ones. If the function raises, return None."""
     try:
         found = call(*[np.ones(shape, _DTYPES[key]) for shape, key in zip(shapes, dtypes, strict=True)], **attributes)
     except Exception:

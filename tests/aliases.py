@@ -57,11 +57,11 @@ NAMES = [
     [["x", "y"], ["z"]],
     [[], ["x"]],
 ]
-"""Dimensions of two arrays, for xarray, whose axes meet by name; a third has those of the first."""
+"""The dimension names of arrays of xarray, which aligns axes by name. A third array has those of the first."""
 
 XARRAY = ("xarray.apply_ufunc", "xarray.where")
 SKIPPED = ("onnx.Sum", "onnx.Max", "onnx.Min", "onnx.Mean", "onnx.PRelu")
-"""Ops of which no alias is, or that other vectors cover."""
+"""The ops without aliases, or with aliases that other vectors cover."""
 
 
 class Request(NamedTuple):
@@ -70,7 +70,7 @@ class Request(NamedTuple):
 
 
 def requests(kind: type[Op]) -> Iterator[Request]:
-    """What the function is asked: shapes as many as it takes, and attributes."""
+    """Return the shapes and the attributes of the calls of a function."""
     if "dims" in kind.model_fields:
         sizes = [(2, 3), (3, 3), (1, 3), (0, 2)]
         for dims, (one, other) in product(NAMES, sizes):
@@ -95,7 +95,7 @@ def requests(kind: type[Op]) -> Iterator[Request]:
 
 
 def expected(kind: type[Op], request: Request) -> list[int] | str | None:
-    """The shape that the rule gives, None for a refusal; a text if the release is known to differ."""
+    """Return the shape by the rule of the alias, None for a refusal, or a text for a known difference."""
     op = kind.model_validate(request.attributes)
     try:
         plan = resolve(align(op, request.shapes))
@@ -111,7 +111,7 @@ def expected(kind: type[Op], request: Request) -> list[int] | str | None:
 
 
 def executed(framework: str, python: str, jobs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What the framework answers to each job."""
+    """Return the results of the framework for all jobs."""
     script = Path(__file__).with_name("alias_execution.py")
     lines = "".join(f"{json.dumps(job)}\n" for job in jobs)
     run = subprocess.run([python, script], input=lines, capture_output=True, text=True, timeout=1800)
@@ -122,7 +122,7 @@ def executed(framework: str, python: str, jobs: list[dict[str, Any]]) -> list[di
 
 
 def functions(framework: str) -> dict[str, type[Op]]:
-    """The aliases of a framework and the ops that they stand for, by name."""
+    """Return the aliases of a framework with their ops."""
     named = [
         name
         for name, alias in ALIASES.items()
@@ -134,7 +134,7 @@ def functions(framework: str) -> dict[str, type[Op]]:
 
 
 def compare(framework: str, python: str) -> tuple[int, int, int]:
-    """Print what differs; return how many functions, requests and differences there were."""
+    """Print the differences, and return the numbers of functions, requests and differences."""
     jobs, wanted = [], []
     known = functions(framework)
     for name, kind in known.items():

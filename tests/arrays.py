@@ -1,4 +1,4 @@
-"""Arrays of every dtype and layout, and their way through the wire."""
+"""Random arrays of all dtypes and memory layouts, and their conversion to and from bodies."""
 
 import ml_dtypes
 import numpy as np
@@ -14,17 +14,17 @@ SMALL += ["int2", "uint2", "int4", "uint4"]
 TIMES = [f"{kind}64[{unit}]" for kind in ("datetime", "timedelta") for unit in ("Y", "D", "25s", "ms", "ns", "as")]
 STRINGS = ["bytes<1>", "bytes<5>", "bytes<16>", "str<1>", "str<3>"]
 NAMES = [*NUMBERS, *SMALL, *TIMES, *STRINGS]
-"""Every dtype of the wire; units and lengths by example."""
+"""The names of all dtypes, with examples of units and lengths."""
 
 BITS = {"bool": 1, "int2": 2, "uint2": 2, "int4": 4, "uint4": 4, "float4_e2m1fn": 4} | {
     "float6_e2m3fn": 6,
     "float6_e3m2fn": 6,
 }
-"""The dtypes that do not use every bit of their byte."""
+"""The dtypes whose elements use only some bits of a byte."""
 
 
 def dtype_of(name):
-    """The dtype of a name, by other means than the library's."""
+    """Return the dtype with a name, without the code of the library."""
     if name in SMALL:
         return np.dtype(getattr(ml_dtypes, name))
     kind, _, size = name.rstrip(">").partition("<")
@@ -32,7 +32,7 @@ def dtype_of(name):
 
 
 def random_array(name, shape):
-    """Random bit patterns that the dtype has, NaNs with payloads among them."""
+    """Return random valid elements of a dtype, including NaNs with payloads."""
     dtype = dtype_of(name)
     raw = np.random.default_rng(1).bytes(int(np.prod(shape)) * dtype.itemsize)
     data = np.frombuffer(raw, np.uint8) & np.uint8(2 ** BITS.get(name, 8) - 1)
@@ -71,7 +71,7 @@ def through_json(array, strided, as_base64):
 
 
 def received(body):
-    """The array of a tensor in JSON text."""
+    """Return the array of a tensor in JSON."""
     return Tensor.model_validate(decode(body.encode(), Encoding.JSON)).to_array("/inputs/0")
 
 

@@ -1,4 +1,4 @@
-"""Fixtures: a real service on a real socket, and clients of it."""
+"""Fixtures for tests: services on real sockets, clients, processes and measurements of memory."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Service = subprocess.Popen[str] | ForkedService
 P = TypeVar("P", bound=Service)
 
 PATIENCE = 300.0
-"""Seconds after which what a test waits for is held to hang. No claim about speed: a busy machine may be late."""
+"""The timeout in seconds for a condition that must become true. It is long, because the machine may be busy."""
 
 hypothesis.settings.register_profile(
     "suite", deadline=None, print_blob=True, suppress_health_check=[hypothesis.HealthCheck.too_slow]
@@ -47,7 +47,7 @@ for phase in ("connect", "read", "write", "pool"):  # httpx would give up after 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """`-n auto` is two workers for each core: every third second of a worker is spent in waiting."""
+    """Return the number of workers for `-n auto`: two for each core, because tests spend much time waiting."""
     return 2 * len(os.sched_getaffinity(0))
 
 
@@ -55,7 +55,7 @@ gc.disable()  # while tests are found, little is garbage, and looking for it tak
 
 
 def pytest_collection_finish() -> None:
-    """Exempt what exists once all tests are found from garbage collection: it stays to the end."""
+    """Exempt all objects that exist after collection from garbage collection."""
     gc.enable()
     gc.collect()
     gc.freeze()
@@ -74,12 +74,12 @@ for group in groups:
     except ProcessLookupError:
         pass
 """
-"""Reads which process groups begin (+) and end (-); when its reader is gone, even by SIGKILL, so are they."""
+"""A program that reads which process groups begin (+) and end (-), and ends them when the writer is gone."""
 
 
 @functools.cache
 def guard() -> IO[str]:
-    """What a process of its own is told, which outlives this one to end what it has left running."""
+    """Return the pipe to a separate process, which ends the process groups that this process leaves running."""
     process = subprocess.Popen(
         [sys.executable, "-IS", "-c", GUARD],
         stdin=subprocess.PIPE,
@@ -94,9 +94,7 @@ def guard() -> IO[str]:
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """SIGINT waits until the block is left. Else KeyboardInterrupt comes anywhere, also when a process has begun and
-    nobody has noted that yet.
-    """
+    """Delay SIGINT until the block ends, so that no started process is lost."""
     handler = signal.getsignal(signal.SIGINT)
     if not callable(handler) or threading.current_thread() is not threading.main_thread():
         yield
@@ -113,7 +111,7 @@ def uninterrupted() -> Iterator[None]:
 
 @contextmanager
 def started(command: Sequence[str | Path], **options: Any) -> Iterator[subprocess.Popen[str]]:
-    """A process in a group of its own. When the block is left, and when pytest is killed, the whole group ends."""
+    """Return a context with a process in a new group, which ends with the block or with pytest."""
     with ended(lambda: _leading(command, **options)) as process:
         yield process
 
@@ -124,7 +122,7 @@ def _leading(command: Sequence[str | Path], **options: Any) -> subprocess.Popen[
 
 @contextmanager
 def ended(start: Callable[[], P]) -> Iterator[P]:
-    """Start a process that leads a group. When the block is left, and when pytest is killed, the whole group ends."""
+    """Start a process that leads a group, which ends with the block or with pytest."""
     with uninterrupted():
         process = start()
         guard().write(f"+{process.pid}\n")
@@ -138,7 +136,7 @@ def ended(start: Callable[[], P]) -> Iterator[P]:
 
 
 def run(command: Sequence[str | Path], input: str | None = None, **options: Any) -> subprocess.CompletedProcess[str]:
-    """A command's exit status and, unless `options` send it elsewhere, what it wrote. All that it started has ended."""
+    """Run a command and return its exit status and output. All processes that it started have ended."""
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with started(command, **pipes | options) as process:
         written = process.communicate(input, timeout=PATIENCE)
@@ -146,7 +144,7 @@ def run(command: Sequence[str | Path], input: str | None = None, **options: Any)
 
 
 def wait_for(claim: Callable[[], bool], seconds: float = PATIENCE) -> bool:
-    """Whether the claim comes true, asked again and again."""
+    """Return whether a condition becomes true before the timeout."""
     end = time.monotonic() + seconds
     while not claim():
         if time.monotonic() > end:
@@ -172,7 +170,7 @@ def unhurried(claim: Callable[[float], None], seconds: float) -> None:
 
 
 class Served:
-    """A running service: its URL and its process; once it has ended, what it wrote to stderr."""
+    """A running service with its URL and its process, and with its stderr after it has ended."""
 
     def __init__(self, url: str, process: Service) -> None:
         self.url = url
@@ -181,23 +179,23 @@ class Served:
         self.log = ""
 
     def memory(self, field: str = "VmRSS") -> int:
-        """Bytes of memory: VmRSS now, VmHWM at the most."""
+        """Return the memory of the process in bytes, now (VmRSS) or at its peak (VmHWM)."""
         with open(f"/proc/{self.process.pid}/status") as status:
             (line,) = (line for line in status if line.startswith(field))
         return int(line.split()[1]) * 1024
 
     def cpu(self) -> float:
-        """Seconds of work done so far, the system's on its behalf included."""
+        """Return the processor time of the process in seconds, including system time."""
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def end(self) -> str:
-        """What it has written to stderr, once SIGTERM has ended it."""
+        """Stop the service by SIGTERM and return what it wrote to stderr."""
         self.process.terminate()
         return self.process.communicate(timeout=PATIENCE)[1]
 
     def forget_peak(self) -> None:
-        """Let VmHWM begin anew from what is held now."""
+        """Reset the peak of the memory to the current memory."""
         with open(f"/proc/{self.process.pid}/clear_refs", "w") as references:
             references.write("5")
 
@@ -243,7 +241,7 @@ def _interpreted(absent: str, port: int, environment: Mapping[str, str]) -> subp
 
 
 def warm(service: Served) -> int:
-    """The memory of a service that has answered once at each endpoint: first requests import and cache some MiB."""
+    """Return the memory of a service after one request to each endpoint, which imports all modules."""
     row = {"dtype": "bfloat16", "shape": [3], "data": [1, 2, 3]}
     with httpx.Client(base_url=service.url, verify=trusted()) as http:
         for path, value in [
@@ -259,7 +257,7 @@ def warm(service: Served) -> int:
 
 @functools.cache
 def trusted() -> ssl.SSLContext:
-    """What trusts the system's certificates. Each client of httpx would read them anew, in 30 ms."""
+    """Return an SSL context with the certificates of the system, which takes 30 ms to create."""
     return ssl.create_default_context()
 
 
@@ -277,7 +275,7 @@ def _wait_until_ready(url: str, process: Service, verify: ssl.SSLContext) -> Non
 
 
 def taken(work: Callable[[], Any]) -> int:
-    """Bytes that Python and NumPy allocate at the most while `work` runs, whatever comes of it."""
+    """Return the peak of the memory in bytes that Python and NumPy allocate during a call."""
     gc.collect()
     tracemalloc.start()
     try:
@@ -291,7 +289,7 @@ def taken(work: Callable[[], Any]) -> int:
 
 
 def kept(work: Callable[[], Any]) -> int:
-    """Bytes that Python and NumPy have allocated in `work` and still hold once it is over."""
+    """Return the memory in bytes that Python and NumPy still hold after a call."""
     gc.collect()
     tracemalloc.start()
     try:
@@ -304,7 +302,7 @@ def kept(work: Callable[[], Any]) -> int:
 
 @contextmanager
 def limited(module: ModuleType, limits: dict[str, int]) -> Iterator[None]:
-    """A module with limits so low that a few hundred elements are cut to pieces; what it worked out is forgotten."""
+    """Return a module with small limits and empty caches, so that a few hundred elements are cut into parts."""
 
     def forget() -> None:
         for cached in vars(module).values():
@@ -327,7 +325,7 @@ def service() -> Iterator[Served]:
 
 @pytest.fixture
 def http(service: Served) -> Iterator[httpx.Client]:
-    """Plain HTTP to the service, as any program would speak it."""
+    """Return an httpx client for requests to the service."""
     with httpx.Client(base_url=service.url, verify=trusted()) as client:
         yield client
 
@@ -339,12 +337,12 @@ def client(service: Served) -> Iterator[Client]:
 
 
 SECONDS, SLOTS = 2, 8
-"""What the gate is given for a request, and how many it works on at once."""
+"""The requests that admission receives, and the number in flight."""
 
 
 @pytest.fixture(scope="module", params=["", "httptools msgspec uvloop"], ids=["accelerated", "plain"])
 def absent(request: pytest.FixtureRequest) -> str:
-    """What is not installed: nothing, or what a Python without wheels of it does without."""
+    """Return the packages that are treated as not installed."""
     return str(request.param)
 
 
@@ -357,7 +355,7 @@ def gate(absent: str) -> Iterator[Served]:
 
 @pytest.fixture
 def no_other_connections(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of other tests in this process are not counted."""
+    """Reset the counters, which other tests in this process change."""
     from axiscast_service.http.limits import CONNECTIONS, Connections
 
     for name, value in vars(Connections()).items():
@@ -366,7 +364,7 @@ def no_other_connections(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(params=["sync", "async"])
 def make(request: pytest.FixtureRequest) -> Any:
-    """What makes a client: Client, and AsyncClient as if it were one."""
+    """Return a constructor of clients: Client, or AsyncClient with the same methods."""
     from peer import Sync
 
     return Client if request.param == "sync" else Sync
@@ -374,7 +372,7 @@ def make(request: pytest.FixtureRequest) -> Any:
 
 @pytest.fixture(scope="session")
 def pem(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a certificate for 127.0.0.1, its key, the key under a password, and another key."""
+    """Return a folder with a certificate for 127.0.0.1, its key, the encrypted key, and another key."""
     if shutil.which("openssl") is None:
         pytest.skip("openssl is not installed")
     folder = tmp_path_factory.mktemp("pem")
@@ -393,7 +391,7 @@ def pem(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def tls(pem: Path) -> ssl.SSLContext:
-    """What a server with the certificate wraps its connections in."""
+    """Return the SSL context of a server with the certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(pem / "certificate", pem / "key")
     return context
@@ -401,5 +399,5 @@ def tls(pem: Path) -> ssl.SSLContext:
 
 @pytest.fixture
 def trusting(pem: Path) -> ssl.SSLContext:
-    """What a client that trusts the certificate verifies with."""
+    """Return the SSL context of a client that trusts the certificate."""
     return ssl.create_default_context(cafile=str(pem / "certificate"))

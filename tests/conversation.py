@@ -1,4 +1,4 @@
-"""A transport without a socket, and conversations over it in an order that a seed chooses."""
+"""A transport without a socket, and random conversations over it."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from axiscast_service.http.upload import EXTENSION
 from axiscast_service.runtime.budget import MemoryBudget
 
 PAGE = 40_000
-"""Bytes of a part of a long response."""
+"""The size of a part of a long response in bytes."""
 STEPS = 4000
 """RequestScheduler of the loop after which a conversation that goes on is stuck."""
 _NO_SOCKET = socket.socket()
 
 
 class Pipe(asyncio.Transport):
-    """A connection whose client is a test."""
+    """A connection with a test as its client."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, encrypted: bool = False) -> None:
         super().__init__({"socket": _NO_SOCKET, "sslcontext": object() if encrypted else None})
@@ -87,7 +87,7 @@ class Pipe(asyncio.Transport):
     # --- what the client does
 
     def deliver(self, data: bytes) -> int:
-        """Send as much of this as one read takes. Returns how much that was."""
+        """Send as many bytes as one read takes, and return their number."""
         if self.paused or self.closing or not data:
             return 0
         buffer = self.protocol.get_buffer(-1)
@@ -98,7 +98,7 @@ class Pipe(asyncio.Transport):
         return nbytes
 
     def end(self) -> None:
-        """End the client's half, once all before it is read."""
+        """Close the client's half of the connection after all bytes are read."""
         if not self.closing and not self.protocol.eof_received():
             self.close()
 
@@ -114,7 +114,7 @@ class Pipe(asyncio.Transport):
 
 
 class Echo:
-    """A fast path that answers GET /v1/check by the number in its query."""
+    """A fast path that responds to GET /v1/check by the number in the query."""
 
     def answer(self, data: bytes, first: Iterable[tuple[bytes, bytes]]) -> tuple[bytes, int] | None:
         plain = read_short_request(data)
@@ -124,7 +124,7 @@ class Echo:
 
 
 async def application(scope: Any, receive: Any, send: Any) -> None:
-    """An application that does what the path says."""
+    """An application whose behaviour depends on the path."""
     number, path = scope["query_string"], scope["path"]
     nbytes = 0
     headers = [(b"x-number", number)]
@@ -160,7 +160,7 @@ async def application(scope: Any, receive: Any, send: Any) -> None:
 
 
 def hooks(**settings: Any) -> Hooks:
-    """Hooks of this application, with a large budget unless `settings` has one."""
+    """Return hooks for the application, with a large budget unless `settings` has one."""
     sent: list[str] = []
     return Hooks(
         problem_response=lambda problem, _: (PROBLEM_KINDS[problem.code].status, [(b"content-length", b"0")], b""),
@@ -171,7 +171,7 @@ def hooks(**settings: Any) -> Hooks:
 
 
 def connection(shared: Hooks, encrypted: bool = False, app: Any = application) -> tuple[Pipe, HTTPProtocol]:
-    """A connection that has been made, and its transport."""
+    """Return a new connection and its transport."""
     loop = asyncio.get_running_loop()
     config = SimpleNamespace(loaded_app=app, timeout_keep_alive=60)
     protocol = HTTPProtocol(config, ServerState(), {HOOKS: shared}, loop)
@@ -183,7 +183,7 @@ def connection(shared: Hooks, encrypted: bool = False, app: Any = application) -
 
 @dataclass
 class Request:
-    """Bytes to send, and how many the application should get and respond with."""
+    """A request as bytes, with the expected lengths of the received and the sent body."""
 
     data: bytes
     nbytes: int = 0
@@ -191,7 +191,7 @@ class Request:
 
 
 def request(random: Random, number: int) -> Request:
-    """Any request."""
+    """Return a random request."""
     size = random.choice([1, 16, 70_000, 70_000, 300_000])
     path, body, fields = "/x", b"", b""
     match random.randrange(8):
@@ -217,7 +217,7 @@ def request(random: Random, number: int) -> Request:
 
 
 def numbers(received: bytes) -> list[int]:
-    """The numbers of the responses that have begun."""
+    """Return the numbers of the responses that have begun."""
     return [int(number) for number in re.findall(rb"x-number: (\d+)\r\n", received)]
 
 
@@ -253,7 +253,7 @@ async def turns(count: int = 20) -> None:
 
 
 async def answered(pipe: Pipe, count: int) -> list[int]:
-    """Read until so many responses have come, or the connection has ended."""
+    """Read until a number of responses is complete, or the connection has ended."""
     for _ in range(STEPS):
         pipe.take(2**20)
         if pipe.lost or len(numbers(pipe.received)) == count:

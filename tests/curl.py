@@ -1,4 +1,4 @@
-"""As much of curl as the README and docs/ use, for machines that have none: -s, -H and -d."""
+"""A replacement for curl with the options -s, -H and -d, for machines without curl."""
 
 import argparse
 import sys

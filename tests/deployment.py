@@ -1,4 +1,4 @@
-"""What the files that deploy the service say: the Dockerfile, compose.yaml and the Kubernetes base."""
+"""The contents of the deployment files: the Dockerfile, compose.yaml and the Kubernetes base."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ POD = MANIFEST["Deployment"]["spec"]["template"]
 
 
 def instructions(text: str) -> list[tuple[str, str]]:
-    """The instructions of a Dockerfile and their arguments, comments and line breaks aside."""
+    """Return the instructions of a Dockerfile with their arguments, without comments and line breaks."""
     lines = [line for line in text.splitlines() if not line.startswith("#")]
     joined = "\n".join(lines).replace("\\\n", " ")
     split = (line.split(maxsplit=1) for line in joined.splitlines() if line.strip())
@@ -32,7 +32,7 @@ LAST_STAGE = DOCKERFILE[max(i for i, (name, _) in enumerate(DOCKERFILE) if name 
 
 
 def argument_of(name: str) -> str:
-    """What the last stage of the Dockerfile says with the one instruction of this name."""
+    """Return the arguments of the only instruction with this name in the last stage of the Dockerfile."""
     (argument,) = (argument for given, argument in LAST_STAGE if given == name)
     return argument
 

@@ -1,4 +1,4 @@
-"""Requests as bytes, by name, and the names of those that take the fast path."""
+"""Requests as bytes by name, and the names of those that take the fast path."""
 
 from __future__ import annotations
 
@@ -252,4 +252,4 @@ FAST_PATH = {
     *("broadcast, merged and strided", "broadcast, a long tensor that is impossible"),
     *("backprop, no gradient", "backprop, of dates"),
 }
-"""The names of those that take the fast path."""
+"""The names of the requests that take the fast path."""

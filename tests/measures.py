@@ -41,12 +41,14 @@ MODULES: dict[str, ModuleType] = {
     module.__name__.split(".")[-1]: module for module in (limits, codec, prescan, dtypes, shapes, threads, diagram)
 }
 Ask = Callable[[int], object]
-"""Does what measures so much under the limit that it is given (a setting), or that stands in its module (a constant).
-Returns, or raises in a Problem, the code of the refusal."""
+"""A function that sends a request with an amount under a limit, and returns or raises the code of the refusal.
+
+The limit is a setting, or a constant of a module.
+"""
 
 
 def posted(path: str, value: Any, **settings: int) -> str | None:
-    """The code of what the whole application answers to JSON; None where it is no problem."""
+    """Return the problem code of the response to a JSON request. If there is no problem, return None."""
 
     async def post() -> httpx.Response:
         transport = httpx.ASGITransport(create_app(Settings(metrics=False, **settings)))
@@ -60,7 +62,7 @@ def posted(path: str, value: Any, **settings: int) -> str | None:
 
 
 def got(query: dict[str, str]) -> str | None:
-    """The same of GET /v1/check."""
+    """Return the problem code of the response to GET /v1/check. If there is no problem, return None."""
 
     async def get() -> httpx.Response:
         transport = httpx.ASGITransport(create_app(Settings(metrics=False)))
@@ -108,12 +110,12 @@ def code_of_the_last(results: list[dict[str, Any]]) -> str | None:
 
 
 def row_after_seconds(seconds: int) -> str | None:
-    """What is said of a row when those before it took so long."""
+    """Return the problem of a row of a batch, after the time that the earlier rows took."""
     return code_of_the_last(list(check_rows([{"inputs": [[1]]}], seconds=lambda: seconds)))
 
 
 def at_once(count: int, limit: int) -> str | None:
-    """What is said to the last of so many requests that are in work at once."""
+    """Return the problem of the last of many requests in flight."""
 
     async def last() -> str | None:
         done = asyncio.Event()
@@ -162,7 +164,7 @@ def packed(value: Any) -> bytes:
 
 
 def said(code: str, work: Callable[[], object]) -> str | None:
-    """A refusal that is no Problem yet."""
+    """A refusal that is not yet a Problem."""
     try:
         work()
     except ValueError:
@@ -262,7 +264,7 @@ CONSTANTS: dict[str, list[tuple[int, Callable[[], object]]]] = {
         (24, lambda: summed("numpy.broadcast_arrays", [[2, 3]], FLOATS)),
     ],
 }
-"""Constants: for each way in to one, what is measured by it, and how much it measures."""
+"""The constants: for each check of a constant, a request and the amount that it measures."""
 
 SETTINGS: dict[str, list[tuple[int, Ask]]] = {
     "AXISCAST_MAX_BODY_BYTES": [
@@ -280,7 +282,7 @@ SETTINGS: dict[str, list[tuple[int, Ask]]] = {
     ],
     "AXISCAST_MAX_CONCURRENT_REQUESTS": [(3, lambda limit: at_once(3, limit))],
 }  # fmt: skip
-"""Settings: the same under a limit that is given."""
+"""The settings: for each check of a setting, a request and the amount that it measures."""
 
 FIXED: dict[str, tuple[Callable[[], object], Callable[[], object]]] = {
     "shapes.MAX_SIZE": (
@@ -288,18 +290,18 @@ FIXED: dict[str, tuple[Callable[[], object], Callable[[], object]]] = {
         lambda: checked(TORCH, [shapes.MAX_SIZE + 1]),
     ),
 }
-"""What is part of a format: at the limit and one above."""
+"""The limits of formats: requests at the limit and one above it."""
 
 
 def holding(budget: int, other: int = 0) -> MemoryReservation:
-    """A request's of a budget of which others hold so much."""
+    """Return the reservation of a request, while other requests hold a part of the budget."""
     shared = MemoryBudget(budget)
     assert shared.try_acquire(other)
     return MemoryReservation(shared)
 
 
 def refusal(work: Callable[[], object]) -> object:
-    """The code of the Problem that it raises, or that it returns."""
+    """Return the code of the Problem that a call raises or returns."""
     try:
         outcome = work()
     except Problem as problem:
@@ -308,7 +310,7 @@ def refusal(work: Callable[[], object]) -> object:
 
 
 def with_constant(name: str, value: int, work: Callable[[], object]) -> object:
-    """The refusal while a constant is so high, wherever its name was imported."""
+    """Return the problem while a constant has a value, in all modules that import the constant."""
     module, constant = name.split(".")
     old = getattr(MODULES[module], constant)
     new = Limit(value, **{name[1:]: part for name, part in vars(old).items()}) if type(old) is Limit else value

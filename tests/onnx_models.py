@@ -1,4 +1,4 @@
-"""ONNX models for tests, and the verdicts of their reports in short."""
+"""ONNX models for tests, and short forms of their reports."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ Check = Callable[..., Report]
 
 
 def parsed(graph: str, opset: int = 21) -> Any:
-    """A model of a graph as onnx writes it: `(inputs) => (outputs) { nodes }`."""
+    """Return a model from the text form of a graph: `(inputs) => (outputs) { nodes }`."""
     return onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": {opset}, "my": 1]> graph {graph}')
 
 
 def saved(path: Path, model: Any, opset: int = 21) -> Path:
-    """The file of a model, or of a graph."""
+    """Write a model or a graph to a file."""
     onnx.save(parsed(model, opset) if isinstance(model, str) else model, path)
     return path
 
 
 def checks(folder: Path) -> Check:
-    """check_model of a model, or of a graph, by the names of its sizes alone unless `probe` is true."""
+    """Return the report of a model or a graph. It is probed with sizes only if `probe` is true."""
     return lambda model, opset=21, **options: axiscast.check_model(
         saved(folder / "model.onnx", model, opset), **{"probe": False, **options}
     )

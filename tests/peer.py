@@ -1,4 +1,4 @@
-"""A peer for the clients: a server that does what a test's scripts say, with each connection in turn."""
+"""A server for tests of clients: it runs a script for each connection."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ REFUSED = (
     b"Content-Length: %d\r\nConnection: close\r\n\r\n" % len(TOO_LARGE) + TOO_LARGE
 )
 LARGE = np.zeros(32 * 2**20, np.uint8)
-"""More than the kernel takes off a client's hands while nobody reads."""
+"""A number of bytes that exceeds the buffers of the kernel."""
 
 STAYS = 60.0
-"""Seconds that a service which is to be left stays. A client that does not leave is seen by it, on any machine."""
+"""The timeout in seconds for a client that must disconnect."""
 
 Script = Callable[[socket.socket], None]
 
 
 def request_on(connection: socket.socket) -> bytes:
-    """The next request on a connection, head and body."""
+    """Return the next request on a connection: its header block and its body."""
     received = b""
     while b"\r\n\r\n" not in received:
         received += connection.recv(1) or pytest.fail("the client left before its request was whole")
@@ -56,7 +56,7 @@ def received_headers(head: bytes) -> list[tuple[bytes, bytes]]:
 
 
 def answering(*answers: bytes, bytewise: bool = False) -> Script:
-    """A script that gives these answers in turn, and closes the connection."""
+    """Return a script that sends responses in order, and closes the connection."""
 
     def run(connection: socket.socket) -> None:
         for answer in answers:
@@ -71,7 +71,7 @@ def answering(*answers: bytes, bytewise: bool = False) -> Script:
 
 
 def until_left(connection: socket.socket) -> None:
-    """Read until the client closes."""
+    """Read until the client closes the connection."""
     with suppress(ConnectionError):  # it may close in the middle of something
         while connection.recv(65536):
             pass
@@ -81,13 +81,13 @@ left = threading.Semaphore(0)
 
 
 def stay(connection: socket.socket) -> None:
-    """Take nothing, and say nothing, until the client has left: as long as nothing is read, only it can tell."""
+    """Neither read nor send until the client has disconnected."""
     left.acquire(timeout=STAYS)
 
 
 @contextmanager
 def peer(*scripts: Script, family: int = socket.AF_INET, tls: ssl.SSLContext | None = None) -> Iterator[str]:
-    """A server that does one script with each connection in turn; at the end all of them must have been run."""
+    """Run a server with a script for each connection. At the end, all scripts must have been run."""
     failures: list[BaseException] = []
     host = "::1" if family == socket.AF_INET6 else "127.0.0.1"
     with socket.create_server((host, 0), family=family) as listener:
@@ -114,7 +114,7 @@ def peer(*scripts: Script, family: int = socket.AF_INET, tls: ssl.SSLContext | N
 
 
 class Sync:
-    """AsyncClient as if it were Client: so that both pass the same tests."""
+    """An AsyncClient with the methods of Client, so that both pass the same tests."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         self._client = AsyncClient(*arguments, **named)

@@ -1,10 +1,10 @@
-"""Plant faults chosen by a seed, and list those that no test notices. Not part of the gate.
+"""Plant random faults in a copy of the tree, and list those that no test finds. Not part of the gate.
 
 python tests/plant.py --seed 1 --faults 100 [--workers 2] [--map map.json] [--log log.jsonl] [--suite]
 
-Works on copies of the tree, which are removed. First it records which tests call which functions (kept in --map).
-Each fault is met by the tests that call its function, the most specific first; with --suite, survivors are met by the
-whole suite. With --log, each verdict is written there, and a later run with the same seed continues after the last one.
+It works on copies of the tree, which are removed. First, it records which tests call which functions (kept in --map).
+For each fault, it runs the tests that call the function, the most specific first. With --suite, it runs the whole suite
+for the remaining faults. With --log, it writes each result, and a later run with the same seed continues there.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def pytest_sessionfinish():
 
 
 class Fault(NamedTuple):
-    """A part of a file, by its first and last byte, and what replaces it; `function` is the line of its function."""
+    """A replacement of a part of a file, by its first and last byte. `function` is the line of its function."""
 
     path: str
     start: int
@@ -97,7 +97,7 @@ class Fault(NamedTuple):
 
 
 def mutants(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """Expressions in a node, each with a wrong one in its place."""
+    """Yield expressions of a node with wrong replacements."""
     match node:
         case ast.Compare(ops=[op]) if type(op) in OPPOSITES:
             changed = copy.copy(node)
@@ -123,7 +123,7 @@ def mutants(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
 
 
 def faults_in(root: Path, path: Path) -> Iterator[Fault]:
-    """Every fault that can be planted in the functions of a file."""
+    """Return all faults for the functions of a file."""
     source = path.read_bytes()
     starts = [0]
     for line in source.splitlines(True):
@@ -159,7 +159,7 @@ def is_function(node: Any) -> bool:
 
 
 def copied(folder: Path) -> Path:
-    """A copy of what git has of the tree, with what is changed and not committed."""
+    """Copy the files that git lists, with uncommitted changes."""
     files = run(["git", "ls-files", "-z"], cwd=ROOT).stdout
     for name in filter(None, files.split("\0")):
         if (ROOT / name).is_file():
@@ -172,7 +172,7 @@ def copied(folder: Path) -> Path:
 
 
 def pytest(root: Path, *arguments: str, seconds: float, **environment: str) -> tuple[int | None, str]:
-    """The exit status of pytest on a copy of the tree (None if it took longer), and what it wrote."""
+    """Run pytest on a copy of the tree. Return its exit status (None after a timeout) and its output."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=no", "-rfE", *arguments]
     paths = [environment.pop("first", ""), str(root / "client"), str(root / "service")]
     merged = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
@@ -188,7 +188,7 @@ def pytest(root: Path, *arguments: str, seconds: float, **environment: str) -> t
 
 
 def recorded(root: Path, paths: list[str], seconds: float) -> dict[str, Any]:
-    """The processor time of each test that passes, and the functions that it calls."""
+    """Return the processor time and the called functions of each test that passes."""
     with TemporaryDirectory() as folder:
         (Path(folder) / "plant_recorder.py").write_text(RECORDER)
         output = Path(folder) / "calls.json"
@@ -203,7 +203,7 @@ def recorded(root: Path, paths: list[str], seconds: float) -> dict[str, Any]:
 
 
 def covering(tests: dict[str, Any], fault: Fault, seconds: float) -> list[str]:
-    """The tests that call the function of a fault, the most specific first, until they take too long."""
+    """Return the tests that call the function of a fault, the most specific first, up to a total time."""
     place = [fault.path, fault.function]
     found = sorted(
         (name for name in tests if place in tests[name]["calls"]), key=lambda name: len(tests[name]["calls"])
@@ -213,7 +213,7 @@ def covering(tests: dict[str, Any], fault: Fault, seconds: float) -> list[str]:
 
 
 def noticed(root: Path, fault: Fault, tests: list[str], seconds: float) -> str:
-    """What notices the fault in the copy, which is then as it was: a test, "time" or ""."""
+    """Return what finds the fault in the copy: a test, "time" or "". The copy is restored."""
     path = root / fault.path
     source = path.read_bytes()
     try:

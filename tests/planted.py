@@ -1,4 +1,4 @@
-"""Bugs as people write them: in each function (N,) meets (N, 1) in the line that says so. They take torch."""
+"""Functions with typical bugs: (N,) is combined with (N, 1) in the marked line. They need torch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions that several files of tests send, and how MessagePack is sent."""
+"""Requests that several test files send, and their encoding in MessagePack."""
 
 from __future__ import annotations
 
@@ -24,5 +24,5 @@ def pack(value: Any) -> bytes:
 
 
 def post(http: httpx.Client, path: str, value: Any, **headers: str) -> httpx.Response:
-    """A request in MessagePack."""
+    """Return a request in MessagePack."""
     return http.post(path, content=pack(value), headers={"Content-Type": MSGPACK, **headers})

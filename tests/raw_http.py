@@ -1,4 +1,4 @@
-"""HTTP in bytes, over a socket: what no client would send, and each answer as long as it says."""
+"""HTTP as bytes on a socket, for requests that no client sends."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import msgpack
 from conftest import PATIENCE, Served
 
 LONGEST = 60
-"""Seconds after which what should have been cut is held to stay. A busy machine may be late."""
+"""The time in seconds after which a connection counts as kept open. The machine may be busy."""
 KEPT = 0.4
 BODY = b'{"inputs":[[3]]}'
 GET = b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -46,7 +46,7 @@ class Answer:
 
 
 def answers(raw: bytes, headless: bool = False) -> list[Answer]:
-    """The answers in what came over one connection, each exactly as long as it says."""
+    """Return the responses in the bytes of a connection. Each must have the length in its headers."""
     found = []
     while raw:
         head, separator, rest = raw.partition(b"\r\n\r\n")
@@ -67,7 +67,7 @@ def connect(port: int) -> socket.socket:
 
 
 def read_all(connection: socket.socket) -> bytes:
-    """What comes until the service closes."""
+    """Return all bytes until the service closes the connection."""
     parts = []
     while part := connection.recv(2**16):
         parts.append(part)
@@ -75,7 +75,7 @@ def read_all(connection: socket.socket) -> bytes:
 
 
 def ask(port: int, *pieces: bytes, pause: float = 0) -> list[Answer]:
-    """The answers to these bytes, which make the service close."""
+    """Return the responses to bytes after which the service closes the connection."""
     with connect(port) as connection:
         for piece in pieces:
             connection.sendall(piece)
@@ -85,7 +85,7 @@ def ask(port: int, *pieces: bytes, pause: float = 0) -> list[Answer]:
 
 @contextmanager
 def at_most(nbytes: int, service: Served) -> Iterator[None]:
-    """Asserts that the service never takes so much more memory than before."""
+    """Assert that the peak memory of the service grows by at most a number of bytes."""
     Path(f"/proc/{service.process.pid}/clear_refs").write_text("5")  # the peak is counted from now
     before = service.memory()
     yield
@@ -106,7 +106,7 @@ def assert_refused(answer: Answer, status: int, code: str) -> None:
 
 
 def receive(protocol: Any, data: bytes) -> None:
-    """Let a protocol read this, as an event loop does."""
+    """Pass bytes to a protocol, like an event loop."""
     while data:
         view = protocol.get_buffer(-1)
         part, data = data[: len(view)], data[len(view) :]
@@ -115,7 +115,7 @@ def receive(protocol: Any, data: bytes) -> None:
 
 
 def trickle(port: int, first: bytes, more: bytes = b"") -> tuple[bytes, float]:
-    """What comes back, and after how many seconds the service closes, while `more` is sent every tenth of one."""
+    """Return the response and the seconds until the service closes, while `more` is sent every 0.1 s."""
     with connect(port) as connection:
         start, raw = time.monotonic(), b""
         connection.sendall(first)

@@ -1,7 +1,7 @@
-"""Arrays of the libraries themselves, to the wire and back: `make arrays`. The suite has stand-ins for them.
+"""Tests with arrays of real libraries: `make arrays`. The suite uses stand-ins for them.
 
-Copies are told by where elements lie: whether a message holds the array's own memory, and a result the memory that was
-received into.
+They find copies by the memory of elements: a message should use the memory of the array, and a result the memory that
+was received.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from axiscast.client import request_body
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 N = 2**19
-"""Elements of a row: with 4 bytes each 2 MiB, which is more than is joined to one message."""
+"""The number of elements of a row: with 4 bytes each, 2 MiB, too much for a joined message."""
 ROW = np.arange(N, dtype=np.float32)
 
 
@@ -45,7 +45,7 @@ def client() -> Iterator[Client]:
 
 
 def copies(value: Any) -> tuple[bool, bool]:
-    """Whether elements are copied when an array is read, and when what was read is sent."""
+    """Return whether elements are copied when an array is read, and when it is sent."""
     read = array_libraries.to_numpy(value)
     if isinstance(value, jax.Array):  # which remembers what it was read as
         copied = value.unsafe_buffer_pointer() != read.__array_interface__["data"][0]
@@ -60,7 +60,7 @@ def bf16(values: Any) -> np.ndarray:
 
 
 def nonzero(dtype: Any) -> np.ndarray:
-    """A million elements that the dtype holds exactly."""
+    """Return a million elements that the dtype represents exactly."""
     return (np.arange(2 * N) % 3).astype(dtype)
 
 

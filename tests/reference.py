@@ -1,6 +1,6 @@
-"""The reference: broadcasting and its gradient, one coordinate at a time. Shares no code with the engine.
+"""The reference implementation of broadcasting and its gradient. It shares no code with the engine.
 
-A tensor is the list of its elements in C order; an element may be anything.
+A tensor is the list of its elements in C order. An element may be any value.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ Shape = Sequence[int]
 
 
 def coordinates(shape: Shape) -> Iterator[tuple[int, ...]]:
-    """Every coordinate of a shape, in C order."""
+    """Return all coordinates of a shape in C order."""
     return product(*map(range, shape))
 
 
 def read_from(coordinate: Sequence[int], input_shape: Shape, output_axes: Sequence[int]) -> tuple[int, ...]:
-    """Where the element at an output coordinate stands in the input: at 0 on the axes of size 1."""
+    """Return the input coordinate of an output coordinate: 0 on axes of size 1."""
     return tuple(0 if size == 1 else coordinate[axis] for size, axis in zip(input_shape, output_axes, strict=True))
 
 
 def broadcast(
     elements: Sequence[Any], input_shape: Shape, output_shape: Shape, output_axes: Sequence[int]
 ) -> list[Any]:
-    """The output's elements."""
+    """Return the elements of the output."""
     inputs = dict(zip(coordinates(input_shape), elements, strict=True))
     return [inputs[read_from(coordinate, input_shape, output_axes)] for coordinate in coordinates(output_shape)]
 
 
 def gradient(elements: Sequence[Any], input_shape: Shape, output_shape: Shape, output_axes: Sequence[int]) -> list[Any]:
-    """The input's gradient from the output's: to each input element, the sum over all that read it."""
+    """Return the gradient of the input: for each element, the sum over all output elements that read it."""
     sums: dict[tuple[int, ...], Any] = dict.fromkeys(coordinates(input_shape), 0)
     for coordinate, element in zip(coordinates(output_shape), elements, strict=True):
         sums[read_from(coordinate, input_shape, output_axes)] += element
@@ -39,7 +39,7 @@ def gradient(elements: Sequence[Any], input_shape: Shape, output_shape: Shape, o
 
 
 def box(elements: Sequence[Any], shape: Shape, window: Sequence[tuple[int, int]]) -> list[Any]:
-    """The elements whose coordinates lie inside a window."""
+    """Return the elements with coordinates inside a window."""
     inside = [
         all(start <= place < stop for place, (start, stop) in zip(coordinate, window, strict=True))
         for coordinate in coordinates(shape)

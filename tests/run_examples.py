@@ -1,6 +1,6 @@
-"""The examples: each command of their README prints what stands below it, and the workflow's step checks a model.
+"""Tests of the examples: the commands in their README, and the workflow that checks a model.
 
-`make examples` runs this, with node from the Python index; curl and jq are the machine's.
+`make examples` runs them, with node from the Python index, and with curl and jq of the machine.
 """
 
 from __future__ import annotations

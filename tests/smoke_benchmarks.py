@@ -1,6 +1,6 @@
-"""The benchmarks run: each script in a tiny size, and every figure that it writes is one. Nothing about time.
+"""Tests that all benchmarks run with tiny sizes and write complete results. They check no times.
 
-`make bench-smoke` runs them, and `make test` does not: they test no part of the product, and take a sixth of its time.
+`make bench-smoke` runs them. `make test` does not, because they test no part of the product.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def run(script: str, *arguments: object) -> None:
 
 
 def figures(value: Any) -> Iterator[float]:
-    """Every number in what was saved."""
+    """Yield all numbers in the saved results."""
     if isinstance(value, dict | list):
         for part in value.values() if isinstance(value, dict) else value:
             yield from figures(part)
@@ -43,7 +43,7 @@ def figures(value: Any) -> Iterator[float]:
 
 
 def saved(path: Path, least: int) -> dict[str, Any]:
-    """The groups of a file of results: at least so many figures, all of them positive, and what they were taken on."""
+    """Return the groups of a file of results, after a check of their figures and of the machine."""
     results: dict[str, Any] = json.loads(path.read_text())
     assert set(results.pop("machine")) == {"commit", "cpu", "cores", "python", "numpy"}
     found = list(figures(results))
@@ -100,7 +100,7 @@ def test_fresh_connections_are_measured(tmp_path: Path) -> None:
 
 
 def asked(kind: str, start: int) -> list[tuple[bytes, bytes]]:
-    """Heads and bodies of a thousand requests, and some, that wrk makes."""
+    """Return the requests that wrk sends: a thousand or more."""
     requests: list[tuple[bytes, bytes]] = []
     enough = asyncio.Event()
 
@@ -128,7 +128,7 @@ def asked(kind: str, start: int) -> list[tuple[bytes, bytes]]:
 
 
 def shapes(kind: str, head: bytes, body: bytes) -> list[list[int]]:
-    """What one request asks."""
+    """Return the content of a request."""
     if kind == "get":
         return [[int(size) for size in text.split("x")] for text in re.findall(r"input=([\dx]+)", head.decode())]
     return (msgpack.unpackb if kind == "msgpack" else json.loads)(body)["inputs"]
@@ -217,7 +217,7 @@ def test_one_response_with_another_status_ends_the_benchmark_of_checks(
 
 
 def test_the_document_shows_what_was_measured(tmp_path: Path) -> None:
-    """Every plot is drawn, and every table told, from benchmarks/results, and none is of older figures."""
+    """All plots and tables must be made from the current benchmarks/results."""
     run("draw.py", tmp_path)
     drawn = {path.stem: ElementTree.parse(path).getroot() for path in (tmp_path / "performance").iterdir()}
     document = (BENCHMARKS.parent / "docs" / "performance.md").read_text()

@@ -1,7 +1,7 @@
-"""The truth of a symbolic request, by trying sizes: shares nothing with symbolic.py but the integer rules.
+"""The expected results of symbolic requests, by trying sizes with the integer rules.
 
-A symbol runs over small sizes and the two beyond every constant that stand for all larger ones; where a pattern splits
-it, over the multiples up to there too.
+The sizes of a symbol are small sizes, and two sizes above all constants, which represent all larger sizes. If a pattern
+splits the symbol, they also include multiples.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from axiscast.plan.plan import Plan
 OP: TypeAdapter[Any] = TypeAdapter(OpMapField)
 SIZES = {"shape", "size", "sizes", "target_shape"}
 MOST_CASES = 3000
-"""What splits may multiply the sizes to be tried by."""
+"""The factors by which splits multiply the sizes."""
 Request = dict[str, Any]
 
 
 @dataclass
 class Truth:
-    """Every way to put sizes for the symbols: the request so filled, the sizes of the names, the plan or None."""
+    """Yield all assignments of sizes to symbols: the request, the sizes of names, and the plan or None."""
 
     cases: list[tuple[Request, dict[str, int], Plan | None]]
     unbounded: list[bool]
-    """In which of the cases a size is the one that stands for all larger ones."""
+    """Return the cases in which a size represents all larger sizes."""
 
     @property
     def compatible(self) -> bool | None:
@@ -45,7 +45,7 @@ class Truth:
         return [(names, plan) for _, names, plan in self.cases if plan is not None]
 
     def tightest(self, values: list[int]) -> set[int | str]:
-        """What covers the values of a dimension, one for each plan: the integer, or each name, or the range or ?."""
+        """Return the sizes that cover the values of a dimension: the integer, each name, or the range or ?."""
         if len(set(values)) == 1:
             return {values[0]}
         equal = {
@@ -69,7 +69,7 @@ def bounds(text: str, largest: int) -> tuple[int, int]:
 
 
 def truth(request: Request) -> Truth:
-    """Raises no error: a request is filled with integers that its op takes or that it finds incompatible."""
+    """Check a request. Its op must accept all integers or find them incompatible, without an error."""
     places = [*_places(request)]
     assume = request.get("assume", {})
     ends = [
@@ -111,7 +111,7 @@ def truth(request: Request) -> Truth:
 
 
 def _divisors(op: dict[str, Any]) -> set[int]:
-    """By what a pattern splits an axis, or what size it gives one."""
+    """Return the factor by which a pattern splits an axis, or the size that it gives an axis."""
     left = str(op.get("pattern", "")).partition("->")[0]
     lengths = op.get("axes_lengths", {})
     groups = [group.strip("()").split() for group in re.findall(r"\(.*?\)|\w+", left)]
@@ -134,7 +134,7 @@ def count_of_symbols(request: Request) -> int:
 
 
 def holds(condition: dict[str, Any], filled: Request, names: dict[str, int]) -> bool:
-    """Whether a condition holds for these sizes."""
+    """Return whether a condition is true for these sizes."""
 
     def size(side: Any) -> int:
         if isinstance(side, dict):
@@ -151,7 +151,7 @@ def holds(condition: dict[str, Any], filled: Request, names: dict[str, int]) -> 
 
 
 def requests(name: str, seed: str, count: int, symbols: int = 3) -> Iterator[Request]:
-    """Requests of an op with up to so many symbols, likely and unlikely to fit, the same for the same seed."""
+    """Yield random requests of an op with a limited number of symbols, from a seed."""
     draw = random.Random(f"{name} {seed}")
     while count:
         request = _request(name, draw)
@@ -283,10 +283,7 @@ def _request(name: str, draw: random.Random) -> Request:
 
 
 def _split(draw: random.Random, shape: list[Any]) -> tuple[str, dict[str, int]]:
-    """A pattern of repeat, and its lengths: axes split or not, the parts moved and merged, with others or alone.
-
-    Changes an integer of `shape` that is split into a size that fits, or that is not known.
-    """
+    """Return a random pattern of repeat and its lengths, with split, moved and merged axes."""
     lengths = {"new": draw.choice([0, 1, 2])}
     left, right = [], [["new"]]
     for axis, letter in zip(range(len(shape)), "abc", strict=False):

@@ -1,4 +1,4 @@
-"""The library in process and a client of a service: one set of questions, the same answers and the same errors."""
+"""Tests of the library and of a client, which must have the same results and errors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COLUMNS = np.array([[3, 1], [5, 4], [2, 2]]), np.array([[4], [4], [3]])
 
 @pytest.fixture(params=["in process", "HTTP"])
 def ways(request: pytest.FixtureRequest) -> Any:
-    """What has the five functions: the library itself, and a client of a service."""
+    """Return an object with the functions: the library, and a client of a service."""
     return axiscast if request.param == "in process" else request.getfixturevalue("client")
 
 
@@ -105,7 +105,7 @@ REFUSED = {
     "incompatible-shapes": lambda ways: ways.translate("numpy.broadcast_arrays", 2, 3, to="torch.broadcast_tensors"),
     "untranslatable": lambda ways: ways.translate("numpy.broadcast_arrays", 2, to="poputil.canBroadcastToMatch"),
 }
-"""A question for each code that both ways may give."""
+"""Requests with each code that both the library and a client can report."""
 OVER_HTTP_ALONE = {
     # of HTTP, of its bodies and of what an operator sets
     "malformed-body", "unauthenticated", "malformed-request", "not-found", "method-not-allowed", "not-acceptable",

@@ -1,4 +1,4 @@
-"""Mistaken calls in Python, each as people write it, and whether its message alone leads to the right one."""
+"""Tests of mistaken Python calls: each message must lead to the correct call."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Mistake = tuple[Callable[[Any], Any], type[Exception], str, Callable[[Any], Any]
 
 
 class TorchSize(tuple[int, ...]):
-    """What torch.Size is."""
+    """A stand-in for torch.Size."""
 
 
 BOTH: list[Mistake] = [
@@ -226,7 +226,7 @@ OF_CLIENTS: list[Mistake] = [
 @pytest.fixture(scope="module")
 def ways() -> Iterator[list[Any]]:
     class Awaited:
-        """An AsyncClient whose calls are awaited."""
+        """An AsyncClient with methods that return results instead of awaitables."""
 
         def __init__(self, client: AsyncClient) -> None:
             self._client = client

@@ -1,7 +1,7 @@
-"""What broadcasts in torch, found by calling it: the functions that can be overridden, and the overloads of aten.
+"""A search for the functions of torch that broadcast, by calling them.
 
-A function broadcasts two of its arguments if it gives for a (3, 1) and a (3,) what it gives for both as (3, 3). It is
-called in a process of its own, since some crash on unexpected arguments. Run by tests/training/test_torch_functions.py.
+A function broadcasts two arguments if its result for (3, 1) and (3,) equals that for two arguments of shape (3, 3). It
+is called in a separate process, because some functions crash. tests/training/test_torch_functions.py runs the search.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from torch.utils._pytree import tree_leaves
 
 N = 3
 DTYPES = ["ff", "ii", "bb", "fb", "bf", "if", "cc"]
-"""Those of the two operands: float, integer, bool, complex."""
+"""The dtypes of the two operands: float, integer, bool, complex."""
 HOMES = {
     "torch": torch,
     "torch.Tensor": torch.Tensor,
@@ -29,14 +29,14 @@ HOMES = {
     "torch.fft": torch.fft,
 }
 HARMFUL = {"set_", "resize_as_", "quantize_per_tensor", "__setstate__", "__reduce_ex__", "manual_seed", "compile"}
-"""Those that change the process, or crash it."""
+"""The functions that change or crash the process."""
 
 
 class Call(NamedTuple):
-    """How a function was called with a (3, 1) and a (3,)."""
+    """A way to call a function with operands of shapes (3, 1) and (3,)."""
 
     arguments: tuple[Any, ...]
-    """Numbers, "column", "row", "full" (a (3, 3)), and lists of these."""
+    """The arguments: numbers, "column", "row", "full" (shape (3, 3)), and lists of these."""
     dtypes: str
     is_in_place: bool
 
@@ -57,7 +57,7 @@ class Call(NamedTuple):
         return [made(argument) for argument in self.arguments]
 
     def result(self, function: Callable[..., Any], is_expanded: bool) -> Any:
-        """Return what the function gives."""
+        """Return the result of the function."""
         arguments = self.operands(is_expanded)
         torch.manual_seed(0)
         result = function(*arguments)
@@ -67,7 +67,7 @@ class Call(NamedTuple):
 
 
 class Seen(TorchFunctionMode):
-    """A mode that lists what it is called with."""
+    """A mode that records the functions that are called in it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -79,7 +79,7 @@ class Seen(TorchFunctionMode):
 
 
 def functions() -> Iterator[tuple[str, Any, tuple[int, int]]]:
-    """Each function by its name, with how many arguments it takes, at least and at most."""
+    """Yield all functions by name, with the smallest and the largest number of arguments."""
     overrides = get_testing_overrides()
     met = set()
     for home, names in HOMES.items():
@@ -96,7 +96,7 @@ def functions() -> Iterator[tuple[str, Any, tuple[int, int]]]:
 
 
 def parameters(function: Any, count: int) -> tuple[str, ...]:
-    """The names of a function's first parameters, or nothing if they are not known, or not all read."""
+    """Return the names of the first parameters of a function, or nothing if they are not known."""
     override = get_testing_overrides().get(function)
     names = override.__code__.co_varnames[: override.__code__.co_argcount] if override is not None else ()
     return names[:count] if len(names) >= count and "out" not in names[:count] else ()
@@ -111,7 +111,7 @@ def _counts(override: Any) -> tuple[int, int]:
 
 
 def calls(name: str, counts: tuple[int, int]) -> Iterator[Call]:
-    """The ways in which a function may take two operands, with what else it may need."""
+    """Yield the ways to pass two operands to a function, with other arguments."""
     last = name.rpartition(".")[2]
     is_in_place = (last.endswith("_") and not last.endswith("__")) or last in _IN_PLACE
     for dtypes in DTYPES:
@@ -150,7 +150,7 @@ def broadcasting(function: Any, ways: Iterator[Call]) -> Call | None:
 
 
 def are_equal(one: Any, other: Any) -> bool:
-    """Whether two results are equal, and there is a tensor or a truth value in them."""
+    """Return whether two results are equal and contain a tensor or a truth value."""
     ones, others = tree_leaves(one), tree_leaves(other)
     if len(ones) != len(others) or not any(isinstance(each, torch.Tensor | bool) for each in ones):
         return False
@@ -182,7 +182,7 @@ def _tensor(dtype: str, shape: tuple[int, ...], seed: int) -> Any:
 
 
 def overloads() -> Iterator[tuple[str, Any]]:
-    """The overloads of aten that take two tensors or more, or a list of tensors, and write into none of them."""
+    """Yield the overloads of aten that take two or more tensors and write to none of them."""
     names = sorted({name.removeprefix("aten::") for name in torch._C._dispatch_get_all_op_names() if "aten::" in name})
     for full in names:
         name, _, overload = full.partition(".")
@@ -203,7 +203,7 @@ _FILL = {
 
 
 def calls_of_overload(overload: Any) -> Iterator[Call]:
-    """The ways in which an overload may take two operands."""
+    """Yield the ways to pass two operands to an overload."""
     arguments = [each for each in overload._schema.arguments if not each.kwarg_only]
     types = [str(each.type) for each in arguments]
     tensors = [number for number, type_ in enumerate(types) if "Tensor" in type_]
@@ -228,7 +228,7 @@ def calls_of_overload(overload: Any) -> Iterator[Call]:
 
 
 def walk(tried: list[tuple[str, Any, Callable[[], Iterator[Call]]]]) -> dict[str, Call]:
-    """Return the ways in which these broadcast, by name. The work is done in processes, a few functions in each."""
+    """Return the ways in which functions broadcast, by name. Processes try a few functions each."""
     found: dict[str, Call] = {}
     waiting = [tried[start : start + 40] for start in range(0, len(tried), 40)]
     while waiting:
@@ -242,7 +242,7 @@ def walk(tried: list[tuple[str, Any, Callable[[], Iterator[Call]]]]) -> dict[str
 
 
 def _in_a_process(part: list[tuple[str, Any, Callable[[], Iterator[Call]]]]) -> dict[str, Call] | None:
-    """Return what was found, or None if the process crashed."""
+    """Return the result of a process, or None if it crashed."""
     reader, writer = os.pipe()
     if (process := os.fork()) == 0:
         try:

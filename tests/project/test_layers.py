@@ -1,4 +1,4 @@
-"""Imports run downward only, in the source; and load nothing that is not used, in a fresh interpreter."""
+"""Tests of imports: modules import only lower layers, and load no unused packages."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ LAYERS = [
     "axiscast_service.app",
     "axiscast_service.serve",
 ]
-"""In order: each imports only what stands before it, or in itself."""
+"""The layers in order. A module imports only earlier layers and its own layer."""
 UPWARD = {
     ("axiscast.cli.serve", "axiscast_service.settings"),
     ("axiscast.cli.serve", "axiscast_service.serve"),
     ("axiscast.client.in_process", "axiscast_service.settings"),
     ("axiscast.client.in_process", "axiscast_service.app"),
 }
-"""What starts the service, or is the service in process, if it is installed."""
+"""The imports of the service by modules that start it, if it is installed."""
 WEB = {"fastapi", "starlette", "uvicorn"}
 CASES = {
     "the package": ("import axiscast", WEB | {"numpy", "httpx", "pydantic", "axiscast_service"}),
@@ -113,7 +113,7 @@ CASES = {
 
 
 def modules() -> dict[str, Path]:
-    """Every module of the product but the package itself and `python -m axiscast`, which may import all."""
+    """Return all modules of the product, except those that may import all others."""
     found = {}
     for folder in ("client", "service"):
         for path in sorted((ROOT / folder).rglob("*.py")):
@@ -122,7 +122,7 @@ def modules() -> dict[str, Path]:
 
 
 def imports(name: str, path: Path, everyone: set[str]) -> Iterator[str]:
-    """The modules of the product that a module imports, wherever in it."""
+    """Yield the modules of the product that a module imports."""
     package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
@@ -170,7 +170,7 @@ def test_every_exported_name_is_there_and_documented() -> None:
 
 
 def test_type_checkers_know_every_framework_under_its_short_name() -> None:
-    """Type checkers need each import written out; at run time the files of ops/ are found."""
+    """Type checkers need explicit imports. At run time, the files of ops/ are discovered."""
     folder = Path(axiscast.__file__).parent
     written = (folder / "__init__.py").read_text()
     found = [path.stem for path in sorted((folder / "ops").glob("*.py")) if "\nFRAMEWORK = " in path.read_text()]

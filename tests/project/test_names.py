@@ -1,4 +1,4 @@
-"""Names in Python: which there are, what help() shows of them, and what a name that is not there should have been."""
+"""Tests of the names in Python: help() for them, and suggestions for unknown names."""
 
 from __future__ import annotations
 

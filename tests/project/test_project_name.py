@@ -1,4 +1,4 @@
-"""The former name of the project, which is another package on the index, is nowhere in the tree."""
+"""Test that the former name of the project, which is another package, does not occur in the tree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The suite itself: nothing that it starts outlives it, and none of its tests fails because the machine is busy."""
+"""Tests of the suite itself: it leaves no process running, and no test depends on a fast machine."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ killed in the microseconds before leaves it."""
 
 
 def runs(pid: int) -> bool:
-    """Whether a process does anything yet: one that has ended and is not asked for its status does not."""
+    """Return whether a process is running. A process that has ended but was not waited for is not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
@@ -58,7 +58,7 @@ def test_no_example_of_hypothesis_has_a_deadline() -> None:
 
 
 def test_processes_are_started_where_they_are_ended() -> None:
-    """Others than conftest's would have a timeout of their own, or be left when a test fails."""
+    """Processes that tests start directly would have other timeouts, or be left when a test fails."""
     starting = {"Popen", "run", "call", "check_call", "check_output"}
     found = []
     for path in TESTS.rglob("test_*.py"):

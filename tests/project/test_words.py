@@ -1,4 +1,4 @@
-"""The README and docs/: every example is run as it stands, every link leads somewhere."""
+"""Tests of the README and docs/: all examples are run, and all links must exist."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ def commands(page: str) -> list[tuple[str, str]]:
 
 
 def same(printed: str, shown: str) -> bool:
-    """Whether a page shows what a command printed: line by line, or the same JSON in another layout."""
+    """Return whether a page shows the output of a command: by line, or as equal JSON."""
     if [line.rstrip() for line in printed.strip().splitlines()] == shown.strip().splitlines():
         return True
     return shown.startswith("{\n") and printed.startswith("{") and json.loads(printed) == json.loads(shown)
 
 
 def examples(page: str) -> list[doctest.Example]:
-    """The Python examples, without those of packages that are not installed: most frameworks, in the suite."""
+    """Return the Python examples, without those of packages that are not installed."""
     kept, source = True, ""
     for block in blocks(page, "python"):
         if names := _IMPORTED.findall(block):
@@ -63,7 +63,7 @@ def examples(page: str) -> list[doctest.Example]:
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """This Python's commands first; a stand-in for curl where the machine has none."""
+    """Return an environment with the commands of this Python, and a stand-in for curl if needed."""
     path = [str(Path(sys.executable).parent), os.environ["PATH"]]
     if shutil.which("curl") is None:
         stand_in = tmp_path_factory.mktemp("bin") / "curl"
@@ -74,7 +74,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 def printed(command: str, environment: dict[str, str]) -> str:
-    """All that a command writes. What axiscast does it does in this process, which has it all imported."""
+    """Return the output of a command. axiscast runs in this process."""
     text = None
     if command.startswith("axiscast "):
         own, _, command = command.partition(" | ")
@@ -112,7 +112,7 @@ def test_every_python_example_prints_what_stands_below_it(page: str, service: Se
 
 
 def test_the_readme_s_javascript_prints_what_the_readme_says(service: Served, tmp_path: Path) -> None:
-    """By the node that playwright brings, and a stand-in for @msgpack/msgpack."""
+    """Run with the node of playwright and a stand-in for @msgpack/msgpack."""
     (script,) = blocks("README.md", "js")
     (printed,) = re.findall(r"prints `(.*)`:", PAGES["README.md"])
     package = tmp_path / "node_modules/@msgpack/msgpack"
@@ -147,7 +147,7 @@ def test_the_references_that_are_made_for_the_site_have_every_op_and_every_name(
 
 
 def anchors(text: str) -> Iterator[str]:
-    """Of each heading of a page the name that links have for it: letters and digits, lower, joined by hyphens."""
+    """Yield the anchor of each heading: lower-case letters and digits, joined by hyphens."""
     for heading in re.findall(r"^#+ (.*)$", _FENCED.sub("", text), re.MULTILINE):
         yield re.sub(r"[^\w\s-]", "", heading.lower()).replace(" ", "-")
 

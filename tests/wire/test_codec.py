@@ -1,4 +1,4 @@
-"""MessagePack and JSON: golden bytes, and bodies that are refused while they are parsed."""
+"""Tests of MessagePack and JSON: exact bytes, and bodies that are refused while they are parsed."""
 
 import json
 import tracemalloc
@@ -17,7 +17,7 @@ JSON, MSGPACK = Encoding.JSON, Encoding.MSGPACK
 
 
 def refusal(body, media):
-    """What is said of a malformed body."""
+    """Return the message about a malformed body."""
     with pytest.raises(Problem) as refused:
         decode(body, media)
     assert refused.value.code == "malformed-body"
@@ -26,7 +26,7 @@ def refusal(body, media):
 
 
 def outcome(body, media):
-    """ "a value", or the code of the problem."""
+    """Return "a value", or the code of the problem."""
     try:
         decode(body, media)
     except Problem as problem:
@@ -234,11 +234,11 @@ def test_brackets_in_strings_are_not_deep(value, rest):
 
 
 NOT_SURVEYED = {0xC1, *range(0xC7, 0xCA), *range(0xD4, 0xD9)}
-"""Extension types and the byte that is never used."""
+"""Bodies with extension types and the unused first byte."""
 
 
 def whole(body):
-    """Whether msgpack reads one value from these bytes and nothing is left, whatever the value is."""
+    """Return whether msgpack reads exactly one value from these bytes."""
     try:
         msgpack.unpackb(body, raw=True, strict_map_key=False, object_pairs_hook=lambda pairs: None)
     except ValueError:  # of which ExtraData is one

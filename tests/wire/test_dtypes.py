@@ -1,4 +1,4 @@
-"""The names of dtypes on the wire."""
+"""Tests of the names of dtypes."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Every dtype with every kind of JSON value: the response is a tensor or a refusal, never a failure."""
+"""Tests of all dtypes with all kinds of JSON values: the result is a tensor or a refusal."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ ISO_DATES = [year + rest for year, rest in product(YEARS, RESTS)]
 
 
 def status_of(tensor: dict[str, Any]) -> int:
-    """The status of a broadcast of this tensor. A response is read again, as the same tensor."""
+    """Return the status of a broadcast of a tensor. A successful response must contain the same tensor."""
     try:
         answer = short_broadcast(2**34, json.dumps({"inputs": [tensor]}).encode(), "application/json", "")
     except Problem as problem:

@@ -1,4 +1,4 @@
-"""Tensors as JSON lists, by value."""
+"""Tests of tensors as JSON lists."""
 
 import json
 import math
@@ -21,7 +21,7 @@ from axiscast.wire.tensors import json_parts
 
 
 def values(array):
-    """The bits, with one and the same NaN for all."""
+    """Return the bits of an array, with the same NaN for all NaNs."""
     if array.dtype.kind == "c":
         array = np.ascontiguousarray(array).view(f"<f{array.itemsize // 2}")
     patterns = np.frombuffer(array.tobytes(), f"V{array.itemsize}").tolist()

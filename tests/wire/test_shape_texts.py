@@ -1,4 +1,4 @@
-"""Shapes as people type and paste them: one table, which the reader here and the page's (test_page.py) are held to."""
+"""Tests of shapes as text, in a table that the page must also read (test_page.py)."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ SHAPES: dict[str, list[int | str] | None] = {
     "(" * MAX_SHAPE_CHARACTERS: None,
     " " * (MAX_SHAPE_CHARACTERS + 1): None,
 }
-"""A text, and the sizes that it says; None where it says none."""
+"""Texts with the sizes that they describe, or None."""
 
 
 @pytest.mark.parametrize(("text", "sizes"), SHAPES.items(), ids=[ascii(text)[:30] for text in SHAPES])

@@ -1,4 +1,4 @@
-"""Tensors on the wire: every dtype and layout to the bit."""
+"""Tests of tensors of all dtypes and layouts, compared by bits."""
 
 import json
 
