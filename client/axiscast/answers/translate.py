@@ -17,7 +17,7 @@ from ..wire.shapes import MAX_SIZE, format_shape
 from .arrangements import nonunit_axes
 from .check import plan_or_problem
 from .limits import MAX_TRANSLATED_INPUTS, validate_request
-from .shape_sources import by_all, by_lenders, emptied, is_rearranged
+from .shape_sources import is_rearranged, reshape_empty_inputs, steps_broadcasting_all, steps_with_sources
 from .snippets import release_differences, write_code
 from .translation_steps import steps_with_one_op, with_fewest_axes
 
@@ -53,7 +53,7 @@ def steps_of(plan: Plan, kind: type[Op]) -> list[Step] | None:
         return None
     steps = _steps(plan, kind)
     if steps is None:
-        before, other = emptied(plan)
+        before, other = reshape_empty_inputs(plan)
         own = _steps(other, kind) if before else None
         steps = None if own is None else [*before, *own]
     return steps
@@ -63,7 +63,7 @@ def _steps(plan: Plan, kind: type[Op]) -> list[Step] | None:
     steps = steps_with_one_op(plan, kind)
     if steps is None and len(plan.input_shapes) > 1:
         steps = _one_by_one(plan, kind)
-    return steps or by_all(plan, kind) or by_lenders(plan, kind)
+    return steps or steps_broadcasting_all(plan, kind) or steps_with_sources(plan, kind)
 
 
 def _one_by_one(plan: Plan, kind: type[Op]) -> list[Step] | None:
