@@ -267,14 +267,14 @@ WHY_NOT: list[tuple[Op, list[Shape], str, str]] = [
         ngraph.Broadcast(shape=(2, 3), broadcast_axes={0}),
         [(3,)],
         "numpy.broadcast_arrays",
-        "numpy.broadcast_arrays has no attribute that says the size 2 of output axis 0 of (2, 3), along which input 0 "
-        "of shape (3,) is replicated, and no other input brings it there",
+        "numpy.broadcast_arrays has no attribute for the size 2 of output axis 0 of (2, 3), along which input 0 "
+        "of shape (3,) is replicated, and no other input has it",
     ),
     (
         numpy.broadcast_to(shape=(2, 3)),
         [(3,)],
         "ngraph.BroadcastLike",
-        "ngraph.BroadcastLike takes 2 inputs, and this request has 1: no other input is there to match",
+        "ngraph.BroadcastLike takes 2 inputs, but this request has 1",
     ),
     (
         poputil.canBroadcastToMatch(),
@@ -292,62 +292,61 @@ WHY_NOT: list[tuple[Op, list[Shape], str, str]] = [
         numpy.broadcast_arrays(),
         [(3,), (3,)],
         "numpy.add",
-        "numpy.add does not give its inputs as they are broadcast: translate to numpy.broadcast_arrays or "
-        "numpy.broadcast_to",
+        "numpy.add does not return its broadcast inputs: translate to numpy.broadcast_arrays or numpy.broadcast_to",
     ),
     (
         einops.repeat(pattern="h w -> (h 2) w"),
         [(4, 3)],
         "xarray.broadcast",
-        "xarray.broadcast has no attribute that says the size 2 of output axis 1 of (4, 2, 3) (then merged to (8, 3)), "
-        "along which input 0 of shape (4, 3) is replicated, and no other input brings it there",
+        "xarray.broadcast has no attribute for the size 2 of output axis 1 of (4, 2, 3) (then merged to (8, 3)), "
+        "along which input 0 of shape (4, 3) is replicated, and no other input has it",
     ),
     (
         mxnet.broadcast_like(lhs_axes=(0,), rhs_axes=(1,)),
         [(1, 3), (5, 4)],
         "numpy.broadcast_arrays",
-        "numpy.broadcast_arrays has no attribute that says the size 4 of output axis 0 of (4, 3), along which input 0 "
-        "of shape (1, 3) is replicated, and no other input brings it there, however it is reshaped",
+        "numpy.broadcast_arrays has no attribute for the size 4 of output axis 0 of (4, 3), along which input 0 "
+        "of shape (1, 3) is replicated, and no other input has it, even after a reshape",
     ),
     (
         numpy.add(),
         [(2, 1), (1, 3)],
         "torch.expand_as",
-        "torch.expand_as has no attribute that says the size 3 of output axis 1 of (2, 3), along which input 0 of "
-        "shape (2, 1) is replicated, and no other input brings it there, however it is reshaped",
+        "torch.expand_as has no attribute for the size 3 of output axis 1 of (2, 3), along which input 0 of "
+        "shape (2, 1) is replicated, and no other input has it, even after a reshape",
     ),
     (
         numpy.broadcast_arrays(),
         [(3,), (2, 3)],
         "poputil.expandToMatchRanks",
-        "poputil.expandToMatchRanks replicates nothing, and input 0 of shape (3,) is replicated along output axis 0 of "
+        "poputil.expandToMatchRanks does not replicate, but input 0 of shape (3,) is replicated along output axis 0 of "
         "(2, 3)",
     ),
     (
         numpy.broadcast_arrays(),
         [(0, 1), (3,)],  # a reshape gives the first output, since neither it nor its input has elements
         "poputil.expandToMatchRanks",
-        "poputil.expandToMatchRanks replicates nothing, and input 1 of shape (3,) is replicated along output axis 0 of "
+        "poputil.expandToMatchRanks does not replicate, but input 1 of shape (3,) is replicated along output axis 0 of "
         "(0, 3)",
     ),
     (
         numpy.broadcast_to(shape=(0, 3)),
         [(1, 3)],
         "mxnet.broadcast_to",
-        "mxnet.broadcast_to has no attribute that says the size 0 of output axis 0 of (0, 3), along which input 0 of "
+        "mxnet.broadcast_to has no attribute for the size 0 of output axis 0 of (0, 3), along which input 0 of "
         "shape (1, 3) is replicated",
     ),
     (
         numpy.broadcast_to(shape=(2,) * 9),
         [()],
         "paddle.expand",
-        "paddle.expand takes at most 8 axes, and the output (2, 2, 2, 2, 2, 2, 2, 2, 2) has 9 of another size than 1",
+        "paddle.expand takes at most 8 axes, but the output (2, 2, 2, 2, 2, 2, 2, 2, 2) has 9 axes whose size is not 1",
     ),
     (
         einops.repeat(pattern="a b -> (a b) z", axes_lengths={"z": 2}),
         [(2**63 - 1, 2)],
         "onnx.Expand",
-        "an output has a merged axis of size 18446744073709551614, and the longest that a tensor's can be is 2^63-1",
+        "an output has a merged axis of size 18446744073709551614, but the size of a tensor's axis is at most 2^63-1",
     ),
 ]
 
@@ -422,7 +421,7 @@ MISTAKES: list[tuple[dict[str, Any], str, str, str]] = [
     (NGRAPH | {"to": "onnx.Expand", "shape": [3]}, "invalid-request", "/shape", "belongs inside op"),
     (NGRAPH | {"to": "onnx.Expand", "inputs": [[3], [3]]}, "invalid-request", "/inputs", "takes 1 input, not 2"),
     (NGRAPH | {"to": "onnx.Expand", "op": "numpy.nothing"}, "unknown-op", "/op", "there is no op"),
-    (NGRAPH | {"to": "xarray.broadcast"}, "untranslatable", "/to", "xarray.broadcast has no attribute that says"),
+    (NGRAPH | {"to": "xarray.broadcast"}, "untranslatable", "/to", "xarray.broadcast has no attribute for"),
     ({"inputs": [[1]] * 1000, "to": "onnx.Expand"}, "work-too-large", "/inputs", "up to"),
 ]
 

@@ -215,7 +215,7 @@ def test_translate_prints_the_steps_and_the_code(url: list[str]) -> None:
 def test_translate_exits_with_1_where_there_is_nothing_to_say(url: list[str]) -> None:
     done = run(*TRANSLATE, "numpy.broadcast_arrays", *url)
     assert (done.returncode, done.stderr) == (1, "")
-    assert done.stdout.startswith("untranslatable: numpy.broadcast_arrays has no attribute that says the size 2 of")
+    assert done.stdout.startswith("untranslatable: numpy.broadcast_arrays has no attribute for the size 2 of")
     done = run("translate", "3", "4", "--to", "torch.broadcast_tensors", *url)
     assert (done.returncode, done.stdout[:19]) == (1, "incompatible-shapes")
 

@@ -1,4 +1,4 @@
-"""translate: the same operation in another framework's words, with the reshapes and transpositions that it needs."""
+"""Translate an operation to another framework's op, with the reshapes and transposes that it needs."""
 
 from __future__ import annotations
 
@@ -23,17 +23,19 @@ from .translation_steps import steps_with_one_op, with_fewest_axes
 
 
 def answer_translate(request: TranslateRequest, notation: JsonNotation | None = None) -> TranslateAnswer:
-    """The steps, and their source text. Raises Problem (unknown-op, in these words; incompatible-shapes,
-    untranslatable)."""
+    """Return the steps of a translation and their code.
+
+    Raises Problem: unknown-op in this notation, incompatible-shapes, untranslatable.
+    """
     kind, shapes = op_class(request.to), tuple(request.inputs)
     if kind is None:
         raise unknown_op_problem(request.to, "/to", notation)
     kind = OPS[kind.model_fields["name"].default]
     MAX_TRANSLATED_INPUTS.check(len(shapes))
     plan = plan_or_problem(validate_request(request.op, shapes))
-    steps = steps_of(plan, kind)
+    steps = find_steps(plan, kind)
     if steps is None:
-        raise Problem("untranslatable", _why_not(request.op, plan, kind), pointer="/to")
+        raise Problem("untranslatable", _reason(request.op, plan, kind), pointer="/to")
     return TranslateAnswer(
         exact=all(isinstance(step.op, Op) for step in steps),
         steps=steps,
@@ -42,32 +44,32 @@ def answer_translate(request: TranslateRequest, notation: JsonNotation | None = 
     )
 
 
-def steps_of(plan: Plan, kind: type[Op]) -> list[Step] | None:
-    """Return the steps that do what `plan` does by one op of this kind, else by one for each output; None if none do.
+def find_steps(plan: Plan, kind: type[Op]) -> list[Step] | None:
+    """Return the steps that execute a plan with ops of this kind. If there are none, return None.
 
-    Tensors are the inputs at first. A step with `input` k takes tensor k and puts its result there; one with `inputs`
-    takes those tensors, and its result replaces the first; one without either takes all of them, and its outputs are
-    the tensors from then on. At the end, an output is the tensor of its input.
+    At first, the tensors are the inputs. A step with `input` k takes tensor k, and its result replaces this tensor. A
+    step with `inputs` takes these tensors, and its result replaces the first one. Any other step takes all tensors, and
+    its outputs are the tensors of the next step. In the end, each output is the tensor with the number of its input.
     """
-    if not plan.outputs or not kind.snippets:  # the request or the op gives no tensors
+    if not plan.outputs or not kind.snippets:  # one of the two ops returns no tensors
         return None
-    steps = _steps(plan, kind)
+    steps = _find_steps(plan, kind)
     if steps is None:
-        before, other = reshape_empty_inputs(plan)
-        own = _steps(other, kind) if before else None
-        steps = None if own is None else [*before, *own]
+        before, reshaped = reshape_empty_inputs(plan)
+        after = _find_steps(reshaped, kind) if before else None
+        steps = None if after is None else [*before, *after]
     return steps
 
 
-def _steps(plan: Plan, kind: type[Op]) -> list[Step] | None:
+def _find_steps(plan: Plan, kind: type[Op]) -> list[Step] | None:
     steps = steps_with_one_op(plan, kind)
     if steps is None and len(plan.input_shapes) > 1:
-        steps = _one_by_one(plan, kind)
+        steps = _steps_with_an_op_for_each(plan, kind)
     return steps or steps_broadcasting_all(plan, kind) or steps_with_sources(plan, kind)
 
 
-def _one_by_one(plan: Plan, kind: type[Op]) -> list[Step] | None:
-    """Return the steps with an op for each output, on its input alone."""
+def _steps_with_an_op_for_each(plan: Plan, kind: type[Op]) -> list[Step] | None:
+    """Return the steps with one op for each output, on its input alone."""
     steps: list[Step] = []
     for placement in plan.outputs:
         checkpoint()
@@ -78,8 +80,8 @@ def _one_by_one(plan: Plan, kind: type[Op]) -> list[Step] | None:
     return steps
 
 
-def _why_not(op: Op, plan: Plan, kind: type[Op]) -> str:
-    """Return the reason why no op of this kind does it, as a sentence."""
+def _reason(op: Op, plan: Plan, kind: type[Op]) -> str:
+    """Return the reason why no steps with ops of this kind exist."""
     to = kind.model_fields["name"].default
     plan = with_fewest_axes(plan)
     if not plan.outputs or kind.outputs == "none":
@@ -88,70 +90,70 @@ def _why_not(op: Op, plan: Plan, kind: type[Op]) -> str:
     if not kind.snippets:
         framework = to.split(".")[0]
         others = [name for name, op in OPS.items() if op.snippets and name.startswith(f"{framework}.")]
-        advice = f"translate to {' or '.join(others)}" if others else "nothing is translated to it"
-        return f"{to} does not give its inputs as they are broadcast: {advice}"
+        advice = f"translate to {' or '.join(others)}" if others else f"nor does another op of {framework}"
+        return f"{to} does not return its broadcast inputs: {advice}"
     longest = max(chain.from_iterable(output.shape for output in plan.outputs), default=0)
     if longest > MAX_SIZE:
-        return f"an output has a merged axis of size {longest}, and the longest that a tensor's can be is 2^63-1"
-    max_rank = kind.max_rank
+        return f"an output has a merged axis of size {longest}, but the size of a tensor's axis is at most 2^63-1"
     for output in plan.outputs:
-        if max_rank is not None and len(nonunit_axes(output)) > max_rank:
+        rank = len(nonunit_axes(output))
+        if kind.max_rank is not None and rank > kind.max_rank:
             return (
-                f"{to} takes at most {max_rank} axes, and the output {format_shape(output.output_shape)} has "
-                f"{len(nonunit_axes(output))} of another size than 1"
+                f"{to} takes at most {kind.max_rank} axes, but the output {format_shape(output.output_shape)} has "
+                f"{rank} axes whose size is not 1"
             )
-    return _why_no_size(plan, kind, to)
+    return _reason_of_sizes(plan, kind, to)
 
 
-def _why_no_size(plan: Plan, kind: type[Op], to: str) -> str:
-    """Return the reason why no op of this kind brings the sizes along which inputs are replicated."""
+def _reason_of_sizes(plan: Plan, kind: type[Op], to: str) -> str:
+    """Return the reason why ops of this kind cannot get the sizes along which inputs are replicated."""
     count = len(plan.input_shapes)
     if kind.min_inputs > count:
-        return f"{to} takes {kind.min_inputs} inputs, and this request has {count}: no other input is there to match"
+        return f"{to} takes {kind.min_inputs} inputs, but this request has {count}"
     for output in plan.outputs:
         axes = [axis for axis in output.broadcast_axes if output.output_shape[axis] != 1]
         if not axes or is_rearranged(output):
             continue
-        what = f"input {output.input} of shape {format_shape(plan.input_shapes[output.input])}"
-        reached = format_shape(output.output_shape)
+        replicated = f"input {output.input} of shape {format_shape(plan.input_shapes[output.input])}"
+        shape = format_shape(output.output_shape)
         if output.merges is not None:
-            reached += f" (then merged to {format_shape(output.shape)})"
+            shape += f" (then merged to {format_shape(output.shape)})"
         if not kind.replicates:
-            return f"{to} replicates nothing, and {what} is replicated along output axis {axes[0]} of {reached}"
-        size = f"the size {output.output_shape[axes[0]]} of output axis {axes[0]} of {reached}"
-        lacks = f"{to} has no attribute that says {size}, along which {what} is replicated"
+            return f"{to} does not replicate, but {replicated} is replicated along output axis {axes[0]} of {shape}"
+        size = f"the size {output.output_shape[axes[0]]} of output axis {axes[0]} of {shape}"
+        missing = f"{to} has no attribute for {size}, along which {replicated} is replicated"
         if kind.max_inputs == 1:
-            return lacks
-        if not _has_lender(plan, output, kind):
-            return f"{lacks}, and no other input brings it there" + (", however it is reshaped" if count > 1 else "")
+            return missing
+        if not _may_have_source(plan, output, kind):
+            return f"{missing}, and no other input has it" + (", even after a reshape" if count > 1 else "")
     if kind.max_inputs is not None and count > kind.max_inputs:
-        return f"{to} takes {kind.max_inputs} inputs, and this request has {count}"
-    return f"no {to} was found that does it, with the inputs reshaped and transposed before it and the outputs after it"
+        return f"{to} takes {kind.max_inputs} inputs, but this request has {count}"
+    return f"no {to} was found that is equivalent with reshapes and transposes before and after it"
 
 
-def _has_lender(plan: Plan, output: Placement, kind: type[Op]) -> bool:
-    """Return whether other inputs may bring the sizes that an output's input lacks.
+def _may_have_source(plan: Plan, output: Placement, kind: type[Op]) -> bool:
+    """Return whether other inputs may be a source of the sizes that the input of an output lacks.
 
-    Reshapes and transpositions keep the number of elements, so what is said of elements holds for all shapes. An op
-    that gives only shapes of its inputs, as expand_as does, needs an input with all elements of the output; if it takes
-    single axes, one that has every prime factor that is lacking. An op that broadcasts all its inputs needs those that
-    fit into the output, and together these must bring what is lacking.
+    Reshapes and transposes keep the number of elements, so it is enough to compare these numbers. An op that takes only
+    the whole shape of an input, such as expand_as, needs an input with as many elements as the output. An op that takes
+    single axes needs an input with every prime factor of the missing sizes. An op that broadcasts all inputs needs
+    inputs that fit into the output and together have the missing sizes.
     """
-    whole, own = prod(output.output_shape), prod(plan.input_shapes[output.input])
+    elements, own = prod(output.output_shape), prod(plan.input_shapes[output.input])
     others = [prod(shape) for number, shape in enumerate(plan.input_shapes) if number != output.input]
     if kind.selects_shape_axes:
-        together = others if kind.output_count(2) == 1 else [prod(others)]
-        return any(elements == 0 or (whole and _has_factors(elements, whole // own)) for elements in together)
+        counts = others if kind.output_count(2) == 1 else [prod(others)]
+        return any(count == 0 or (elements and _has_prime_factors(count, elements // own)) for count in counts)
     if kind.output_count(2) == 1:
-        return whole in others
-    if whole == 0:
+        return elements in others
+    if elements == 0:
         return 0 in others
-    fitting = [elements for elements in others if elements and whole % elements == 0]
-    return prod(fitting) % (whole // own) == 0
+    fitting = [count for count in others if count and elements % count == 0]
+    return prod(fitting) % (elements // own) == 0
 
 
-def _has_factors(elements: int, lacking: int) -> bool:
-    """Return whether each prime factor of `lacking` divides `elements`."""
-    while (common := gcd(elements, lacking)) > 1:
-        lacking //= common
-    return lacking == 1
+def _has_prime_factors(number: int, other: int) -> bool:
+    """Return whether each prime factor of the other number divides this number."""
+    while (common := gcd(number, other)) > 1:
+        other //= common
+    return other == 1
