@@ -8,7 +8,7 @@ import pytest
 
 import axiscast
 from axiscast import Finding, Operand
-from axiscast.models.formats.finding_message import describe
+from axiscast.models.formats.finding_message import describe_finding
 from axiscast.models.formats.operation_code import reshape_code
 
 Shape = tuple[int | str, ...]
@@ -64,7 +64,7 @@ SQUARES = [
 def test_a_square_shows_the_operation_a_fix_and_the_explicit_form(
     op: str, operands: list[tuple[str, Shape]], message: str
 ) -> None:
-    assert describe(finding(op, *operands)) == message
+    assert describe_finding(finding(op, *operands)) == message
 
 
 CONFLICTS = [
@@ -84,13 +84,13 @@ CONFLICTS = [
 def test_a_conflict_names_the_operands_and_their_common_axis(
     op: str, operands: list[tuple[str, Shape]], message: str
 ) -> None:
-    assert describe(finding(op, *operands)) == message
+    assert describe_finding(finding(op, *operands)) == message
 
 
 def test_a_conflict_with_a_target_names_the_input() -> None:
     answer = axiscast.check({"name": "onnx.Expand", "shape": (5, 4)}, (3, 1))
     operands = (Operand("input 0", "x", (3, 1)), Operand("target", "shape", (5, 4)))
-    assert describe(Finding("e", "Expand", operands, answer)) == (
+    assert describe_finding(Finding("e", "Expand", operands, answer)) == (
         "On output axis 0, x (3, 1) has size 3 but the target (5, 4) has size 5: the sizes must be equal or 1."
     )
 
@@ -111,7 +111,7 @@ DEPENDS = [
 def test_conditions_name_unknown_sizes_by_their_operands(
     op: str, operands: list[tuple[str, Shape]], message: str
 ) -> None:
-    assert describe(finding(op, *operands, assumable=("batch", "seq"))) == message
+    assert describe_finding(finding(op, *operands, assumable=("batch", "seq"))) == message
 
 
 @pytest.mark.parametrize(

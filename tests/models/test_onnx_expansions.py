@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from onnx_models import Check, checks, parsed
 
-from axiscast.models.formats.finding_message import describe
+from axiscast.models.formats.finding_message import describe_finding
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ SQUARES = {
 def test_two_expanded_operands_make_a_square(check: Check, nodes: str, message: str) -> None:
     report = check(f"{INPUTS} => (float[] o) {{{nodes} o = Relu(d)}}")
     (finding,) = (finding for finding in report.findings if "square" in finding.kinds)
-    assert (finding.node, describe(finding, "square")) == ("d", message)
+    assert (finding.node, describe_finding(finding, "square")) == ("d", message)
 
 
 RIGHT = {

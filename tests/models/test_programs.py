@@ -58,7 +58,7 @@ def recorded_torch(name: str = "torch", **environment: Any) -> axiscast.Report:
     )
     program = SimpleNamespace(graph_signature=signature, graph_module=SimpleNamespace(named_modules=modules.items))
     names = ProgramSizes(torch_export.given_names(program))
-    return report_program("recorded", [*torch_export.broadcast_operations(program, names)], {})
+    return report_program("recorded", [*torch_export.torch_operations(program, names)], {})
 
 
 def graph_of(recorded: list[dict[str, Any]], environment: Mapping[str, Any]) -> list[Any]:
@@ -90,7 +90,7 @@ def recorded_jax() -> axiscast.Report:
     values: dict[int, Any] = {}
     return report_program(
         "recorded",
-        jax_trace.broadcast_operations(jaxpr_of(recorded, values), ProgramSizes(), "/site-packages/jax/"),
+        jax_trace.jax_operations(jaxpr_of(recorded, values), ProgramSizes(), "/site-packages/jax/"),
         {},
     )
 
@@ -321,7 +321,7 @@ def test_the_arguments_of_a_jaxpr_have_the_names_of_the_function() -> None:
         invars=[prediction, target], constvars=[], outvars=[difference],
         debug_info=SimpleNamespace(arg_names=("prediction", "batch['y']")),
     )  # fmt: skip
-    ((finding, _),) = jax_trace.broadcast_operations(jaxpr, ProgramSizes(), "/jax/")
+    ((finding, _),) = jax_trace.jax_operations(jaxpr, ProgramSizes(), "/jax/")
     assert [(operand.name, operand.shape) for operand in finding.operands] == [
         ("prediction", (5, 1)), ("batch['y']", (5,)),
     ]  # fmt: skip

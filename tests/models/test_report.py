@@ -11,7 +11,7 @@ import pytest
 import axiscast
 from axiscast import Finding, Operand, Report
 from axiscast.messages import CheckAnswer
-from axiscast.models.formats.finding_message import describe
+from axiscast.models.formats.finding_message import describe_finding
 from axiscast.models.formats.github import workflow_commands
 from axiscast.models.formats.repository import Repository
 from axiscast.models.formats.sarif import sarif
@@ -118,7 +118,7 @@ def test_conditions_on_unnamed_sizes_differ_between_nodes() -> None:
 def test_a_message_names_the_shapes_that_are_known_only_from_the_file() -> None:
     operands = (Operand("input 0", "x", (2,), by_file=True), Operand("input 1", "y", (3,)))
     report = Report("m.onnx", (finding("a", (2,), (3,), operands=operands),))
-    assert describe(report.nodes[0]) == (
+    assert describe_finding(report.nodes[0]) == (
         "x (2,) + y (3,) does not broadcast: axis -1 is 2 in x and 3 in y. The shape of x is known only from the file."
     )
 

@@ -161,7 +161,7 @@ def is_in_report(overload: Any, call: Any) -> bool:
     signature = SimpleNamespace(inputs_to_parameters={}, inputs_to_buffers={}, inputs_to_lifted_tensor_constants={})
     module = SimpleNamespace(graph=SimpleNamespace(nodes=nodes))
     program = SimpleNamespace(graph_signature=signature, graph_module=SimpleNamespace(named_modules={"": module}.items))
-    operations = [*torch_export.broadcast_operations(program, ProgramSizes())]
+    operations = [*torch_export.torch_operations(program, ProgramSizes())]
     return bool(operations if call.is_in_place else report_program("one call", operations, {}).findings)
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 from ..messages import CheckAnswer, Condition, DimensionPlace
 
-Size = int | str
+SizeOrName = int | str
 Verdict = Literal["compatible", "depends", "incompatible", "unchecked"]
 ReportKind = Literal[
     "incompatible", "square", "mutual-stretch", "rank-promotion", "contradicted", "pinned", "depends", "unchecked"
@@ -26,7 +26,7 @@ class Operand:
     role: str
     """The operand's place in messages: "input 0", "input 1" and so on, or "target"."""
     name: str
-    shape: tuple[Size, ...] | None
+    shape: tuple[SizeOrName, ...] | None
     """The sizes of the operand, or None if its rank is unknown."""
     by_file: bool = False
     """Whether some size is known only from the file, and does not follow from the model's inputs."""
@@ -108,7 +108,7 @@ class Finding:
         return tuple(kinds)
 
     @property
-    def output(self) -> tuple[Size, ...] | None:
+    def output(self) -> tuple[SizeOrName, ...] | None:
         """The common shape of the operands, or None if it is unknown. For MatMul it is that of the first operand."""
         return tuple(self.answer.outputs[0].shape) if self.answer and self.answer.outputs else None
 

@@ -11,7 +11,7 @@ from ..answers.intent import FindingKind
 from ..errors import BodyTooLarge, OutputTooLarge, ServiceProblem, UnexpectedStatus, WorkTooLarge
 from ..messages import CheckAnswer
 from .finding import Finding
-from .warning_kinds import select_warnings, warn_option
+from .warning_kinds import select_warnings, warn_field
 
 RequestFields = dict[str, Any]
 """The fields of a check request."""
@@ -54,7 +54,7 @@ def check_nodes(
     warnings. If a single node is refused, the refusal becomes its reason. All other exceptions of `check_batch` are
     raised.
     """
-    keys = [_request_key(check.request, assume or {}, warn_option(kinds)) for check in checks]
+    keys = [_request_key(check.request, assume or {}, warn_field(kinds)) for check in checks]
     unique = [key for key in dict.fromkeys(keys) if key is not None]
     responses: dict[str | None, CheckAnswer | ServiceProblem] = {}
     for batch in _batches(unique):

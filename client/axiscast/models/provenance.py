@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ..answers import intent
 from ..answers.intent import OperandPair, Origin, Way
 from ..answers.two_sided import find_two_sided
-from .finding import Size
+from .finding import SizeOrName
 
 _FRAME = re.compile(r'File "([^"\n<>]+)", line ([0-9]{1,9})[^\n]*(?:\n[ \t]+(?!File )([^\n]*))?')
 _NEW_AXIS = re.compile(r"\[[^\[\]]*\b(?:None|newaxis)\b")
@@ -88,7 +88,7 @@ def derive(
 
 def are_pairs_meant(
     operands: Sequence[Provenance],
-    shapes: Sequence[Sequence[Size]],
+    shapes: Sequence[Sequence[SizeOrName]],
     line: SourceLine | None,
     *,
     is_discrete: bool = False,

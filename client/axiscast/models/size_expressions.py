@@ -16,7 +16,7 @@ from ..wire.shapes import MAX_SIZE
 
 Product = tuple[str, ...]
 """The sorted factors of a product. The constant term of a sum has no factors."""
-Sum = dict[Product, int]
+SumOfProducts = dict[Product, int]
 """The coefficient of each product of a sum. Coefficients are never 0."""
 
 _MAX_LETTERS = 300
@@ -77,7 +77,7 @@ def as_name(text: str) -> str:
     return name if re.match(r"[A-Za-z_]", name) else f"_{name}"
 
 
-def _sum(node: ast.expr, sizes: Mapping[str, int]) -> Sum:
+def _sum(node: ast.expr, sizes: Mapping[str, int]) -> SumOfProducts:
     """Return a parsed expression as a sum of products."""
     of = partial(_sum, sizes=sizes)
     match node:
@@ -94,7 +94,7 @@ def _sum(node: ast.expr, sizes: Mapping[str, int]) -> Sum:
         case ast.BinOp(left=left, op=ast.Mult(), right=right):
             return _times(of(left), of(right))
         case ast.BinOp(left=left, op=ast.Pow(), right=ast.Constant(value=int(power))) if 0 <= power <= 8:
-            result: Sum = {(): 1}
+            result: SumOfProducts = {(): 1}
             for _ in range(power):
                 result = _times(result, of(left))
             return result
@@ -112,7 +112,7 @@ def _sum(node: ast.expr, sizes: Mapping[str, int]) -> Sum:
     raise _TooComplex
 
 
-def _call(name: str, arguments: list[Sum]) -> Sum:
+def _call(name: str, arguments: list[SumOfProducts]) -> SumOfProducts:
     """Return a call of a function, which is a number if it is a minimum or maximum of numbers."""
     texts = [_text(argument) for argument in arguments]
     if name in ("Max", "Min", "max", "min"):
@@ -123,7 +123,7 @@ def _call(name: str, arguments: list[Sum]) -> Sum:
     return {(f"{name}({', '.join(texts)})",): 1}
 
 
-def _floor_divide(whole: Sum, divisor: Sum) -> Sum:
+def _floor_divide(whole: SumOfProducts, divisor: SumOfProducts) -> SumOfProducts:
     """Return a floor division, with the terms divided that are exact multiples of the divisor."""
     if set(divisor) != {()} or divisor[()] < 1:
         quotient = _exact_quotient(whole, divisor)
@@ -140,12 +140,12 @@ def _floor_divide(whole: Sum, divisor: Sum) -> Sum:
     return _plus(quotient, {(f"{_atom(rest)}//{by}",): 1})
 
 
-def _exact_quotient(whole: Sum, divisor: Sum) -> Sum | None:
+def _exact_quotient(whole: SumOfProducts, divisor: SumOfProducts) -> SumOfProducts | None:
     """Return the exact quotient if every term is a multiple of the divisor, which must be one product, else None."""
     if len(divisor) != 1:
         return None
     ((factors, by),) = divisor.items()
-    quotient: Sum = {}
+    quotient: SumOfProducts = {}
     for product, factor in whole.items():
         left = Counter(product)
         left.subtract(factors)
@@ -155,14 +155,14 @@ def _exact_quotient(whole: Sum, divisor: Sum) -> Sum | None:
     return quotient
 
 
-def _plus(one: Sum, other: Sum) -> Sum:
+def _plus(one: SumOfProducts, other: SumOfProducts) -> SumOfProducts:
     return _without_zeros({product: one.get(product, 0) + other.get(product, 0) for product in (*one, *other)})
 
 
-def _times(one: Sum, other: Sum) -> Sum:
+def _times(one: SumOfProducts, other: SumOfProducts) -> SumOfProducts:
     if len(one) * len(other) > _MAX_TERMS:
         raise _TooComplex
-    result: Sum = {}
+    result: SumOfProducts = {}
     for product, factor in one.items():
         for second, by in other.items():
             both = tuple(sorted(product + second))
@@ -174,11 +174,11 @@ def _times(one: Sum, other: Sum) -> Sum:
     return _without_zeros(result)
 
 
-def _without_zeros(terms: Sum) -> Sum:
+def _without_zeros(terms: SumOfProducts) -> SumOfProducts:
     return {product: factor for product, factor in terms.items() if factor}
 
 
-def _text(terms: Sum) -> str:
+def _text(terms: SumOfProducts) -> str:
     """Return a sum as text: the longest products first, the constant last."""
     written = ""
     for product, coefficient in sorted(terms.items(), key=lambda term: (-len(term[0]), term[0])):
@@ -194,7 +194,7 @@ def _text(terms: Sum) -> str:
     return written or "0"
 
 
-def _atom(terms: Sum) -> str:
+def _atom(terms: SumOfProducts) -> str:
     """Return a sum as an operand: in parentheses unless it is one name or number."""
     return _enclosed(_text(terms))
 

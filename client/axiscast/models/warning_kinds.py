@@ -17,7 +17,7 @@ def validate_kinds(kinds: Collection[str]) -> tuple[FindingKind, ...]:
     return tuple(kind for kind in get_args(FindingKind) if kind in kinds)
 
 
-def warn_option(kinds: Collection[str]) -> list[WarningKind]:
+def warn_field(kinds: Collection[str]) -> list[WarningKind]:
     """Return the `warn` field of a check request for these kinds."""
     optional: list[WarningKind] = ["mutual-stretch", "rank-promotion"]
     return [kind for kind in optional if kind in kinds]

@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # importing it costs the import of pydantic
 __all__ = ["SuspiciousBroadcast", "watch"]
 
 
-OLDEST_TORCH = "2.4"
+OLDEST_WATCHED_TORCH = "2.4"
 """The oldest release of torch that is tested."""
 _KINDS: tuple[FindingKind, ...] = get_args(FindingKind)
 _LOSSES = "torch.nn.functional."
@@ -131,9 +131,9 @@ def _finding(file: str, line: int, op: str, shapes: Sequence[tuple[int, ...]], k
     """Return the finding of an operation, or None if its shapes do not broadcast, which torch reports itself."""
     from ..library import check
     from ..models import Finding, Operand
-    from ..models.warning_kinds import select_warnings, warn_option
+    from ..models.warning_kinds import select_warnings, warn_field
 
-    answer = check("torch.broadcast_tensors", *shapes, warn=warn_option([kind]))
+    answer = check("torch.broadcast_tensors", *shapes, warn=warn_field([kind]))
     answer = select_warnings(answer, [kind], shapes)
     operands = tuple(Operand(f"input {number}", "", shape) for number, shape in enumerate(shapes))
     return Finding("", op, operands, answer, file=file, line=line) if answer.compatible else None
@@ -141,9 +141,9 @@ def _finding(file: str, line: int, op: str, shapes: Sequence[tuple[int, ...]], k
 
 def _suspicious_broadcast(finding: Finding) -> SuspiciousBroadcast:
     """Return the warning or error for a finding."""
-    from ..models.formats.finding_message import describe
+    from ..models.formats.finding_message import describe_finding
 
-    suspicious = SuspiciousBroadcast(f"{finding.op}: {describe(finding)}")
+    suspicious = SuspiciousBroadcast(f"{finding.op}: {describe_finding(finding)}")
     suspicious.finding = finding
     return suspicious
 
@@ -374,14 +374,14 @@ def _is_basic_index(index: Any) -> bool:
 @cache
 def load_mode() -> tuple[Any, Mapping[Any, FunctionRole]]:
     """Return the class of function modes, and the roles of torch's functions. Raises ImportError."""
-    needs = f"axiscast.watch needs torch {OLDEST_TORCH} or later"
+    needs = f"axiscast.watch needs torch {OLDEST_WATCHED_TORCH} or later"
     try:
         import torch
         from torch.overrides import TorchFunctionMode
     except ImportError as error:
         raise ImportError(f"{needs}: {error}") from error
-    if tuple(map(int, torch.__version__.split(".")[:2])) < tuple(map(int, OLDEST_TORCH.split("."))):
-        raise ImportError(f"{needs}, and {torch.__version__} is installed: pip install 'torch>={OLDEST_TORCH}'")
+    if tuple(map(int, torch.__version__.split(".")[:2])) < tuple(map(int, OLDEST_WATCHED_TORCH.split("."))):
+        raise ImportError(f"{needs}, and {torch.__version__} is installed: pip install 'torch>={OLDEST_WATCHED_TORCH}'")
     from .torch_ops import function_roles
 
     attributes = {

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from ...answers.terminal_text import join_conditions
 from ...messages import Condition, DimensionPlace, Side
 from ...wire.shapes import format_shape
-from ..finding import Finding, Size, is_placeholder
+from ..finding import Finding, SizeOrName, is_placeholder
 from .operation_code import known_shapes, name_and_shape, operand_name, operation_code, shown_sizes
 from .trial_text import pin_equations
 
 _EXAMPLE_SIZES = (13, 17, 19, 23)
 """Sizes for advice, which hardly ever occur in a model."""
 
-Location = tuple[int, int]
+OperandAxis = tuple[int, int]
 """The number of an operand, and one of its axes."""
 
 
@@ -118,12 +118,12 @@ def _equal_axes(finding: Finding, condition: Condition) -> set[int]:
     return known if len(known) == 1 else set()
 
 
-def _unknown_operand(finding: Finding) -> tuple[int, list[Size]] | None:
+def _unknown_operand(finding: Finding) -> tuple[int, list[SizeOrName]] | None:
     """Return the operand whose unknown sizes all conditions are about, and the sizes that it needs.
 
     Return None if the conditions are about several operands.
     """
-    needed: dict[Location, list[str]] = {}
+    needed: dict[OperandAxis, list[str]] = {}
     for condition in _conditions_of(finding):
         for equation in condition.any:
             sides = equation.equal or ()
@@ -142,7 +142,7 @@ def _unknown_operand(finding: Finding) -> tuple[int, list[Size]] | None:
     return number, [" or ".join(needed.get((number, axis), [str(size)])) for axis, size in enumerate(shape)]
 
 
-def _locations(finding: Finding, side: Side) -> list[Location]:
+def _locations(finding: Finding, side: Side) -> list[OperandAxis]:
     """Return every location of an unnamed size, or an empty list for a known or named size."""
     if isinstance(side, DimensionPlace):
         role = "target" if side.input is None else f"input {side.input}"

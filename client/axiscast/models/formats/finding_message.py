@@ -37,12 +37,12 @@ from .operation_code import (
     reshape_code,
     shown_sizes,
 )
-from .trial_text import failing_sizes, partial_failure, pin_predicate, trial_sentences
+from .trial_text import failing_sizes, partial_failure_text, pin_predicate, trial_sentences
 
 _IDENTIFIER = re.compile(r"\b[A-Za-z_]\w*")
 
 
-def describe(finding: Finding, kind: ReportKind | None = None) -> str:
+def describe_finding(finding: Finding, kind: ReportKind | None = None) -> str:
     """Return the message of a finding, or only the part about one of its kinds."""
     kinds = finding.kinds if kind is None else (kind,)
     sentences = [_SENTENCES[each](finding) for each in kinds] or [f"{_result(finding)}."]
@@ -64,7 +64,7 @@ def finding_as_json(finding: Finding) -> dict[str, Any]:
     answer, plain = finding.answer, fields.get("answer", {})
     for warning in plain.get("warnings", ()):
         if warning["code"] == "square":
-            warning["message"] = describe(finding, "square")
+            warning["message"] = describe_finding(finding, "square")
             if (square := _square_of(finding)) and square.fix:
                 inputs = [[size if isinstance(size, int) else str(size) for size in row] for row in square.fix.inputs]
                 warning["hint"] |= {"text": f"Write {_changed_code(finding, square.fix)}.", "inputs": inputs}
@@ -72,10 +72,10 @@ def finding_as_json(finding: Finding) -> dict[str, Any]:
         condition["text"] = named.text
     if answer is not None and answer.conflict is not None:
         conflict = plain["conflict"]
-        conflict["message"] = describe(finding, "incompatible")
+        conflict["message"] = describe_finding(finding, "incompatible")
         for sent, hint in zip(conflict.get("hints", ()), answer.conflict.hints, strict=True):
             sent["text"] = _hint_text(finding, hint)
-    return {**fields, "message": describe(finding)}
+    return {**fields, "message": describe_finding(finding)}
 
 
 def _result(finding: Finding) -> str:
@@ -225,8 +225,8 @@ def _depends(finding: Finding) -> str:
     if finding.tried is None:
         return condition_sentence(finding)
     if finding.conditions:
-        return f"{condition_sentence(finding)} It {partial_failure(finding)}."
-    return f"{_code_or_name(finding)} {partial_failure(finding)}."
+        return f"{condition_sentence(finding)} It {partial_failure_text(finding)}."
+    return f"{_code_or_name(finding)} {partial_failure_text(finding)}."
 
 
 def _pinned(finding: Finding) -> str:

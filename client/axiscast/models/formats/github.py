@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from ..display import printable
 from ..finding import Finding, ReportKind
 from ..report import Report
-from .finding_message import describe
+from .finding_message import describe_finding
 from .repository import Repository
 from .sarif import RULES
 from .terminal import group_summary, label_prefix, node_label
@@ -42,7 +42,7 @@ def _message(group: Sequence[Finding], kind: ReportKind, report: Report) -> str:
     if len(group) > 1:
         reason = f"; the first, {node_label(first)}: {printable(first.reason)}" if first.reason else ""
         return f"{printable(report.path)}: {group_summary(group)}{reason}"
-    return f"{printable(report.path)}: {label_prefix(first)}{describe(first, kind)}"
+    return f"{printable(report.path)}: {label_prefix(first)}{describe_finding(first, kind)}"
 
 
 def _command(command: str, file: str, line: int | None, title: str, message: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from ...answers.warnings import input_letter
 from ...wire.shapes import format_shape
 from ..display import printable
-from ..finding import Finding, Size, is_placeholder
+from ..finding import Finding, SizeOrName, is_placeholder
 
 _OPERATORS = {
     "+": "add add_any",
@@ -97,7 +97,7 @@ def name_and_shape(finding: Finding, number: int) -> str:
     return f"{operand_name(finding, number)} {shown}"
 
 
-def shown_sizes(shape: Sequence[Size]) -> list[Size]:
+def shown_sizes(shape: Sequence[SizeOrName]) -> list[SizeOrName]:
     """Return the sizes of a shape, with "?" for unnamed ones."""
     return ["?" if is_placeholder(str(size)) else size for size in shape]
 
@@ -115,7 +115,7 @@ def has_meaningful_name(finding: Finding, number: int) -> bool:
     return bool(name) and not _TORCHSCRIPT_NAME.fullmatch(name) and not _NUMBERED.search(name)
 
 
-def known_shapes(finding: Finding) -> list[Sequence[Size]]:
+def known_shapes(finding: Finding) -> list[Sequence[SizeOrName]]:
     """Return the shapes of the operands, with () for an unknown one."""
     return [operand.shape or () for operand in finding.operands]
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from ..display import printable
 from ..finding import Finding
 from .condition_text import common_need
-from .finding_message import describe, with_expressions
+from .finding_message import describe_finding, with_expressions
 from .operation_code import op_name, operation_code
 
 _MAX_LISTED = 20
@@ -45,7 +45,7 @@ def block(path: str, group: Sequence[Finding]) -> str:
     if len(group) == 1:
         (finding,) = group
         kinds = ", ".join(finding.kinds)
-        return f"{_location(path, finding)}{kinds and f': {kinds}'}\n  {describe(finding)}\n"
+        return f"{_location(path, finding)}{kinds and f': {kinds}'}\n  {describe_finding(finding)}\n"
     lines = [f"{group_summary(group)}:"]
     for finding in group[:_MAX_LISTED]:
         reason = f": {printable(finding.reason)}" if finding.answer is None else ""

@@ -21,7 +21,7 @@ def trial_sentences(finding: Finding) -> Iterator[str]:
         yield f"It fails at {subject} of sizes that {'was' if sets == 1 else 'were'} tried; --example tries another."
 
 
-def partial_failure(finding: Finding) -> str:
+def partial_failure_text(finding: Finding) -> str:
     """Return the predicate of a node that fails at some sizes: those sizes, and what the node needs."""
     needed = finding.tried.needs if finding.tried else ""
     remedy = f"needs {printable(needed)}" if needed else "fits at other sizes"

@@ -25,15 +25,15 @@ from .concrete_values import (
     constant_value,
     element_count,
     is_fully_known,
+    known_shape,
     loses_all_elements,
     merge_values,
     remove_first_axis,
-    shape_of,
     shape_output,
     unknown_value,
 )
 from .file import MAX_CONSTANT_ELEMENTS, first_line
-from .graph import Dimension, all_graphs, decoded, dimensions_of, graphs_with_paths, integer_attribute, subgraphs
+from .graph import OnnxDimension, all_graphs, decoded, dimensions_of, graphs_with_paths, integer_attribute, subgraphs
 from .inference import InferenceFault, InferredModel, PreparedModel
 
 _EXECUTED_OPS = frozenset(
@@ -141,7 +141,7 @@ class ConcreteInference:
         try:
             types = self._infer_node(node, by_name)
         except Exception as error:  # onnx raises all kinds of exceptions for the faults of a node
-            if all(shape_of(value.type) is not None for value in by_name.values()):
+            if all(known_shape(value.type) is not None for value in by_name.values()):
                 self._record_fault(node, inputs, first_line(error).rpartition("] ")[2])
             return None
         if fault := _unchecked_fault(node, [value.type for value in inputs], types):
@@ -149,7 +149,7 @@ class ConcreteInference:
             return None
         if all(is_fully_known(value.type) for value in by_name.values()):
             self.fits.add(node.name)
-        has_negative = any(size < 0 for type_ in types for size in shape_of(type_) or ())
+        has_negative = any(size < 0 for type_ in types for size in known_shape(type_) or ())
         if has_negative or (node.op_type not in _MAY_BE_EMPTY and loses_all_elements(types, inputs)):
             self.too_small = True
             for type_ in types:
@@ -212,7 +212,7 @@ class ConcreteInference:
             else:
                 self._replace_name(size, decoded(stated_size.dim_param))
 
-    def _replace_name(self, size: Dimension, name: str) -> None:
+    def _replace_name(self, size: OnnxDimension, name: str) -> None:
         """Give a dimension the number of a named size, or make it unknown if the name has no number."""
         if (number := self._number(name)) is not None:
             size.dim_value = number
@@ -266,7 +266,7 @@ class ConcreteInference:
         inner = self._infer_graph(body, f"{node.name}/{name}", values, step_inputs)
         # The first output of a loop's body is its condition.
         outputs = [inner.get(value.name, unknown_value()) for value in body.output[1 if control_inputs else 0 :]]
-        length = next((shape[0] for value in scanned if (shape := shape_of(value.type))), 0)
+        length = next((shape[0] for value in scanned if (shape := known_shape(value.type))), 0)
         final_states = [merge_values([state, output]) for state, output in zip(states, outputs, strict=False)]
         return [*final_states, *(add_first_axis(output.type, length) for output in outputs[len(states) :])]
 
@@ -290,9 +290,9 @@ def _unchecked_fault(node: NodeProto, inputs: Sequence[TypeProto], outputs: Sequ
         return f"{before} elements can't have the shape of {after}" if before != after else ""
     if node.op_type in ("RNN", "GRU", "LSTM"):
         has_batch_first = bool(integer_attribute(node, "layout"))
-        shape = shape_of(inputs[0]) or []
+        shape = known_shape(inputs[0]) or []
         for state in inputs[5:7]:
-            state_shape = shape_of(state) or []
+            state_shape = known_shape(state) or []
             if len(state_shape) != 3 or len(shape) != 3 or UNKNOWN_SIZE in state_shape:
                 continue
             batch, state_batch = shape[0 if has_batch_first else 1], state_shape[0 if has_batch_first else 1]

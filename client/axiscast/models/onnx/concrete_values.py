@@ -30,7 +30,7 @@ def unknown_value() -> KnownValue:
     return KnownValue(TypeProto())
 
 
-def shape_of(type_: TypeProto) -> list[int] | None:
+def known_shape(type_: TypeProto) -> list[int] | None:
     """Return the shape of a tensor, with UNKNOWN_SIZE for unknown sizes, or None if its rank is unknown."""
     if not type_.tensor_type.HasField("shape"):
         return None
@@ -39,13 +39,13 @@ def shape_of(type_: TypeProto) -> list[int] | None:
 
 def is_fully_known(type_: TypeProto) -> bool:
     """Return whether all sizes of a tensor are known."""
-    shape = shape_of(type_)
+    shape = known_shape(type_)
     return shape is not None and UNKNOWN_SIZE not in shape
 
 
 def element_count(type_: TypeProto) -> int:
     """Return the number of elements of a tensor, which is large if it is unknown."""
-    shape = shape_of(type_)
+    shape = known_shape(type_)
     return UNKNOWN_SIZE if shape is None else prod(shape)
 
 
@@ -79,8 +79,8 @@ def constant_output(node: NodeProto) -> KnownValue:
 
 
 def shape_output(node: NodeProto, type_: TypeProto) -> np.ndarray | None:
-    """Return the output of a Shape or Size node, or None if a size is unknown."""
-    shape = shape_of(type_)
+    """Return the output of a Shape or SizeOrName node, or None if a size is unknown."""
+    shape = known_shape(type_)
     if shape is None or UNKNOWN_SIZE in shape:
         return None
     if node.op_type == "Size":
@@ -91,10 +91,10 @@ def shape_output(node: NodeProto, type_: TypeProto) -> np.ndarray | None:
 
 def loses_all_elements(outputs: Iterable[TypeProto], inputs: Iterable[KnownValue]) -> bool:
     """Return whether an output has no elements although every input has some."""
-    if not any(0 in (shape_of(type_) or ()) for type_ in outputs):
+    if not any(0 in (known_shape(type_) or ()) for type_ in outputs):
         return False
     return not any(
-        0 in (shape_of(value.type) or ()) or (value.array is not None and 0 in value.array) for value in inputs
+        0 in (known_shape(value.type) or ()) or (value.array is not None and 0 in value.array) for value in inputs
     )
 
 
@@ -102,7 +102,7 @@ def merge_values(values: Sequence[KnownValue]) -> KnownValue:
     """Return what several values have in common: the sizes that are equal in all of them."""
     if not values or any(value.type.WhichOneof("value") != "tensor_type" for value in values):
         return unknown_value()
-    shapes = [shape_of(value.type) for value in values]
+    shapes = [known_shape(value.type) for value in values]
     type_ = TypeProto()
     type_.CopyFrom(values[0].type)
     if any(shape is None or len(shape) != len(shapes[0] or ()) for shape in shapes):
@@ -118,7 +118,7 @@ def add_first_axis(type_: TypeProto, length: int) -> KnownValue:
     """Return a value with a new first axis, whose length is unknown if `length` is 0."""
     stacked = TypeProto()
     stacked.CopyFrom(type_)
-    if shape_of(type_) is not None:
+    if known_shape(type_) is not None:
         del stacked.tensor_type.shape.dim[:]
         first = stacked.tensor_type.shape.dim.add()
         if length:
@@ -131,6 +131,6 @@ def remove_first_axis(value: KnownValue) -> KnownValue:
     """Return a value without its first axis."""
     type_ = TypeProto()
     type_.CopyFrom(value.type)
-    if shape_of(value.type):
+    if known_shape(value.type):
         del type_.tensor_type.shape.dim[0]
     return KnownValue(type_)

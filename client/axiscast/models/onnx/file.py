@@ -33,7 +33,7 @@ FunctionKey = tuple[str, str, str]
 """The domain, the name and the overload of a function."""
 
 
-def load(path: Path) -> ModelProto:
+def load_model(path: Path) -> ModelProto:
     """Return the model in a file, with its functions inlined and without the values of its weights.
 
     Raises UnusableModel if the file is missing or is not a model.

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from onnx import FunctionProto, GraphProto, NodeProto, TensorShapeProto, ValueInfoProto
 
-Dimension = TensorShapeProto.Dimension
+OnnxDimension = TensorShapeProto.Dimension
 PartialSize = int | str | None
 """A size, its name, or None if it has neither."""
 
@@ -60,13 +60,13 @@ def all_nodes(owner: GraphProto | FunctionProto) -> Iterator[NodeProto]:
             yield from all_nodes(graph)
 
 
-def dimensions_of(values: Iterable[ValueInfoProto]) -> Iterator[Dimension]:
+def dimensions_of(values: Iterable[ValueInfoProto]) -> Iterator[OnnxDimension]:
     """Yield the dimensions of all values."""
     for value in values:
         yield from value.type.tensor_type.shape.dim
 
 
-def size_of(dimension: Dimension) -> PartialSize:
+def size_of(dimension: OnnxDimension) -> PartialSize:
     """Return the size of a dimension, or its name, or None if it has neither."""
     return dimension.dim_value if dimension.HasField("dim_value") else decoded(dimension.dim_param) or None
 

@@ -15,7 +15,7 @@ from onnx.shape_inference import InferenceError, infer_shapes
 
 from ..display import printable
 from ..size_expressions import as_name, canonical, names_in
-from .file import load, not_inferred
+from .file import load_model, not_inferred
 from .graph import SCALAR, all_graphs, all_nodes, decoded, dimensions_of, subgraphs, target_name
 from .stated_shapes import (
     NAMED_BY_ONNX,
@@ -80,7 +80,7 @@ def prepare_model(path: Path, assume: Mapping[str, int] | None = None) -> Prepar
 
     `assume` has numbers for named sizes.
     """
-    model = load(path)
+    model = load_model(path)
     try:
         return _prepare(model, assume or {})
     except Exception as error:  # onnx raises all kinds of exceptions

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from onnx import GraphProto, NodeProto
 
-from ..finding import Finding, Operand, Size
+from ..finding import Finding, Operand, SizeOrName
 from ..node_checks import NodeCheck
 from ..size_expressions import as_name
 from ..size_names import SizeNames
@@ -95,11 +95,11 @@ class _OnnxSizes:
         for name in sorted(size_names, key=lambda name: (name != as_name(name), name)):
             self.names.name_of(name)
 
-    def request_shape(self, shape: Sequence[PartialSize], repeated: Container[str] = ()) -> tuple[Size, ...]:
+    def request_shape(self, shape: Sequence[PartialSize], repeated: Container[str] = ()) -> tuple[SizeOrName, ...]:
         """Return a shape for a request. An unknown size is "?" unless its generated name is `repeated`."""
         return tuple(self._request_size(size, repeated) for size in shape)
 
-    def _request_size(self, size: PartialSize, repeated: Container[str]) -> Size:
+    def _request_size(self, size: PartialSize, repeated: Container[str]) -> SizeOrName:
         if isinstance(size, int):
             return size
         is_unknown = size is None or (size not in self._size_names and size not in repeated)
@@ -258,7 +258,7 @@ class _NodeReader:
         if count != expected:
             raise _Unsupported(f"{op} takes {expected} inputs, and this node has {count}")
 
-    def _rule(self, shapes: list[list[Size]]) -> _Rule:
+    def _rule(self, shapes: list[list[SizeOrName]]) -> _Rule:
         """Return the rule of the node. Raises _Unsupported."""
         op, opset = self.node.op_type, self.context.model.prepared.opset
         if opset < _FIRST_OPSET[op]:
@@ -272,7 +272,7 @@ class _NodeReader:
         transposed = {name: 1 for name in ("transA", "transB") if op == "Gemm" and integer_attribute(self.node, name)}
         return _Rule({"name": _RULES.get(op, "onnx.Add"), **transposed}, range(len(shapes)))
 
-    def _rule_before_opset_7(self, first: list[Size], second: list[Size]) -> _Rule:
+    def _rule_before_opset_7(self, first: list[SizeOrName], second: list[SizeOrName]) -> _Rule:
         """Return the rule of elementwise ops before opset 7. Raises _Unsupported.
 
         Without the attribute `broadcast`, the shapes must be equal. With it, the second input has one element or has
@@ -310,7 +310,7 @@ def _complete_target(target: _Value, output: list[PartialSize] | None) -> _Value
     return _Value(known, target.by_file or known != target.shape)
 
 
-def _equal_shapes_rule(shapes: list[list[Size]]) -> _Rule:
+def _equal_shapes_rule(shapes: list[list[SizeOrName]]) -> _Rule:
     """Return the rule by which all shapes must be equal."""
     for number, shape in enumerate(shapes):
         if len(shape) != len(shapes[0]):

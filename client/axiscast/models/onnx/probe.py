@@ -16,12 +16,12 @@ from .inference import PreparedModel
 from .nodes import find_node_checks
 from .probe_sizes import (
     STEP,
+    add_expression_values,
     choose_sizes,
     clamp_to_ranges,
     free_sizes,
     numbers_in,
     sizes_from_metadata,
-    with_expressions,
 )
 from .trial import (
     Trial,
@@ -159,7 +159,9 @@ class Probe:
         used.update({name: sum(used[part] for part in parts) for name, parts in self.sums.items()})
         for name in self.left_out:
             used.pop(name, None)
-        inference = ConcreteInference(self.prepared, with_expressions(self.prepared, used), executed=self._executed)
+        inference = ConcreteInference(
+            self.prepared, add_expression_values(self.prepared, used), executed=self._executed
+        )
         checks = list(find_node_checks(inference.run()))
         self._visits += len(self._ops)
         findings = check_nodes(checks, self.check_batch, None, self.progress)

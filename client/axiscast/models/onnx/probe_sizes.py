@@ -15,7 +15,7 @@ from ..size_expressions import as_name, canonical, names_in
 from .graph import decoded, dimensions_of
 from .inference import PreparedModel
 
-MAX_RANK = 8
+MAX_SHAPE_ELEMENTS = 8
 """The longest constant, in integers, that may be a shape."""
 STEP = 64
 """The factor of sizes that must be divisible, which the strides of networks divide."""
@@ -125,7 +125,7 @@ def clamp_to_ranges(sizes: Mapping[str, int], ranges: Mapping[str, str]) -> dict
     }
 
 
-def with_expressions(prepared: PreparedModel, sizes: Mapping[str, int]) -> dict[str, int]:
+def add_expression_values(prepared: PreparedModel, sizes: Mapping[str, int]) -> dict[str, int]:
     """Return the sizes, with a number for each size whose text looks like an expression but can't be evaluated."""
     result = dict(sizes)
     for size in dimensions_of(prepared.model.graph.input):
@@ -143,7 +143,7 @@ def numbers_in(prepared: PreparedModel) -> frozenset[int]:
     constants = [*graph.initializer]
     constants += [entry.t for node in graph.node if node.op_type == "Constant" for entry in node.attribute]
     for tensor in constants:
-        if prod(tensor.dims) > MAX_RANK:
+        if prod(tensor.dims) > MAX_SHAPE_ELEMENTS:
             continue
         numbers |= {*tensor.int64_data, *tensor.int32_data}
         if tensor.data_type == TensorProto.INT64 and len(tensor.raw_data) % 8 == 0:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from onnx import GraphProto, NodeProto, TensorShapeProto, ValueInfoProto
 
-from .graph import Dimension, PartialSize, decoded, size_of
+from .graph import OnnxDimension, PartialSize, decoded, size_of
 
 NAMED_BY_ONNX = re.compile("unk__[0-9]+")
 """The names that onnx generates for sizes that it can't infer."""
@@ -95,9 +95,9 @@ def _complete(value: ValueInfoProto, stated: ValueInfoProto, input_names: frozen
     return is_completed
 
 
-def copy_shapes(graph: GraphProto) -> dict[str, list[Dimension]]:
+def copy_shapes(graph: GraphProto) -> dict[str, list[OnnxDimension]]:
     """Return a copy of the shapes in a graph, by the names of values."""
-    shapes: dict[str, list[Dimension]] = {}
+    shapes: dict[str, list[OnnxDimension]] = {}
     for value in (*graph.value_info, *graph.output):
         if value.type.tensor_type.HasField("shape"):
             copy = TensorShapeProto()
@@ -106,12 +106,12 @@ def copy_shapes(graph: GraphProto) -> dict[str, list[Dimension]]:
     return shapes
 
 
-def _is_known(size: Dimension, names: frozenset[str] | None) -> bool:
+def _is_known(size: OnnxDimension, names: frozenset[str] | None) -> bool:
     """Return whether a size is a number or has a name, which must be in `names` unless that is None."""
     return size.HasField("dim_value") or bool(size.dim_param and (names is None or size.dim_param in names))
 
 
-def mark_by_file(graph: GraphProto, inferred: dict[str, list[Dimension]], input_names: frozenset[str]) -> None:
+def mark_by_file(graph: GraphProto, inferred: dict[str, list[OnnxDimension]], input_names: frozenset[str]) -> None:
     """Mark the values that have a size which is not among the inferred shapes."""
     for value in (*graph.value_info, *graph.output):
         sizes = value.type.tensor_type.shape.dim
@@ -131,7 +131,7 @@ def is_by_file(value: ValueInfoProto) -> bool:
 
 
 def find_contradictions(
-    graph: GraphProto, inferred: Mapping[str, list[Dimension]], stated: StatedShapes
+    graph: GraphProto, inferred: Mapping[str, list[OnnxDimension]], stated: StatedShapes
 ) -> Iterator[Contradiction]:
     """Yield each value whose inferred shape has another rank or another number on an axis than the stated one."""
     for node in graph.node:

@@ -8,7 +8,7 @@ from math import prod
 from typing import Literal, NamedTuple
 
 from ..finding import Finding, PinnedSize, TrialSummary
-from .concrete_values import KnownValue, shape_of
+from .concrete_values import KnownValue, known_shape
 
 State = Literal["fits", "conflict", "fault", "unknown"]
 _FAILED: tuple[State, ...] = ("conflict", "fault")
@@ -116,7 +116,7 @@ def fixed_size_candidates(name: str, number: str, trials: Sequence[Trial]) -> li
         return []
     fitting = {_fitting_size(sizes[name], inputs) for sizes, inputs in failing}
     exact = [size for size in fitting if size] if len(fitting) == 1 else []
-    shapes = [[shape_of(value.type) or [] for value in inputs] for _, inputs in failing]
+    shapes = [[known_shape(value.type) or [] for value in inputs] for _, inputs in failing]
     is_input_size = all(
         any(sizes[name] in shape for shape in each) for (sizes, _), each in zip(failing, shapes, strict=True)
     )
@@ -142,7 +142,7 @@ def _fitting_size(size: int, inputs: Sequence[KnownValue]) -> int:
 
     The target shape is the second input, as in a Reshape, where 0 stands for the size of the first input.
     """
-    shape = shape_of(inputs[0].type) if inputs else None
+    shape = known_shape(inputs[0].type) if inputs else None
     target = inputs[1].array if len(inputs) == 2 else None
     if shape is None or target is None or target.ndim != 1 or target.dtype.kind != "i" or -1 in target:
         return 0

@@ -46,7 +46,7 @@ _PROMOTION = {"promote_shapes", "_promote_shapes", "broadcast_to_rank", "_broadc
 _BATCHING = os.path.join("interpreters", "batching.py")
 """The file of jax in which vmap gives operands the same rank."""
 
-Location = tuple[str | None, int | None]
+SourceLocation = tuple[str | None, int | None]
 """A source file and a line number, or twice None."""
 
 
@@ -94,11 +94,11 @@ def check_jax(
         )
     jax_folder = os.path.dirname(jax.__file__) + os.sep
     name = str(getattr(traced, "fun_name", "jaxpr"))
-    operations = broadcast_operations(jaxpr, ProgramSizes(), jax_folder)
+    operations = jax_operations(jaxpr, ProgramSizes(), jax_folder)
     return report_program(name, operations, dict(assume or {}), kinds=kinds)
 
 
-def broadcast_operations(jaxpr: Any, sizes: ProgramSizes, jax_folder: str) -> list[BroadcastOperation]:
+def jax_operations(jaxpr: Any, sizes: ProgramSizes, jax_folder: str) -> list[BroadcastOperation]:
     """Return the equations of a jaxpr that broadcast, in order, including those of inner jaxprs.
 
     `jax_folder` is the folder of jax's own code.
@@ -120,7 +120,7 @@ class JaxprReader:
         self._seen_in_jax: set[Any] = set()
         """The line and the shapes of each operation in jax's own code, so that jnp.hypot, for one, is reported once."""
 
-    def read(self, jaxpr: Any, arguments: Sequence[JaxValue], caller: Location, path: str) -> list[JaxValue]:
+    def read(self, jaxpr: Any, arguments: Sequence[JaxValue], caller: SourceLocation, path: str) -> list[JaxValue]:
         """Read a jaxpr that is called with `arguments`, and return its results.
 
         `caller` is the file and line of the call. Equations in jax's own code are reported there.
@@ -146,7 +146,9 @@ class JaxprReader:
             values |= zip(equation.outvars, results, strict=True)
         return [value_of(variable) for variable in jaxpr.outvars]
 
-    def _read_inner(self, equation: Any, operands: Sequence[JaxValue], location: Location, path: str) -> list[JaxValue]:
+    def _read_inner(
+        self, equation: Any, operands: Sequence[JaxValue], location: SourceLocation, path: str
+    ) -> list[JaxValue]:
         """Read the jaxprs that an equation calls, and return its results, or an empty list if it calls none."""
         results: list[JaxValue] = []
         for parameter, value in equation.params.items():
@@ -162,7 +164,7 @@ class JaxprReader:
         return results
 
     def _add_operation(
-        self, equation: Any, name: str, operands: Sequence[JaxValue], location: Location, is_in_jax: bool
+        self, equation: Any, name: str, operands: Sequence[JaxValue], location: SourceLocation, is_in_jax: bool
     ) -> None:
         """Record an equation if it broadcasts two or more arrays."""
         arrays = [value for value in operands if value.written_shape]
@@ -211,7 +213,7 @@ def _unpromoted(variable: Any, name: str = "") -> JaxValue:
     return JaxValue(tuple(variable.aval.shape), derive(), name)
 
 
-def _source_line(location: Location) -> SourceLine | None:
+def _source_line(location: SourceLocation) -> SourceLine | None:
     file, line = location
     return None if file is None or line is None else SourceLine(file, line)
 
@@ -243,7 +245,7 @@ def _arguments(equation: Any, parameter: str, operands: Sequence[JaxValue], coun
 
 
 def _results(
-    equation: Any, operands: Sequence[JaxValue], jax_functions: set[str], location: Location, is_in_jax: bool
+    equation: Any, operands: Sequence[JaxValue], jax_functions: set[str], location: SourceLocation, is_in_jax: bool
 ) -> list[JaxValue]:
     """Return the results of an equation that calls no jaxpr."""
     results = [_unpromoted(variable) for variable in equation.outvars]

@@ -10,7 +10,7 @@ from ...answers.intent import FindingKind
 from ...library import check_batch
 from ...messages import CheckRequest
 from ...messages.validation import validate
-from ..finding import Finding, Operand, Size
+from ..finding import Finding, Operand, SizeOrName
 from ..node_checks import NodeCheck, check_nodes
 from ..report import Report
 from ..size_expressions import canonical
@@ -62,7 +62,7 @@ class ProgramSizes:
         self._given_names = dict(given_names or {})
         self.names = SizeNames()
 
-    def size(self, size: Any) -> Size:
+    def size(self, size: Any) -> SizeOrName:
         """Return an integer, or the name of a framework's symbolic expression."""
         if isinstance(size, int):
             return size

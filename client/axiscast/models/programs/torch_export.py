@@ -17,7 +17,7 @@ from .program_report import BroadcastOperation, ProgramSizes, report_program
 
 __all__ = ["check_torch"]
 
-OLDEST_TORCH = "2.13"
+OLDEST_EXPORTED_TORCH = "2.13"
 """The oldest release of torch that is tested."""
 _BROADCASTING = ELEMENTWISE | LOSSES
 """The functions that broadcast, in addition to those with torch's tag `pointwise`."""
@@ -58,17 +58,17 @@ def check_torch(
     >>> axiscast.check_torch(program).exit_status()                       # doctest: +SKIP
     0
     """
-    torch = import_package("torch", OLDEST_TORCH, "check_torch")
+    torch = import_package("torch", OLDEST_EXPORTED_TORCH, "check_torch")
     if not isinstance(program, torch.export.ExportedProgram):
         raise TypeError(f"program must be a torch.export.ExportedProgram, not {type(program).__name__}")
     sizes = ProgramSizes(given_names(program))
     ranges = {str(sizes.size(symbol)): _range_text(limits) for symbol, limits in program.range_constraints.items()}
-    operations = [*broadcast_operations(program, sizes)]
+    operations = [*torch_operations(program, sizes)]
     notes = [*specialization.notes(program)]
     return report_program("ExportedProgram", operations, ranges | dict(assume or {}), notes, kinds)
 
 
-def broadcast_operations(program: Any, sizes: ProgramSizes) -> Iterator[BroadcastOperation]:
+def torch_operations(program: Any, sizes: ProgramSizes) -> Iterator[BroadcastOperation]:
     """Yield the operations of a program that broadcast, including those of its subgraphs."""
     signature = program.graph_signature
     stored = {**signature.inputs_to_parameters, **signature.inputs_to_buffers}
