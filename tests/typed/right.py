@@ -12,7 +12,7 @@ answer: axiscast.CheckAnswer = axiscast.check("numpy.broadcast_arrays", (8, 1), 
 shape: list[int | str] = axiscast.check(axiscast.torch.expand(size=(2, -1)), ("N",)).outputs[0].shape
 verdicts: list[axiscast.Comparison] = axiscast.compare((2, 1), (3,))
 sentence: str = axiscast.why("operands could not be broadcast together with shapes (3,4) (5,)").message
-answer: axiscast.WhyAnswer = axiscast.why(ValueError("shapes"))
+explained: axiscast.WhyAnswer = axiscast.why(ValueError("shapes"))
 axiscast.translate(ngraph.Broadcast(shape=(2, 3), broadcast_axes={0}), (3,), to="numpy.broadcast_to")
 axiscast.check_columns("numpy.broadcast_arrays", np.ones((3, 1), np.int64))
 report: axiscast.Report = axiscast.check_model("model.onnx", assume={"N": "2.."})
