@@ -1,5 +1,4 @@
-"""Shape checks over HTTP: requests per second of the whole product, beside a bare server, an ordinary endpoint, and
-those of Go and node.
+"""Shape checks over HTTP: requests per second of the service, a bare server, an ordinary endpoint, Go and node.
 
     python benchmarks/checks.py [--kinds post get ...] [--contenders NAME ...] [--rounds 7] [--seconds 3]
                                 [--sustained 45] [-o FILE]
@@ -152,8 +151,9 @@ def ask(port: int, process: int, kind: Kind, start: int, seconds: int) -> Row:
 
 
 def requests(kinds: Sequence[str], contenders: Sequence[str], rounds: int, seconds: int) -> dict[str, dict[str, Row]]:
-    """For each kind and contender the figures of `ask`, and the rate as a ratio to that of the bare server and of the
-    ordinary endpoint in the same round: each median, least, most.
+    """Return the figures of each kind and contender, with ratios of the rates.
+
+    The ratios are to the bare server and to the ordinary endpoint in the same round. Each is (median, least, most).
     """
     taken: dict[str, dict[str, list[Row]]] = {KINDS[kind].title: {} for kind in kinds}
     starts = (pow(16807, number << 20, 2**31 - 1) for number in count())

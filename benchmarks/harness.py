@@ -26,8 +26,9 @@ RESULTS = Path(__file__).parent / "results"
 
 
 def interleave(calls: Mapping[str, Callable[[], object]], rounds: int, least_seconds: float = 0.02) -> dict[str, Row]:
-    """For each contender seconds of a call, and how many times as long as the first contender's call in the same round
-    (median, least, most). Short calls are repeated until a round has taken `least_seconds`.
+    """Return for each contender the seconds of a call, and the ratio to the first contender in the same round.
+
+    Both are (median, least, most). Short calls are repeated until a round takes `least_seconds`.
     """
     many = {name: repeats(call, least_seconds) for name, call in calls.items()}
     taken: dict[str, list[float]] = {name: [] for name in calls}
@@ -99,8 +100,9 @@ def machine() -> Row:
 
 
 def commit() -> str:
-    """The commit of the axiscast that is imported, with `-dirty` where its code, or what measures it, is another by
-    now; `unknown` where it is of no repository, or git is not there.
+    """Return the commit of the imported axiscast.
+
+    It ends with `-dirty` if the code or the benchmarks have changed. It is `unknown` without a repository or git.
     """
     package = Path(axiscast.__file__).parent
     git = partial(subprocess.run, cwd=package, capture_output=True)

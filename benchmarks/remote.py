@@ -264,8 +264,9 @@ CONTENDERS: dict[str, list[Contender]] = {
 
 
 def measure(group: str, nbytes: int, rounds: int) -> list[dict[str, Any]]:
-    """For each contender seconds of a call (median, least, most), the CPU time of the client and of the server, and how
-    many times as fast as the first contender it was in the same round (median, least, most).
+    """Return for each contender the seconds of a call, CPU times, and the speed relative to the first contender.
+
+    The seconds and the speed are (median, least, most). The CPU times are those of the client and of the server.
     """
     contenders = [contender for contender in CONTENDERS[group] if find_spec(contender.needs)]
     taken: list[list[tuple[float, float, float]]] = [[] for _ in contenders]

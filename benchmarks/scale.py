@@ -57,7 +57,7 @@ def to(*shape: int) -> Row:
 
 
 def down_rows(nbytes: int, number: int) -> bytes:
-    """(256,) -> (N,256)"""
+    """(256,) -> (N,256)."""
     return broadcast(to(nbytes // 1024, 256), tensor(256))
 
 

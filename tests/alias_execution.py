@@ -1,5 +1,6 @@
-"""Calls functions of an installed framework on shapes, and prints the shape of each result: the part of aliases.py that
-runs in the framework's own environment. It takes the framework and NumPy, and nothing of axiscast.
+"""Calls functions of an installed framework on shapes, and prints the shape of each result.
+
+It is the part of aliases.py that runs in the environment of the framework, with NumPy and without axiscast.
 
     {"name": "torch.mul", "attributes": {}, "requests": [[[2, 1], [3]], ...]}        a line of its input
     {"name": "torch.mul", "dtypes": "ff", "results": [[2, 3], null, ...]}            null: the function raises

@@ -1,5 +1,4 @@
-"""Runs every alias in its framework and compares each result with the alias's rule: whether the inputs are taken, and
-the shape that comes out.
+"""Runs all aliases in their frameworks, and compares acceptance and the shape of the result with the rule.
 
     python tests/aliases.py numpy=/environments/numpy/bin/python torch=/environments/torch/bin/python
 

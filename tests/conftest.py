@@ -154,8 +154,9 @@ def wait_for(claim: Callable[[], bool], seconds: float = PATIENCE) -> bool:
 
 
 def unhurried(claim: Callable[[float], None], seconds: float) -> None:
-    """Makes a claim that a busy machine can be too late for, in so many seconds; where that fails, in four and in
-    sixteen times as many. What is wrong fails each time.
+    """Check a claim about time, first with these seconds and then with four and sixteen times as many.
+
+    A busy machine may be late, and a real error fails each time.
     """
     for longer in (1, 4):
         try:
@@ -208,8 +209,10 @@ def free_port() -> int:
 
 @contextmanager
 def served(absent: str = "", *, command: bool = False, **settings: object) -> Iterator[Served]:
-    """`axiscast serve`, ready, with these settings in its environment. It runs as if the packages in `absent` were not
-    installed. It is forked, unless `command` asks for a process that begins with the command, or it has workers.
+    """Return a running `axiscast serve` with these settings in its environment.
+
+    It runs as if the packages in `absent` were not installed. It is forked, unless `command` or the number of workers
+    needs a new process.
     """
     port = free_port()
     environment = {key: value for key, value in os.environ.items() if not key.startswith("AXISCAST_")}

@@ -222,9 +222,7 @@ def numbers(received: bytes) -> list[int]:
 
 
 def responses(received: bytes) -> list[tuple[int, int, int]]:
-    """The number of each response, the bytes of the body that the application got, and those of the response's, as h11
-    reads them.
-    """
+    """Return the number of each response, and the lengths of the received and the sent body, as h11 reads them."""
     client, found = h11.Connection(h11.CLIENT), []
     client.receive_data(received)
     while client.trailing_data[0]:

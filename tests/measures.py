@@ -1,5 +1,6 @@
-"""For each limit, what measures so much under it: a question that passes where the limit is as high, and is refused
-where it is lower by one. So no number here need follow a limit that changes, and nothing large is made.
+"""Requests at each limit: one that is accepted with the limit, and refused if the limit is lower by one.
+
+No number here depends on the values of limits, and nothing large is created.
 """
 
 from __future__ import annotations

@@ -33,9 +33,7 @@ def checks(folder: Path) -> Check:
 
 
 def verdicts(report: Report) -> dict[str, Any]:
-    """Of each node: the shape that comes out, with the conditions if there are any; the code of the conflict; or why
-    the node is not judged.
-    """
+    """Return for each node its output shape and conditions, the code of its conflict, or why it is not checked."""
     return {finding.node: verdict(finding) for finding in report.nodes if finding.answer or finding.reason}
 
 

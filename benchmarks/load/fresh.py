@@ -127,8 +127,9 @@ def round_of(port: int, busy: int, seconds: float, sizes: Iterator[int]) -> Row:
 
 
 def measure(busy: int, seconds: float, rounds: int) -> dict[str, Row]:
-    """For each contender checks a second (median, least, most), and for each path the median, the 90th percentile and
-    the most of the seconds that a fresh connection waited.
+    """Return the checks per second of each contender, and the waiting times of fresh connections by path.
+
+    The rates are (median, least, most). The times are the median, the 90th percentile and the largest, in seconds.
     """
     pin(1)
     sizes = itertools.count(2)

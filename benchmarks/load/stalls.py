@@ -71,8 +71,9 @@ class Search:
         self.callers = ThreadPoolExecutor(FLIGHT)
 
     def fly(self, find: Find, look: bool = False, most: float = HANG_SECONDS) -> Round:
-        """One more round of these requests, in which a probe waits for `most` seconds; `look`: ask the service where it
-        is while it does not answer.
+        """Send another round of requests, in which a probe waits for up to `most` seconds.
+
+        With `look`, ask the service for its stacks while it does not respond.
         """
         service = self.service
         wires = [case.wire(next(NUMBERS)) for case in find.cases]
@@ -229,8 +230,9 @@ class Search:
 
 
 def places(log: Path) -> Counter[str]:
-    """What each dump of the threads' stacks says: the innermost place of the service in each busy thread. Where it says
-    nothing of the loop, that waits for a thread that keeps the GIL, or is in uvicorn.
+    """Return the innermost function of the service in each busy thread, for each dump of stacks.
+
+    If the loop is not among them, it waits for a thread that holds the GIL, or is in uvicorn.
     """
     text = log.read_text(errors="replace")
     os.truncate(log, 0)
@@ -282,9 +284,7 @@ def report(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
 
 
 def measured(options: argparse.Namespace, folder: Path, finds: Sequence[Find]) -> Iterator[dict[str, Any]]:
-    """Runs, each with a new service: idle, then with eight requests in flight, random ones and the finds; and how it
-    ends under those.
-    """
+    """Run rounds with a new service: idle, with eight random requests in flight, and with the requests found before."""
     for run in range(options.runs):
         rng = random.Random(f"{options.seed}:{run}")
         service = Service(folder)

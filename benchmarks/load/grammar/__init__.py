@@ -1,5 +1,6 @@
-"""Requests that are small to send and may be large to answer: one function for each kind, with a size to aim at, and
-the mutations that lead from one request to another. All of them from a seed.
+"""Random requests that are short but may have long responses, and mutations of requests.
+
+There is a function for each kind of request, which takes a size. All depend on a seed.
 """
 
 from __future__ import annotations

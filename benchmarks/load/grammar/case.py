@@ -35,8 +35,10 @@ class Case:
         return len(self.body) + len(self.path) + len(self.head) + len(self.accept)
 
     def wire(self, number: int, last: bool = True) -> tuple[bytes, bytes]:
-        """Head and body as they are sent; `number` makes it another request than those before, so that none is
-        remembered; after the `last` one on its connection the service is to close it.
+        """Return the header block and the body as bytes.
+
+        `number` makes the request unique, so that no response is cached. After the `last` request, the service should
+        close the connection.
         """
         length = "" if "Transfer-Encoding" in self.head else f"Content-Length: {len(self.body)}\r\n"
         accept = f"Accept: {self.accept or self.media};n={number}\r\n"
@@ -133,9 +135,7 @@ def a_tensor(rng: Rng, shape: list[int], strides: list[int] | None = None, dtype
 
 
 def repaired(value: Value, most: int) -> Value:
-    """A value whose tensors have as many bytes as their shapes and strides ask for, where that is no more than
-    `most`.
-    """
+    """Return a value whose tensors have as many bytes as their shapes and strides need, up to `most`."""
     if isinstance(value, list):
         return [repaired(part, most) for part in value]
     if not isinstance(value, dict):
