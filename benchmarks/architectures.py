@@ -1,4 +1,4 @@
-"""What axiscast.watch says of architectures that are right: a step of small models of transformers.
+"""Count the warnings of axiscast.watch in a training step of small, correct models of transformers.
 
     python benchmarks/architectures.py [bert gpt2 ...]
 
@@ -47,12 +47,12 @@ TINY = {
     }.items()
     for name in names.split()
 }
-"""The sizes, by all the names that architectures have for them."""
+"""The sizes of a model, by all names that architectures use."""
 MOST_PARAMETERS = 5_000_000
 
 
 def models(name: str) -> Iterator[torch.nn.Module]:
-    """Each model that an architecture has, where it can be built small."""
+    """Yield the models of each architecture that can be created with small sizes."""
     kind = CONFIG_MAPPING[name]
     there = kind()
     names = {*vars(there), *there.attribute_map}
@@ -67,7 +67,7 @@ def models(name: str) -> Iterator[torch.nn.Module]:
 
 
 def inputs(model: Any) -> Iterator[dict[str, torch.Tensor]]:
-    """What a model may take: text, an image, text for a decoder, sound."""
+    """Return possible inputs of a model: text, an image, text for a decoder, or sound."""
     tokens = torch.randint(3, 60, (2, 9))
     mask = torch.ones_like(tokens)
     mask[0, -3:] = 0
@@ -86,7 +86,7 @@ def inputs(model: Any) -> Iterator[dict[str, torch.Tensor]]:
 
 
 def findings(model: Any) -> list[axiscast.Finding] | None:
-    """What a watch finds in a step; None where the model takes none of the inputs."""
+    """Return the findings of a watch in a step, or None if the model takes none of the inputs."""
     for tried in inputs(model):
         with axiscast.watch(on=lambda finding: None) as seen:
             try:

@@ -41,7 +41,7 @@ JSON, MSGPACK = "application/json", "application/vnd.msgpack"
 BARE, ORDINARY, OURS = "bare uvicorn", "ordinary FastAPI", "axiscast"
 LOGGED, PURE = "axiscast, access log", "axiscast, no msgspec"
 KNOW_ALL = (BARE, OURS, PURE)
-"""Those that are asked for more than a check by NumPy's rule, which is all that the others know."""
+"""The kinds of requests that only axiscast can answer."""
 CONTENDERS = [BARE, ORDINARY, OURS, LOGGED, PURE, "node http", "Go net/http"]
 WITHOUT_MSGSPEC = "import sys; sys.modules['msgspec'] = None; from axiscast.cli import main; main()"
 
@@ -49,10 +49,10 @@ WITHOUT_MSGSPEC = "import sys; sys.modules['msgspec'] = None; from axiscast.cli 
 class Kind(NamedTuple):
     title: str
     asked: str
-    """The kind of question in questions.lua."""
+    """The kind of request in questions.lua."""
     connections: int = 16
     status: int = 200
-    """What axiscast responds."""
+    """The expected response of axiscast."""
 
 
 KINDS = {
@@ -70,15 +70,15 @@ KINDS = {
     "translate": Kind("translate", "translate"),
     "ten": Kind("a batch of ten", "rows"),
 }
-"""Each by its name for --kinds."""
+"""The kinds of requests by their names for --kinds."""
 PLAIN = ("post", "msgpack", "get", "clash", "zipf", "again")
-"""Kinds of questions.lua that every contender can answer."""
+"""The kinds of requests that all contenders can answer."""
 SUSTAINED = [Kind(f"POST, {connections} connections", "post", connections) for connections in (64, 256)]
 ROWS, COLUMN_ROWS = 1000, 10**6
 
 
 def servers(folder: Path) -> dict[str, list[str]]:
-    """The command of each contender that is installed, in which PORT stands for its port."""
+    """The command of each installed contender, with PORT for its port."""
     others = FOLDER / "others"
     uvicorn = [sys.executable, "-m", "uvicorn", "--app-dir", str(others), "--no-access-log", "--port", "PORT"]
     ours = [sys.executable, "-m", "axiscast", "serve", "--port", "PORT"]
@@ -99,7 +99,7 @@ def servers(folder: Path) -> dict[str, list[str]]:
 
 @contextmanager
 def served(command: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """The port and the process id of a server that answers on core 0."""
+    """Start a server on core 0, and return its port and its process id."""
     port = free_port()
     process = subprocess.Popen(
         [str(port) if part == "PORT" else part for part in command],
@@ -124,10 +124,7 @@ def served(command: Sequence[str]) -> Iterator[tuple[int, int]]:
 
 
 def ask(port: int, process: int, kind: Kind, start: int, seconds: int) -> Row:
-    """Requests per second, microseconds of the server's CPU time for each, and percentiles of the latency in ms.
-
-    Ends the benchmark if a connection fails, or a response has not the status of this kind.
-    """
+    """Return the requests per second, the CPU time for each in microseconds, and latencies in ms."""
     before = cpu_of(process)
     command = ["taskset", "-c", "1", "wrk", "-t1", f"-c{kind.connections}", f"-d{seconds}s", "--latency"]
     command += ["-s", str(FOLDER / "questions.lua"), f"http://127.0.0.1:{port}", "--", kind.asked, str(start)]
@@ -197,7 +194,7 @@ def compared(rows: Mapping[str, Sequence[Row]], name: str) -> Row:
 
 
 def batches(rounds: int) -> dict[str, Row]:
-    """Checks per second of axiscast in requests of many: rows in JSON, and columns in MessagePack, of two inputs."""
+    """Return the checks per second of batches: rows in JSON, and columns in MessagePack."""
     rng = np.random.default_rng(1)
     path, rates = "/v1/check/batch", dict[str, list[float]]()
     with served([sys.executable, "-m", "axiscast", "serve", "--port", "PORT"]) as (port, _):
@@ -224,7 +221,7 @@ def batches(rounds: int) -> dict[str, Row]:
 
 
 def columns(*inputs: np.ndarray[Any, np.dtype[np.int64]]) -> bytes:
-    """The request for a check of each row of these."""
+    """Return a request with a check in each row."""
     tensors = [{"dtype": "int64", "shape": column.shape, "data": column.tobytes()} for column in inputs]
     return bytes(msgpack.packb({"op": "numpy.broadcast_arrays", "inputs": tensors}))
 
@@ -266,7 +263,7 @@ def report(kinds: Mapping[str, Mapping[str, Row]]) -> None:
 
 
 def shown(values: Sequence[float]) -> str:
-    """A median, and in parentheses the least and the most."""
+    """Return a median with the smallest and the largest value in parentheses."""
     median, least, most = (f"{value:.3g}" if value < 1000 else f"{value:.0f}" for value in values)
     return f"{median} ({least}..{most})"
 

@@ -1,4 +1,4 @@
-"""Draws what is in benchmarks/results as docs/performance/*.svg, and writes its tables into docs/performance.md.
+"""Draws benchmarks/results as docs/performance/*.svg, and writes its tables into docs/performance.md.
 
 python benchmarks/draw.py [FOLDER]     in place of docs
 """
@@ -18,10 +18,10 @@ RESULTS = Path(__file__).parent / "results"
 DOCS = Path(__file__).parents[1] / "docs"
 COLOURS = ["#1f77b4", "#ff7f0e", "#7f7f7f", "#2ca02c", "#9467bd", "#8c564b", "#17becf", "#bcbd22"]
 LABELS, WIDTH, LINE, PANEL = 330, 560, 13, 220
-"""Pixels: of the labels, of the bars, of one bar's height, of a panel's."""
+"""The widths of labels and bars, and the heights of a bar and a panel, in pixels."""
 
 Spread = Sequence[float]
-"""Median, least, most."""
+"""The median, the smallest and the largest value."""
 
 
 class Bar(NamedTuple):
@@ -31,7 +31,7 @@ class Bar(NamedTuple):
 
 
 def bars(title: str, found: Sequence[Bar], goal: float = 1.0) -> str:
-    """A bar for each median, a line from the least to the most, and a rule at `goal`; on a logarithmic scale."""
+    """Return a bar for each median, with a line for the range and a rule at `goal`. The axis is logarithmic."""
     contenders = list(dict.fromkeys(bar.contender for bar in found))
     values = [value for bar in found for value in bar.spread if value > 0] + [goal]
     low, high = math.log10(min(values)) - 0.1, math.log10(max(values)) + 0.25
@@ -63,7 +63,7 @@ def bars(title: str, found: Sequence[Bar], goal: float = 1.0) -> str:
 
 
 def curve(title: str, points: Sequence[tuple[float, float]], across: str, up: str) -> str:
-    """A line through points, from 0 up."""
+    """Return a line through points, on an axis that begins at 0."""
     right, top = max(x for x, _ in points), max(y for _, y in points) * 1.05
     path = " ".join(f"{60 + 800 * x / right:.1f},{340 - 290 * y / top:.1f}" for x, y in points)
     drawn = [
@@ -78,7 +78,7 @@ def curve(title: str, points: Sequence[tuple[float, float]], across: str, up: st
 
 
 def growth(title: str, across: str, lines: dict[str, list[dict[str, Any]]]) -> str:
-    """How time and memory of each line grow, side by side, both axes logarithmic."""
+    """Return two plots of the growth of time and memory, with logarithmic axes."""
     drawn = []
     for number, name in enumerate(lines):
         colour, y = COLOURS[number], 32 + 16 * number
@@ -95,7 +95,7 @@ def growth(title: str, across: str, lines: dict[str, list[dict[str, Any]]]) -> s
 def _panel(
     left: float, top: float, across: str, up: str, lines: Sequence[Sequence[tuple[float, float]]]
 ) -> Iterator[str]:
-    """A curve through each line's points."""
+    """Return a curve through the points of each line."""
     (low_x, high_x), (low_y, high_y) = (
         (min(found), max(found)) for found in zip(*itertools.chain(*lines), strict=True)
     )
@@ -141,7 +141,7 @@ def _svg(title: str, drawn: Sequence[str], width: float, height: float) -> str:
 
 
 def plots() -> Iterator[tuple[str, str]]:
-    """(name, SVG) of each plot whose figures are there."""
+    """Yield (name, SVG) of each plot with results."""
     engine = _figures("engine")
     for group, title, name in [
         ("dense", "Dense output of 512 MiB, written into the same memory", "512 MiB"),
@@ -181,7 +181,7 @@ def plots() -> Iterator[tuple[str, str]]:
 
 
 def tables() -> Iterator[tuple[str, list[list[str]]]]:
-    """(name, rows) of each table whose figures are there; the first row is its head."""
+    """Yield (name, rows) of each table with results. The first row is the header."""
     if kinds := _figures("checks").get("requests"):
         others = list(dict.fromkeys(name for rows in kinds.values() for name in rows if name != "bare uvicorn"))
         head = ["x bare uvicorn", *others, "axiscast: CPU us", "p99 ms"]
@@ -220,7 +220,7 @@ def tables() -> Iterator[tuple[str, list[list[str]]]]:
 
 
 def spread(values: Spread | None) -> str:
-    """A median, and from the least to the most."""
+    """Return a median and its range as text."""
     if values is None:
         return ""
     median, least, most = (f"{value:.3g}" if value < 1000 else f"{value:.0f}" for value in values)
@@ -228,7 +228,7 @@ def spread(values: Spread | None) -> str:
 
 
 def with_tables(text: str) -> str:
-    """A document with each table between `<!-- table NAME -->` and `<!-- end -->` as the figures are now."""
+    """Return a document with the current tables between `<!-- table NAME -->` and `<!-- end -->`."""
     for name, (head, *rows) in tables():
         lines = [f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows)]
         before, begin, rest = text.partition(f"<!-- table {name} -->\n")

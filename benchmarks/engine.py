@@ -1,4 +1,4 @@
-"""How near the engine is to the hardware: dense bytes against memset, gradients against reading once.
+"""Measure the engine against the hardware: dense output against memset, gradients against a read.
 
     python benchmarks/engine.py [GROUP ...] [--rounds 7] [--mib 512] [-o benchmarks/results/engine.json]
 
@@ -57,7 +57,7 @@ PATTERNS: dict[str, Callable[[int], tuple[tuple[int, ...], tuple[int, ...], tupl
     "(A,B) -> (B,A,3)": lambda n: ((1024, n // 3072), (n // 3072, 1024, 3), (1, 0)),
     "(A,B) -> (64,B,A)": lambda n: ((square(n, 64),) * 2, (64, square(n, 64), square(n, 64)), (2, 1)),
 }
-"""Input shape, output shape, and the output axis of each input axis, for about n elements."""
+"""The input shape, the output shape and the output axis of each input axis, for about n elements."""
 DTYPES = ["uint8", "float64", ml_dtypes.bfloat16, "complex128"]
 
 
@@ -72,7 +72,7 @@ def case(pattern: str, n: int, dtype: Any) -> tuple[Placement, Array]:
 
 
 def by_onnxruntime(view: Array, array: Array, out: Array) -> Filler | None:
-    """Expand, after a Transpose where there is one, into an output that is kept."""
+    """Return an ONNX model with Transpose and Expand that writes into an existing output."""
     try:
         import onnx
         import onnxruntime
@@ -111,7 +111,7 @@ def by_torch(view: Array, array: Array, out: Array) -> Filler | None:
 
 
 def in_words(view: Array) -> tuple[list[int], list[int], list[int]]:
-    """The sizes of what a view reads, as it lies; its order in the output; and its shape beside the output's."""
+    """Return the input sizes in memory order, their order in the output, and their shape beside the output."""
     kept = [axis for axis in range(view.ndim) if view.strides[axis]]
     lying = sorted(kept, key=lambda axis: -view.strides[axis])
     own = [size if step else 1 for size, step in zip(view.shape, view.strides, strict=True)]
@@ -119,7 +119,7 @@ def in_words(view: Array) -> tuple[list[int], list[int], list[int]]:
 
 
 def by_jax(view: Array, array: Array, out: Array) -> Filler | None:
-    """A compiled function, into memory that the last output was in."""
+    """Return a compiled function that reuses the memory of the last output."""
     try:
         import jax
     except ImportError:
@@ -135,7 +135,7 @@ def by_jax(view: Array, array: Array, out: Array) -> Filler | None:
 
 
 def by_openvino(view: Array, array: Array, out: Array) -> Filler | None:
-    """Transpose, Reshape and Broadcast into an output that is kept."""
+    """Return a model with Transpose, Reshape and Broadcast that writes into an existing output."""
     try:
         import openvino
         from openvino import opset13 as ops
@@ -191,17 +191,17 @@ def filled(sizes: tuple[int, ...], dtypes: list[Any], contenders: tuple[str, ...
 
 
 def dense_group(mib: int, rounds: int) -> Results:
-    """Time / memset of the same bytes, into an output that is used again."""
+    """Measure the time relative to memset of the same bytes, into an output that is reused."""
     return filled((-(-mib // 64) * MIB, mib * MIB), [np.float32], tuple(FILLERS), rounds)
 
 
 def dtypes_group(mib: int, rounds: int) -> Results:
-    """The same for other dtypes."""
+    """Measure the time relative to memset for other dtypes."""
     return filled((-(-mib // 8) * MIB,), DTYPES, OURS, rounds)
 
 
 def stream_group(mib: int, rounds: int) -> Results:
-    """Time to take all chunks / memset of the same bytes. A message brings its elements at any address."""
+    """Measure the time of all chunks relative to memset. Inputs begin at any address, as in a message."""
     nbytes = mib * MIB
     memory = np.ones(nbytes, np.uint8)
     for pattern in PATTERNS:
@@ -216,7 +216,7 @@ def stream_group(mib: int, rounds: int) -> Results:
 
 
 def gradient_group(mib: int, rounds: int) -> Results:
-    """Time / reading the gradient once (np.dot); the largest relative error on 10^7 values, of that and of np.sum."""
+    """Measure the time relative to a read of the gradient (np.dot), and the largest relative errors."""
     n = mib * MIB // 16
     values = np.random.default_rng(1).random(max(n, 10**7), np.float32)
     for pattern in PATTERNS:
@@ -256,12 +256,11 @@ SUMS: dict[str, tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]] = {
     "(N,1024) transposed, rows": ((-1, 1024), (1,), (1, 0)),
     "(N,128,128) transposed, the middle": ((-1, 128, 128), (1,), (2, 1, 0)),
 }
-"""A shape, -1 for what makes up the number of elements; the axes of it that are summed over; and the order of its axes
-in which they are given."""
+"""A shape (-1 for the remaining elements), its summed axes, and the order of its axes in memory."""
 
 
 def sums_group(mib: int, rounds: int) -> Results:
-    """Sums of each dtype / np.add.reduce of the same in the same accumulator."""
+    """Measure sums of each dtype relative to np.add.reduce with the same accumulator."""
     for dtype in np.float32, np.float64, np.int64, np.int32, np.int8, np.float16, ml_dtypes.bfloat16, np.complex128:
         for name, (shape, axes, order) in SUMS.items():
             rest = prod(shape[: shape.index(-1)]) * prod(shape[shape.index(-1) + 1 :])
@@ -276,7 +275,7 @@ def sums_group(mib: int, rounds: int) -> Results:
 
 
 def tiny_group(mib: int, rounds: int) -> Results:
-    """(3,) to (2,3), with the plan at hand: nanoseconds inside the engine."""
+    """Measure (3,) to (2,3) with a given plan: nanoseconds in the engine."""
     placement, array = Placement(0, (3,), (2, 3), (1,)), np.arange(3, dtype=np.float32)
     view, out = output_view(placement, array), np.empty((2, 3), np.float32)
     calls: dict[str, Filler] = {
@@ -290,7 +289,7 @@ def tiny_group(mib: int, rounds: int) -> Results:
 
 
 def scale_group(mib: int, rounds: int) -> Results:
-    """(1024,) -> (N,1024) from 1 KiB to 2 GiB, and 64 KiB at ranks of 1 to 64, beside memset: nanoseconds per byte."""
+    """Measure (1024,) to (N,1024) from 1 KiB to 2 GiB, and ranks 1 to 64, in nanoseconds per byte."""
     sizes = [2**power for power in range(10, 32, 3) if 2**power <= mib * 4 * MIB]
     memory = np.ones(sizes[-1], np.uint8)
     for nbytes in sizes:

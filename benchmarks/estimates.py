@@ -31,7 +31,7 @@ from axiscast.wire.codec import Encoding, decode, encode
 from axiscast.wire.tensors import json_parts, msgpack_parts
 
 Case = tuple[Callable[[], object], float]
-"""What is measured, and its estimate in milliseconds."""
+"""A measured call, and its estimate in milliseconds."""
 JSON, MSGPACK = Encoding
 NAMES = [f"N{number}" for number in range(20)]
 

@@ -1,4 +1,4 @@
-"""What the benchmarks share: contenders called in turn, round after round, and their figures, saved and drawn."""
+"""The shared code of benchmarks: contenders in alternating rounds, and results in files."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def interleave(calls: Mapping[str, Callable[[], object]], rounds: int, least_sec
 
 
 def repeats(call: Callable[[], object], least_seconds: float) -> int:
-    """How often to call so that it takes `least_seconds`; warms up."""
+    """Return how often to call a function for `least_seconds`, after a warm-up."""
     call()
     start = time.perf_counter()
     call()
@@ -57,7 +57,7 @@ def repeats(call: Callable[[], object], least_seconds: float) -> int:
 
 
 def spread(values: Sequence[float]) -> list[float]:
-    """Median, least and most, to four digits."""
+    """Return the median, the smallest and the largest value with four digits."""
     return [float(f"{value:.4g}") for value in (statistics.median(values), min(values), max(values))]
 
 
@@ -72,18 +72,18 @@ def free_port() -> int:
 
 
 def memory_of(process: int, field: str = "VmRSS") -> int:
-    """Bytes of memory that a process holds: VmRSS now, VmHWM at the most."""
+    """Return the memory of a process in bytes, now (VmRSS) or at its peak (VmHWM)."""
     return int(re.findall(rf"{field}:\s+(\d+)", Path(f"/proc/{process}/status").read_text())[0]) * 1024
 
 
 def cpu_of(process: int) -> float:
-    """Seconds of CPU time that a process has taken, in steps of 0.01."""
+    """Return the CPU time of a process in seconds, in steps of 0.01."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(") ")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def forget_peak(process: int) -> None:
-    """Let VmHWM begin anew from what is held now."""
+    """Reset the peak of the memory to the current memory."""
     Path(f"/proc/{process}/clear_refs").write_text("5")
 
 
@@ -115,7 +115,7 @@ def commit() -> str:
 
 
 def destination(text: str) -> Path:
-    """Where figures are written to, as an argument's type. To benchmarks/results only those of a commit go."""
+    """Return the path for results, as the type of an argument. benchmarks/results only takes those of a commit."""
     path = Path(text)
     if path.absolute().parent == RESULTS and not re.fullmatch("[0-9a-f]+", commit()):
         raise argparse.ArgumentTypeError(f"figures in {RESULTS.name} are of a commit, and the code is {commit()}")
@@ -123,7 +123,7 @@ def destination(text: str) -> Path:
 
 
 def save(path: Path, groups: Mapping[str, Any]) -> None:
-    """Write the figures beside what they were taken on; those of other groups stay if they were taken on the same."""
+    """Write results with the environment. Results of other groups stay if their environment is the same."""
     old = json.loads(path.read_text()) if path.exists() else {}
     kept = old if old.get("machine") == machine() else {}
     path.parent.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""axiscast in process: what its import costs, its first check and every further one, beside NumPy's own function.
+"""Measure axiscast in process: the import, the first check and later checks, beside NumPy's function.
 
     python benchmarks/library.py [--rounds 15] [-o benchmarks/results/library.json]
 
@@ -24,7 +24,7 @@ FRESH = {
     "axiscast.check": ("import axiscast", f"axiscast.check('numpy.broadcast_arrays', {SHAPES})"),
     "np.broadcast_shapes": ("import numpy", f"numpy.broadcast_shapes({SHAPES})"),
 }
-"""The import of each contender, and its first call."""
+"""The import and the first call of each contender."""
 CHILD = """
 import time
 start = time.process_time()
@@ -39,7 +39,7 @@ print(json.dumps([imported - start, called - start, loaded]))
 
 
 def fresh(rounds: int) -> dict[str, Row]:
-    """For each contender milliseconds of CPU time: of the import, and with a first call; and what they load."""
+    """Return the CPU time in milliseconds of the import and of a first call, and the loaded modules."""
     taken: dict[str, list[tuple[float, float]]] = {name: [] for name in FRESH}
     loaded: dict[str, str] = {}
     for _, (name, lines) in itertools.product(range(rounds), FRESH.items()):
@@ -54,7 +54,7 @@ def fresh(rounds: int) -> dict[str, Row]:
 
 
 def further(rounds: int) -> dict[str, Row]:
-    """Microseconds of a call."""
+    """Measure the time of a call in microseconds."""
     size = itertools.count(2)
     calls = {
         "axiscast.check": lambda: axiscast.check("numpy.broadcast_arrays", (8, 1, 6, 1), (1, next(size), 1, 5)),

@@ -1,4 +1,4 @@
-"""Lines of the product at one commit, or at two beside each other, by folder: code, comments, docstrings and blanks.
+"""Count the lines of the product at a commit, or at two, by folder: code, comments, docstrings and blanks.
 
     python benchmarks/lines.py                  at HEAD
     python benchmarks/lines.py v0.1.0 HEAD      at both, and what was added between them
@@ -31,7 +31,7 @@ def git(*arguments: str) -> str:
 
 
 def lines_of(path: PurePosixPath, source: str) -> Counter[str]:
-    """How many lines of each kind a file has."""
+    """Return the number of lines of each kind in a file."""
     if path.suffix != ".py":
         return Counter("code" if line.strip() else "blanks" for line in source.splitlines())
     kinds = dict.fromkeys(range(1, len(source.splitlines()) + 1), "blanks")
@@ -49,7 +49,7 @@ def lines_of(path: PurePosixPath, source: str) -> Counter[str]:
 
 
 def folders_at(commit: str) -> dict[str, Counter[str]]:
-    """Lines of each kind in each folder of the product at a commit, and in all."""
+    """Return the lines of each kind in each folder at a commit, and their sums."""
     found: dict[str, Counter[str]] = {}
     for path in map(PurePosixPath, git("ls-tree", "-r", "--name-only", commit, *PRODUCT).splitlines()):
         if path.suffix in SUFFIXES:
@@ -60,7 +60,7 @@ def folders_at(commit: str) -> dict[str, Counter[str]]:
 
 
 def row(name: str, *counts: int) -> str:
-    """A line of the table: a count for each commit, and what the second has more."""
+    """Return a line of the table: the number for each commit, and the difference."""
     added = [f"{counts[1] - counts[0]:+10}"] if len(counts) == 2 else []
     return "".join([f"{name:40}", *(f"{count:10}" for count in counts), *added])
 

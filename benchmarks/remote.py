@@ -1,4 +1,4 @@
-"""What the clients reach over loopback, beside raw TCP and ordinary code: arrays down, arrays up, small calls.
+"""Measure clients over loopback beside raw TCP and other clients: downloads, uploads and small calls.
 
     python benchmarks/remote.py [patterns] [down] [up] [small] [--rounds 9] [--mib 512] [-o results/remote.json]
 
@@ -35,7 +35,7 @@ from axiscast.ops import numpy as op
 from axiscast.ops import stablehlo
 
 SMALL_CALLS = 20
-"""Small calls that are timed together."""
+"""The number of small calls that are timed together."""
 MSGPACK = {"Content-Type": "application/vnd.msgpack", "Accept": "application/vnd.msgpack"}
 
 
@@ -48,13 +48,13 @@ class Contender(NamedTuple):
     name: str
     server: str
     setup: Callable[[str, int], Timed]
-    """Given the server's address and how many bytes move, yields what is timed, and cleans up."""
+    """A function that takes the server's address and a number of bytes, yields the timed call, and cleans up."""
     needs: str = "axiscast"
-    """What must be installed."""
+    """The package that must be installed."""
 
 
 def asked(group: str, nbytes: int) -> tuple[Any, tuple[int, int], dict[str, Any]]:
-    """A call's input, the shape that it is broadcast to, and what else it asks for."""
+    """The input of a call, its target shape, and other options."""
     if group == "small":
         return np.arange(32, dtype=np.float32), (32, 32), {}
     target = (nbytes // ROW, ROW // 4)
@@ -64,7 +64,7 @@ def asked(group: str, nbytes: int) -> tuple[Any, tuple[int, int], dict[str, Any]
 
 
 def packed(group: str, nbytes: int) -> bytes:
-    """The same as a program without this library would send it."""
+    """The call in a program without this library."""
     array, target, further = asked(group, nbytes)
     tensor = {"dtype": "float32", "shape": list(array.shape), "data": array.tobytes()}
     return bytes(msgpack.packb({"op": {"name": "numpy.broadcast_to", "shape": target}, **further, "inputs": [tensor]}))
@@ -169,7 +169,7 @@ def by_client(
 
 
 def awaited(call: Callable[[], Awaitable[object]], close: Callable[[], Any], many: int) -> Timed:
-    """An asynchronous call so many times, one after another."""
+    """Await a call several times, one after another."""
 
     async def calls() -> None:
         for _ in range(many):
@@ -181,7 +181,7 @@ def awaited(call: Callable[[], Awaitable[object]], close: Callable[[], Any], man
 
 
 def by_pattern(dtype: str, shape: Shape, target: Shape, order: Shape) -> Callable[[str, int], Timed]:
-    """An input of this shape to this target, whose axis 0 (None) is as long as the bytes ask for."""
+    """An input shape and its target. Axis 0 (None) has the size that the number of bytes needs."""
 
     def setup(address: str, nbytes: int) -> Timed:
         long = nbytes // np.dtype(dtype).itemsize // math.prod(size for size in target if size)
@@ -206,7 +206,7 @@ PATTERNS: dict[str, tuple[Shape, Shape, Shape]] = {
     "(A,B) -> (B,A,64)": ([1024, None], [None, 1024, 64], [1, 0]),
     "(A,B) -> (64,B,A)": ([1024, None], [64, None, 1024], [2, 1]),
 }
-"""Shapes of an input and of its output, and where the input's axes go."""
+"""Return the input shape, the output shape, and the output axes of the input."""
 
 CONTENDERS: dict[str, list[Contender]] = {
     "patterns": [

@@ -1,4 +1,4 @@
-"""How cost and memory grow: with bytes, ranks, inputs, rows and streams, from one to what the limits take.
+"""Measure the growth of time and memory with bytes, ranks, inputs, rows and streams, up to the limits.
 
     python benchmarks/scale.py [GROUP ...] [--rounds 5] [--mib 512] [--points N] [-o benchmarks/results/scale.json]
 
@@ -62,13 +62,13 @@ def down_rows(nbytes: int, number: int) -> bytes:
 
 
 def down_columns(nbytes: int, number: int) -> bytes:
-    """(N,1) -> (N,16384): content that does not repeat, from an input that is small beside it."""
+    """(N,1) -> (N,16384): output that does not repeat, from a small input."""
     rows, columns = max(nbytes // 2**16, 1), min(nbytes // 4, 2**14)
     return broadcast(to(rows, columns), tensor(rows, 1))
 
 
 def up(nbytes: int, number: int) -> bytes:
-    """An input of so many bytes, of which one element comes back."""
+    """An input of a number of bytes, of which one element is returned."""
     return broadcast(to(nbytes // 4), tensor(nbytes // 4), window=[(0, 1)])
 
 
@@ -83,7 +83,7 @@ def check_rank(rank: int, number: int) -> bytes:
 
 
 def broadcast_rank(rank: int, number: int) -> bytes:
-    """16384 elements, on every other axis of up to fourteen from one."""
+    """16384 elements in an input with up to fourteen axes."""
     shape = [2**14 >> min(rank - 1, 13), *[2] * min(rank - 1, 13), *[1] * (rank - 14)]
     return broadcast(to(*shape), tensor(*(size if axis % 2 else 1 for axis, size in enumerate(shape))))
 
@@ -93,7 +93,7 @@ def check_inputs(inputs: int, number: int) -> bytes:
 
 
 def broadcast_inputs(inputs: int, number: int) -> bytes:
-    """Outputs of 4 KiB each."""
+    """Return a request with outputs of 4 KiB."""
     return broadcast({"name": "numpy.broadcast_arrays"}, *[tensor(32, 1), tensor(32)] * (inputs // 2))
 
 
@@ -118,7 +118,7 @@ class Line(NamedTuple):
     server: str = "axiscast"
     settings: Mapping[str, str] = {}
     streams: bool = False
-    """Whether a point is so many connections at once, each of --mib, rather than one of so much."""
+    """Whether a point is a number of connections, each with --mib, instead of an amount."""
 
 
 def powers(base: int, first: int, last: int) -> list[int]:
@@ -126,7 +126,7 @@ def powers(base: int, first: int, last: int) -> list[int]:
 
 
 def groups(mib: int) -> dict[str, tuple[str, list[Line]]]:
-    """What a point counts, and the lines of each group."""
+    """The unit of the points, and the lines of each group."""
     down, upwards = powers(8, 1024, mib * 16 * MIB), powers(8, 1024, mib * MIB)
     ranks = powers(2, 1, 64)
     streams = powers(4, 1, 64)
@@ -177,7 +177,7 @@ def groups(mib: int) -> dict[str, tuple[str, list[Line]]]:
 
 
 def answered(address: str, requests: Iterable[bytes]) -> None:
-    """Ask on one connection and throw the answers away; where the server has no memory left for it, come again."""
+    """Send requests on a connection and discard the responses. Retry if the server has no memory."""
     step = memoryview(bytearray(STEP))
     with ExitStack() as stack:
         connection = stack.enter_context(closing(connected(address)))
@@ -206,7 +206,7 @@ def answered_once(connection: socket.socket, request: bytes, step: memoryview) -
 
 
 class Point:
-    """A line's server asked at one point."""
+    """A measurement of the server of a line at a point."""
 
     def __init__(self, line: Line, at: int, nbytes: int, address: str, numbers: Iterator[int]) -> None:
         self.at, self.address = at, address
@@ -215,7 +215,7 @@ class Point:
         self.many, self.seconds, self.memory = 1, list[float](), 0
 
     def call(self) -> float:
-        """Seconds that each of `many` calls took."""
+        """Return the seconds of each of `many` calls."""
         requests = [self.request() for _ in range(self.many)]
         start = time.perf_counter()
         with ThreadPoolExecutor(self.connections) as pool:
@@ -224,7 +224,7 @@ class Point:
 
 
 def measure(lines: Sequence[Line], mib: int, rounds: int, most_points: int) -> dict[str, list[Row]]:
-    """For each line its points: seconds (median, least, most), and the server's bytes over idle at the most."""
+    """Return the points of each line: seconds (median, least, most), and the largest memory above idle."""
     with ExitStack() as stack:
         points: dict[str, list[Point]] = {}
         for line in lines:

@@ -1,4 +1,4 @@
-"""Servers to measure clients with, each a process of its own on core 0.
+"""Servers for benchmarks of clients. Each is a process on core 0.
 
 `tcp` speaks no HTTP at all: what the loopback can do. `wire` speaks the least HTTP that will do, and sends bytes that
 lie ready: what a client can do. `asgi` is uvicorn with an application of a few lines, `naive` what is usually written
@@ -26,13 +26,13 @@ from fastapi import FastAPI, Request, Response
 from harness import free_port, pin
 
 STEP = 2**20
-"""Bytes that the servers send, and throw away, at a time."""
+"""The number of bytes that the servers send or discard at a time."""
 TCP_STEPS = {"tcp": STEP, "tcp, a page less": STEP - 2**12}
-"""Raw TCP by what it writes at a time: the usual, and what Linux takes faster."""
+"""The raw TCP servers by the size of a write: a usual size, and a faster one on Linux."""
 ROW = 4096
-"""Bytes of a row: what comes down is one row again and again, what goes up are many of which one comes back."""
+"""The size of a row in bytes. Downloads repeat a row, and uploads have many rows."""
 SMALL = 4096
-"""Bytes of a small answer, made from 128."""
+"""The size of a small response in bytes, computed from 128 bytes."""
 
 
 def serve(kind: str, port: int, answer_bytes: int) -> None:
@@ -69,7 +69,7 @@ def accept(port: int, talk: Callable[[socket.socket], None]) -> None:
 
 
 def talk_tcp(connection: socket.socket, most: int) -> None:
-    """Takes two lengths of 8 bytes: how many bytes come, and how many are wanted."""
+    """A server that reads two lengths of 8 bytes: the bytes to receive, and the bytes to send."""
     step = memoryview(bytearray(STEP))
     while True:
         receive(connection, step[:16])
@@ -80,7 +80,7 @@ def talk_tcp(connection: socket.socket, most: int) -> None:
 
 
 def talk_http(connection: socket.socket, answer_bytes: int) -> None:
-    """Takes any request with a Content-Length, and answers with a tensor that lies ready."""
+    """A server that accepts any request with a Content-Length, and sends a prepared tensor."""
     step, data = memoryview(bytearray(STEP)), memoryview(bytes(STEP))
     body = answer_head(answer_bytes)
     head = f"HTTP/1.1 200 OK\r\nContent-Type: application/vnd.msgpack\r\nContent-Length: {len(body) + answer_bytes}"
@@ -103,7 +103,7 @@ def talk_http(connection: socket.socket, answer_bytes: int) -> None:
 
 
 def answer_head(answer_bytes: int) -> bytes:
-    """{"outputs": [a tensor of so many bytes]} up to the bytes themselves."""
+    """Return {"outputs": [tensor]} in MessagePack up to the bytes of the tensor."""
     packer = msgpack.Packer()
     fields = {"dtype": "float32", "shape": [32, 32] if answer_bytes == SMALL else [answer_bytes // ROW, ROW // 4]}
     packed = (
@@ -207,7 +207,7 @@ def connected(address: str) -> socket.socket:
 
 @contextmanager
 def served(kind: str, answer_bytes: int, settings: Mapping[str, str] = LARGE) -> Iterator[tuple[str, int]]:
-    """The address and the process id of a server that runs, with these settings of axiscast in its environment."""
+    """Run a server with these settings of axiscast. Return its address and its process id."""
     port = free_port()
     command = [sys.executable, __file__, kind, str(port), str(answer_bytes)]
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL, env=os.environ | settings)

@@ -1,4 +1,4 @@
-"""Exits with 0 if the service in this container answers GET /livez with 200.
+"""Exit with status 0 if the service in this container responds to GET /livez with 200.
 
 It runs every few seconds, so it imports little.
 """

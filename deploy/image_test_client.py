@@ -1,4 +1,4 @@
-"""What deploy/image_test.sh asks of the running service: `image_test_client.py <check> <address> [argument]`.
+"""The requests of deploy/image_test.sh: `image_test_client.py <check> <address> [argument]`.
 
 It shares nothing with the service but HTTP, and needs the standard library only.
 """
@@ -52,7 +52,7 @@ def check_answers():
 
 
 def check_stream(mebibytes):
-    """An answer twice as large as the container's memory, every byte of it read and compared."""
+    """Check a response that is twice as large as the memory of the container, byte by byte."""
     size = int(mebibytes) * 2**20
     op = {"name": "numpy.broadcast_to", "shape": [size // 4]}
     request = {"op": op, "inputs": [{"dtype": "float32", "shape": [], "data": 1.5}]}
@@ -70,7 +70,7 @@ def check_stream(mebibytes):
 
 
 def check_drain():
-    """After SIGTERM: not ready, and yet every request is answered, its connection then closed."""
+    """Check that the service is not ready after SIGTERM, but responds to all requests and then closes connections."""
     deadline = time.monotonic() + 1.5
     while True:
         try:

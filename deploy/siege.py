@@ -36,7 +36,7 @@ def ask(path, value, accept=JSON):
 
 
 def broadcast(shape, inputs, dtype="float32", **more):
-    """A dense broadcast of an input of ones."""
+    """Return a dense broadcast of an input of ones."""
     tensor = {"dtype": dtype, "shape": inputs, "data": [1] * inputs[0]}
     return {"op": {"name": "numpy.broadcast_to", "shape": shape}, "inputs": [tensor], **more}
 
@@ -97,7 +97,7 @@ class Siege:
         )
 
     async def attack(self, name, sent, reads):
-        """Connect, send, and wait to the end; again where the service closes."""
+        """Connect, send and wait until the end. Connect again if the service closes the connection."""
         plain = name == "TLS that stops" or self.tls is None
         while time.monotonic() < self.end:
             writer = None
@@ -132,7 +132,7 @@ class Siege:
             await asyncio.sleep(0.05)
 
     async def status(self, path):
-        """The status of an answer on a connection of its own."""
+        """Return the status of the response on a new connection."""
         try:
             async with asyncio.timeout(30):
                 reader, writer = await asyncio.open_connection(self.host, self.port, ssl=self.tls)
