@@ -1,4 +1,4 @@
-"""The short ways to an answer, beside the long one: each answer the same to the byte."""
+"""The fast path beside the ordinary way: both give the same response to the byte."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TAG = re.compile(rb'\r\netag: ("[^"]+")')
 
 
 class Running:
-    """A service in a thread of this process, with its short ways or without."""
+    """A service in a thread of this process, with the fast path or without."""
 
     def __init__(self, short: bool, settings: Settings) -> None:
         self.app = create_app(settings)
@@ -61,7 +61,7 @@ def running(short: bool = True, **settings: Any) -> Iterator[Running]:
 
 
 class Asking:
-    """One connection, on which each request goes out in one piece."""
+    """A connection on which each request is sent in one piece."""
 
     def __init__(self, service: Running) -> None:
         self.connection = socket.create_connection(("127.0.0.1", service.port()), timeout=PATIENCE)
@@ -89,7 +89,7 @@ class Asking:
 
 
 def without_its_own(answer: bytes) -> bytes:
-    """An answer, with its date and its request id taken out."""
+    """Return a response without its date and its request id."""
     return re.sub(rb"(?m)^((?:date|x-request-id): )[^\r]+", rb"\1", answer)
 
 
@@ -116,7 +116,7 @@ def both(**settings: Any) -> Iterator[tuple[Running, Running]]:
 
 
 def counted(service: Running) -> list[str]:
-    """The lines of the metrics that count requests, problems and bytes of broadcasts."""
+    """Return the metrics that count requests, problems and bytes of broadcasts."""
     with Asking(service) as connection:
         text = connection.ask(request("GET /metrics")).decode()
     return [
@@ -126,7 +126,7 @@ def counted(service: Running) -> list[str]:
     ]
 
 
-def test_every_answer_is_the_same_without_the_short_ways_and_counts_alike() -> None:
+def test_every_response_and_count_is_the_same_without_the_fast_path() -> None:
     with both() as (short, long):
         tag = TAG.findall(answers(short, {"": REQUESTS["GET"]})[""][0])[0].decode()
         assert TAG.findall(answers(long, {"": REQUESTS["GET"]})[""][0])[0].decode() == tag
@@ -169,7 +169,7 @@ def test_short_requests_take_the_fast_path(monkeypatch: pytest.MonkeyPatch) -> N
         assert on_fast_path(service, REQUESTS, monkeypatch) == FAST_PATH
 
 
-def test_a_head_that_is_plain_is_read_as_any_other() -> None:
+def test_a_plain_header_block_is_parsed_like_any_other() -> None:
     rng = random.Random(20261122)
     lines = [
         *(
@@ -247,7 +247,7 @@ HOSTS = {
 }
 
 
-def test_a_name_is_answered_alike_by_both_ways() -> None:
+def test_both_ways_accept_the_same_host_names() -> None:
     with both(allowed_hosts="there") as (short, long):
         for host, status in HOSTS.items():
             asked = get(QUERY).replace(b"Host: there", f"Host: {host}".encode())
@@ -257,7 +257,7 @@ def test_a_name_is_answered_alike_by_both_ways() -> None:
             assert given.startswith(b"HTTP/1.1 %d " % status), host
 
 
-def test_a_key_that_is_not_known_gets_no_answer(tmp_path: Path) -> None:
+def test_both_ways_refuse_an_unknown_key(tmp_path: Path) -> None:
     (tmp_path / "keys").write_text(f"one:{KEY}\n")
     asked = {
         "its key": get(QUERY, f"Authorization: Bearer {KEY}"),
@@ -288,7 +288,7 @@ def test_pipelined_requests_are_answered_one_by_one() -> None:
 
 
 @pytest.mark.parametrize("version", ["1.0", "1.1"])
-def test_a_connection_that_is_to_end_ends(version: str) -> None:
+def test_a_connection_closes_on_request(version: str) -> None:
     asked = get("input=3", "Connection: close").replace(b"HTTP/1.1", f"HTTP/{version}".encode())
     with running() as service:
         for _ in range(TIMES):
@@ -297,7 +297,7 @@ def test_a_connection_that_is_to_end_ends(version: str) -> None:
                 assert connection.stream.read() == b""
 
 
-def test_who_expects_100_continue_is_answered_by_the_long_way() -> None:
+def test_a_request_that_expects_100_continue_takes_the_ordinary_way() -> None:
     asked = post(SHAPES, JSON, "Expect: 100-continue")
     with running() as service, Asking(service) as connection:
         first = connection.ask(asked)
@@ -319,7 +319,7 @@ def test_a_connection_whose_only_request_took_the_fast_path_may_idle() -> None:
 
 
 @pytest.mark.parametrize(("fields", "status"), [(["Content-Type: image/png"], 415), ([JSON, "Accept: image/png"], 406)])
-def test_what_its_head_refuses_is_not_asked_for_its_body(fields: list[str], status: int) -> None:
+def test_a_request_refused_by_its_headers_is_not_asked_for_its_body(fields: list[str], status: int) -> None:
     asked = request("POST /v1/check", *fields, "Expect: 100-continue", "Content-Length: 9")
     with running() as service, Asking(service) as connection:
         assert connection.ask(asked).startswith(b"HTTP/1.1 %d " % status)
@@ -333,7 +333,7 @@ LONG_FIELDS = {
 
 
 @pytest.mark.parametrize("fields", LONG_FIELDS.values(), ids=LONG_FIELDS)
-def test_a_question_with_much_in_its_head_is_answered(fields: list[str]) -> None:
+def test_a_request_with_many_headers_is_answered(fields: list[str]) -> None:
     with running() as service, Asking(service) as connection:
         for _ in range(TIMES):
             assert connection.ask(get(QUERY, *fields)).startswith(b"HTTP/1.1 200 ")

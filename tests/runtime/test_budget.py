@@ -1,4 +1,4 @@
-"""The memory budget: what is held and given back, and that no crowd takes more."""
+"""The memory budget: requests reserve and release memory, and no attack exceeds it."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def list_header(count: int) -> bytes:
     return b"\xdd" + struct.pack(">I", count)
 
 
-# --- holding -------------------------------------------------------------------------------------
+# --- reservations -------------------------------------------------------------------------------------
 
 
-def test_what_a_request_holds_is_drawn_beyond_a_free_part_and_given_back() -> None:
+def test_a_request_reserves_what_exceeds_its_free_bytes_and_releases_it() -> None:
     budget = MemoryBudget(12 * MiB)
     assert budget.limit == 9 * MiB
     with MemoryReservation(budget) as one, MemoryReservation(budget) as other:
@@ -59,14 +59,14 @@ def test_what_a_request_holds_is_drawn_beyond_a_free_part_and_given_back() -> No
 
 
 @pytest.mark.parametrize(("reserve", "code"), [("reserve", "body-too-large"), ("reserve_response", "output-too-large")])
-def test_what_could_never_fit_is_too_large_and_the_budget_is_named(reserve: str, code: str) -> None:
+def test_a_request_that_never_fits_is_too_large_and_names_the_setting(reserve: str, code: str) -> None:
     with MemoryReservation(MemoryBudget(12 * MiB)) as holding, pytest.raises(Problem) as refused:
         getattr(holding, reserve)(10 * MiB)
     assert (refused.value.code, refused.value.facts) == (code, {"nbytes": 10 * MiB, "limit": 9 * MiB})
     assert "AXISCAST_MEMORY_BUDGET_BYTES" in refused.value.detail
 
 
-def test_threads_may_hold_and_give_back_at_once() -> None:
+def test_threads_may_reserve_and_release_at_the_same_time() -> None:
     budget = MemoryBudget(100 * MiB)
 
     def work() -> None:
@@ -87,7 +87,7 @@ def test_threads_may_hold_and_give_back_at_once() -> None:
 
 @contextmanager
 def app_served(**settings: Any) -> Iterator[tuple[str, MemoryBudget]]:
-    """The application on a thread of this process: its URL and its budget."""
+    """Serve the application on a thread of this process; yield its URL and its budget."""
     app = create_app(Settings(**settings))
     server = uvicorn.Server(uvicorn.Config(app, port=free_port(), log_level="error", lifespan="off"))
     thread = threading.Thread(target=server.run)
@@ -139,11 +139,11 @@ UNREAD = {
         JSON,
     ),
 }
-"""What is sent by a caller who then neither sends nor reads, while the service holds more than a mebibyte for it."""
+"""Requests of clients that then neither send nor read, while the service holds more than a mebibyte for them."""
 
 
 @pytest.mark.parametrize(("name", "sent"), UNREAD.items(), ids=UNREAD)
-def test_what_is_held_is_given_back_at_a_disconnect(name: str, sent: bytes) -> None:
+def test_a_disconnect_releases_the_memory_of_a_request(name: str, sent: bytes) -> None:
     with app_served(request_seconds=10 * PATIENCE) as (url, budget):
         caller = connect(url)
         caller.sendall(sent)
@@ -179,7 +179,7 @@ def test_a_stalled_stream_holds_its_buffers_and_no_more(value: Any, mebibytes: f
         assert budget.held >= len(callers) * (mebibytes - 0.2) * MiB
 
 
-def test_a_caller_who_goes_while_others_are_worked_for_holds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_that_disconnects_while_it_waits_for_its_turn_holds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     begun, go_on = threading.Semaphore(0), threading.Event()
 
     def parse(*arguments: Any) -> Any:
@@ -215,7 +215,7 @@ def test_a_caller_who_goes_while_others_are_worked_for_holds_nothing(monkeypatch
         ("/v1/check/batch", {"inputs": [tensor([MiB // 8, 1], MiB, "int64")]}, 200),
     ],
 )
-def test_nothing_is_held_after_an_answer(path: str, value: Any, status: int) -> None:
+def test_a_response_releases_the_memory_of_its_request(path: str, value: Any, status: int) -> None:
     with app_served() as (url, budget):
         for media in Encoding:
             body = value if media is MSGPACK else None
@@ -259,7 +259,7 @@ def test_a_body_that_could_never_fit_is_too_large() -> None:
         assert (tensor_made.status_code, tensor_made.json()["code"]) == (422, "output-too-large")
 
 
-def test_where_the_system_has_no_memory_the_answer_is_to_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_system_without_memory_responds_503(monkeypatch: pytest.MonkeyPatch) -> None:
     def no_map(*arguments: Any, **named: Any) -> Any:
         raise OSError(12, "Cannot allocate memory")
 
@@ -280,18 +280,18 @@ LONG_WORK = {
 
 
 @pytest.mark.parametrize(("path", "value"), LONG_WORK.items(), ids=LONG_WORK)
-def test_what_long_work_makes_is_reckoned_where_the_work_is_done(
+def test_the_memory_of_long_work_is_estimated_on_its_thread(
     path: str, value: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     module = importlib.import_module(f"axiscast_service.endpoints.{path}")
     name = {"compare": "compare_memory_estimate", "broadcast": "memory_estimate", "backprop": "memory_estimate"}.get(
         path, "memory_estimate"
     )
-    reckon, threads = getattr(module, name), []
+    estimate, threads = getattr(module, name), []
 
     def noted(*arguments: Any) -> Any:
         threads.append(threading.current_thread().name)
-        return reckon(*arguments)
+        return estimate(*arguments)
 
     monkeypatch.setattr(module, name, noted)
     with app_served() as (url, _):
@@ -340,7 +340,7 @@ KINDS["everything at once"] = [sent for kind in KINDS.values() for sent in kind]
 
 
 async def besiege(port: int, kind: list[bytes], seconds: float) -> set[int]:
-    """Send from many connections at once, and read no more than the status; the statuses that were seen."""
+    """Send from many connections at the same time and read only the status; return all statuses."""
     seen = set()
 
     async def call(number: int) -> None:
@@ -369,13 +369,13 @@ async def besiege(port: int, kind: list[bytes], seconds: float) -> set[int]:
 
 @pytest.fixture(scope="module")
 def besieged() -> Iterator[tuple[Served, int]]:
-    """A service with a budget, and the memory that it has before it is attacked."""
+    """Serve with a budget; yield the service and its memory before the attack."""
     with served(memory_budget_bytes=BUDGET) as service:
         yield service, warm(service)
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-def test_no_crowd_takes_more_than_the_budget(besieged: tuple[Served, int], kind: list[bytes]) -> None:
+def test_no_attack_exceeds_the_budget(besieged: tuple[Served, int], kind: list[bytes]) -> None:
     service, base = besieged
     Path(f"/proc/{service.process.pid}/clear_refs").write_text("5")  # VmHWM begins again
     seen = asyncio.run(besiege(int(service.url.rsplit(":", 1)[1]), kind, 0.8))

@@ -1,4 +1,4 @@
-"""Lag: a held event loop is seen, in one worker and in several."""
+"""The lag of the event loop: measured in one worker and in several."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from axiscast_service.runtime.lag import measure_loop_lag
 LONGEST = 30
 
 
-def test_a_held_event_loop_is_told_until_it_is_long_past(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_lag_of_a_blocked_loop_is_reported_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("axiscast_service.runtime.lag.WINDOW_SECONDS", 0.2)
-    told: list[float] = []
+    reported: list[float] = []
 
     async def hold() -> None:
-        with measure_loop_lag(told.append):
+        with measure_loop_lag(reported.append):
             await asyncio.sleep(0.2)
             time.sleep(2)
-            while not told or told[-1] < 1.9:
+            while not reported or reported[-1] < 1.9:
                 await asyncio.sleep(0.01)
-            while told[-1] >= 1.9:
+            while reported[-1] >= 1.9:
                 await asyncio.sleep(0.01)
 
     asyncio.run(asyncio.wait_for(hold(), LONGEST))
-    assert max(told) >= 1.9
+    assert max(reported) >= 1.9
 
 
 @pytest.mark.parametrize("workers", [1, 2])

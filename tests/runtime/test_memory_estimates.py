@@ -28,7 +28,7 @@ from axiscast.wire.tensors import Tensor, json_parts
 from axiscast_service.endpoints import broadcast
 from axiscast_service.endpoints.backprop import _gradients, short_backprop
 from axiscast_service.endpoints.broadcast import outputs, request_size_of
-from axiscast_service.endpoints.stream import Outgoing, OutgoingArray
+from axiscast_service.endpoints.tensor_response import Outgoing, OutgoingArray
 from axiscast_service.runtime.budget import MemoryBudget, MemoryReservation
 
 KiB, MiB = 2**10, 2**20

@@ -1,7 +1,7 @@
-"""No request keeps the others waiting: what is done on the event loop, in one call of C, and what it is told to cost.
+"""Stalls: no request blocks the event loop for long, alone or in a call that keeps the interpreter.
 
-Times are of the processor, for one thread: a busy machine changes them little. benchmarks/load/stalls.py searches for
-more, and measures what others wait.
+Times are CPU times of one thread, which a busy machine changes little. benchmarks/load/stalls.py searches for requests
+that block others, and measures how long others wait.
 """
 
 from __future__ import annotations
@@ -46,23 +46,18 @@ from axiscast_service.settings import Settings
 
 @pytest.fixture(autouse=True)
 def frozen() -> Iterator[None]:
-    """What the rest of the suite has made is no part of a service, and a collection that looks through all of it takes
-    100 ms and more."""
+    """Exclude the objects of the rest of the suite from garbage collections, which would take 100 ms and more."""
     gc.freeze()
     yield
     gc.unfreeze()
 
 
 LOOP_SECONDS = 0.02
+"""CPU time of one callback of the event loop: some ten times what is intended."""
 
 
-"""Of the processor, for one callback of the event loop: some ten times what is meant to be done there."""
-
-
-CACHED_SECONDS = 0.04
-
-
-"""The same of one call of C that lets no other thread run; the slowest takes some 10 ms."""
+CALL_SECONDS = 0.04
+"""CPU time of one call that keeps the interpreter. The slowest takes some 10 ms."""
 
 
 NAMES = [f"{letter}{digit}" for letter in "abcdefghi" for digit in "12345"]
@@ -97,10 +92,10 @@ HINTED = {
 FINDS: dict[str, tuple[str, Any, int]] = {
     "strides that overlap": ("/v1/broadcast", OVERLAPPING, 200),
     "axes reversed and repeated": ("/v1/broadcast", REVERSED, 200),
-    "names that all meet": ("/v1/check", TWENTY, 200),
-    "more names than are weighed": ("/v1/check", {"inputs": [[name] for name in NAMES]}, 422),
+    "names that meet on one axis": ("/v1/check", TWENTY, 200),
+    "too many names on one axis": ("/v1/check", {"inputs": [[name] for name in NAMES]}, 422),
     "rows of names": ("/v1/check/batch", {"requests": [TWENTY] * 12}, 200),
-    "hints where sizes are not known": ("/v1/check", HINTED, 200),
+    "hints for symbolic sizes": ("/v1/check", HINTED, 200),
     "names on each of eight axes": (
         "/v1/check",
         {"inputs": [[NAMES[(place + axis) % 20] for axis in range(8)] for place in range(20)]},
@@ -127,7 +122,7 @@ FINDS: dict[str, tuple[str, Any, int]] = {
         {"text": f"Incompatible shapes: {[*NAMES[:31]]} vs. {[*NAMES[1:20]]}".replace("'", "")},
         200,
     ),
-    "columns of no rows, and thousands of axes": (
+    "columns without rows, with thousands of axes": (
         "/v1/check/batch",
         {"op": "torch.broadcast_tensors", "inputs": [{"dtype": "int64", "shape": [0, 64], "data": b""}] * 150},
         200,
@@ -137,16 +132,16 @@ FINDS: dict[str, tuple[str, Any, int]] = {
         {"op": {"name": "einops.repeat", "pattern": "a -> a" + " 2" * 480}, "inputs": [[2]]},
         422,
     ),
-    "names beside what is excluded": (
+    "names beside excluded ones": (
         "/v1/check",
         {"op": {"name": "xarray.broadcast", "dims": [[]] * 900, "exclude": NAMES}, "inputs": [[]] * 900},
         200,
     ),
     "rows with an unknown dtype": ("/v1/check/batch", {"requests": [{"inputs": [[3]], "dtype": "fload32"}] * 500}, 200),
     "lists of lists": ("/v1/check", {"inputs": [[1]] * 43_000}, 422),
-    "as many inputs as are admitted": ("/v1/check", {"inputs": [[8, 1, 6, 1]] * 2500}, 200),
-    "a drawing of as many": ("/v1/check", {"inputs": [[8, 1, 6, 1]] * 2500, "explain": True}, 200),
-    "as many that clash": ("/v1/check", {"inputs": [[8, 1, 6, 1]] * 2499 + [[3]]}, 200),
+    "the most inputs": ("/v1/check", {"inputs": [[8, 1, 6, 1]] * 2500}, 200),
+    "a drawing of the most inputs": ("/v1/check", {"inputs": [[8, 1, 6, 1]] * 2500, "explain": True}, 200),
+    "a conflict of the most inputs": ("/v1/check", {"inputs": [[8, 1, 6, 1]] * 2499 + [[3]]}, 200),
     "ten thousand short rows": ("/v1/check/batch", {"requests": [{"inputs": [[1]]}] * 10_000}, 200),
     "a thousand small tensors": (
         "/v1/broadcast",
@@ -209,7 +204,7 @@ def json_of(item: str, separator: str = ",") -> bytes:
 
 
 def raw_json(body: bytes) -> Callable[[], object]:
-    """The parser's own part, in one call."""
+    """Return the call of the parser alone."""
     text = body.decode()
     return lambda: codec._FROM_LONG_JSON.decode(text)
 
@@ -247,18 +242,18 @@ KEPT: dict[str, Callable[[], object]] = {
 }
 
 
-"""Each call of C that keeps the interpreter, with the most that it is given."""
+"""The calls that keep the interpreter, each with its longest input."""
 
 
 @pytest.mark.parametrize("call", KEPT.values(), ids=KEPT)
-def test_what_keeps_the_interpreter_is_given_little_at_a_time(call: Callable[[], object]) -> None:
+def test_a_call_that_keeps_the_interpreter_is_short(call: Callable[[], object]) -> None:
     with infrequent_collections():
         best = 9.0
         for _ in range(3):
             start = time.thread_time()
             call()
             best = min(best, time.thread_time() - start)
-    assert best < CACHED_SECONDS
+    assert best < CALL_SECONDS
 
 
 @pytest.mark.parametrize("shape", [(5000,), (3, 5000), (5000, 3), (2,) * 12], ids=str)
@@ -303,8 +298,10 @@ def test_each_verdict_of_a_comparison_is_encoded_by_itself(monkeypatch: pytest.M
 
 
 def longest_wait_beside(work: Callable[[], object]) -> float:
-    """Seconds for which a thread that wants to run Python waits at the most, while another does this work; without
-    those for which either waited for a core, which other processes had."""
+    """Return the longest time in seconds that a thread waits for the interpreter while another one does this work.
+
+    Time in which either thread waits for a core is not counted.
+    """
     longest, done, read = 0.0, threading.Event(), threading.Event()
     worker = threading.Thread(target=lambda: (work(), done.set(), read.wait()))
     with threads.short_switch_interval():
@@ -321,7 +318,7 @@ def longest_wait_beside(work: Callable[[], object]) -> float:
 
 
 def queued(tasks: list[Path]) -> float:
-    """Seconds for which these threads have waited for a core so far."""
+    """Return the seconds that these threads have waited for a core so far."""
     return sum(int(task.read_text().split()[1]) for task in tasks) / 1e9
 
 
@@ -347,7 +344,7 @@ sys.exit(not any(longest_wait_beside(work) < max(alone / 3, 0.01) for _ in range
 """
 
 
-"""In a process where no other test has left a thread: another thread waits for a part of the work's time."""
+"""A program without threads of other tests: another thread waits for only a part of the work's time."""
 
 
 @pytest.mark.parametrize("name", LONG_WORK)
@@ -357,7 +354,7 @@ def test_other_threads_run_while_long_work_is_done(name: str) -> None:
     assert run([sys.executable, "-c", ALONE, name], env=environment).returncode == 0
 
 
-def test_hints_are_searched_in_a_bounded_number_of_tries() -> None:
+def test_the_search_for_hints_makes_a_bounded_number_of_tries() -> None:
     tries = []
 
     def never_fits(op: Any, shapes: Any) -> Any:
@@ -373,14 +370,14 @@ def test_hints_are_searched_in_a_bounded_number_of_tries() -> None:
     assert len(tries) <= MAX_HINT_TRIES
 
 
-def test_a_cost_is_told_of_each_thing_that_costs() -> None:
+def test_the_time_estimate_counts_everything_that_takes_time() -> None:
     def cost(value: Any) -> float:
         request = validate(CheckRequest, value)
         return time_estimate(validate_request(request.op, tuple(request.inputs)))
 
     assert cost({"inputs": [[8, 1, 6, 1], [7, 1, 5]]}) < threads.LOOP_MILLISECONDS / 2
     assert cost({"inputs": [["N", 1], ["M"]]}) < threads.LOOP_MILLISECONDS
-    for found in ("names that all meet", "names on each of eight axes", "as many inputs as are admitted"):
+    for found in ("names that meet on one axis", "names on each of eight axes", "the most inputs"):
         assert cost(FINDS[found][1]) > 20
     names = encode({"inputs": [[name] for name in NAMES * 10]}, Encoding.JSON)
     assert len(names) < 4096
@@ -391,12 +388,12 @@ def test_a_cost_is_told_of_each_thing_that_costs() -> None:
     assert cost({"op": {"name": "einops.repeat", "pattern": pattern}, "inputs": [[2]]}) > threads.LOOP_MILLISECONDS
 
 
-def test_a_comparison_is_never_made_on_the_loop() -> None:
+def test_a_comparison_never_runs_on_the_event_loop() -> None:
     # /v1/compare of [1, 1, 1, 1] and a target of eight -1 took 6 ms, most of it the hints of each op that refuses.
     assert compare_time_estimate(((),)) > threads.LOOP_MILLISECONDS
 
 
-def test_only_a_small_translation_of_one_input_is_made_on_the_loop() -> None:
+def test_only_a_small_translation_of_one_input_runs_on_the_event_loop() -> None:
     # The slowest that was found of four axes takes 0.6 ms; of two inputs, which may lend their sizes, 5 ms.
     assert translate_time_estimate([(7, 1, 5)]) <= threads.LOOP_MILLISECONDS
     assert translate_time_estimate([(3, 1, 1, 1, 1)]) > threads.LOOP_MILLISECONDS

@@ -1,4 +1,4 @@
-"""Long work: whose turn it is, and when it ends."""
+"""Long work on threads: the order of turns, and cancellation."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from axiscast_service.settings import Settings
 
 
 async def never() -> dict[str, Any]:
-    """What is received from a caller who says no more, and stays."""
+    """Receive nothing from a client that stays connected."""
     await asyncio.Event().wait()
     raise AssertionError
 
 
-def test_work_in_python_is_done_one_at_a_time_in_the_order_in_which_it_came() -> None:
+def test_python_work_runs_one_at_a_time_in_its_order_of_arrival() -> None:
     at_work, most, order = 0, 0, []
 
     def work(number: int) -> None:
@@ -56,7 +56,7 @@ def test_work_in_python_is_done_one_at_a_time_in_the_order_in_which_it_came() ->
     assert (most, order) == (1, list(range(8)))
 
 
-def test_short_work_is_done_at_once_on_the_event_loop() -> None:
+def test_short_work_runs_on_the_event_loop() -> None:
     async def run() -> list[int]:
         own = WorkerThreads()
         return [await own.run_python(milliseconds, never, threading.get_ident) for milliseconds in (0.5, 50)]
@@ -65,7 +65,7 @@ def test_short_work_is_done_at_once_on_the_event_loop() -> None:
     assert here == threading.get_ident() != there
 
 
-def test_more_work_than_can_be_waited_for_is_refused_and_taken_again_later() -> None:
+def test_work_is_refused_while_the_queue_is_full() -> None:
     go_on = threading.Event()
 
     async def run() -> None:
@@ -85,7 +85,7 @@ def test_more_work_than_can_be_waited_for_is_refused_and_taken_again_later() -> 
     asyncio.run(run())
 
 
-def test_work_ends_at_its_next_checkpoint_once_its_caller_has_gone() -> None:
+def test_work_ends_at_its_next_checkpoint_after_a_disconnect() -> None:
     begun, ended = threading.Event(), []
 
     def work() -> None:
@@ -111,8 +111,8 @@ def test_work_ends_at_its_next_checkpoint_once_its_caller_has_gone() -> None:
     assert ended == [True]
 
 
-def test_what_a_caller_who_has_gone_has_sent_is_freed_at_once() -> None:
-    """Not when the collector of cycles comes by: Python 3.12 and 3.13 make one of what a generator swallows."""
+def test_the_body_of_a_disconnected_client_is_freed_immediately() -> None:
+    """Without a garbage collection: in Python 3.12 and 3.13 a generator that swallows an exception makes a cycle."""
     go_on = threading.Event()
     body = array("b", bytes(1000))
     sent = weakref.ref(body)
@@ -140,7 +140,7 @@ def test_what_a_caller_who_has_gone_has_sent_is_freed_at_once() -> None:
         gc.enable()
 
 
-def test_work_ends_when_its_seconds_are_over(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_work_ends_after_its_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("axiscast.wire.cancellation.MAX_SECONDS", 0)
     _, error = CancellableWork(checkpoint).run()
     assert isinstance(error, Problem)
@@ -165,7 +165,7 @@ ENDED: dict[str, Callable[[], object]] = {
 
 
 @pytest.mark.parametrize("work", ENDED.values(), ids=ENDED)
-def test_long_work_of_numpy_has_checkpoints(work: Callable[[], object]) -> None:
+def test_long_work_in_numpy_has_checkpoints(work: Callable[[], object]) -> None:
     left_off = CancellableWork(work)
     left_off.cancel()
     _, error = left_off.run()
@@ -180,7 +180,7 @@ def test_long_work_of_numpy_has_checkpoints(work: Callable[[], object]) -> None:
     assert len(passed) > 8
 
 
-def test_a_small_batch_that_comes_second_has_its_turn_before_the_first_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_small_batch_has_its_turn_before_an_earlier_large_one_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batch, "TURN_SECONDS", 1.5 * threads.LOOP_MILLISECONDS / 1000)
     begun, order = threading.Event(), []
 
@@ -244,7 +244,7 @@ def test_a_few_short_rows_are_checked_on_the_event_loop(
     assert (len(makers), makers.count(threading.get_ident())) == (len(rows), on_loop)
 
 
-def test_a_transpose_of_many_short_axes_takes_few_steps_of_python() -> None:
+def test_a_transpose_of_many_short_axes_takes_few_steps_in_python() -> None:
     steps = []
 
     class Counting(CancellableWork):
@@ -274,7 +274,7 @@ asyncio.run(run())
 """
 
 
-def test_a_process_that_is_stuck_is_ended_by_the_system() -> None:
+def test_the_system_ends_a_process_that_is_stuck() -> None:
     with started([sys.executable, "-c", STUCK], stdout=-1) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"

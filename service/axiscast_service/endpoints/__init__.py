@@ -1,1 +1,1 @@
-"""One file per resource: the request, the work and the answer. Beside them, what only they share."""
+"""The resources of the API, one file each, and what they share."""

@@ -1,4 +1,4 @@
-"""/v1/backprop"""
+"""The resource /v1/backprop: gradients of the inputs from gradients of the outputs."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from axiscast.wire.tensors import Array, replicated_axes
 from ..openapi import request_and_response
 from ..runtime.threads import LOOP_MILLISECONDS
 from .request_context import MAX_UNRESERVED_BYTES, receive, receive_short
-from .stream import OutgoingArray, answer, lists_in, short_answer
+from .tensor_response import OutgoingArray, lists_in, short_tensor_response, tensor_response
 
 router = APIRouter()
 
 
 @router.post("/v1/backprop", summary="Gradients of the inputs", **request_and_response(BackpropRequest, BackpropAnswer))
 async def post_backprop(request: Request) -> Response:
-    """Gradients of the outputs in, gradients of the inputs out: summed over the broadcast axes."""
+    """The gradients of the inputs: those of the outputs, summed over the broadcast axes."""
     context = await receive(request, BackpropRequest)
     message = context.message
     request_size = validate_request(message.op, tuple(message.inputs))
@@ -52,12 +52,14 @@ async def post_backprop(request: Request) -> Response:
     results = await (
         context.compute(sums) if SUMMED_ELEMENT_MS * elements > LOOP_MILLISECONDS else context.run(milliseconds, sums)
     )
-    return await answer(context, {"gradients": results}, message.json_data)
+    return await tensor_response(context, {"gradients": results}, message.json_data)
 
 
 def short_backprop(max_output_bytes: int, body: bytes, content_type: str, accept: str) -> tuple[bytes, str] | None:
-    """The answer to a short request, and its media type; None where it is long, or takes longer than the event loop may
-    be held. Raises Problem."""
+    """Return the response to a short request, and its media type; None if it is not short.
+
+    Raises Problem if the request is not valid.
+    """
     found = receive_short(body, content_type, accept, BackpropRequest)
     if found is None:
         return None
@@ -74,7 +76,7 @@ def short_backprop(max_output_bytes: int, body: bytes, content_type: str, accept
     if gradient_bytes(plan, gradients) > MAX_UNRESERVED_BYTES:
         return None
     fields = {"gradients": _outgoing(input_gradients(plan, gradients), dense, message.layout)}
-    content = short_answer(fields, media, message.json_data, milliseconds)
+    content = short_tensor_response(fields, media, message.json_data, milliseconds)
     return None if content is None else (content, media_type)
 
 
@@ -88,11 +90,11 @@ def _outgoing(results: list[Array], dense: list[bool], layout: str | None) -> li
 def dense_gradients(
     message: BackpropRequest, plan: Plan, gradients: list[Array], media: Encoding, max_output_bytes: int
 ) -> list[bool]:
-    """For each input, whether its gradient goes out dense even where it is replicated. By itself a reader of JSON
-    expects lists, and one of MessagePack, whose arrays have strides, what is cheapest; a shape that is only lent may be
-    any size.
+    """Return for each input whether its gradient is sent dense even if it is replicated.
 
-    Raises Problem (output-too-large) for dense results that are too large, before anything is summed.
+    Without a layout in the request, JSON is dense and MessagePack, which has strides, is not. The gradient of an input
+    that only provides a shape is never dense then: it may be of any size. Raises Problem (output-too-large) for dense
+    results that are too large, before anything is summed.
     """
     fed = {placement.input for placement in plan.outputs}
     by_itself = [media is Encoding.JSON and number in fed for number in range(len(plan.input_shapes))]
@@ -112,7 +114,7 @@ def dense_gradients(
 
 
 def _gradients(message: BackpropRequest, request_size: RequestSize) -> tuple[Plan, list[Array]]:
-    """The plan and one gradient for each output of it. Raises Problem before anything is summed."""
+    """Return the plan and the gradients of its outputs. Raises Problem before anything is summed."""
     arrays = [tensor.to_array(f"/gradients/{number}") for number, tensor in enumerate(message.gradients)]
     plan = validate_gradients(request_size, arrays)
     MAX_WORK_ELEMENTS.check(gradient_elements(arrays))

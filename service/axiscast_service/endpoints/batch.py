@@ -1,4 +1,4 @@
-"""/v1/check/batch"""
+"""The resource /v1/check/batch: many checks in one request."""
 
 from __future__ import annotations
 
@@ -19,22 +19,25 @@ from ..openapi import request_and_response
 from ..runtime.threads import LOOP_MILLISECONDS
 from .check_codec import encode_check
 from .request_context import RequestContext, receive, response_with
-from .stream import Outgoing, OutgoingArray, answer
+from .tensor_response import Outgoing, OutgoingArray, tensor_response
 
 router = APIRouter()
 
 TURN_SECONDS = 0.02
-"""Rows are checked for about so long at a time; then others have their turn."""
+"""Rows are checked for about this long; then other requests have their turn."""
 FEW_ROWS = 50
-"""At most this many rows are estimated, and then perhaps checked, on the event loop."""
+"""The most rows whose estimate, and perhaps check, is made on the event loop."""
 
 
 @router.post(
     "/v1/check/batch", summary="Check many shapes", **request_and_response(CheckBatchRequest, CheckBatchAnswer)
 )
 async def post_check_batch(request: Request) -> Response:
-    """Many checks at once: rows, each with an op of its own, one bad row spoiling no other; or columns, one op with
-    an int64 tensor (n, rank) for each input, a million rows in some hundredths of a second."""
+    """Many checks in one request, as rows or as columns.
+
+    Rows: each has its own op, and an invalid row does not affect the others. Columns: one op, and an int64 tensor
+    (n, rank) for each input. A million rows in columns take some hundredths of a second.
+    """
     context = await receive(request, CheckBatchRequest)
     message = context.message
     if (message.requests is None) == (message.inputs is None) or (message.requests is not None and message.op):
@@ -47,7 +50,7 @@ async def post_check_batch(request: Request) -> Response:
         "outputs": [_whole(output) for output in columns.outputs],
         "conflict_axis": _whole(columns.conflict_axis),
     }
-    return await answer(context, fields, message.json_data)
+    return await tensor_response(context, fields, message.json_data)
 
 
 async def _rows(context: RequestContext[CheckBatchRequest], requests: list[Any]) -> Response:

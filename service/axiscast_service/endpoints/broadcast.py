@@ -1,4 +1,4 @@
-"""/v1/broadcast"""
+"""The resource /v1/broadcast: broadcast tensors, or windows of them."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from axiscast.wire.tensors import Array
 from ..openapi import request_and_response
 from ..runtime.threads import LOOP_MILLISECONDS
 from .request_context import MAX_UNRESERVED_BYTES, receive, receive_short
-from .stream import Outgoing, OutgoingArray, OutgoingBox, answer, short_answer
+from .tensor_response import Outgoing, OutgoingArray, OutgoingBox, short_tensor_response, tensor_response
 
 router = APIRouter()
 
 
 @router.post("/v1/broadcast", summary="Broadcast tensors", **request_and_response(BroadcastRequest, BroadcastAnswer))
 async def post_broadcast(request: Request) -> Response:
-    """Tensors in, broadcast tensors out: dense, or strided at the cost of the inputs; whole, or a window.
+    """The broadcast tensors: dense, or strided at the cost of the inputs; whole, or a window.
 
-    Dense MessagePack answers stream in constant memory, with a known Content-Length.
+    Dense responses in MessagePack are streamed in constant memory, with a known Content-Length.
     """
     context = await receive(request, BroadcastRequest)
     message = context.message
@@ -38,14 +38,16 @@ async def post_broadcast(request: Request) -> Response:
 
     tensors = await context.run(time_estimate(request_size), work)
     request.state.layout = message.layout
-    return await answer(context, {"outputs": tensors}, message.json_data)
+    return await tensor_response(context, {"outputs": tensors}, message.json_data)
 
 
 def short_broadcast(
     max_output_bytes: int, body: bytes, content_type: str, accept: str
 ) -> tuple[bytes, str, str] | None:
-    """The answer to a short request, its media type, and its layout; None where it is long, or takes longer than the
-    event loop may be held. Raises Problem."""
+    """Return the response to a short request, its media type, and its layout; None if it is not short.
+
+    Raises Problem if the request is not valid.
+    """
     found = receive_short(body, content_type, accept, BroadcastRequest)
     if found is None:
         return None
@@ -55,7 +57,7 @@ def short_broadcast(
     if milliseconds > LOOP_MILLISECONDS or memory_estimate(request_size, message.inputs) > MAX_UNRESERVED_BYTES:
         return None
     fields = {"outputs": outputs(message, request_size, max_output_bytes)}
-    content = short_answer(fields, ENCODINGS[media_type], message.json_data, milliseconds)
+    content = short_tensor_response(fields, ENCODINGS[media_type], message.json_data, milliseconds)
     return None if content is None else (content, media_type, message.layout)
 
 
@@ -64,7 +66,7 @@ def request_size_of(message: BroadcastRequest) -> RequestSize:
 
 
 def outputs(message: BroadcastRequest, request_size: RequestSize, max_output_bytes: int) -> list[Outgoing]:
-    """The outputs, or the window of each, as views of the inputs. Raises Problem before anything is allocated.
+    """Return the outputs, or the window of each, as views of the inputs. Raises Problem before any allocation.
 
     Tensors come first: if their data do not have the shape that they say, whether that shape fits is no help.
     """
@@ -79,7 +81,7 @@ def outputs(message: BroadcastRequest, request_size: RequestSize, max_output_byt
 
 
 def _outgoing(placement: Placement, array: Array, window: Window | None, shape: Shape, strided: bool) -> Outgoing:
-    """The output, or the window of it, as it can go out in this layout."""
+    """Return an output, or its window, in a form that can be sent in this layout."""
     if placement.merges is None or (window is None and not strided):
         return OutgoingArray(output_view(placement, array, window), shape, strided)
     merged = merged_output_view(placement, array, window)

@@ -31,7 +31,7 @@ router = APIRouter()
     "/v1/check", summary="Check shapes", openapi_extra=request_body(CheckRequest), responses=responses(CheckAnswer)
 )
 async def post_check(request: Request) -> Response:
-    """Which shapes come out, or why none do. No tensor data."""
+    """The shapes of the outputs, or why the inputs do not broadcast. No tensor data is sent."""
     context = await receive(request, CheckRequest)
     message, media_type = context.message, context.media_type
     request_size = validate_request(message.op, tuple(message.inputs))
@@ -51,12 +51,12 @@ async def post_check(request: Request) -> Response:
 )
 @router.head("/v1/check", include_in_schema=False)
 async def check_in_url(request: Request) -> Response:
-    """The same question in a URL: `input` repeats, attributes are query parameters of their own names.
+    """The same check in a URL. `input` repeats, and each attribute is a query parameter with its own name.
 
-    A shape is written `8,1,6,1`, `8x1x6x1`, or as a program prints it: `torch.Size([8, 1])`; a scalar is empty or
-    `()`; sizes that are not known are written `N,?,2..4`, and `assume=N=2..` says what is known of them.
+    Write a shape as `8,1,6,1`, as `8x1x6x1`, or as a program prints it: `torch.Size([8, 1])`. A scalar is empty or
+    `()`. Symbolic sizes are written `N,?,2..4`, and `assume=N=2..` bounds them.
     `warn` repeats too: `warn=mutual-stretch&warn=rank-promotion`.
-    With `Accept: text/plain` or `format=text` the answer is a drawing and a sentence.
+    With `Accept: text/plain` or `format=text` the response is a drawing and a sentence.
     """
     text = request.scope["query_string"].decode("latin-1")
     threads, milliseconds = threads_of(request), parse_time_estimate(len(text), Encoding.JSON)

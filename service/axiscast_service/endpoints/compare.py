@@ -1,4 +1,4 @@
-"""/v1/compare"""
+"""The resource /v1/compare: the verdict of every framework."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ router = APIRouter()
 
 @router.post("/v1/compare", summary="Compare frameworks", **request_and_response(CompareRequest, CompareAnswer))
 async def post_compare(request: Request) -> Response:
-    """What every framework answers to these shapes: will it port?"""
+    """The verdict of every framework on these shapes: does the code port?"""
     context = await receive(request, CompareRequest)
 
     def work() -> Response:

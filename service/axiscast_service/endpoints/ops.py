@@ -1,4 +1,4 @@
-"""/v1/ops"""
+"""The resource /v1/ops: the catalogue of ops."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Name = Annotated[str, Path(description="The op's name, or an alias.", examples=[
 @router.get("/v1/ops", summary="Every op", responses=responses(Catalogue, problems=()))
 @router.head("/v1/ops", include_in_schema=False)
 async def get_ops(request: Request) -> Response:
-    """The catalogue: each op, its attributes, its definition, the release it was held against, an example."""
+    """The catalogue: each op, its attributes, its definition, the release it was tested against, and an example."""
     media_type = response_type(request, Encoding.JSON)
     content = await threads_of(request).run_aside(partial(_catalogue, ENCODINGS[media_type]))
     return response_with(content, media_type)

@@ -1,4 +1,4 @@
-"""For people: the page at /, the ops, the API's documentation, and whether the service is well."""
+"""Resources outside the API: the page, its files, the documentation, metrics, problems and probes."""
 
 from __future__ import annotations
 
@@ -34,8 +34,7 @@ _EXPOSITION = "text/plain; version=0.0.4; charset=utf-8"
 @router.api_route("/docs", methods=_METHODS)
 @router.api_route("/docs/{name}", methods=_METHODS)
 async def get_part(request: Request) -> Response:
-    """The page (type shapes, see the drawing; its link holds the question) and the OpenAPI document for people, and
-    what they load: all of it comes from here, and nothing from the internet."""
+    """The page, the documentation for people, and the files that both load. None of them comes from the internet."""
     path: str = request.scope["path"]
     page = "/docs" if path.startswith("/docs") else "/"
     if page == "/docs":
@@ -80,11 +79,11 @@ def _reference() -> StaticContent:
 
 
 def _titled(page: StaticContent, query: bytes) -> StaticContent | None:
-    """The page under the title and the description of the question in its link; None where it has none that is short.
+    """Return the page with a title and a description of the request in its link; None if there is no short request.
 
-    Nothing of a link is shown but names of ops and shapes that are read and written anew.
+    Of the link only names of ops, and shapes that are parsed and formatted again, are shown.
     """
-    if len(query) > _QUERY:
+    if len(query) > _MAX_TITLE_QUERY:
         return None
     pairs = parse_qsl(query.decode("latin-1"))
     op = dict(pairs).get("op", "numpy.broadcast_arrays")
@@ -102,8 +101,8 @@ def _titled(page: StaticContent, query: bytes) -> StaticContent | None:
     return StaticContent(content, page.media_type, page.headers | {"ETag": etag_of(content)})
 
 
-_QUERY = 500
-"""Bytes of a link's question that a title has room for."""
+_MAX_TITLE_QUERY = 500
+"""Bytes of the longest query for which the page has a title."""
 _DESCRIPTION = "See what any framework's broadcast does with these shapes."
 
 
@@ -122,7 +121,7 @@ def _part(path: str, docs: bool) -> StaticContent:
 
 @router.api_route("/metrics", methods=_METHODS)
 async def get_metrics(request: Request) -> Response:
-    """What all workers have done, as Prometheus reads it."""
+    """The metrics of all workers, in the format of Prometheus."""
     metrics = request.app.state.metrics
     if metrics is None:
         why = "they take the package prometheus-client: pip install prometheus-client"
@@ -172,7 +171,7 @@ async def get_livez() -> Response:
 
 @router.api_route("/readyz", methods=_METHODS)
 async def get_readyz(request: Request) -> Response:
-    """200 while requests are welcome; 503 from the moment that a shutdown begins."""
+    """200 while requests are accepted; 503 once a shutdown has begun."""
     if request.app.state.drain.begun:
         raise Problem("shutting-down", "this process is shutting down: ask another one")
     return JSONResponse({"status": "ready"}, headers={"Cache-Control": "no-store"})

@@ -1,5 +1,4 @@
-"""/ops: the catalogue as a page. Of each op its rule, its attributes, an example drawn, and what it answers where ops
-differ."""
+"""The page /ops: the catalogue for people, with the rule, the attributes, an example and the verdicts of each op."""
 
 from __future__ import annotations
 
@@ -38,12 +37,12 @@ _DIFFERENCES: list[tuple[list[tuple[int, ...]], tuple[int, ...] | None]] = [
     ([(3, 1)], (1, 4)),
     ([(0,)], (-2,)),
 ]
-"""Questions to which ops give different answers: inputs, and a target for the ops that take one."""
+"""Requests on which ops differ: the inputs, and a target for the ops that take one."""
 
 
 @cache
 def reference() -> str:
-    """The page, as HTML. Every text in it is ours, and is escaped nevertheless."""
+    """Return the page as HTML. Every text is escaped, although all of them are our own."""
     answers: dict[str, list[str]] = defaultdict(list)
     for inputs, target in _DIFFERENCES:
         for result in answer_compare(CompareRequest(inputs=inputs, shape=target)).results:
@@ -67,7 +66,7 @@ def _framework(entry: OpEntry) -> str:
 
 
 def _section(name: str, entries: Sequence[OpEntry], answers: dict[str, list[str]]) -> str:
-    """A framework: what its file says of it, and its ops."""
+    """Return the section of a framework: the docstring of its file, and its ops."""
     of = entries[0].reference
     rule = "".join(_paragraphs(cleandoc(import_module(OPS[entries[0].name].__module__).__doc__ or "")))
     articles = "\n".join(_article(entry, answers[entry.name]) for entry in entries)
@@ -79,7 +78,7 @@ def _section(name: str, entries: Sequence[OpEntry], answers: dict[str, list[str]
 
 
 def _article(entry: OpEntry, answers: Sequence[str]) -> str:
-    """An op."""
+    """Return the article of an op."""
     name, low, high = entry.name, entry.inputs.min, entry.inputs.max
     count = f"{low} or more inputs" if high is None else f"{low} input{'s' if low > 1 else ''}"
     if high not in (None, low):
@@ -106,7 +105,7 @@ def _article(entry: OpEntry, answers: Sequence[str]) -> str:
 
 
 def _answer(op: dict[str, Any], inputs: list[Any], target: tuple[int, ...] | None, result: Comparison) -> str:
-    """A row of what an op answers."""
+    """Return a table row: a request and the verdict of an op."""
     if result.conflict is None:
         shapes = dict.fromkeys(format_shape(output.shape) for output in result.outputs)
         told = f'<span class="yes">✓ {" and ".join(shapes) or "yes"}</span>'
@@ -117,7 +116,7 @@ def _answer(op: dict[str, Any], inputs: list[Any], target: tuple[int, ...] | Non
 
 
 def _link(op: dict[str, Any], inputs: Sequence[Sequence[int]]) -> str:
-    """A link to a question, in words."""
+    """Return a link to a request, in words."""
     attributes = {key: value for key, value in op.items() if key != "name"}
     pairs = [("op", op["name"]), *(("input", format_attribute(shape)) for shape in inputs)]
     pairs += [(key, format_attribute(value)) for key, value in attributes.items()]
@@ -131,7 +130,7 @@ def _link(op: dict[str, Any], inputs: Sequence[Sequence[int]]) -> str:
 
 
 def _paragraphs(text: str) -> Iterator[str]:
-    """Plain text as HTML: a paragraph of two columns is a list of terms."""
+    """Return plain text as HTML. A paragraph of two columns becomes a list of terms."""
     for paragraph in text.split("\n\n"):
         rows = [re.split("  +", line) for line in paragraph.splitlines()]
         if all(len(row) == 2 for row in rows):
@@ -145,5 +144,5 @@ def _term(term: str, told: str) -> str:
 
 
 def _marked(text: str) -> str:
-    """Text as HTML, with code between backticks."""
+    """Return text as HTML, with code for text between backticks."""
     return re.sub("`([^`]*)`", r"<code>\1</code>", escape(text))

@@ -1,4 +1,4 @@
-"""/v1/translate"""
+"""The resource /v1/translate: an op in the terms of another framework."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ router = APIRouter()
 
 @router.post("/v1/translate", summary="Translate an op", **request_and_response(TranslateRequest, TranslateAnswer))
 async def post_translate(request: Request) -> Response:
-    """The same operation in another framework's words: steps, and source text to paste."""
+    """The same operation in the terms of another framework: steps, and code to paste."""
     context = await receive(request, TranslateRequest)
 
     def work() -> Response:

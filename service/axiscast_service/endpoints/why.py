@@ -1,4 +1,4 @@
-"""/v1/why"""
+"""The resource /v1/why: the check in the text of an error."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What a worker has to give: its memory."""
+"""The resources of a worker process: memory, threads and time."""

@@ -1,4 +1,4 @@
-"""Answers of tensors: streamed in MessagePack with a known length, built whole in JSON."""
+"""Responses with tensors: streamed in MessagePack with a known length, built whole in JSON."""
 
 from __future__ import annotations
 
@@ -46,35 +46,37 @@ from axiscast.wire.tensors import (
 from ..runtime.threads import LOOP_MILLISECONDS, WhileConnected, WorkerThreads
 from .request_context import MAX_UNRESERVED_BYTES, RequestContext, response_with, threads_of
 
-JOIN_BYTES = 64 * 2**10
-"""Smaller parts are joined before they are sent; larger ones are sent as they are. No more than this is copied on the
-event loop."""
+COALESCED_BYTES = 64 * 2**10
+"""Smaller parts are joined before they are sent. It is also the most that is copied on the event loop."""
 SLOW_SECONDS = 0.001
-"""A stream whose last part took longer to make has the next one made on a thread."""
+"""If a part of a stream took longer than this to make, the next one is made on a thread."""
 
 
 @dataclass(slots=True)
-class Body:
-    """A part of an answer in MessagePack: its bytes in pieces, how many there are, and how many are held to send it."""
+class PackedPart:
+    """A part of a response in MessagePack."""
 
     pieces: Iterable[bytes | memoryview]
     length: int
+    """Bytes of all pieces."""
     held: int = 0
+    """Bytes of memory that are held while the part is sent."""
 
 
 @dataclass(slots=True)
 class OutgoingArray:
-    """One tensor of an answer: an array, and the shape that it goes out with (its axes merged, where that differs),
-    with each distinct element once if it is strided."""
+    """A tensor of a response, made from an array."""
 
     array: Array
     shape: Shape
+    """The shape that is sent. It differs from the array's if axes are merged."""
     strided: bool
+    """Whether each distinct element is sent once, with strides."""
     lookups: ClassVar = 0
 
     @property
     def copied(self) -> int:
-        """Bytes that are copied before the first of them is sent in MessagePack."""
+        """The bytes that are copied before the first byte is sent in MessagePack."""
         if not self.strided:
             return reordered_bytes(self.array) if self.array.nbytes > SMALL_BYTES else 0
         elements, _ = distinct_elements(self.array)
@@ -82,37 +84,36 @@ class OutgoingArray:
 
     @property
     def is_fast_to_chunk(self) -> bool:
-        """Whether a part of it is surely made in a fraction of a millisecond."""
+        """Whether each part is made in a fraction of a millisecond."""
         return is_fast_to_chunk(self.array)
 
     @property
     def elements(self) -> tuple[int, int]:
-        """How many elements go out in JSON, and how many bytes they have."""
+        """The number of elements that are sent in JSON, and of their bytes."""
         array = distinct_elements(self.array)[0] if self.strided else self.array
         return array.size, array.nbytes
 
-    def in_msgpack(self) -> Body:
-        """The tensor in MessagePack. A dense one is written out while it is sent: no more than a few chunks exist at
-        once."""
+    def in_msgpack(self) -> PackedPart:
+        """Return the tensor in MessagePack. A dense one is made while it is sent, a few chunks at a time."""
         if not self.strided:
             view = to_little_endian(self.array)
             if view.nbytes <= SMALL_BYTES:
                 head = msgpack_tensor_header(dtype_name(view.dtype), self.shape, None, 1) + bin_header(view.nbytes)
-                return Body([head, c_ordered(view).tobytes()], len(head) + view.nbytes, view.nbytes)
+                return PackedPart([head, c_ordered(view).tobytes()], len(head) + view.nbytes, view.nbytes)
             view = reordered(view)
             return _streamed(view, self.shape, chunks(view), chunk_buffer_bytes(view))
         pieces = list(msgpack_parts(self.array, strided=True))
-        return Body(pieces, sum(map(len, pieces)))
+        return PackedPart(pieces, sum(map(len, pieces)))
 
     def in_json(self, as_base64: bool) -> Iterator[bytes]:
-        """The tensor in JSON, as pieces."""
+        """Return the tensor in JSON, as pieces."""
         whole = self.array if self.strided else c_ordered(self.array).reshape(self.shape)
         return json_parts(whole, self.strided, as_base64)
 
 
 @dataclass(slots=True)
 class OutgoingBox:
-    """One tensor of an answer that no strides read: dense, and gathered while it is sent."""
+    """A tensor of a response that no strides can read: it is dense, and gathered while it is sent."""
 
     box: Gathered
     strided: ClassVar = False
@@ -125,14 +126,14 @@ class OutgoingBox:
 
     @property
     def lookups(self) -> int:
-        """Elements that are looked up one by one, times the axes that are merged."""
+        """The number of elements that are looked up one by one, times the merged axes."""
         return self.box.lookups
 
     @property
     def elements(self) -> tuple[int, int]:
         return self.box.size, self.box.nbytes
 
-    def in_msgpack(self) -> Body:
+    def in_msgpack(self) -> PackedPart:
         return _streamed(
             self.box, self.shape, (piece.view(np.uint8).data for piece in self.box.pieces()), self.box.held
         )
@@ -145,15 +146,15 @@ Outgoing = OutgoingArray | OutgoingBox
 TensorFields = Mapping[str, Outgoing | Sequence[Outgoing]]
 
 
-async def answer(context: RequestContext[Any], fields: TensorFields, json_data: str) -> Response:
-    """The answer {field: tensor or [tensor, ...], ...}."""
+async def tensor_response(context: RequestContext[Any], fields: TensorFields, json_data: str) -> Response:
+    """Return the response {field: tensor or [tensor, ...], ...}."""
     tensors = _tensors(fields)
     milliseconds = OUTPUT_MS * len(tensors)
     if context.media is Encoding.JSON:
         return await _in_json(context, fields, tensors, milliseconds, json_data == "base64")
     copied, lookups = await context.run(milliseconds, _copied_and_looked_up, tensors)
     context.reserve(copied)
-    if copied + lookups > JOIN_BYTES:
+    if copied + lookups > COALESCED_BYTES:
         return await context.compute(_in_msgpack, context, fields, tensors)
     return await context.run(milliseconds, _in_msgpack, context, fields, tensors)
 
@@ -170,32 +171,35 @@ def _tensors(fields: TensorFields) -> list[Outgoing]:
 
 
 def _in_msgpack(context: RequestContext[Any], fields: TensorFields, tensors: Sequence[Outgoing]) -> Response:
-    """Streamed, or whole where it is short."""
-    bodies = _bodies(fields)
-    context.reserve(max(body.held for body in bodies))  # they are sent one after another
-    length = sum(body.length for body in bodies)
-    pieces = chain.from_iterable(body.pieces for body in bodies)
-    if length <= JOIN_BYTES:
+    """Return a response in MessagePack: a stream, unless it is short."""
+    parts = _parts(fields)
+    context.reserve(max(part.held for part in parts))  # they are sent one after another
+    length = sum(part.length for part in parts)
+    pieces = chain.from_iterable(part.pieces for part in parts)
+    if length <= COALESCED_BYTES:
         return response_with(b"".join(pieces), context.media_type)
-    quick = all(tensor.is_fast_to_chunk for tensor in tensors)
-    return Streamed(joined(pieces), length, context.media_type, quick, threads_of(context.request))
+    is_fast = all(tensor.is_fast_to_chunk for tensor in tensors)
+    return Streamed(coalesced(pieces), length, context.media_type, is_fast, threads_of(context.request))
 
 
-def _bodies(fields: TensorFields) -> list[Body]:
-    """The parts of an answer in MessagePack."""
-    bodies, first = [], len(fields)
+def _parts(fields: TensorFields) -> list[PackedPart]:
+    """Return the parts of a response in MessagePack."""
+    parts, first = [], len(fields)
     for field, content in fields.items():
         tensors = [content] if isinstance(content, Outgoing) else content
         opening = _opening(first, field, None if isinstance(content, Outgoing) else len(tensors))
-        bodies += [Body([opening], len(opening)), *[tensor.in_msgpack() for tensor in tensors]]
+        parts += [PackedPart([opening], len(opening)), *[tensor.in_msgpack() for tensor in tensors]]
         first = 0
-    return bodies
+    return parts
 
 
 @lru_cache(64)
 def _opening(fields: int, field: str, count: int | None) -> bytes:
-    """What stands before the tensors of a field, which is the first of so many, or (0) a later one; None: of its one
-    tensor, in no list."""
+    """Return the bytes before the tensors of a field.
+
+    `fields` is the number of all fields before the first one, and 0 before the others. `count` is the number of tensors
+    in the list, or None for one tensor without a list.
+    """
     packer = msgpack.Packer(autoreset=False)
     if fields:
         packer.pack_map_header(fields)
@@ -205,11 +209,11 @@ def _opening(fields: int, field: str, count: int | None) -> bytes:
     return bytes(packer.bytes())
 
 
-def _streamed(tensor: Array | Gathered, shape: Shape, stream: Iterator[memoryview], held: int) -> Body:
+def _streamed(tensor: Array | Gathered, shape: Shape, stream: Iterator[memoryview], held: int) -> PackedPart:
     sizes = bin_sizes(tensor.nbytes)
     head = msgpack_tensor_header(dtype_name(tensor.dtype), shape, None, len(sizes))
     header_bytes = sum(len(bin_header(size)) for size in sizes)
-    return Body(_dense_pieces(stream, head, sizes), len(head) + header_bytes + tensor.nbytes, held)
+    return PackedPart(_dense_pieces(stream, head, sizes), len(head) + header_bytes + tensor.nbytes, held)
 
 
 def _dense_pieces(stream: Iterator[memoryview], head: bytes, sizes: Sequence[int]) -> Iterator[bytes | memoryview]:
@@ -225,13 +229,13 @@ def _dense_pieces(stream: Iterator[memoryview], head: bytes, sizes: Sequence[int
 
 
 class Streamed(Response):
-    """An answer in parts. Stops when the reader has gone."""
+    """A response in parts, which ends when its client disconnects."""
 
     def __init__(
-        self, parts: Iterator[bytes | memoryview], length: int, media_type: str, quick: bool, threads: WorkerThreads
+        self, parts: Iterator[bytes | memoryview], length: int, media_type: str, is_fast: bool, threads: WorkerThreads
     ) -> None:
         self.parts = parts
-        self.quick = quick
+        self.is_fast = is_fast
         self.threads = threads
         super().__init__(media_type=media_type, headers={"Vary": "Accept", "Content-Length": str(length)})
 
@@ -243,29 +247,31 @@ class Streamed(Response):
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _made(self) -> AsyncIterator[bytes | memoryview]:
-        """The parts. While one takes long to make, the next are made on a thread; after each others have their turn,
-        since a reader that is fast enough never makes send wait."""
+        """Yield the parts. After a slow one, the next are made on a thread.
+
+        Other requests have their turn after each part: `send` does not wait for a fast reader.
+        """
         while True:
-            part, seconds = self._next() if self.quick else await self.threads.run_numpy_step(self._next)
+            part, seconds = self._next() if self.is_fast else await self.threads.run_numpy_step(self._next)
             if part is None:
                 return
             yield part
             await asyncio.sleep(0)
-            self.quick = seconds < SLOW_SECONDS
+            self.is_fast = seconds < SLOW_SECONDS
 
     def _next(self) -> tuple[bytes | memoryview | None, float]:
-        """The next part, None at the end, and the seconds that it took."""
+        """Return the next part, or None at the end, and the seconds that it took."""
         start = perf_counter()
         return next(self.parts, None), perf_counter() - start
 
 
-def joined(pieces: Iterable[bytes | memoryview]) -> Iterator[bytes | memoryview]:
-    """The same bytes, pieces below JOIN_BYTES gathered into copies of at least that size where they can be."""
+def coalesced(pieces: Iterable[bytes | memoryview]) -> Iterator[bytes | memoryview]:
+    """Yield the same bytes, in which consecutive pieces of less than COALESCED_BYTES are joined."""
     gathered = bytearray()
     for piece in pieces:
-        if len(piece) < JOIN_BYTES:
+        if len(piece) < COALESCED_BYTES:
             gathered += piece
-            if len(gathered) < JOIN_BYTES:
+            if len(gathered) < COALESCED_BYTES:
                 continue
             piece = b""
         if gathered:
@@ -278,8 +284,7 @@ def joined(pieces: Iterable[bytes | memoryview]) -> Iterator[bytes | memoryview]
 
 
 def lists_in(shape: Shape) -> int:
-    """Lists that the nested list of this shape holds. Where they hold no element they count too: (2^40, 0) nests a
-    trillion of them."""
+    """Return the number of lists inside the nested list of this shape. Empty lists count: (2^40, 0) has a trillion."""
     return sum(accumulate(shape[:-1], mul))
 
 
@@ -300,7 +305,7 @@ async def _in_json(
 
 
 def _json_extent(tensors: Sequence[Outgoing], as_base64: bool) -> tuple[int, int]:
-    """How many elements, and lists of them, a JSON answer holds, and bytes of memory that it takes. Raises Problem."""
+    """Return the number of elements and lists in a JSON response, and its memory. Raises Problem if it is too large."""
     nested = sum(lists_in(tensor.shape) for tensor in tensors if not (tensor.strided or as_base64))
     sizes = [tensor.elements for tensor in tensors]
     elements, nbytes = sum(size for size, _ in sizes), sum(nbytes for _, nbytes in sizes)
@@ -308,9 +313,12 @@ def _json_extent(tensors: Sequence[Outgoing], as_base64: bool) -> tuple[int, int
     return elements + nested, json_memory_estimate(elements + nested, nbytes)
 
 
-def short_answer(fields: TensorFields, media: Encoding, json_data: str, milliseconds: float) -> bytes | None:
-    """The bytes of the answer to what took so long already; None where it is longer than JOIN_BYTES in MessagePack, or
-    takes more than MAX_UNRESERVED_BYTES in JSON, or would hold the event loop for too long."""
+def short_tensor_response(fields: TensorFields, media: Encoding, json_data: str, milliseconds: float) -> bytes | None:
+    """Return the bytes of a short response to work of `milliseconds`, or None if the response is not short.
+
+    It is short if all of it takes at most LOOP_MILLISECONDS, and at most COALESCED_BYTES in MessagePack or
+    MAX_UNRESERVED_BYTES of memory in JSON.
+    """
     tensors = _tensors(fields)
     milliseconds += OUTPUT_MS * len(tensors)
     if milliseconds > LOOP_MILLISECONDS:
@@ -320,12 +328,12 @@ def short_answer(fields: TensorFields, media: Encoding, json_data: str, millisec
         if milliseconds + JSON_ELEMENT_MS * elements > LOOP_MILLISECONDS or nbytes > MAX_UNRESERVED_BYTES:
             return None
         return b"".join(_json_pieces(fields, json_data == "base64"))
-    if sum(_copied_and_looked_up(tensors)) > JOIN_BYTES:
+    if sum(_copied_and_looked_up(tensors)) > COALESCED_BYTES:
         return None
-    bodies = _bodies(fields)
-    if sum(body.length for body in bodies) > JOIN_BYTES:
+    parts = _parts(fields)
+    if sum(part.length for part in parts) > COALESCED_BYTES:
         return None
-    return b"".join(chain.from_iterable(body.pieces for body in bodies))
+    return b"".join(chain.from_iterable(part.pieces for part in parts))
 
 
 def _json_pieces(fields: TensorFields, as_base64: bool) -> Iterator[bytes]:
