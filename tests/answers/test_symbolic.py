@@ -125,7 +125,7 @@ def covers(theirs: int | str, ours: int | str) -> bool:
 
 
 @pytest.mark.parametrize("name", SYMBOLIC_FILES)
-def test_the_corpus_is_whole(name: str) -> None:
+def test_every_vector_file_has_the_expected_number_of_cases(name: str) -> None:
     assert len(vectors(name)) == SYMBOLIC_FILES[name]
 
 

@@ -1,4 +1,4 @@
-"""Dense bytes against NumPy's own copy: every way of writing, every width, with blocks so small that all are cut."""
+"""Dense bytes, compared with NumPy's own copy: every method and every width, with very small blocks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DTYPES = ["u1", "f2", "S3", "f4", "f8", "S10", "U3", "c16", "U25", ml_dtypes.bfl
 
 @st.composite
 def views(draw: Any) -> Any:
-    """Arrays as a placement leaves them: permuted, replicated, reversed, with gaps, overlapping, at odd addresses."""
+    """Yield arrays as placements return them: permuted, repeated, reversed, with gaps, overlapping or unaligned."""
     dtype = np.dtype(draw(st.sampled_from(DTYPES)))
     shape = draw(
         st.lists(st.sampled_from([1, 2, 3, 4, 5, 7, 12, 17, 40, 100]), max_size=5).filter(lambda s: math.prod(s) < 9000)
@@ -56,7 +56,7 @@ def copied(view: Any) -> bytes:
 
 @settings(max_examples=300)
 @given(views(), st.sampled_from([0, 1, 4, 16]))
-def test_a_filled_array_holds_the_views_bytes(view: Any, offset: int) -> None:
+def test_write_dense_copies_the_bytes_of_the_view(view: Any, offset: int) -> None:
     memory = np.full(view.nbytes + offset + 9, 0xEE, np.uint8)
     out = memory[offset : offset + view.nbytes].view(view.dtype).reshape(view.shape)
     with limited(dense, SMALL):
@@ -67,7 +67,7 @@ def test_a_filled_array_holds_the_views_bytes(view: Any, offset: int) -> None:
 
 @settings(max_examples=200)
 @given(views())
-def test_chunks_are_the_views_bytes(view: Any) -> None:
+def test_chunks_are_the_bytes_of_the_view(view: Any) -> None:
     with limited(dense, SMALL):
         chunks = [bytes(chunk) for chunk in dense.chunks(view)]
     assert b"".join(chunks) == copied(view)
@@ -83,7 +83,7 @@ def test_chunks_are_the_views_bytes(view: Any) -> None:
         ((2, 1, 1, 70, 70), (1, 3, 2, 4, 0), (5, 70, 6, 70, 2)),
     ],
 )
-def test_what_is_set_aside_in_several_blocks_repeats_outside_of_them(own: Any, order: Any, shape: Any) -> None:
+def test_several_blocks_repeat_their_seed(own: Any, order: Any, shape: Any) -> None:
     for dtype in ("u4", "u8", "c16"):
         memory = np.arange(math.prod(own)).astype(dtype)
         odd = np.frombuffer(b"\0" + memory.tobytes(), dtype, offset=1)
@@ -127,7 +127,7 @@ LARGE: dict[str, tuple[Any, Any]] = {
 
 
 @pytest.mark.parametrize(("view", "way"), LARGE.values(), ids=LARGE)
-def test_every_way_is_taken_and_right_at_its_real_size(view: Any, way: str) -> None:
+def test_every_method_is_used_and_right_at_its_real_size(view: Any, way: str) -> None:
     write = dense._writer(layout_of(in_units(view)))
     assert (write.func if isinstance(write, partial) else write).__name__ == way
     out = np.zeros(view.shape, view.dtype)
@@ -144,7 +144,7 @@ def test_rank_64_and_overlapping_strides() -> None:
 
 
 @pytest.mark.parametrize("name", ["rows", "one element", "long columns"])
-def test_what_numpy_copies_best_is_not_cut_into_units(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_view_that_numpy_copies_fastest_is_not_cut_into_units(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dense, "in_units", None)
     view, _ = LARGE[name]
     out = np.zeros(view.shape, view.dtype)
@@ -154,7 +154,7 @@ def test_what_numpy_copies_best_is_not_cut_into_units(name: str, monkeypatch: py
 
 @pytest.mark.parametrize("dtype", ["f8", "U3", "S70000", "M8[ns]", ml_dtypes.bfloat16])
 @pytest.mark.parametrize("shape", [(0,), (3, 0), (0, 3), (2, 0, 3)])
-def test_an_array_without_elements_is_filled(dtype: Any, shape: Any) -> None:
+def test_an_array_without_elements_is_written(dtype: Any, shape: Any) -> None:
     for view in (
         np.empty(shape, dtype),
         np.empty(shape, dtype).T,
@@ -172,7 +172,7 @@ def test_the_output_must_have_the_shape_the_dtype_and_c_order(wrong: Any) -> Non
 
 @pytest.mark.parametrize("view", [view for view, _ in LARGE.values()], ids=LARGE)
 def test_a_stream_takes_no_more_memory_than_its_buffers_and_one_chunk(view: Any) -> None:
-    for _ in dense.chunks(view):  # what is worked out once is kept
+    for _ in dense.chunks(view):  # the first pass fills the caches
         pass
     tracemalloc.start()
     try:
@@ -198,7 +198,7 @@ HELD = {
 
 
 @pytest.mark.parametrize(("view", "most"), HELD.values(), ids=HELD)
-def test_a_stream_holds_the_buffers_that_it_says(view: Any, most: int) -> None:
+def test_a_stream_allocates_the_buffers_that_it_reports(view: Any, most: int) -> None:
     held = dense.chunk_buffer_bytes(view)
     assert most - most // 8 <= held <= most
     stream = dense.chunks(view)
@@ -212,7 +212,7 @@ def test_a_stream_holds_the_buffers_that_it_says(view: Any, most: int) -> None:
     assert held <= taken + 100 <= held + 20_000
 
 
-def test_a_petabyte_begins_at_once_and_takes_no_more() -> None:
+def test_a_stream_of_a_petabyte_begins_immediately_with_few_buffers() -> None:
     stream = dense.chunks(np.broadcast_to(np.arange(5000)[:, None], (10**6, 5000, 40_000)))
     tracemalloc.start()
     try:
@@ -225,14 +225,14 @@ def test_a_petabyte_begins_at_once_and_takes_no_more() -> None:
 @pytest.mark.parametrize(
     ("view", "copied"),
     [
-        (np.broadcast_to(np.arange(6).reshape(2, 3).T, (4, 3, 2)), 48),  # read four times, out of order
-        (np.broadcast_to(np.arange(6).reshape(2, 3), (4, 2, 3)), 0),  # four times, as it lies
+        (np.broadcast_to(np.arange(6).reshape(2, 3).T, (4, 3, 2)), 48),  # read four times out of order
+        (np.broadcast_to(np.arange(6).reshape(2, 3), (4, 2, 3)), 0),  # read four times in memory order
         (np.arange(6).reshape(2, 3).T, 0),  # once
         (np.broadcast_to(np.arange(6).reshape(2, 3).T[..., None], (3, 2, 4)), 0),  # once, each a few times
         (np.broadcast_to(np.zeros((2, 0)).T, (4, 0, 2)), 0),
     ],
 )
-def test_what_is_read_again_out_of_order_is_put_in_order_once(view: Any, copied: int) -> None:
+def test_elements_that_are_read_repeatedly_out_of_order_are_copied_once(view: Any, copied: int) -> None:
     found = dense.reordered(view)
     assert dense.reordered_bytes(view) == copied
     assert np.shares_memory(found, view) is (copied == 0 and view.size > 0)

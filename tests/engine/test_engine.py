@@ -1,4 +1,4 @@
-"""The engine against the reference: views, windows, chunks and gradients."""
+"""The engine, compared with the reference: views, windows, chunks and gradients."""
 
 import math
 import tracemalloc
@@ -27,12 +27,12 @@ LAYOUTS = {
     "every other": lambda array: np.repeat(array, 2, axis=-1)[..., ::2] if array.ndim else array,
     "replicated": lambda array: np.broadcast_to(array[:1], array.shape) if array.ndim and array.size else array,
 }
-"""The same values, or fewer distinct ones, as they may lie in memory."""
+"""Return the values, or fewer distinct values, in one of several memory layouts."""
 
 
 @st.composite
 def placements(draw):
-    """Ranks 0 to 6, permuted axes, stretched ones, new ones."""
+    """Draw a placement with rank 0 to 6, permuted axes, expanded axes and new axes."""
     output_shape = tuple(draw(st.lists(SIZES, max_size=6)))
     axes = draw(st.permutations(range(len(output_shape))))
     output_axes = tuple(axes[: draw(st.integers(0, len(axes)))])
@@ -42,7 +42,7 @@ def placements(draw):
 
 @st.composite
 def windows(draw, shape):
-    """A box of the shape: [start, stop] for each axis."""
+    """Draw a window of a shape: (start, stop) for each axis."""
     return [tuple(sorted(draw(st.tuples(st.integers(0, size), st.integers(0, size))))) for size in shape]
 
 
@@ -55,16 +55,16 @@ def numbered(shape, layout):
 
 
 def flat(array):
-    """The elements in C order, as Python's own numbers."""
+    """Return the elements in C order as Python numbers."""
     return array.ravel().tolist()
 
 
-# --- place ---------------------------------------------------------------------------------------
+# --- output_view ---------------------------------------------------------------------------------
 
 
 @settings(max_examples=300)
 @given(placements(), st.sampled_from(sorted(LAYOUTS)))
-def test_the_view_holds_what_the_reference_says(placement, layout):
+def test_the_view_has_the_elements_of_the_reference(placement, layout):
     array = numbered(placement.input_shape, layout)
     view = engine.output_view(placement, array)
     assert view.shape == placement.output_shape
@@ -73,7 +73,7 @@ def test_the_view_holds_what_the_reference_says(placement, layout):
 
 @settings(max_examples=200)
 @given(st.data(), placements(), st.sampled_from(sorted(LAYOUTS)))
-def test_a_window_is_that_box_of_the_full_output(data, placement, layout):
+def test_a_window_is_the_slice_of_the_full_output(data, placement, layout):
     array = numbered(placement.input_shape, layout)
     window = data.draw(windows(placement.output_shape))
     view = engine.output_view(placement, array, window)
@@ -110,7 +110,7 @@ def test_replicated_axes_have_stride_zero(input_shape, output_shape, output_axes
 
 @st.composite
 def merges(draw):
-    """A placement that merges its output axes, and a window of what it gives."""
+    """Draw a placement that merges output axes, and a window of its output."""
     placement = draw(placements())
     counts, left = [], len(placement.output_shape)
     while left:
@@ -121,13 +121,13 @@ def merges(draw):
 
 
 def is_strided(box):
-    """Whether what is read from memory that is numbered in order could be read by strides."""
+    """Return whether strides can describe an array, given the positions of its elements in memory."""
     return not box.size or all(len(np.unique(np.diff(box, axis=axis))) < 2 for axis in range(box.ndim))
 
 
 @settings(max_examples=400)
 @given(case=merges(), lookups=st.integers(1, 20))
-def test_a_window_of_merged_axes_is_that_box_by_strides_wherever_there_are_some(case, lookups):
+def test_a_window_of_merged_axes_is_strided_exactly_if_strides_can_describe_it(case, lookups):
     placement, window = case
     array = numbered(placement.input_shape, "C")
     elements = reference.broadcast(flat(array), placement.input_shape, placement.output_shape, placement.output_axes)
@@ -149,7 +149,7 @@ def test_a_window_of_merged_axes_is_that_box_by_strides_wherever_there_are_some(
 
 
 @pytest.mark.parametrize("dtype", ["int8", "bfloat16", "<U3", "S5", "M8[ns]", "complex128", "S300000"])
-def test_what_is_gathered_has_every_dtype_and_any_address(dtype):
+def test_elements_are_gathered_in_every_dtype_and_at_any_address(dtype):
     kind = np.dtype(getattr(ml_dtypes, dtype) if dtype == "bfloat16" else dtype)
     raw = np.random.default_rng(0).integers(0, 127, 6 * kind.itemsize + 1, np.uint8)
     odd = np.frombuffer(raw.tobytes(), kind, 6, 1).reshape(2, 3)
@@ -159,9 +159,9 @@ def test_what_is_gathered_has_every_dtype_and_any_address(dtype):
     assert (box.whole().dtype, box.whole().tobytes()) == (kind, expected)
 
 
-def test_a_window_of_merged_axes_reaches_into_a_shape_that_no_array_can_have():
+def test_a_window_of_merged_axes_may_be_in_an_output_too_large_for_an_array():
     far = Placement(0, (3,), (3, 2**30, 2**31), (0,), (3,))
-    start = 2**62 - 1  # the last place of the middle element
+    start = 2**62 - 1  # the last position of the middle element
     assert gather.Gathered(far, np.array([5, 6, 7]), [(start - 1, start + 3)]).whole().tolist() == [6, 6, 7, 7]
     within = engine.merged_output_view(far, np.array([5, 6, 7]), [(start - 2**50, start + 1)])
     assert (within.shape, within.strides, within[0]) == ((2**50 + 1,), (0,), 6)
@@ -169,14 +169,14 @@ def test_a_window_of_merged_axes_reaches_into_a_shape_that_no_array_can_have():
     assert gather.Gathered(farther, np.array([[1, 2], [3, 4]]), [(1, 4)]).whole().tolist() == [3, 1, 3]
 
 
-def test_a_window_reaches_into_a_shape_that_no_array_can_have():
+def test_a_window_may_be_in_an_output_too_large_for_an_array():
     far = 2**62
     placement = Placement(0, (1, 3), (far, far, 3), (1, 2))
     view = engine.output_view(placement, np.array([[5, 6, 7]]), [(far - 2, far), (far - 1, far), (1, 3)])
     assert view.tolist() == [[[6, 7]], [[6, 7]]]
 
 
-def test_a_view_of_a_quadrillion_elements_costs_nothing():
+def test_a_view_of_a_quadrillion_elements_copies_nothing():
     view = engine.output_view(Placement(0, (3,), (10**15, 3), (1,)), np.array([5, 6, 7], np.int8))
     assert view.shape == (10**15, 3)
     assert view[10**15 - 1].tolist() == [5, 6, 7]
@@ -194,12 +194,12 @@ WIDTHS = {
     16: ["complex128", "U4"],
     100: ["U25"],
 }
-"""dtypes by the bytes of an element."""
+"""The dtypes by the number of bytes of an element."""
 DTYPES = [np.dtype(name) for names in WIDTHS.values() for name in names]
 
 
 def elements_of(count, width):
-    """So many elements as bytes, each byte pattern distinct where the width allows; not valid in every dtype."""
+    """Return elements with distinct byte patterns if the width allows. They are not valid in every dtype."""
     return [(index * 7 + 1).to_bytes(8, "little")[:width].ljust(width, b"\xa5") for index in range(count)]
 
 
@@ -208,7 +208,7 @@ def array_of(elements, dtype, shape):
 
 
 def consumed_late(stream, lag):
-    """The bytes of a stream whose chunks are only looked at when `lag` more have been taken."""
+    """Return the bytes of a stream if each chunk is read after `lag` further chunks are taken."""
     waiting, consumed = deque(), []
     for chunk in stream:
         waiting.append(chunk)
@@ -225,7 +225,7 @@ def consumed_late(stream, lag):
     chunk_bytes=st.sampled_from([1, 16, 64, 100, 1000, 2**20]),
     lag=st.integers(0, 2),
 )
-def test_chunks_are_the_dense_bytes_whatever_their_size(placement, dtype, layout, chunk_bytes, lag):
+def test_chunks_of_any_size_are_the_dense_bytes(placement, dtype, layout, chunk_bytes, lag):
     elements = elements_of(math.prod(placement.input_shape), dtype.itemsize)
     array = LAYOUTS[layout](array_of(elements, dtype, placement.input_shape))
     elements = [element.tobytes() for element in array.view(f"V{dtype.itemsize}").ravel()]
@@ -236,7 +236,7 @@ def test_chunks_are_the_dense_bytes_whatever_their_size(placement, dtype, layout
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_chunks_straddle_rows_and_outlive_two_more(dtype, monkeypatch):
+def test_chunks_cross_rows_and_stay_valid_for_two_further_chunks(dtype, monkeypatch):
     monkeypatch.setattr(dense, "CHUNK_BYTES", 64)
     elements = elements_of(50 * 7 * 3, dtype.itemsize)
     view = array_of(elements, dtype, (50, 7, 3))
@@ -258,7 +258,7 @@ def test_chunks_straddle_rows_and_outlive_two_more(dtype, monkeypatch):
         pytest.param(np.zeros((3, 0), np.float32), [], id="empty"),
     ],
 )
-def test_chunks_are_even_and_of_no_more_than_their_size(view, sizes, monkeypatch):
+def test_chunks_have_similar_sizes_below_the_limit(view, sizes, monkeypatch):
     monkeypatch.setattr(dense, "CHUNK_BYTES", 64)
     assert [len(chunk) for chunk in dense.chunks(view)] == sizes
 
@@ -270,7 +270,7 @@ def test_chunks_are_even_and_of_no_more_than_their_size(view, sizes, monkeypatch
         pytest.param(np.broadcast_to(np.arange(2000)[:, None], (2000, 5)), dense.CHUNK_BUFFERS, id="distinct rows"),
     ],
 )
-def test_content_that_repeats_is_written_once(view, buffers, monkeypatch):
+def test_repeated_content_is_written_once(view, buffers, monkeypatch):
     monkeypatch.setattr(dense, "CHUNK_BYTES", 64)
     assert len({np.frombuffer(chunk, np.uint8).ctypes.data for chunk in dense.chunks(view)}) == buffers
 
@@ -291,11 +291,11 @@ def test_a_large_output_streams_through_a_few_chunks(view):
         tracemalloc.stop()
 
 
-# --- backprop ------------------------------------------------------------------------------------
+# --- input_gradients -----------------------------------------------------------------------------
 
 
 def backprop_one(placement, gradient):
-    """The gradient of the only input of a plan of one output."""
+    """Return the gradient of the only input of a plan with one output."""
     (result,) = engine.input_gradients(Plan((placement.input_shape,), (placement,)), [gradient])
     assert result.shape == placement.input_shape
     assert result.dtype == gradient.dtype
@@ -307,7 +307,7 @@ def summed(input_shape, output_shape, output_axes, gradient):
 
 
 def with_replicated_axes(array, axes):
-    """The array's values at 0 along some axes, replicated there with stride 0."""
+    """Return the array with its first values along some axes repeated by stride 0."""
     box = array[tuple(slice(1) if axis in axes else slice(None) for axis in range(array.ndim))]
     return np.broadcast_to(box, array.shape)
 
@@ -408,12 +408,12 @@ MANY = 10**15
         ("complex128", complex(1, -math.inf), complex(MANY, -math.inf)),
     ],
 )
-def test_a_replicated_axis_is_summed_in_closed_form(dtype, value, total):
+def test_an_axis_with_stride_0_is_multiplied_instead_of_summed(dtype, value, total):
     gradient = np.broadcast_to(np.array(value, dtype), (2, MANY // 2))
     assert summed((), gradient.shape, (), gradient) == total
 
 
-def test_a_gradient_replicated_along_a_kept_axis_stays_replicated():
+def test_a_gradient_keeps_stride_0_along_a_kept_axis():
     gradient = np.broadcast_to(np.arange(3.0)[:, None, None], (3, 10**9, 10**6))
     result = summed((10**6, 3), gradient.shape, (2, 0), gradient)
     assert result.strides[0] == 0
@@ -442,7 +442,7 @@ def test_outputs_are_matched_to_inputs_by_number_not_by_order():
     assert second.tolist() == [[3], [12]]
 
 
-def test_an_input_that_only_lends_its_shape_gets_replicated_zeros():
+def test_an_input_used_only_for_its_shape_gets_zeros_with_stride_0():
     shapes = ((2,), (2, 10**12))
     plan = lower(ngraph.BroadcastLike(initial_broadcast_axes=(1,)), shapes)
     arg, like = engine.input_gradients(plan, [np.broadcast_to(np.float32([[1], [2]]), shapes[1])])
@@ -451,7 +451,7 @@ def test_an_input_that_only_lends_its_shape_gets_replicated_zeros():
     assert like[1, 10**12 - 1] == 0
 
 
-def test_the_gradients_themselves_are_left_alone():
+def test_the_gradients_are_not_changed():
     gradient = np.arange(6.0).reshape(2, 3)
     gradient.flags.writeable = False
     result = summed((2, 3), (2, 3), (0, 1), gradient)
@@ -471,10 +471,10 @@ def test_the_gradients_themselves_are_left_alone():
         pytest.param([np.zeros((3, 4)), np.zeros(5)], 17, id="gradients add up"),
     ],
 )
-def test_gradient_work_counts_the_elements_that_are_read(gradients, work):
+def test_gradient_elements_counts_the_elements_that_are_read(gradients, work):
     assert engine.gradient_elements(gradients) == work
 
 
-def test_gradient_work_counts_elements_that_overlap_in_memory():
+def test_gradient_elements_counts_elements_that_overlap_in_memory():
     overlapping = np.lib.stride_tricks.as_strided(np.zeros(1999), (1000, 1000), (8, 8))
     assert engine.gradient_elements([overlapping]) == 10**6

@@ -1,4 +1,4 @@
-"""Sums against exact ones, and against 64 bits where values are many."""
+"""Sums, compared with exact sums, and with 64-bit sums of many values."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def cases(draw: Any) -> Any:
 
 
 def laid_out(values: Any, order: Any, reverse: bool) -> Any:
-    """The same values in another order in memory."""
+    """Return the same values in another memory order."""
     array = np.ascontiguousarray(values.transpose(order)).transpose(np.argsort(order))
     return np.flip(np.flip(array).copy()) if reverse else array
 
@@ -57,7 +57,7 @@ SPOILERS = [np.inf, -np.inf, np.nan, np.finfo("f8").max, np.finfo("f8").min, np.
     st.lists(st.tuples(st.integers(0, 2**20), st.sampled_from(SPOILERS)), max_size=6),
     st.booleans(),
 )
-def test_what_is_not_finite_reaches_its_own_sum_alone(case: Any, dtype: Any, planted: Any, small: bool) -> None:
+def test_a_value_that_is_not_finite_affects_only_its_own_sum(case: Any, dtype: Any, planted: Any, small: bool) -> None:
     shape, axes, order, reverse = case
     values = np.random.default_rng(1).standard_normal(shape)
     for at, value in planted:
@@ -74,7 +74,7 @@ def test_what_is_not_finite_reaches_its_own_sum_alone(case: Any, dtype: Any, pla
 
 
 def assert_each_is_exact(ours: Any, array: Any, axes: tuple[int, ...]) -> None:
-    """Each sum by itself, in fractions: off by less than its dtype's share of its own magnitudes."""
+    """Assert that the error of each sum is below the precision of its dtype times the sum of its magnitudes."""
     kept = [axis for axis in range(array.ndim) if axis not in axes]
     terms = array.astype(np.float64).transpose([*kept, *axes]).reshape(ours.size, -1)
     for column, found in zip(terms, ours.reshape(-1).tolist(), strict=True):
@@ -89,12 +89,12 @@ def assert_each_is_exact(ours: Any, array: Any, axes: tuple[int, ...]) -> None:
 
 
 LARGEST = 2**1024 - 2**970
-"""What is more is rounded to infinity."""
+"""The largest finite value: larger ones are rounded to infinity."""
 
 
 @pytest.mark.parametrize("spoiler", [math.nan, math.inf])
 @pytest.mark.parametrize("dtype", ["f8", "c16"])
-def test_the_other_columns_are_as_exact_beside_what_is_not_finite(dtype: str, spoiler: float) -> None:
+def test_other_columns_stay_exact_beside_values_that_are_not_finite(dtype: str, spoiler: float) -> None:
     array = np.full((2**17, 40), 0.1, dtype)
     array[5, 7] = spoiler
     ours = sums.sum_axes(array, (0,), array.dtype)[0]
@@ -105,7 +105,7 @@ def test_the_other_columns_are_as_exact_beside_what_is_not_finite(dtype: str, sp
 
 @settings(max_examples=300)
 @given(st.lists(st.tuples(st.sampled_from([2, 3, 16, 40, 300, 10**6]), st.booleans()), min_size=1, max_size=16))
-def test_a_step_is_no_larger_than_asked(axes: Any) -> None:
+def test_a_step_is_not_larger_than_the_limit(axes: Any) -> None:
     shape, summed = zip(*axes, strict=True)
     gone = tuple(axis for axis, again in enumerate(summed) if again)
     assert math.prod(sums._steps(shape, gone, sums.COPIED_ELEMENTS)) <= sums.COPIED_ELEMENTS
@@ -115,7 +115,7 @@ def test_a_step_is_no_larger_than_asked(axes: Any) -> None:
 @pytest.mark.parametrize(
     ("dtype", "large"), [("f4", 3e38), ("f8", 1.5e308), (ml_dtypes.bfloat16, 3e38), ("c16", 1.5e308)]
 )
-def test_a_group_may_overflow_where_its_sum_does_not(dtype: Any, large: float, times: int) -> None:
+def test_the_sum_is_finite_although_one_of_its_groups_overflows(dtype: Any, large: float, times: int) -> None:
     values = np.tile(np.array([large, large, -large, -large]).astype(dtype), times)
     with np.errstate(over="ignore", invalid="ignore"):
         assert sums.sum_axes(values, (0,), values.dtype).tolist() == [0]
@@ -140,7 +140,7 @@ PATTERNS: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
     ids=["float32", "signed float32", "float16", "bfloat16"],
 )
 def many(request: pytest.FixtureRequest) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Ten million random values, the same as doubles, and their magnitudes."""
+    """Return ten million random values, the same values as doubles, and their magnitudes."""
     dtype, signed = request.param
     array = (np.random.default_rng(1).random(MANY, np.float32) - np.float32(0.5 if signed else 0)).astype(dtype)
     doubles = array.astype(np.float64)
@@ -158,7 +158,7 @@ def test_ten_million_values_are_off_by_less_than_a_millionth_of_their_magnitudes
     assert np.max(np.abs(ours - exact) / magnitudes.sum(axes, keepdims=True)) < 1e-6
 
 
-def test_a_long_sum_is_as_good_as_the_fraction() -> None:
+def test_a_long_sum_is_close_to_the_exact_fraction() -> None:
     values = np.random.default_rng(1).random(200_000, np.float32)
     exact = sum(map(Fraction, values.tolist()))
     assert abs(Fraction(float(sums.sum_axes(values, (0,), values.dtype)[0])) / exact - 1) < Fraction(1, 10**6)
@@ -169,7 +169,7 @@ def test_a_long_sum_is_as_good_as_the_fraction() -> None:
     [*((dtype, False) for dtype in ("f4", "f2", "f8", "c16", "i8", ml_dtypes.bfloat16)), ("f4", True), ("c16", True)],
 )
 @pytest.mark.parametrize(("shape", "axes"), PATTERNS.values(), ids=PATTERNS)
-def test_sums_take_no_more_memory_than_they_say(shape: Any, axes: Any, dtype: Any, transposed: bool) -> None:
+def test_sums_take_no_more_memory_than_they_report(shape: Any, axes: Any, dtype: Any, transposed: bool) -> None:
     array = np.zeros([max(size // 5, 1) for size in shape], dtype)
     if transposed:
         array, axes = np.ascontiguousarray(array.T).T, axes
@@ -179,7 +179,7 @@ def test_sums_take_no_more_memory_than_they_say(shape: Any, axes: Any, dtype: An
 
 
 @pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
-def test_complex_sums_have_as_many_axes_as_numpy_has(dtype: Any) -> None:
+def test_complex_sums_work_with_the_largest_rank_of_numpy(dtype: Any) -> None:
     summed = sums.sum_axes(np.full([2] * 13 + [1] * 51, 1 + 2j, dtype), (0, 1), np.dtype(np.complex128))
     assert summed.shape == (1, 1, *[2] * 11, *[1] * 51)
     assert (summed == 4 + 8j).all()

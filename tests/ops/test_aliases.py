@@ -1,4 +1,4 @@
-"""An op may be named by an alias, on every way in; the answer says which rule was applied."""
+"""Aliases of ops in every kind of request. The response names the rule that was applied."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ WAYS: dict[str, Callable[[httpx.Client], Any]] = {
 
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
-def test_an_answer_to_an_alias_names_the_rule(way: Callable[[httpx.Client], Any], http: httpx.Client) -> None:
+def test_the_response_to_an_alias_names_the_rule(way: Callable[[httpx.Client], Any], http: httpx.Client) -> None:
     answer = way(http)
     assert (answer["compatible"], answer["op"]) == (True, RULE)
     assert [output["shape"][1] for output in answer["outputs"]] == [3, 3]
@@ -83,7 +83,7 @@ def test_an_answer_to_an_alias_names_the_rule(way: Callable[[httpx.Client], Any]
          {"name": "openvino.Add-1", "auto_broadcast": "none"}),
     ],
 )  # fmt: skip
-def test_an_answer_names_the_op_if_the_request_left_it_out_or_used_an_alias(
+def test_a_response_names_the_op_if_the_request_omitted_it_or_used_an_alias(
     request_: dict[str, Any], op: dict[str, Any] | None, http: httpx.Client
 ) -> None:
     assert http.post("/v1/check", json=request_).json().get("op") == op
@@ -101,11 +101,11 @@ def test_an_answer_names_the_op_if_the_request_left_it_out_or_used_an_alias(
         ("input=3&op=np.broadcast_to&shape=2,3", {"name": "numpy.broadcast_to", "shape": [2, 3]}),
     ],
 )
-def test_an_answer_to_a_get_names_the_op_alike(query: str, op: dict[str, Any] | None, http: httpx.Client) -> None:
+def test_the_response_to_a_get_names_the_op_too(query: str, op: dict[str, Any] | None, http: httpx.Client) -> None:
     assert http.get(f"/v1/check?{query}").json().get("op") == op
 
 
-def test_tensors_and_columns_take_an_alias(http: httpx.Client, client: Client) -> None:
+def test_requests_with_tensors_and_columns_accept_an_alias(http: httpx.Client, client: Client) -> None:
     outputs = http.post("/v1/broadcast", json=AS_TENSORS).json()["outputs"]
     assert [output["data"] for output in outputs] == [[[1, 1, 1], [2, 2, 2]], [[1, 2, 3], [1, 2, 3]]]
     ones = {"shape": [2, 3], "data": [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]}
@@ -117,7 +117,7 @@ def test_tensors_and_columns_take_an_alias(http: httpx.Client, client: Client) -
         assert checked.compatible.tolist() == [True, False]
 
 
-def test_translate_takes_an_alias_on_both_sides(client: Client) -> None:
+def test_translate_accepts_an_alias_as_source_and_as_target(client: Client) -> None:
     for way in (axiscast, client):
         steps = way.translate("jnp.where", (2, 1), (3,), (), to="np.broadcast_arrays").steps  # type: ignore[attr-defined]
         assert [step.op.name for step in steps] == ["numpy.broadcast_arrays"]
@@ -136,7 +136,7 @@ def test_the_catalogue_lists_aliases_and_finds_an_op_by_one(http: httpx.Client) 
     assert shown.startswith("torch.add ")
 
 
-def test_a_refusal_names_the_alias() -> None:
+def test_an_error_message_names_the_alias() -> None:
     with pytest.raises(axiscast.InvalidRequest, match=r"torch\.where takes 3 inputs, not 2"):
         axiscast.check("torch.where", (3,), (3,))
     conflict = axiscast.check("paddle.lerp", (1,) * 7, (1,), (1,)).conflict
@@ -144,7 +144,7 @@ def test_a_refusal_names_the_alias() -> None:
     assert conflict.message == "paddle.lerp takes at most 6 axes, and this request has 7."
 
 
-def test_hints_to_an_alias_are_requests_that_fit() -> None:
+def test_hints_for_an_alias_are_requests_that_broadcast() -> None:
     for alias, shapes in {
         "torch.where": [(2, 3), (2,), ()],
         "np.multiply": [(2, 3), (2,)],
@@ -190,7 +190,9 @@ def test_no_alias_hides_an_op_and_each_has_the_rule_of_its_framework() -> None:
         ("dask.array.matmul", [(1,) * 64, (1, 1)], False),
     ],
 )
-def test_an_alias_has_the_verdict_of_its_function(name: str, shapes: list[tuple[int, ...]], compatible: bool) -> None:
+def test_an_alias_accepts_the_same_shapes_as_its_function(
+    name: str, shapes: list[tuple[int, ...]], compatible: bool
+) -> None:
     assert axiscast.check(name, *shapes).compatible is compatible
 
 
@@ -222,7 +224,9 @@ def test_an_alias_has_the_verdict_of_its_function(name: str, shapes: list[tuple[
         ("torch.Tensor.mul_", "changes input 0 in place, which does not expand", "torch.broadcast_to"),
     ],
 )
-def test_a_function_that_does_not_broadcast_is_refused_with_what_it_does(name: str, said: str, instead: str) -> None:
+def test_the_error_for_a_function_that_does_not_broadcast_explains_what_it_does(
+    name: str, said: str, instead: str
+) -> None:
     with pytest.raises(axiscast.UnknownOp) as refusal:
         axiscast.check(name, (3,), (3,))
     assert said in str(refusal.value)
@@ -233,7 +237,7 @@ def test_a_function_that_does_not_broadcast_is_refused_with_what_it_does(name: s
 @pytest.mark.parametrize(
     "name", [name for name in (*_WHAT, *_OWN) if "." in name] + [f"torch.{tail}" for tail in _WHAT]
 )
-def test_advice_names_ops_that_exist(name: str) -> None:
+def test_the_advice_for_unsupported_functions_names_existing_ops(name: str) -> None:
     if op_class(name) is not None:
         return
     with pytest.raises(axiscast.UnknownOp) as refusal:
@@ -243,7 +247,7 @@ def test_advice_names_ops_that_exist(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["numpy.kron", "torch.cdist", "jax.numpy.vecdot"])
-def test_no_op_is_suggested_for_a_function_that_is_unlike_all(name: str) -> None:
+def test_no_op_is_suggested_for_a_function_without_a_similar_op(name: str) -> None:
     with pytest.raises(axiscast.UnknownOp) as caught:
         axiscast.check(name, (2, 3), (2, 3))
     assert "did you mean" not in str(caught.value)

@@ -1,4 +1,4 @@
-"""einops.repeat: patterns, splits and merges, over the wire."""
+"""einops.repeat over HTTP: patterns, split axes and merged axes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_without_parentheses_there_are_no_factors(client: Client) -> None:
     assert (output.shape, output.factors, output.axes) == ([2, 5, 3], None, [0, 1])
 
 
-def test_a_merge_that_strides_can_say_is_strided_and_another_is_not(client: Client) -> None:
+def test_merged_axes_are_strided_if_strides_can_describe_them(client: Client) -> None:
     x = np.arange(6).reshape(2, 3)
     (joined,) = client.broadcast(repeat("h w -> c (h w)", c=10**9), x, layout="strided")
     assert (joined.shape, joined.strides, joined[-1].tolist()) == ((10**9, 6), (0, 8), [0, 1, 2, 3, 4, 5])
@@ -47,7 +47,7 @@ def test_the_gradient_of_a_split_input_has_its_shape(client: Client) -> None:
     assert gradient.tolist() == [1e12] * 6
 
 
-def test_json_answers_are_merged_too(http: httpx.Client) -> None:
+def test_merged_axes_are_merged_in_json_too(http: httpx.Client) -> None:
     request = {
         "op": {"name": "einops.repeat", "pattern": "h w -> (w c h)", "axes_lengths": {"c": 2}},
         "inputs": [{"shape": [2, 2], "data": [[1, 2], [3, 4]]}],
@@ -83,7 +83,7 @@ WINDOWS: dict[str, tuple[einops.repeat, list[tuple[int, int]], bool]] = {
 
 @pytest.mark.parametrize("dtype", ["int8", "float32", "complex128", "U3"])
 @pytest.mark.parametrize(("op", "window", "strided"), WINDOWS.values(), ids=WINDOWS)
-def test_a_window_of_merged_axes_is_that_slice_of_the_whole(
+def test_a_window_of_merged_axes_equals_the_slice_of_the_whole_output(
     client: Client, op: einops.repeat, window: list[tuple[int, int]], strided: bool, dtype: str
 ) -> None:
     x = np.arange(24).reshape(2, 3, 4).astype(dtype)
@@ -99,7 +99,7 @@ def test_a_window_of_merged_axes_is_that_slice_of_the_whole(
             client.broadcast(op, x, window=window, layout="strided")
 
 
-def test_a_window_of_merged_axes_streams_out_of_what_no_machine_could_hold(client: Client) -> None:
+def test_a_window_of_merged_axes_streams_from_an_output_larger_than_memory(client: Client) -> None:
     op = repeat("a b -> (a r) (b s)", r=10**9, s=10**9)
     x = np.arange(12, dtype=np.int16).reshape(3, 4)
     (box,) = client.broadcast(op, x, window=[(10**9 - 2, 10**9 + 1), (10**9 - 10**6, 10**9 + 2 * 10**6 + 1)])
@@ -109,7 +109,7 @@ def test_a_window_of_merged_axes_streams_out_of_what_no_machine_could_hold(clien
         assert (box[row, 10**6 :] == first + 1).all()
 
 
-def test_a_window_that_takes_too_many_lookups_is_refused_before_it_is_begun(client: Client) -> None:
+def test_a_window_with_too_many_lookups_is_refused_before_work_begins(client: Client) -> None:
     op, x = repeat("a -> (a r)", r=2**40), np.arange(3, dtype=np.int8)
     window = [(2**40 - 2**33, 2**40 + 2**33)]
     with pytest.raises(axiscast.WorkTooLarge, match="ask for smaller windows"):
@@ -139,7 +139,7 @@ CONFLICTS: list[tuple[str, dict[str, int], tuple[int, ...], str, str]] = [
 @pytest.mark.parametrize(
     ("pattern", "lengths", "shape", "code", "said"), CONFLICTS, ids=[said for *_, said in CONFLICTS]
 )
-def test_shapes_that_do_not_suit_the_pattern_are_a_conflict(
+def test_shapes_that_do_not_fit_the_pattern_are_a_conflict(
     client: Client, pattern: str, lengths: dict[str, int], shape: tuple[int, ...], code: str, said: str
 ) -> None:
     conflict = client.check(repeat(pattern, **lengths), shape).conflict
@@ -148,7 +148,7 @@ def test_shapes_that_do_not_suit_the_pattern_are_a_conflict(
     assert said in conflict.message
 
 
-# As einops 0.8.2 reads them.
+# The patterns as einops 0.8.2 parses them.
 READ: list[tuple[str, tuple[int, ...], list[int]]] = [
     ("01 h -> h 02", (1, 4), [4, 2]),
     ("h -> \uff13 h (\uff12 \uff11)", (4,), [3, 4, 2]),
@@ -163,14 +163,14 @@ READ: list[tuple[str, tuple[int, ...], list[int]]] = [
 
 
 @pytest.mark.parametrize(("pattern", "shape", "reached"), READ, ids=[pattern for pattern, *_ in READ])
-def test_a_pattern_is_read_as_einops_reads_it(
+def test_a_pattern_is_parsed_as_einops_parses_it(
     client: Client, pattern: str, shape: tuple[int, ...], reached: list[int]
 ) -> None:
     lengths = {"h": 2} if "(h" in pattern else {}
     assert client.check(repeat(pattern, **lengths), shape).outputs[0].shape == reached
 
 
-def test_the_one_character_ellipsis_is_one_axis(client: Client) -> None:
+def test_the_ellipsis_character_is_the_name_of_one_axis(client: Client) -> None:
     conflict = client.check(repeat("… w -> w …"), (2, 3, 4)).conflict
     assert conflict is not None
     assert conflict.code == "rank-mismatch"
@@ -213,7 +213,7 @@ BAD_PATTERNS: list[tuple[str, dict[str, Any], str, str]] = [
 @pytest.mark.parametrize(
     ("pattern", "lengths", "attribute", "said"), BAD_PATTERNS, ids=[said for *_, said in BAD_PATTERNS]
 )
-def test_a_pattern_that_einops_refuses_is_an_answer_that_says_why(
+def test_a_pattern_that_einops_refuses_is_a_conflict_with_the_reason(
     http: httpx.Client, pattern: str, lengths: dict[str, Any], attribute: str, said: str
 ) -> None:
     op = {"name": "einops.repeat", "pattern": pattern, "axes_lengths": lengths}
@@ -236,7 +236,7 @@ def test_a_pattern_that_einops_refuses_is_an_answer_that_says_why(
         (3, {}, "/op/pattern", "must be a string"),
     ],
 )
-def test_an_attribute_of_another_type_is_a_mistake_in_the_request(
+def test_an_attribute_of_the_wrong_type_is_an_invalid_request(
     http: httpx.Client, pattern: Any, lengths: dict[str, Any], pointer: str, said: str
 ) -> None:
     op = {"name": "einops.repeat", "pattern": pattern, "axes_lengths": lengths}
@@ -245,7 +245,7 @@ def test_an_attribute_of_another_type_is_a_mistake_in_the_request(
     assert said in answer.json()["detail"]
 
 
-def test_columns_and_symbols_of_a_refused_pattern_are_answered_too() -> None:
+def test_columns_and_symbolic_sizes_with_a_refused_pattern_are_a_conflict() -> None:
     op = repeat("a b -> a")
     assert axiscast.check(op, ("N", 3)).compatible is False
     assert axiscast.check_columns(op, [[2, 3], [4, 5]]).compatible.tolist() == [False, False]

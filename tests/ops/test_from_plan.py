@@ -1,4 +1,4 @@
-"""from_plan undoes lower: from a plan back to each framework's words, or None where they can't say it."""
+"""from_plan is the inverse of lower: it returns the op of a framework for a plan, or None."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ WORDS: list[tuple[Plan, Op]] = [
 
 
 @pytest.mark.parametrize(("meant", "op"), WORDS, ids=[f"{op.name}-{number}" for number, (_, op) in enumerate(WORDS)])
-def test_a_plan_is_said_in_the_frameworks_words(meant: Plan, op: Op) -> None:
+def test_a_plan_is_expressed_by_an_op_of_the_framework(meant: Plan, op: Op) -> None:
     assert from_plan(type(op), meant) == op
 
 
@@ -86,12 +86,12 @@ LENT = [
 
 
 @pytest.mark.parametrize(("op", "shapes"), LENT, ids=[f"{op.name}-{number}" for number, (op, _) in enumerate(LENT)])
-def test_an_op_of_two_inputs_is_found_again(op: Op, shapes: tuple[tuple[int, ...], ...]) -> None:
+def test_from_plan_finds_an_op_with_two_inputs(op: Op, shapes: tuple[tuple[int, ...], ...]) -> None:
     assert from_plan(type(op), lower(op, shapes)) == op
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_every_plan_of_the_vectors_is_said_again_by_its_own_op(name: str) -> None:
+def test_the_op_of_every_vector_can_express_its_plan(name: str) -> None:
     for vector in vectors(name):
         if not vector["compatible"] or not vector["outputs"]:
             continue
@@ -115,9 +115,9 @@ def placements(draw: st.DrawFn) -> Plan:
 
 
 def sayers(output: Placement) -> set[str]:
-    """The names of the ops that can say a placement of one input, by the words of their documents.
+    """Return the names of the ops that can express a placement of one input, according to their documentation.
 
-    It tells of the ops that are named here, all of which can say a scalar."""
+    It covers the ops that are named here. Each of them can express a scalar."""
     rank, axes = len(output.output_shape), list(output.output_axes)
     right = axes == list(range(rank - len(axes), rank))
     ascending = axes == sorted(axes)
@@ -148,24 +148,24 @@ def stretches(meant: Plan) -> bool:
 
 
 def read(op: Op | None, meant: Plan) -> list[Any]:
-    """The elements that an op reads, or that `meant` does."""
+    """Return the shape and the elements of the output of an op, or of the op `meant`."""
     (output,) = meant.outputs if op is None else lower(op, meant.input_shapes).outputs
     (shape,) = meant.input_shapes
     return [output.shape, output_view(output, np.arange(prod(shape)).reshape(shape)).tolist()]
 
 
 @given(placements())
-def test_from_plan_undoes_lower_for_every_op_that_can_say_it_and_for_no_other(meant: Plan) -> None:
+def test_from_plan_inverts_lower_for_exactly_the_ops_that_can_express_the_plan(meant: Plan) -> None:
     said = {name: from_plan(op, meant) for name, op in OPS.items()}
     told = sayers(Placement(0, (), (), ())) | {name for name, op in OPS.items() if op.min_inputs > 1}
     assert {name for name, op in said.items() if op is not None and name in told} == sayers(meant.outputs[0])
     for op in said.values():
         if op is not None:
-            # Its pattern has a 1 for an axis to be stretched, which is then no axis of the plan: held by the bytes.
+            # The pattern has a 1 for an axis that expands, and the plan has no such axis. The bytes are compared.
             assert lower(op, meant.input_shapes) == meant or (stretches(meant) and read(op, meant) == read(None, meant))
 
 
-def test_a_rank_limit_is_part_of_what_can_be_said() -> None:
+def test_an_op_cannot_express_a_plan_above_its_rank_limit() -> None:
     ones = (1,) * 9
     stretched = plan(ones, (*ones[1:], 2), tuple(range(9)))
     assert from_plan(paddle.expand, stretched) is None
@@ -174,6 +174,6 @@ def test_a_rank_limit_is_part_of_what_can_be_said() -> None:
     assert from_plan(torch.expand, plan(ones, ones, tuple(range(9)))) == torch.expand(size=ones)
 
 
-def test_what_has_no_outputs_is_never_said() -> None:
+def test_no_op_expresses_a_plan_without_outputs() -> None:
     asked = lower(poputil.canBroadcastToMatch(), ((3,), (2, 3)))
     assert [from_plan(op, asked) for op in OPS.values()] == [None] * len(OPS)

@@ -1,4 +1,4 @@
-"""A rule gives the same answer for integers, columns and symbols, or it refuses columns and symbols."""
+"""Rules give the same result for integers, columns and symbolic sizes, or refuse columns and symbolic sizes."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ from axiscast.wire.problems import Problem
 
 SIZES = [0, 1, 1, 1, 2, 2, 3, 4, 6]
 ROWS = 8
-"""Requests of each op and attributes."""
+"""The number of requests for each op and its attributes."""
 RANKS = 10
-"""Requests of an op's vectors that are taken besides one for each of its attributes: of other ranks."""
+"""The number of further requests from the vectors of an op, with other ranks."""
 
 
 class Row(NamedTuple):
-    """A request of integers: the inputs, and the target if the op's is drawn too."""
+    """A request with integer sizes: the inputs, and the target if the op has one."""
 
     shapes: tuple[Shape, ...]
     target: Shape | None
 
 
 def instances() -> Iterator[tuple[Op, tuple[Shape, ...]]]:
-    """Every op of the catalogue, with attributes and shapes of its example and of its vectors."""
+    """Yield every op of the catalogue with the attributes and shapes of its example and of its vectors."""
     for kind in OPS.values():
         yield kind.example()
     found: dict[str, list[dict[str, Any]]] = {}
@@ -63,12 +63,12 @@ def instances() -> Iterator[tuple[Op, tuple[Shape, ...]]]:
 
 
 def _attribute(name: str) -> str | None:
-    """The attribute of an op that may be a column, or hold symbols."""
+    """Return the attribute of an op that can be a column or contain symbolic sizes."""
     return SHAPE_ATTRIBUTES.get(name)
 
 
 def rows(op: Op, shapes: Sequence[Shape], attribute: str | None) -> list[Row]:
-    """Requests near one of this op: of the same ranks, with many sizes that meet."""
+    """Yield requests similar to one of this op: with the same ranks and many sizes that fit."""
     draw = random.Random(f"{op!r} {shapes}")
     target = None if attribute is None else getattr(op, attribute)
 
@@ -83,7 +83,7 @@ def with_target(op: Op, attribute: str | None, target: Any) -> Op:
 
 
 def verdict(op: Op, shapes: tuple[Shape, ...]) -> list[list[int]] | None:
-    """The shapes that come out of integers; None if they do not fit."""
+    """Return the output shapes for integer sizes, or None if they do not fit."""
     try:
         return [list(output.shape) for output in lower(op, shapes).outputs]
     except ShapeMismatch:
@@ -91,7 +91,7 @@ def verdict(op: Op, shapes: tuple[Shape, ...]) -> list[list[int]] | None:
 
 
 def differences(op: Op, shapes: Sequence[Shape], attribute: str | None) -> list[str]:
-    """Where columns, or symbols, answer otherwise than integers do."""
+    """Return the requests for which columns or symbolic sizes disagree with integers."""
     drawn = rows(op, shapes, attribute)
     wanted = [verdict(with_target(op, attribute, row.target), row.shapes) for row in drawn]
     differ = [
@@ -128,7 +128,7 @@ def _column(values: Any) -> Any:
 def symbols_differ(
     op: Op, row: Row, attribute: str | None, wanted: list[list[int]] | None, draw: random.Random
 ) -> list[str]:
-    """What the answer to a request with names in place of some sizes says otherwise of these sizes."""
+    """Return how the result of a request with names for some sizes disagrees with the result for these sizes."""
     names: dict[str, int] = {}
     share = draw.random() < 0.5
 
@@ -162,14 +162,14 @@ def symbols_differ(
 
 
 def may_be(shown: int | str, value: int, names: dict[str, int]) -> bool:
-    """Whether a size as a symbolic answer writes it may be this integer."""
+    """Return whether a size in a symbolic result can be this integer."""
     if isinstance(shown, int) or shown in names:
         return names.get(shown, shown) == value  # type: ignore[arg-type]
     low, _, high = (shown if shown != "?" else "0..").partition("..")
     return int(low) <= value and (not high or value <= int(high))
 
 
-def test_columns_and_symbols_answer_as_integers_do_for_every_op() -> None:
+def test_columns_and_symbolic_sizes_agree_with_integers_for_every_op() -> None:
     names, refusing = set(), set()
     for op, shapes in instances():
         attribute = _attribute(op.name)
@@ -183,11 +183,11 @@ def test_columns_and_symbols_answer_as_integers_do_for_every_op() -> None:
     assert names == set(OPS)
 
 
-# ---- An op that compares sizes in `align`, as one may be added
+# ---- An op that compares sizes in `align`, as a future op may do
 
 
 class Compared(Unidirectional):
-    """Each size of the input divides that of `shape`: (2, 3) fits (4, 6)."""
+    """An op in which each size of the input divides the size in `shape`: (2, 3) fits (4, 6)."""
 
     name: Literal["numpy.compared"] = "numpy.compared"
     link = "https://numpy.org"
@@ -206,14 +206,14 @@ class Compared(Unidirectional):
 
 
 class Guarded(Compared):
-    """The same, which finds that nothing fits if a size is not an integer."""
+    """The same op, which refuses every size that is not an integer."""
 
     def fits(self, have: int, want: int) -> bool:
         return are_integers(have, want) and super().fits(have, want)
 
 
 class Careful(Guarded):
-    """The same, which says that it needs integers."""
+    """The same op, which declares that it needs integers."""
 
     def needs_integers(self) -> bool:
         return True
@@ -222,22 +222,24 @@ class Careful(Guarded):
 TILED = ((2, 3),)
 
 
-def test_an_op_that_needs_integers_and_does_not_say_so_is_found() -> None:
+def test_an_op_that_needs_integers_without_declaring_it_is_found() -> None:
     op = Guarded(shape=(4, 6))
     assert verdict(op, TILED) == [[4, 6]]
     assert any(said.startswith("columns") for said in differences(op, TILED, "shape"))
     assert any(said.startswith("symbols") for said in differences(op, TILED, "shape"))
-    assert check_to_dict(PlainCheck((("N", 3),), op.model_copy(update={"shape": (4, 6)})))  # it does answer
+    assert check_to_dict(
+        PlainCheck((("N", 3),), op.model_copy(update={"shape": (4, 6)}))
+    )  # the op still returns a result
 
 
-def test_an_op_that_compares_a_column_is_refused_though_it_does_not_say_that_it_needs_integers() -> None:
+def test_columns_are_refused_if_an_op_compares_them_without_declaring_it() -> None:
     for attribute in (None, "shape"):
         drawn = rows(Compared(shape=(4, 6)), TILED, attribute)
         with pytest.raises(Problem, match="takes rows, not columns"):
             in_columns(Compared(shape=(4, 6)), drawn, attribute)
 
 
-def test_an_op_that_says_that_it_needs_integers_answers_them_and_refuses_all_else() -> None:
+def test_an_op_that_declares_needs_integers_refuses_columns_and_symbolic_sizes() -> None:
     op = Careful(shape=(4, 6))
     assert check_to_dict(PlainCheck(TILED, op))["compatible"] is True
     with pytest.raises(Problem) as raised:
@@ -266,7 +268,7 @@ def test_an_op_that_says_that_it_needs_integers_answers_them_and_refuses_all_els
 
 def test_a_comparison_skips_an_op_that_needs_integers_and_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(comparison, "OPS", {**OPS, "numpy.compared": Careful})
-    monkeypatch.setattr(comparison, "_kinds", comparison._kinds.__wrapped__)  # its cache has no such op
+    monkeypatch.setattr(comparison, "_kinds", comparison._kinds.__wrapped__)  # the cache does not contain this op
     known = comparison.answer_compare(CompareRequest(inputs=[(2, 3)], shape=(4, 6)))
     assert "numpy.compared" in {result.op["name"] for result in known.results}
     assert known.left_out == []

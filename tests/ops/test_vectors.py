@@ -1,4 +1,4 @@
-"""Every conformance vector, against the rules alone and over the wire. See vectors/README.md."""
+"""Every conformance vector, tested with the rules, the library and HTTP. See vectors/README.md."""
 
 from __future__ import annotations
 
@@ -58,16 +58,16 @@ def vectors(name: str) -> list[dict[str, Any]]:
 
 
 def _settled(vector: dict[str, Any]) -> dict[str, Any]:
-    """A vector as the contract settles it, where the framework is not of one mind."""
-    if vector.get("alternatives"):  # a kernel that TensorFlow does not have is not part of its rule
+    """Return a vector with the documented result if the framework is inconsistent."""
+    if vector.get("alternatives"):  # a missing kernel of TensorFlow is not part of its rule
         return vector | vector["alternatives"][0]
-    if vector["id"] == "stablehlo-0031":  # the same request is jax-0207, whose axis is the lowest that conflicts
+    if vector["id"] == "stablehlo-0031":  # jax-0207 is the same request, and names the lowest axis with a conflict
         return vector | {"conflict_axis": 0}
     return vector
 
 
 def admits(schema: dict[str, Any], value: Any) -> bool:
-    """Whether a JSON Schema of an attribute, of the few keywords that they use, takes a value."""
+    """Return whether the JSON Schema of an attribute accepts a value. It knows only the keywords in use."""
     if "anyOf" in schema:
         return any(admits(each, value) for each in schema["anyOf"])
     match schema["type"]:
@@ -89,7 +89,7 @@ def admits(schema: dict[str, Any], value: Any) -> bool:
             return isinstance(value, dict) and all(admits(names, each) for each in value.values())
 
 
-def test_the_catalogues_schema_takes_every_attribute_that_the_rules_take() -> None:
+def test_the_schema_of_the_catalogue_accepts_every_valid_attribute() -> None:
     schemas = {name: kind.model_json_schema()["properties"] for name, kind in OPS.items()}
     asked = [vector["op"] for name in FILES for vector in vectors(name) if not vector.get("request_error_ok")]
     asked += [
@@ -124,7 +124,7 @@ def gradients_of(vector: dict[str, Any]) -> list[np.ndarray]:
 
 
 @parametrize_files
-def test_the_corpus_is_whole(name: str) -> None:
+def test_every_vector_file_has_the_expected_number_of_cases(name: str) -> None:
     assert len(vectors(name)) == METRICS_DIRECTORY.get(name, len(vectors(name))) > 0
     assert len({vector["id"] for vector in vectors(name)}) == len(vectors(name))
 
@@ -164,7 +164,7 @@ def _assert_the_rule_agrees(vector: dict[str, Any]) -> None:
     plan = lower(op, shapes)
     for placement, output in zip(plan.outputs, vector["outputs"], strict=True):
         assert (list(placement.shape), placement.input) == (output["shape"], output["input"])
-        if output["axes"] is not None:  # null: axes are split or merged, and no plain mapping exists
+        if output["axes"] is not None:  # None means that axes are split or merged, so there is no mapping of axes
             assert (list(placement.output_axes), list(placement.broadcast_axes)) == (
                 output["axes"], output["broadcast_axes"],
             )  # fmt: skip

@@ -1,4 +1,4 @@
-"""xarray.broadcast: names, those that are excluded, and what the release lets pass. Each answer is xarray 2026.9's."""
+"""xarray.broadcast: names, excluded names, and names that the release accepts. Results are those of xarray 2026.9."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ RAISING: list[tuple[Dims, list[tuple[int, ...]], Any]] = [
 
 
 @pytest.mark.parametrize(("dims", "shapes", "exclude"), PASSING + RAISING)
-def test_a_name_twice_in_an_input_is_refused_with_a_warning_where_the_release_lets_it_pass(
+def test_a_repeated_name_in_an_input_is_refused_with_a_warning_if_the_release_accepts_it(
     client: Client, dims: Dims, shapes: list[tuple[int, ...]], exclude: Any
 ) -> None:
     answer = client.check(xarray.broadcast(dims=dims, exclude=exclude), *shapes)
@@ -49,12 +49,12 @@ def test_a_name_twice_in_an_input_is_refused_with_a_warning_where_the_release_le
     assert ("release-differs" in codes(answer)) == ((dims, shapes, exclude) in PASSING)
 
 
-def test_a_name_twice_in_exclude_is_one_dimension(client: Client) -> None:
+def test_a_repeated_name_in_exclude_is_one_dimension(client: Client) -> None:
     (output,) = client.check(xarray.broadcast(dims=(("x", "y"),), exclude=("x", "x")), (2, 3)).outputs
     assert (output.shape, output.dims) == ([3, 2], ["y", "x"])
 
 
-def test_a_string_excludes_its_characters_and_is_warned_of_where_it_has_several(client: Client) -> None:
+def test_a_string_excludes_its_characters_and_several_characters_cause_a_warning(client: Client) -> None:
     answer = client.check(xarray.broadcast(dims=(("x", "y", "z"), ("y",)), exclude="yx"), (2, 3, 4), (3,))
     assert [(output.shape, output.dims) for output in answer.outputs] == [
         ([4, 3, 2], ["z", "y", "x"]),
@@ -67,7 +67,9 @@ def test_a_string_excludes_its_characters_and_is_warned_of_where_it_has_several(
 
 
 @pytest.mark.parametrize(("one", "other"), [((1,), (3,)), ((3,), (1,))])
-def test_a_size_1_meets_no_other_and_both_inputs_are_named(client: Client, one: tuple[int], other: tuple[int]) -> None:
+def test_a_size_1_does_not_expand_and_the_conflict_names_both_inputs(
+    client: Client, one: tuple[int], other: tuple[int]
+) -> None:
     conflict = client.check(xarray.broadcast(dims=(("x",), ("x",))), one, other).conflict
     assert conflict is not None
     assert (conflict.code, conflict.axis) == ("size-mismatch", 0)
@@ -78,14 +80,14 @@ def test_a_size_1_meets_no_other_and_both_inputs_are_named(client: Client, one: 
     )
 
 
-def test_of_many_inputs_the_first_of_each_size_is_named(client: Client) -> None:
+def test_a_conflict_of_many_inputs_names_the_first_input_of_each_size(client: Client) -> None:
     op = xarray.broadcast(dims=(("x",),) * 5)
     conflict = client.check(op, (1,), (1,), (3,), (2,), (3,)).conflict
     assert conflict is not None
     assert (conflict.inputs, conflict.sizes) == ([0, 2, 3], [1, 3, 2])
 
 
-def test_only_a_string_of_several_characters_leaves_sizes_to_be_compared(client: Client) -> None:
+def test_only_a_string_of_several_characters_compares_the_excluded_sizes(client: Client) -> None:
     for exclude, compatible in (("x", True), (["x", "y"], True), ("xy", False)):
         answer = client.check(xarray.broadcast(dims=(("x",), ("x",)), exclude=exclude), (2,), (3,))
         assert answer.compatible is compatible
@@ -94,7 +96,7 @@ def test_only_a_string_of_several_characters_leaves_sizes_to_be_compared(client:
 
 
 @pytest.mark.parametrize(("name", "exclude"), [("xy", "xy"), ("xy", "zxyw"), ("", "x"), ("", "")])
-def test_a_string_breaks_a_name_that_is_a_part_of_it_and_no_character(client: Client, name: str, exclude: str) -> None:
+def test_a_name_that_is_a_longer_substring_of_exclude_is_refused(client: Client, name: str, exclude: str) -> None:
     conflict = client.check(xarray.broadcast(dims=((name,),), exclude=exclude), (2,)).conflict
     assert conflict is not None
     assert conflict.code == "axis-out-of-range"
@@ -109,7 +111,7 @@ def test_exclude_in_a_url_is_a_string_or_a_list(http: httpx.Client) -> None:
         assert answer["outputs"][0]["dims"] == dims
 
 
-def test_what_is_neither_a_string_nor_names_says_so(http: httpx.Client) -> None:
+def test_an_invalid_exclude_is_reported_as_neither_a_string_nor_names(http: httpx.Client) -> None:
     for exclude, pointer, said in (
         (5, "/op/exclude", "must be a list"),
         ([5], "/op/exclude/0", "must be a string"),

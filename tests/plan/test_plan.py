@@ -1,4 +1,4 @@
-"""The plan: the laws P1 to P5, and what follows from a placement by arithmetic."""
+"""The laws P1 to P5 of a plan, and the properties of a placement."""
 
 import pytest
 
@@ -33,7 +33,7 @@ from axiscast.plan.plan import Placement, PlanLawError
         pytest.param("P5", (2, 3), (2, 3), (1, 0), id="sizes swapped by the axes"),
     ],
 )
-def test_each_broken_law_is_named(law, input_shape, output_shape, output_axes):
+def test_a_placement_that_breaks_a_law_names_the_law(law, input_shape, output_shape, output_axes):
     with pytest.raises(PlanLawError) as broken:
         Placement(0, input_shape, output_shape, output_axes)
     assert broken.value.law == law
@@ -64,7 +64,9 @@ def test_the_first_broken_law_is_named():
         pytest.param((1, 2), (2, 5, 3), (2, 0), (1, 2), id="ascending whatever the order of output_axes"),
     ],
 )
-def test_broadcast_axes_are_those_that_the_input_lacks_or_fills(input_shape, output_shape, output_axes, broadcast_axes):
+def test_broadcast_axes_are_those_that_the_input_lacks_or_expands(
+    input_shape, output_shape, output_axes, broadcast_axes
+):
     assert Placement(0, input_shape, output_shape, output_axes).broadcast_axes == broadcast_axes
 
 
@@ -77,13 +79,13 @@ def test_elements_are_the_exact_product_of_the_output_shape(output_shape, elemen
     assert Placement(0, (), output_shape, ()).elements == elements
 
 
-def test_equal_placements_are_one_dictionary_key():
+def test_equal_placements_have_equal_hashes():
     assert (
         len({Placement(0, (3,), (2, 3), (1,)), Placement(0, (3,), (2, 3), (1,)), Placement(1, (3,), (2, 3), (1,))}) == 2
     )
 
 
-def test_the_axes_of_an_alignment_are_listed_once() -> None:
+def test_the_axes_of_an_alignment_are_computed_once() -> None:
     alignment = align_right(((8, 1, 6, 1), (7, 1, 5)))
     assert alignment.axes is alignment.axes
     assert alignment.outputs is alignment.outputs
@@ -99,5 +101,5 @@ def test_the_axes_of_an_alignment_are_listed_once() -> None:
         (align_to_target((2, 3), (2, 1)), None),
     ],
 )
-def test_sizes_that_agree_are_found_without_a_plan(alignment, sizes):
+def test_the_broadcast_shape_is_found_without_a_plan(alignment, sizes):
     assert alignment.broadcast_shape() == sizes

@@ -1,4 +1,4 @@
-"""What follows from clauses, against every way to put sizes for the variables."""
+"""The size solver, compared with an enumeration of all sizes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from axiscast.plan.size_solver import Clause, SizeSolver
 
 INTEGERS = [1, 2, 3, 4]
-"""The first variables."""
+"""The sizes of the first variables."""
 Model = tuple[int, ...]
 
 
@@ -36,7 +36,7 @@ def some_clause(draw: random.Random, variables: list[int]) -> Clause:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_what_follows_from_clauses_is_what_every_model_says(seed: int) -> None:
+def test_the_solver_agrees_with_the_enumeration_of_all_sizes(seed: int) -> None:
     draw = random.Random(seed)
     left = followed = 0
     for _ in range(400):

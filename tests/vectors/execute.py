@@ -1,9 +1,9 @@
-"""Writes the vectors of the ops that follow a rule of ops/families.py: what the released package does, executed.
+"""Write the vectors of ops with a rule of ops/families.py by executing the released package.
 
     python tests/vectors/execute.py torch > tests/vectors/torch-families.jsonl
 
-It takes the package and NumPy, and nothing of axiscast. An op that computes shows how it reads an operand where the
-others are zeros; an op on shapes shows a shape alone.
+The script imports the package and NumPy, but not axiscast. The broadcast of an operand of a computing op is found by
+setting the other operands to 0. An op on shapes returns a shape only.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ RANKS = [8, 16, 32, 33, 64]
 
 
 class Kind(NamedTuple):
-    """An op: what it takes, the function, and the twists that tell which refusal is which."""
+    """An op: its kind of arguments, its function, and the limits that explain a refusal."""
 
     takes: str
-    """pair, arrays, shapes, two shapes, target or like."""
+    """The kind of arguments: pair, arrays, shapes, two shapes, target or like."""
     function: Callable[..., Any]
     max_rank: int = 0
     equal_ranks: bool = False
     attribute: str = "shape"
     leaves_out: Callable[[Shape, Shape], bool] = lambda one, other: False
-    """Requests with which the release does otherwise than it says: see the op's `known_deviation`."""
+    """Returns whether to leave out a request because the release deviates from its documentation."""
 
 
 def requests(kind: Kind) -> Iterator[tuple[Shape, ...]]:
-    """The shapes of the inputs, the target last where the op takes one."""
+    """Yield the shapes of the inputs, with the target last if the op has one."""
     yield from TARGETS if kind.takes == "target" else PAIRS
     if kind.takes in ("arrays", "shapes"):
         yield from ((shape,) for shape in POOL)
@@ -63,7 +63,7 @@ def requests(kind: Kind) -> Iterator[tuple[Shape, ...]]:
 
 
 def executed(kind: Kind, make: Callable[[Any], Any], shapes: tuple[Shape, ...]) -> tuple[Shape, list[Any] | None]:
-    """The shape that the package reaches, and each output's values. Raises what the package raises."""
+    """Return the output shape of the package and the values of each output. Raises what the package raises."""
     if kind.takes in ("shapes", "two shapes"):
         return tuple(map(int, kind.function(*shapes))), None
     inputs = shapes[:1] if kind.takes == "target" else shapes
@@ -84,7 +84,7 @@ def executed(kind: Kind, make: Callable[[Any], Any], shapes: tuple[Shape, ...]) 
 
 
 def reasons(kind: Kind, shapes: tuple[Shape, ...]) -> list[str]:
-    """The codes of what there is to refuse, by hand; none where the package should have no reason to."""
+    """Return the conflict codes for a request, derived by hand. The list is empty if nothing is wrong."""
     if kind.max_rank and max(map(len, shapes)) > kind.max_rank:
         return ["rank-too-large"]
     if kind.equal_ranks and all(shapes) and len(set(map(len, shapes))) > 1:
@@ -124,7 +124,7 @@ def vectors(package: str) -> Iterator[dict[str, Any]]:
 
 
 def placed(number: int, shape: Shape, reached: Shape) -> dict[str, Any]:
-    """An output that reads input `number`, aligned right: the values say whether it does."""
+    """Return the output that reads input `number`, right-aligned. The values confirm the alignment."""
     axes = list(range(len(reached) - len(shape), len(reached)))
     own = dict(zip(axes, shape, strict=True))
     replicated = [axis for axis, size in enumerate(reached) if own.get(axis) != size]
@@ -132,7 +132,7 @@ def placed(number: int, shape: Shape, reached: Shape) -> dict[str, Any]:
 
 
 Package = tuple[str, Callable[[Any], Any], dict[str, Kind]]
-"""Its name and version, what makes a tensor of it from an array, and its ops."""
+"""Return the package's name and version, the function from an array to a tensor, and the ops."""
 
 
 def _numpy() -> Package:
@@ -196,7 +196,7 @@ def _paddle() -> Package:
         return min(target, default=0) < -1
 
     def unchecked(shape: Shape, like: Shape) -> bool:
-        """What is empty is not compared."""
+        """Return whether an input is empty, because Paddle does not compare the sizes of empty tensors."""
         return len(shape) <= len(like) <= 8 and 0 in (*shape, *like)
 
     kinds = {

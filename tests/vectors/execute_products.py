@@ -1,9 +1,9 @@
-"""Writes vectors of matrix products: the shape that the released package computes, executed.
+"""Write vectors of matrix products by executing the released package.
 
     python tests/vectors/execute_products.py torch >> tests/vectors/matmul.jsonl
 
-It takes the package and NumPy, and nothing of axiscast. `product` is the shape of the result. An operand is read by
-multiplying it with identities: `values` are what comes out.
+The script imports the package and NumPy, but not axiscast. `product` is the shape of the result. `values` are the
+products of an operand with identity matrices, which show how the operand is broadcast.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FITTING = [
 
 
 def pairs(seed: int) -> list[tuple[Shape, Shape]]:
-    """Pairs of operands: of vectors, of vectors with matrices, of matrices, and of stacks that mostly fit."""
+    """Yield pairs of operands: vectors, matrices, and stacks of matrices, most of which fit."""
     draw = Random(seed)
     vectors = [*product(VECTORS, repeat=2), *product(VECTORS, [(2, 3), (3, 4), (5, 3, 4), (0, 4, 3)])]
     vectors += [(right, left) for left, right in vectors[len(VECTORS) ** 2 :]]
@@ -46,7 +46,7 @@ def filled(shape: Shape, start: int) -> Array:
 
 
 def placements(left: Shape, right: Shape, swaps: tuple[bool, bool]) -> list[dict[str, Any]]:
-    """The operands as they are read, by hand: stacks of matrices, a vector a row or a column."""
+    """Return the operands after the broadcast, derived by hand: stacks of matrices, with a vector as row or column."""
     shapes = [
         (*shape[:-2], *shape[:-3:-1]) if swap else shape for shape, swap in zip((left, right), swaps, strict=True)
     ]
@@ -67,7 +67,7 @@ def placements(left: Shape, right: Shape, swaps: tuple[bool, bool]) -> list[dict
 
 
 def read(multiply: Multiply, left: Shape, right: Shape, swaps: tuple[bool, bool], stack: Shape) -> list[Any]:
-    """What each operand gives, multiplied with identities in stacks as deep as the other's."""
+    """Return the product of each operand with identity matrices in stacks as large as those of the other operand."""
     inner = left[-2] if swaps[0] else left[-1]
     identity = np.broadcast_to(np.eye(inner), (*stack, inner, inner))
     one = multiply(filled(left, 0), identity, swaps[0], False)
@@ -80,7 +80,7 @@ def reasons(left: Shape, right: Shape, min_rank: int) -> list[str]:
 
 
 def products(name: str, multiply: Multiply, min_rank: int, names: tuple[str, str] | None) -> Iterator[dict[str, Any]]:
-    """A vector for each pair; with transpositions by the attributes of these names, if the package has them."""
+    """Yield a vector for each pair, with transpositions by these attributes if the package has them."""
     draw = Random(name)
     for left, right in pairs(11):
         swaps = (False, False)
@@ -136,7 +136,7 @@ def _onnx() -> tuple[str, Iterator[dict[str, Any]]]:
     onnxruntime.set_default_logger_severity(4)
 
     def run(kind: str, arrays: list[Array], **attributes: Any) -> Array:
-        """The result; raises if either onnx or onnxruntime refuses, or if they do not agree."""
+        """Return the result. Raises an exception if onnx or onnxruntime refuses, or if they disagree."""
         names = ["a", "b", "c"][: len(arrays)]
         taken = [
             helper.make_tensor_value_info(name, TensorProto.DOUBLE, list(array.shape))

@@ -1,9 +1,8 @@
-"""Writes vectors of elementwise ops and matrix products, of which alias_execution.py calls the function: the shape that
-comes out, executed.
+"""Write vectors of elementwise ops and matrix products by executing the functions in alias_execution.py.
 
     python tests/vectors/execute_rules.py "mlx 0.32.4" mlx.core.add mlx.core.where >> tests/vectors/more-families.jsonl
 
-It takes the framework and NumPy, and nothing of axiscast.
+The script imports the framework and NumPy, but not axiscast.
 """
 
 from __future__ import annotations
@@ -38,11 +37,11 @@ PRODUCTS: list[tuple[Shape, ...]] = [
     ((5, 2, 3), (4,)), ((1,), (1,)),
 ]  # fmt: skip
 EMPTY_FAILS = ("mindspore.maximum", "mxnet.np.where")
-"""Functions that do not follow their rule on empty tensors."""
+"""The functions that do not follow their rule for empty tensors."""
 
 
 def vector(name: str, shapes: tuple[Shape, ...], found: list[int] | None) -> dict[str, Any]:
-    """What was found, and the outputs: each input as it is read, aligned right."""
+    """Return the result and the outputs, which are the inputs after the right-aligned broadcast."""
     if found is None:
         too_short = name.endswith("matmul") and () in shapes
         codes = ["rank-mismatch"] if too_short or (any(shapes[2:]) and "fill" in name) else ["size-mismatch"]
@@ -57,7 +56,7 @@ def vector(name: str, shapes: tuple[Shape, ...], found: list[int] | None) -> dic
 
 
 def placed(number: int, shape: Shape, reached: list[int], is_column: bool = False) -> dict[str, Any]:
-    """An output that reads input `number`; a column has its one axis before the last."""
+    """Return the output that reads input `number`. The only axis of a column is the axis before the last one."""
     end = len(reached) - is_column
     axes = list(range(end - len(shape), end))
     own = dict(zip(axes, shape, strict=True))

@@ -1,4 +1,4 @@
-"""The warning release-differs: cases of every condition, on both sides, as `python -m releases` found them."""
+"""The warning release-differs: cases with and without every condition, as found by `python -m releases`."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ def test_a_request_on_which_the_release_agrees_has_no_warning(op: Op, shapes: Sh
     assert codes(answer) == []
 
 
-def test_the_script_draws_every_condition_and_knows_what_its_warning_says() -> None:
+def test_the_script_covers_every_condition_and_checks_its_warning() -> None:
     met = set()
     for name, kind in OPS.items():
         if kind.known_deviation is Op.known_deviation or name.split(".")[0] in NOT_RUN:
@@ -218,7 +218,7 @@ def test_the_script_draws_every_condition_and_knows_what_its_warning_says() -> N
     assert met == SAID.keys()
 
 
-def test_every_framework_is_run_or_named_with_the_reason_why_not() -> None:
+def test_every_framework_is_executed_or_listed_with_a_reason() -> None:
     assert ENVIRONMENTS.keys() | NOT_RUN.keys() == FRAMEWORKS.keys()
     assert not ENVIRONMENTS.keys() & NOT_RUN.keys()
 
