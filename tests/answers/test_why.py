@@ -205,8 +205,40 @@ def test_a_dynamic_size_is_unknown() -> None:
     assert shapes(answer.inputs) == [["?", "4"], ["5"]]
 
 
+def test_a_number_of_more_digits_than_a_size_has_is_not_cut() -> None:
+    digits = "9" * 25
+    for text in (
+        f"The size of tensor a (7) must match the size of tensor b (64) at non-singleton dimension {digits}",
+        f"The size of tensor a ({digits}) must match the size of tensor b (64) at non-singleton dimension 3",
+        f"mat1 and mat2 shapes cannot be multiplied (2x3 and {digits}x5)",
+    ):
+        answer = axiscast.why(text)
+        assert "99999" not in answer.message
+        assert (answer.inputs, answer.sizes) == (None, None)
+
+
+def test_symbolic_sizes_are_named() -> None:
+    text = "The size of tensor a (s0) must match the size of tensor b (s77) at non-singleton dimension 1"
+    answer = axiscast.why(text)
+    assert answer.sizes == ["s0", "s77"]
+    assert answer.message.startswith("Sizes s0 and s77 meet on axis 1 of the result")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ValueError: shape mismatch: objects cannot be broadcast to a single shape",
+        "arrays could not be broadcast to a common size: a has axes Base.OneTo(3) and b has axes Base.OneTo(4)",
+    ],
+)
+def test_an_unknown_wording_about_broadcasting_is_said_to_be_one(text: str) -> None:
+    answer = axiscast.why(text)
+    assert (answer.op, answer.inputs, answer.check) == (None, None, None)
+    assert answer.message.startswith("This is about shapes that do not broadcast, but its wording is not known here.")
+
+
 def test_what_is_not_a_text_is_refused() -> None:
-    with pytest.raises(axiscast.errors.InvalidRequest, match="text: must be a string, not an integer"):
+    with pytest.raises(axiscast.errors.InvalidRequest, match="text: must be a string or an exception, not an integer"):
         axiscast.why(3)  # type: ignore[arg-type]
 
 

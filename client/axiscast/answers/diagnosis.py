@@ -29,7 +29,7 @@ class Diagnosis(NamedTuple):
 
     op: Op | None = None
     inputs: list[Sizes] | None = None
-    sizes: list[int] | None = None
+    sizes: Sizes | None = None
     about: str = ""
     operands: tuple[str, ...] | None = None
     """The source text of the operands, if the traceback has it."""

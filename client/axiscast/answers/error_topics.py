@@ -126,10 +126,21 @@ _TOPICS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 
+_BROADCASTING = (
+    "cannot be broadcast", "could not be broadcast", "can't be broadcast", "cannot broadcast", "could not broadcast",
+    "not broadcastable", "non-broadcastable", "must be broadcastable", "incompatible shapes", "shapes are incompatible",
+)  # fmt: skip
+_UNREAD = (
+    "This is about shapes that do not broadcast, but its wording is not known here. Print the shapes of the operands, "
+    "and check them, as in `axiscast check 2,64,7,7 64`."
+)
+
+
 def topic_of(text: str) -> str | None:
     """Return the sentence about the last phrase in a text with single blanks. If it has none, return None."""
     text = text.lower()
     places = (
         (at, sentence) for sentence, phrases in _TOPICS.items() for phrase in phrases if (at := text.rfind(phrase)) >= 0
     )
-    return max(places, default=(0, None))[1]
+    found = max(places, default=(0, None))[1]
+    return found or (_UNREAD if any(phrase in text for phrase in _BROADCASTING) else None)

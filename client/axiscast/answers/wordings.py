@@ -31,8 +31,9 @@ _SHAPE = re.compile(
 )
 _BETWEEN = re.compile(r", and | and |, |,| ")
 _TYPED = re.compile(rf"\]:[a-z0-9_]{{1,20}}(\[{_INNER}\])")
-_MATRIX = re.compile(r"\d{1,19}(?:x\d{1,19}){0,63}")
-_NUMBER = re.compile(r"-?\d{1,19}")
+_MATRIX = re.compile(r"\d{1,19}(?:x\d{1,19}){0,63}(?![0-9x])")
+_NUMBER = re.compile(r"-?\d{1,19}(?!\d)")
+_SIZE = re.compile(r"-?\d{1,19}(?!\d)|[A-Za-z_]\w{0,40}(?!\w)", re.ASCII)
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,60}")
 _COLOR = re.compile("\x1b\\[[0-9;]{0,20}m")
 _ENTRY = re.compile(r"'([A-Za-z_][A-Za-z0-9_]{0,60})': (\d{1,19})")
@@ -48,7 +49,7 @@ class Reading(NamedTuple):
     end: int
     shapes: dict[int, Sizes]
     attributes: dict[str, Any]
-    sizes: list[tuple[int | None, int]]
+    sizes: list[tuple[int | None, int | str]]
     """The sizes that conflict, each with the number of its input if it is known."""
     node: str
     axis: int | None = None
@@ -164,9 +165,10 @@ def _read_slot(slot: _Slot, text: str, at: int, words: str, reading: Reading) ->
         found = _NUMBER.match(text, at)
         return found and (found.end(), reading._replace(axis=int(found[0])))
     if kind == "#":
-        found = _NUMBER.match(text, at)
+        found = _SIZE.match(text, at)
         if found:
-            reading.sizes.append((int(name) if name else None, int(found[0])))
+            size = found[0] if found[0][0].isalpha() or found[0][0] == "_" else int(found[0])
+            reading.sizes.append((int(name) if name else None, size))
         return found and (found.end(), reading)
     found = (_MATRIX if kind == "x" else _SHAPE).match(text, at)
     sizes = found and _sizes(found[0] if kind == "x" else found[1] or found[2])
