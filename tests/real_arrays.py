@@ -207,7 +207,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_can_not_be_read_is_refused_by_name_with_the_way_out(name: str, client: Client) -> None:
+def test_an_unsupported_array_raises_an_error_with_a_remedy(name: str, client: Client) -> None:
     make, words = REFUSED[name]
     with pytest.raises(TypeError, match=words):
         client.broadcast("numpy.broadcast_arrays", make())
@@ -382,18 +382,18 @@ def test_a_backward_that_saved_out_finds_out(client: Client) -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
-def test_an_out_that_can_not_be_filled_is_refused_in_words(client: Client, out: Any, words: str) -> None:
+def test_an_unwritable_out_raises_an_error_with_a_remedy(client: Client, out: Any, words: str) -> None:
     with pytest.raises((TypeError, ValueError), match=words):
         client.broadcast_to(ROW[:3], (2, 3), out=out)
 
 
 @pytest.mark.parametrize("value", [tf.ones(3), pd.Series([1.0]), pl.Series([1.0]), pa.array([1.0]), CUBE.variable])
-def test_what_is_not_made_of_results_is_refused_before_anything_is_sent(client: Client, value: Any) -> None:
+def test_an_unsupported_result_library_raises_before_a_request_is_sent(client: Client, value: Any) -> None:
     with pytest.raises(TypeError, match='like="input" supports NumPy, torch, jax and xarray'):
         client.broadcast("numpy.broadcast_arrays", value, like="input")
 
 
-def test_the_asynchronous_client_does_the_same() -> None:
+def test_the_async_client_converts_arrays_too() -> None:
     async def go() -> Any:
         async with AsyncClient.in_process() as client:
             out = torch.empty(2, 3)

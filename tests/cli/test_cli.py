@@ -45,33 +45,33 @@ def url(request: pytest.FixtureRequest, service: Served) -> list[str]:
 
 
 @pytest.mark.parametrize(("shapes", "status"), [(["3", "1"], 0), (["3", "4"], 1), (["3", "?!"], 2)])
-def test_a_process_does_the_same(shapes: list[str], status: int) -> None:
+def test_a_command_in_its_own_process_prints_the_same(shapes: list[str], status: int) -> None:
     alone, here = process("check", *shapes), run("check", *shapes)
     assert (alone.returncode, alone.stdout, alone.stderr) == (status, here.stdout, here.stderr)
     assert here.returncode == status
 
 
-def test_check_prints_the_drawing_and_the_answer(url: list[str]) -> None:
+def test_check_prints_the_diagram_and_the_output_shapes(url: list[str]) -> None:
     done = run("check", "8,1,6,1", "7x1x5", *url)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("axis     0   1   2   3\ninput 0  8   1*  6   1*\n")
     assert "\ncompatible: (8, 7, 6, 5)\n" in done.stdout
 
 
-def test_check_exits_with_1_where_shapes_do_not_broadcast(url: list[str]) -> None:
+def test_check_exits_with_1_if_shapes_do_not_broadcast(url: list[str]) -> None:
     done = run("check", "3", "4", *url)
     assert (done.returncode, done.stderr) == (1, "")
     assert "incompatible (size-mismatch): On output axis 0, input 0 of shape (3,) has size 3" in done.stdout
 
 
-def test_check_takes_an_op_and_its_attributes_and_prints_json(url: list[str]) -> None:
+def test_check_accepts_op_attributes_and_prints_json(url: list[str]) -> None:
     done = run("check", "3", "--op", "ngraph.Broadcast", "--shape", "2,3", "--broadcast-axes", "0", "--json", *url)
     assert json.loads(done.stdout)["outputs"] == [
         {"shape": [2, 3], "input": 0, "axes": [1], "broadcast_axes": [0], "elements": 6}
     ]
 
 
-def test_shape_alone_means_numpys_broadcast_to_and_dtype_adds_bytes() -> None:
+def test_shape_without_op_means_broadcast_to_and_dtype_adds_bytes() -> None:
     done = run("check", "()", "--shape", "4,3", "--dtype", "bfloat16", "--json")
     assert json.loads(done.stdout)["outputs"][0]["nbytes"] == 24
 
@@ -100,7 +100,7 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize(("arguments", "said"), MISTAKES, ids=[said for _, said in MISTAKES])
-def test_a_mistake_exits_with_2_and_says_what_would_be_right(arguments: list[str], said: str) -> None:
+def test_a_mistake_exits_with_2_and_suggests_the_fix(arguments: list[str], said: str) -> None:
     serves = arguments[0] == "serve"  # which sets the environment of its process
     done = process(*arguments) if serves else run(*arguments, folder=Path(__file__).parents[2])
     assert done.returncode == 2
@@ -117,7 +117,7 @@ def test_broadcast_writes_files_that_numpy_reads(url: list[str], tmp_path: Path)
     assert {path.name for path in tmp_path.iterdir()} == {"in.npy", "out.npy"}
 
 
-def test_broadcast_takes_several_files_and_may_write_over_them(url: list[str], tmp_path: Path) -> None:
+def test_broadcast_reads_several_files_and_may_replace_them(url: list[str], tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", np.arange(2).reshape(2, 1))
     np.save(tmp_path / "b.npy", np.arange(3.0))
     done = run("broadcast", "a.npy", "b.npy", "-o", "a.npy", "-o", "b.npy", *url, folder=tmp_path)
@@ -126,14 +126,14 @@ def test_broadcast_takes_several_files_and_may_write_over_them(url: list[str], t
     assert np.load(tmp_path / "b.npy").tolist() == [[0, 1, 2], [0, 1, 2]]
 
 
-def test_broadcast_of_nothing_and_to_nothing(url: list[str], tmp_path: Path) -> None:
+def test_broadcast_handles_empty_inputs_and_outputs(url: list[str], tmp_path: Path) -> None:
     np.save(tmp_path / "in.npy", np.ones((1, 3)))
     done = run("broadcast", "in.npy", "--shape", "0,3", "-o", "out.npy", *url, folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert np.load(tmp_path / "out.npy").shape == (0, 3)
 
 
-def test_broadcast_that_does_not_fit_says_why_and_writes_nothing(tmp_path: Path) -> None:
+def test_a_failed_broadcast_prints_the_conflict_and_writes_no_file(tmp_path: Path) -> None:
     np.save(tmp_path / "in.npy", np.arange(3))
     done = run("broadcast", "in.npy", "--shape", "2,4", "-o", "out.npy", folder=tmp_path)
     assert done.returncode == 1
@@ -141,14 +141,14 @@ def test_broadcast_that_does_not_fit_says_why_and_writes_nothing(tmp_path: Path)
     assert not (tmp_path / "out.npy").exists()
 
 
-def test_pickles_are_not_read(tmp_path: Path) -> None:
+def test_pickled_arrays_are_rejected(tmp_path: Path) -> None:
     np.save(tmp_path / "in.npy", np.array([{}], object), allow_pickle=True)
     done = run("broadcast", "in.npy", "--shape", "3", "-o", "out.npy", folder=tmp_path)
     assert done.returncode == 2
     assert "is not a usable .npy file" in done.stderr
 
 
-def test_long_work_shows_a_progress_bar_on_a_terminal(tmp_path: Path) -> None:
+def test_a_large_broadcast_shows_a_progress_bar_on_a_terminal(tmp_path: Path) -> None:
     np.save(tmp_path / "in.npy", np.zeros((1, 1024), np.uint8))
     ours, theirs = pty.openpty()
     done = process("broadcast", "in.npy", "--shape", "131072,1024", "-o", "out.npy", stderr=theirs, cwd=tmp_path)
@@ -159,7 +159,7 @@ def test_long_work_shows_a_progress_bar_on_a_terminal(tmp_path: Path) -> None:
     assert re.search(r"128 MiB  \[#+-+\]  +\d\d%", shown)
 
 
-def test_a_table_is_folded_on_a_terminal_and_elsewhere_a_line_for_each_row() -> None:
+def test_a_table_is_wrapped_on_a_terminal_and_tab_separated_elsewhere() -> None:
     whole = run("ops").stdout.splitlines()
     assert len(whole) == 1 + len(OPS)
     assert {line.count("\t") for line in whole} == {2}
@@ -212,7 +212,7 @@ def test_translate_prints_the_steps_and_the_code(url: list[str]) -> None:
     ]
 
 
-def test_translate_exits_with_1_where_there_is_nothing_to_say(url: list[str]) -> None:
+def test_translate_exits_with_1_if_there_is_no_translation(url: list[str]) -> None:
     done = run(*TRANSLATE, "numpy.broadcast_arrays", *url)
     assert (done.returncode, done.stderr) == (1, "")
     assert done.stdout.startswith("untranslatable: numpy.broadcast_arrays has no attribute for the size 2 of")
@@ -220,7 +220,7 @@ def test_translate_exits_with_1_where_there_is_nothing_to_say(url: list[str]) ->
     assert (done.returncode, done.stdout[:19]) == (1, "incompatible-shapes")
 
 
-def test_ops_lists_and_shows(url: list[str]) -> None:
+def test_ops_lists_all_ops_and_shows_one(url: list[str]) -> None:
     assert len(json.loads(run("ops", "--json", *url).stdout)) == len(OPS)
     assert "poputil.expandToMatchRanks" in run("ops", *url).stdout
     shown = run("ops", "openvino.Broadcast-1", *url).stdout
@@ -228,7 +228,7 @@ def test_ops_lists_and_shows(url: list[str]) -> None:
     assert run(*command.split()[1:], *url).returncode == 0
 
 
-def test_a_file_that_is_no_ordinary_one_is_left_alone(tmp_path: Path) -> None:
+def test_a_named_pipe_is_rejected_and_kept(tmp_path: Path) -> None:
     np.save(tmp_path / "in.npy", np.arange(3))
     os.mkfifo(tmp_path / "pipe")
     done = run("broadcast", "in.npy", "--shape", "2,3", "-o", "pipe", folder=tmp_path)
@@ -238,7 +238,7 @@ def test_a_file_that_is_no_ordinary_one_is_left_alone(tmp_path: Path) -> None:
     assert (done.returncode, "pipe is not a regular file" in done.stderr) == (2, True)
 
 
-def test_no_other_file_is_touched(tmp_path: Path) -> None:
+def test_no_other_file_is_changed(tmp_path: Path) -> None:
     np.save(tmp_path / "out.npy.part.npy", np.arange(3))
     (tmp_path / "out.npy.part.npy").rename(tmp_path / "out.npy.part")
     assert run("broadcast", "out.npy.part", "--shape", "2,3", "-o", "out.npy", folder=tmp_path).returncode == 0
@@ -257,7 +257,7 @@ WRONG_FILES = [
 
 
 @pytest.mark.parametrize(("arguments", "said"), WRONG_FILES, ids=[" ".join(arguments) for arguments, _ in WRONG_FILES])
-def test_files_that_can_not_be_read_or_written_are_a_mistake(tmp_path: Path, arguments: list[str], said: str) -> None:
+def test_unreadable_and_unwritable_files_exit_with_2(tmp_path: Path, arguments: list[str], said: str) -> None:
     np.save(tmp_path / "in.npy", np.arange(3))
     np.savez(tmp_path / "in.npz", np.arange(3))
     (tmp_path / "short.npy").write_bytes((tmp_path / "in.npy").read_bytes()[:100])
@@ -267,7 +267,7 @@ def test_files_that_can_not_be_read_or_written_are_a_mistake(tmp_path: Path, arg
     assert {path.name for path in tmp_path.iterdir()} == {"in.npy", "in.npz", "short.npy"}
 
 
-def test_a_big_endian_file_goes_to_a_service_too(url: list[str], tmp_path: Path) -> None:
+def test_a_big_endian_file_can_be_sent_to_a_service(url: list[str], tmp_path: Path) -> None:
     np.save(tmp_path / "in.npy", np.array([1, 256], ">i4"))
     assert run("broadcast", "in.npy", "--shape", "2,2", "-o", "out.npy", *url, folder=tmp_path).returncode == 0
     assert np.load(tmp_path / "out.npy").tolist() == [[1, 256], [1, 256]]

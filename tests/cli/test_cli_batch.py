@@ -33,7 +33,7 @@ def asked(folder: Path, *lines: Any, url: list[str] | None = None) -> tuple[int,
     return done.returncode, [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def test_each_line_has_the_answer_of_a_check(tmp_path: Path, url: list[str]) -> None:
+def test_each_line_of_a_batch_gets_the_answer_of_its_check(tmp_path: Path, url: list[str]) -> None:
     symbolic = {"inputs": [["N"], ["M"]], "assume": {"N": "2.."}}
     more = {"op": {"name": "torch.expand", "size": [2, -1]}, "inputs": [[3]], "dtype": "int8", "explain": True}
     status, answers = asked(tmp_path, GOOD, symbolic, more, url=url)
@@ -55,7 +55,7 @@ def test_each_line_has_the_answer_of_a_check(tmp_path: Path, url: list[str]) -> 
         (["", GOOD, "  "], 0),
     ],
 )
-def test_the_exit_status_is_1_if_one_does_not_fit_and_2_if_a_line_alone_is_wrong(
+def test_the_exit_status_of_a_batch_is_1_for_a_conflict_and_2_for_an_invalid_line(
     tmp_path: Path, url: list[str], lines: list[Any], status: int
 ) -> None:
     found, answers = asked(tmp_path, *lines, url=url)
@@ -80,7 +80,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("wrong", "says"), WRONG, ids=[says[:60] for _, says in WRONG])
-def test_a_wrong_line_does_not_stop_the_others(tmp_path: Path, url: list[str], wrong: Any, says: str) -> None:
+def test_an_invalid_line_does_not_affect_the_others(tmp_path: Path, url: list[str], wrong: Any, says: str) -> None:
     status, answers = asked(tmp_path, GOOD, wrong, GOOD, url=url)
     assert status == 2
     assert [answer.get("compatible") for answer in answers] == [True, None, True]
@@ -88,7 +88,7 @@ def test_a_wrong_line_does_not_stop_the_others(tmp_path: Path, url: list[str], w
     assert "/v1" not in answers[1]["error"]["detail"]
 
 
-def test_the_last_line_needs_no_line_end_and_lines_may_end_in_crlf(tmp_path: Path) -> None:
+def test_a_batch_may_end_without_a_line_break_and_use_crlf(tmp_path: Path) -> None:
     (tmp_path / "requests.jsonl").write_bytes(b"\r\n".join([json.dumps(GOOD).encode()] * 3))
     done = run("check", "--batch", "requests.jsonl", folder=tmp_path)
     assert (done.returncode, len(done.stdout.splitlines())) == (0, 3)
@@ -112,13 +112,13 @@ def test_stdin_is_answered_line_by_line(url: list[str]) -> None:
         assert running.returncode == 1
 
 
-def test_a_service_that_can_not_be_reached_ends_it(tmp_path: Path) -> None:
+def test_an_unreachable_service_ends_a_batch(tmp_path: Path) -> None:
     (tmp_path / "requests.jsonl").write_text(json.dumps(GOOD))
     done = run("check", "--batch", "requests.jsonl", "--url", "http://127.0.0.1:9", folder=tmp_path)
     assert (done.returncode, done.stdout) == (os.EX_UNAVAILABLE, "")
 
 
-def test_a_progress_bar_is_on_stderr_of_a_terminal_alone(tmp_path: Path) -> None:
+def test_a_progress_bar_is_printed_only_to_a_terminal(tmp_path: Path) -> None:
     row = json.dumps({"inputs": [[1] * 60] * 100})
     (tmp_path / "requests.jsonl").write_text(f"{row}\n" * 60)  # more than a mebibyte
     ours, theirs = pty.openpty()

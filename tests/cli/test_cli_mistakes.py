@@ -76,7 +76,7 @@ MISTAKES: list[tuple[list[str], int, str, list[str] | None]] = [
 @pytest.mark.parametrize(
     ("words", "status", "says", "repaired"), MISTAKES, ids=[" ".join(words)[:60] for words, *_ in MISTAKES]
 )
-def test_a_mistaken_command_says_the_right_one(
+def test_a_mistaken_command_suggests_the_right_one(
     words: list[str], status: int, says: str, repaired: list[str] | None
 ) -> None:
     folder = Path(__file__).parents[2]
@@ -87,7 +87,7 @@ def test_a_mistaken_command_says_the_right_one(
         assert run(*repaired, folder=folder).returncode == 0
 
 
-def test_a_misspelt_model_is_the_one_that_is_there(tmp_path: Path) -> None:
+def test_a_misspelt_model_name_suggests_an_existing_file(tmp_path: Path) -> None:
     (tmp_path / "network.onnx").write_text("")
     assert "did you mean network.onnx?" in run("check", "network.onx", folder=tmp_path).stderr
     assert "did you mean network.onnx?" in run("check", "netwrok.onnx", folder=tmp_path).stdout
@@ -95,7 +95,7 @@ def test_a_misspelt_model_is_the_one_that_is_there(tmp_path: Path) -> None:
         check_model(tmp_path / "networ.onnx")
 
 
-def test_a_hint_to_one_shape_stands_beside_a_conflict_alone() -> None:
+def test_the_hint_about_one_shape_appears_only_with_a_conflict() -> None:
     assert "each word" not in run("check", "3", "1").stdout
     assert "each word" not in run("check", "3,1", "2,2").stdout
     assert "each word" not in run("check", "3", "4", "--json").stdout

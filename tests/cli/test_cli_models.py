@@ -58,7 +58,7 @@ model.onnx: Mul y
 SUMMARY = "model.onnx: 3 nodes broadcast: 1 compatible, 1 depending on sizes, 1 incompatible, 0 unchecked\n"
 
 
-def test_the_text_names_what_does_not_fit_or_depends_and_with_all_the_rest(check: Check, url: list[str]) -> None:
+def test_the_text_report_lists_findings_and_with_all_every_node(check: Check, url: list[str]) -> None:
     done = check(THREE, *url)
     assert (done.exit_code, done.output) == (1, CONFLICT + DEPENDS + SUMMARY)
     assert check(THREE, "--all", *url).output == CONFLICT + DEPENDS + FITS + SUMMARY
@@ -66,7 +66,7 @@ def test_the_text_names_what_does_not_fit_or_depends_and_with_all_the_rest(check
 
 
 @pytest.mark.parametrize("arguments", [["--json"], ["--format", "json"]])
-def test_json_has_every_node(check: Check, url: list[str], arguments: list[str]) -> None:
+def test_the_json_report_contains_every_node(check: Check, url: list[str], arguments: list[str]) -> None:
     (report,) = json.loads(check(THREE, *arguments, *url).output)["models"]
     assert report["counts"] == {
         "nodes": 3, "compatible": 1, "depends": 1, "incompatible": 1, "unchecked": 0, "square": 0, "contradicted": 0,
@@ -78,7 +78,7 @@ def test_json_has_every_node(check: Check, url: list[str], arguments: list[str])
     ]  # fmt: skip
 
 
-def test_each_model_of_a_call_has_its_report_and_the_gravest_is_the_exit_status(check: Check, tmp_path: Path) -> None:
+def test_each_model_gets_a_report_and_the_worst_sets_the_exit_status(check: Check, tmp_path: Path) -> None:
     saved(tmp_path / "good.onnx", "(float[2] x) => (float[] o) {o = Add(x, x)}")
     (tmp_path / "bad.onnx").write_text("no model")
     done = check(THREE, "good.onnx", "bad.onnx", "absent.onnx")
@@ -110,7 +110,7 @@ def test_annotations_and_sarif_have_the_paths_of_the_repository(check: Check, tm
     assert places[0]["region"] == {"startLine": 7}
 
 
-def test_the_exit_status_is_that_of_the_mildest_finding_that_is_to_fail(check: Check) -> None:
+def test_fail_on_sets_the_least_severe_finding_for_exit_status_1(check: Check) -> None:
     depends = "(float[N,3] x, float[M,3] y) => (float[] o) {a = Add(x, y)}"
     assert check(depends).exit_code == 0
     assert check(depends, "--fail-on", "square").exit_code == 0
@@ -131,7 +131,7 @@ def test_kinds_select_the_suspicious_broadcasts(check: Check, url: list[str]) ->
     assert (done.exit_code, "'rank' must be one of square, every-square" in done.output) == (2, True)
 
 
-def test_a_model_with_a_node_that_is_not_judged_never_exits_with_0(check: Check) -> None:
+def test_a_model_with_an_unchecked_node_never_exits_with_0(check: Check) -> None:
     done = check("(float[2,3] x, float[4,5] y) => (float[] o) {m = MatMul(x, y) a = Add(m, x) b = Add(m, x)}")
     assert done.exit_code == 3
     assert done.output == (
@@ -144,7 +144,7 @@ def test_a_model_with_a_node_that_is_not_judged_never_exits_with_0(check: Check)
     )
 
 
-def test_a_model_of_more_sizes_than_one_batch_takes_is_asked_in_several(
+def test_a_large_model_is_checked_in_several_batches(
     check: Check, service: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     batches = []
@@ -185,7 +185,7 @@ MISUSED = [
 
 
 @pytest.mark.parametrize(("arguments", "said"), MISUSED, ids=[said for _, said in MISUSED])
-def test_a_mistake_says_what_would_be_right(check: Check, arguments: list[str], said: str) -> None:
+def test_a_mistake_suggests_the_fix(check: Check, arguments: list[str], said: str) -> None:
     check(THREE)
     done = CliRunner().invoke(main, ["check", *arguments])
     assert (done.exit_code, type(done.exception)) == (2, SystemExit)
@@ -203,7 +203,7 @@ def test_sizes_are_tried_and_an_example_leaves_a_warning(check: Check, url: list
     assert check(graph, "--no-probe", *url).exit_code == 0
 
 
-def test_names_in_a_file_do_not_steer_the_terminal(check: Check) -> None:
+def test_control_characters_in_names_do_not_reach_the_terminal(check: Check) -> None:
     model = parsed("(float[2] x, float[3] y) => (float[] o) {o = Add(x, y)}")
     model.graph.node[0].name = "\x1b[2Jnode\n" + "x" * 1000
     done = check(model)
@@ -220,7 +220,7 @@ def test_without_onnx_the_command_says_what_to_install() -> None:
     )
 
 
-def test_nothing_but_the_report_is_written_where_nobody_looks(check: Check, tmp_path: Path) -> None:
+def test_only_the_report_is_written_without_a_terminal(check: Check, tmp_path: Path) -> None:
     nodes = [helper.make_node("Add", ["x", f"w{number}"], [f"y{number}"]) for number in range(2500)]
     inputs = [helper.make_tensor_value_info("x", 1, ["N"])]
     inputs += [helper.make_tensor_value_info(f"w{number}", 1, [number]) for number in range(2500)]

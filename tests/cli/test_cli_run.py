@@ -46,12 +46,12 @@ def test_an_error_about_shapes_is_explained_under_its_traceback(tmp_path: Path) 
     )
 
 
-def test_another_error_is_left_as_it_is(tmp_path: Path) -> None:
+def test_an_unrelated_error_is_unchanged(tmp_path: Path) -> None:
     status, _, printed = axiscast(tmp_path, "script.py", "other")
     assert (status, printed.splitlines()[-1]) == (1, "KeyError: 'key'")
 
 
-def test_a_script_that_is_not_there_is_a_mistake(tmp_path: Path) -> None:
+def test_a_missing_script_exits_with_2(tmp_path: Path) -> None:
     status, _, printed = axiscast(tmp_path, "missing.py")
     assert status == 2
     assert "missing.py" in printed

@@ -29,7 +29,7 @@ def url(request: pytest.FixtureRequest, service: Served) -> list[str]:
     return [] if request.param == "here" else ["--url", service.url]
 
 
-def test_a_message_is_answered_with_the_drawing_and_the_hint(url: list[str]) -> None:
+def test_a_message_is_explained_with_the_diagram_and_the_hint(url: list[str]) -> None:
     status, out = why(TEXT, *url)
     assert status == 0
     assert out.startswith("numpy.add can't broadcast (2, 64, 7, 7) and (64,). On output axis 3, ")
@@ -37,7 +37,7 @@ def test_a_message_is_answered_with_the_drawing_and_the_hint(url: list[str]) -> 
     assert out.endswith("hint: reshape input 1 to (64, 1, 1), x[:, None, None]: it then fits\n")
 
 
-def test_each_error_of_a_log_is_answered_once(url: list[str]) -> None:
+def test_each_error_of_a_log_is_explained_once(url: list[str]) -> None:
     status, out = why(*url, log=f"start\n{TEXT}\n{SIZES}\nepoch\n{TEXT}\n")
     assert status == 0
     assert out.count("can't broadcast") == 1
@@ -60,11 +60,11 @@ def test_the_status_is_1_if_no_error_is_about_broadcasting(text: str, words: str
         assert words in out
 
 
-def test_bytes_that_are_no_text_do_no_harm() -> None:
+def test_bytes_that_are_not_utf8_are_skipped() -> None:
     assert why(log=b"\xff\xfe\n" + TEXT.encode() + b"\n")[0] == 0
 
 
-def test_an_answer_comes_while_the_log_goes_on() -> None:
+def test_an_explanation_is_printed_while_the_log_continues() -> None:
     command = [sys.executable, "-m", "axiscast", "why"]
     with started(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None
@@ -76,7 +76,7 @@ def test_an_answer_comes_while_the_log_goes_on() -> None:
     assert process.returncode == 0
 
 
-def test_without_a_text_on_a_terminal_the_mistake_is_named() -> None:
+def test_a_missing_text_on_a_terminal_is_reported() -> None:
     terminal, end = pty.openpty()
     done = run([sys.executable, "-m", "axiscast", "why"], stdin=end)
     assert done.returncode == 2

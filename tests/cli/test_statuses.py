@@ -62,7 +62,7 @@ def run(line: str) -> Result:
 
 
 @pytest.mark.parametrize(("line", "status"), STATUSES.items())
-def test_a_command_ends_with_0_for_yes_1_for_no_and_2_for_a_mistake(folder: Path, line: str, status: int) -> None:
+def test_the_exit_status_is_0_for_yes_1_for_no_and_2_for_a_mistake(folder: Path, line: str, status: int) -> None:
     Path("model.onnx").write_text("none")
     done = run(line)
     assert (done.exit_code, bool(done.stderr)) == (status, status == 2 and "onnx" not in line)
@@ -74,13 +74,13 @@ def model() -> None:
     onnx.save(onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": 21]> g {graph}'), "model.onnx")
 
 
-def test_a_node_that_is_not_judged_is_3(folder: Path) -> None:
+def test_an_unchecked_node_exits_with_3(folder: Path) -> None:
     model()
     assert run("check model.onnx").exit_code == 3
 
 
 @pytest.mark.parametrize("line", ASKED)
-def test_a_service_that_is_not_there_is_69_and_its_address_is_said(folder: Path, line: str) -> None:
+def test_a_missing_service_exits_with_69_and_names_its_address(folder: Path, line: str) -> None:
     model()
     done = run(f"{line} --url http://127.0.0.1:1")
     assert (done.exit_code, done.stdout) == (69, "")
@@ -105,7 +105,7 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize(("came", "code", "status", "said"), REFUSALS, ids=[code for _, code, *_ in REFUSALS])
-def test_a_service_that_refuses_is_77_or_69_and_not_the_fault_of_the_command(
+def test_an_error_response_exits_with_77_or_69_without_a_usage_message(
     came: int, code: str, status: int, said: str
 ) -> None:
     attempts = 3 if came == 408 else 1
@@ -118,14 +118,14 @@ def test_a_service_that_refuses_is_77_or_69_and_not_the_fault_of_the_command(
 
 
 @pytest.mark.parametrize(("came", "status"), [(302, 69), (401, 77), (403, 77), (407, 77), (404, 69), (413, 69)])
-def test_a_proxys_status_is_77_or_69_and_not_the_fault_of_the_command(came: int, status: int) -> None:
+def test_a_proxy_error_exits_with_77_or_69_without_a_usage_message(came: int, status: int) -> None:
     page = b"HTTP/1.1 %d X\r\nContent-Type: text/html\r\nContent-Length: 3\r\n\r\n<p>" % came
     with peer(answering(page)) as url:
         done = run(f"check 3 1 --url {url}")
     assert (done.exit_code, f"Error: {url}: status {came}" in done.stderr) == (status, True)
 
 
-def test_a_certificate_that_nobody_vouches_for_is_69_and_the_cure_is_said(
+def test_an_untrusted_certificate_exits_with_69_and_names_the_remedy(
     tls: conftest.ssl.SSLContext, pem: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refused(connection: object) -> None:
@@ -140,7 +140,7 @@ def test_a_certificate_that_nobody_vouches_for_is_69_and_the_cure_is_said(
         assert run(f"check 3 --url {url}").exit_code == 0
 
 
-def test_an_answer_that_can_not_be_written_or_that_nobody_reads_says_neither_yes_nor_no() -> None:
+def test_unwritable_output_exits_with_neither_0_nor_1() -> None:
     command = [sys.executable, "-m", "axiscast", "check", "3", "4"]
     with open("/dev/full", "w") as full:
         done = conftest.run(command, stdout=full)
@@ -152,7 +152,7 @@ def test_an_answer_that_can_not_be_written_or_that_nobody_reads_says_neither_yes
     assert (done.returncode, done.stderr) == (141, "")
 
 
-def test_what_is_interrupted_says_neither_yes_nor_no(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_command_exits_with_neither_0_nor_1(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt  # no signal: a suite that was started in the background ignores SIGINT
 
@@ -160,7 +160,7 @@ def test_what_is_interrupted_says_neither_yes_nor_no(monkeypatch: pytest.MonkeyP
     assert run("check 3 4").exit_code == 130
 
 
-def test_sigterm_leaves_no_part_of_an_output_behind(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sigterm_leaves_no_temporary_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[str] = []
 
     def terminate(view: object) -> None:
@@ -183,7 +183,7 @@ def test_sigterm_leaves_no_part_of_an_output_behind(folder: Path, monkeypatch: p
     assert [path.name for path in folder.iterdir()] == ["in.npy"]
 
 
-def test_an_output_keeps_the_mode_of_what_it_replaces_and_the_link_to_it(folder: Path) -> None:
+def test_an_output_keeps_the_mode_and_the_symbolic_link_of_the_file_that_it_replaces(folder: Path) -> None:
     (folder / "there").mkdir()
     target, link = folder / "there/target.npy", folder / "link.npy"
     target.touch(0o600)

@@ -60,7 +60,7 @@ def tensor(array: Any, **fields: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_the_client_knows_the_shapes_that_the_framework_gives(name: str) -> None:
+def test_expected_outputs_have_the_shapes_of_the_framework(name: str) -> None:
     for vector in vectors(name):
         if vector["compatible"]:
             expected = [tuple(output["shape"]) for output in vector["outputs"]]
@@ -177,18 +177,18 @@ def body_of(answer: Any) -> bytes:
 
 @pytest.mark.parametrize("piece", [1, 65536])
 @pytest.mark.parametrize(("call", "answer"), RIGHT.values(), ids=RIGHT)
-def test_an_answer_to_its_question_is_taken(call: Call[Any], answer: Any, piece: int) -> None:
+def test_a_matching_response_is_accepted(call: Call[Any], answer: Any, piece: int) -> None:
     assert len(answered(call, body_of(answer), piece=piece)) > 0
 
 
 @pytest.mark.parametrize("piece", [1, 65536])
 @pytest.mark.parametrize(("call", "answer"), WRONG.values(), ids=WRONG)
-def test_an_answer_to_another_question_is_an_invalid_answer(call: Call[Any], answer: Any, piece: int) -> None:
+def test_a_response_to_a_different_request_raises_invalid_answer(call: Call[Any], answer: Any, piece: int) -> None:
     with pytest.raises(InvalidAnswer):
         answered(call, body_of(answer), piece=piece)
 
 
-def test_an_out_is_held_against_the_answer_and_the_answer_against_the_question_first() -> None:
+def test_a_response_is_checked_against_the_request_before_out_is_checked_against_it() -> None:
     call = broadcast(numpy.broadcast_to(shape=(2, 3)), [ROW], ResultOptions(out=[np.empty((3, 2), np.float32)]), {})
     with pytest.raises(ValueError, match="out is") as caught:
         answered(call, body_of(outputs(tensor(WIDE))))
@@ -217,7 +217,7 @@ VERDICTS = {
 
 
 @pytest.mark.parametrize("verdict", VERDICTS.values(), ids=VERDICTS)
-def test_a_verdict_that_contradicts_itself_or_the_op_is_an_invalid_answer(verdict: dict[str, Any]) -> None:
+def test_a_contradictory_verdict_raises_invalid_answer(verdict: dict[str, Any]) -> None:
     for call, answer in (
         (check("numpy.broadcast_arrays", PAIR["inputs"], None, False, None, (), {}), verdict),
         (check_batch([PAIR, PAIR]), {"results": [FITS, verdict]}),
@@ -238,13 +238,13 @@ def test_a_batch_has_a_result_for_each_request(results: Any) -> None:
 
 
 @pytest.mark.parametrize("size", ["N", "9" * 5000, "-", "²"])
-def test_a_shape_of_sizes_has_no_names(size: str) -> None:
+def test_the_shape_of_integer_sizes_contains_no_symbols(size: str) -> None:
     answer = {"compatible": True, "outputs": [REACHED | {"shape": [size, 3]}] * 2}
     with pytest.raises(InvalidAnswer):
         answered(broadcast_shapes(PAIR["inputs"]), body_of(answer))
 
 
-def test_the_answers_to_the_longest_batch_are_read() -> None:
+def test_the_response_to_the_longest_batch_is_read() -> None:
     # Written here: on a busy machine a service may take longer than it allows itself.
     call = check_batch([{"inputs": [(8, 1, 6, 1), (7, 1, 5)]}] * 10_000)
     one = {"compatible": True, "outputs": [REACHED | {"shape": [8, 7, 6, 5]}] * 2, "warnings": []}
@@ -252,7 +252,7 @@ def test_the_answers_to_the_longest_batch_are_read() -> None:
     assert [answer.outputs[1].shape for answer in answers] == [[8, 7, 6, 5]] * 10_000
 
 
-def test_more_outputs_than_a_thousand_are_read(service: Served) -> None:
+def test_more_than_a_thousand_outputs_are_read(service: Served) -> None:
     with Client(service.url) as client:
         arrays = client.broadcast_arrays(*(np.full(1, number, np.int16) for number in range(1500)), np.zeros(2))
     assert [array.tolist() for array in arrays[:-1]] == [[number] * 2 for number in range(1500)]
@@ -263,14 +263,14 @@ def test_more_outputs_than_a_thousand_are_read(service: Served) -> None:
 
 @pytest.mark.parametrize("member", ["detail", "pointer"])
 @pytest.mark.parametrize("depth", [1, 500, 900])
-def test_a_member_of_a_problem_that_is_no_text_is_none(member: str, depth: int) -> None:
+def test_a_problem_field_that_is_not_a_string_is_none(member: str, depth: int) -> None:
     document = b"\x82\xa4code\xa8internal" + msgpack.packb(member) + b"\x91" * depth + b"\xc0"
     with pytest.raises(axiscast.InternalError) as caught:
         answered(ops(), document, status=500)
     assert (caught.value.detail, caught.value.pointer, str(caught.value)) == ("", None, "internal")
 
 
-def test_the_status_of_a_problem_is_that_of_its_answer() -> None:
+def test_a_problem_has_the_status_of_its_response() -> None:
     with pytest.raises(axiscast.Overloaded) as caught:
         answered(ops(), b'{"code": "overloaded", "status": 422}', "application/problem+json", 503)
     assert caught.value.status == 503
@@ -281,7 +281,7 @@ def test_the_status_of_a_problem_is_that_of_its_answer() -> None:
     [b"{", b"[]", b'{"code": 7}', b'{"code": ["overloaded"]}', b'{"code": "\xff"}', b"[" * 10**5, b'{"code": NaN}'],
     ids=lambda document: document[:20].decode("latin-1"),
 )
-def test_what_is_no_problem_document_is_an_unexpected_status(document: bytes) -> None:
+def test_an_error_without_a_problem_document_raises_unexpected_status(document: bytes) -> None:
     with pytest.raises(axiscast.UnexpectedStatus, match="status 503 Service Unavailable without a problem document"):
         answered(ops(), document, "application/problem+json", 503)
 
@@ -367,7 +367,7 @@ def peak_of(call: Call[Any], body: bytes, media: str = MSGPACK, status: int = 20
 
 
 @pytest.mark.parametrize("body", GREEDY_TENSORS.values(), ids=GREEDY_TENSORS)
-def test_a_tensor_costs_no_more_than_what_was_asked_for(body: bytes) -> None:
+def test_a_tensor_uses_no_more_memory_than_was_requested(body: bytes) -> None:
     assert peak_of(TO, body) < MIB
 
 
@@ -387,18 +387,18 @@ VERDICT_CALLS = {
         if call == ("batch" if body.startswith("results") else "check") or body == "more of those"
     ],
 )
-def test_a_verdict_costs_no_more_than_such_answers_do(call: str, body: str) -> None:
+def test_a_hostile_verdict_uses_no_more_memory_than_a_valid_one(call: str, body: str) -> None:
     assert peak_of(VERDICT_CALLS[call], GREEDY_VERDICTS[body]) < 80 * MIB
 
 
 @pytest.mark.parametrize("call", VERDICT_CALLS.values(), ids=VERDICT_CALLS)
-def test_values_that_would_take_much_memory_are_not_made(call: Call[Any]) -> None:
+def test_values_that_need_much_memory_are_not_created(call: Call[Any]) -> None:
     with pytest.raises(InvalidAnswer, match="bytes of memory"):
         answered(call, rows_of(b"\x80", 110_000, b"\xa4note"))
 
 
 @pytest.mark.parametrize("body", GREEDY_PROBLEMS.values(), ids=GREEDY_PROBLEMS)
-def test_a_problem_costs_no_more_than_problems_do(body: bytes) -> None:
+def test_a_hostile_problem_uses_no_more_memory_than_a_valid_one(body: bytes) -> None:
     media = "application/problem+json" if body.startswith(b"{") else MSGPACK
     assert peak_of(ops(), body, media, 422) < 24 * MIB
 
@@ -431,7 +431,7 @@ CALLS = {name: (call, body_of(answer)) for name, (call, answer) in RIGHT.items()
 
 
 @pytest.mark.parametrize(("call", "body"), CALLS.values(), ids=CALLS)
-def test_a_mutated_answer_is_read_or_is_an_invalid_answer(call: Call[Any], body: bytes) -> None:
+def test_a_mutated_response_is_read_or_raises_invalid_answer(call: Call[Any], body: bytes) -> None:
     chance = random.Random(body)
     for mutated in itertools.islice(mutations(body, chance), 300):
         try:
@@ -441,7 +441,7 @@ def test_a_mutated_answer_is_read_or_is_an_invalid_answer(call: Call[Any], body:
 
 
 @pytest.mark.parametrize("op", ["later.op", {"name": "later.op", "shape": [3]}])
-def test_an_op_that_this_version_lacks_may_have_any_number_of_outputs(op: Any) -> None:
+def test_an_op_unknown_to_this_version_may_have_any_number_of_outputs(op: Any) -> None:
     output = {"shape": [3], "input": 0, "axes": [0], "broadcast_axes": [], "elements": 3}
     for outputs in ([], [output], [output, output | {"input": 1}]):
         answer = CheckAnswer.model_validate({"compatible": True, "outputs": outputs})

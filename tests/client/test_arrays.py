@@ -100,7 +100,7 @@ TENSORS = {
 
 
 @pytest.mark.parametrize(("tensor", "expected"), TENSORS.values(), ids=TENSORS)
-def test_a_tensor_is_read_where_it_lies(torch: Any, tensor: Tensor, expected: Any) -> None:
+def test_a_tensor_is_read_without_a_copy(torch: Any, tensor: Tensor, expected: Any) -> None:
     read = to_numpy(tensor)
     assert (read.dtype, read.tolist()) == (tensor.array.dtype, np.asarray(expected).tolist())
     assert np.shares_memory(read, tensor.array)
@@ -208,12 +208,12 @@ REFUSED: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize(("value", "words"), REFUSED.values(), ids=REFUSED)
-def test_what_can_not_be_read_is_refused_by_name_with_the_way_out(torch: Any, value: Any, words: str) -> None:
+def test_an_unsupported_array_raises_an_error_with_a_remedy(torch: Any, value: Any, words: str) -> None:
     with pytest.raises(TypeError, match=words):
         to_numpy(value)
 
 
-def test_what_is_read_by_a_protocol_of_its_own() -> None:
+def test_arrays_are_read_through_the_protocol_of_their_library() -> None:
     class Variable:
         __module__ = "tensorflow.python"
         device, dtype, assign, __array__ = "/device:CPU:0", SimpleNamespace(is_quantized=False), None, None
@@ -253,7 +253,7 @@ def test_what_is_read_by_a_protocol_of_its_own() -> None:
 
 @pytest.mark.parametrize("layout", ["dense", "strided"])
 @pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16])
-def test_a_tensor_gets_tensors_back(here: Client, torch: Any, layout: Any, dtype: Any) -> None:
+def test_tensors_are_returned_for_a_tensor(here: Client, torch: Any, layout: Any, dtype: Any) -> None:
     sent = Tensor(ROW.astype(dtype), requires_grad=True)
     result = here.broadcast_to(sent, (10**5, 3), like="input", layout=layout)
     assert (type(result), result.array.dtype, result.array[-1].tolist()) == (Tensor, dtype, [1, 2, 3])
@@ -276,9 +276,7 @@ class JaxArray:
         return self.array
 
 
-def test_a_jax_array_gets_one_back_on_its_device_and_never_narrower(
-    here: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_jax_array_is_returned_on_its_device_without_narrowing(here: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     narrow = SimpleNamespace(canonicalize_dtype=lambda dtype: np.dtype(str(dtype).replace("64", "32")))
     module = SimpleNamespace(numpy=SimpleNamespace(asarray=JaxArray), dtypes=narrow)
     monkeypatch.setitem(sys.modules, "jax", module)
@@ -320,7 +318,7 @@ COORDINATES = {
 SQUARE = DataArray(np.array([[1.0], [2.0]]), COORDINATES, ["a", "b"], "n", {"unit": "m"})
 
 
-def test_a_data_array_keeps_dims_and_the_coordinates_of_axes_that_did_not_grow(here: Client) -> None:
+def test_a_data_array_keeps_dims_and_the_coordinates_of_unexpanded_axes(here: Client) -> None:
     result = here.broadcast_to(SQUARE, (2, 2, 3), like="input", window=np.s_[:, 1:, :])
     assert (result.dims, result.name, result.attrs) == (("dim_0", "a", "b"), "n", {"unit": "m"})
     assert result.data.tolist() == [[[2, 2, 2]]] * 2
@@ -330,7 +328,7 @@ def test_a_data_array_keeps_dims_and_the_coordinates_of_axes_that_did_not_grow(h
     assert (gradient.dims, gradient.data.tolist(), {*gradient.coords}) == (("a", "b"), [[1], [2]], {*COORDINATES})
 
 
-def test_axes_say_where_they_come_from() -> None:
+def test_result_axes_name_their_source_axes() -> None:
     whole, shapes = axiscast.ops.numpy.broadcast_to(shape=(4, 2, 3)), ((2, 1),)
     assert list(axes_of_outputs(whole, shapes, None)) == [
         (0, [ResultAxis(None, "dim_0", None), ResultAxis(0, "dim_1", slice(0, 2)), ResultAxis(1, "dim_2", None)])
@@ -351,7 +349,7 @@ def test_axes_say_where_they_come_from() -> None:
     ]
 
 
-def test_what_is_not_made_of_results_is_refused_before_anything_is_sent(here: Client) -> None:
+def test_an_unsupported_result_library_raises_before_a_request_is_sent(here: Client) -> None:
     for value in (series("pandas", np.dtype("f4")), of("xarray.core", "Variable", data=ROW)):
         with pytest.raises(TypeError, match='like="input" supports NumPy, torch, jax and xarray, not'):
             here.broadcast("numpy.broadcast_arrays", value, like="input")
@@ -388,13 +386,13 @@ OUTS = {
 
 
 @pytest.mark.parametrize(("out", "kind", "words"), OUTS.values(), ids=OUTS)
-def test_an_out_that_can_not_be_filled_is_refused_in_words(torch: Any, out: Any, kind: Any, words: str) -> None:
+def test_an_unwritable_out_raises_an_error_with_a_remedy(torch: Any, out: Any, kind: Any, words: str) -> None:
     with pytest.raises(kind, match=words):
         writable_memory(out)
     assert torch.changed == []
 
 
-def test_the_asynchronous_client_does_the_same(torch: Any) -> None:
+def test_the_async_client_converts_arrays_too(torch: Any) -> None:
     async def go() -> Any:
         async with AsyncClient.in_process() as client:
             out = Tensor(np.empty((2, 3), np.float32))
@@ -406,7 +404,7 @@ def test_the_asynchronous_client_does_the_same(torch: Any) -> None:
     assert [type(result) for result in results] == [Tensor, DataArray]
 
 
-def test_each_library_has_one_place() -> None:
+def test_each_module_belongs_to_one_array_library() -> None:
     modules = [module for library in array_libraries.ArrayLibrary.__subclasses__() for module in library.modules]
     assert len(modules) == len(set(modules)) == len(array_libraries._LIBRARIES)
     assert result_converter([1.0])(ROW, []) is ROW

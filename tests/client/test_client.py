@@ -101,7 +101,7 @@ def test_the_numpy_named_shortcuts_do_what_numpy_does(anyone: Any) -> None:
     assert (anyone.can_broadcast((3,), (2, 1)), anyone.can_broadcast((3,), (4,))) == (True, False)
 
 
-def test_incompatible_shapes_are_a_value_error_that_bears_the_conflict(anyone: Any) -> None:
+def test_incompatible_shapes_is_a_value_error_with_the_conflict(anyone: Any) -> None:
     for call in (lambda: anyone.broadcast_to(ROW, (3, 4)), lambda: anyone.broadcast_shapes((3, 4), (3,))):
         with pytest.raises(ValueError, match=r"axis 1.*Hint: reshape input \d to \(3, 1\)") as caught:
             call()
@@ -142,7 +142,7 @@ class BreakingOnce(httpx.BaseTransport):
         return httpx.Response(response.status_code, headers=response.headers, content=pieces())
 
 
-def test_out_may_share_memory_with_an_input_and_not_with_itself() -> None:
+def test_out_may_share_memory_with_an_input_but_not_with_another_out() -> None:
     count = 300_000  # more than is sent in one piece, so that the array's own memory is read
     memory = np.arange(2 * count, dtype=np.float32)
     array, out = memory[count // 2 :][:count], memory.reshape(2, count)
@@ -167,24 +167,24 @@ def test_broadcast_arrays_has_the_options_of_broadcast(anyone: Any) -> None:
     [np.empty((2, 4), np.float32), np.empty((2, 3)), np.empty((3, 2), np.float32).T, np.broadcast_to(ROW, (2, 3)), []],
     ids=["shape", "dtype", "not C-contiguous", "read-only", "count"],
 )
-def test_an_out_that_does_not_fit_is_the_callers_value_error(client: Client, out: Any) -> None:
+def test_an_out_of_the_wrong_shape_raises_value_error(client: Client, out: Any) -> None:
     with pytest.raises(ValueError, match="out") as caught:
         client.broadcast(BROADCAST, ROW, out=out)
     assert not isinstance(caught.value, axiscast.AxiscastError)
     assert client.can_broadcast((3,), (3,))  # and the connection is as good as ever
 
 
-def test_out_needs_a_dense_answer(client: Client) -> None:
+def test_out_requires_the_dense_layout(client: Client) -> None:
     with pytest.raises(ValueError, match="dense"):
         client.broadcast(BROADCAST, ROW, out=np.empty((2, 3), np.float32), layout="strided")
 
 
-def test_a_window_is_a_box_of_the_output(anyone: Any) -> None:
+def test_a_window_selects_a_slice_of_the_output(anyone: Any) -> None:
     (box,) = anyone.broadcast(BROADCAST, ROW, window=[(1, 2), (0, 2)])
     assert box.tolist() == [[1, 2]]
 
 
-def test_progress_reaches_the_total_both_ways(anyone: Any) -> None:
+def test_progress_reaches_the_total_of_upload_and_download(anyone: Any) -> None:
     seen: list[axiscast.Transfer] = []
     large = np.zeros((3, 1024, 1024), np.uint8)
     anyone.broadcast("numpy.broadcast_arrays", large, progress=seen.append)
@@ -194,7 +194,7 @@ def test_progress_reaches_the_total_both_ways(anyone: Any) -> None:
         assert done == sorted(done)
 
 
-def test_arrays_are_sent_as_they_are(anyone: Any) -> None:
+def test_arrays_are_sent_unchanged(anyone: Any) -> None:
     big_endian = np.array([1, 256], ">i4")
     assert anyone.broadcast_to(big_endian, (2, 2)).tolist() == [[1, 256], [1, 256]]
     replicated = np.broadcast_to(ROW, (10**9, 3))  # goes out strided: 12 bytes
@@ -206,7 +206,7 @@ def test_arrays_are_sent_as_they_are(anyone: Any) -> None:
         anyone.broadcast_to(np.array([object()]), (2,))
 
 
-def test_translate_answers_with_op_objects_and_code(anyone: Any) -> None:
+def test_translate_returns_op_objects_and_code(anyone: Any) -> None:
     answer = anyone.translate(BROADCAST, (3,), to="torch.expand")
     assert (answer.exact, [step.op for step in answer.steps]) == (True, [torch.expand(size=(2, 3))])
     assert (answer.code.language, answer.code.text.splitlines()[-1]) == ("python", "y = x.expand((2, 3))")
@@ -214,11 +214,11 @@ def test_translate_answers_with_op_objects_and_code(anyone: Any) -> None:
         anyone.translate(BROADCAST, (3,), to="torch.expnd")
 
 
-def test_the_catalogue_lists_the_ops(anyone: Any) -> None:
+def test_ops_lists_all_ops(anyone: Any) -> None:
     assert "openvino.Broadcast-3" in [entry.name for entry in anyone.ops()]
 
 
-def test_what_is_no_op_is_a_type_error_that_shows_one(client: Client) -> None:
+def test_an_invalid_op_raises_type_error_with_an_example(client: Client) -> None:
     with pytest.raises(TypeError, match=r"axiscast.numpy.broadcast_to\(shape=\(4, 3\)\)"):
         client.check((3,), (3,))  # type: ignore[arg-type]
 
@@ -231,7 +231,7 @@ HALF = {
 
 
 @pytest.mark.parametrize("call", HALF.values(), ids=HALF)
-def test_half_a_surrogate_pair_is_refused_before_it_is_sent(client: Client, call: Any) -> None:
+def test_half_a_surrogate_pair_is_rejected_before_it_is_sent(client: Client, call: Any) -> None:
     with pytest.raises(axiscast.InvalidRequest, match=r"'\\ud800' contains half a surrogate pair"):
         call(client)
 
@@ -249,14 +249,14 @@ PROBLEMS: dict[str, tuple[type[errors.ServiceProblem], Callable[[Any], Any]]] = 
 
 
 @pytest.mark.parametrize(("kind", "call"), PROBLEMS.values(), ids=PROBLEMS)
-def test_a_problem_raises_its_own_exception(anyone: Any, kind: type[errors.ServiceProblem], call: Any) -> None:
+def test_each_problem_code_raises_its_exception(anyone: Any, kind: type[errors.ServiceProblem], call: Any) -> None:
     with pytest.raises(kind) as caught:
         call(anyone)
     assert (caught.value.status, caught.value.code) == (PROBLEM_KINDS[kind.code][0], kind.code)
     assert str(caught.value).startswith(caught.value.detail)
 
 
-def test_every_exception_of_a_code_is_public_and_its_code_one_of_the_services() -> None:
+def test_every_exception_is_public_and_has_a_code_of_the_service() -> None:
     assert set(errors.BY_CODE) < set(PROBLEM_KINDS)
     assert {kind.__name__ for kind in errors.BY_CODE.values()} < set(errors.__all__)
 
@@ -269,7 +269,7 @@ def test_both_clients_have_the_same_methods_with_the_same_arguments() -> None:
     assert methods(Client) == methods(AsyncClient)
 
 
-def test_every_example_of_the_client_prints_what_it_says(client: Client) -> None:
+def test_every_docstring_example_of_the_client_prints_its_result(client: Client) -> None:
     given = {"client": client, "np": np, "Client": Client}
     examples = {test.name: test for test in doctest.DocTestFinder().find(Client, "Client", globs=given)}
     public = {f"Client.{name}" for name in vars(Client) if not name.startswith("_")} - {"Client.close"}
@@ -278,7 +278,7 @@ def test_every_example_of_the_client_prints_what_it_says(client: Client) -> None
         assert doctest.DocTestRunner().run(test).failed == 0
 
 
-def test_one_client_serves_many_threads(client: Client) -> None:
+def test_many_threads_share_one_client(client: Client) -> None:
     right: list[bool] = []
 
     def work(number: int) -> None:
@@ -293,21 +293,21 @@ def test_one_client_serves_many_threads(client: Client) -> None:
     assert right == [True] * 160
 
 
-def test_a_service_in_process_has_settings_and_opens_no_socket(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_service_in_process_uses_its_settings_and_no_socket(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket.socket, "connect", lambda *_: pytest.fail("a socket was opened"))
     with Client.in_process(max_output_bytes=100) as client, pytest.raises(axiscast.OutputTooLarge) as caught:
         client.broadcast_to(ROW, (100, 3))
     assert caught.value.facts["limit"] == 100
 
 
-def test_without_the_service_in_process_says_what_to_install() -> None:
+def test_in_process_without_the_service_says_what_to_install() -> None:
     script = "import sys; sys.modules['fastapi'] = None\nfrom axiscast import Client\nClient.in_process()"
     failed = run([sys.executable, "-c", script])
     assert failed.returncode == 1
     assert "run pip install '.[service]' in a checkout of axiscast, or pip install" in failed.stderr
 
 
-def test_leaving_a_large_answer_in_process_stops_the_service() -> None:
+def test_abandoning_a_large_response_stops_the_service_in_process() -> None:
     def stop(transfer: axiscast.Transfer) -> None:
         if transfer.direction == "download" and transfer.done > 2**22:
             raise KeyboardInterrupt
@@ -318,7 +318,7 @@ def test_leaving_a_large_answer_in_process_stops_the_service() -> None:
         assert client.can_broadcast((3,), (3,))
 
 
-def test_a_dense_answer_of_a_gigabyte_streams_in_little_memory(service: Served) -> None:
+def test_a_dense_response_of_a_gigabyte_streams_in_little_memory(service: Served) -> None:
     class Sink:
         """Counts what a reader would keep."""
 
@@ -341,7 +341,7 @@ def test_a_dense_answer_of_a_gigabyte_streams_in_little_memory(service: Served) 
     assert service.memory("VmHWM") < 200 * 2**20
 
 
-def test_a_client_in_process_that_is_never_closed_does_not_keep_the_process() -> None:
+def test_an_unclosed_client_in_process_does_not_keep_the_process_alive() -> None:
     script = "from axiscast import Client; client = Client.in_process(); print(client.broadcast_shapes((3,), 3))"
     done = run([sys.executable, "-c", script])
     assert (done.returncode, done.stdout) == (0, "(3,)\n")

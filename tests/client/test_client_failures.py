@@ -21,7 +21,7 @@ import axiscast
 from axiscast import AsyncClient, Client
 
 
-def test_a_code_without_a_class_is_a_service_problem_that_says_it() -> None:
+def test_an_unknown_problem_code_raises_service_problem_with_the_code() -> None:
     document = {"code": "not-acceptable", "detail": "neither JSON nor MessagePack", "supported": ["application/json"]}
     transport, _ = answers(httpx.Response(406, json=document))
     with Client(transport=transport, retries=0) as client, pytest.raises(axiscast.ServiceProblem) as caught:
@@ -48,7 +48,7 @@ VERSIONS = [
 
 
 @pytest.mark.parametrize("case", VERSIONS, ids=str)
-def test_the_error_of_what_an_older_service_does_not_know_says_so(case: dict[str, str]) -> None:
+def test_an_error_of_an_older_service_names_its_version(case: dict[str, str]) -> None:
     headers = {"Axiscast-Version": case["version"]}
     transport, _ = answers(httpx.Response(422, json={"code": case["code"], "detail": "no such op"}, headers=headers))
     with Client(transport=transport) as client, pytest.raises(axiscast.ServiceProblem) as caught:
@@ -83,7 +83,7 @@ BUSY = httpx.Response(503, json={"code": "overloaded", "detail": "busy"}, header
 
 
 @pytest.mark.parametrize("first", [BUSY, httpx.ConnectError("refused"), httpx.ReadError("reset"), httpx.Response(502)])
-def test_what_may_pass_is_tried_again(first: Any) -> None:
+def test_a_temporary_failure_is_retried(first: Any) -> None:
     transport, seen = answers(first, GOOD)
     with Client(transport=transport) as client:
         assert client.can_broadcast((3,))
@@ -98,7 +98,7 @@ def test_retry_after_is_honoured() -> None:
     assert time.monotonic() - start >= 1
 
 
-def test_a_retry_after_beyond_the_deadline_is_not_waited_for() -> None:
+def test_a_retry_after_beyond_the_deadline_ends_the_call() -> None:
     busy = httpx.Response(503, json={"code": "overloaded"}, headers={"retry-after": "3600"})
     transport, seen = answers(busy)
     with Client(transport=transport) as client, pytest.raises(axiscast.Overloaded):
@@ -106,21 +106,21 @@ def test_a_retry_after_beyond_the_deadline_is_not_waited_for() -> None:
     assert len(seen) == 1
 
 
-def test_retries_end() -> None:
+def test_the_number_of_retries_is_limited() -> None:
     transport, seen = answers(BUSY)
     with Client(transport=transport, retries=3) as client, pytest.raises(axiscast.Overloaded):
         client.can_broadcast((3,))
     assert len(seen) == 4
 
 
-def test_what_can_not_pass_is_not_tried_again() -> None:
+def test_a_permanent_failure_is_not_retried() -> None:
     transport, seen = answers(httpx.Response(422, json={"code": "invalid-request", "detail": "no"}))
     with Client(transport=transport) as client, pytest.raises(axiscast.InvalidRequest, match="no"):
         client.can_broadcast((3,))
     assert len(seen) == 1
 
 
-def test_a_timeout_is_not_tried_again() -> None:
+def test_a_timeout_is_not_retried() -> None:
     transport, seen = answers(httpx.ReadTimeout("the transport's own"), GOOD)
     with Client(transport=transport) as client, pytest.raises(axiscast.DeadlineExceeded, match="ReadTimeout"):
         client.can_broadcast((3,))
@@ -152,7 +152,7 @@ LIES = {
 
 
 @pytest.mark.parametrize("lie", LIES.values(), ids=LIES)
-def test_an_answer_that_is_none_is_an_invalid_answer(lie: httpx.Response) -> None:
+def test_a_response_in_another_format_raises_invalid_answer(lie: httpx.Response) -> None:
     if lie.headers.get("content-type") == "application/msgpack":
         lie.headers["content-type"] = "application/vnd.msgpack"
     transport, _ = answers(lie)
@@ -168,7 +168,7 @@ STATUSES = {
 
 
 @pytest.mark.parametrize("response", STATUSES.values(), ids=STATUSES)
-def test_a_status_without_a_problem_document_is_an_unexpected_status(response: httpx.Response) -> None:
+def test_a_status_without_a_problem_document_raises_unexpected_status(response: httpx.Response) -> None:
     transport, _ = answers(response)
     with Client(transport=transport) as client, pytest.raises(axiscast.UnexpectedStatus) as caught:
         client.broadcast_to(ROW, (2,))
@@ -205,7 +205,7 @@ BODY = bytes(msgpack.packb({"outputs": [{"dtype": "uint8", "shape": [100], "data
     "sent", [b"", b"HTTP/1.1 200", b"nonsense\r\n\r\n", HEAD % len(BODY), HEAD % len(BODY) + BODY[:-50]]
 )
 @pytest.mark.parametrize("make", [Client, lambda *a, **k: Sync(lambda: AsyncClient(*a, **k))], ids=["sync", "async"])
-def test_an_answer_that_breaks_off_is_an_error_of_this_library(make: Any, sent: bytes) -> None:
+def test_a_truncated_response_raises_an_axiscast_error(make: Any, sent: bytes) -> None:
     with scripted(sent) as url:
         client = make(url, retries=0)
         with pytest.raises((axiscast.InvalidAnswer, axiscast.ConnectionFailed)):
@@ -213,7 +213,7 @@ def test_an_answer_that_breaks_off_is_an_error_of_this_library(make: Any, sent: 
         client.close()
 
 
-def test_an_answer_that_breaks_off_is_asked_for_again_and_out_is_filled() -> None:
+def test_a_truncated_response_is_requested_again_and_fills_out() -> None:
     full = bytes(msgpack.packb({"outputs": [{"dtype": "uint8", "shape": [100], "data": bytes(range(100))}]}))
     out = np.full(100, 255, np.uint8)
     with scripted(HEAD % len(full) + full[:-50], HEAD % len(full) + full) as url, Client(url) as client:
@@ -223,7 +223,7 @@ def test_an_answer_that_breaks_off_is_asked_for_again_and_out_is_filled() -> Non
 
 @pytest.mark.parametrize("make", [Client, lambda *a, **k: Sync(lambda: AsyncClient(*a, **k))], ids=["sync", "async"])
 @pytest.mark.parametrize("sent", [b"", HEAD % 1000 + b"\x81"], ids=["no head", "no body"])
-def test_a_service_that_stalls_ends_with_the_deadline(make: Any, sent: bytes) -> None:
+def test_a_stalled_response_ends_at_the_deadline(make: Any, sent: bytes) -> None:
     released = threading.Event()
     with scripted(sent, then=lambda connection: released.wait(PATIENCE) and None) as url:
         client = make(url, timeout=0.5)
@@ -233,7 +233,7 @@ def test_a_service_that_stalls_ends_with_the_deadline(make: Any, sent: bytes) ->
         client.close()
 
 
-def test_a_service_that_trickles_ends_with_the_deadline() -> None:
+def test_a_trickling_response_ends_at_the_deadline() -> None:
     def trickle(connection: socket.socket) -> None:
         with suppress(OSError):  # the client leaves, as it should
             for _ in range(900):
@@ -250,7 +250,7 @@ def test_a_service_that_trickles_ends_with_the_deadline() -> None:
         assert time.monotonic() - start < 30  # of the 45 that the service would go on for
 
 
-def test_no_service_at_all_is_a_connection_that_failed() -> None:
+def test_a_missing_service_raises_connection_failed() -> None:
     with (
         Client(f"http://127.0.0.1:{free_port()}", retries=1) as client,
         pytest.raises(axiscast.ConnectionFailed, match="is the service running"),
@@ -258,7 +258,7 @@ def test_no_service_at_all_is_a_connection_that_failed() -> None:
         client.ops()
 
 
-def test_a_service_that_dies_in_mid_answer_is_an_error_and_the_next_call_works() -> None:
+def test_after_a_service_dies_in_a_response_the_next_call_works() -> None:
     with served() as doomed, Client(doomed.url, retries=0) as client:
 
         def kill(transfer: axiscast.Transfer) -> None:
@@ -271,7 +271,7 @@ def test_a_service_that_dies_in_mid_answer_is_an_error_and_the_next_call_works()
             client.ops()
 
 
-def test_json_answers_are_not_asked_for_but_problems_in_json_are_read() -> None:
+def test_problems_in_json_are_read_although_only_messagepack_is_requested() -> None:
     transport, seen = answers(httpx.Response(500, content=json.dumps({"code": "internal", "detail": "x"}).encode(),
                                              headers={"content-type": "application/problem+json"}))  # fmt: skip
     with Client(transport=transport) as client, pytest.raises(axiscast.InternalError):
@@ -279,7 +279,7 @@ def test_json_answers_are_not_asked_for_but_problems_in_json_are_read() -> None:
     assert seen[0].headers["accept"] == "application/vnd.msgpack"
 
 
-def test_a_compressed_answer_is_refused_before_it_is_expanded() -> None:
+def test_a_compressed_response_is_rejected_before_decompression() -> None:
     transport, _ = answers(httpx.Response(200, content=b"", headers={"content-encoding": "gzip"}))
     with Client(transport=transport, retries=0) as client, pytest.raises(axiscast.InvalidAnswer, match="compressed"):
         client.ops()

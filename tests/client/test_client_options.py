@@ -45,7 +45,7 @@ OF_CALLS: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize("kind", [Client, AsyncClient])
 @pytest.mark.parametrize(("options", "says"), OF_CLIENTS, ids=str)
-def test_an_option_of_the_wrong_kind_is_refused_when_a_client_is_made(
+def test_an_option_of_the_wrong_type_is_rejected_by_the_constructor(
     kind: Callable[..., Any], options: dict[str, Any], says: str
 ) -> None:
     with pytest.raises(TypeError) as caught:
@@ -61,7 +61,7 @@ def test_an_option_of_the_wrong_kind_is_refused_when_a_client_is_made(
     ],
     ids=str,
 )  # fmt: skip
-def test_options_of_the_right_kinds_make_a_client(options: dict[str, Any]) -> None:
+def test_options_of_the_right_types_are_accepted(options: dict[str, Any]) -> None:
     Client(**options).close()
 
 
@@ -75,7 +75,7 @@ def calls() -> Iterator[list[Callable[..., Any]]]:
 
 
 @pytest.mark.parametrize(("options", "says"), OF_CALLS, ids=str)
-def test_an_option_of_the_wrong_kind_is_refused_before_a_call_is_sent(
+def test_an_option_of_the_wrong_type_is_rejected_before_a_call_is_sent(
     calls: list[Callable[..., Any]], options: dict[str, Any], says: str
 ) -> None:
     for call in calls:

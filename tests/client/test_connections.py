@@ -32,7 +32,7 @@ import axiscast
 from axiscast import AsyncClient, Client
 
 
-def test_one_connection_serves_many_calls(make: Any) -> None:
+def test_many_calls_reuse_one_connection(make: Any) -> None:
     def run(connection: socket.socket) -> None:
         answering(GOOD, GOOD, REFUSED.replace(b"Connection: close\r\n", b""), GOOD)(connection)
         until_left(connection)
@@ -55,7 +55,7 @@ def test_one_connection_serves_many_calls(make: Any) -> None:
     ],
     ids=["it says so", "HTTP/1.0", "excess", "excess after chunks"],
 )
-def test_a_connection_that_is_not_as_good_as_new_is_closed(make: Any, answer: bytes) -> None:
+def test_a_connection_in_an_unclear_state_is_closed(make: Any, answer: bytes) -> None:
     def run(connection: socket.socket) -> None:
         answering(answer)(connection)
         until_left(connection)
@@ -65,7 +65,7 @@ def test_a_connection_that_is_not_as_good_as_new_is_closed(make: Any, answer: by
         assert client.can_broadcast((3,))
 
 
-def test_a_connection_whose_answer_was_refused_is_closed(make: Any) -> None:
+def test_a_connection_with_a_rejected_response_is_closed(make: Any) -> None:
     def run(connection: socket.socket) -> None:
         answering(GOOD.replace(b"vnd.msgpack", b"octet-stream"))(connection)
         until_left(connection)
@@ -76,14 +76,14 @@ def test_a_connection_whose_answer_was_refused_is_closed(make: Any) -> None:
         assert client.can_broadcast((3,))
 
 
-def test_a_connection_that_the_service_closed_meanwhile_is_not_used(make: Any) -> None:
+def test_a_connection_closed_by_the_service_is_not_reused(make: Any) -> None:
     with peer(answering(GOOD), answering(GOOD)) as url, make(url, retries=0) as client:
         assert client.can_broadcast((3,))
         time.sleep(0.1)
         assert client.can_broadcast((3,))
 
 
-def test_what_the_service_says_unasked_answers_nothing(make: Any) -> None:
+def test_unrequested_bytes_are_not_read_as_a_response(make: Any) -> None:
     answered, said = threading.Event(), threading.Event()
 
     def run(connection: socket.socket) -> None:
@@ -116,7 +116,7 @@ EXCESSES = {
 
 @pytest.mark.parametrize("way", ["plain", "TLS", "proxy"])
 @pytest.mark.parametrize("pieces", EXCESSES.values(), ids=EXCESSES)
-def test_bytes_that_follow_an_answer_answer_nothing(
+def test_bytes_after_a_response_are_not_read_as_the_next_response(
     make: Any, pieces: list[bytes], way: str, tls: ssl.SSLContext, trusting: ssl.SSLContext
 ) -> None:
     said = threading.Event()
@@ -137,7 +137,7 @@ def test_bytes_that_follow_an_answer_answer_nothing(
             assert client.can_broadcast((3,))
 
 
-def test_bytes_that_follow_an_answer_answer_nothing_on_trio() -> None:
+def test_bytes_after_a_response_are_not_read_as_the_next_response_on_trio() -> None:
     def run(connection: socket.socket) -> None:
         answering(GOOD + EXCESS)(connection)
         until_left(connection)
@@ -150,7 +150,7 @@ def test_bytes_that_follow_an_answer_answer_nothing_on_trio() -> None:
         assert anyio.run(main, url, backend="trio") == [True, True]
 
 
-def test_an_answer_that_says_twice_what_becomes_of_its_connection_closes_it(make: Any) -> None:
+def test_a_response_with_two_connection_headers_closes_its_connection(make: Any) -> None:
     def run(connection: socket.socket) -> None:
         answering(GOOD.replace(b"\r\n", b"\r\nConnection: close\r\nConnection: keep-alive\r\n", 1))(connection)
         until_left(connection)
@@ -160,7 +160,7 @@ def test_an_answer_that_says_twice_what_becomes_of_its_connection_closes_it(make
         assert client.can_broadcast((3,))
 
 
-def test_a_request_on_a_connection_that_the_service_closes_at_that_moment_is_sent_anew(make: Any) -> None:
+def test_a_request_is_sent_again_if_the_service_closes_the_idle_connection(make: Any) -> None:
     def run(connection: socket.socket) -> None:
         answering(GOOD)(connection)
         request_on(connection)  # and close
@@ -170,7 +170,7 @@ def test_a_request_on_a_connection_that_the_service_closes_at_that_moment_is_sen
         assert client.can_broadcast((3,))
 
 
-def test_a_request_that_was_answered_in_part_is_not_sent_anew(make: Any) -> None:
+def test_a_request_with_a_partial_response_is_not_sent_again(make: Any) -> None:
     def run(connection: socket.socket) -> None:
         answering(GOOD, GOOD[:10])(connection)
 
@@ -180,7 +180,7 @@ def test_a_request_that_was_answered_in_part_is_not_sent_anew(make: Any) -> None
             client.can_broadcast((3,))
 
 
-def test_a_service_that_never_answers_is_asked_once_for_each_attempt(make: Any) -> None:
+def test_each_attempt_sends_one_request_to_a_silent_service(make: Any) -> None:
     with (
         peer(answering(b""), answering(b"")) as url,
         make(url, retries=1) as client,
@@ -189,7 +189,7 @@ def test_a_service_that_never_answers_is_asked_once_for_each_attempt(make: Any) 
         client.can_broadcast((3,))
 
 
-def test_a_closed_client_says_so(make: Any) -> None:
+def test_a_closed_client_raises_an_error(make: Any) -> None:
     with peer() as url, make(url) as client:
         getattr(client, "close" if make is Client else "aclose")()
         with pytest.raises(RuntimeError, match="closed"):
@@ -198,7 +198,7 @@ def test_a_closed_client_says_so(make: Any) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-def test_a_forked_process_does_not_talk_on_its_parents_connections() -> None:
+def test_a_forked_process_does_not_use_the_connections_of_its_parent() -> None:
     kept = []
 
     def run(connection: socket.socket) -> None:
@@ -218,7 +218,7 @@ def test_a_forked_process_does_not_talk_on_its_parents_connections() -> None:
     kept[0].close()
 
 
-def test_an_async_client_outlives_its_event_loop() -> None:
+def test_an_async_client_works_in_a_second_event_loop() -> None:
     def run(connection: socket.socket) -> None:
         answering(GOOD, GOOD)(connection)
         until_left(connection)

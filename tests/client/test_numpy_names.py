@@ -40,12 +40,12 @@ def outcome(call: Any, *arguments: Any) -> Any:
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: f"{shape!r:.20}")
 @pytest.mark.parametrize("name", ["broadcast_to", "broadcast_shapes"])
-def test_a_shape_is_taken_or_refused_as_numpy_does(here: Client, name: str, shape: Any) -> None:
+def test_a_shape_is_accepted_or_rejected_as_in_numpy(here: Client, name: str, shape: Any) -> None:
     arguments = (ONE, shape) if name == "broadcast_to" else (shape,)
     assert outcome(getattr(here, name), *arguments) == outcome(getattr(np, name), *arguments)
 
 
-def test_what_is_no_size_is_a_type_error_in_every_method(here: Client) -> None:
+def test_an_invalid_size_raises_type_error_in_every_method(here: Client) -> None:
     op = ngraph.Broadcast(shape=(2, 3), broadcast_axes={0})
     for shape in ((2.5,), (True,), None, "34", b"34", {"x": 3}):  # bytes are sizes to NumPy
         for call in (
@@ -81,7 +81,7 @@ WINDOWS = [
 
 
 @pytest.mark.parametrize("window", WINDOWS, ids=str)
-def test_a_window_of_slices_is_what_numpy_cuts_out(here: Client, window: Any) -> None:
+def test_a_window_of_slices_selects_what_numpy_selects(here: Client, window: Any) -> None:
     whole = np.broadcast_to(ROW, (4, 3))
     expected = whole[tuple(window) if isinstance(window, list) else window]
     np.testing.assert_array_equal(here.broadcast_to(ROW, (4, 3), window=window), expected, strict=True)
@@ -89,7 +89,7 @@ def test_a_window_of_slices_is_what_numpy_cuts_out(here: Client, window: Any) ->
     np.testing.assert_array_equal(box, expected, strict=True)
 
 
-def test_slices_and_pairs_may_stand_side_by_side(here: Client) -> None:
+def test_slices_and_pairs_can_be_mixed_in_a_window(here: Client) -> None:
     assert here.broadcast_to(ROW, (4, 3), window=[(1, 2), slice(-1, None)]).tolist() == [[3]]
 
 
@@ -109,12 +109,14 @@ def test_slices_and_pairs_may_stand_side_by_side(here: Client) -> None:
     ],
     ids=str,
 )
-def test_what_is_no_window_is_refused_in_words(here: Client, window: Any, kind: type[Exception], words: str) -> None:
+def test_an_invalid_window_raises_an_error_with_a_remedy(
+    here: Client, window: Any, kind: type[Exception], words: str
+) -> None:
     with pytest.raises(kind, match=words):
         here.broadcast_to(ROW, (4, 3), window=window)
 
 
-def test_slices_need_a_shape_that_is_known_here_and_one_for_all_outputs(here: Client) -> None:
+def test_slices_need_a_known_op_and_outputs_of_equal_shape(here: Client) -> None:
     with pytest.raises(ValueError, match="this version of axiscast knows"):
         here.broadcast("numpy.broadcast_onto", ROW, window=np.s_[:])
     matrices = np.ones((2, 3)), np.ones((3, 4))
@@ -126,7 +128,7 @@ def test_slices_need_a_shape_that_is_known_here_and_one_for_all_outputs(here: Cl
         here.broadcast(axiscast.ops.numpy.broadcast_to(shape=("N", 3)), ROW, window=np.s_[:1])  # type: ignore[list-item]
 
 
-def test_broadcast_to_fills_out_and_tells_its_progress(here: Client) -> None:
+def test_broadcast_to_fills_out_and_reports_progress(here: Client) -> None:
     out, seen = np.empty((2, 3), int), list[axiscast.Transfer]()
     assert here.broadcast_to(ROW, (2, 3), out=out, progress=seen.append, timeout=60) is out
     assert out.tolist() == [[1, 2, 3], [1, 2, 3]]

@@ -37,7 +37,7 @@ NO_FAMILY = 99
 # --- what is sent ------------------------------------------------------------------------------
 
 
-def test_the_callers_headers_are_sent_but_for_those_that_the_call_decides(make: Any) -> None:
+def test_headers_of_the_user_are_sent_except_those_that_each_call_sets(make: Any) -> None:
     seen: list[bytes] = []
 
     def run(connection: socket.socket) -> None:
@@ -54,14 +54,14 @@ def test_the_callers_headers_are_sent_but_for_those_that_the_call_decides(make: 
     assert sent["content-length"] == str(len(request.split(b"\r\n\r\n", 1)[1]))
 
 
-def test_a_header_with_a_line_break_is_the_callers_value_error(make: Any) -> None:
+def test_a_header_with_a_line_break_raises_value_error(make: Any) -> None:
     with pytest.raises(ValueError, match="header") as caught:
         make("http://127.0.0.1:1", headers={"X-Team": "blue\r\nX-Admin: yes"})
     assert "blue" not in str(caught.value)  # it may be a secret
 
 
 @pytest.mark.skipif(not socket.has_ipv6, reason="no IPv6")
-def test_an_address_may_be_of_version_6(make: Any) -> None:
+def test_an_ipv6_address_works(make: Any) -> None:
     with peer(answering(GOOD), family=socket.AF_INET6) as url, make(url, retries=0) as client:
         assert client.can_broadcast((3,))
 
@@ -77,19 +77,19 @@ def test_a_host_name_is_tried_at_each_of_its_addresses(make: Any, monkeypatch: p
             assert client.can_broadcast((3,))
 
 
-def test_a_socket_that_can_not_be_had_is_a_connection_that_failed(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_socket_that_can_not_be_created_raises_connection_failed(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     found = [(NO_FAMILY, socket.SOCK_STREAM, 6, "", ("::1", 80, 0, 0))]
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
     with make("http://service.example", retries=0) as client, pytest.raises(axiscast.ConnectionFailed, match="amily"):
         client.can_broadcast((3,))
 
 
-def test_a_name_that_can_be_none_is_a_connection_that_failed(make: Any) -> None:
+def test_an_invalid_host_name_raises_connection_failed(make: Any) -> None:
     with make("http://a..b", retries=0) as client, pytest.raises(axiscast.ConnectionFailed, match="this address"):
         client.can_broadcast((3,))
 
 
-def test_a_name_that_nobody_knows_is_a_connection_that_failed(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_host_name_raises_connection_failed(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def unknown(*_: Any, **__: Any) -> Any:
         raise socket.gaierror(-2, "Name or service not known")
 
@@ -119,7 +119,7 @@ def test_tls_carries_large_arrays_both_ways_on_one_connection(
     assert all(request.endswith(values.tobytes()) for request in seen)
 
 
-def test_a_refusal_over_tls_is_read_while_the_request_is_still_sent(
+def test_an_early_error_response_over_tls_is_read_during_the_upload(
     make: Any, tls: ssl.SSLContext, trusting: ssl.SSLContext
 ) -> None:
     with (
@@ -131,7 +131,7 @@ def test_a_refusal_over_tls_is_read_while_the_request_is_still_sent(
         left.release()
 
 
-def test_a_certificate_that_nobody_vouches_for_is_refused(make: Any, tls: ssl.SSLContext) -> None:
+def test_an_untrusted_certificate_is_rejected(make: Any, tls: ssl.SSLContext) -> None:
     def run(connection: socket.socket) -> None:
         raise AssertionError("the client talked")
 
@@ -144,7 +144,7 @@ def test_a_certificate_that_nobody_vouches_for_is_refused(make: Any, tls: ssl.SS
         client.can_broadcast((3,))
 
 
-def test_a_tls_handshake_ends_with_the_deadline(make: Any) -> None:
+def test_a_tls_handshake_ends_at_the_deadline(make: Any) -> None:
     with peer(stay) as url, make(url.replace("http", "https"), timeout=0.5) as client:
         start = time.monotonic()
         with pytest.raises(axiscast.DeadlineExceeded):
@@ -153,7 +153,7 @@ def test_a_tls_handshake_ends_with_the_deadline(make: Any) -> None:
         left.release()
 
 
-def test_a_proxy_of_the_environment_is_asked_unless_the_host_is_excepted(
+def test_the_proxy_of_the_environment_is_used_unless_no_proxy_lists_the_host(
     make: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[bytes] = []
@@ -180,12 +180,12 @@ def test_a_proxy_of_the_environment_is_asked_unless_the_host_is_excepted(
 
 
 @pytest.mark.parametrize("option", ["limits", "auth", "params", "cookies", "http2", "follow_redirects", "mounts"])
-def test_an_option_of_httpx_that_is_none_of_ours_is_refused_by_name(make: Any, option: str) -> None:
+def test_an_unknown_option_of_httpx_is_rejected_by_name(make: Any, option: str) -> None:
     with pytest.raises(TypeError, match=option):
         make(**{option: None})
 
 
-def test_a_transport_of_httpx_brings_its_own_options(make: Any, service: Served) -> None:
+def test_a_transport_of_httpx_has_its_own_options(make: Any, service: Served) -> None:
     kind = httpx.HTTPTransport if make is Client else httpx.AsyncHTTPTransport
     out = np.empty((2**20, 3), np.float32)
     with make(service.url, transport=kind(limits=httpx.Limits(max_connections=1)), retries=0) as client:
@@ -198,7 +198,7 @@ def test_a_transport_of_httpx_brings_its_own_options(make: Any, service: Served)
 
 
 @pytest.mark.parametrize("url", ["127.0.0.1:8000", "localhost:8000", "ftp://127.0.0.1", "http://", "http://[::1", ""])
-def test_what_is_no_url_of_a_service_is_the_callers_value_error(make: Any, url: str) -> None:
+def test_an_invalid_url_raises_value_error(make: Any, url: str) -> None:
     with pytest.raises(ValueError, match=r"^url "):
         make(url)
 
@@ -225,7 +225,7 @@ def test_an_async_client_works_on_trio(service: Served) -> None:
     anyio.run(main, backend="trio")
 
 
-def test_a_refusal_is_read_while_the_request_is_still_sent_on_trio() -> None:
+def test_an_early_error_response_is_read_during_the_upload_on_trio() -> None:
     async def main(url: str) -> None:
         async with AsyncClient(url, retries=0) as client:
             with pytest.raises(axiscast.BodyTooLarge):
@@ -247,7 +247,7 @@ def test_a_deadline_ends_a_call_on_trio() -> None:
         anyio.run(main, url, backend="trio")
 
 
-def test_many_calls_of_one_async_client_run_at_once(service: Served) -> None:
+def test_calls_of_one_async_client_run_concurrently(service: Served) -> None:
     async def main() -> list[bool]:
         async with AsyncClient(service.url, retries=0) as client:
             arrays = [np.full((1, 1000), number) for number in range(50)]

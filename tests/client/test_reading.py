@@ -49,14 +49,14 @@ def test_a_tensor_in_several_bins_is_one_tensor(bin_bytes, bins, monkeypatch):
     assert [bits(again) for again in read(answer([array], bin_bytes=bin_bytes))] == [bits(array)]
 
 
-def test_a_tensor_in_thousands_of_tiny_bins_is_refused():
+def test_a_tensor_in_thousands_of_tiny_bins_is_rejected():
     array = random_array("uint8", (70_000,))
     assert [bits(again) for again in read(answer([array], bin_bytes=70), [4096])] == [bits(array)]
     with pytest.raises(axiscast.InvalidAnswer, match="a tensor of 70000 bytes is in 70000 pieces"):
         read(answer([array], bin_bytes=1), [4096])
 
 
-def test_fields_that_are_not_known_are_passed_over():
+def test_unknown_fields_are_skipped():
     later = HONEST.replace(b"\x91\x83", b"\x91\x84") + b"\xa4more\x01"
     assert [bits(again) for again in read(later, [4096])] == [bits(again) for again in read(HONEST, [4096])]
     assert read(msgpack.packb({"outputs": [], "more": 1}), [4096]) == []
@@ -70,7 +70,7 @@ def test_fields_that_are_not_known_are_passed_over():
     bin_bytes=st.sampled_from([3, 8, 50, 2**30]),
     sizes=st.lists(st.sampled_from([0, 1, 2, 3, 5, 8, 40, 1000]), min_size=1, max_size=8).filter(any),
 )
-def test_an_answer_is_read_whatever_pieces_it_comes_in(shapes, name, strided, bin_bytes, sizes):
+def test_a_response_in_any_chunks_is_read(shapes, name, strided, bin_bytes, sizes):
     arrays = [np.broadcast_to(random_array(name, shape), (2, *shape)) for shape in shapes]
     body = answer(arrays, strided, bin_bytes)
     fresh = read(body, sizes)
@@ -85,7 +85,7 @@ def test_an_answer_is_read_whatever_pieces_it_comes_in(shapes, name, strided, bi
 
 
 @pytest.mark.parametrize("nbytes", [0, 8, 255, 256, 65_536])
-def test_bins_of_every_header_are_read(nbytes):
+def test_bins_with_each_header_are_read(nbytes):
     body = msgpack.packb({"outputs": [{"dtype": "uint8", "shape": [nbytes], "data": bytes(nbytes)}] * 2})
     for size in (1, 7, 2**20):
         assert [array.shape for array in read(body, [size])] == [(nbytes,)] * 2
@@ -102,7 +102,7 @@ def test_bins_of_every_header_are_read(nbytes):
         pytest.param([np.zeros(2, ">f4")], id="big-endian"),
     ],
 )
-def test_an_out_that_does_not_fit_is_the_callers_fault(out):
+def test_an_out_that_does_not_fit_raises_value_error(out):
     with pytest.raises(ValueError, match=r"^out "):
         read(answer([np.zeros(2, np.float32)]), out=out)
 
@@ -172,13 +172,13 @@ LIES = {
 LIES |= {f"cut to {size} bytes": HONEST[:size] for size in range(1, len(HONEST))}
 
 
-def test_an_honest_answer_is_read():
+def test_a_valid_response_is_read():
     assert read(HONEST)[0].tolist() == [0.0, 0.0]
 
 
 @pytest.mark.parametrize("size", [1, 2**30], ids=["byte by byte", "whole"])
 @pytest.mark.parametrize("fault", LIES)
-def test_a_lie_is_an_invalid_answer_and_takes_no_memory(fault, size):
+def test_an_inconsistent_response_raises_invalid_answer_and_uses_no_memory(fault, size):
     tracemalloc.start()
     try:
         with pytest.raises(axiscast.InvalidAnswer):
@@ -188,13 +188,13 @@ def test_a_lie_is_an_invalid_answer_and_takes_no_memory(fault, size):
         tracemalloc.stop()
 
 
-def test_a_claim_that_no_memory_holds_is_an_invalid_answer_even_where_no_length_was_announced():
+def test_a_tensor_beyond_the_memory_raises_invalid_answer_without_an_announced_length():
     reader = TensorReader({"outputs": None}, None, itemgetter("outputs"))
     with pytest.raises(axiscast.InvalidAnswer):
         reader.feed(lie(shape=[2**50]))
 
 
-def test_an_answer_that_was_invalid_stays_invalid():
+def test_an_invalid_response_stays_invalid():
     reader = TensorReader({"outputs": None}, 100, itemgetter("outputs"))
     for _ in range(2):
         with pytest.raises(axiscast.InvalidAnswer):
@@ -214,13 +214,13 @@ def reads(body, sizes):
 
 @settings(max_examples=500)
 @given(st.binary(max_size=60), st.booleans(), st.sampled_from([1, 1000]))
-def test_random_bytes_are_an_invalid_answer(noise, opened, size):
+def test_random_bytes_raise_invalid_answer(noise, opened, size):
     assert not reads((OPENED if opened else b"") + noise, [size])
 
 
 @settings(max_examples=500)
 @given(st.data(), st.sampled_from([1, 7, 1000]))
-def test_a_damaged_answer_is_read_or_invalid(data, size):
+def test_a_damaged_response_is_read_or_raises_invalid_answer(data, size):
     body = bytearray(answer([np.arange(3.0), np.zeros((2, 2), bool)], strided=data.draw(st.booleans())))
     for _ in range(data.draw(st.integers(1, 3))):
         body[data.draw(st.integers(0, len(body) - 1))] = data.draw(st.integers(0, 255))

@@ -130,21 +130,21 @@ def raised(way: Any, answer: bytes, reset: bool = False) -> tuple[axiscast.Axisc
 
 @pytest.mark.parametrize("answer", BROKEN.values(), ids=BROKEN)
 @pytest.mark.parametrize("reset", [False, True], ids=["closed", "reset"])
-def test_a_connection_that_broke_is_tried_again(way: Any, answer: bytes, reset: bool) -> None:
+def test_a_broken_connection_is_retried(way: Any, answer: bytes, reset: bool) -> None:
     error, requests = raised(way, answer, reset)
     assert (type(error), requests) == (axiscast.ConnectionFailed, 3)
     assert "the connection to the service broke" in str(error)
 
 
 @pytest.mark.parametrize("answer", INVALID.values(), ids=INVALID)
-def test_an_invalid_answer_is_not_tried_again(way: Any, answer: bytes) -> None:
+def test_an_invalid_answer_is_not_retried(way: Any, answer: bytes) -> None:
     error, requests = raised(way, answer)
     assert (type(error), requests) == (axiscast.InvalidAnswer, 1)
 
 
 @pytest.mark.parametrize("status", [*RETRIED, *OTHERS])
 @pytest.mark.parametrize("media", ["text/html; charset=utf-8", "application/json"])
-def test_a_status_decides_whether_a_refusal_is_tried_again(way: Any, status: int, media: str) -> None:
+def test_the_status_of_an_error_response_decides_about_a_retry(way: Any, status: int, media: str) -> None:
     error, requests = raised(way, response(status, media, b"Bad Gateway"))
     assert (type(error), error.status) == (axiscast.UnexpectedStatus, status)
     assert f"status {status}" in str(error)
@@ -152,7 +152,7 @@ def test_a_status_decides_whether_a_refusal_is_tried_again(way: Any, status: int
 
 
 @pytest.mark.parametrize("status", [status for status in (*RETRIED, *OTHERS) if status >= 400])
-def test_so_does_that_of_a_problem(way: Any, status: int) -> None:
+def test_the_status_of_a_problem_decides_about_a_retry(way: Any, status: int) -> None:
     error, requests = raised(way, response(status, "application/problem+json", PROBLEM))
     assert (type(error), error.status) == (axiscast.ServiceProblem, status)
     assert requests == (3 if status in RETRIED else 1)
@@ -168,14 +168,14 @@ def test_so_does_that_of_a_problem(way: Any, status: int) -> None:
     ],
     ids=["compressed", "no JSON", "a long one", "without headers"],
 )
-def test_whatever_body_a_gateways_status_has_it_is_that_status(way: Any, answer: bytes) -> None:
+def test_a_gateway_status_counts_with_any_body(way: Any, answer: bytes) -> None:
     error, requests = raised(way, answer)
     assert (type(error), error.status, requests) == (axiscast.UnexpectedStatus, 502, 3)
     assert "502 Bad Gateway" in str(error)
 
 
 @pytest.mark.parametrize("kind", ["sync", "async"])
-def test_a_proxy_that_opens_no_tunnel_answers_with_a_status(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proxy_that_refuses_a_tunnel_raises_its_status(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RetryPolicy, "FIRST_DELAY", 0.0)
     for status, count in ((502, 3), (407, 1)):
         with counting(b"HTTP/1.1 %d Failed\r\nContent-Length: 0\r\n\r\n" % status) as proxy:
@@ -193,7 +193,7 @@ def test_a_retry_after_of_a_proxy_is_honoured(way: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", ["sync", "async", "httpx", "async httpx"])
-def test_a_certificate_that_is_not_trusted_is_refused_once(
+def test_an_untrusted_certificate_is_not_retried(
     kind: str, tls: ssl.SSLContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     handshakes = []
@@ -224,7 +224,7 @@ def test_a_certificate_that_is_not_trusted_is_refused_once(
 
 
 @pytest.mark.parametrize("kind", ["sync", "async", "httpx", "async httpx"])
-def test_https_asked_of_http_is_refused_once(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_https_to_an_http_port_is_not_retried(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RetryPolicy, "FIRST_DELAY", 0.0)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         seen = []
@@ -253,7 +253,7 @@ def test_https_asked_of_http_is_refused_once(kind: str, monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     ("error", "count"), [(socket.EAI_NONAME, 1), (socket.EAI_AGAIN, 3)], ids=["unknown", "no name server"]
 )
-def test_an_unknown_host_is_looked_up_once(kind: str, error: int, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_host_is_not_retried(kind: str, error: int, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
     def unknown(*place: Any, **_: Any) -> Any:
@@ -267,7 +267,7 @@ def test_an_unknown_host_is_looked_up_once(kind: str, error: int, count: int, mo
     assert len(asked) == count
 
 
-def test_a_refused_connection_may_pass(way: Any) -> None:
+def test_a_refused_connection_is_retried(way: Any) -> None:
     with (
         way(f"http://127.0.0.1:{free_port()}", retries=1) as client,
         pytest.raises(axiscast.ConnectionFailed) as caught,
@@ -289,7 +289,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(retries, "random", SimpleNamespace(uniform=lambda low, high: high))
 
 
-def test_the_delay_doubles_up_to_five_seconds_also_without_a_timeout(clock: Any) -> None:
+def test_the_delay_doubles_up_to_five_seconds(clock: Any) -> None:
     policy = RetryPolicy(Deadline(None), 9)
     delays = [policy.delay_after(BUSY) for _ in range(9)]
     assert delays == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0, 5.0]
@@ -297,7 +297,7 @@ def test_the_delay_doubles_up_to_five_seconds_also_without_a_timeout(clock: Any)
         policy.delay_after(BUSY)
 
 
-def test_half_of_the_delay_is_jitter(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_up_to_half_of_the_delay_is_random(monkeypatch: pytest.MonkeyPatch) -> None:
     spans: list[tuple[float, float]] = []
     monkeypatch.setattr(retries, "random", SimpleNamespace(uniform=lambda *span: spans.append(span) or span[0]))
     assert RetryPolicy(Deadline(None), 1).delay_after(BUSY) == 0.05
@@ -305,7 +305,7 @@ def test_half_of_the_delay_is_jitter(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("timeout", "waits"), [(2.0, False), (2.001, True), (None, True)])
-def test_an_attempt_begins_before_the_deadline_or_not_at_all(clock: Any, timeout: float | None, waits: bool) -> None:
+def test_no_attempt_begins_after_the_deadline(clock: Any, timeout: float | None, waits: bool) -> None:
     policy = RetryPolicy(Deadline(timeout), 1)
     if waits:
         assert policy.delay_after(BUSY, "2") == 2.0
@@ -330,7 +330,7 @@ def test_an_attempt_begins_before_the_deadline_or_not_at_all(clock: Any, timeout
         ("", 0.1),
     ],
 )
-def test_retry_after_is_a_number_or_a_date_of_an_hour_at_most(clock: Any, text: str, seconds: float) -> None:
+def test_retry_after_is_a_number_or_a_date_up_to_an_hour(clock: Any, text: str, seconds: float) -> None:
     assert RetryPolicy(Deadline(None), 1).delay_after(BUSY, text) == seconds
 
 
@@ -339,7 +339,7 @@ def test_retry_after_is_a_number_or_a_date_of_an_hour_at_most(clock: Any, text: 
 
 @pytest.mark.parametrize(("idle", "connections"), [(29.9, 1), (30.1, 2)])
 @pytest.mark.parametrize("kind", ["sync", "async"])
-def test_a_connection_that_was_idle_for_half_a_minute_is_not_used(
+def test_a_connection_is_not_reused_after_half_a_minute(
     kind: str, idle: float, connections: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [1000.0]
@@ -358,7 +358,7 @@ def answer_once(connection: socket.socket) -> None:
 
 @pytest.mark.parametrize("more", [b"", b"x", GOOD], ids=["nothing", "a byte", "an answer"])
 @pytest.mark.parametrize("head", [b"", b"Connection: keep-alive\r\n"], ids=["plain", "h11"])
-def test_a_connection_on_which_more_came_with_the_answer_is_not_used_again(head: bytes, more: bytes) -> None:
+def test_a_connection_with_bytes_after_the_response_is_not_reused(head: bytes, more: bytes) -> None:
     attempt = Attempt(
         Call("GET", "/", [], lambda length: WholeBodyReader(length or 0, lambda body, reserve: body)), None
     )

@@ -49,7 +49,7 @@ from axiscast.wire.tensors import msgpack_parts
 # --- framing -----------------------------------------------------------------------------------
 @pytest.mark.parametrize("bytewise", [False, True], ids=["at once", "byte by byte"])
 @pytest.mark.parametrize("answer", FRAMINGS.values(), ids=FRAMINGS)
-def test_every_framing_fills_the_array(make: Any, answer: bytes, bytewise: bool) -> None:
+def test_a_body_in_any_framing_fills_the_array(make: Any, answer: bytes, bytewise: bool) -> None:
     out = np.zeros((4, 50), np.uint8)
     with peer(answering(answer, bytewise=bytewise)) as url, make(url, retries=0) as client:
         (same,) = client.broadcast("numpy.broadcast_arrays", out, out=out)
@@ -58,7 +58,7 @@ def test_every_framing_fills_the_array(make: Any, answer: bytes, bytewise: bool)
 
 
 @pytest.mark.parametrize("answer", FRAMINGS.values(), ids=FRAMINGS)
-def test_an_answer_that_is_cut_short_anywhere_is_an_error(make: Any, answer: bytes) -> None:
+def test_a_response_truncated_at_any_byte_raises_an_error(make: Any, answer: bytes) -> None:
     for end in (1, 10, 40, len(answer) - 100, len(answer) - 1):
         with (
             peer(answering(answer[:end])) as url,
@@ -68,7 +68,7 @@ def test_an_answer_that_is_cut_short_anywhere_is_an_error(make: Any, answer: byt
             client.broadcast_to(np.zeros(1, np.uint8), (4, 50))
 
 
-def test_no_byte_beyond_the_announced_length_is_taken(make: Any) -> None:
+def test_no_byte_beyond_the_announced_length_is_read(make: Any) -> None:
     array = bytes(msgpack.packb({"outputs": [{"dtype": "uint8", "shape": [10**6], "data": bytes(10**6)}]}))
     head = b"HTTP/1.1 200 OK\r\n" + MSGPACK + b"Content-Length: %d\r\n\r\n"
 
@@ -103,7 +103,7 @@ class Taken(Attempt[bytes]):
     ("method", "status", "body", "left"),
     [("HEAD", 200, b"", b"more"), ("GET", 204, b"", b"more"), ("GET", 304, b"", b"more"), ("GET", 200, b"more", b"")],
 )
-def test_what_has_no_body_ends_with_its_head(method: str, status: int, body: bytes, left: bytes) -> None:
+def test_a_response_without_a_body_ends_after_its_headers(method: str, status: int, body: bytes, left: bytes) -> None:
     taken = Taken()
     scratch = memoryview(bytearray(1000))
     exchange = HttpExchange(AttemptRequest(method, httpx.URL("http://a/b?c"), [(b"Host", b"a")], taken, None), scratch)
@@ -116,7 +116,7 @@ def test_what_has_no_body_ends_with_its_head(method: str, status: int, body: byt
     assert exchange.is_reusable == (not left)
 
 
-def test_a_connection_whose_request_was_not_sent_whole_is_not_used_again() -> None:
+def test_a_connection_with_an_incomplete_request_is_not_reused() -> None:
     scratch = memoryview(bytearray(1000))
     request = AttemptRequest("POST", httpx.URL("http://a/"), [(b"Content-Length", b"2")], Taken(b"12"), None)
     exchange = HttpExchange(request, scratch)
@@ -129,7 +129,7 @@ def test_a_connection_whose_request_was_not_sent_whole_is_not_used_again() -> No
 
 
 @given(st.data())
-def test_a_reader_may_be_fed_and_received_into_by_turns(data: st.DataObject) -> None:
+def test_feed_and_received_can_alternate(data: st.DataObject) -> None:
     values = np.arange(40, dtype=np.int32).reshape(5, 8)
     body = msgpack.packb(
         {
@@ -167,7 +167,7 @@ def test_a_reader_may_be_fed_and_received_into_by_turns(data: st.DataObject) -> 
     [np.arange(6, dtype=np.int16).reshape(2, 3), np.zeros((0, 3), "M8[s]"), np.array(True), np.array(["ab", "c"])],
     ids=["numbers", "nothing", "a scalar", "strings"],
 )
-def test_an_answer_as_this_library_writes_it_is_taken_whole(array: Any, bytewise: bool, monkeypatch: Any) -> None:
+def test_an_ordinary_response_in_one_chunk_is_read_at_once(array: Any, bytewise: bool, monkeypatch: Any) -> None:
     body = b"\x81\xa7outputs\x91" + b"".join(msgpack_parts(array, strided=False))
     attempt = Attempt(broadcast("numpy.broadcast_arrays", [array], ResultOptions(), {}), None)
     attempt.start_response(200, {"content-type": "application/vnd.msgpack", "content-length": str(len(body))})
@@ -183,7 +183,7 @@ def test_an_answer_as_this_library_writes_it_is_taken_whole(array: Any, bytewise
 @pytest.mark.parametrize(
     ("data", "length"), [(b"\x02\x01", 2), (b"\x01", 2), (b"\x01\x01\x01", 2), (b"\x01", 1), (b"\x01\x01\xc0", 3)]
 )
-def test_an_answer_that_is_nearly_so_is_an_error(data: bytes, length: int) -> None:
+def test_a_nearly_ordinary_response_raises_an_error(data: bytes, length: int) -> None:
     body = b"\x81\xa7outputs\x91\x83\xa5dtype\xa4bool\xa5shape\x91\x02\xa4data\xc6" + length.to_bytes(4, "big") + data
     attempt = Attempt(broadcast("numpy.broadcast_arrays", [np.ones(2, bool)], ResultOptions(), {}), None)
     attempt.start_response(200, {"content-type": "application/vnd.msgpack", "content-length": str(len(body))})
@@ -196,7 +196,7 @@ def test_an_answer_that_is_nearly_so_is_an_error(data: bytes, length: int) -> No
         take()
 
 
-def test_the_bytes_of_a_tensor_belong_in_the_array_itself() -> None:
+def test_tensor_bytes_are_received_directly_into_the_array() -> None:
     out = np.zeros((1000, 1000), np.uint8)
     attempt = Attempt(broadcast("numpy.broadcast_arrays", [out], ResultOptions(out=out), {}), None)
     attempt.start_response(200, {"content-type": "application/vnd.msgpack"})
@@ -223,7 +223,7 @@ def refuse_later(connection: socket.socket) -> None:
 
 
 @pytest.mark.parametrize("refuse", [refuse_and_close, refuse_and_stay, refuse_later])
-def test_a_refusal_is_read_while_the_request_is_still_sent(make: Any, refuse: Script) -> None:
+def test_an_early_error_response_is_read_during_the_upload(make: Any, refuse: Script) -> None:
     with peer(refuse, refuse, refuse) as url, make(url, retries=0) as client:
         for _ in range(3):
             start = time.monotonic()
@@ -235,7 +235,7 @@ def test_a_refusal_is_read_while_the_request_is_still_sent(make: Any, refuse: Sc
                 left.release()
 
 
-def test_a_service_that_closes_while_it_is_sent_to_is_an_error(make: Any) -> None:
+def test_a_connection_closed_during_the_upload_raises_an_error(make: Any) -> None:
     def leave(connection: socket.socket) -> None:
         connection.recv(1000)
 
@@ -248,7 +248,7 @@ def test_a_service_that_closes_while_it_is_sent_to_is_an_error(make: Any) -> Non
 
 
 @pytest.mark.parametrize("direction", ["upload", "download"])
-def test_what_a_progress_callback_raises_reaches_the_caller(make: Any, service: Served, direction: str) -> None:
+def test_an_exception_of_the_progress_callback_is_raised(make: Any, service: Served, direction: str) -> None:
     def fail(transfer: axiscast.Transfer) -> None:
         if transfer.direction == direction:
             raise BrokenPipeError("the terminal has gone")
@@ -290,7 +290,7 @@ SLOW = {
 
 
 @pytest.mark.parametrize("script", SLOW.values(), ids=SLOW)
-def test_nothing_takes_longer_than_the_deadline(make: Any, script: Script) -> None:
+def test_no_call_takes_longer_than_the_deadline(make: Any, script: Script) -> None:
     with peer(script) as url, make(url, timeout=0.5) as client:
         start = time.monotonic()
         with pytest.raises(axiscast.DeadlineExceeded, match=r"0\.5 s"):
@@ -301,7 +301,7 @@ def test_nothing_takes_longer_than_the_deadline(make: Any, script: Script) -> No
 
 
 @pytest.mark.parametrize("array", [LARGE, LARGE[:10]], ids=["to send", "to receive"])
-def test_waiting_costs_nothing(make: Any, array: Any) -> None:
+def test_waiting_uses_no_processor_time(make: Any, array: Any) -> None:
     with peer(stay) as url, make(url, timeout=0.5) as client:
         start = time.process_time()
         with pytest.raises(axiscast.DeadlineExceeded):
@@ -310,7 +310,7 @@ def test_waiting_costs_nothing(make: Any, array: Any) -> None:
         left.release()
 
 
-def test_other_tasks_run_while_an_answer_pours_in() -> None:
+def test_other_tasks_run_while_a_fast_response_arrives() -> None:
     size = 2**28
     head = b"\x81\xa7outputs\x91\x83\xa5dtype\xa5uint8\xa5shape\x91\xce" + size.to_bytes(4, "big")
     head += b"\xa4data\xc6" + size.to_bytes(4, "big")
@@ -378,13 +378,13 @@ FLOODS = {
 
 
 @pytest.mark.parametrize("flood", FLOODS.values(), ids=FLOODS)
-def test_what_has_no_end_is_ended_without_a_deadline(make: Any, flood: Script) -> None:
+def test_an_endless_response_is_stopped_without_a_deadline(make: Any, flood: Script) -> None:
     refusals = (axiscast.InvalidAnswer, axiscast.UnexpectedStatus)
     with peer(flood) as url, make(url, retries=0, timeout=None) as client, pytest.raises(refusals):
         client.can_broadcast((3,))
 
 
-def test_small_chunks_are_an_answer_like_others(make: Any) -> None:
+def test_a_response_in_small_chunks_is_read(make: Any) -> None:
     chunks = b"".join(b"1\r\n%c\r\n" % byte for byte in TENSOR)
     with peer(answering(CHUNKED_HEAD + chunks + b"0\r\n\r\n")) as url, make(url, retries=0) as client:
         assert client.broadcast_to(np.zeros(1, np.uint8), (4, 50)).reshape(-1).tolist() == list(range(200))
@@ -422,7 +422,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("answer", "words"), HOSTILE.values(), ids=HOSTILE)
-def test_what_is_no_answer_is_an_invalid_answer(make: Any, answer: bytes, words: str) -> None:
+def test_invalid_http_raises_invalid_answer(make: Any, answer: bytes, words: str) -> None:
     def run(connection: socket.socket) -> None:
         with suppress(ConnectionError):  # the client need not read on
             answering(answer)(connection)
@@ -434,7 +434,7 @@ def test_what_is_no_answer_is_an_invalid_answer(make: Any, answer: bytes, words:
 
 
 @pytest.mark.parametrize(("answer", "words"), BROKEN.values(), ids=BROKEN)
-def test_an_answer_that_ends_too_early_is_a_connection_that_failed(make: Any, answer: bytes, words: str) -> None:
+def test_a_response_that_ends_early_raises_connection_failed(make: Any, answer: bytes, words: str) -> None:
     with (
         peer(answering(answer)) as url,
         make(url, retries=0) as client,
@@ -443,7 +443,7 @@ def test_an_answer_that_ends_too_early_is_a_connection_that_failed(make: Any, an
         client.can_broadcast((3,))
 
 
-def test_a_deadline_that_passes_in_mid_answer_says_which_request_it_was(make: Any) -> None:
+def test_a_deadline_during_a_response_reports_the_request_id(make: Any) -> None:
     def start_response(connection: socket.socket) -> None:
         request_on(connection)
         connection.sendall(GOOD[:-1].replace(b"\r\n\r\n", b"\r\nX-Request-ID: mine\r\n\r\n", 1))
